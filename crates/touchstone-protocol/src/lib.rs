@@ -1,0 +1,22 @@
+//! Protocol v1 between the lab and a kit, as Rust types.
+//!
+//! The page `protocol/README.md` is the authority; kits in other languages implement that page and know
+//! nothing of this crate. The lab and the Rust kit share these types so that the two cannot drift apart.
+
+mod data;
+mod digest;
+mod message;
+mod settings;
+
+pub use data::{DataError, Document, Record, RecordKind, Row, read_dataset, read_operations, write_dataset, write_operations};
+pub use digest::Digest;
+pub use message::{
+    Clock, Failure, FailureKind, Hello, Lane, LaneSample, Opened, Plan, Reply, Request, Run, Sample, Schema, Usage, Verb,
+};
+pub use settings::{Setting, Settings};
+
+/// The version both sides must name in `hello`.
+pub const PROTOCOL_VERSION: u32 = 1;
+
+/// The longest line either side may send, in bytes: a kit that floods its output is stopped here.
+pub const LINE_BYTES_MAX: usize = 1 << 20;

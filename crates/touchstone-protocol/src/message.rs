@@ -1,0 +1,320 @@
+//! The messages: every request the lab may make and every reply a kit may give.
+
+use crate::{RecordKind, Settings};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+
+/// What the lab asks; one JSON object on one line, `request` naming it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "request", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Request {
+    /// Always the first: who are you, and do we speak the same version?
+    Hello {
+        /// The lab's [`crate::PROTOCOL_VERSION`].
+        protocol: u32,
+    },
+    /// Read the dataset and the order of operations into memory, off the clock.
+    Prepare {
+        /// The record type in the dataset.
+        record: RecordKind,
+        /// The dataset file.
+        dataset: PathBuf,
+        /// The operations file; without one, operation i is record i.
+        operations: Option<PathBuf>,
+    },
+    /// Open (and with `schema.create` first make) the database in `directory`.
+    Open {
+        /// An existing directory that belongs to this contender alone.
+        directory: PathBuf,
+        /// The record type it stores.
+        record: RecordKind,
+        /// Its tables and indexes.
+        schema: Schema,
+        /// What the lab asks for, by name.
+        settings: Settings,
+    },
+    /// Store records `from..from + count` of the dataset, off the clock.
+    Fill {
+        /// The first record.
+        from: u64,
+        /// How many.
+        count: u64,
+    },
+    /// Do the lanes, on the clock.
+    Run(Run),
+    /// Do the lanes once, off the clock, and say how: query plan and the engine's counters.
+    Explain {
+        /// As in [`Run`].
+        lanes: Vec<Lane>,
+    },
+    /// Read everything through a handle of its own and digest it in key order.
+    Check,
+    /// Close the database.
+    Close,
+    /// Reply, then exit with status 0.
+    Quit,
+}
+
+/// The tables and indexes of a database.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Schema {
+    /// Make the tables (a fresh database) instead of expecting them.
+    pub create: bool,
+    /// How many tables, the record's own included.
+    pub tables: u32,
+    /// Fields to index beyond what the natural schema has.
+    pub indexes: Vec<String>,
+}
+
+/// A timed stretch: all lanes start together, each in a thread of its own where there are several.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Run {
+    /// What runs side by side.
+    pub lanes: Vec<Lane>,
+    /// Where to write each operation's nanoseconds (u64 little-endian), or nowhere.
+    pub latency: Option<PathBuf>,
+}
+
+/// One thread's work: `count` operations from operation `from`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lane {
+    /// What to do.
+    pub verb: Verb,
+    /// The first operation.
+    pub from: u64,
+    /// How many.
+    pub count: u64,
+    /// Hold one read transaction open around all of them.
+    #[serde(default)]
+    pub held: bool,
+}
+
+/// What a driver may be asked to do. A driver that lacks one lacks a capability, which is not an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verb {
+    /// Get each operation's record by key, into an object of its own.
+    Get,
+    /// Read every record into objects, `count` times over.
+    ReadAll,
+    /// Insert each record in a commit of its own.
+    InsertOne,
+    /// Insert all `count` records in one commit.
+    InsertMany,
+    /// Open the database, configure it and answer a first query, `count` times over.
+    Open,
+}
+
+impl Verb {
+    /// Every verb of this version.
+    pub const ALL: [Verb; 5] = [Verb::Get, Verb::ReadAll, Verb::InsertOne, Verb::InsertMany, Verb::Open];
+
+    /// The verb's name on the wire.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verb::Get => "get",
+            Verb::ReadAll => "read-all",
+            Verb::InsertOne => "insert-one",
+            Verb::InsertMany => "insert-many",
+            Verb::Open => "open",
+        }
+    }
+
+    /// Whether the verb changes what the database holds.
+    pub fn writes(self) -> bool {
+        matches!(self, Verb::InsertOne | Verb::InsertMany)
+    }
+}
+
+impl fmt::Display for Verb {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(self.name())
+    }
+}
+
+/// What a kit answers; one JSON object on one line, `reply` naming the request it answers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "reply", rename_all = "kebab-case")]
+pub enum Reply {
+    /// To `hello`.
+    Hello(Hello),
+    /// To `prepare`.
+    Prepare {
+        /// Records in the dataset.
+        records: u64,
+        /// Operations in the order.
+        operations: u64,
+    },
+    /// To `open`.
+    Open(Opened),
+    /// To `fill`.
+    Fill,
+    /// To `run`.
+    Run(Sample),
+    /// To `explain`.
+    Explain(Plan),
+    /// To `check`.
+    Check {
+        /// Records found.
+        answers: u64,
+        /// Their digest, in key order.
+        digest: String,
+    },
+    /// To `close`.
+    Close,
+    /// To `quit`.
+    Quit,
+    /// To anything that could not be done.
+    Error(Failure),
+}
+
+/// Who a driver is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Hello {
+    /// The protocol version the kit speaks.
+    pub protocol: u32,
+    /// The kit and its version.
+    pub kit: String,
+    /// The subject, as in the kit's table.
+    pub subject: String,
+    /// The subject's version.
+    pub version: String,
+    /// The database library really linked, with its version: `SQLite 3.53.2`.
+    pub engine: String,
+    /// The engine's own source identification, where it has one.
+    #[serde(default)]
+    pub engine_source: String,
+    /// How the engine was compiled, in its own words.
+    #[serde(default)]
+    pub compile_options: Vec<String>,
+    /// What it can do, `record.verb` (and `record.held` for held read transactions).
+    pub capabilities: Vec<String>,
+    /// The clock the kit reads.
+    pub clock: Clock,
+}
+
+/// The clock a kit reads around a subject.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Clock {
+    /// Its name.
+    pub name: String,
+    /// What one reading costs, in nanoseconds.
+    pub cost_ns: f64,
+    /// The smallest step it was seen to make, in nanoseconds.
+    pub resolution_ns: u64,
+}
+
+/// What took effect on opening.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Opened {
+    /// Read back from the engine, never echoed from the request.
+    pub settings: Settings,
+}
+
+/// What a timed stretch yields.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// From the common start to the end of the last lane.
+    pub wall_ns: u64,
+    /// Processor time of the whole process.
+    pub cpu_ns: u64,
+    /// Each lane, in the order asked.
+    pub lanes: Vec<LaneSample>,
+    /// What the operating system counted over the stretch.
+    #[serde(default)]
+    pub usage: Usage,
+}
+
+/// One lane of a sample.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LaneSample {
+    /// From the common start to this lane's end.
+    pub wall_ns: u64,
+    /// Records answered, or for writes acknowledged.
+    pub answers: u64,
+    /// Digest of the answered records in order; of none for writes.
+    pub digest: String,
+    /// Operations that failed, by kind.
+    #[serde(default)]
+    pub errors: BTreeMap<String, u64>,
+}
+
+/// The operating system's counts over a stretch, the whole process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Usage {
+    /// Times the process gave up the processor.
+    pub voluntary_switches: u64,
+    /// Times it was taken away.
+    pub involuntary_switches: u64,
+    /// Page faults that went to the disk.
+    pub major_faults: u64,
+    /// Bytes asked of read calls, page cache included.
+    pub read_bytes: u64,
+    /// Bytes given to write calls.
+    pub written_bytes: u64,
+}
+
+/// How the subject did a stretch.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The query plan, a line each, where the subject has one.
+    pub plan: Vec<String>,
+    /// The engine's own counters over the stretch: `cache_hits`, `vm_steps`, `wal_frames`, …
+    pub counters: BTreeMap<String, i64>,
+}
+
+/// Why something could not be done.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Failure {
+    /// Of what kind.
+    pub kind: FailureKind,
+    /// In the subject's words.
+    pub message: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} ({})", self.message, self.kind.name())
+    }
+}
+
+/// The kinds of failure the lab tells apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FailureKind {
+    /// The driver does not implement the verb, the record or the setting.
+    Unsupported,
+    /// Another handle was writing, and the subject would not wait or gave up.
+    Busy,
+    /// The disk is full.
+    Full,
+    /// The operating system refused a read or a write.
+    Io,
+    /// The database is damaged, or the key is wrong.
+    Corrupt,
+    /// The request makes no sense now, such as a run before an open.
+    Protocol,
+    /// Anything else.
+    Other,
+}
+
+impl FailureKind {
+    /// The kind's name on the wire.
+    pub fn name(self) -> &'static str {
+        match self {
+            FailureKind::Unsupported => "unsupported",
+            FailureKind::Busy => "busy",
+            FailureKind::Full => "full",
+            FailureKind::Io => "io",
+            FailureKind::Corrupt => "corrupt",
+            FailureKind::Protocol => "protocol",
+            FailureKind::Other => "other",
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! Settings by name: what a contender is asked for and what it says took effect.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Settings by neutral name (`journal_mode`, `cache_size_bytes`, …), in name order.
+///
+/// A name that is asked for and missing from the answer is a notion the subject does not have.
+pub type Settings = BTreeMap<String, Setting>;
+
+/// One value. Numbers carry their unit in the setting's name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Setting {
+    /// A size, a count or a time, in the unit that the name ends with.
+    Number(i64),
+    /// A named choice, in lower case.
+    Word(String),
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Setting::Number(number) => write!(formatter, "{number}"),
+            Setting::Word(word) => formatter.write_str(word),
+        }
+    }
+}
+
+impl From<i64> for Setting {
+    fn from(number: i64) -> Setting {
+        Setting::Number(number)
+    }
+}
+
+impl From<&str> for Setting {
+    fn from(word: &str) -> Setting {
+        Setting::Word(word.to_lowercase())
+    }
+}
