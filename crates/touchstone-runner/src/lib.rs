@@ -1,1 +1,12 @@
-//! touchstone-runner
+//! The impure edge of Touchstone: builds and starts kits, schedules launches, reads machine facts, writes records.
+
+pub mod data;
+pub mod error;
+pub mod kits;
+pub mod launch;
+pub mod place;
+pub mod random;
+pub mod session;
+pub mod writer;
+
+pub use error::{Error, ErrorKind, Result};

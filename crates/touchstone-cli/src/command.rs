@@ -1,0 +1,15 @@
+//! One file per verb.
+
+pub mod bench;
+pub mod calibrate;
+pub mod choice;
+pub mod completions;
+pub mod doctor;
+pub mod gate;
+pub mod judge;
+pub mod list;
+pub mod man;
+pub mod measure;
+pub mod plan;
+pub mod report;
+pub mod run;

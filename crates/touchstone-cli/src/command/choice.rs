@@ -1,0 +1,61 @@
+//! The options that choose what is planned, shared by `bench`, `plan` and `list`.
+
+use crate::Context;
+use clap::{Args, ValueEnum};
+use touchstone::plan::{Choice, Plan};
+use touchstone::statistics::LOOKS;
+use touchstone::suite;
+use touchstone_runner::kits::Project;
+
+/// What to plan.
+#[derive(Args, Clone, Debug)]
+pub struct ChoiceArguments {
+    /// A suite by name or by file; all, unless given
+    #[arg(long = "suite", value_name = "SUITE")]
+    suites: Vec<String>,
+    /// A case, as `read` or `wcdb/read`; all, unless given
+    #[arg(long = "case", value_name = "CASE")]
+    cases: Vec<String>,
+    /// A contender, as `rusqlite` or `rusqlite@wal-normal`; all, unless given. Baselines and floors always run
+    #[arg(long = "contender", value_name = "CONTENDER")]
+    contenders: Vec<String>,
+    /// How much to run: quick for a look in minutes, full for the page's own sizes and every look
+    #[arg(long, value_enum, default_value = "quick")]
+    size: Size,
+    /// Where every random choice comes from
+    #[arg(long, default_value_t = 42)]
+    seed: u64,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Size {
+    Quick,
+    Full,
+}
+
+impl ChoiceArguments {
+    /// Plans what was chosen.
+    ///
+    /// # Errors
+    /// When a suite, a case or a contender is not there.
+    pub fn plan(&self, context: &Context) -> anyhow::Result<(Project, Plan)> {
+        let project = context.project()?;
+        let size = match self.size {
+            Size::Quick => suite::Size::Quick,
+            Size::Full => suite::Size::Full,
+        };
+        let choice = Choice {
+            cases: self.cases.clone(),
+            contenders: self.contenders.clone(),
+            size,
+            seed: self.seed,
+            looks: match size {
+                suite::Size::Quick => vec![LOOKS[0]],
+                suite::Size::Full => LOOKS.to_vec(),
+            },
+        };
+        let suites = project.suites(&self.suites)?;
+        let plan = Plan::new(&suites, &project.kits, &choice)?;
+        Ok((project, plan))
+    }
+}

@@ -1,0 +1,187 @@
+//! `touchstone gate`: does a candidate stand against a baseline? For CI: five answers, five exit statuses.
+
+use super::measure::{Judged, MeasureArguments, measure};
+use crate::{Context, exit, say};
+use anyhow::bail;
+use clap::Args;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use touchstone::kit::Contender;
+use touchstone::plan::{Choice, Plan};
+use touchstone::statistics::{LOOKS, can_reject};
+use touchstone::suite::{ArmSpec, Case, Size, Suite, VariedArm};
+use touchstone::verdict::{Gate as Decided, GateStatus, gate};
+use touchstone_runner::kits::Project;
+
+/// Compares two builds of a driver, or two profiles, with the baseline once more as a null arm
+#[derive(Args, Debug)]
+#[command(after_help = "Exit status: 0 pass, 1 worse, 2 inconclusive, 3 untrusted, 4 incomparable\n\n\
+    Examples:\n  touchstone gate --case couch/get --baseline rusqlite@delete-full --candidate rusqlite@wal-normal\n  \
+    touchstone gate --case wcdb/read --baseline rusqlite@wal-normal --candidate-program ./target/release/rusqlite")]
+pub struct Gate {
+    /// A case to gate on, as `wcdb/read`; several are corrected for their number
+    #[arg(long = "case", value_name = "CASE", required = true)]
+    cases: Vec<String>,
+    /// The contender that is known
+    #[arg(long, value_name = "CONTENDER")]
+    baseline: String,
+    /// The contender that is judged; the baseline's own, unless given
+    #[arg(long, value_name = "CONTENDER")]
+    candidate: Option<String>,
+    /// The baseline's driver program, where it is not the kit's
+    #[arg(long, value_name = "PROGRAM")]
+    baseline_program: Option<PathBuf>,
+    /// The candidate's driver program, where it is not the kit's
+    #[arg(long, value_name = "PROGRAM")]
+    candidate_program: Option<PathBuf>,
+    /// The smallest relative difference that matters; 0.02, or 0.1 where commits reach the disk, unless given
+    #[arg(long, value_name = "SHARE")]
+    margin: Option<f64>,
+    /// Where every random choice comes from
+    #[arg(long, default_value_t = 42)]
+    seed: u64,
+    #[command(flatten)]
+    measure: MeasureArguments,
+}
+
+/// What each arm of a gated case is called after its contender.
+const CANDIDATE: &str = "candidate";
+const NULL: &str = "null";
+
+impl Gate {
+    pub(crate) fn run(self, context: &Context) -> anyhow::Result<ExitCode> {
+        if self.candidate.is_none() && self.candidate_program.is_none() {
+            bail!(touchstone::Error::input("nothing to judge: give --candidate, --candidate-program or both"));
+        }
+        if self.margin.is_some_and(|margin| !(margin > 0.0 && margin < 1.0)) {
+            bail!(touchstone::Error::input("--margin is a share between 0 and 1, such as 0.02"));
+        }
+        let project = context.project()?;
+        let plan = self.plan(&project)?;
+        let judged = measure(&project, &plan, &self.measure)?;
+        let decided = gate(&plan, &judged.statistics, &judged.judgement.comparisons);
+        judged.write_report()?;
+        if context.json {
+            say::json(&decided)?;
+        } else {
+            say::text(&describe(&decided, &judged))?;
+        }
+        Ok(ExitCode::from(match decided.status {
+            GateStatus::Pass => 0,
+            GateStatus::Worse => exit::WORSE,
+            GateStatus::Inconclusive => exit::INCONCLUSIVE,
+            GateStatus::Untrusted => exit::UNTRUSTED,
+            GateStatus::Incomparable => exit::INCOMPARABLE,
+        }))
+    }
+
+    fn plan(&self, project: &Project) -> anyhow::Result<Plan> {
+        let mut suites: Vec<Suite> = Vec::new();
+        let candidate = self.candidate.as_ref().unwrap_or(&self.baseline);
+        for wanted in &self.cases {
+            let Some((suite_name, case_name)) = wanted.split_once('/') else {
+                bail!(touchstone::Error::input(format!("`{wanted}` is not a case: write suite/case, such as wcdb/read")));
+            };
+            let mut suite = project.suites(&[suite_name.to_owned()])?.remove(0);
+            suite.claims.clear();
+            suite.cases.retain(|case| case.id == case_name);
+            let Some(case) = suite.cases.first_mut() else {
+                bail!(touchstone::Error::input(format!("suite `{suite_name}` has no case `{case_name}`")));
+            };
+            gated(case, &self.baseline, candidate)?;
+            suites.push(suite);
+        }
+        let looks = LOOKS.to_vec();
+        if !can_reject(looks[looks.len() - 1], self.cases.len()) {
+            bail!(touchstone::Error::input("that many cases could never be told apart in 24 launches: gate on fewer"));
+        }
+        let choice = Choice { cases: vec![], contenders: vec![], size: Size::Quick, seed: self.seed, looks };
+        let mut plan = Plan::new(&suites, &project.kits, &choice)?;
+        for case in &mut plan.cases {
+            case.margin = self.margin.unwrap_or(if case.flushes { 0.10 } else { 0.02 });
+            for arm in &mut case.arms {
+                arm.null_arm = arm.name.ends_with(NULL);
+                let is_candidate = arm.name != case.baseline && !arm.null_arm;
+                let program = if is_candidate { &self.candidate_program } else { &self.baseline_program };
+                arm.program = program.as_deref().map(absolute).transpose()?;
+            }
+        }
+        Ok(plan)
+    }
+}
+
+fn absolute(program: &std::path::Path) -> anyhow::Result<String> {
+    match program.canonicalize() {
+        Ok(path) => Ok(path.display().to_string()),
+        Err(error) => bail!(touchstone::Error::input(format!("no driver program {}: {error}", program.display()))),
+    }
+}
+
+/// Leaves a case three arms: the baseline, the candidate, and the baseline again.
+fn gated(case: &mut Case, baseline: &str, candidate: &str) -> anyhow::Result<()> {
+    let candidate = if candidate == baseline {
+        ArmSpec::Varied(varied(case, candidate, CANDIDATE)?)
+    } else {
+        find(case, candidate)?
+    };
+    let null = ArmSpec::Varied(varied(case, baseline, NULL)?);
+    case.arms = vec![find(case, baseline)?, candidate, null];
+    case.baseline = baseline.to_owned();
+    case.floor = None;
+    Ok(())
+}
+
+/// An arm that the case has under that name, or else the contender as it is.
+fn find(case: &Case, name: &str) -> anyhow::Result<ArmSpec> {
+    match case.arms.iter().find(|arm| arm.name() == name) {
+        Some(arm) => Ok(arm.clone()),
+        None => Ok(ArmSpec::Plain(Contender::try_from(name.to_owned()).map_err(touchstone::Error::input)?)),
+    }
+}
+
+fn varied(case: &Case, name: &str, variant: &str) -> anyhow::Result<VariedArm> {
+    Ok(match find(case, name)? {
+        ArmSpec::Plain(contender) => {
+            VariedArm { contender, variant: variant.to_owned(), lanes: None, indexes: Vec::new() }
+        }
+        ArmSpec::Varied(arm) => VariedArm { variant: format!("{}-{variant}", arm.variant), ..arm },
+    })
+}
+
+fn describe(decided: &Decided, judged: &Judged) -> String {
+    let mut text = String::new();
+    for comparison in &decided.comparisons {
+        let percent = |ratio: f64| (ratio - 1.0) * 100.0;
+        let _ = write!(text, "{}: {} is {}", comparison.case, comparison.arm, comparison.verdict);
+        if let (Some(ratio), Some(low), Some(high)) =
+            (comparison.time_ratio, comparison.time_ratio_low, comparison.time_ratio_high)
+        {
+            let _ = write!(
+                text,
+                ": {:+.2} % time [{:+.2}, {:+.2}], {} launches, margin {:.0} %",
+                percent(ratio),
+                percent(low),
+                percent(high),
+                comparison.launches,
+                comparison.margin * 100.0
+            );
+        }
+        text.push('\n');
+        if let (Some(launches), Some(smallest)) = (comparison.launches_to_decide, comparison.smallest_detectable) {
+            let _ = writeln!(
+                text,
+                "  it could have seen {:.1} %; about {launches} launches would decide at this noise",
+                smallest * 100.0
+            );
+        }
+        for reason in &comparison.reasons {
+            let _ = writeln!(text, "  {reason}");
+        }
+    }
+    for count in &decided.counts {
+        let _ = writeln!(text, "{}: {}: {} before, {} now", count.case, count.what, count.baseline, count.candidate);
+    }
+    let _ = writeln!(text, "gate: {}\nRecord: {}", decided.status, judged.folder.display());
+    text
+}

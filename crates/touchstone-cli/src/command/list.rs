@@ -1,0 +1,119 @@
+//! `touchstone list`: what can be asked, of whom, and what was claimed.
+
+use crate::{Context, say};
+use clap::Args;
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::process::ExitCode;
+use touchstone::suite::ArmSpec;
+
+/// Lists suites with their cases and claims, and subjects with their profiles
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  touchstone list\n  touchstone list --json | jq -r '.subjects[].name'")]
+pub struct List {}
+
+#[derive(Serialize)]
+struct Listing {
+    suites: Vec<ListedSuite>,
+    subjects: Vec<ListedSubject>,
+}
+
+#[derive(Serialize)]
+struct ListedSuite {
+    name: String,
+    title: String,
+    cases: Vec<ListedCase>,
+    claims: Vec<ListedClaim>,
+}
+
+#[derive(Serialize)]
+struct ListedCase {
+    id: String,
+    title: String,
+    arms: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct ListedClaim {
+    id: String,
+    statement: String,
+    published: String,
+}
+
+#[derive(Serialize)]
+struct ListedSubject {
+    name: String,
+    language: String,
+    summary: String,
+    canary: bool,
+    profiles: Vec<String>,
+}
+
+impl List {
+    pub(crate) fn run(self, context: &Context) -> anyhow::Result<ExitCode> {
+        let listing = Listing::read(context)?;
+        if context.json {
+            say::json(&listing)?;
+        } else {
+            say::text(&listing.text())?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Listing {
+    fn read(context: &Context) -> anyhow::Result<Listing> {
+        let project = context.project()?;
+        let suites = project.suites(&[])?.into_iter().map(|suite| ListedSuite {
+            cases: suite
+                .cases
+                .into_iter()
+                .map(|case| ListedCase {
+                    arms: case.arms.iter().map(ArmSpec::name).collect(),
+                    id: case.id,
+                    title: case.title,
+                })
+                .collect(),
+            claims: suite
+                .claims
+                .into_iter()
+                .map(|claim| ListedClaim { id: claim.id, statement: claim.statement, published: claim.published })
+                .collect(),
+            name: suite.name,
+            title: suite.title,
+        });
+        let subjects = project.kits.subjects().map(|(language, subject)| ListedSubject {
+            name: subject.name.clone(),
+            language: language.to_owned(),
+            summary: subject.summary.clone(),
+            canary: subject.canary,
+            profiles: subject.profiles.iter().map(|profile| profile.name.clone()).collect(),
+        });
+        Ok(Listing { suites: suites.collect(), subjects: subjects.collect() })
+    }
+
+    fn text(&self) -> String {
+        let mut text = String::new();
+        for suite in &self.suites {
+            let _ = writeln!(text, "Suite {}: {}", suite.name, suite.title);
+            for case in &suite.cases {
+                let _ = writeln!(text, "  {:<16} {}", case.id, case.title);
+            }
+            let _ = writeln!(text, "  Claims:");
+            for claim in &suite.claims {
+                let _ = writeln!(text, "    {:<24} {}", claim.id, claim.statement);
+            }
+            text.push('\n');
+        }
+        for (title, canary) in [("Subjects", false), ("Canaries, which misbehave on purpose", true)] {
+            let _ = writeln!(text, "{title}:");
+            for subject in self.subjects.iter().filter(|subject| subject.canary == canary) {
+                let _ = writeln!(text, "  {:<16} {} ({})", subject.name, subject.summary, subject.language);
+                if !subject.profiles.is_empty() {
+                    let _ = writeln!(text, "  {:<16} {}", "", subject.profiles.join(" "));
+                }
+            }
+        }
+        text
+    }
+}

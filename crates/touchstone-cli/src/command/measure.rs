@@ -1,0 +1,173 @@
+//! Building, running and judging a plan: what `bench`, `run`, `gate` and `calibrate` have in common.
+
+use crate::interrupt::stop_on_signal;
+use crate::progress::Bar;
+use crate::say;
+use anyhow::Context as _;
+use clap::Args;
+use jiff::Timestamp;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use touchstone::estimate::{CaseStatistics, estimate};
+use touchstone::plan::Plan;
+use touchstone::record::{Manifest, RECORD_VERSION, Record, Status, file};
+use touchstone::report::{Findings, html};
+use touchstone::verdict::{Judgement, judge};
+use touchstone_runner::environment::{environment, reaches_disk};
+use touchstone_runner::kits::Project;
+use touchstone_runner::run::{Setting, run};
+use touchstone_runner::session::Manners;
+use touchstone_runner::writer::{Writer, write_json, write_whole};
+use touchstone_runner::{Error, ErrorKind};
+
+/// Where and how to run.
+#[derive(Args, Clone, Debug)]
+pub struct MeasureArguments {
+    /// The folder for the record; runs/ and the time, unless given
+    #[arg(long, value_name = "FOLDER")]
+    pub out: Option<PathBuf>,
+    /// The folder for the databases while they are measured: it chooses the disk. Inside the record, unless given
+    #[arg(long, value_name = "FOLDER")]
+    pub scratch: Option<PathBuf>,
+    /// Seconds a driver may take for one reply before it counts as hanging
+    #[arg(long, value_name = "SECONDS", default_value_t = 120.0, value_parser = positive_seconds)]
+    pub limit: f64,
+}
+
+fn positive_seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if seconds > 0.0 && seconds < 1e6 => Ok(seconds),
+        _ => Err("give a number of seconds above 0, such as 120".into()),
+    }
+}
+
+/// A judged record.
+pub struct Judged {
+    /// The record's folder.
+    pub folder: PathBuf,
+    /// The record.
+    pub record: Record,
+    /// What its samples say.
+    pub statistics: Vec<CaseStatistics>,
+    /// What that means.
+    pub judgement: Judgement,
+}
+
+impl Judged {
+    /// As a renderer takes it.
+    pub fn findings(&self) -> Findings<'_> {
+        Findings { record: &self.record, statistics: &self.statistics, judgement: &self.judgement }
+    }
+
+    /// Writes the page.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write_report(&self) -> anyhow::Result<PathBuf> {
+        let path = self.folder.join(file::REPORT);
+        write_whole(&path, html(&self.findings())?.as_bytes())?;
+        Ok(path)
+    }
+}
+
+/// Builds the plan's drivers and runs it. Ctrl-C leaves a partial record, which is judged like any other.
+///
+/// # Errors
+/// When a driver cannot be built or the lab itself fails.
+pub fn measure(project: &Project, plan: &Plan, arguments: &MeasureArguments) -> anyhow::Result<Judged> {
+    let folder = arguments.out.clone().unwrap_or_else(|| default_folder(project, plan));
+    let scratch = arguments.scratch.clone().unwrap_or_else(|| folder.join("scratch"));
+    let stop = stop_on_signal()?;
+    project.build(plan, |subject| say::note(&format!("building {subject}")))?;
+    let manifest = Manifest {
+        record_version: RECORD_VERSION,
+        touchstone: env!("CARGO_PKG_VERSION").into(),
+        started: Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        status: Status::Running,
+        reason: None,
+        command: command_line(),
+        elapsed_s: 0.0,
+    };
+    std::fs::create_dir_all(&folder)
+        .with_context(|| format!("cannot make the record's folder {}", folder.display()))?;
+    let folder = folder.canonicalize()?;
+    std::fs::create_dir_all(&scratch).with_context(|| format!("cannot make {}", scratch.display()))?;
+    let scratch = scratch.canonicalize()?;
+    refuse_memory_disk(plan, &scratch)?;
+    let mut writer = Writer::create(&folder, manifest, plan, &environment(&scratch))?;
+    let began = Instant::now();
+    let bar = Bar::new();
+    let setting = Setting {
+        project,
+        manners: Manners { limit: Duration::from_secs_f64(arguments.limit), stop },
+        scratch,
+        progress: &bar,
+    };
+    let ended = run(plan, &setting, &mut writer);
+    bar.clear();
+    let elapsed_s = began.elapsed().as_secs_f64();
+    let finished = writer.finish(|manifest| {
+        manifest.elapsed_s = elapsed_s;
+        match &ended {
+            Ok(()) => manifest.status = Status::Complete,
+            Err(error) => {
+                manifest.status = Status::Partial;
+                manifest.reason = Some(error.to_string());
+            }
+        }
+    });
+    match ended {
+        Ok(()) => finished?,
+        Err(error) => {
+            say::note(&format!("the record so far is in {}", folder.display()));
+            return Err(error.into());
+        }
+    }
+    judge_folder(&folder)
+}
+
+/// Judges the record in a folder and writes its statistics and verdict beside it.
+///
+/// # Errors
+/// When the record cannot be read or the files cannot be written.
+pub fn judge_folder(folder: &Path) -> anyhow::Result<Judged> {
+    let record = Record::read(folder)?;
+    let statistics = estimate(&record);
+    let judgement = judge(&record.plan, &statistics, &record.subjects);
+    write_json(&folder.join(file::STATISTICS), &statistics)?;
+    write_json(&folder.join(file::VERDICT), &judgement)?;
+    Ok(Judged { folder: folder.to_owned(), record, statistics, judgement })
+}
+
+/// A commit cannot reach a disk that is memory: its time would say nothing.
+fn refuse_memory_disk(plan: &Plan, scratch: &Path) -> anyhow::Result<()> {
+    match plan.cases.iter().find(|case| case.flushes) {
+        Some(case) if !reaches_disk(scratch) => Err(Error::new(
+            ErrorKind::Input,
+            format!(
+                "{} is memory, not a disk, and case {} measures commits that reach one: give a folder on a disk \
+                 with --scratch",
+                scratch.display(),
+                case.id
+            ),
+        )
+        .into()),
+        _ => Ok(()),
+    }
+}
+
+fn default_folder(project: &Project, plan: &Plan) -> PathBuf {
+    let suites: Vec<&str> = plan.suites.iter().map(|suite| suite.name.as_str()).collect();
+    let name = format!("{}-{}-{}", Timestamp::now().strftime("%Y%m%dT%H%M%SZ"), suites.join("-"), plan.size);
+    project.root.join("runs").join(name)
+}
+
+/// The command as it can be typed again, without the path of the program.
+fn command_line() -> String {
+    let quote = |argument: String| {
+        let plain = argument.chars().all(|c| c.is_ascii_alphanumeric() || "@#-_=./,:".contains(c));
+        if plain && !argument.is_empty() { argument } else { format!("'{}'", argument.replace('\'', "'\\''")) }
+    };
+    let arguments: Vec<String> = std::env::args().skip(1).map(quote).collect();
+    format!("touchstone {}", arguments.join(" "))
+}

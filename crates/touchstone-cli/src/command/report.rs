@@ -1,0 +1,41 @@
+//! `touchstone report`: a judged record becomes a page.
+
+use super::measure::Judged;
+use crate::{Context, say};
+use anyhow::Context as _;
+use clap::Args;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use touchstone::record::{Record, file, read_json};
+use touchstone::report::terminal;
+
+/// Renders a judged record: a self-contained page, or the summary for a terminal
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  touchstone report runs/20260102T030405Z-couch-quick\n  touchstone report record --text")]
+pub struct Report {
+    /// The record's folder
+    record: PathBuf,
+    /// Print the summary instead of writing the page
+    #[arg(long)]
+    text: bool,
+}
+
+impl Report {
+    pub(crate) fn run(self, context: &Context) -> anyhow::Result<ExitCode> {
+        let hint = || format!("{} is not judged yet: run `touchstone judge` on it first", self.record.display());
+        let judged = Judged {
+            record: Record::read(&self.record)?,
+            statistics: read_json(&self.record.join(file::STATISTICS)).with_context(hint)?,
+            judgement: read_json(&self.record.join(file::VERDICT)).with_context(hint)?,
+            folder: self.record.clone(),
+        };
+        if context.json {
+            say::json(&judged.judgement)?;
+        } else if self.text {
+            say::text(&terminal(&judged.findings(), say::colour()))?;
+        } else {
+            say::text(&format!("{}\n", judged.write_report()?.display()))?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,33 @@
+//! What goes to standard output: text for people or JSON for machines, never a mixture.
+
+use serde::Serialize;
+use std::io::{IsTerminal, Write};
+
+/// Whether standard output takes colour: a terminal, and nobody set `NO_COLOR`.
+pub fn colour() -> bool {
+    std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// Prints text. A reader that has gone away, as `head` does, is no error.
+pub fn text(text: &str) -> anyhow::Result<()> {
+    quietly(std::io::stdout().write_all(text.as_bytes()))
+}
+
+/// Prints a JSON document.
+pub fn json(value: &impl Serialize) -> anyhow::Result<()> {
+    let mut document = serde_json::to_string_pretty(value)?;
+    document.push('\n');
+    text(&document)
+}
+
+/// Tells a person on standard error.
+pub fn note(text: &str) {
+    eprintln!("{text}");
+}
+
+fn quietly(result: std::io::Result<()>) -> anyhow::Result<()> {
+    match result {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        result => Ok(result?),
+    }
+}

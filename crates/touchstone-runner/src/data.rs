@@ -1,0 +1,176 @@
+//! The files every kit plays: datasets and orders of operations, generated once from the seed.
+//!
+//! The lab keeps what it generated, so it knows the right answer before it asks.
+
+use crate::error::{Error, Result};
+use crate::random::{Stream, stream};
+use rand::{Rng, RngExt};
+use std::path::{Path, PathBuf};
+use touchstone::plan::{PlannedArm, PlannedCase};
+use touchstone_protocol::{
+    DataError, Digest, Document, Lane, LaneSample, Record, RecordKind, Row, Verb, write_dataset, write_operations,
+};
+
+/// Operations in an order of gets: played round and round, so long that no cache can know it by heart.
+const GETS: usize = 1 << 17;
+
+/// The most operations a calibrated slice may have, by verb. Inserts use up records, which must all be generated.
+pub fn calibrated_count_max(verb: Verb) -> u64 {
+    match verb {
+        Verb::InsertOne | Verb::InsertMany => 512,
+        Verb::Get => 1 << 16,
+        Verb::ReadAll | Verb::Open => 1 << 10,
+    }
+}
+
+/// Slices of a launch that are not in blocks: warm-up, and the latency stretch counted in slices.
+pub const SLICES_BESIDE_BLOCKS: u64 = 24;
+
+/// A case's data, on disk and in memory.
+pub struct CaseData {
+    /// The dataset file.
+    pub dataset: PathBuf,
+    /// The operations file.
+    pub operations_file: PathBuf,
+    operations: Vec<u32>,
+    records: Records,
+    filled: u64,
+}
+
+enum Records {
+    Rows(Vec<Row>),
+    Documents(Vec<Document>),
+}
+
+impl CaseData {
+    /// Generates a case's data into `folder`.
+    ///
+    /// # Errors
+    /// When the files cannot be written.
+    pub fn generate(case: &PlannedCase, seed: u64, folder: &Path) -> Result<CaseData> {
+        let stem = case.file_stem();
+        let dataset = folder.join(format!("{stem}.dataset"));
+        let operations_file = folder.join(format!("{stem}.operations"));
+        let count = case.dataset.records.max(case.filled + records_inserted(case));
+        let mut values = stream(seed, &format!("dataset {}/{}", case.suite(), case.dataset.name));
+        let bytes = case.dataset.value_bytes as usize;
+        let records = match case.dataset.record {
+            RecordKind::Row => Records::Rows((0..count as i64).map(|key| row(key, bytes, &mut values)).collect()),
+            RecordKind::Document => {
+                Records::Documents((0..count).map(|number| document(number, bytes, &mut values)).collect())
+            }
+        };
+        let operations = operations(case, count, seed);
+        let written = match &records {
+            Records::Rows(rows) => write_dataset(&dataset, rows),
+            Records::Documents(documents) => write_dataset(&dataset, documents),
+        };
+        written.and_then(|()| write_operations(&operations_file, &operations)).map_err(|error| match error {
+            DataError::Io(error) => Error::io(format_args!("cannot write {}", dataset.display()), &error),
+            DataError::Malformed(what) => unreachable!("writing does not parse: {what}"),
+        })?;
+        Ok(CaseData { dataset, operations_file, operations, records, filled: case.filled })
+    }
+
+    /// How many operations the order holds.
+    pub fn operations(&self) -> u64 {
+        self.operations.len() as u64
+    }
+
+    /// What is wrong with a lane's answer, where something is.
+    pub fn wrong(&self, lane: &Lane, lanes: &[Lane], answer: &LaneSample) -> Option<String> {
+        let acceptable: Vec<(u64, String)> = match lane.verb {
+            Verb::Open => return None,
+            Verb::InsertOne | Verb::InsertMany => {
+                let failed: u64 = answer.errors.values().sum();
+                let too_many = answer.answers > lane.count || (failed == 0 && answer.answers != lane.count);
+                return too_many.then(|| format!("acknowledged {} of {} records", answer.answers, lane.count));
+            }
+            Verb::Get => vec![self.digest_of(self.slice(lane).iter().copied())],
+            Verb::ReadAll => self.whole_answers(lane, lanes),
+        };
+        if !answer.errors.is_empty() || acceptable.iter().any(|(n, d)| (*n, d) == (answer.answers, &answer.digest)) {
+            return None;
+        }
+        let (answers, digest) = &acceptable[0];
+        Some(format!(
+            "{} answered {} records with digest {}, the right answer is {answers} with {digest}",
+            lane.verb, answer.answers, answer.digest
+        ))
+    }
+
+    /// A full read beside a batch insert sees the database before the commit or after it, nothing between.
+    fn whole_answers(&self, lane: &Lane, lanes: &[Lane]) -> Vec<(u64, String)> {
+        let before: Vec<u32> = (0..self.filled as u32).collect();
+        let mut snapshots = vec![before.clone()];
+        for writer in lanes.iter().filter(|other| other.verb == Verb::InsertMany) {
+            snapshots.push(before.iter().chain(self.slice(writer)).copied().collect());
+        }
+        let repeat = |snapshot: &Vec<u32>| {
+            self.digest_of((0..lane.count).flat_map(|_| snapshot.iter().copied()))
+        };
+        snapshots.iter().map(repeat).collect()
+    }
+
+    /// Records and digest, in key order, of a database that holds what was filled and operations `0..inserted`.
+    pub fn content(&self, inserted: u64) -> (u64, String) {
+        let mut held: Vec<u32> = (0..self.filled as u32).collect();
+        held.extend(&self.operations[..inserted as usize]);
+        match &self.records {
+            Records::Rows(rows) => held.sort_by_key(|record| rows[*record as usize].key),
+            Records::Documents(documents) => {
+                held.sort_by(|a, b| documents[*a as usize].id.cmp(&documents[*b as usize].id));
+            }
+        }
+        self.digest_of(held.into_iter())
+    }
+
+    fn slice(&self, lane: &Lane) -> &[u32] {
+        &self.operations[lane.from as usize..(lane.from + lane.count) as usize]
+    }
+
+    fn digest_of(&self, records: impl Iterator<Item = u32>) -> (u64, String) {
+        fn digest<R: Record>(all: &[R], records: impl Iterator<Item = u32>) -> (u64, String) {
+            let digest = Digest::of(records.map(|record| &all[record as usize]));
+            (digest.answers(), digest.to_string())
+        }
+        match &self.records {
+            Records::Rows(rows) => digest(rows, records),
+            Records::Documents(documents) => digest(documents, records),
+        }
+    }
+}
+
+/// Records that the inserts of a launch use up at the most.
+fn records_inserted(case: &PlannedCase) -> u64 {
+    let slices = if case.restore { 1 } else { u64::from(case.blocks) * 2 + SLICES_BESIDE_BLOCKS };
+    let longest = |arm: &PlannedArm| arm.operations_used(calibrated_count_max(Verb::InsertOne)) * slices;
+    case.arms.iter().map(longest).max().unwrap_or(0)
+}
+
+/// Inserts take the records after those stored beforehand, in order; gets ask for stored ones at random.
+fn operations(case: &PlannedCase, count: u64, seed: u64) -> Vec<u32> {
+    if case.writes() {
+        return (case.filled as u32..count as u32).collect();
+    }
+    let mut picks = stream(seed, &format!("operations {}", case.id));
+    let stored = case.filled.max(1) as u32;
+    (0..GETS).map(|_| picks.random_range(0..stored)).collect()
+}
+
+fn row(key: i64, bytes: usize, values: &mut Stream) -> Row {
+    let mut value = vec![0; bytes];
+    values.fill_bytes(&mut value);
+    Row { key, value }
+}
+
+fn document(number: u64, bytes: usize, values: &mut Stream) -> Document {
+    let mut hash = vec![0; 16];
+    values.fill_bytes(&mut hash);
+    let mut data = format!("{{\"name\":\"bench{number}\",\"text\":\"");
+    while data.len() + 2 < bytes {
+        data.push(char::from(values.random_range(b'a'..=b'z')));
+    }
+    data.push_str("\"}");
+    Document { id: format!("bench{number}"), revision: 1, hash, data }
+}

@@ -1,0 +1,172 @@
+//! Finds the kits on disk, builds the drivers a plan needs, and gives the command that starts one.
+
+use crate::error::{Error, ErrorKind, Result};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use touchstone::kit::{Kit, Kits, Subject};
+use touchstone::plan::{Plan, PlannedArm};
+use touchstone::suite::Suite;
+
+/// The project's folders: suites to ask, kits to measure.
+#[derive(Clone, Debug)]
+pub struct Project {
+    /// The folder that holds `suites/` and `kits/`.
+    pub root: PathBuf,
+    /// Every kit found.
+    pub kits: Kits,
+}
+
+impl Project {
+    /// Opens the project at `root`, or without one the nearest at or above the current folder.
+    ///
+    /// # Errors
+    /// When there is no project, or a kit's table is not one.
+    pub fn open(root: Option<&Path>) -> Result<Project> {
+        let root = match root {
+            Some(root) => root.to_owned(),
+            None => find_root()?,
+        };
+        let mut folders: Vec<PathBuf> = fs::read_dir(root.join("kits"))
+            .map_err(|error| Error::new(ErrorKind::Missing, format!("{}: no kits here: {error}", root.display())))?
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(|folder| folder.join("kit.toml").exists())
+            .collect();
+        folders.sort();
+        let mut kits = Kits::default();
+        for folder in folders {
+            let path = folder.join("kit.toml");
+            kits.kits.push(Kit::parse(&read(&path)?, &path.display().to_string())?);
+        }
+        Ok(Project { root, kits })
+    }
+
+    /// Reads suites by name (`wcdb`) or by path; for no names, all that are not internal.
+    ///
+    /// # Errors
+    /// When one is not there or is not a suite.
+    pub fn suites(&self, names: &[String]) -> Result<Vec<Suite>> {
+        let known = self.suite_names()?;
+        if names.is_empty() {
+            let all: Vec<Suite> = known.iter().map(|name| self.suite(name, &known)).collect::<Result<_>>()?;
+            return Ok(all.into_iter().filter(|suite| !suite.internal).collect());
+        }
+        names.iter().map(|name| self.suite(name, &known)).collect()
+    }
+
+    /// The names of the suites at hand, in order.
+    ///
+    /// # Errors
+    /// When the folder cannot be read.
+    pub fn suite_names(&self) -> Result<Vec<String>> {
+        let folder = self.root.join("suites");
+        let entries = fs::read_dir(&folder).map_err(|error| Error::io(folder.display(), &error))?;
+        let mut names: Vec<String> = entries
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
+            .filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()))
+            .collect();
+        names.sort();
+        Ok(names)
+    }
+
+    fn suite(&self, name: &str, known: &[String]) -> Result<Suite> {
+        let by_path = Path::new(name);
+        let path = if by_path.extension().is_some() {
+            by_path.to_owned()
+        } else {
+            self.root.join("suites").join(format!("{name}.toml"))
+        };
+        if !path.exists() {
+            let known = known.join(", ");
+            return Err(Error::new(
+                ErrorKind::Input,
+                format!("there is no suite `{name}` ({} is missing); there are {known}", path.display()),
+            ));
+        }
+        Ok(Suite::parse(&read(&path)?, &path.display().to_string())?)
+    }
+
+    /// Builds every driver the plan needs, one after the other; `say` is told what is being built.
+    ///
+    /// # Errors
+    /// When a build tool is missing or a build fails; the message ends with the tool's own last words.
+    pub fn build(&self, plan: &Plan, mut say: impl FnMut(&str)) -> Result<()> {
+        let arms = plan.cases.iter().flat_map(|case| &case.arms).filter(|arm| arm.program.is_none());
+        let wanted: BTreeSet<&str> = arms.map(|arm| arm.contender.subject.as_str()).collect();
+        for name in wanted {
+            say(name);
+            self.build_subject(name)?;
+        }
+        Ok(())
+    }
+
+    fn build_subject(&self, name: &str) -> Result<()> {
+        let (folder, subject) = self.subject(name)?;
+        let (tool, arguments) = subject.build.split_first().expect("checked when the table was read");
+        let output = Command::new(tool).args(arguments).current_dir(&folder).output().map_err(|error| {
+            let remedy = format!("cannot run `{tool}`, which builds {name}: {error}; install it and try again");
+            Error::new(ErrorKind::Missing, remedy)
+        })?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let words = String::from_utf8_lossy(&output.stderr);
+        let lines: Vec<&str> = words.lines().collect();
+        let last = lines[lines.len().saturating_sub(20)..].join("\n  ");
+        let command = subject.build.join(" ");
+        Err(Error::new(
+            ErrorKind::Build,
+            format!("cannot build {name} with `{command}` in {}:\n  {last}", folder.display()),
+        ))
+    }
+
+    /// The driver program of an arm.
+    ///
+    /// # Errors
+    /// When the kit has no such subject.
+    pub fn program(&self, arm: &PlannedArm) -> Result<PathBuf> {
+        if let Some(program) = &arm.program {
+            return Ok(PathBuf::from(program));
+        }
+        let (folder, subject) = self.subject(&arm.contender.subject)?;
+        let program = &subject.run[0];
+        // A bare name is looked up in PATH, as `python3`; a path is the kit's own.
+        Ok(if program.contains('/') { folder.join(program) } else { PathBuf::from(program) })
+    }
+
+    /// The command that starts an arm's driver.
+    ///
+    /// # Errors
+    /// When the kit has no such subject.
+    pub fn command(&self, arm: &PlannedArm) -> Result<Command> {
+        let (folder, subject) = self.subject(&arm.contender.subject)?;
+        let mut command = Command::new(self.program(arm)?);
+        command.args(&subject.run[1..]).current_dir(folder);
+        Ok(command)
+    }
+
+    fn subject(&self, name: &str) -> Result<(PathBuf, &Subject)> {
+        let (language, subject) = self
+            .kits
+            .subject(name)
+            .ok_or_else(|| Error::new(ErrorKind::Missing, format!("no kit has a subject `{name}`")))?;
+        Ok((self.root.join("kits").join(language), subject))
+    }
+}
+
+fn find_root() -> Result<PathBuf> {
+    let start = std::env::current_dir().map_err(|error| Error::io("cannot tell the current folder", &error))?;
+    let found = start.ancestors().find(|folder| folder.join("kits").is_dir() && folder.join("suites").is_dir());
+    found.map(Path::to_owned).ok_or_else(|| {
+        Error::new(
+            ErrorKind::Missing,
+            format!("no kits/ and suites/ at or above {}: run in the project or give --root", start.display()),
+        )
+    })
+}
+
+fn read(path: &Path) -> Result<String> {
+    fs::read_to_string(path).map_err(|error| Error::io(format_args!("cannot read {}", path.display()), &error))
+}

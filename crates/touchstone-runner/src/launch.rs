@@ -1,0 +1,411 @@
+//! One launch of a case: a fresh process and a fresh copy of the database for every arm, then the blocks.
+//!
+//! A subject that fails leaves the launch and its outcome says how; the others go on.
+
+use crate::data::CaseData;
+use crate::error::Result;
+use crate::kits::Project;
+use crate::place::Place;
+use crate::session::{Manners, Session, SessionError, SessionResult, unexpected};
+use rand::RngExt;
+use rand::seq::SliceRandom;
+use std::path::{Path, PathBuf};
+use touchstone::plan::{PlannedArm, PlannedCase};
+use touchstone::record::latency_path;
+use touchstone::sample::{Launch, Outcome, Phase, Slice};
+use touchstone::suite::Cache;
+use touchstone_protocol::{Hello, Lane, Reply, Request, Run, Sample, Settings, Verb};
+
+/// The most bytes an arm's environment is padded with, so that the stack starts somewhere else in every launch.
+const PADDING_BYTES_MAX: usize = 4096;
+
+/// Everything a launch of a case plays with.
+pub struct Stage<'s> {
+    /// Where the drivers are.
+    pub project: &'s Project,
+    /// The case.
+    pub case: &'s PlannedCase,
+    /// Its data.
+    pub data: &'s CaseData,
+    /// How to speak to drivers.
+    pub manners: &'s Manners,
+}
+
+/// An arm in a launch: its process, its database, and what became of it.
+pub struct Player<'s> {
+    stage: &'s Stage<'s>,
+    /// The arm.
+    pub arm: &'s PlannedArm,
+    /// Who answered.
+    pub hello: Option<Hello>,
+    place: Place,
+    template: &'s Place,
+    session: Option<Session>,
+    open: bool,
+    settings: Settings,
+    next: u64,
+    inserted: u64,
+    acknowledged: u64,
+    outcome: Outcome,
+    error: Option<String>,
+}
+
+impl<'s> Player<'s> {
+    /// Copies the template and starts the driver. A driver that cannot start is an outcome, not an error.
+    ///
+    /// # Errors
+    /// When the lab itself fails, as on a full disk.
+    pub fn enter(
+        stage: &'s Stage<'s>,
+        arm: &'s PlannedArm,
+        template: &'s Place,
+        scratch: &Path,
+        random: &mut impl rand::Rng,
+    ) -> Result<Player<'s>> {
+        let place = Place::new(scratch.join(format!("{:08x}", random.random::<u32>())))?;
+        place.restore(template)?;
+        let mut player = Player {
+            stage,
+            arm,
+            hello: None,
+            place,
+            template,
+            session: None,
+            open: false,
+            settings: Settings::new(),
+            next: 0,
+            inserted: 0,
+            acknowledged: 0,
+            outcome: Outcome::Completed,
+            error: None,
+        };
+        let mut command = stage.project.command(arm)?;
+        command.env("TOUCHSTONE_PADDING", "x".repeat(random.random_range(0..PADDING_BYTES_MAX)));
+        let entered = player.introduce(command);
+        player.note(entered);
+        Ok(player)
+    }
+
+    fn introduce(&mut self, command: std::process::Command) -> SessionResult<()> {
+        let mut session = Session::start(command, self.stage.manners.clone())?;
+        self.hello = Some(session.hello()?);
+        self.session = Some(session);
+        self.require_capabilities()?;
+        self.prepare()?;
+        self.reopen()
+    }
+
+    fn require_capabilities(&self) -> SessionResult<()> {
+        let has = &self.hello.as_ref().expect("it has said hello").capabilities;
+        let record = self.stage.case.dataset.record;
+        for lane in &self.arm.lanes {
+            let held = lane.held.then(|| format!("{record}.held"));
+            for wanted in [Some(format!("{record}.{}", lane.verb)), held].into_iter().flatten() {
+                if !has.contains(&wanted) {
+                    return Err(SessionError::Refused(touchstone_protocol::Failure {
+                        kind: touchstone_protocol::FailureKind::Unsupported,
+                        message: format!("the driver has no capability {wanted}"),
+                    }));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn prepare(&mut self) -> SessionResult<()> {
+        let request = Request::Prepare {
+            record: self.stage.case.dataset.record,
+            dataset: self.stage.data.dataset.clone(),
+            operations: Some(self.stage.data.operations_file.clone()),
+        };
+        match self.ask(&request)? {
+            Reply::Prepare { operations, .. } if operations == self.stage.data.operations() => Ok(()),
+            Reply::Prepare { operations, .. } => Err(SessionError::Rubbish(format!(
+                "it read {operations} operations of {}",
+                self.stage.data.operations()
+            ))),
+            other => Err(unexpected("prepare", &other)),
+        }
+    }
+
+    /// Whether it is still in the launch.
+    pub fn plays(&self) -> bool {
+        self.outcome == Outcome::Completed && self.session.is_some()
+    }
+
+    /// Brings the database to where a slice starts: put back, closed and opened, evicted, as the case says.
+    ///
+    /// # Errors
+    /// When the lab itself fails.
+    fn settle(&mut self) -> Result<SessionResult<()>> {
+        let case = self.stage.case;
+        if case.cache == Cache::Warm && !case.restore {
+            return Ok(Ok(()));
+        }
+        if let Err(error) = self.close() {
+            return Ok(Err(error));
+        }
+        if case.restore {
+            self.place.restore(self.template)?;
+            (self.next, self.inserted, self.acknowledged) = (0, 0, 0);
+        }
+        if case.cache == Cache::Evicted {
+            self.place.evict()?;
+        }
+        Ok(self.reopen())
+    }
+
+    /// Runs one slice and checks its answer. `first` is the operation it starts from, for slices that store nothing.
+    ///
+    /// # Errors
+    /// When the lab itself fails; the subject failing ends its part and gives `None`.
+    pub fn slice(&mut self, first: u64, calibrated: u64, latency: Option<PathBuf>) -> Result<Option<Played>> {
+        if !self.plays() {
+            return Ok(None);
+        }
+        let settled = self.settle()?;
+        let played = settled.and_then(|()| self.play(first, calibrated, latency));
+        Ok(self.note(played))
+    }
+
+    fn play(&mut self, first: u64, calibrated: u64, latency: Option<PathBuf>) -> SessionResult<Played> {
+        let used = self.arm.operations_used(calibrated);
+        let from = if used > 0 { self.next } else { first };
+        let lanes = self.arm.lanes_at(from, calibrated);
+        let reply = self.ask(&Request::Run(Run { lanes: lanes.clone(), latency }))?;
+        let Reply::Run(sample) = reply else { return Err(unexpected("run", &reply)) };
+        if sample.lanes.len() != lanes.len() {
+            return Err(SessionError::Rubbish(format!("it answered {} of {} lanes", sample.lanes.len(), lanes.len())));
+        }
+        self.next += used;
+        let wrong: Vec<String> = lanes
+            .iter()
+            .zip(&sample.lanes)
+            .filter_map(|(lane, answer)| self.stage.data.wrong(lane, &lanes, answer))
+            .collect();
+        for (lane, answer) in lanes.iter().zip(&sample.lanes).filter(|(lane, _)| lane.verb.writes()) {
+            self.inserted += lane.count;
+            self.acknowledged += answer.answers;
+        }
+        let wrong = (!wrong.is_empty()).then(|| wrong.join("; "));
+        if let Some(wrong) = &wrong {
+            self.outcome = Outcome::Void;
+            self.error = Some(wrong.clone());
+        }
+        Ok(Played { lanes, sample, wrong })
+    }
+
+    /// Says how it does a slice, off the clock, and on a database that may be spoilt.
+    pub fn explain(&mut self, calibrated: u64) -> Option<touchstone_protocol::Plan> {
+        let from = if self.arm.writes() { self.next } else { 0 };
+        let lanes = self.arm.lanes_at(from, calibrated);
+        let explained = self.ask(&Request::Explain { lanes: lanes.clone() }).and_then(|reply| match reply {
+            Reply::Explain(plan) => Ok(plan),
+            other => Err(unexpected("explain", &other)),
+        });
+        match explained {
+            Ok(plan) => {
+                let stored: u64 = lanes.iter().filter(|lane| lane.verb.writes()).map(|lane| lane.count).sum();
+                self.next += stored;
+                self.inserted += stored;
+                self.acknowledged += stored;
+                Some(plan)
+            }
+            // Not to explain is a missing capability; it costs the report a row, not the subject its result.
+            Err(SessionError::Refused(_)) => None,
+            Err(error) => self.note(Err(error)),
+        }
+    }
+
+    /// Closes, opens again and checks that everything acknowledged is there; then the process leaves.
+    pub fn leave(mut self, launch: usize, calibrated: u64) -> Launch {
+        let mut found = 0;
+        if self.plays() {
+            let checked = self.check();
+            found = self.note(checked).unwrap_or(0);
+        }
+        let file_bytes = self.place.file_bytes();
+        if let Some(session) = self.session.take().filter(|_| self.outcome == Outcome::Completed) {
+            let left = session.quit();
+            self.note(left);
+        }
+        Launch {
+            case: self.stage.case.id.clone(),
+            launch,
+            arm: self.arm.name.clone(),
+            outcome: self.outcome,
+            error: self.error.take(),
+            calibrated,
+            settings: std::mem::take(&mut self.settings),
+            // A part that was cut short has nothing to compare: it is not missing what nobody looked for.
+            expected: if self.outcome == Outcome::Completed { self.stage.case.filled + self.inserted } else { found },
+            found,
+            plan: Vec::new(),
+            counters: Default::default(),
+            file_bytes,
+        }
+    }
+
+    fn check(&mut self) -> SessionResult<u64> {
+        self.close()?;
+        self.reopen()?;
+        let reply = self.ask(&Request::Check)?;
+        let Reply::Check { answers, digest } = reply else { return Err(unexpected("check", &reply)) };
+        self.close()?;
+        let acknowledged = self.stage.case.filled + self.acknowledged;
+        let (whole, right) = self.stage.data.content(self.inserted);
+        let wrong = if answers != acknowledged {
+            Some(format!("{answers} records are there, {acknowledged} were acknowledged"))
+        } else if answers == whole && digest != right {
+            Some(format!("the database's content has digest {digest}, the right one is {right}"))
+        } else {
+            None
+        };
+        if let Some(wrong) = wrong {
+            self.outcome = Outcome::Void;
+            self.error = Some(wrong);
+        }
+        Ok(answers)
+    }
+
+    fn reopen(&mut self) -> SessionResult<()> {
+        let request = Request::Open {
+            directory: self.place.path().to_owned(),
+            record: self.stage.case.dataset.record,
+            schema: self.arm.schema(self.stage.case, false),
+            settings: self.arm.settings.clone(),
+        };
+        match self.ask(&request)? {
+            Reply::Open(opened) => {
+                self.settings = opened.settings;
+                self.open = true;
+                Ok(())
+            }
+            other => Err(unexpected("open", &other)),
+        }
+    }
+
+    fn close(&mut self) -> SessionResult<()> {
+        if !std::mem::take(&mut self.open) {
+            return Ok(());
+        }
+        match self.ask(&Request::Close)? {
+            Reply::Close => Ok(()),
+            other => Err(unexpected("close", &other)),
+        }
+    }
+
+    fn ask(&mut self, request: &Request) -> SessionResult<Reply> {
+        self.session.as_mut().expect("only an arm that plays is asked").ask(request)
+    }
+
+    /// Keeps a failure as the arm's outcome and ends its process.
+    fn note<T>(&mut self, result: SessionResult<T>) -> Option<T> {
+        match result {
+            Ok(value) => Some(value),
+            Err(error) => {
+                self.outcome = error.outcome();
+                self.error = Some(error.to_string());
+                self.session = None;
+                None
+            }
+        }
+    }
+}
+
+/// A slice that was played.
+pub struct Played {
+    /// What was asked.
+    pub lanes: Vec<Lane>,
+    /// What came.
+    pub sample: Sample,
+    /// What was wrong with it.
+    pub wrong: Option<String>,
+}
+
+impl Played {
+    /// As a line of the record.
+    pub fn line(&self, case: &str, launch: usize, arm: &str, phase: Phase, block: u32, position: u32) -> Slice {
+        Slice {
+            case: case.to_owned(),
+            launch,
+            arm: arm.to_owned(),
+            phase,
+            block,
+            position,
+            operations: self.operations(),
+            wall_ns: self.sample.wall_ns,
+            cpu_ns: self.sample.cpu_ns,
+            lanes: self.sample.lanes.clone(),
+            usage: self.sample.usage,
+            wrong: self.wrong.clone(),
+        }
+    }
+
+    /// Records answered or acknowledged, over all lanes; for `open`, the times it was opened.
+    pub fn operations(&self) -> u64 {
+        let lanes = self.lanes.iter().zip(&self.sample.lanes);
+        lanes.map(|(lane, answer)| if lane.verb == Verb::Open { lane.count } else { answer.answers }).sum()
+    }
+}
+
+/// Where an arm's latencies of a launch go.
+pub fn latency_file(record: &Path, case: &str, arm: &str, launch: usize) -> PathBuf {
+    record.join(latency_path(case, arm, launch))
+}
+
+/// Lets every arm enter, in random order; the players come back in plan order.
+///
+/// # Errors
+/// When the lab itself fails.
+pub fn enter_all<'s>(
+    stage: &'s Stage<'s>,
+    arms: &[(&'s PlannedArm, &'s Place)],
+    scratch: &Path,
+    random: &mut impl rand::Rng,
+) -> Result<Vec<Player<'s>>> {
+    let mut order: Vec<usize> = (0..arms.len()).collect();
+    order.shuffle(random);
+    let mut players: Vec<Option<Player<'s>>> = arms.iter().map(|_| None).collect();
+    for index in order {
+        let (arm, template) = arms[index];
+        players[index] = Some(Player::enter(stage, arm, template, scratch, random)?);
+    }
+    Ok(players.into_iter().flatten().collect())
+}
+
+/// Makes the database that every launch of an arm starts from, with the driver's own means.
+///
+/// # Errors
+/// When the lab itself fails. A subject that cannot make its database is an outcome: the second result.
+pub fn make_template(stage: &Stage<'_>, arm: &PlannedArm, path: PathBuf) -> Result<SessionResult<Place>> {
+    let place = Place::new(path)?;
+    let command = stage.project.command(arm)?;
+    let made = fill(stage, arm, &place, command);
+    Ok(made.map(|()| place))
+}
+
+fn fill(stage: &Stage<'_>, arm: &PlannedArm, place: &Place, command: std::process::Command) -> SessionResult<()> {
+    // Making 10,000 tables or storing millions of records is no slice: it may take ten times as long.
+    let manners = Manners { limit: stage.manners.limit * 10, ..stage.manners.clone() };
+    let mut session = Session::start(command, manners)?;
+    session.hello()?;
+    let case = stage.case;
+    let record = case.dataset.record;
+    let steps = [
+        Request::Prepare { record, dataset: stage.data.dataset.clone(), operations: None },
+        Request::Open {
+            directory: place.path().to_owned(),
+            record,
+            schema: arm.schema(case, true),
+            settings: arm.settings.clone(),
+        },
+        Request::Fill { from: 0, count: case.filled },
+        Request::Close,
+    ];
+    for step in steps {
+        session.ask(&step)?;
+    }
+    session.quit()
+}
+

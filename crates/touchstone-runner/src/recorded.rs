@@ -1,0 +1,150 @@
+//! Syncs and bytes per commit: an untimed pass of each writing arm under the recorder.
+//!
+//! Every commit is a request of its own, so the reply that acknowledges it cuts the trace where it belongs.
+
+use crate::data::CaseData;
+use crate::error::{Error, ErrorKind, Result};
+use crate::place::Place;
+use crate::run::{CaseTemplates, Setting};
+use crate::session::{Manners, Session, SessionError, SessionResult};
+use crate::writer::Writer;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use touchstone::plan::{PlannedArm, PlannedCase};
+use touchstone::record::file;
+use touchstone::sample::SyncCount;
+use touchstone_protocol::{Lane, Request, Run, Verb};
+use touchstone_recorder::{Counts, Options, Recording, Trace};
+
+/// Commits recorded of an arm: odd, so that the median is one of them.
+const COMMITS: u64 = 41;
+
+/// How long a driver may take to leave once it was asked to.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// Records every writing arm of a case with a single lane, a commit at a time.
+///
+/// # Errors
+/// When the lab itself fails or the user stops it. An arm that cannot be recorded has a line that says why.
+pub fn record_syncs(
+    setting: &Setting<'_>,
+    case: &PlannedCase,
+    data: &CaseData,
+    templates: &CaseTemplates,
+    scratch: &Place,
+    writer: &mut Writer,
+) -> Result<()> {
+    let writers = case.arms.iter().filter(|arm| commit(arm).is_some());
+    let unavailable = touchstone_recorder::unavailable();
+    for arm in writers {
+        let Some(template) = templates.get(&arm.name) else { continue };
+        let count = match &unavailable {
+            Some(why) => SyncCount::unavailable(&case.id, &arm.name, why),
+            None => {
+                let place = Place::new(scratch.path().join("recorded"))?;
+                place.restore(template)?;
+                let command = setting.project.command(arm)?;
+                let recorded = Recorded { setting, case, data, arm }.pass(command, place.path());
+                recorded.unwrap_or_else(|why| SyncCount::unavailable(&case.id, &arm.name, why))
+            }
+        };
+        if setting.manners.stop.load(Ordering::Relaxed) {
+            return Err(Error::new(ErrorKind::Interrupted, "the run was stopped"));
+        }
+        writer.line(file::SYNCS, &count)?;
+    }
+    writer.flush()
+}
+
+/// One commit of an arm: its verb and the records in it. None for arms that do not commit in one lane.
+fn commit(arm: &PlannedArm) -> Option<(Verb, u64)> {
+    match arm.lanes.as_slice() {
+        [lane] if lane.verb == Verb::InsertOne => Some((lane.verb, 1)),
+        [lane] if lane.verb == Verb::InsertMany => Some((lane.verb, lane.count?)),
+        _ => None,
+    }
+}
+
+struct Recorded<'r> {
+    setting: &'r Setting<'r>,
+    case: &'r PlannedCase,
+    data: &'r CaseData,
+    arm: &'r PlannedArm,
+}
+
+impl Recorded<'_> {
+    fn pass(&self, command: std::process::Command, directory: &Path) -> std::result::Result<SyncCount, String> {
+        let mut recording =
+            Recording::start(command, Options::new(directory)).map_err(|error| error.to_string())?;
+        let pipes = recording.take_stdin().zip(recording.take_stdout());
+        let (stdin, stdout) = pipes.ok_or("the recorder kept the driver's pipes")?;
+        let manners = Manners { limit: self.setting.manners.limit, stop: self.setting.manners.stop.clone() };
+        let talked = self.talk(Session::over(stdin.into(), stdout.into(), manners), directory);
+        if talked.is_err() {
+            recording.kill();
+        }
+        let trace = recording.finish(GRACE).map_err(|error| error.to_string())?;
+        talked.map_err(|error| error.to_string())?;
+        Ok(self.count(&trace))
+    }
+
+    fn talk(&self, mut session: Session, directory: &Path) -> SessionResult<()> {
+        session.hello()?;
+        let record = self.case.dataset.record;
+        session.ask(&Request::Prepare {
+            record,
+            dataset: self.data.dataset.clone(),
+            operations: Some(self.data.operations_file.clone()),
+        })?;
+        session.ask(&Request::Open {
+            directory: directory.to_owned(),
+            record,
+            schema: self.arm.schema(self.case, false),
+            settings: self.arm.settings.clone(),
+        })?;
+        let (verb, records) = commit(self.arm).expect("only committing arms are recorded");
+        for number in 0..self.commits(records) {
+            let lane = Lane { verb, from: number * records, count: records, held: false };
+            session.ask(&Request::Run(Run { lanes: vec![lane], latency: None }))?;
+        }
+        session.ask(&Request::Close)?;
+        match session.ask(&Request::Quit) {
+            Ok(_) | Err(SessionError::Ended(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// As many commits as the operations suffice for.
+    fn commits(&self, records: u64) -> u64 {
+        COMMITS.min(self.data.operations() / records.max(1))
+    }
+
+    fn count(&self, trace: &Trace) -> SyncCount {
+        let intervals = trace.between_marks();
+        let reply = |line: &str, name: &str| line.contains(&format!("\"reply\":\"{name}\""));
+        let of = |name: &'static str| {
+            intervals
+                .iter()
+                .filter(move |interval| interval.ended_by.is_some_and(|line| reply(line, name)))
+                .map(|interval| interval.counts)
+        };
+        // A write that returns only when it is durable waits for the disk as a sync does.
+        let awaited = |counts: &Counts| counts.syncs() + counts.synchronous_writes;
+        let commits: Vec<Counts> = of("run").collect();
+        let mut syncs: Vec<u64> = commits.iter().map(awaited).collect();
+        syncs.sort_unstable();
+        SyncCount {
+            case: self.case.id.clone(),
+            arm: self.arm.name.clone(),
+            unavailable: None,
+            commits: commits.len() as u64,
+            syncs_per_commit: syncs.get(syncs.len() / 2).copied().unwrap_or(0),
+            syncs_most: syncs.last().copied().unwrap_or(0),
+            syncs: syncs.iter().sum(),
+            syncs_at_close: of("close").map(|counts| awaited(&counts)).sum(),
+            bytes_written: commits.iter().map(|counts| counts.bytes_written).sum(),
+            mapped: trace.mapped_files().iter().filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned())).collect(),
+        }
+    }
+}

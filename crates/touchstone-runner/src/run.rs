@@ -1,0 +1,433 @@
+//! The run: launches in rounds over all cases, each looked at when the plan says, until everything is decided.
+//!
+//! Rounds go over the cases so that minutes of noise hit every case alike and launch n of one case can be paired
+//! with launch n of another.
+
+use crate::data::{CaseData, calibrated_count_max};
+use crate::error::{Error, ErrorKind, Result};
+use crate::kits::Project;
+use crate::launch::{Player, Stage, enter_all, latency_file, make_template};
+use crate::noise::NoiseMeter;
+use crate::place::Place;
+use crate::probe::FlushProbe;
+use crate::random::{Stream, block_order, stream};
+use crate::recorded::record_syncs;
+use crate::session::{Manners, SessionError};
+use crate::writer::Writer;
+use rand::seq::SliceRandom;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+use touchstone::plan::{Plan, PlannedArm, PlannedCase};
+use touchstone::record::file;
+use touchstone::sample::{Introduction, Launch, Noise, Outcome, Phase, Probe};
+use touchstone::statistics::{Decision, Estimate, decide, median};
+use touchstone_protocol::{Hello, Verb};
+
+/// What a slice of calibrated length should take of the quickest arm, in nanoseconds.
+const SLICE_NS: u64 = 2_000_000;
+
+/// Slices before the first that counts.
+const WARM_SLICES: u64 = 3;
+
+/// The latency stretch, in slices, and its bounds in operations.
+const LATENCY_SLICES: u64 = 20;
+const LATENCY_OPERATIONS_MAX: u64 = 20_000;
+
+/// Who wants to know how far the run is.
+pub trait Progress {
+    /// The run has `launches` launches of a case before it, at the most.
+    fn begin(&self, launches: u64);
+    /// What is being done now.
+    fn doing(&self, what: &str);
+    /// A launch is over, or `skipped` of them are no longer needed.
+    fn advance(&self, launches: u64);
+}
+
+/// What a run needs besides its plan.
+pub struct Setting<'s> {
+    /// Where the drivers are.
+    pub project: &'s Project,
+    /// How to speak to them.
+    pub manners: Manners,
+    /// Where databases live while they are measured: the disk that is measured.
+    pub scratch: PathBuf,
+    /// Who wants to know.
+    pub progress: &'s dyn Progress,
+}
+
+/// Runs a plan and leaves its record with `writer`.
+///
+/// # Errors
+/// When the lab itself fails or the user stops it; what was measured until then is in the record.
+pub fn run(plan: &Plan, setting: &Setting<'_>, writer: &mut Writer) -> Result<()> {
+    let scratch = Place::new(setting.scratch.clone())?;
+    let mut templates = Templates::default();
+    let mut cases = Vec::new();
+    let last = plan.looks.last().copied().unwrap_or_default();
+    setting.progress.begin((plan.cases.len() * last) as u64);
+    for case in &plan.cases {
+        stopped(setting)?;
+        setting.progress.doing(&format!("preparing {}", case.id));
+        cases.push(CaseRun::prepare(case, plan, setting, &scratch, &mut templates, writer)?);
+    }
+    let mut order = stream(plan.seed, "rounds");
+    for launch in 0..last {
+        let mut round: Vec<&mut CaseRun<'_>> = cases.iter_mut().filter(|case| !case.decided).collect();
+        round.shuffle(&mut order);
+        for case in round {
+            setting.progress.doing(&format!("{}, launch {} of at most {last}", case.case.id, launch + 1));
+            case.launch(launch, plan, setting, &scratch, writer)?;
+            writer.flush()?;
+            setting.progress.advance(1);
+            if plan.looks.contains(&(launch + 1)) && case.look() {
+                setting.progress.advance((last - launch - 1) as u64);
+            }
+        }
+    }
+    for case in &cases {
+        stopped(setting)?;
+        setting.progress.doing(&format!("counting the syncs of {}", case.case.id));
+        record_syncs(setting, case.case, &case.data, &case.templates, &scratch, writer)?;
+    }
+    Ok(())
+}
+
+/// The user asked to stop.
+fn stopped(setting: &Setting<'_>) -> Result<()> {
+    if setting.manners.stop.load(Ordering::Relaxed) {
+        return Err(Error::new(ErrorKind::Interrupted, "the run was stopped"));
+    }
+    Ok(())
+}
+
+/// Databases to start from, shared by all arms that start from the same.
+#[derive(Default)]
+struct Templates {
+    made: BTreeMap<String, Rc<Place>>,
+}
+
+impl Templates {
+    fn get(
+        &mut self,
+        stage: &Stage<'_>,
+        arm: &PlannedArm,
+        scratch: &Place,
+    ) -> Result<std::result::Result<Rc<Place>, SessionError>> {
+        let case = stage.case;
+        let key = format!(
+            "{} {} {} {:?} {} {} {:?} {:?}",
+            case.suite(), case.dataset.name, case.filled, arm.settings, arm.contender, case.tables, arm.indexes, arm.program
+        );
+        if let Some(place) = self.made.get(&key) {
+            return Ok(Ok(Rc::clone(place)));
+        }
+        let path = scratch.path().join(format!("template-{}", self.made.len()));
+        Ok(make_template(stage, arm, path)?.map(|place| {
+            let place = Rc::new(place);
+            self.made.insert(key, Rc::clone(&place));
+            place
+        }))
+    }
+}
+
+/// A case while it is being run.
+struct CaseRun<'p> {
+    case: &'p PlannedCase,
+    data: CaseData,
+    templates: BTreeMap<String, Rc<Place>>,
+    dropped: BTreeSet<String>,
+    calibrated: u64,
+    /// Per arm, per launch: median time of an operation. For deciding when to stop, and nothing else.
+    medians: BTreeMap<String, BTreeMap<usize, f64>>,
+    decided: bool,
+}
+
+impl<'p> CaseRun<'p> {
+    fn prepare(
+        case: &'p PlannedCase,
+        plan: &Plan,
+        setting: &Setting<'_>,
+        scratch: &Place,
+        templates: &mut Templates,
+        writer: &mut Writer,
+    ) -> Result<CaseRun<'p>> {
+        let data = CaseData::generate(case, plan.seed, scratch.path())?;
+        let mut run = CaseRun {
+            case,
+            data,
+            templates: BTreeMap::new(),
+            dropped: BTreeSet::new(),
+            calibrated: 1,
+            medians: BTreeMap::new(),
+            decided: false,
+        };
+        for arm in &case.arms {
+            let stage = run.stage(setting);
+            match templates.get(&stage, arm, scratch)? {
+                Ok(template) => {
+                    run.templates.insert(arm.name.clone(), template);
+                }
+                Err(error) => {
+                    stopped(setting)?;
+                    run.drop_arm(arm, &error, writer)?;
+                }
+            }
+        }
+        run.calibrate(plan, setting, scratch)?;
+        Ok(run)
+    }
+
+    /// An arm that cannot even make its database has one line that says so.
+    fn drop_arm(&mut self, arm: &PlannedArm, error: &SessionError, writer: &mut Writer) -> Result<()> {
+        self.dropped.insert(arm.name.clone());
+        writer.line(
+            file::LAUNCHES,
+            &Launch {
+                case: self.case.id.clone(),
+                launch: 0,
+                arm: arm.name.clone(),
+                outcome: error.outcome(),
+                error: Some(format!("while making its database: {error}")),
+                calibrated: 0,
+                settings: Default::default(),
+                expected: 0,
+                found: 0,
+                plan: Vec::new(),
+                counters: BTreeMap::new(),
+                file_bytes: BTreeMap::new(),
+            },
+        )
+    }
+
+    fn stage<'s>(&'s self, setting: &'s Setting<'_>) -> Stage<'s> {
+        Stage { project: setting.project, case: self.case, data: &self.data, manners: &setting.manners }
+    }
+
+    fn arms(&self) -> Vec<(&PlannedArm, &Place)> {
+        let playing = self.case.arms.iter().filter(|arm| !self.dropped.contains(&arm.name));
+        playing.filter_map(|arm| Some((arm, self.templates.get(&arm.name)?.as_ref()))).collect()
+    }
+
+    /// Finds the count of operations with which the quickest arm needs 2 ms, in a launch that is thrown away.
+    fn calibrate(&mut self, plan: &Plan, setting: &Setting<'_>, scratch: &Place) -> Result<()> {
+        let open_lanes = || self.case.arms.iter().flat_map(|arm| &arm.lanes).filter(|lane| lane.count.is_none());
+        let Some(count_max) = open_lanes().map(|lane| calibrated_count_max(lane.verb)).min() else { return Ok(()) };
+        let stage = self.stage(setting);
+        let mut random = stream(plan.seed, &format!("calibration {}", self.case.id));
+        let place = Place::new(scratch.path().join("calibration"))?;
+        let mut quickest = u64::MAX;
+        for player in &mut enter_all(&stage, &self.arms(), place.path(), &mut random)? {
+            if player.arm.lanes.iter().all(|lane| lane.count.is_some()) {
+                continue;
+            }
+            quickest = quickest.min(count_for_slice(player, count_max)?);
+            stopped(setting)?;
+        }
+        self.calibrated = quickest.min(count_max);
+        Ok(())
+    }
+
+    fn launch(
+        &mut self,
+        launch: usize,
+        plan: &Plan,
+        setting: &Setting<'_>,
+        scratch: &Place,
+        writer: &mut Writer,
+    ) -> Result<()> {
+        let place = Place::new(scratch.path().join(format!("launch-{launch}")))?;
+        let mut random = stream(plan.seed, &format!("launch {launch} {}", self.case.id));
+        let stage = self.stage(setting);
+        let probe = if self.case.flushes { Some(FlushProbe::new(place.path())?) } else { None };
+        let mut players = enter_all(&stage, &self.arms(), place.path(), &mut random)?;
+        let mut floor = Floor { run: self, launch, setting, writer, medians: BTreeMap::new() };
+        floor.introduce(&players)?;
+        floor.warm(&mut players)?;
+        let meter = NoiseMeter::start();
+        floor.blocks(&mut players, probe, &mut random)?;
+        let reading = meter.stop();
+        floor.latencies(&mut players, &mut random)?;
+        let medians = std::mem::take(&mut floor.medians);
+        let lines = floor.leave(players)?;
+        writer.line(
+            file::NOISE,
+            &Noise {
+                case: self.case.id.clone(),
+                launch,
+                cpu_pressure: reading.cpu_pressure,
+                io_pressure: reading.io_pressure,
+                steal: reading.steal,
+            },
+        )?;
+        for line in lines {
+            if line.outcome == Outcome::Completed {
+                if let Some(times) = medians.get(&line.arm).filter(|times| !times.is_empty()) {
+                    self.medians.entry(line.arm).or_default().insert(launch, median(times));
+                }
+            } else {
+                self.dropped.insert(line.arm);
+            }
+        }
+        Ok(())
+    }
+
+    /// A look: whether every arm is decided against the baseline, so that more launches would tell nothing.
+    fn look(&mut self) -> bool {
+        let none = BTreeMap::new();
+        let baseline = self.medians.get(&self.case.baseline).unwrap_or(&none);
+        let undecided = |arm: &&PlannedArm| {
+            let Some(mine) = self.medians.get(&arm.name) else { return false };
+            let ratios: Vec<f64> =
+                mine.iter().filter_map(|(launch, ns)| Some((ns / baseline.get(launch)?).ln())).collect();
+            let estimate = Estimate::from_launches(&ratios);
+            estimate.is_some_and(|estimate| decide(&estimate, self.case.margin) == Decision::Inconclusive)
+        };
+        let playing = self.case.arms.iter().filter(|arm| !self.dropped.contains(&arm.name));
+        let judged = playing.filter(|arm| arm.name != self.case.baseline && !arm.null_arm);
+        self.decided = !judged.into_iter().any(|arm| undecided(&arm));
+        self.decided
+    }
+}
+
+/// Doubles the count until a slice takes 2 ms, then takes the share of it that does.
+fn count_for_slice(player: &mut Player<'_>, count_max: u64) -> Result<u64> {
+    let mut count = 1;
+    loop {
+        let Some(played) = player.slice(0, count, None)? else { return Ok(count_max) };
+        let wall_ns = played.sample.wall_ns.max(1);
+        if wall_ns >= SLICE_NS || count >= count_max {
+            let share = (count as f64 * SLICE_NS as f64 / wall_ns as f64).round() as u64;
+            return Ok(share.clamp(1, count.max(1)));
+        }
+        let wanted = (count as f64 * 1.2 * SLICE_NS as f64 / wall_ns as f64).ceil() as u64;
+        count = wanted.clamp(count + 1, count * 16).min(count_max);
+    }
+}
+
+/// One launch of a case, going on.
+struct Floor<'f, 'p> {
+    run: &'f CaseRun<'p>,
+    launch: usize,
+    setting: &'f Setting<'f>,
+    writer: &'f mut Writer,
+    medians: BTreeMap<String, Vec<f64>>,
+}
+
+impl Floor<'_, '_> {
+    fn introduce(&mut self, players: &[Player<'_>]) -> Result<()> {
+        if self.launch > 0 {
+            return Ok(());
+        }
+        for player in players {
+            if let Some(hello) = &player.hello {
+                let introduction = introduction(self.setting.project, player.arm, hello)?;
+                self.writer.line(file::SUBJECTS, &introduction)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn warm(&mut self, players: &mut [Player<'_>]) -> Result<()> {
+        for player in players {
+            for slice in 0..WARM_SLICES {
+                self.slice(player, Phase::Warm, 0, slice as u32, slice)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn blocks(
+        &mut self,
+        players: &mut [Player<'_>],
+        mut probe: Option<FlushProbe>,
+        random: &mut Stream,
+    ) -> Result<()> {
+        for block in 0..self.run.case.blocks {
+            let order = block_order(players.len(), random);
+            for (position, player) in order.iter().enumerate() {
+                let half = (position >= players.len()) as u64;
+                let number = WARM_SLICES + u64::from(block) * 2 + half;
+                self.slice(&mut players[*player], Phase::Measure, block, position as u32, number)?;
+            }
+            if let Some(probe) = &mut probe {
+                let (case, launch) = (self.run.case.id.clone(), self.launch);
+                let flush_ns = probe.flush_ns()?;
+                self.writer.line(file::PROBES, &Probe { case, launch, block, flush_ns })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Plays slice `number` of the launch: the same operations for every arm.
+    fn slice(
+        &mut self,
+        player: &mut Player<'_>,
+        phase: Phase,
+        block: u32,
+        position: u32,
+        number: u64,
+    ) -> Result<()> {
+        stopped(self.setting)?;
+        let count = self.run.calibrated;
+        let first = (number * count) % self.run.data.operations().saturating_sub(count).max(1);
+        let Some(played) = player.slice(first, count, None)? else { return stopped(self.setting) };
+        let line = played.line(&self.run.case.id, self.launch, &player.arm.name, phase, block, position);
+        if phase == Phase::Measure && line.operations > 0 {
+            let times = self.medians.entry(player.arm.name.clone()).or_default();
+            times.push(line.wall_ns as f64 / line.operations as f64);
+        }
+        self.writer.line(file::SAMPLES, &line)
+    }
+
+    /// A longer stretch with the clock read after every operation, for cases of single short operations.
+    fn latencies(&mut self, players: &mut [Player<'_>], random: &mut Stream) -> Result<()> {
+        let case = self.run.case;
+        let count = (self.run.calibrated * LATENCY_SLICES).min(LATENCY_OPERATIONS_MAX);
+        let mut order: Vec<usize> = (0..players.len()).collect();
+        order.shuffle(random);
+        for index in order {
+            let player = &mut players[index];
+            let [lane] = player.arm.lanes.as_slice() else { continue };
+            if case.restore || lane.count.is_some() || !matches!(lane.verb, Verb::Get | Verb::InsertOne) {
+                continue;
+            }
+            stopped(self.setting)?;
+            let path = latency_file(self.writer.folder(), &case.id, &player.arm.name, self.launch);
+            let Some(played) = player.slice(0, count, Some(path))? else { continue };
+            let line = played.line(&case.id, self.launch, &player.arm.name, Phase::Latency, 0, 0);
+            self.writer.line(file::SAMPLES, &line)?;
+        }
+        Ok(())
+    }
+
+    fn leave(&mut self, players: Vec<Player<'_>>) -> Result<Vec<Launch>> {
+        let mut lines = Vec::new();
+        for mut player in players {
+            stopped(self.setting)?;
+            let plan = (self.launch == 0 && player.plays()).then(|| player.explain(self.run.calibrated)).flatten();
+            let mut line = player.leave(self.launch, self.run.calibrated);
+            stopped(self.setting)?;
+            if let Some(plan) = plan {
+                (line.plan, line.counters) = (plan.plan, plan.counters);
+            }
+            self.writer.line(file::LAUNCHES, &line)?;
+            lines.push(line);
+        }
+        Ok(lines)
+    }
+}
+
+fn introduction(project: &Project, arm: &PlannedArm, hello: &Hello) -> Result<Introduction> {
+    let program = project.program(arm)?;
+    let crc32 = std::fs::read(&program).map(|bytes| format!("{:08x}", crc32fast::hash(&bytes)));
+    Ok(Introduction {
+        contender: arm.contender.clone(),
+        hello: hello.clone(),
+        program_crc32: crc32.unwrap_or_default(),
+    })
+}
+
+/// The templates of a case by arm, for the recorded pass.
+pub(crate) type CaseTemplates = BTreeMap<String, Rc<Place>>;

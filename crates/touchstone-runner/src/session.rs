@@ -1,0 +1,307 @@
+//! A conversation with one driver process: one request, one reply, a limit on everything.
+//!
+//! Whatever the process does (floods, hangs, dies, speaks rubbish) comes back as a [`SessionError`], and the
+//! process group is gone when the session is dropped.
+
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, set_parent_process_death_signal};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::fmt;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use touchstone::sample::Outcome;
+use touchstone_protocol::{Failure, FailureKind, Hello, LINE_BYTES_MAX, PROTOCOL_VERSION, Reply, Request};
+
+/// What is kept of a driver's standard error.
+const STDERR_BYTES_MAX: usize = 64 << 10;
+
+/// How long a driver may take to leave after `quit`.
+const QUIT_LIMIT: Duration = Duration::from_secs(10);
+
+/// How long a driver that closed its output may take to end.
+const LEAVE_LIMIT: Duration = Duration::from_secs(2);
+
+/// Why a conversation went wrong.
+#[derive(Debug)]
+pub enum SessionError {
+    /// No reply within the limit.
+    TimedOut(Duration),
+    /// The process ended, or could not be started.
+    Ended(String),
+    /// It said something that is not a reply to what was asked.
+    Rubbish(String),
+    /// It answered with an error.
+    Refused(Failure),
+    /// The user asked to stop.
+    Stopped,
+}
+
+impl SessionError {
+    /// How the arm's part in the launch ends with this.
+    pub fn outcome(&self) -> Outcome {
+        match self {
+            SessionError::TimedOut(_) => Outcome::TimedOut,
+            SessionError::Ended(_) | SessionError::Rubbish(_) => Outcome::Crashed,
+            SessionError::Refused(failure) if failure.kind == FailureKind::Unsupported => Outcome::Unsupported,
+            SessionError::Refused(_) | SessionError::Stopped => Outcome::Failed,
+        }
+    }
+}
+
+impl fmt::Display for SessionError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SessionError::TimedOut(limit) => write!(formatter, "no reply within {} s", limit.as_secs_f64()),
+            SessionError::Ended(how) => write!(formatter, "the driver ended: {how}"),
+            SessionError::Rubbish(what) => write!(formatter, "the driver broke the protocol: {what}"),
+            SessionError::Refused(failure) => write!(formatter, "{failure}"),
+            SessionError::Stopped => formatter.write_str("the run was stopped"),
+        }
+    }
+}
+
+/// A result of a conversation.
+pub type SessionResult<T> = Result<T, SessionError>;
+
+/// Set when the user asks to stop; every wait for a driver looks at it.
+pub type Stop = Arc<AtomicBool>;
+
+/// How often a wait looks whether the user asked to stop.
+const STOP_CHECK: Duration = Duration::from_millis(200);
+
+/// What every conversation of a run has in common.
+#[derive(Clone, Debug)]
+pub struct Manners {
+    /// How long a driver may take for one reply.
+    pub limit: Duration,
+    /// Whether the user asked to stop.
+    pub stop: Stop,
+}
+
+/// A driver process that is spoken to.
+pub struct Session {
+    stdin: File,
+    stdout: File,
+    unread: Vec<u8>,
+    process: Option<Child>,
+    stderr: Arc<Mutex<Vec<u8>>>,
+    manners: Manners,
+}
+
+impl Session {
+    /// Starts a driver in a process group of its own, which dies with the lab.
+    ///
+    /// # Errors
+    /// When the program cannot be started.
+    pub fn start(mut command: Command, manners: Manners) -> SessionResult<Session> {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        // SAFETY: between fork and exec only an async-signal-safe system call is made.
+        unsafe {
+            command.pre_exec(|| {
+                Ok(set_parent_process_death_signal(Some(Signal::KILL))?)
+            });
+        }
+        let program = command.get_program().to_string_lossy().into_owned();
+        let mut process =
+            command.spawn().map_err(|error| SessionError::Ended(format!("cannot start {program}: {error}")))?;
+        let stdin = OwnedFd::from(process.stdin.take().expect("stdin was piped"));
+        let stdout = OwnedFd::from(process.stdout.take().expect("stdout was piped"));
+        let stderr = Arc::new(Mutex::new(Vec::new()));
+        keep_tail(process.stderr.take().expect("stderr was piped"), Arc::clone(&stderr));
+        let mut session = Session::over(stdin, stdout, manners);
+        session.process = Some(process);
+        session.stderr = stderr;
+        Ok(session)
+    }
+
+    /// Speaks over pipes to a process that somebody else looks after.
+    pub fn over(stdin: OwnedFd, stdout: OwnedFd, manners: Manners) -> Session {
+        Session {
+            stdin: stdin.into(),
+            stdout: stdout.into(),
+            unread: Vec::new(),
+            process: None,
+            stderr: Arc::default(),
+            manners,
+        }
+    }
+
+    /// Asks for the driver's introduction and refuses another protocol version.
+    ///
+    /// # Errors
+    /// As [`Session::ask`].
+    pub fn hello(&mut self) -> SessionResult<Hello> {
+        match self.ask(&Request::Hello { protocol: PROTOCOL_VERSION })? {
+            Reply::Hello(hello) if hello.protocol == PROTOCOL_VERSION => Ok(hello),
+            Reply::Hello(hello) => Err(SessionError::Rubbish(format!(
+                "it speaks protocol version {}, the lab speaks {PROTOCOL_VERSION}: build the kit again",
+                hello.protocol
+            ))),
+            other => Err(unexpected("hello", &other)),
+        }
+    }
+
+    /// Sends a request and waits for its reply.
+    ///
+    /// # Errors
+    /// When no reply comes within the limit, the process ends, it says anything but a reply, or it refuses.
+    pub fn ask(&mut self, request: &Request) -> SessionResult<Reply> {
+        let mut line = serde_json::to_vec(request).expect("a request is always JSON");
+        line.push(b'\n');
+        if self.stdin.write_all(&line).is_err() {
+            return Err(self.ended());
+        }
+        let line = self.read_line(Instant::now() + self.manners.limit)?;
+        let reply = serde_json::from_slice(&line).map_err(|error| {
+            SessionError::Rubbish(format!("`{}` is not a reply: {error}", excerpt(&line)))
+        })?;
+        match reply {
+            Reply::Error(failure) => Err(SessionError::Refused(failure)),
+            reply => Ok(reply),
+        }
+    }
+
+    /// Asks the driver to leave and waits until it has.
+    ///
+    /// # Errors
+    /// When it does not leave, or not with status 0.
+    pub fn quit(mut self) -> SessionResult<()> {
+        self.manners.limit = QUIT_LIMIT;
+        self.ask(&Request::Quit)?;
+        let Some(mut process) = self.process.take() else { return Ok(()) };
+        match wait_or_kill(&mut process, QUIT_LIMIT) {
+            Ok(status) if status.success() => Ok(()),
+            Ok(status) => Err(SessionError::Ended(describe(status))),
+            Err(error) => Err(SessionError::Ended(error.to_string())),
+        }
+    }
+
+    fn read_line(&mut self, deadline: Instant) -> SessionResult<Vec<u8>> {
+        let mut searched = 0;
+        loop {
+            if let Some(end) = self.unread[searched..].iter().position(|byte| *byte == b'\n') {
+                let mut line: Vec<u8> = self.unread.drain(..=searched + end).collect();
+                line.pop();
+                if !self.unread.is_empty() {
+                    return Err(SessionError::Rubbish(format!("it said more than one line: `{}`", excerpt(&self.unread))));
+                }
+                return Ok(line);
+            }
+            searched = self.unread.len();
+            if searched > LINE_BYTES_MAX {
+                return Err(SessionError::Rubbish(format!("it floods its output: a line of over {LINE_BYTES_MAX} bytes")));
+            }
+            self.wait_readable(deadline)?;
+            let mut chunk = [0; 16 << 10];
+            match self.stdout.read(&mut chunk) {
+                Ok(0) if self.unread.is_empty() => return Err(self.ended()),
+                Ok(0) => {
+                    let cut = excerpt(&self.unread);
+                    return Err(SessionError::Rubbish(format!("it stopped in the middle of a line: `{cut}`")));
+                }
+                Ok(count) => self.unread.extend_from_slice(&chunk[..count]),
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(SessionError::Ended(error.to_string())),
+            }
+        }
+    }
+
+    fn wait_readable(&self, deadline: Instant) -> SessionResult<()> {
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(SessionError::TimedOut(self.manners.limit));
+            }
+            if self.manners.stop.load(Ordering::Relaxed) {
+                return Err(SessionError::Stopped);
+            }
+            let step = left.min(STOP_CHECK);
+            let timeout = Timespec { tv_sec: step.as_secs() as i64, tv_nsec: i64::from(step.subsec_nanos()) };
+            match poll(&mut [PollFd::new(&self.stdout, PollFlags::IN)], Some(&timeout)) {
+                Ok(0) | Err(rustix::io::Errno::INTR) => {}
+                Ok(_) => return Ok(()),
+                Err(error) => return Err(SessionError::Ended(error.to_string())),
+            }
+        }
+    }
+
+    /// The process has closed its end: how did it go?
+    fn ended(&mut self) -> SessionError {
+        let Some(process) = &mut self.process else { return SessionError::Ended("its pipe closed".into()) };
+        let how = match wait_or_kill(process, LEAVE_LIMIT) {
+            Ok(status) => describe(status),
+            Err(error) => error.to_string(),
+        };
+        let stderr = self.stderr.lock().expect("the reader does not panic");
+        let last = String::from_utf8_lossy(&stderr);
+        match last.trim().lines().last() {
+            Some(line) => SessionError::Ended(format!("{how}, last saying: {line}")),
+            None => SessionError::Ended(how),
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if let Some(process) = &mut self.process {
+            kill_group(process);
+            let _ = process.wait();
+        }
+    }
+}
+
+/// Waits for a process that is about to end, and ends it where it does not.
+fn wait_or_kill(process: &mut Child, limit: Duration) -> std::io::Result<ExitStatus> {
+    let pid = Pid::from_raw(process.id() as i32).expect("a child has a process id");
+    if let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) {
+        let timeout = Timespec { tv_sec: limit.as_secs() as i64, tv_nsec: 0 };
+        // A signal may cut the wait short; then the process is ended early, which loses nothing but its status.
+        let _ = poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&timeout));
+    }
+    if let Some(status) = process.try_wait()? {
+        return Ok(status);
+    }
+    kill_group(process);
+    process.wait()
+}
+
+fn kill_group(process: &Child) {
+    if let Some(group) = Pid::from_raw(process.id() as i32) {
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+}
+
+/// The reply was one, but to another request.
+pub fn unexpected(asked: &str, reply: &Reply) -> SessionError {
+    let said = serde_json::to_string(reply).unwrap_or_default();
+    SessionError::Rubbish(format!("asked for {asked}, it answered {}", excerpt(said.as_bytes())))
+}
+
+fn describe(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit status {code}"),
+        (_, Some(signal)) => format!("killed by signal {signal}"),
+        _ => "no exit status".into(),
+    }
+}
+
+fn excerpt(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).chars().take(80).filter(|character| !character.is_control()).collect()
+}
+
+fn keep_tail(mut pipe: impl Read + Send + 'static, tail: Arc<Mutex<Vec<u8>>>) {
+    std::thread::spawn(move || {
+        let mut chunk = [0; 4 << 10];
+        while let Ok(count @ 1..) = pipe.read(&mut chunk) {
+            let mut tail = tail.lock().expect("nobody panics while holding the tail");
+            tail.extend_from_slice(&chunk[..count]);
+            let excess = tail.len().saturating_sub(STDERR_BYTES_MAX);
+            tail.drain(..excess);
+        }
+    });
+}

@@ -1,0 +1,116 @@
+//! Writes a record while the run goes on: a launch is in its files before the next one starts.
+
+use crate::error::{Error, Result};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use touchstone::record::{Environment, Manifest, file};
+use touchstone::plan::Plan;
+
+/// A record being written.
+pub struct Writer {
+    folder: PathBuf,
+    manifest: Manifest,
+    files: BTreeMap<&'static str, BufWriter<File>>,
+}
+
+impl Writer {
+    /// Makes the record's folder, which must be empty or not there.
+    ///
+    /// # Errors
+    /// When it holds something already, or cannot be written.
+    pub fn create(folder: &Path, manifest: Manifest, plan: &Plan, environment: &Environment) -> Result<Writer> {
+        let failed = |error| Error::io(format_args!("cannot write the record {}", folder.display()), &error);
+        if folder.join(file::MANIFEST).exists() {
+            return Err(Error::new(
+                crate::error::ErrorKind::Input,
+                format!("{} holds a record already: give another folder with --out", folder.display()),
+            ));
+        }
+        fs::create_dir_all(folder.join(file::LATENCY)).map_err(failed)?;
+        let writer = Writer { folder: folder.to_owned(), manifest, files: BTreeMap::new() };
+        writer.write_json(file::PLAN, plan)?;
+        writer.write_json(file::ENVIRONMENT, environment)?;
+        writer.write_manifest()?;
+        Ok(writer)
+    }
+
+    /// The record's folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Appends a line to one of the record's files.
+    ///
+    /// # Errors
+    /// When it cannot be written, as on a full disk; the lines before it stay.
+    pub fn line(&mut self, name: &'static str, value: &impl Serialize) -> Result<()> {
+        let path = self.folder.join(name);
+        let failed = |error| Error::io(format_args!("cannot write {}", path.display()), &error);
+        if !self.files.contains_key(name) {
+            let file = OpenOptions::new().create(true).append(true).open(&path).map_err(failed)?;
+            self.files.insert(name, BufWriter::new(file));
+        }
+        let file = self.files.get_mut(name).expect("it was just put there");
+        let mut line = serde_json::to_vec(value).expect("a record's line is always JSON");
+        line.push(b'\n');
+        file.write_all(&line).map_err(failed)
+    }
+
+    /// Hands everything to the operating system: called between launches, so that a cut run loses one at the most.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn flush(&mut self) -> Result<()> {
+        for (name, file) in &mut self.files {
+            let path = self.folder.join(name);
+            file.flush().map_err(|error| Error::io(format_args!("cannot write {}", path.display()), &error))?;
+        }
+        Ok(())
+    }
+
+    /// Says how the run ended.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn finish(&mut self, update: impl FnOnce(&mut Manifest)) -> Result<()> {
+        update(&mut self.manifest);
+        let flushed = self.flush();
+        self.write_manifest()?;
+        flushed
+    }
+
+    /// The manifest is replaced in one step, so that it is whole whenever the run is cut.
+    fn write_manifest(&self) -> Result<()> {
+        self.write_json(file::MANIFEST, &self.manifest)
+    }
+
+    fn write_json(&self, name: &str, value: &impl Serialize) -> Result<()> {
+        write_json(&self.folder.join(name), value)
+    }
+}
+
+/// Writes a JSON file in one step: beside it first, then renamed over it.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
+    let mut text = serde_json::to_string_pretty(value).expect("a record's file is always JSON");
+    text.push('\n');
+    write_whole(path, text.as_bytes())
+}
+
+/// Writes a file in one step: beside it first, then renamed over it.
+///
+/// # Errors
+/// When it cannot be written; what was there stays.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
+    let failed = |error| Error::io(format_args!("cannot write {}", path.display()), &error);
+    let beside = path.with_extension("tmp");
+    fs::write(&beside, bytes).and_then(|()| fs::rename(&beside, path)).map_err(|error| {
+        let _ = fs::remove_file(&beside);
+        failed(error)
+    })
+}

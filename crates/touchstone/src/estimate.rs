@@ -1,0 +1,331 @@
+//! Samples become statistics: what each arm of each case did, per launch and over all launches.
+//!
+//! Nothing is decided here. Void slices are left out; an arm that did not complete a launch has no value for it.
+
+use crate::plan::{PlannedArm, PlannedCase};
+use crate::record::Record;
+use crate::sample::{Launch, Noise, Outcome, Phase, Slice, SyncCount};
+use crate::statistics::{CurvePoint, Estimate, Latencies, LatencyPercentile, median};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use touchstone_protocol::{Setting, Verb};
+
+/// Points kept of an arm's writes over time, for the drawing.
+const TIMELINE_POINTS: usize = 400;
+
+/// What the samples of a case say.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CaseStatistics {
+    /// The case.
+    pub case: String,
+    /// Its arms, in plan order.
+    pub arms: Vec<ArmStatistics>,
+    /// One 4 KiB write and flush of the same directory, median over the run, where the case has a probe.
+    pub flush_ns: Option<f64>,
+    /// The machine's noise while this case ran, medians over launches.
+    pub noise: Noise,
+}
+
+/// What the samples of an arm say.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ArmStatistics {
+    /// The arm.
+    pub arm: String,
+    /// How its launches ended.
+    pub outcomes: BTreeMap<Outcome, usize>,
+    /// The first error met, in the subject's or the lab's words.
+    pub error: Option<String>,
+    /// One value a launch.
+    pub launches: Vec<LaunchValue>,
+    /// Time of one operation: the median launch.
+    pub operation_ns: Option<f64>,
+    /// Processor time over wall time, median slice: above 1 with several threads, near 0 for one that sleeps.
+    pub cpu_share: Option<f64>,
+    /// Share of slices in which the process neither ran nor asked the operating system for anything.
+    pub idle_share: Option<f64>,
+    /// Time of this arm over time of the baseline.
+    pub against_baseline: Option<Estimate>,
+    /// Time of the floor over time of this arm: 1 is the floor itself.
+    pub floor_share: Option<f64>,
+    /// Percentiles over all launches, where latencies were kept.
+    pub latency: Option<LatencyStatistics>,
+    /// The first launch's operations in order, thinned to their worst: (operation, ns).
+    pub timeline: Vec<(u64, u64)>,
+    /// Operations that failed, by kind.
+    pub errors: BTreeMap<String, u64>,
+    /// Records handed over to be stored, less those found in the end.
+    pub missing: u64,
+    /// Records found in the end, over all launches.
+    pub found: u64,
+    /// What was asked for and what took effect.
+    pub settings: Vec<SettingStatistics>,
+    /// The query plan.
+    pub plan: Vec<String>,
+    /// The engine's counters over one slice.
+    pub counters: BTreeMap<String, i64>,
+    /// Bytes of the database's files after the first launch.
+    pub file_bytes: BTreeMap<String, u64>,
+    /// Syncs and bytes per commit.
+    pub syncs: Option<SyncCount>,
+    /// Time of one commit over the flush probe's.
+    pub flush_equivalents: Option<f64>,
+}
+
+/// Latencies of an arm over all launches.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LatencyStatistics {
+    /// Operations behind it.
+    pub operations: u64,
+    /// The percentiles of a summary, with intervals over launches.
+    pub percentiles: Vec<LatencyPercentile>,
+    /// The percentile curve, its tail as fine as its middle.
+    pub curve: Vec<CurvePoint>,
+}
+
+impl LatencyStatistics {
+    /// The latency at one of the summary's percentiles.
+    pub fn latency_ns(&self, percentile: f64) -> Option<u64> {
+        self.percentiles.iter().find(|known| known.percentile == percentile).map(|known| known.latency_ns)
+    }
+}
+
+/// An arm in one launch.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LaunchValue {
+    /// The launch.
+    pub launch: usize,
+    /// Median over its slices of wall time per operation.
+    pub operation_ns: f64,
+    /// The longest single operation, where latencies were kept.
+    pub stall_ns: Option<u64>,
+}
+
+/// A setting asked for and read back.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SettingStatistics {
+    /// Its name.
+    pub name: String,
+    /// What was asked for.
+    pub asked: Option<Setting>,
+    /// What took effect; none where the subject has no such notion.
+    pub effective: Option<Setting>,
+    /// Whether that is what was asked for.
+    pub honoured: bool,
+}
+
+/// Computes the statistics of every planned case.
+pub fn estimate(record: &Record) -> Vec<CaseStatistics> {
+    record.plan.cases.iter().map(|case| CaseSamples::gather(record, case).statistics()).collect()
+}
+
+/// A case's lines of the record, by arm.
+struct CaseSamples<'r> {
+    record: &'r Record,
+    case: &'r PlannedCase,
+    slices: BTreeMap<&'r str, Vec<&'r Slice>>,
+    launches: BTreeMap<&'r str, Vec<&'r Launch>>,
+}
+
+impl<'r> CaseSamples<'r> {
+    fn gather(record: &'r Record, case: &'r PlannedCase) -> CaseSamples<'r> {
+        let mut samples = CaseSamples { record, case, slices: BTreeMap::new(), launches: BTreeMap::new() };
+        for slice in record.slices.iter().filter(|slice| slice.case == case.id && slice.phase == Phase::Measure) {
+            samples.slices.entry(&slice.arm).or_default().push(slice);
+        }
+        for launch in record.launches.iter().filter(|launch| launch.case == case.id) {
+            samples.launches.entry(&launch.arm).or_default().push(launch);
+        }
+        samples
+    }
+
+    fn statistics(&self) -> CaseStatistics {
+        let probes = self.record.probes.iter().filter(|probe| probe.case == self.case.id);
+        let flush_ns = median_of(probes.map(|probe| probe.flush_ns as f64));
+        let mut arms: Vec<ArmStatistics> = self.case.arms.iter().map(|arm| self.arm(arm, flush_ns)).collect();
+        let values: BTreeMap<String, Vec<LaunchValue>> =
+            arms.iter().map(|arm| (arm.arm.clone(), arm.launches.clone())).collect();
+        for arm in &mut arms {
+            if let Some(baseline) = values.get(&self.case.baseline).filter(|_| arm.arm != self.case.baseline) {
+                arm.against_baseline = paired(&arm.launches, baseline, |value| Some(value.operation_ns));
+            }
+            if let Some(floor) = self.case.floor.as_ref().and_then(|floor| values.get(floor)) {
+                arm.floor_share =
+                    paired(floor, &arm.launches, |value| Some(value.operation_ns)).map(|estimate| estimate.ratio());
+            }
+        }
+        CaseStatistics { case: self.case.id.clone(), arms, flush_ns, noise: self.noise() }
+    }
+
+    fn arm(&self, arm: &PlannedArm, flush_ns: Option<f64>) -> ArmStatistics {
+        let slices = self.slices.get(arm.name.as_str()).map_or(&[][..], Vec::as_slice);
+        let parts = self.launches.get(arm.name.as_str()).map_or(&[][..], Vec::as_slice);
+        let launches = self.launch_values(arm, slices, parts);
+        let operation_ns = median_of(launches.iter().map(|value| value.operation_ns));
+        let commits = commits_per_operation(arm, slices);
+        let latency = self.latency(&arm.name, &launches);
+        let right = slices.iter().filter(|slice| slice.wrong.is_none());
+        ArmStatistics {
+            arm: arm.name.clone(),
+            outcomes: count(parts.iter().map(|part| part.outcome)),
+            error: parts.iter().find_map(|part| part.error.clone()),
+            cpu_share: median_of(right.clone().map(|slice| slice.cpu_ns as f64 / slice.wall_ns.max(1) as f64)),
+            idle_share: idle_share(slices),
+            operation_ns,
+            against_baseline: None,
+            floor_share: None,
+            latency,
+            timeline: self.timeline(&arm.name),
+            errors: errors(slices),
+            missing: parts.iter().map(|part| part.expected.saturating_sub(part.found)).sum(),
+            found: parts.iter().map(|part| part.found).sum(),
+            settings: settings(arm, parts),
+            plan: parts.iter().map(|part| part.plan.clone()).find(|plan| !plan.is_empty()).unwrap_or_default(),
+            counters: parts.iter().map(|part| part.counters.clone()).find(|c| !c.is_empty()).unwrap_or_default(),
+            file_bytes: parts.first().map(|part| part.file_bytes.clone()).unwrap_or_default(),
+            syncs: self.record.syncs.iter().find(|s| s.case == self.case.id && s.arm == arm.name).cloned(),
+            flush_equivalents: match (operation_ns, flush_ns, commits) {
+                (Some(operation), Some(flush), Some(commits)) => Some(operation / commits / flush),
+                _ => None,
+            },
+            launches,
+        }
+    }
+
+    fn launch_values(&self, arm: &PlannedArm, slices: &[&Slice], parts: &[&Launch]) -> Vec<LaunchValue> {
+        let completed: BTreeSet<usize> = parts
+            .iter()
+            .filter(|part| part.outcome == Outcome::Completed)
+            .map(|part| part.launch)
+            .collect();
+        let value = |launch: &usize| {
+            let times = slices.iter().filter(|slice| slice.launch == *launch && slice.wrong.is_none());
+            let times = times.filter(|slice| slice.operations > 0);
+            let operation_ns = median_of(times.map(|slice| slice.wall_ns as f64 / slice.operations as f64))?;
+            let latencies = self.record.latencies.get(&(self.case.id.clone(), arm.name.clone(), *launch));
+            let stall_ns = latencies.and_then(|latencies| latencies.iter().copied().max());
+            Some(LaunchValue { launch: *launch, operation_ns, stall_ns })
+        };
+        completed.iter().filter_map(value).collect()
+    }
+
+    fn latencies(&self, arm: &str) -> impl Iterator<Item = &'r [u64]> {
+        let wanted = (self.case.id.clone(), arm.to_owned());
+        self.record
+            .latencies
+            .iter()
+            .filter(move |((case, arm, _), _)| (case, arm) == (&wanted.0, &wanted.1))
+            .map(|(_, latencies)| latencies.as_slice())
+    }
+
+    fn latency(&self, arm: &str, launches: &[LaunchValue]) -> Option<LatencyStatistics> {
+        if launches.is_empty() {
+            return None;
+        }
+        let latencies = Latencies::from_launches(self.latencies(arm))?;
+        Some(LatencyStatistics {
+            operations: latencies.operations(),
+            percentiles: latencies.percentiles(self.record.plan.seed),
+            curve: latencies.curve(),
+        })
+    }
+
+    fn timeline(&self, arm: &str) -> Vec<(u64, u64)> {
+        let first = self.latencies(arm).next().unwrap_or_default();
+        let chunk = first.len().div_ceil(TIMELINE_POINTS).max(1);
+        let worst = |(index, chunk_ns): (usize, &[u64])| {
+            let (place, ns) = chunk_ns.iter().enumerate().max_by_key(|(_, ns)| **ns)?;
+            Some(((index * chunk + place) as u64, *ns))
+        };
+        first.chunks(chunk).enumerate().filter_map(worst).collect()
+    }
+
+    fn noise(&self) -> Noise {
+        let lines: Vec<&Noise> = self.record.noise.iter().filter(|noise| noise.case == self.case.id).collect();
+        Noise {
+            case: self.case.id.clone(),
+            launch: 0,
+            cpu_pressure: median_of(lines.iter().filter_map(|noise| noise.cpu_pressure)),
+            io_pressure: median_of(lines.iter().filter_map(|noise| noise.io_pressure)),
+            steal: median_of(lines.iter().filter_map(|noise| noise.steal)),
+        }
+    }
+}
+
+/// The estimate of `value` of `arm` over `value` of `against`, launches paired by their number.
+pub fn paired(
+    arm: &[LaunchValue],
+    against: &[LaunchValue],
+    value: impl Fn(&LaunchValue) -> Option<f64>,
+) -> Option<Estimate> {
+    let partner = |launch: usize| against.iter().find(|other| other.launch == launch);
+    let log_ratios: Vec<f64> = arm
+        .iter()
+        .filter_map(|mine| {
+            let theirs = partner(mine.launch)?;
+            Some((value(mine)? / value(theirs)?).ln())
+        })
+        .collect();
+    Estimate::from_launches(&log_ratios)
+}
+
+fn median_of(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let values: Vec<f64> = values.collect();
+    (!values.is_empty()).then(|| median(&values))
+}
+
+fn count<K: Ord>(keys: impl Iterator<Item = K>) -> BTreeMap<K, usize> {
+    let mut counts = BTreeMap::new();
+    for key in keys {
+        *counts.entry(key).or_default() += 1;
+    }
+    counts
+}
+
+fn errors(slices: &[&Slice]) -> BTreeMap<String, u64> {
+    let mut errors = BTreeMap::new();
+    for (kind, number) in slices.iter().flat_map(|slice| &slice.lanes).flat_map(|lane| &lane.errors) {
+        *errors.entry(kind.clone()).or_default() += number;
+    }
+    errors
+}
+
+/// Commits behind one operation of the arm; none for an arm that does not commit.
+fn commits_per_operation(arm: &PlannedArm, slices: &[&Slice]) -> Option<f64> {
+    let [lane] = arm.lanes.as_slice() else { return None };
+    match lane.verb {
+        Verb::InsertOne => Some(1.0),
+        Verb::InsertMany => slices.first().map(|slice| 1.0 / slice.operations.max(1) as f64),
+        _ => None,
+    }
+}
+
+/// A slice is idle when the process was off the processor for most of it and neither read nor wrote.
+fn idle_share(slices: &[&Slice]) -> Option<f64> {
+    if slices.is_empty() {
+        return None;
+    }
+    let idle = |slice: &&&Slice| {
+        let off_cpu = slice.cpu_ns * 2 < slice.wall_ns;
+        off_cpu && slice.usage.read_bytes + slice.usage.written_bytes == 0 && slice.usage.voluntary_switches > 0
+    };
+    Some(slices.iter().filter(idle).count() as f64 / slices.len() as f64)
+}
+
+fn settings(arm: &PlannedArm, parts: &[&Launch]) -> Vec<SettingStatistics> {
+    let Some(opened) = parts.iter().find(|part| !part.settings.is_empty()) else { return Vec::new() };
+    let names: BTreeSet<&String> = arm.settings.keys().chain(opened.settings.keys()).collect();
+    names
+        .into_iter()
+        .map(|name| {
+            let asked = arm.settings.get(name).cloned();
+            let effective = opened.settings.get(name).cloned();
+            let required = arm.profile_settings.contains_key(name);
+            let honoured = match (&asked, &effective) {
+                (Some(asked), Some(effective)) => asked == effective,
+                (Some(_), None) => !required,
+                (None, _) => true,
+            };
+            SettingStatistics { name: name.clone(), asked, effective, honoured }
+        })
+        .collect()
+}

@@ -1,0 +1,382 @@
+//! Suite and kits become a plan: every case with its arms and the settings each is asked for, nothing left open.
+//!
+//! The plan is a file a person can read and edit; a run needs nothing else but the kits themselves.
+
+use crate::error::{Error, Result};
+use crate::kit::{Contender, DurabilityClass, Kits};
+use crate::suite::{ArmSpec, Cache, Case, Claim, Dataset, Size, Suite};
+use serde::{Deserialize, Serialize};
+use touchstone_protocol::{Lane, RecordKind, Schema, Settings, Verb};
+
+/// The version of the plan's format.
+pub const PLAN_VERSION: u32 = 1;
+
+/// Records a slice of calibrated length may touch at the most: the bound on generated operations.
+pub const CALIBRATED_COUNT_MAX: u64 = 1 << 20;
+
+/// Everything a run does, decided.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// [`PLAN_VERSION`].
+    pub plan_version: u32,
+    /// How much is run.
+    pub size: Size,
+    /// Every random choice comes from it.
+    pub seed: u64,
+    /// After how many launches the verdict is looked at; the last is where a case ends undecided.
+    pub looks: Vec<usize>,
+    /// The suites planned, with their sources.
+    pub suites: Vec<PlannedSuite>,
+    /// The cases, in suite order.
+    pub cases: Vec<PlannedCase>,
+}
+
+/// What a report needs to know of a suite.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlannedSuite {
+    /// The suite's name.
+    pub name: String,
+    /// What it is.
+    pub title: String,
+    /// Where its claims were published.
+    pub source: String,
+    /// What they were measured on.
+    pub device: String,
+    /// Its claims; those about cases left out of the plan stay, and are untested.
+    pub claims: Vec<Claim>,
+}
+
+/// A case with everything settled.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlannedCase {
+    /// `suite/case`: unique in the plan, and a file name once its slash is replaced.
+    pub id: String,
+    /// What happens.
+    pub title: String,
+    /// The dataset, with the count for this size.
+    pub dataset: PlannedDataset,
+    /// How many of its records are stored beforehand.
+    pub filled: u64,
+    /// Tables in the database.
+    pub tables: u32,
+    /// What the caches hold when a slice starts.
+    pub cache: Cache,
+    /// Whether the database is put back before every slice.
+    pub restore: bool,
+    /// Whether its commits are meant to reach the disk.
+    pub flushes: bool,
+    /// Blocks in a launch.
+    pub blocks: u32,
+    /// The smallest relative difference that matters.
+    pub margin: f64,
+    /// The arm every other is compared with.
+    pub baseline: String,
+    /// The arm that stands for the least work possible.
+    pub floor: Option<String>,
+    /// Who runs it.
+    pub arms: Vec<PlannedArm>,
+}
+
+/// A dataset at this plan's size.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlannedDataset {
+    /// Its name in the suite.
+    pub name: String,
+    /// The record type.
+    pub record: RecordKind,
+    /// How many records.
+    pub records: u64,
+    /// Bytes in each value.
+    pub value_bytes: u64,
+}
+
+/// A contender in a case.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlannedArm {
+    /// Its name: `subject@profile`, or `subject@profile#variant`.
+    pub name: String,
+    /// Who.
+    pub contender: Contender,
+    /// The kit's language.
+    pub language: String,
+    /// A misbehaving or reference subject, never to be ranked.
+    #[serde(default)]
+    pub canary: bool,
+    /// The baseline once more, to see whether this machine, now, can be believed.
+    #[serde(default)]
+    pub null_arm: bool,
+    /// Another driver program than the kit's, for comparing two builds.
+    #[serde(default)]
+    pub program: Option<String>,
+    /// What it promises about an acknowledged commit.
+    pub class: DurabilityClass,
+    /// What it is asked for: the suite's settings, the case's, the profile's, later over earlier.
+    pub settings: Settings,
+    /// Those that its own profile asks for: the subject must say that they took effect.
+    pub profile_settings: Settings,
+    /// Fields to index.
+    pub indexes: Vec<String>,
+    /// What runs side by side.
+    pub lanes: Vec<PlannedLane>,
+}
+
+/// One thread's work, at this plan's size.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlannedLane {
+    /// What to do.
+    pub verb: Verb,
+    /// How many operations; none where it is calibrated.
+    pub count: Option<u64>,
+    /// Inside one held read transaction.
+    pub held: bool,
+}
+
+/// Which part of the suites to plan, and how much of it.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    /// Cases by name (`read` or `wcdb/read`); all where empty.
+    pub cases: Vec<String>,
+    /// Contenders, as `subject`, `subject@profile` or a whole arm's name; all where empty. Baselines and floors stay.
+    pub contenders: Vec<String>,
+    /// How much is run.
+    pub size: Size,
+    /// Where every random choice comes from.
+    pub seed: u64,
+    /// After how many launches to look, ascending.
+    pub looks: Vec<usize>,
+}
+
+impl Plan {
+    /// Plans suites.
+    ///
+    /// # Errors
+    /// When a suite names a contender that no kit has, or the choice names a case or contender that no suite has.
+    pub fn new(suites: &[Suite], kits: &Kits, choice: &Choice) -> Result<Plan> {
+        let mut plan = Plan {
+            plan_version: PLAN_VERSION,
+            size: choice.size,
+            seed: choice.seed,
+            looks: choice.looks.clone(),
+            suites: Vec::new(),
+            cases: Vec::new(),
+        };
+        choice.check(suites)?;
+        for suite in suites {
+            for case in suite.cases.iter().filter(|case| choice.takes_case(&suite.name, &case.id)) {
+                plan.cases.push(plan_case(suite, case, kits, choice)?);
+            }
+            plan.suites.push(PlannedSuite {
+                name: suite.name.clone(),
+                title: suite.title.clone(),
+                source: suite.source.clone(),
+                device: suite.device.clone(),
+                claims: suite.claims.clone(),
+            });
+        }
+        Ok(plan)
+    }
+
+    /// Reads a plan. `origin` names the file in errors.
+    ///
+    /// # Errors
+    /// When the text is not a plan, or of another version.
+    pub fn parse(text: &str, origin: &str) -> Result<Plan> {
+        #[derive(Deserialize)]
+        struct Version {
+            plan_version: u32,
+        }
+        let malformed = |error: serde_json::Error| Error::input(format!("{origin}: not a plan: {error}"));
+        let version: Version = serde_json::from_str(text).map_err(malformed)?;
+        if version.plan_version != PLAN_VERSION {
+            return Err(Error::input(format!(
+                "{origin}: plan version {} cannot be read by this touchstone, which reads version {PLAN_VERSION}; \
+                 plan again with `touchstone plan`",
+                version.plan_version
+            )));
+        }
+        serde_json::from_str(text).map_err(malformed)
+    }
+
+    /// The case of that id.
+    pub fn case(&self, id: &str) -> Option<&PlannedCase> {
+        self.cases.iter().find(|case| case.id == id)
+    }
+}
+
+impl PlannedCase {
+    /// The arm of that name.
+    pub fn arm(&self, name: &str) -> Option<&PlannedArm> {
+        self.arms.iter().find(|arm| arm.name == name)
+    }
+
+    /// The suite's name.
+    pub fn suite(&self) -> &str {
+        self.id.split('/').next().unwrap_or_default()
+    }
+
+    /// Whether any arm stores anything.
+    pub fn writes(&self) -> bool {
+        self.arms.iter().any(PlannedArm::writes)
+    }
+
+    /// The id as a file name.
+    pub fn file_stem(&self) -> String {
+        self.id.replace('/', ".")
+    }
+}
+
+impl PlannedArm {
+    /// Whether it stores anything.
+    pub fn writes(&self) -> bool {
+        self.lanes.iter().any(|lane| lane.verb.writes())
+    }
+
+    /// The lanes of a slice whose first operation is `from`, with `calibrated` operations where the plan leaves
+    /// the count open. Lanes that store records take theirs one after the other.
+    pub fn lanes_at(&self, from: u64, calibrated: u64) -> Vec<Lane> {
+        let mut next = from;
+        let lane = |lane: &PlannedLane| {
+            let count = lane.count.unwrap_or(calibrated);
+            let from = next;
+            if lane.verb.writes() {
+                next += count;
+            }
+            Lane { verb: lane.verb, from, count, held: lane.held }
+        };
+        self.lanes.iter().map(lane).collect()
+    }
+
+    /// How many operations of the order a slice uses up.
+    pub fn operations_used(&self, calibrated: u64) -> u64 {
+        self.lanes.iter().filter(|lane| lane.verb.writes()).map(|lane| lane.count.unwrap_or(calibrated)).sum()
+    }
+
+    /// The schema, to make or to expect.
+    pub fn schema(&self, case: &PlannedCase, create: bool) -> Schema {
+        Schema { create, tables: case.tables, indexes: self.indexes.clone() }
+    }
+}
+
+impl Choice {
+    fn check(&self, suites: &[Suite]) -> Result<()> {
+        for wanted in &self.cases {
+            if !suites.iter().any(|s| s.cases.iter().any(|case| case_matches(wanted, &s.name, &case.id))) {
+                let known: Vec<String> =
+                    suites.iter().flat_map(|s| s.cases.iter().map(move |c| format!("{}/{}", s.name, c.id))).collect();
+                return Err(Error::input(format!("there is no case `{wanted}`; there are {}", known.join(", "))));
+            }
+        }
+        for wanted in &self.contenders {
+            let mut arms = suites.iter().flat_map(|s| &s.cases).flat_map(|case| &case.arms);
+            if !arms.any(|arm| arm_matches(wanted, arm)) {
+                return Err(Error::input(format!(
+                    "no case has a contender `{wanted}`; `touchstone list` shows them all"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn takes_case(&self, suite: &str, case: &str) -> bool {
+        self.cases.is_empty() || self.cases.iter().any(|wanted| case_matches(wanted, suite, case))
+    }
+
+    fn takes_arm(&self, case: &Case, arm: &ArmSpec) -> bool {
+        let name = arm.name();
+        self.contenders.is_empty()
+            || name == case.baseline
+            || Some(&name) == case.floor.as_ref()
+            || self.contenders.iter().any(|wanted| arm_matches(wanted, arm))
+    }
+}
+
+fn case_matches(wanted: &str, suite: &str, case: &str) -> bool {
+    wanted == case || wanted.split_once('/') == Some((suite, case))
+}
+
+fn arm_matches(wanted: &str, arm: &ArmSpec) -> bool {
+    wanted == arm.name() || wanted == arm.contender().to_string() || wanted == arm.contender().subject
+}
+
+fn plan_case(suite: &Suite, case: &Case, kits: &Kits, choice: &Choice) -> Result<PlannedCase> {
+    let dataset = suite.datasets.iter().find(|dataset| dataset.name == case.dataset).expect("the suite was checked");
+    let dataset = plan_dataset(dataset, choice.size);
+    let arms = case.arms.iter().filter(|arm| choice.takes_arm(case, arm));
+    Ok(PlannedCase {
+        id: format!("{}/{}", suite.name, case.id),
+        title: case.title.clone(),
+        filled: case.filled.map_or(dataset.records, |filled| filled.at(choice.size)),
+        dataset,
+        tables: case.tables,
+        cache: case.cache,
+        restore: case.restore,
+        flushes: case.flushes,
+        blocks: case.blocks.map_or(default_blocks(case, choice.size), |blocks| blocks.at(choice.size)),
+        margin: if case.flushes { 0.10 } else { 0.01 },
+        baseline: case.baseline.clone(),
+        floor: case.floor.clone(),
+        arms: arms.map(|arm| plan_arm(suite, case, arm, kits, choice.size)).collect::<Result<_>>()?,
+    })
+}
+
+fn plan_dataset(dataset: &Dataset, size: Size) -> PlannedDataset {
+    PlannedDataset {
+        name: dataset.name.clone(),
+        record: dataset.record,
+        records: dataset.records.at(size),
+        value_bytes: dataset.value_bytes,
+    }
+}
+
+/// `measurement.md`: 60 blocks a launch, 30 where commits reach the disk; the quick size takes a quarter.
+fn default_blocks(case: &Case, size: Size) -> u32 {
+    let full = if case.flushes { 30 } else { 60 };
+    match size {
+        Size::Full => full,
+        Size::Quick => full / 4,
+    }
+}
+
+fn plan_arm(suite: &Suite, case: &Case, arm: &ArmSpec, kits: &Kits, size: Size) -> Result<PlannedArm> {
+    let contender = arm.contender();
+    let (language, subject, profile) = kits
+        .look_up(contender)
+        .map_err(|error| Error::input(format!("suite `{}`, case `{}`: {error}", suite.name, case.id)))?;
+    let mut settings = suite.settings.clone();
+    settings.extend(case.settings.clone());
+    settings.extend(profile.settings.clone());
+    let (lanes, indexes) = match arm {
+        ArmSpec::Plain(_) => (&case.lanes, Vec::new()),
+        ArmSpec::Varied(varied) => (varied.lanes.as_ref().unwrap_or(&case.lanes), varied.indexes.clone()),
+    };
+    Ok(PlannedArm {
+        name: arm.name(),
+        contender: contender.clone(),
+        language: language.to_owned(),
+        canary: subject.canary,
+        null_arm: false,
+        program: None,
+        class: profile.class,
+        settings,
+        profile_settings: profile.settings.clone(),
+        indexes,
+        lanes: lanes
+            .iter()
+            .map(|lane| PlannedLane {
+                verb: lane.verb,
+                count: match (lane.count, lane.verb) {
+                    (Some(count), _) => Some(count.at(size)),
+                    (None, Verb::ReadAll) => Some(1),
+                    (None, _) => None,
+                },
+                held: lane.held,
+            })
+            .collect(),
+    })
+}

@@ -1,0 +1,202 @@
+//! The folder that a run leaves: names, versions, reading it back.
+//!
+//! Writing is the runner's: it appends while it measures. A record that was cut short is still a record; its
+//! manifest says that it is partial.
+
+use crate::error::{Error, Result};
+use crate::plan::Plan;
+use crate::sample::{Introduction, Launch, Noise, Probe, Slice, SyncCount};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The version of the record's format, in `record.json`.
+pub const RECORD_VERSION: u32 = 1;
+
+/// The files of a record, by name.
+pub mod file {
+    /// The [`super::Manifest`].
+    pub const MANIFEST: &str = "record.json";
+    /// The [`crate::plan::Plan`].
+    pub const PLAN: &str = "plan.json";
+    /// Machine, kernel, filesystem, toolchain.
+    pub const ENVIRONMENT: &str = "environment.json";
+    /// [`crate::sample::Slice`]s.
+    pub const SAMPLES: &str = "samples.jsonl";
+    /// [`crate::sample::Launch`]es.
+    pub const LAUNCHES: &str = "launches.jsonl";
+    /// [`crate::sample::Introduction`]s.
+    pub const SUBJECTS: &str = "subjects.jsonl";
+    /// [`crate::sample::Probe`]s.
+    pub const PROBES: &str = "probes.jsonl";
+    /// [`crate::sample::Noise`].
+    pub const NOISE: &str = "noise.jsonl";
+    /// [`crate::sample::SyncCount`]s.
+    pub const SYNCS: &str = "syncs.jsonl";
+    /// A folder of raw per-operation nanoseconds, u64 little-endian: `case.arm.launch.u64`.
+    pub const LATENCY: &str = "latency";
+    /// What the samples say, computed.
+    pub const STATISTICS: &str = "statistics.json";
+    /// What the statistics mean, decided.
+    pub const VERDICT: &str = "verdict.json";
+    /// The page.
+    pub const REPORT: &str = "report.html";
+}
+
+/// What a record is. The file `record.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// [`RECORD_VERSION`].
+    pub record_version: u32,
+    /// The touchstone that wrote it.
+    pub touchstone: String,
+    /// When the run began, RFC 3339 in UTC.
+    pub started: String,
+    /// Whether it ran to its end.
+    pub status: Status,
+    /// Why it is partial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The command that would run it again.
+    pub command: String,
+    /// How long it took so far, in seconds.
+    pub elapsed_s: f64,
+}
+
+/// Whether a run reached its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    /// It is still going on, or was killed.
+    Running,
+    /// It was cut short.
+    Partial,
+    /// It reached its end.
+    Complete,
+}
+
+/// Machine, kernel, filesystem and toolchain facts, by group and name, each as text for people.
+pub type Environment = BTreeMap<String, BTreeMap<String, String>>;
+
+/// A record, read whole.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// What it is.
+    pub manifest: Manifest,
+    /// What was planned.
+    pub plan: Plan,
+    /// Where it ran.
+    pub environment: Environment,
+    /// Every slice.
+    pub slices: Vec<Slice>,
+    /// Every arm's part in every launch.
+    pub launches: Vec<Launch>,
+    /// Every subject met.
+    pub subjects: Vec<Introduction>,
+    /// Every flush probe.
+    pub probes: Vec<Probe>,
+    /// The machine's noise.
+    pub noise: Vec<Noise>,
+    /// Syncs and bytes per commit.
+    pub syncs: Vec<SyncCount>,
+    /// Per-operation latencies, by case, arm and launch.
+    pub latencies: BTreeMap<(String, String, usize), Vec<u64>>,
+}
+
+/// The path of a latency file within the record.
+pub fn latency_path(case: &str, arm: &str, launch: usize) -> PathBuf {
+    Path::new(file::LATENCY).join(format!("{}.{arm}.{launch}.u64", case.replace('/', ".")))
+}
+
+impl Record {
+    /// Reads the record in `folder`. A last line that was cut off in the middle of writing is left out.
+    ///
+    /// # Errors
+    /// When there is no record, it is of a version to come, or a line of it is damaged; the message names the
+    /// file and the line.
+    pub fn read(folder: &Path) -> Result<Record> {
+        let manifest = read_manifest(folder)?;
+        let plan_path = folder.join(file::PLAN);
+        let plan = Plan::parse(&read_text(&plan_path)?, &plan_path.display().to_string())?;
+        let launches: Vec<Launch> = read_lines(&folder.join(file::LAUNCHES))?;
+        let mut latencies = BTreeMap::new();
+        for launch in &launches {
+            let path = folder.join(latency_path(&launch.case, &launch.arm, launch.launch));
+            if let Some(ns) = read_latency(&path)? {
+                latencies.insert((launch.case.clone(), launch.arm.clone(), launch.launch), ns);
+            }
+        }
+        Ok(Record {
+            environment: read_json(&folder.join(file::ENVIRONMENT))?,
+            slices: read_lines(&folder.join(file::SAMPLES))?,
+            subjects: read_lines(&folder.join(file::SUBJECTS))?,
+            probes: read_lines(&folder.join(file::PROBES))?,
+            noise: read_lines(&folder.join(file::NOISE))?,
+            syncs: read_lines(&folder.join(file::SYNCS))?,
+            manifest,
+            plan,
+            launches,
+            latencies,
+        })
+    }
+}
+
+/// Reads a JSON file of the record.
+///
+/// # Errors
+/// When it is missing or damaged.
+pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
+    serde_json::from_str(&read_text(path)?).map_err(|error| damaged(path, error))
+}
+
+/// Checks the version before anything else is believed.
+fn read_manifest(folder: &Path) -> Result<Manifest> {
+    let path = folder.join(file::MANIFEST);
+    if !path.exists() {
+        return Err(Error::record(format!("{}: no record here: it has no {}", folder.display(), file::MANIFEST)));
+    }
+    let value: serde_json::Value = read_json(&path)?;
+    let version = value["record_version"].as_u64().ok_or_else(|| damaged(&path, "it has no record_version"))?;
+    if version > u64::from(RECORD_VERSION) {
+        return Err(Error::record(format!(
+            "{}: record version {version} was written by a newer touchstone; this one reads up to version \
+             {RECORD_VERSION}: use a newer one",
+            folder.display()
+        )));
+    }
+    serde_json::from_value(value).map_err(|error| damaged(&path, error))
+}
+
+fn read_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    let text = read_text(path)?;
+    let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
+    whole
+        .lines()
+        .enumerate()
+        .map(|(index, line)| {
+            serde_json::from_str(line)
+                .map_err(|error| damaged(path, format_args!("line {}: {error}", index + 1)))
+        })
+        .collect()
+}
+
+fn read_latency(path: &Path) -> Result<Option<Vec<u64>>> {
+    if !path.exists() {
+        return Ok(None);
+    }
+    let bytes = fs::read(path).map_err(|error| Error::io(path.display(), &error))?;
+    Ok(Some(bytes.as_chunks::<8>().0.iter().map(|ns| u64::from_le_bytes(*ns)).collect()))
+}
+
+fn read_text(path: &Path) -> Result<String> {
+    fs::read_to_string(path).map_err(|error| Error::io(path.display(), &error))
+}
+
+fn damaged(path: &Path, what: impl std::fmt::Display) -> Error {
+    Error::record(format!("{}: damaged record: {what}", path.display()))
+}

@@ -1,0 +1,40 @@
+//! Findings become something to read: a summary for the terminal and one self-contained page for the browser.
+//!
+//! Renderers decide nothing. `view` turns findings into ordered rows of text once, and both renderers print those
+//! rows, so they cannot disagree; `detail` and `chart` hold what only the page shows.
+
+mod chart;
+mod detail;
+mod format;
+mod html;
+mod terminal;
+mod view;
+
+use crate::error::Result;
+use crate::estimate::CaseStatistics;
+use crate::record::Record;
+use crate::verdict::Judgement;
+
+/// What a run found: the record, what was computed from it, and what was decided.
+#[derive(Clone, Copy, Debug)]
+pub struct Findings<'f> {
+    /// What was run, where, and what it left.
+    pub record: &'f Record,
+    /// One entry for each planned case, in plan order.
+    pub statistics: &'f [CaseStatistics],
+    /// Verdicts, claims and red flags.
+    pub judgement: &'f Judgement,
+}
+
+/// The summary for a terminal: never wider than 100 columns, with ANSI colours only if asked for.
+pub fn terminal(findings: &Findings<'_>, colour: bool) -> String {
+    terminal::render(&view::View::new(findings), colour)
+}
+
+/// The report as one HTML file that loads nothing from anywhere.
+///
+/// # Errors
+/// When the page cannot be written out, which is a fault of its template.
+pub fn html(findings: &Findings<'_>) -> Result<String> {
+    html::render(findings, &view::View::new(findings))
+}

@@ -1,0 +1,164 @@
+//! The charts of one case.
+
+use super::{Chart, rounded};
+use crate::estimate::ArmStatistics;
+use crate::report::format;
+use crate::report::view::{ArmView, CaseView};
+use crate::statistics::P_LOOK;
+use serde::Serialize;
+
+type Arms<'a> = [(&'a ArmView, &'a ArmStatistics)];
+
+#[derive(Serialize)]
+struct Forest<'a> {
+    baseline: &'a str,
+    margin: f64,
+    rows: Vec<ForestRow<'a>>,
+}
+
+#[derive(Serialize)]
+struct ForestRow<'a> {
+    arm: &'a str,
+    value: Option<f64>,
+    low: Option<f64>,
+    high: Option<f64>,
+    /// The figure with its interval, as in the table.
+    figure: String,
+    /// The verdict's word.
+    word: String,
+    other_class: Option<String>,
+}
+
+pub(super) fn forest(case: &CaseView, arms: &Arms<'_>) -> Option<Chart> {
+    let run: Vec<&ArmView> = arms.iter().map(|(arm, _)| *arm).filter(|arm| arm.launches > 0).collect();
+    if !run.iter().any(|arm| arm.ratio.is_some()) {
+        return None;
+    }
+    let rows = run
+        .iter()
+        .map(|arm| ForestRow {
+            arm: &arm.name,
+            value: arm.ratio.map(|ratio| ratio.value),
+            low: arm.ratio.and_then(|ratio| ratio.low),
+            high: arm.ratio.and_then(|ratio| ratio.high),
+            figure: arm.ratio.map_or(String::new(), |r| format!("{} ({})", r.figure(), r.interval())),
+            word: arm.word(),
+            other_class: arm.other_class().then(|| arm.class.to_string()),
+        })
+        .collect();
+    let caption = format!(
+        "Rate of each contender over that of {}: to the right of 1 is better. A line is the {} interval over launches; \
+         in the grey band, {} to either side, a difference does not matter. A hollow mark belongs to another \
+         durability class and is not ranked. Logarithmic axis.",
+        case.baseline,
+        format::percent(1.0 - P_LOOK),
+        format::percent(case.margin)
+    );
+    let data = Forest { baseline: &case.baseline, margin: case.margin, rows };
+    Some(Chart::new("forest", format!("Ratios of rates in {}", case.id), caption, &data))
+}
+
+#[derive(Serialize)]
+struct Launches<'a> {
+    arms: Vec<&'a str>,
+    points: Vec<(usize, usize, f64)>,
+    medians: Vec<Option<f64>>,
+}
+
+/// Points are (arm by place, launch, ns).
+pub(super) fn launches(case: &CaseView, arms: &Arms<'_>) -> Option<Chart> {
+    let with: Vec<_> = arms.iter().filter(|(_, measured)| !measured.launches.is_empty()).collect();
+    if with.is_empty() {
+        return None;
+    }
+    let points = with.iter().enumerate().flat_map(|(place, (_, measured))| {
+        measured.launches.iter().map(move |value| (place, value.launch, rounded(value.operation_ns)))
+    });
+    let data = Launches {
+        arms: with.iter().map(|(arm, _)| arm.name.as_str()).collect(),
+        points: points.collect(),
+        medians: with.iter().map(|(_, measured)| measured.operation_ns).collect(),
+    };
+    let caption = "Time of one operation in every launch: a dot is a launch, the first at the top of its strip and the \
+                   last at the bottom; the stroke is the median launch. Further left is better. Dots that drift or \
+                   split into groups tell of the machine, not of the contender.";
+    Some(Chart::new("launches", format!("Time per launch in {}", case.id), caption.into(), &data))
+}
+
+#[derive(Serialize)]
+struct Latency<'a> {
+    baseline: &'a str,
+    arms: Vec<LatencyArm<'a>>,
+}
+
+#[derive(Serialize)]
+struct LatencyArm<'a> {
+    arm: &'a str,
+    operations: u64,
+    /// (percentile, ns)
+    curve: Vec<(f64, u64)>,
+}
+
+pub(super) fn latency(case: &CaseView, arms: &Arms<'_>) -> Option<Chart> {
+    let arms: Vec<LatencyArm<'_>> = arms
+        .iter()
+        .filter_map(|(arm, measured)| {
+            let latency = measured.latency.as_ref()?;
+            let curve = latency.curve.iter().map(|point| (point.percentile, point.latency_ns)).collect();
+            Some(LatencyArm { arm: &arm.name, operations: latency.operations, curve })
+        })
+        .collect();
+    if arms.is_empty() {
+        return None;
+    }
+    let caption = "Latency by percentile: how long the operations took of which only one in ten, in a hundred, in a \
+                   thousand is slower. Lower is better; a curve that turns up at the right has stalls. Both axes are \
+                   logarithmic.";
+    let data = Latency { baseline: &case.baseline, arms };
+    Some(Chart::new("latency", format!("Latency percentiles in {}", case.id), caption.into(), &data))
+}
+
+#[derive(Serialize)]
+struct Stalls<'a> {
+    arms: Vec<StallsArm<'a>>,
+}
+
+#[derive(Serialize)]
+struct StallsArm<'a> {
+    arm: &'a str,
+    /// (operation, ns)
+    points: Vec<(u64, f64)>,
+    /// The longest, in words.
+    longest: String,
+}
+
+pub(super) fn stalls(case: &CaseView, arms: &Arms<'_>, points_most: usize) -> Option<Chart> {
+    let arms: Vec<StallsArm<'_>> = arms
+        .iter()
+        .filter(|(_, measured)| !measured.timeline.is_empty())
+        .map(|(arm, measured)| {
+            let longest = measured.timeline.iter().map(|(_, ns)| *ns).max().unwrap_or_default();
+            StallsArm {
+                arm: &arm.name,
+                points: thinned(&measured.timeline, points_most),
+                longest: format!("longest {}", format::duration(longest as f64)),
+            }
+        })
+        .collect();
+    if arms.is_empty() {
+        return None;
+    }
+    let caption = "The operations of the first launch in order, each stretch by its slowest. Peaks are stalls: with a \
+                   write-ahead log they are mostly its checkpoints. All strips share one logarithmic axis.";
+    Some(Chart::new("stalls", format!("Stalls over time in {}", case.id), caption.into(), &Stalls { arms }))
+}
+
+/// At most `most` points, each the slowest of its stretch.
+fn thinned(timeline: &[(u64, u64)], most: usize) -> Vec<(u64, f64)> {
+    let stretch = timeline.len().div_ceil(most.max(1)).max(1);
+    timeline
+        .chunks(stretch)
+        .filter_map(|stretch| stretch.iter().max_by_key(|(_, ns)| *ns))
+        .map(|(operation, ns)| (*operation, rounded(*ns as f64)))
+        .collect()
+}

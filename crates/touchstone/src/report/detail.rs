@@ -1,0 +1,176 @@
+//! The tables that only the page shows: what stands behind a case's figures, arm by arm.
+
+mod cost;
+mod settings;
+mod subject;
+
+pub(super) use subject::{SubjectDetail, subjects};
+
+use super::format::{self, NONE};
+use super::view::CaseView;
+use crate::estimate::{ArmStatistics, CaseStatistics};
+use crate::sample::Outcome;
+
+/// A group of tables that the reader may open.
+pub(super) struct Detail {
+    /// What is inside, with its gist.
+    pub summary: String,
+    /// Something in it must not be overlooked.
+    pub open: bool,
+    pub grids: Vec<Grid>,
+    pub plans: Vec<PlanGroup>,
+}
+
+/// A table with arms as rows.
+pub(super) struct Grid {
+    pub caption: String,
+    pub columns: Vec<String>,
+    pub rows: Vec<GridRow>,
+}
+
+/// One arm's row.
+pub(super) struct GridRow {
+    pub arm: String,
+    pub cells: Vec<GridCell>,
+}
+
+/// One figure or word.
+pub(super) struct GridCell {
+    pub text: String,
+    /// Said beneath it.
+    pub note: Option<String>,
+    /// `number`, `differs` or `wrong`: how the page sets it.
+    pub class: &'static str,
+}
+
+/// Arms whose query plan is the same.
+pub(super) struct PlanGroup {
+    pub arms: String,
+    pub lines: Vec<String>,
+}
+
+impl GridCell {
+    fn number(text: Option<String>) -> GridCell {
+        GridCell { text: text.unwrap_or_else(|| NONE.into()), note: None, class: "number" }
+    }
+
+    fn word(text: String) -> GridCell {
+        GridCell { text, note: None, class: "" }
+    }
+}
+
+/// Everything behind a case, in the order of its rows.
+pub(super) fn of_case(case: &CaseView, statistics: &CaseStatistics) -> Vec<Detail> {
+    let arms: Vec<&ArmStatistics> = case
+        .arms
+        .iter()
+        .filter_map(|arm| statistics.arms.iter().find(|measured| measured.arm == arm.name))
+        .filter(|arm| !arm.outcomes.is_empty())
+        .collect();
+    let details = [
+        settings::detail(&arms, &case.baseline),
+        cost::latency(&arms),
+        cost::commits(&arms, statistics.flush_ns),
+        plans(&arms),
+        Some(launches(&arms, statistics)),
+    ];
+    details.into_iter().flatten().collect()
+}
+
+fn plans(arms: &[&ArmStatistics]) -> Option<Detail> {
+    let mut groups: Vec<(&[String], Vec<&str>)> = Vec::new();
+    for arm in arms.iter().filter(|arm| !arm.plan.is_empty()) {
+        match groups.iter_mut().find(|(plan, _)| *plan == arm.plan) {
+            Some((_, names)) => names.push(&arm.arm),
+            None => groups.push((&arm.plan, vec![&arm.arm])),
+        }
+    }
+    let counters = counters(arms);
+    let summary = match (groups.len(), counters.is_some()) {
+        (0, false) => return None,
+        (0, true) => "Counters of the engine".to_owned(),
+        (1, _) => "Query plan, the same for all that have one".into(),
+        (number, _) => format!("Query plans, {number} of them"),
+    };
+    let summary = if !groups.is_empty() && counters.is_some() { format!("{summary}, and counters") } else { summary };
+    let plans = groups
+        .into_iter()
+        .map(|(plan, arms)| PlanGroup { arms: format::listed(&arms), lines: plan.to_vec() })
+        .collect();
+    Some(Detail { summary, open: false, grids: counters.into_iter().collect(), plans })
+}
+
+fn counters(arms: &[&ArmStatistics]) -> Option<Grid> {
+    let mut columns: Vec<String> = arms.iter().flat_map(|arm| arm.counters.keys().cloned()).collect();
+    columns.sort();
+    columns.dedup();
+    let row = |arm: &&ArmStatistics| GridRow {
+        arm: arm.arm.clone(),
+        cells: columns
+            .iter()
+            .map(|name| GridCell::number(arm.counters.get(name).map(|value| signed_count(*value))))
+            .collect(),
+    };
+    let rows: Vec<GridRow> = arms.iter().filter(|arm| !arm.counters.is_empty()).map(row).collect();
+    (!rows.is_empty()).then(|| Grid {
+        caption: "What the engine itself counted over one slice.".into(),
+        columns,
+        rows,
+    })
+}
+
+fn signed_count(value: i64) -> String {
+    let sign = if value < 0 { "-" } else { "" };
+    format!("{sign}{}", format::count(value.unsigned_abs()))
+}
+
+fn launches(arms: &[&ArmStatistics], statistics: &CaseStatistics) -> Detail {
+    let row = |arm: &&ArmStatistics| {
+        let ended: Vec<String> =
+            arm.outcomes.iter().map(|(outcome, number)| format!("{number} {}", outcome_word(*outcome))).collect();
+        let mut ends = GridCell::word(format::listed(&ended));
+        ends.note = arm.error.clone();
+        GridRow {
+            arm: arm.arm.clone(),
+            cells: vec![
+                ends,
+                GridCell::number(arm.operation_ns.map(format::duration)),
+                GridCell::number(arm.cpu_share.map(format::percent)),
+                GridCell::number(arm.idle_share.map(format::percent)),
+            ],
+        }
+    };
+    let columns = ["Launches", "Time of one operation", "Processor time over wall time", "Idle slices"];
+    Detail {
+        summary: "Launches and processor time".into(),
+        open: false,
+        grids: vec![Grid {
+            caption: format!("How launches ended and what the processor did.{}", noise(statistics)),
+            columns: columns.map(str::to_owned).to_vec(),
+            rows: arms.iter().map(row).collect(),
+        }],
+        plans: Vec::new(),
+    }
+}
+
+fn noise(statistics: &CaseStatistics) -> String {
+    let noise = &statistics.noise;
+    let told = [
+        noise.cpu_pressure.map(|share| format!("some task waited for a processor {} of the time", format::percent(share))),
+        noise.io_pressure.map(|share| format!("for the disk {}", format::percent(share))),
+        noise.steal.map(|share| format!("the host took {} for others", format::percent(share))),
+    ];
+    let told: Vec<String> = told.into_iter().flatten().collect();
+    if told.is_empty() { String::new() } else { format!(" Meanwhile {}.", format::listed(&told)) }
+}
+
+fn outcome_word(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Completed => "completed",
+        Outcome::Void => "void",
+        Outcome::Unsupported => "unsupported",
+        Outcome::TimedOut => "timed out",
+        Outcome::Crashed => "crashed",
+        Outcome::Failed => "failed",
+    }
+}

@@ -1,0 +1,127 @@
+//! The page: one HTML file with its style, its charts' data and its scripts inside, which loads nothing.
+
+use super::chart::{self, Chart};
+use super::detail::{self, Detail, SubjectDetail};
+use super::view::{ArmView, CaseView, SuiteView, View};
+use super::{Findings, format};
+use crate::error::{Error, Result};
+use crate::record::{Environment, file};
+use crate::statistics::P_LOOK;
+use crate::verdict::{ClaimStatus, Verdict};
+use askama::Template;
+
+/// Points of all timelines of a page together: what keeps a page of many cases small.
+const TIMELINE_POINTS_PER_PAGE: usize = 24_000;
+/// Points a timeline keeps at the most; more than a chart is wide shows nothing more.
+const TIMELINE_POINTS_MOST: usize = 400;
+
+/// What `templates/report.html` is filled from.
+#[derive(Template)]
+#[template(path = "report.html")]
+struct Page<'p> {
+    view: &'p View,
+    suites: Vec<PageSuite<'p>>,
+    subjects: Vec<SubjectDetail>,
+    environment: &'p Environment,
+    interval_level: String,
+    record_files: [(&'static str, &'static str); 7],
+    style: &'static str,
+    scripts: [&'static str; 4],
+}
+
+struct PageSuite<'p> {
+    view: &'p SuiteView,
+    claims_chart: Option<Chart>,
+    scaling_chart: Option<Chart>,
+    cases: Vec<PageCase<'p>>,
+}
+
+struct PageCase<'p> {
+    view: &'p CaseView,
+    charts: Vec<Chart>,
+    details: Vec<Detail>,
+}
+
+pub(super) fn render(findings: &Findings<'_>, view: &View) -> Result<String> {
+    let points = timeline_points(findings);
+    let page = Page {
+        view,
+        suites: view.suites.iter().map(|suite| page_suite(findings, suite, points)).collect(),
+        subjects: detail::subjects(&findings.record.subjects),
+        environment: &findings.record.environment,
+        interval_level: format::percent(1.0 - P_LOOK),
+        record_files: RECORD_FILES,
+        style: include_str!("../../assets/report.css"),
+        scripts: [
+            include_str!("../../assets/vendor/d3-7.9.2.min.js"),
+            include_str!("../../assets/vendor/plot-0.6.17.min.js"),
+            include_str!("../../assets/charts.js"),
+            include_str!("../../assets/report.js"),
+        ],
+    };
+    page.render().map_err(|error| Error::record(format!("the report's page could not be written: {error}")))
+}
+
+const RECORD_FILES: [(&str, &str); 7] = [
+    (file::PLAN, "what was run, every random choice settled"),
+    (file::SAMPLES, "every timed stretch, as measured"),
+    (file::LAUNCHES, "how every contender's part in every launch ended"),
+    (file::LATENCY, "nanoseconds of single operations"),
+    (file::ENVIRONMENT, "machine, kernel, filesystem and toolchain"),
+    (file::STATISTICS, "what the samples say, computed from the files above"),
+    (file::VERDICT, "what was decided from that"),
+];
+
+fn page_suite<'p>(findings: &Findings<'_>, suite: &'p SuiteView, points: usize) -> PageSuite<'p> {
+    let page_case = |case: &'p CaseView| {
+        let statistics = findings.statistics.iter().find(|statistics| statistics.case == case.id)?;
+        let charts = chart::of_case(case, statistics, points);
+        Some(PageCase { view: case, charts, details: detail::of_case(case, statistics) })
+    };
+    PageSuite {
+        view: suite,
+        claims_chart: chart::claims(findings, suite),
+        scaling_chart: chart::scaling(findings, &suite.name),
+        cases: suite.cases.iter().filter_map(page_case).collect(),
+    }
+}
+
+/// An equal share of the page's points for each timeline.
+fn timeline_points(findings: &Findings<'_>) -> usize {
+    let arms = findings.statistics.iter().flat_map(|case| &case.arms);
+    let timelines = arms.filter(|arm| !arm.timeline.is_empty()).count().max(1);
+    (TIMELINE_POINTS_PER_PAGE / timelines).clamp(20, TIMELINE_POINTS_MOST)
+}
+
+/// A claim's mark: read with the word beside it, never alone.
+fn claim_mark(status: &ClaimStatus) -> &'static str {
+    match status {
+        ClaimStatus::Holds => "✓",
+        ClaimStatus::Refuted => "✗",
+        ClaimStatus::Inconclusive => "?",
+        ClaimStatus::Untested => "○",
+    }
+}
+
+/// A verdict's mark, beside its word.
+fn verdict_mark(arm: &ArmView) -> &'static str {
+    match arm.verdict() {
+        Some(Verdict::Better) => "▲",
+        Some(Verdict::Worse) => "▼",
+        Some(Verdict::Equivalent) => "=",
+        Some(Verdict::Inconclusive) => "?",
+        Some(Verdict::Untrusted) => "!",
+        Some(Verdict::Incomparable) => "✗",
+        None => "",
+    }
+}
+
+/// The id of a heading, from a case's id.
+fn anchor(id: &str) -> String {
+    id.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '-' }).collect()
+}
+
+/// What a column is sorted by: nothing sorts last.
+fn sort_value(value: Option<f64>) -> String {
+    value.map_or(String::new(), |value| format!("{value:e}"))
+}

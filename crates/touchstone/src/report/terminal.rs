@@ -1,0 +1,154 @@
+//! The summary for a terminal: claims first, then each case's contenders, then doubts. Never wider than 100 columns.
+
+mod table;
+mod text;
+
+use super::format::{self, NONE};
+use super::view::{ArmView, CaseView, ClaimView, FlagGroup, FlagView, SuiteView, View};
+use crate::statistics::P_LOOK;
+use table::{Cell, Table};
+use text::{Paint, Tone, wrapped};
+
+/// Red flags shown in full; the rest is counted.
+const FLAGS_SHOWN: usize = 8;
+
+/// Width of a claim's status, with the gap behind it.
+const STATUS_WIDTH: usize = 14;
+
+pub(super) fn render(view: &View, colour: bool) -> String {
+    let paint = Paint::new(colour);
+    let mut lines = header(view, &paint);
+    let table = Table::fitting(view.suites.iter().flat_map(|suite| &suite.cases).flat_map(rows));
+    for suite in &view.suites {
+        lines.push(String::new());
+        lines.extend(suite_lines(suite, &table, &paint));
+    }
+    lines.push(String::new());
+    lines.extend(flag_lines(&view.flags, &paint));
+    let mut text: String = lines.join("\n");
+    text.push('\n');
+    text
+}
+
+fn header(view: &View, paint: &Paint) -> Vec<String> {
+    let header = &view.header;
+    let mut lines = paint.all(wrapped(&format!("Touchstone: {}", header.title), 0, 0), Tone::Strong);
+    lines.extend(wrapped(&format!("{}, took {}; {}", header.started, header.elapsed, header.plan), 0, 0));
+    lines.extend(wrapped(&header.machine, 0, 0));
+    if let Some(partial) = &header.partial {
+        let warning = format!("PARTIAL RECORD, {partial}. What follows rests on what was run until then.");
+        lines.extend(paint.all(wrapped(&warning, 0, 0), Tone::Worse));
+    }
+    lines
+}
+
+fn suite_lines(suite: &SuiteView, table: &Table, paint: &Paint) -> Vec<String> {
+    let mut lines = paint.all(wrapped(&format!("{}: {}", suite.name, suite.title), 0, 0), Tone::Strong);
+    lines.extend(wrapped(&format!("Published at {}, measured there on {}.", suite.source, suite.device), 0, 0));
+    if !suite.claims.is_empty() {
+        lines.push(String::new());
+        lines.extend(wrapped(&suite.tally, 0, 0));
+        lines.extend(suite.claims.iter().flat_map(|claim| claim_lines(claim, paint)));
+    }
+    if suite.cases.is_empty() {
+        return lines;
+    }
+    lines.push(String::new());
+    lines.push(paint.one(&table.header(), Tone::Faint));
+    lines.extend(paint.all(legend(), Tone::Faint));
+    for case in &suite.cases {
+        lines.extend(case_lines(case, table, paint));
+    }
+    lines
+}
+
+fn legend() -> Vec<String> {
+    let level = format::percent(1.0 - P_LOOK);
+    let text = format!(
+        "ratio: of rates, above 1 is better ({level} interval). class: durability (* not the baseline's: unranked). \
+         floor: share of the quickest way possible. syncs: per commit."
+    );
+    wrapped(&text, 0, 0)
+}
+
+fn claim_lines(claim: &ClaimView, paint: &Paint) -> Vec<String> {
+    let mut statement = wrapped(&claim.statement, STATUS_WIDTH + 2, STATUS_WIDTH + 2);
+    let status = paint.one(&format!("{:STATUS_WIDTH$}", claim.status.to_string()), Tone::of_claim(claim.status));
+    if let Some(first) = statement.first_mut() {
+        *first = format!("  {status}{}", first.trim_start());
+    }
+    let here = claim.deciding().map_or(NONE.into(), |test| {
+        let wanted = if test.bound.is_empty() { String::new() } else { format!(", wanted {}", test.bound) };
+        let one_of = if claim.tests.len() > 1 { format!(" (1 of {} tests)", claim.tests.len()) } else { String::new() };
+        format!("{}{wanted}{one_of}", test.found())
+    });
+    let figures = format!("here: {here}; published: {}", claim.published);
+    statement.extend(wrapped(&figures, STATUS_WIDTH + 2, STATUS_WIDTH + 4));
+    statement
+}
+
+fn case_lines(case: &CaseView, table: &Table, paint: &Paint) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    lines.extend(paint.all(wrapped(&format!("{}: {}", case.name, case.title), 0, 2), Tone::Strong));
+    if !case.was_run() {
+        lines.push("  not run".into());
+        return lines;
+    }
+    lines.extend(rows(case).flat_map(|row| table.lines(&row, paint)));
+    let shown = |note: &&Note| !note.canary || case.only_canaries();
+    for note in case.notes.iter().chain(&case.failures).filter(shown) {
+        lines.extend(wrapped(&format!("- {}", note.text), 2, 4));
+    }
+    lines
+}
+
+/// A row for each arm of interest.
+fn rows(case: &CaseView) -> impl Iterator<Item = table::Row> {
+    case.arms_of_interest().into_iter().map(row)
+}
+
+fn row(arm: &ArmView) -> table::Row {
+    let plain = |text: Option<String>| Cell::plain(text.unwrap_or_else(|| NONE.into()));
+    let tone = arm.verdict().map_or(Tone::Faint, Tone::of_verdict);
+    let class = if arm.other_class() { format!("{}*", arm.class) } else { arm.class.to_string() };
+    [
+        Cell::plain(arm.name.clone()),
+        plain(arm.rate.clone()),
+        plain(arm.ratio.map(|ratio| format!("{} ({})", ratio.figure(), ratio.interval()))),
+        Cell::toned(arm.word(), tone),
+        Cell::plain(class),
+        plain(arm.floor_share.map(format::percent)),
+        plain(arm.syncs_per_commit.map(format::count)),
+    ]
+}
+
+fn flag_lines(groups: &[FlagGroup], paint: &Paint) -> Vec<String> {
+    let flags: Vec<(&FlagGroup, &FlagView)> =
+        groups.iter().flat_map(|group| group.flags.iter().map(move |flag| (group, flag))).collect();
+    let canaries = flags.iter().filter(|(_, flag)| flag.canary).count();
+    let others = flags.len() - canaries;
+    let mut title = format!("Red flags: {}", if others == 0 { "none".into() } else { others.to_string() });
+    if canaries > 0 {
+        title += &format!(" (and {canaries} on canaries, which are built to raise them)");
+    }
+    let tone = if others == 0 { Tone::Strong } else { Tone::Worse };
+    let mut lines = paint.all(wrapped(&title, 0, 0), tone);
+    let mut shown = 0;
+    for group in groups {
+        let Some((first, rest)) = split_canaries(group) else { continue };
+        if shown == FLAGS_SHOWN {
+            break;
+        }
+        shown += 1;
+        let more = if rest == 0 { String::new() } else { format!(" (and {rest} more)") };
+        let line = format!("- {}: {}: {}{more}", group.kind, first.about, first.evidence);
+        lines.extend(wrapped(&line, 2, 4));
+    }
+    lines
+}
+
+/// A group's first flag that is not about a canary, and how many more there are.
+fn split_canaries(group: &FlagGroup) -> Option<(&FlagView, usize)> {
+    let mut flags = group.flags.iter().filter(|flag| !flag.canary);
+    Some((flags.next()?, flags.count()))
+}

@@ -1,0 +1,132 @@
+//! Columns that line up over all cases of a report, and fit: a name that is too long goes on in the next line.
+
+use super::text::{Paint, Tone, WIDTH, pieces};
+use unicode_width::UnicodeWidthStr;
+
+const COLUMNS: usize = 7;
+const GAP: usize = 2;
+const INDENT: usize = 2;
+const TITLES: [&str; COLUMNS] =
+    ["contender", "rate", "ratio to baseline", "verdict", "class", "floor", "syncs"];
+/// Figures are read from the right.
+const TO_THE_RIGHT: [bool; COLUMNS] = [false, true, false, false, false, true, true];
+
+/// One arm.
+pub(super) type Row = [Cell; COLUMNS];
+
+/// A text with its tone.
+pub(super) struct Cell {
+    text: String,
+    tone: Tone,
+}
+
+impl Cell {
+    pub(super) fn plain(text: String) -> Cell {
+        Cell { text, tone: Tone::Plain }
+    }
+
+    pub(super) fn toned(text: String, tone: Tone) -> Cell {
+        Cell { text, tone }
+    }
+}
+
+/// The widths that fit all rows; a column in which no row has anything is left out.
+pub(super) struct Table {
+    widths: [usize; COLUMNS],
+}
+
+impl Table {
+    pub(super) fn fitting(rows: impl Iterator<Item = Row>) -> Table {
+        let mut widths = [0; COLUMNS];
+        for row in rows {
+            for (width, cell) in widths.iter_mut().zip(&row).filter(|(_, cell)| cell.text != super::NONE) {
+                *width = cell.text.width().max(*width);
+            }
+        }
+        let mut table = Table { widths };
+        for (width, title) in table.widths.iter_mut().zip(TITLES).filter(|(width, _)| **width > 0) {
+            *width = title.width().max(*width);
+        }
+        table.shrink();
+        table
+    }
+
+    /// The names give way to the figures; if that is not enough, the last columns go.
+    fn shrink(&mut self) {
+        const NAME_WIDTH_MIN: usize = 16;
+        for last in (1..COLUMNS).rev() {
+            let others: usize = self.widths[1..].iter().filter(|width| **width > 0).map(|width| width + GAP).sum();
+            let room = WIDTH.saturating_sub(INDENT + others);
+            if room >= NAME_WIDTH_MIN {
+                self.widths[0] = self.widths[0].min(room);
+                return;
+            }
+            self.widths[last] = 0;
+        }
+    }
+
+    pub(super) fn header(&self) -> String {
+        self.line(&TITLES, &[Tone::Plain; COLUMNS], &Paint::new(false))
+    }
+
+    /// The row, in as many lines as its name needs.
+    pub(super) fn lines(&self, row: &Row, paint: &Paint) -> Vec<String> {
+        let mut names = name_lines(&row[0].text, self.widths[0]).into_iter();
+        let mut texts = row.each_ref().map(|cell| cell.text.as_str());
+        let first = names.next().unwrap_or_default();
+        texts[0] = &first;
+        let mut lines = vec![self.line(&texts, &row.each_ref().map(|cell| cell.tone), paint)];
+        lines.extend(names.map(|name| format!("{}{name}", " ".repeat(INDENT))));
+        lines
+    }
+
+    fn line(&self, texts: &[&str; COLUMNS], tones: &[Tone; COLUMNS], paint: &Paint) -> String {
+        let mut line = " ".repeat(INDENT);
+        for column in (0..COLUMNS).filter(|column| self.widths[*column] > 0) {
+            let space = " ".repeat(self.widths[column].saturating_sub(texts[column].width()));
+            let text = paint.one(texts[column], tones[column]);
+            if column > 0 {
+                line.push_str(&" ".repeat(GAP));
+            }
+            line += &if TO_THE_RIGHT[column] { format!("{space}{text}") } else { format!("{text}{space}") };
+        }
+        line.truncate(line.trim_end().len());
+        line
+    }
+}
+
+/// Breaks a contender's name before `@` or `#` where it can, anywhere where it must.
+fn name_lines(name: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for part in parts(name).iter().flat_map(|part| pieces(part, width.saturating_sub(INDENT).max(1))) {
+        let last = lines.len() - 1;
+        if lines[last].width() + part.width() > width {
+            lines.push(format!("{}{part}", " ".repeat(INDENT)));
+        } else {
+            lines[last].push_str(&part);
+        }
+    }
+    lines
+}
+
+/// `subject`, `@profile`, `#variant`.
+fn parts(name: &str) -> Vec<&str> {
+    let mut cuts: Vec<usize> = name.match_indices(['@', '#']).map(|(place, _)| place).collect();
+    cuts.push(name.len());
+    let mut from = 0;
+    cuts.into_iter().map(|to| &name[std::mem::replace(&mut from, to)..to]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_name_breaks_where_its_parts_meet() {
+        let name = "rusqlite-plain@wal-normal#one-by-one";
+        assert_eq!(name_lines(name, 40), [name]);
+        assert_eq!(name_lines(name, 26), ["rusqlite-plain@wal-normal", "  #one-by-one"]);
+        assert_eq!(name_lines(name, 12).concat().replace(' ', ""), name);
+        assert!(name_lines(name, 12).iter().all(|line| line.width() <= 12));
+    }
+}

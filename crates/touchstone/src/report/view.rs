@@ -1,0 +1,154 @@
+//! Findings as ordered rows of text, prepared once for both renderers so that they never disagree.
+//!
+//! What stands here was decided elsewhere; this module words it, sorts it and leaves nothing to a renderer but layout.
+
+mod case;
+mod claim;
+mod flag;
+mod note;
+
+pub(super) use case::{ArmView, CaseView, Standing};
+pub(super) use claim::{ClaimView, TestView};
+pub(super) use flag::{FlagGroup, FlagView};
+pub(super) use note::Note;
+
+use super::Findings;
+use super::format;
+use crate::record::{Environment, Record, Status};
+use crate::verdict::ClaimStatus;
+
+/// A whole record.
+pub(super) struct View {
+    pub header: Header,
+    pub suites: Vec<SuiteView>,
+    pub flags: Vec<FlagGroup>,
+}
+
+/// What was run, when, where and how.
+pub(super) struct Header {
+    pub title: String,
+    /// Why the record must be read with care, where it did not reach its end.
+    pub partial: Option<String>,
+    pub touchstone: String,
+    pub started: String,
+    pub elapsed: String,
+    /// Size, seed and looks.
+    pub plan: String,
+    /// The machine in one line.
+    pub machine: String,
+    pub command: String,
+    /// How many claims hold, are refuted and so on.
+    pub tally: String,
+}
+
+/// A suite with what was found about it.
+pub(super) struct SuiteView {
+    pub name: String,
+    pub title: String,
+    pub source: String,
+    pub device: String,
+    pub tally: String,
+    pub claims: Vec<ClaimView>,
+    pub cases: Vec<CaseView>,
+}
+
+impl View {
+    pub(super) fn new(findings: &Findings<'_>) -> View {
+        let plan = &findings.record.plan;
+        let suites: Vec<SuiteView> = plan
+            .suites
+            .iter()
+            .map(|suite| {
+                let claims: Vec<ClaimView> = findings
+                    .judgement
+                    .claims
+                    .iter()
+                    .filter(|claim| claim.suite == suite.name)
+                    .map(ClaimView::new)
+                    .collect();
+                SuiteView {
+                    name: suite.name.clone(),
+                    title: suite.title.clone(),
+                    source: suite.source.clone(),
+                    device: suite.device.clone(),
+                    tally: tally(claims.iter().map(|claim| claim.status)),
+                    claims,
+                    cases: CaseView::of_suite(findings, &suite.name),
+                }
+            })
+            .collect();
+        View { header: header(findings), suites, flags: flag::groups(findings) }
+    }
+}
+
+fn header(findings: &Findings<'_>) -> Header {
+    let Record { manifest, plan, environment, .. } = findings.record;
+    let names: Vec<&str> = plan.suites.iter().map(|suite| suite.name.as_str()).collect();
+    let reason = manifest.reason.as_deref().map_or(String::new(), |reason| format!(": {reason}"));
+    Header {
+        title: format::listed(&names),
+        partial: match manifest.status {
+            Status::Complete => None,
+            Status::Partial => Some(format!("cut short{reason}")),
+            Status::Running => Some(format!("still running, or killed{reason}")),
+        },
+        touchstone: manifest.touchstone.clone(),
+        started: spaced_time(&manifest.started),
+        elapsed: format::elapsed(manifest.elapsed_s),
+        plan: format!("{} size, seed {}, {}", plan.size, plan.seed, looks(&plan.looks)),
+        machine: machine(environment),
+        command: manifest.command.clone(),
+        tally: tally(findings.judgement.claims.iter().map(|claim| claim.status)),
+    }
+}
+
+fn looks(looks: &[usize]) -> String {
+    let looks: Vec<String> = looks.iter().map(usize::to_string).collect();
+    if looks.is_empty() { "no looks".into() } else { format!("looked at after {} launches", format::listed(&looks)) }
+}
+
+/// `2026-10-03T10:00:00Z` as `2026-10-03 10:00:00 UTC`; anything else as it is.
+fn spaced_time(time: &str) -> String {
+    match time.strip_suffix('Z').and_then(|time| time.split_once('T')) {
+        Some((date, time)) => format!("{date} {} UTC", time.split('.').next().unwrap_or(time)),
+        None => time.to_owned(),
+    }
+}
+
+/// The facts that tell one machine from another, as far as the environment has them.
+fn machine(environment: &Environment) -> String {
+    const TELLING: [&str; 8] = ["model", "cpu", "cores", "memory", "kernel", "os", "filesystem", "storage"];
+    let facts = || environment.values().flatten();
+    let told: Vec<&str> = TELLING
+        .iter()
+        .filter_map(|name| facts().find(|(known, _)| known == name))
+        .map(|(_, fact)| fact.as_str())
+        .collect();
+    if told.is_empty() {
+        facts().map(|(_, fact)| fact.as_str()).take(4).collect::<Vec<_>>().join(", ")
+    } else {
+        told.join(", ")
+    }
+}
+
+/// `5 hold, 1 is refuted and 2 are inconclusive`.
+fn tally(statuses: impl Iterator<Item = ClaimStatus>) -> String {
+    let statuses: Vec<ClaimStatus> = statuses.collect();
+    let said = [
+        (ClaimStatus::Holds, "holds", "hold"),
+        (ClaimStatus::Refuted, "is refuted", "are refuted"),
+        (ClaimStatus::Inconclusive, "is inconclusive", "are inconclusive"),
+        (ClaimStatus::Untested, "is untested", "are untested"),
+    ];
+    let parts: Vec<String> = said
+        .iter()
+        .map(|(status, one, many)| (statuses.iter().filter(|known| *known == status).count(), one, many))
+        .filter(|(number, ..)| *number > 0)
+        .map(|(number, one, many)| format!("{number} {}", if number == 1 { one } else { many }))
+        .collect();
+    match statuses.len() {
+        0 => "no claims".into(),
+        1 => format!("1 claim: {}", format::listed(&parts)),
+        all => format!("{all} claims: {}", format::listed(&parts)),
+    }
+}

@@ -1,0 +1,254 @@
+//! A case as rows: each contender's rate, its ratio to the baseline, the verdict, and the notes that explain it.
+
+use super::note::{self, Note};
+use crate::estimate::{ArmStatistics, CaseStatistics};
+use crate::kit::DurabilityClass;
+use crate::plan::{PlannedArm, PlannedCase, PlannedLane};
+use crate::report::{Findings, format};
+use crate::sample::Outcome;
+use crate::suite::Cache;
+use crate::verdict::{Comparison, Verdict};
+use std::cmp::Ordering;
+use touchstone_protocol::Verb;
+
+/// A case with its arms in the order of reading: the baseline, then by class, best first; canaries at the end.
+pub(in crate::report) struct CaseView {
+    pub id: String,
+    /// The id without its suite.
+    pub name: String,
+    pub title: String,
+    /// What is done to what, in a sentence.
+    pub facts: String,
+    pub margin: f64,
+    pub baseline: String,
+    pub arms: Vec<ArmView>,
+    /// Why verdicts are what they are, each reason once.
+    pub notes: Vec<Note>,
+    /// Operations that failed and records that went missing, by arm.
+    pub failures: Vec<Note>,
+}
+
+/// A row.
+pub(in crate::report) struct ArmView {
+    pub name: String,
+    pub standing: Standing,
+    pub canary: bool,
+    pub floor: bool,
+    pub operation_ns: Option<f64>,
+    pub rate: Option<String>,
+    /// Rate over the baseline's rate, where the two may be compared: above 1 is better.
+    pub ratio: Option<Ratio>,
+    pub class: DurabilityClass,
+    pub floor_share: Option<f64>,
+    pub syncs_per_commit: Option<u64>,
+    pub launches_completed: usize,
+    pub launches: usize,
+}
+
+/// What the row is in its case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::report) enum Standing {
+    /// The arm that the others are compared with.
+    Baseline,
+    /// Compared, with this verdict; `same_class` says whether it may be ranked with the baseline.
+    Compared { verdict: Verdict, same_class: bool },
+    /// Planned and never begun.
+    NotRun,
+}
+
+/// A ratio of rates with its interval.
+#[derive(Clone, Copy)]
+pub(in crate::report) struct Ratio {
+    pub value: f64,
+    pub low: Option<f64>,
+    pub high: Option<f64>,
+}
+
+impl CaseView {
+    pub(super) fn of_suite(findings: &Findings<'_>, suite: &str) -> Vec<CaseView> {
+        let cases = findings.record.plan.cases.iter().zip(findings.statistics);
+        cases
+            .filter(|(case, _)| case.suite() == suite)
+            .map(|(case, statistics)| CaseView::new(findings, case, statistics))
+            .collect()
+    }
+
+    fn new(findings: &Findings<'_>, case: &PlannedCase, statistics: &CaseStatistics) -> CaseView {
+        let comparisons: Vec<&Comparison> =
+            findings.judgement.comparisons.iter().filter(|comparison| comparison.case == case.id).collect();
+        let mut arms: Vec<ArmView> = case
+            .arms
+            .iter()
+            .filter_map(|planned| {
+                let measured = statistics.arms.iter().find(|measured| measured.arm == planned.name)?;
+                let comparison = comparisons.iter().find(|comparison| comparison.arm == planned.name);
+                Some(ArmView::new(case, planned, measured, comparison.copied()))
+            })
+            .collect();
+        let base_class = case.arm(&case.baseline).map(|arm| arm.class);
+        arms.sort_by(|one, other| reading_order(one, other, base_class));
+        CaseView {
+            id: case.id.clone(),
+            name: case.id.split_once('/').map_or(case.id.clone(), |(_, name)| name.to_owned()),
+            title: case.title.clone(),
+            facts: facts(case),
+            margin: case.margin,
+            baseline: case.baseline.clone(),
+            notes: note::notes(&comparisons, &arms),
+            failures: note::failures(&statistics.arms, &arms),
+            arms,
+        }
+    }
+
+    /// Whether anything of it was run.
+    pub(in crate::report) fn was_run(&self) -> bool {
+        self.arms.iter().any(|arm| arm.launches > 0)
+    }
+
+    /// Whether there is nothing but canaries to compare.
+    pub(in crate::report) fn only_canaries(&self) -> bool {
+        self.arms.iter().all(|arm| arm.canary || arm.floor || arm.standing == Standing::Baseline)
+            && self.arms.iter().any(|arm| arm.canary)
+    }
+
+    /// The arms to show where canaries do not matter: all but canaries, unless there is nothing else to compare.
+    pub(in crate::report) fn arms_of_interest(&self) -> Vec<&ArmView> {
+        let only_canaries = self.only_canaries();
+        self.arms.iter().filter(|arm| only_canaries || !arm.canary).collect()
+    }
+}
+
+impl ArmView {
+    fn new(
+        case: &PlannedCase,
+        planned: &PlannedArm,
+        measured: &ArmStatistics,
+        comparison: Option<&Comparison>,
+    ) -> ArmView {
+        let launches = measured.outcomes.values().sum();
+        let standing = match comparison {
+            _ if planned.name == case.baseline => Standing::Baseline,
+            Some(compared) if launches > 0 => {
+                Standing::Compared { verdict: compared.verdict, same_class: compared.same_class }
+            }
+            _ => Standing::NotRun,
+        };
+        let comparable = comparison.filter(|comparison| comparison.verdict != Verdict::Incomparable);
+        ArmView {
+            name: planned.name.clone(),
+            standing,
+            canary: planned.canary,
+            floor: case.floor.as_ref() == Some(&planned.name),
+            operation_ns: measured.operation_ns,
+            rate: measured.operation_ns.map(format::rate),
+            ratio: comparable.and_then(Ratio::of_rates),
+            class: planned.class,
+            floor_share: measured.floor_share,
+            syncs_per_commit: measured
+                .syncs
+                .as_ref()
+                .filter(|syncs| syncs.unavailable.is_none() && syncs.commits > 0)
+                .map(|syncs| syncs.syncs_per_commit),
+            launches_completed: measured.outcomes.get(&Outcome::Completed).copied().unwrap_or_default(),
+            launches,
+        }
+    }
+
+    pub(in crate::report) fn verdict(&self) -> Option<Verdict> {
+        match self.standing {
+            Standing::Compared { verdict, .. } => Some(verdict),
+            _ => None,
+        }
+    }
+
+    /// The word in the verdict's column.
+    pub(in crate::report) fn word(&self) -> String {
+        match self.standing {
+            Standing::Baseline => "baseline".into(),
+            Standing::Compared { verdict, .. } => verdict.to_string(),
+            Standing::NotRun => "not run".into(),
+        }
+    }
+
+    /// Whether it promises something else of a commit than the baseline does, and so is not ranked with it.
+    pub(in crate::report) fn other_class(&self) -> bool {
+        matches!(self.standing, Standing::Compared { same_class: false, .. })
+    }
+}
+
+impl Ratio {
+    /// The comparison holds times; readers think in rates.
+    fn of_rates(comparison: &Comparison) -> Option<Ratio> {
+        let invert = |end: Option<f64>| end.map(|end| 1.0 / end);
+        Some(Ratio {
+            value: 1.0 / comparison.time_ratio?,
+            low: invert(comparison.time_ratio_high),
+            high: invert(comparison.time_ratio_low),
+        })
+    }
+
+    /// `1.352`.
+    pub(in crate::report) fn figure(&self) -> String {
+        format::ratio(self.value)
+    }
+
+    /// `1.301–1.412`, or that there is none.
+    pub(in crate::report) fn interval(&self) -> String {
+        format::interval(self.low, self.high, format::ratio).unwrap_or_else(|| "no bounds".into())
+    }
+}
+
+/// The baseline, its class before the others, the strongest of those first, better before worse, canaries last.
+fn reading_order(one: &ArmView, other: &ArmView, base_class: Option<DurabilityClass>) -> Ordering {
+    let place = |arm: &ArmView| {
+        let of_base_class = Some(arm.class) == base_class || !arm.other_class();
+        let class = (!of_base_class).then_some(arm.class);
+        (arm.standing != Standing::Baseline, arm.canary, class, arm.ratio.is_none())
+    };
+    let value = |arm: &ArmView| arm.ratio.map_or(0.0, |ratio| ratio.value);
+    place(one).cmp(&place(other)).then(value(other).total_cmp(&value(one)))
+}
+
+/// `100,000 rows of 100 bytes; read-all; library caches empty; 15 blocks a launch; margin 1 %`.
+fn facts(case: &PlannedCase) -> String {
+    let dataset = &case.dataset;
+    let noun = format!("{}s of {}", dataset.record, format::bytes(dataset.value_bytes as f64));
+    let stored = match case.filled {
+        filled if filled == dataset.records => format!("{} {noun}", format::count(filled)),
+        0 => format!("none of {} {noun} stored beforehand", format::count(dataset.records)),
+        filled => format!("{} of {} {noun} stored beforehand", format::count(filled), format::count(dataset.records)),
+    };
+    let cache = match case.cache {
+        Cache::Reopened => "library caches empty",
+        Cache::Evicted => "library and system caches empty",
+        Cache::Warm => "caches warm",
+    };
+    let tables = (case.tables > 1).then(|| format::counted(u64::from(case.tables), "table", "tables"));
+    let base = case.arm(&case.baseline).or(case.arms.first());
+    [
+        Some(stored),
+        tables,
+        base.map(|arm| lanes(&arm.lanes)),
+        Some(cache.to_owned()),
+        case.restore.then(|| "database put back before every slice".to_owned()),
+        Some(format!("{} a launch", format::counted(u64::from(case.blocks), "block", "blocks"))),
+        Some(format!("differences under {} do not matter", format::percent(case.margin))),
+    ]
+    .into_iter()
+    .flatten()
+    .collect::<Vec<String>>()
+    .join("; ")
+}
+
+/// `read-all beside insert-many of 10,000`.
+fn lanes(lanes: &[PlannedLane]) -> String {
+    let lane = |lane: &PlannedLane| {
+        let held = if lane.held { " in one held read transaction" } else { "" };
+        match (lane.verb, lane.count) {
+            (_, None | Some(1)) => format!("{}{held}", lane.verb),
+            (Verb::InsertMany, Some(count)) => format!("{} of {}{held}", lane.verb, format::count(count)),
+            (_, Some(count)) => format!("{} {} times{held}", lane.verb, format::count(count)),
+        }
+    };
+    lanes.iter().map(lane).collect::<Vec<String>>().join(" beside ")
+}

@@ -1,0 +1,88 @@
+//! What is said beneath a case: why verdicts are what they are, what failed, what went missing.
+
+use super::case::{ArmView, Standing};
+use crate::estimate::ArmStatistics;
+use crate::report::format;
+use crate::verdict::{Comparison, Verdict};
+
+/// A line beneath a case.
+pub(in crate::report) struct Note {
+    pub text: String,
+    /// It is only about canaries, which may be hidden.
+    pub canary: bool,
+}
+
+/// Every reason once, with the arms it holds for; then what inconclusive arms could have seen.
+pub(super) fn notes(comparisons: &[&Comparison], arms: &[ArmView]) -> Vec<Note> {
+    let begun: Vec<&Comparison> = comparisons
+        .iter()
+        .copied()
+        .filter(|comparison| arms.iter().any(|arm| arm.name == comparison.arm && arm.standing != Standing::NotRun))
+        .collect();
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for comparison in &begun {
+        for reason in &comparison.reasons {
+            match reasons.iter_mut().find(|(known, _)| known == reason) {
+                Some((_, about)) => about.push(&comparison.arm),
+                None => reasons.push((reason, vec![&comparison.arm])),
+            }
+        }
+    }
+    let worded = reasons.into_iter().map(|(reason, about)| Note {
+        text: worded(reason, &about, &begun),
+        canary: about.iter().all(|arm| is_canary(arms, arm)),
+    });
+    let undecided = begun.iter().filter_map(|comparison| {
+        Some(Note { text: undecided(comparison)?, canary: is_canary(arms, &comparison.arm) })
+    });
+    worded.chain(undecided).collect()
+}
+
+/// The errors of an arm are a result: by kind, and what became of the records.
+pub(super) fn failures(measured: &[ArmStatistics], arms: &[ArmView]) -> Vec<Note> {
+    let of_arm = |arm: &ArmStatistics| {
+        let kinds: Vec<String> =
+            arm.errors.iter().map(|(kind, number)| format!("{} {kind}", format::count(*number))).collect();
+        let failed = (!kinds.is_empty()).then(|| format!("operations failed: {}", format::listed(&kinds)));
+        let missing = (arm.missing > 0).then(|| {
+            let found = format::counted(arm.found, "record", "records");
+            format!("{found} found in the end, {} missing", format::count(arm.missing))
+        });
+        let said: Vec<String> = failed.into_iter().chain(missing).collect();
+        (!said.is_empty()).then(|| Note {
+            text: format!("{}: {}", arm.arm, said.join("; ")),
+            canary: is_canary(arms, &arm.arm),
+        })
+    };
+    measured.iter().filter_map(of_arm).collect()
+}
+
+/// Many reasons name their arm; the others get the arms they hold for.
+fn worded(reason: &str, about: &[&str], begun: &[&Comparison]) -> String {
+    let says_who = begun.iter().any(|known| reason.contains(&known.arm) || reason.contains(&known.against));
+    if says_who {
+        reason.to_owned()
+    } else if about.len() > 1 && about.len() == begun.len() {
+        format!("all: {reason}")
+    } else {
+        format!("{}: {reason}", format::listed(about))
+    }
+}
+
+fn undecided(comparison: &Comparison) -> Option<String> {
+    let seen = comparison.smallest_detectable.filter(|_| comparison.verdict == Verdict::Inconclusive)?;
+    let more = comparison.launches_to_decide.map_or(String::new(), |launches| {
+        let margin = format::percent(comparison.margin);
+        format!("; about {} would decide at {margin}", format::counted(launches as u64, "launch", "launches"))
+    });
+    Some(format!(
+        "{}: {} could have shown a difference of {} or more{more}",
+        comparison.arm,
+        format::counted(comparison.launches as u64, "launch", "launches"),
+        format::percent(seen)
+    ))
+}
+
+fn is_canary(arms: &[ArmView], name: &str) -> bool {
+    arms.iter().any(|arm| arm.name == name && arm.canary)
+}

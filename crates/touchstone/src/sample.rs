@@ -1,0 +1,197 @@
+//! What a run leaves, line by line: slices, launches, flush probes, recorded passes.
+//!
+//! Raw samples are the truth: they are appended as they happen and never changed; everything after is computed
+//! from them and can be computed again.
+
+use crate::kit::Contender;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use touchstone_protocol::{Hello, LaneSample, Settings, Usage};
+
+/// A slice: one timed stretch of one arm. A line of `samples.jsonl`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Slice {
+    /// The case.
+    pub case: String,
+    /// The launch, from 0.
+    pub launch: usize,
+    /// The arm.
+    pub arm: String,
+    /// Why it ran.
+    pub phase: Phase,
+    /// The block, from 0.
+    pub block: u32,
+    /// Its place in the block.
+    pub position: u32,
+    /// Operations done: records for verbs that answer or store several.
+    pub operations: u64,
+    /// From the common start to the end of the last lane.
+    pub wall_ns: u64,
+    /// Processor time of the subject's process.
+    pub cpu_ns: u64,
+    /// The lanes, in order.
+    pub lanes: Vec<LaneSample>,
+    /// What the operating system counted.
+    pub usage: Usage,
+    /// What was wrong with the answer, where something was: the slice is void.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wrong: Option<String>,
+}
+
+/// Why a slice ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Phase {
+    /// To find the count, or to warm up: never compared.
+    Warm,
+    /// In a block: compared.
+    Measure,
+    /// With the clock read after every operation: for latency only.
+    Latency,
+}
+
+/// One arm's part in a launch. A line of `launches.jsonl`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Launch {
+    /// The case.
+    pub case: String,
+    /// The launch, from 0.
+    pub launch: usize,
+    /// The arm.
+    pub arm: String,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Why, where it did not complete.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Operations a slice, where calibrated.
+    pub calibrated: u64,
+    /// What took effect, read back from the engine.
+    pub settings: Settings,
+    /// Records handed over to be stored, those stored beforehand included.
+    pub expected: u64,
+    /// Records found in the end, through a handle of its own.
+    pub found: u64,
+    /// The query plan.
+    #[serde(default)]
+    pub plan: Vec<String>,
+    /// The engine's counters over one slice.
+    #[serde(default)]
+    pub counters: BTreeMap<String, i64>,
+    /// Bytes of the database's files in the end, by name.
+    #[serde(default)]
+    pub file_bytes: BTreeMap<String, u64>,
+}
+
+/// How an arm's part in a launch ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// All of it was done.
+    Completed,
+    /// An answer was wrong.
+    Void,
+    /// The subject cannot do this.
+    Unsupported,
+    /// It took longer than it may.
+    TimedOut,
+    /// Its process ended, or spoke rubbish.
+    Crashed,
+    /// It answered with an error where none is a result.
+    Failed,
+}
+
+/// A subject as it introduced itself. A line of `subjects.jsonl`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Introduction {
+    /// The contender first met.
+    pub contender: Contender,
+    /// What it said.
+    pub hello: Hello,
+    /// CRC-32 of its driver program, to tell builds apart.
+    pub program_crc32: String,
+}
+
+/// A write and flush of the case's directory by the lab itself. A line of `probes.jsonl`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Probe {
+    /// The case.
+    pub case: String,
+    /// The launch.
+    pub launch: usize,
+    /// The block it ran beside.
+    pub block: u32,
+    /// One 4 KiB overwrite and fdatasync, in nanoseconds.
+    pub flush_ns: u64,
+}
+
+/// Syncs and bytes per commit, from the untimed recorded pass. A line of `syncs.jsonl`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SyncCount {
+    /// The case.
+    pub case: String,
+    /// The arm.
+    pub arm: String,
+    /// Why there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unavailable: Option<String>,
+    /// Commits recorded.
+    #[serde(default)]
+    pub commits: u64,
+    /// File and directory syncs of the typical (median) commit.
+    #[serde(default)]
+    pub syncs_per_commit: u64,
+    /// Of the costliest commit, a checkpoint's syncs included.
+    #[serde(default)]
+    pub syncs_most: u64,
+    /// Over all commits, checkpoints included.
+    #[serde(default)]
+    pub syncs: u64,
+    /// On closing the database afterwards, where a checkpoint may be due.
+    #[serde(default)]
+    pub syncs_at_close: u64,
+    /// Bytes written over all commits.
+    #[serde(default)]
+    pub bytes_written: u64,
+    /// Files written through a shared mapping, whose bytes are not counted.
+    #[serde(default)]
+    pub mapped: Vec<String>,
+}
+
+impl SyncCount {
+    /// A count that could not be taken.
+    pub fn unavailable(case: &str, arm: &str, why: impl Into<String>) -> SyncCount {
+        SyncCount {
+            case: case.to_owned(),
+            arm: arm.to_owned(),
+            unavailable: Some(why.into()),
+            commits: 0,
+            syncs_per_commit: 0,
+            syncs_most: 0,
+            syncs: 0,
+            syncs_at_close: 0,
+            bytes_written: 0,
+            mapped: Vec::new(),
+        }
+    }
+
+    /// Bytes written for each commit, on average.
+    pub fn bytes_per_commit(&self) -> Option<f64> {
+        (self.unavailable.is_none() && self.commits > 0).then(|| self.bytes_written as f64 / self.commits as f64)
+    }
+}
+
+/// The machine's own noise over one block. A line of `noise.jsonl`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Noise {
+    /// The case.
+    pub case: String,
+    /// The launch.
+    pub launch: usize,
+    /// Share of the launch's time in which some task waited for a processor, 0 to 1; none where not told.
+    pub cpu_pressure: Option<f64>,
+    /// Share in which some task waited for the disk.
+    pub io_pressure: Option<f64>,
+    /// Share of processor time the host took for others.
+    pub steal: Option<f64>,
+}

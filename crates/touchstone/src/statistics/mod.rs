@@ -1,0 +1,23 @@
+//! Statistics of a comparison: from the times of launches to an estimate, and from an estimate to a decision.
+//! Everything here is a pure function of samples and seeds, and no other stage is imported: what the samples mean,
+//! whether they are void, and how a verdict is worded belong to the stages to the right.
+//! The procedure that these files implement is written down in the measurement page of the documentation.
+
+pub mod binomial;
+mod bootstrap;
+pub mod decision;
+pub mod duel;
+pub mod latency;
+pub mod looks;
+pub mod multiplicity;
+pub mod quantile;
+pub mod signed_rank;
+
+pub use binomial::clopper_pearson;
+pub use bootstrap::{BOOTSTRAP_LEVEL, BOOTSTRAP_RESAMPLES};
+pub use decision::{Decision, decide, decide_family, null_arm_moved};
+pub use duel::{Estimate, launch_log_ratio};
+pub use latency::{CurvePoint, Latencies, LatencyPercentile, LatencyRatio, latency_ratio};
+pub use looks::{LOOKS, P_LOOK, can_reject, launches_needed, next_look};
+pub use multiplicity::{benjamini_hochberg, benjamini_hochberg_adjusted, holm, holm_adjusted};
+pub use quantile::{mad, median, quantile, robust_sigma};

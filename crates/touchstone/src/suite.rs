@@ -1,0 +1,383 @@
+//! What is asked: suite files, with their datasets, cases and claims.
+//!
+//! A suite file is checked whole when it is read, so that a run never fails half-way over a typing error.
+
+use crate::error::{Error, Result};
+use crate::kit::Contender;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use std::collections::BTreeSet;
+use std::fmt;
+use touchstone_protocol::{RecordKind, Settings, Verb};
+
+/// A suite: named cases and the claims they test.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Suite {
+    /// Its name, as its file is called.
+    pub name: String,
+    /// What it is, in a line.
+    pub title: String,
+    /// Where the claims were published.
+    pub source: String,
+    /// What they were measured on.
+    pub device: String,
+    /// For testing the lab itself: run only when asked for by name.
+    #[serde(default)]
+    pub internal: bool,
+    /// Asked of every contender whose profile does not say otherwise.
+    #[serde(default)]
+    pub settings: Settings,
+    /// Generated data, by name.
+    #[serde(default, rename = "dataset")]
+    pub datasets: Vec<Dataset>,
+    /// What is measured.
+    #[serde(default, rename = "case")]
+    pub cases: Vec<Case>,
+    /// What was published.
+    #[serde(default, rename = "claim")]
+    pub claims: Vec<Claim>,
+}
+
+/// Records generated from the seed and a size.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Dataset {
+    /// Its name in the suite.
+    pub name: String,
+    /// The record type.
+    pub record: RecordKind,
+    /// How many records.
+    pub records: BySize<u64>,
+    /// Bytes in each record's value (of a row) or data (of a document).
+    pub value_bytes: u64,
+}
+
+/// A value that the quick and the full size may set apart.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum BySize<T> {
+    /// The same in both.
+    Same(T),
+    /// One for each.
+    Each {
+        /// For a look in minutes.
+        quick: T,
+        /// The page's own size.
+        full: T,
+    },
+}
+
+impl<T: Copy> BySize<T> {
+    /// The value at a size.
+    pub fn at(&self, size: Size) -> T {
+        match (*self, size) {
+            (BySize::Same(value), _) => value,
+            (BySize::Each { quick, .. }, Size::Quick) => quick,
+            (BySize::Each { full, .. }, Size::Full) => full,
+        }
+    }
+}
+
+/// How much is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Size {
+    /// A whole suite in a minute or two.
+    Quick,
+    /// The page's own sizes and every look.
+    Full,
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Size::Quick => "quick",
+            Size::Full => "full",
+        })
+    }
+}
+
+/// What the caches hold when a slice starts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cache {
+    /// Closed and opened again: the library's caches are empty, the operating system's are not.
+    #[default]
+    Reopened,
+    /// Also dropped from the operating system's page cache.
+    Evicted,
+    /// Left as the slice before left them.
+    Warm,
+}
+
+impl fmt::Display for Cache {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Cache::Reopened => "reopened",
+            Cache::Evicted => "evicted",
+            Cache::Warm => "warm",
+        })
+    }
+}
+
+/// A workload with fixed parameters, and who runs it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Case {
+    /// Its name in the suite.
+    pub id: String,
+    /// What happens, in a line.
+    pub title: String,
+    /// The dataset it plays.
+    pub dataset: String,
+    /// How many of the dataset's records the database holds at the start; all, unless said.
+    pub filled: Option<BySize<u64>>,
+    /// What runs side by side.
+    pub lanes: Vec<LanePlan>,
+    /// Tables in the database.
+    #[serde(default = "one")]
+    pub tables: u32,
+    /// What the caches hold.
+    #[serde(default)]
+    pub cache: Cache,
+    /// Put the database back as it was before every slice.
+    #[serde(default)]
+    pub restore: bool,
+    /// Commits reach the disk: the flush probe runs, blocks are fewer, the margin is wide.
+    #[serde(default)]
+    pub flushes: bool,
+    /// Blocks in a launch, where the defaults do not suit.
+    pub blocks: Option<BySize<u32>>,
+    /// Asked of the contenders of this case, over the suite's.
+    #[serde(default)]
+    pub settings: Settings,
+    /// The arm every other is compared with.
+    pub baseline: String,
+    /// The arm that stands for the least work possible.
+    pub floor: Option<String>,
+    /// Who runs it.
+    #[serde(rename = "arms")]
+    pub arms: Vec<ArmSpec>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// One thread's work in a slice.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LanePlan {
+    /// What to do.
+    pub verb: Verb,
+    /// How many operations; left out, it is calibrated so that the quickest contender needs 2 ms.
+    pub count: Option<BySize<u64>>,
+    /// Inside one held read transaction.
+    #[serde(default)]
+    pub held: bool,
+}
+
+/// An arm: a contender in a case, perhaps with something varied.
+#[derive(Clone, Debug)]
+pub enum ArmSpec {
+    /// The contender as it is.
+    Plain(Contender),
+    /// The contender with a variation, written `contender#variant` wherever the arm is named.
+    Varied(VariedArm),
+}
+
+/// By hand, because an untagged enum answers a typing error with "did not match any variant".
+impl<'de> Deserialize<'de> for ArmSpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<ArmSpec, D::Error> {
+        match toml::Value::deserialize(deserializer)? {
+            toml::Value::String(text) => Contender::try_from(text).map(ArmSpec::Plain).map_err(D::Error::custom),
+            value => VariedArm::deserialize(value).map(ArmSpec::Varied).map_err(D::Error::custom),
+        }
+    }
+}
+
+/// A contender with something varied.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VariedArm {
+    /// Who.
+    pub contender: Contender,
+    /// The variation's name.
+    pub variant: String,
+    /// Other lanes than the case's.
+    pub lanes: Option<Vec<LanePlan>>,
+    /// Fields to index.
+    #[serde(default)]
+    pub indexes: Vec<String>,
+}
+
+impl ArmSpec {
+    /// The arm's name: its contender's, and `#variant` where it has one.
+    pub fn name(&self) -> String {
+        match self {
+            ArmSpec::Plain(contender) => contender.to_string(),
+            ArmSpec::Varied(arm) => format!("{}#{}", arm.contender, arm.variant),
+        }
+    }
+
+    /// The contender behind it.
+    pub fn contender(&self) -> &Contender {
+        match self {
+            ArmSpec::Plain(contender) => contender,
+            ArmSpec::Varied(arm) => &arm.contender,
+        }
+    }
+}
+
+/// A published statement and what would show that it holds here.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Claim {
+    /// Its name, unique in the suite.
+    pub id: String,
+    /// What is claimed, in words.
+    pub statement: String,
+    /// The published figure, in the page's own terms.
+    pub published: String,
+    /// The published figure as the number the first test measures, where it is one.
+    pub published_value: Option<f64>,
+    /// All of them must hold.
+    #[serde(rename = "test")]
+    pub tests: Vec<ClaimTest>,
+}
+
+/// One measurable part of a claim: it holds when the measure lies within the bounds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClaimTest {
+    /// What is measured.
+    pub measure: Measure,
+    /// In which case.
+    pub case: String,
+    /// Of which arm.
+    pub arm: String,
+    /// Divided by the same measure of this arm, where the test is of a ratio.
+    pub against: Option<String>,
+    /// The case of that arm; the same case unless said.
+    pub against_case: Option<String>,
+    /// The least that holds.
+    pub at_least: Option<f64>,
+    /// The most that holds.
+    pub at_most: Option<f64>,
+    /// What the query plan must say, for the measure `plan`.
+    pub contains: Option<String>,
+}
+
+/// What a claim's test measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Measure {
+    /// Operations a second, or the ratio of two: above 1 the arm does more in the same time.
+    Rate,
+    /// The longest single operation of a launch, in ns, or the ratio of two: below 1 the arm stalls less.
+    Stall,
+    /// Operations that failed, over the whole run.
+    Errors,
+    /// Records handed over and not there in the end, over the whole run.
+    Missing,
+    /// Whether the query plan says something.
+    Plan,
+}
+
+impl Suite {
+    /// Reads a suite file. `origin` names the file in errors.
+    ///
+    /// # Errors
+    /// When the text is not a suite, names something twice, or names something it does not have.
+    pub fn parse(text: &str, origin: &str) -> Result<Suite> {
+        let suite: Suite = toml::from_str(text).map_err(|error| Error::input(format!("{origin}: {error}")))?;
+        suite.check().map_err(|message| Error::input(format!("{origin}: {message}")))?;
+        Ok(suite)
+    }
+
+    fn check(&self) -> std::result::Result<(), String> {
+        unique("dataset", self.datasets.iter().map(|dataset| dataset.name.as_str()))?;
+        unique("case", self.cases.iter().map(|case| case.id.as_str()))?;
+        unique("claim", self.claims.iter().map(|claim| claim.id.as_str()))?;
+        for case in &self.cases {
+            self.check_case(case).map_err(|message| format!("case `{}`: {message}", case.id))?;
+        }
+        for claim in &self.claims {
+            self.check_claim(claim).map_err(|message| format!("claim `{}`: {message}", claim.id))?;
+        }
+        Ok(())
+    }
+
+    fn check_case(&self, case: &Case) -> std::result::Result<(), String> {
+        let Some(dataset) = self.datasets.iter().find(|dataset| dataset.name == case.dataset) else {
+            return Err(format!("there is no dataset `{}` in this suite", case.dataset));
+        };
+        unique("arm", case.arms.iter().map(ArmSpec::name).collect::<Vec<_>>().iter().map(String::as_str))?;
+        for (role, arm) in [("baseline", Some(&case.baseline)), ("floor", case.floor.as_ref())] {
+            if let Some(arm) = arm.filter(|arm| !case.has_arm(arm)) {
+                return Err(format!("its {role} `{arm}` is not one of its arms"));
+            }
+        }
+        for size in [Size::Quick, Size::Full] {
+            if let Some(filled) = case.filled.map(|filled| filled.at(size)).filter(|f| *f > dataset.records.at(size)) {
+                return Err(format!("filled with {filled} records, but dataset `{}` has fewer", dataset.name));
+            }
+        }
+        let all_lanes = case.arms.iter().map(|arm| match arm {
+            ArmSpec::Varied(VariedArm { lanes: Some(lanes), .. }) => lanes,
+            _ => &case.lanes,
+        });
+        for lanes in all_lanes {
+            if lanes.is_empty() {
+                return Err("it has no lanes, so there is nothing to do".into());
+            }
+            if lanes.iter().any(|lane| matches!(lane.verb, Verb::InsertMany) && lane.count.is_none()) {
+                return Err("an insert-many lane needs `count`, the records in its commit".into());
+            }
+        }
+        Ok(())
+    }
+
+    fn check_claim(&self, claim: &Claim) -> std::result::Result<(), String> {
+        if claim.tests.is_empty() {
+            return Err("it has no [[claim.test]], so nothing could show whether it holds".into());
+        }
+        for test in &claim.tests {
+            self.check_arm(&test.case, &test.arm)?;
+            if let Some(against) = &test.against {
+                self.check_arm(test.against_case.as_ref().unwrap_or(&test.case), against)?;
+            }
+            if matches!(test.measure, Measure::Plan) != test.contains.is_some() {
+                return Err("`contains` goes with measure = \"plan\", and only with it".into());
+            }
+            if !matches!(test.measure, Measure::Plan) && test.at_least.is_none() && test.at_most.is_none() {
+                return Err("a test needs `at_least` or `at_most`".into());
+            }
+        }
+        Ok(())
+    }
+
+    fn check_arm(&self, case: &str, arm: &str) -> std::result::Result<(), String> {
+        let Some(case) = self.cases.iter().find(|known| known.id == case) else {
+            return Err(format!("there is no case `{case}` in this suite"));
+        };
+        if case.has_arm(arm) { Ok(()) } else { Err(format!("case `{}` has no arm `{arm}`", case.id)) }
+    }
+}
+
+impl Case {
+    fn has_arm(&self, name: &str) -> bool {
+        self.arms.iter().any(|arm| arm.name() == name)
+    }
+}
+
+fn unique<'n>(what: &str, names: impl Iterator<Item = &'n str>) -> std::result::Result<(), String> {
+    let mut seen = BTreeSet::new();
+    for name in names {
+        if !seen.insert(name) {
+            return Err(format!("{what} `{name}` stands twice; rename one"));
+        }
+    }
+    Ok(())
+}

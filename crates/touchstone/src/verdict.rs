@@ -1,0 +1,45 @@
+//! Statistics become verdicts: the one place where anything is decided. Renderers only show what stands here.
+
+mod claim;
+mod comparison;
+mod flag;
+mod gate;
+
+pub use claim::{ClaimOutcome, ClaimStatus, TestOutcome};
+pub use comparison::{Comparison, Verdict, compare};
+pub use flag::{Flag, FlagKind, carries_wal_reset_fix};
+pub use gate::{CountDifference, Gate, GateStatus, gate};
+
+use crate::estimate::CaseStatistics;
+use crate::plan::Plan;
+use crate::sample::Introduction;
+use serde::{Deserialize, Serialize};
+
+/// The version of the verdict's format.
+pub const VERDICT_VERSION: u32 = 1;
+
+/// Everything decided about a record. The file `verdict.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Judgement {
+    /// [`VERDICT_VERSION`].
+    pub verdict_version: u32,
+    /// Every arm against its case's baseline, in plan order.
+    pub comparisons: Vec<Comparison>,
+    /// Every claim of every suite, in suite order.
+    pub claims: Vec<ClaimOutcome>,
+    /// What makes a number doubtful.
+    pub flags: Vec<Flag>,
+}
+
+/// Judges the statistics of a plan.
+pub fn judge(plan: &Plan, statistics: &[CaseStatistics], subjects: &[Introduction]) -> Judgement {
+    let flags = flag::flags(plan, statistics, subjects);
+    let comparisons = plan
+        .cases
+        .iter()
+        .zip(statistics)
+        .flat_map(|(case, statistics)| comparison::against_baseline(plan, case, statistics))
+        .collect();
+    let claims = claim::outcomes(plan, statistics);
+    Judgement { verdict_version: VERDICT_VERSION, comparisons, claims, flags }
+}

@@ -1,0 +1,210 @@
+//! One arm against another: whether they may be compared at all, and what the interval says.
+
+use crate::estimate::{ArmStatistics, CaseStatistics, paired};
+use crate::kit::DurabilityClass;
+use crate::plan::{Plan, PlannedArm, PlannedCase};
+use crate::sample::Outcome;
+use crate::statistics::{Decision, Estimate, decide as decide_estimate, null_arm_moved};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use touchstone_protocol::Setting;
+
+/// One arm against another, decided.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// The case.
+    pub case: String,
+    /// Who is judged.
+    pub arm: String,
+    /// Against whom.
+    pub against: String,
+    /// What is decided.
+    pub verdict: Verdict,
+    /// Why, where the interval alone does not say.
+    pub reasons: Vec<String>,
+    /// Time of the arm over time of the other: below 1 the arm is better.
+    pub time_ratio: Option<f64>,
+    /// Its interval; an end is missing where there were too few launches to bound it.
+    pub time_ratio_low: Option<f64>,
+    /// The upper end.
+    pub time_ratio_high: Option<f64>,
+    /// The exact two-sided p of the signed-rank test.
+    pub p: Option<f64>,
+    /// Launches behind it.
+    pub launches: usize,
+    /// The smallest relative difference it could have seen in four runs of five.
+    pub smallest_detectable: Option<f64>,
+    /// Launches that would decide at this noise, for an inconclusive verdict.
+    pub launches_to_decide: Option<usize>,
+    /// The margin it was judged with.
+    pub margin: f64,
+    /// Whether it may be ranked: both promise the same of an acknowledged commit.
+    pub same_class: bool,
+}
+
+/// What is said of one arm against another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Beyond the margin, for less time.
+    Better,
+    /// Beyond the margin, for more time.
+    Worse,
+    /// The whole interval lies within the margin.
+    Equivalent,
+    /// None of these can be said yet.
+    Inconclusive,
+    /// The null arm moved: this machine, now, cannot be believed.
+    Untrusted,
+    /// Settings or answers differ, or one of them did not run.
+    Incomparable,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(match self {
+            Verdict::Better => "better",
+            Verdict::Worse => "worse",
+            Verdict::Equivalent => "equivalent",
+            Verdict::Inconclusive => "inconclusive",
+            Verdict::Untrusted => "untrusted",
+            Verdict::Incomparable => "incomparable",
+        })
+    }
+}
+
+impl From<Decision> for Verdict {
+    fn from(decision: Decision) -> Verdict {
+        match decision {
+            Decision::Better => Verdict::Better,
+            Decision::Worse => Verdict::Worse,
+            Decision::Equivalent => Verdict::Equivalent,
+            Decision::Inconclusive => Verdict::Inconclusive,
+        }
+    }
+}
+
+/// Every arm of a case against its baseline. Where the null arm moved, no other verdict of the case is trusted.
+pub(super) fn against_baseline(plan: &Plan, case: &PlannedCase, statistics: &CaseStatistics) -> Vec<Comparison> {
+    let Some(against) = case.arm(&case.baseline) else { return Vec::new() };
+    let others = case.arms.iter().filter(|arm| arm.name != case.baseline);
+    let mut comparisons: Vec<Comparison> =
+        others.map(|arm| compare(plan, case, statistics, arm, against, case.margin)).collect();
+    if let Some(why) = moved_null_arm(case, statistics) {
+        for comparison in comparisons.iter_mut().filter(|c| c.verdict != Verdict::Incomparable) {
+            comparison.verdict = Verdict::Untrusted;
+            comparison.reasons.push(why.clone());
+        }
+    }
+    comparisons
+}
+
+fn moved_null_arm(case: &PlannedCase, statistics: &CaseStatistics) -> Option<String> {
+    let null_arm = case.arms.iter().find(|arm| arm.null_arm)?;
+    let estimate = statistics.arms.iter().find(|arm| arm.arm == null_arm.name)?.against_baseline?;
+    null_arm_moved(&estimate, case.margin).then(|| {
+        let percent = (estimate.ratio() - 1.0) * 100.0;
+        format!("the null arm, which is the baseline itself, moved by {percent:+.1} % (p = {:.3})", estimate.p)
+    })
+}
+
+/// Compares two arms of a case.
+pub fn compare(
+    plan: &Plan,
+    case: &PlannedCase,
+    statistics: &CaseStatistics,
+    arm: &PlannedArm,
+    against: &PlannedArm,
+    margin: f64,
+) -> Comparison {
+    let find = |name: &str| statistics.arms.iter().find(|known| known.arm == name);
+    let (mine, theirs) = (find(&arm.name), find(&against.name));
+    let estimate = mine.zip(theirs).and_then(|(m, t)| paired(&m.launches, &t.launches, |v| Some(v.operation_ns)));
+    let mut reasons: Vec<String> = [mine, theirs].into_iter().flatten().flat_map(obstacles).collect();
+    reasons.extend(mine.zip(theirs).and_then(|(mine, theirs)| cache_difference(mine, theirs)));
+    let verdict = match &estimate {
+        Some(estimate) if reasons.is_empty() => decide(plan, estimate, margin, &mut reasons),
+        None if reasons.is_empty() => {
+            reasons.push("there is no launch that both completed".into());
+            Verdict::Incomparable
+        }
+        _ => Verdict::Incomparable,
+    };
+    let (low, high) = estimate.as_ref().and_then(Estimate::ratio_interval).unzip();
+    let undecided = estimate.as_ref().filter(|_| verdict == Verdict::Inconclusive);
+    Comparison {
+        case: case.id.clone(),
+        arm: arm.name.clone(),
+        against: against.name.clone(),
+        verdict,
+        reasons,
+        time_ratio: estimate.as_ref().map(Estimate::ratio),
+        time_ratio_low: low,
+        time_ratio_high: high,
+        p: estimate.as_ref().map(|estimate| estimate.p),
+        launches: estimate.as_ref().map_or(0, |estimate| estimate.launches),
+        smallest_detectable: estimate.as_ref().and_then(Estimate::smallest_detectable_effect),
+        launches_to_decide: undecided.and_then(|estimate| estimate.launches_to_decide(margin)),
+        margin,
+        same_class: arm.class == against.class || !(arm.writes() || against.writes()),
+    }
+}
+
+/// Rule 7: a verdict is only looked at after as many launches as the plan says.
+fn decide(plan: &Plan, estimate: &Estimate, margin: f64, reasons: &mut Vec<String>) -> Verdict {
+    let first_look = plan.looks.first().copied().unwrap_or_default();
+    if estimate.launches < first_look {
+        reasons.push(format!("only {} of the {first_look} launches of the first look", estimate.launches));
+        return Verdict::Inconclusive;
+    }
+    decide_estimate(estimate, margin).into()
+}
+
+/// What keeps an arm from being compared with anything.
+pub(super) fn obstacles(arm: &ArmStatistics) -> Vec<String> {
+    let mut obstacles = Vec::new();
+    for (outcome, launches) in &arm.outcomes {
+        let what = match outcome {
+            Outcome::Completed => continue,
+            Outcome::Void => "answered wrongly",
+            Outcome::Unsupported => "cannot do this",
+            Outcome::TimedOut => "timed out",
+            Outcome::Crashed => "crashed",
+            Outcome::Failed => "failed",
+        };
+        let error = arm.error.as_deref().unwrap_or("no reason was given");
+        obstacles.push(format!("{} {what} in {launches} launches: {error}", arm.arm));
+    }
+    for setting in arm.settings.iter().filter(|setting| !setting.honoured) {
+        let show = |value: &Option<Setting>| value.as_ref().map_or("nothing".into(), Setting::to_string);
+        let (asked, effective) = (show(&setting.asked), show(&setting.effective));
+        obstacles.push(format!("{}: {} was asked for as {asked}, {effective} took effect", arm.arm, setting.name));
+    }
+    let failed: u64 = arm.errors.values().sum();
+    if failed > 0 {
+        let kinds: Vec<String> = arm.errors.iter().map(|(kind, number)| format!("{number} {kind}")).collect();
+        obstacles.push(format!("{}: operations failed ({})", arm.arm, kinds.join(", ")));
+    }
+    if arm.missing > 0 && failed == 0 {
+        obstacles.push(format!("{}: {} acknowledged records were not there in the end", arm.arm, arm.missing));
+    }
+    obstacles
+}
+
+/// Different cache bytes measure the cache, unless a difference was asked for.
+fn cache_difference(mine: &ArmStatistics, theirs: &ArmStatistics) -> Option<String> {
+    let cache = |arm: &ArmStatistics| arm.settings.iter().find(|s| s.name == "cache_size_bytes").cloned();
+    let (mine_cache, their_cache) = (cache(mine)?, cache(theirs)?);
+    let unasked = mine_cache.asked == their_cache.asked;
+    match (mine_cache.effective, their_cache.effective) {
+        (Some(a), Some(b)) if a != b && unasked => {
+            Some(format!("cache bytes differ: {a} of {}, {b} of {}", mine.arm, theirs.arm))
+        }
+        _ => None,
+    }
+}
+
+/// The class as a ranking shows it.
+pub(super) fn reaches_disk(class: DurabilityClass) -> bool {
+    matches!(class, DurabilityClass::Strict | DurabilityClass::Full)
+}

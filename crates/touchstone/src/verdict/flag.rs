@@ -1,0 +1,181 @@
+//! Red flags: what makes a number doubtful, each with its evidence.
+
+use super::comparison::reaches_disk;
+use crate::estimate::{ArmStatistics, CaseStatistics};
+use crate::plan::{Plan, PlannedArm, PlannedCase};
+use crate::sample::Introduction;
+use crate::suite::Cache;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A doubt about an arm in a case.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Flag {
+    /// What kind of doubt.
+    pub kind: FlagKind,
+    /// The case, or empty for the whole run.
+    pub case: String,
+    /// The arm, or empty for the whole case.
+    pub arm: String,
+    /// The figures behind it.
+    pub evidence: String,
+}
+
+/// The doubts the lab knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FlagKind {
+    /// The subject mostly slept: off the processor, without input or output.
+    Slept,
+    /// Processor time beyond the machine's cores, or none to speak of.
+    BeyondCores,
+    /// An operation shorter than the clock can tell.
+    BelowResolution,
+    /// Latencies that are all multiples of a timer's tick.
+    TimerTick,
+    /// Reads without disk: the page cache answered a case that was meant to be cold.
+    PageCache,
+    /// A commit that promises durability and is quicker than a flush.
+    QuickerThanFlush,
+    /// The machine was busy with something else.
+    Contended,
+    /// The linked SQLite can damage a log that two connections checkpoint at once (before 3.51.3).
+    WalReset,
+}
+
+impl fmt::Display for FlagKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(match self {
+            FlagKind::Slept => "slept",
+            FlagKind::BeyondCores => "beyond the cores",
+            FlagKind::BelowResolution => "below resolution",
+            FlagKind::TimerTick => "timer tick",
+            FlagKind::PageCache => "page cache",
+            FlagKind::QuickerThanFlush => "quicker than a flush",
+            FlagKind::Contended => "contended machine",
+            FlagKind::WalReset => "WAL-reset bug",
+        })
+    }
+}
+
+/// Raises every flag the statistics give cause for.
+pub(super) fn flags(plan: &Plan, statistics: &[CaseStatistics], subjects: &[Introduction]) -> Vec<Flag> {
+    let mut flags = Vec::new();
+    for (case, measured) in plan.cases.iter().zip(statistics) {
+        for arm in &measured.arms {
+            let Some(planned) = case.arm(&arm.arm) else { continue };
+            let raised = [
+                slept(arm),
+                below_resolution(arm, subjects, planned),
+                timer_tick(arm),
+                page_cache(case, arm),
+                quicker_than_flush(planned, arm, measured.flush_ns),
+                beyond_threads(planned, arm),
+            ];
+            let raised = raised.into_iter().flatten();
+            flags.extend(raised.map(|(kind, evidence)| Flag {
+                kind,
+                case: case.id.clone(),
+                arm: arm.arm.clone(),
+                evidence,
+            }));
+        }
+        flags.extend(contended(measured));
+    }
+    flags.extend(subjects.iter().filter_map(wal_reset));
+    flags
+}
+
+type Raised = Option<(FlagKind, String)>;
+
+fn slept(arm: &ArmStatistics) -> Raised {
+    let idle = arm.idle_share.filter(|idle| *idle > 0.5)?;
+    let cpu = arm.cpu_share? * 100.0;
+    let evidence = format!(
+        "on the processor for {cpu:.1} % of the time, and in {:.0} % of its slices it neither read nor wrote",
+        idle * 100.0
+    );
+    Some((FlagKind::Slept, evidence))
+}
+
+fn beyond_threads(planned: &PlannedArm, arm: &ArmStatistics) -> Raised {
+    let lanes = planned.lanes.len() as f64;
+    let share = arm.cpu_share.filter(|share| *share > lanes + 0.5)?;
+    let evidence = format!("{share:.1} processors busy for {lanes} lanes: the subject works in threads of its own");
+    Some((FlagKind::BeyondCores, evidence))
+}
+
+fn below_resolution(arm: &ArmStatistics, subjects: &[Introduction], planned: &PlannedArm) -> Raised {
+    let clock = &subjects.iter().find(|met| met.contender.subject == planned.contender.subject)?.hello.clock;
+    let p50 = arm.latency.as_ref()?.latency_ns(50.0)?;
+    let evidence = format!("p50 {p50} ns where one reading of the clock costs {:.0} ns", clock.cost_ns);
+    ((p50 as f64) < 2.0 * clock.cost_ns).then_some((FlagKind::BelowResolution, evidence))
+}
+
+/// Sleeping subjects show a median within 2 % of a whole number of milliseconds, over a millisecond, from p50 to p90.
+fn timer_tick(arm: &ArmStatistics) -> Raised {
+    let latency = arm.latency.as_ref()?;
+    let ms = |percentile| Some(latency.latency_ns(percentile)? as f64 / 1e6);
+    let (p50, p90, p95) = (ms(50.0)?, ms(90.0)?, ms(95.0)?);
+    let on_tick = |ms: f64| ms > 0.9 && (ms - ms.round()).abs() < 0.12;
+    let off_cpu = arm.cpu_share.is_some_and(|share| share < 0.5);
+    (off_cpu && on_tick(p50) && on_tick(p90) && on_tick(p95)).then(|| {
+        let evidence =
+            format!("p50 {p50:.2} ms, p90 {p90:.2} ms, p95 {p95:.2} ms: whole milliseconds off the processor");
+        (FlagKind::TimerTick, evidence)
+    })
+}
+
+fn page_cache(case: &PlannedCase, arm: &ArmStatistics) -> Raised {
+    let share = arm.cpu_share.filter(|share| *share > 0.9)?;
+    (case.cache == Cache::Evicted).then(|| {
+        let evidence = format!(
+            "the files' pages were dropped, yet the processor was busy {:.0} % of the time: little was waited for",
+            share * 100.0
+        );
+        (FlagKind::PageCache, evidence)
+    })
+}
+
+fn quicker_than_flush(planned: &PlannedArm, arm: &ArmStatistics, flush_ns: Option<f64>) -> Raised {
+    let equivalents = arm.flush_equivalents.filter(|flushes| *flushes < 0.8)?;
+    let flush_ns = flush_ns?;
+    reaches_disk(planned.class).then(|| {
+        let evidence = format!(
+            "class {} promises a flush, but a commit takes {equivalents:.2} of the {:.2} ms a flush takes here",
+            planned.class,
+            flush_ns / 1e6
+        );
+        (FlagKind::QuickerThanFlush, evidence)
+    })
+}
+
+/// Rule 11 of the duel: above this the wall clock tells more of the neighbours than of the subject.
+fn contended(case: &CaseStatistics) -> Option<Flag> {
+    let pressure = case.noise.cpu_pressure.filter(|pressure| *pressure > 0.5);
+    let steal = case.noise.steal.filter(|steal| *steal > 0.1);
+    let evidence = match (pressure, steal) {
+        (Some(pressure), _) => format!("some task waited for a processor {:.0} % of the time", pressure * 100.0),
+        (_, Some(steal)) => format!("the host took {:.0} % of the processor time for others", steal * 100.0),
+        _ => return None,
+    };
+    Some(Flag { kind: FlagKind::Contended, case: case.case.clone(), arm: String::new(), evidence })
+}
+
+fn wal_reset(met: &Introduction) -> Option<Flag> {
+    let version = met.hello.engine.strip_prefix("SQLite ")?.split_whitespace().next()?;
+    let carries = carries_wal_reset_fix(version)?;
+    (!carries).then(|| Flag {
+        kind: FlagKind::WalReset,
+        case: String::new(),
+        arm: met.contender.subject.clone(),
+        evidence: format!("{} is linked; the fix came with 3.51.3", met.hello.engine),
+    })
+}
+
+/// Whether a SQLite version carries the WAL-reset fix of 3.51.3; none for what is not a version.
+pub fn carries_wal_reset_fix(version: &str) -> Option<bool> {
+    let mut parts = version.split('.').map(|part| part.parse::<u32>().ok());
+    let version = (parts.next()??, parts.next()??, parts.next().flatten().unwrap_or(0));
+    Some(version >= (3, 51, 3))
+}

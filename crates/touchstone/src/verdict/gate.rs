@@ -1,0 +1,144 @@
+//! A gate: one candidate against one baseline over several cases, for a CI job that must not cry wolf.
+
+use super::comparison::{Comparison, Verdict};
+use crate::estimate::{CaseStatistics, paired};
+use crate::plan::{Plan, PlannedCase};
+use crate::statistics::{Estimate, decide_family};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A gate, decided.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Gate {
+    /// What is decided over all cases.
+    pub status: GateStatus,
+    /// The candidate in every case, corrected for their number.
+    pub comparisons: Vec<Comparison>,
+    /// Counts that differ: gated exactly, for counts have no noise.
+    pub counts: Vec<CountDifference>,
+}
+
+/// What a gate says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GateStatus {
+    /// No case is worse, and every case could tell.
+    Pass,
+    /// A case is worse, or a count grew.
+    Worse,
+    /// Some case cannot tell yet.
+    Inconclusive,
+    /// Some case's null arm moved.
+    Untrusted,
+    /// Some case cannot be compared.
+    Incomparable,
+}
+
+impl fmt::Display for GateStatus {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(match self {
+            GateStatus::Pass => "pass",
+            GateStatus::Worse => "worse",
+            GateStatus::Inconclusive => "inconclusive",
+            GateStatus::Untrusted => "untrusted",
+            GateStatus::Incomparable => "incomparable",
+        })
+    }
+}
+
+/// A count that is not the same on both sides.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CountDifference {
+    /// The case.
+    pub case: String,
+    /// What is counted.
+    pub what: String,
+    /// The baseline's.
+    pub baseline: u64,
+    /// The candidate's.
+    pub candidate: u64,
+}
+
+/// Decides a gate over a plan whose cases have a baseline, a candidate and a null arm each.
+pub fn gate(plan: &Plan, statistics: &[CaseStatistics], comparisons: &[Comparison]) -> Gate {
+    let candidates: Vec<(&PlannedCase, &CaseStatistics, Comparison)> = plan
+        .cases
+        .iter()
+        .zip(statistics)
+        .filter_map(|(case, measured)| {
+            let candidate = case.arms.iter().find(|arm| arm.name != case.baseline && !arm.null_arm)?;
+            let found = comparisons.iter().find(|c| c.case == case.id && c.arm == candidate.name)?;
+            Some((case, measured, found.clone()))
+        })
+        .collect();
+    let counts: Vec<CountDifference> =
+        candidates.iter().flat_map(|(_, measured, comparison)| differences(measured, comparison)).collect();
+    let comparisons = correct(candidates);
+    Gate { status: status(&comparisons, &counts), comparisons, counts }
+}
+
+/// Rule 10 of the duel: with several gated cases, what is significant is found by Holm's procedure over all of them.
+fn correct(candidates: Vec<(&PlannedCase, &CaseStatistics, Comparison)>) -> Vec<Comparison> {
+    let judged = |verdict| !matches!(verdict, Verdict::Untrusted | Verdict::Incomparable);
+    let estimates: Vec<Option<(Estimate, f64)>> = candidates
+        .iter()
+        .map(|(case, measured, comparison)| {
+            let find = |name: &str| measured.arms.iter().find(|arm| arm.arm == name);
+            let (mine, theirs) = (find(&comparison.arm)?, find(&comparison.against)?);
+            let estimate = paired(&mine.launches, &theirs.launches, |value| Some(value.operation_ns))?;
+            (judged(comparison.verdict) && comparison.reasons.is_empty()).then_some((estimate, case.margin))
+        })
+        .collect();
+    let family: Vec<(Estimate, f64)> = estimates.iter().flatten().copied().collect();
+    let mut decisions = decide_family(&family).into_iter();
+    candidates
+        .into_iter()
+        .zip(estimates)
+        .map(|((_, _, mut comparison), estimate)| {
+            if let Some(decision) = estimate.and_then(|_| decisions.next()) {
+                comparison.verdict = decision.into();
+            }
+            comparison
+        })
+        .collect()
+}
+
+fn differences(measured: &CaseStatistics, comparison: &Comparison) -> Vec<CountDifference> {
+    let counts = |name: &str| measured.arms.iter().find(|arm| arm.arm == name).and_then(|arm| arm.syncs.as_ref());
+    let (Some(baseline), Some(candidate)) = (counts(&comparison.against), counts(&comparison.arm)) else {
+        return Vec::new();
+    };
+    if baseline.unavailable.is_some() || candidate.unavailable.is_some() {
+        return Vec::new();
+    }
+    let rows = [
+        ("syncs per commit", baseline.syncs_per_commit, candidate.syncs_per_commit),
+        ("bytes written", baseline.bytes_written, candidate.bytes_written),
+    ];
+    rows.into_iter()
+        .filter(|(_, baseline, candidate)| baseline != candidate)
+        .map(|(what, baseline, candidate)| CountDifference {
+            case: measured.case.clone(),
+            what: what.into(),
+            baseline,
+            candidate,
+        })
+        .collect()
+}
+
+/// A trusted case that is worse outweighs what the others could not tell.
+fn status(comparisons: &[Comparison], counts: &[CountDifference]) -> GateStatus {
+    let any = |verdict| comparisons.iter().any(|comparison| comparison.verdict == verdict);
+    let grew = counts.iter().any(|count| count.candidate > count.baseline);
+    if any(Verdict::Worse) || grew {
+        GateStatus::Worse
+    } else if any(Verdict::Incomparable) || comparisons.is_empty() {
+        GateStatus::Incomparable
+    } else if any(Verdict::Untrusted) {
+        GateStatus::Untrusted
+    } else if any(Verdict::Inconclusive) {
+        GateStatus::Inconclusive
+    } else {
+        GateStatus::Pass
+    }
+}
