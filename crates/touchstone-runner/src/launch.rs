@@ -14,7 +14,7 @@ use touchstone::plan::{PlannedArm, PlannedCase};
 use touchstone::record::latency_path;
 use touchstone::sample::{Launch, Outcome, Phase, Slice};
 use touchstone::suite::Cache;
-use touchstone_protocol::{Hello, Lane, Reply, Request, Run, Sample, Settings, Verb};
+use touchstone_protocol::{Hello, Lane, Plan, Reply, Request, Run, Sample, Settings, Verb};
 
 /// The most bytes an arm's environment is padded with, so that the stack starts somewhere else in every launch.
 const PADDING_BYTES_MAX: usize = 4096;
@@ -195,29 +195,8 @@ impl<'s> Player<'s> {
         Ok(Played { lanes, sample, wrong })
     }
 
-    /// Says how it does a slice, off the clock, and on a database that may be spoilt.
-    pub fn explain(&mut self, calibrated: u64) -> Option<touchstone_protocol::Plan> {
-        let from = if self.arm.writes() { self.next } else { 0 };
-        let lanes = self.arm.lanes_at(from, calibrated);
-        let explained = self.ask(&Request::Explain { lanes: lanes.clone() }).and_then(|reply| match reply {
-            Reply::Explain(plan) => Ok(plan),
-            other => Err(unexpected("explain", &other)),
-        });
-        match explained {
-            Ok(plan) => {
-                let stored: u64 = lanes.iter().filter(|lane| lane.verb.writes()).map(|lane| lane.count).sum();
-                self.next += stored;
-                self.inserted += stored;
-                self.acknowledged += stored;
-                Some(plan)
-            }
-            // Not to explain is a missing capability; it costs the report a row, not the subject its result.
-            Err(SessionError::Refused(_)) => None,
-            Err(error) => self.note(Err(error)),
-        }
-    }
-
-    /// Closes, opens again and checks that everything acknowledged is there; then the process leaves.
+    /// Closes, opens again and checks that everything acknowledged is there; then the process leaves, in the first
+    /// launch after saying how it does a slice.
     pub fn leave(mut self, launch: usize, calibrated: u64) -> Launch {
         let mut found = 0;
         if self.plays() {
@@ -225,6 +204,8 @@ impl<'s> Player<'s> {
             found = self.note(checked).unwrap_or(0);
         }
         let file_bytes = self.place.file_bytes();
+        let explained = if launch == 0 && self.plays() { self.explain(calibrated) } else { Ok(Default::default()) };
+        let plan = self.note(explained).unwrap_or_default();
         if let Some(session) = self.session.take().filter(|_| self.outcome == Outcome::Completed) {
             let left = session.quit();
             self.note(left);
@@ -240,10 +221,26 @@ impl<'s> Player<'s> {
             // A part that was cut short has nothing to compare: it is not missing what nobody looked for.
             expected: if self.outcome == Outcome::Completed { self.stage.case.filled + self.inserted } else { found },
             found,
-            plan: Vec::new(),
-            counters: Default::default(),
+            plan: plan.plan,
+            counters: plan.counters,
             file_bytes,
         }
+    }
+
+    /// How it does a slice, off the clock. It comes last because nobody checks what it stores.
+    fn explain(&mut self, calibrated: u64) -> SessionResult<Plan> {
+        self.reopen()?;
+        let from = if self.arm.writes() { self.next } else { 0 };
+        let lanes = self.arm.lanes_at(from, calibrated);
+        let plan = match self.ask(&Request::Explain { lanes }) {
+            Ok(Reply::Explain(plan)) => plan,
+            Ok(other) => return Err(unexpected("explain", &other)),
+            // Not to explain is a missing capability; it costs the report a row, not the subject its result.
+            Err(SessionError::Refused(_)) => Plan::default(),
+            Err(error) => return Err(error),
+        };
+        self.close()?;
+        Ok(plan)
     }
 
     fn check(&mut self) -> SessionResult<u64> {

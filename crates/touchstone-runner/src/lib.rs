@@ -1,11 +1,16 @@
 //! The impure edge of Touchstone: builds and starts kits, schedules launches, reads machine facts, writes records.
 
 pub mod data;
+pub mod environment;
 pub mod error;
 pub mod kits;
 pub mod launch;
+pub mod noise;
 pub mod place;
+pub mod probe;
 pub mod random;
+pub mod recorded;
+pub mod run;
 pub mod session;
 pub mod writer;
 

@@ -22,7 +22,7 @@ use std::sync::atomic::Ordering;
 use touchstone::plan::{Plan, PlannedArm, PlannedCase};
 use touchstone::record::file;
 use touchstone::sample::{Introduction, Launch, Noise, Outcome, Phase, Probe};
-use touchstone::statistics::{Decision, Estimate, decide, median};
+use touchstone::statistics::{Decision, Estimate, P_LOOK, decide, median};
 use touchstone_protocol::{Hello, Verb};
 
 /// What a slice of calibrated length should take of the quickest arm, in nanoseconds.
@@ -31,8 +31,8 @@ const SLICE_NS: u64 = 2_000_000;
 /// Slices before the first that counts.
 const WARM_SLICES: u64 = 3;
 
-/// The latency stretch, in slices, and its bounds in operations.
-const LATENCY_SLICES: u64 = 20;
+/// The latency stretch, in slices, and its bound in operations: long enough for several checkpoints of a log.
+const LATENCY_SLICES: u64 = 50;
 const LATENCY_OPERATIONS_MAX: u64 = 20_000;
 
 /// Who wants to know how far the run is.
@@ -81,7 +81,7 @@ pub fn run(plan: &Plan, setting: &Setting<'_>, writer: &mut Writer) -> Result<()
             case.launch(launch, plan, setting, &scratch, writer)?;
             writer.flush()?;
             setting.progress.advance(1);
-            if plan.looks.contains(&(launch + 1)) && case.look() {
+            if plan.looks.contains(&(launch + 1)) && case.look(plan.family) {
                 setting.progress.advance((last - launch - 1) as u64);
             }
         }
@@ -273,20 +273,25 @@ impl<'p> CaseRun<'p> {
         Ok(())
     }
 
-    /// A look: whether every arm is decided against the baseline, so that more launches would tell nothing.
-    fn look(&mut self) -> bool {
+    /// A look: whether every arm is decided against the baseline, so that more launches would tell nothing. Where
+    /// comparisons are corrected together, a difference must stand the correction for all of them.
+    fn look(&mut self, family: usize) -> bool {
         let none = BTreeMap::new();
         let baseline = self.medians.get(&self.case.baseline).unwrap_or(&none);
-        let undecided = |arm: &&PlannedArm| {
+        let undecided = |arm: &PlannedArm| {
             let Some(mine) = self.medians.get(&arm.name) else { return false };
             let ratios: Vec<f64> =
                 mine.iter().filter_map(|(launch, ns)| Some((ns / baseline.get(launch)?).ln())).collect();
-            let estimate = Estimate::from_launches(&ratios);
-            estimate.is_some_and(|estimate| decide(&estimate, self.case.margin) == Decision::Inconclusive)
+            Estimate::from_launches(&ratios).is_some_and(|estimate| match decide(&estimate, self.case.margin) {
+                Decision::Better | Decision::Worse => estimate.p * family as f64 >= P_LOOK,
+                Decision::Equivalent => false,
+                Decision::Inconclusive => true,
+            })
         };
-        let playing = self.case.arms.iter().filter(|arm| !self.dropped.contains(&arm.name));
-        let judged = playing.filter(|arm| arm.name != self.case.baseline && !arm.null_arm);
-        self.decided = !judged.into_iter().any(|arm| undecided(&arm));
+        let judged = self.case.arms.iter().filter(|arm| {
+            arm.name != self.case.baseline && !arm.null_arm && !self.dropped.contains(&arm.name)
+        });
+        self.decided = !judged.into_iter().any(undecided);
         self.decided
     }
 }
@@ -404,14 +409,10 @@ impl Floor<'_, '_> {
 
     fn leave(&mut self, players: Vec<Player<'_>>) -> Result<Vec<Launch>> {
         let mut lines = Vec::new();
-        for mut player in players {
+        for player in players {
             stopped(self.setting)?;
-            let plan = (self.launch == 0 && player.plays()).then(|| player.explain(self.run.calibrated)).flatten();
-            let mut line = player.leave(self.launch, self.run.calibrated);
+            let line = player.leave(self.launch, self.run.calibrated);
             stopped(self.setting)?;
-            if let Some(plan) = plan {
-                (line.plan, line.counters) = (plan.plan, plan.counters);
-            }
             self.writer.line(file::LAUNCHES, &line)?;
             lines.push(line);
         }

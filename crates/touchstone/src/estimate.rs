@@ -41,6 +41,8 @@ pub struct ArmStatistics {
     pub operation_ns: Option<f64>,
     /// Processor time over wall time, median slice: above 1 with several threads, near 0 for one that sleeps.
     pub cpu_share: Option<f64>,
+    /// Times the process gave up the processor, median slice: 0 for one that never waited.
+    pub waits: Option<f64>,
     /// Share of slices in which the process neither ran nor asked the operating system for anything.
     pub idle_share: Option<f64>,
     /// Time of this arm over time of the baseline.
@@ -96,8 +98,9 @@ pub struct LaunchValue {
     pub launch: usize,
     /// Median over its slices of wall time per operation.
     pub operation_ns: f64,
-    /// The longest single operation, where latencies were kept.
-    pub stall_ns: Option<u64>,
+    /// The mean of the longest thousandth of its operations, where latencies were kept: one disturbed operation
+    /// moves it less than it moves the maximum.
+    pub stall_ns: Option<f64>,
 }
 
 /// A setting asked for and read back.
@@ -169,6 +172,7 @@ impl<'r> CaseSamples<'r> {
             outcomes: count(parts.iter().map(|part| part.outcome)),
             error: parts.iter().find_map(|part| part.error.clone()),
             cpu_share: median_of(right.clone().map(|slice| slice.cpu_ns as f64 / slice.wall_ns.max(1) as f64)),
+            waits: median_of(right.map(|slice| slice.usage.voluntary_switches as f64)),
             idle_share: idle_share(slices),
             operation_ns,
             against_baseline: None,
@@ -202,7 +206,7 @@ impl<'r> CaseSamples<'r> {
             let times = times.filter(|slice| slice.operations > 0);
             let operation_ns = median_of(times.map(|slice| slice.wall_ns as f64 / slice.operations as f64))?;
             let latencies = self.record.latencies.get(&(self.case.id.clone(), arm.name.clone(), *launch));
-            let stall_ns = latencies.and_then(|latencies| latencies.iter().copied().max());
+            let stall_ns = latencies.and_then(|latencies| mean_of_longest_thousandth(latencies));
             Some(LaunchValue { launch: *launch, operation_ns, stall_ns })
         };
         completed.iter().filter_map(value).collect()
@@ -221,7 +225,8 @@ impl<'r> CaseSamples<'r> {
         if launches.is_empty() {
             return None;
         }
-        let latencies = Latencies::from_launches(self.latencies(arm))?;
+        let measured = self.latencies(arm).filter(|latencies| !latencies.is_empty());
+        let latencies = Latencies::from_launches(measured)?;
         Some(LatencyStatistics {
             operations: latencies.operations(),
             percentiles: latencies.percentiles(self.record.plan.seed),
@@ -262,7 +267,9 @@ pub fn paired(
         .iter()
         .filter_map(|mine| {
             let theirs = partner(mine.launch)?;
-            Some((value(mine)? / value(theirs)?).ln())
+            let log_ratio = (value(mine)? / value(theirs)?).ln();
+            // An operation of zero nanoseconds has no ratio: its launch is left out rather than the estimate.
+            log_ratio.is_finite().then_some(log_ratio)
         })
         .collect();
     Estimate::from_launches(&log_ratios)
@@ -271,6 +278,13 @@ pub fn paired(
 fn median_of(values: impl Iterator<Item = f64>) -> Option<f64> {
     let values: Vec<f64> = values.collect();
     (!values.is_empty()).then(|| median(&values))
+}
+
+fn mean_of_longest_thousandth(latencies: &[u64]) -> Option<f64> {
+    let mut sorted = latencies.to_vec();
+    sorted.sort_unstable_by(|a, b| b.cmp(a));
+    let longest = &sorted[..latencies.len().div_ceil(1000)];
+    (!longest.is_empty()).then(|| longest.iter().sum::<u64>() as f64 / longest.len() as f64)
 }
 
 fn count<K: Ord>(keys: impl Iterator<Item = K>) -> BTreeMap<K, usize> {

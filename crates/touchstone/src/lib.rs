@@ -8,6 +8,7 @@ pub mod estimate;
 pub mod kit;
 pub mod plan;
 pub mod record;
+pub mod report;
 pub mod sample;
 pub mod statistics;
 pub mod suite;

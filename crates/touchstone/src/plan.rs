@@ -26,10 +26,17 @@ pub struct Plan {
     pub seed: u64,
     /// After how many launches the verdict is looked at; the last is where a case ends undecided.
     pub looks: Vec<usize>,
+    /// Comparisons that are corrected together, as in a gate; 1 where each stands alone.
+    #[serde(default = "one")]
+    pub family: usize,
     /// The suites planned, with their sources.
     pub suites: Vec<PlannedSuite>,
     /// The cases, in suite order.
     pub cases: Vec<PlannedCase>,
+}
+
+fn one() -> usize {
+    1
 }
 
 /// What a report needs to know of a suite.
@@ -163,6 +170,7 @@ impl Plan {
             size: choice.size,
             seed: choice.seed,
             looks: choice.looks.clone(),
+            family: 1,
             suites: Vec::new(),
             cases: Vec::new(),
         };

@@ -275,7 +275,8 @@ pub struct ClaimTest {
 pub enum Measure {
     /// Operations a second, or the ratio of two: above 1 the arm does more in the same time.
     Rate,
-    /// The longest single operation of a launch, in ns, or the ratio of two: below 1 the arm stalls less.
+    /// The mean of a launch's longest operation in a thousand, in ns, or the ratio of two: below 1 the arm stalls
+    /// less.
     Stall,
     /// Operations that failed, over the whole run.
     Errors,

@@ -1,6 +1,6 @@
-//! How often the whole rule errs: thousands of simulated duels with the noise that launches were seen to have, most of
-//! it below 1 % and some of it stalls of up to 44 %. Known answers say that a p value is right; this says what becomes
-//! of identical code when a person acts on four of them. Every draw comes from a fixed seed.
+//! How often the whole rule errs, over thousands of simulated duels. The noise is chosen in the likeness of measured
+//! launches, not fitted to them: most of it below 1 %, now and then a disturbance of up to 44 %. Known answers say that
+//! a p value is right; this says what becomes of identical code when a person acts on four of them. Seeds are fixed.
 
 use std::fmt;
 

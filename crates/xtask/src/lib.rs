@@ -1,1 +1,25 @@
-//! xtask
+//! Tidy: every rule of this project that matters, as a function that finds what breaks it.
+//!
+//! A rule takes text and gives findings, so each has a unit test on a bad sample here and is applied to the whole
+//! tree by the tests in `tests/`: `tidy` (the tree), `fresh` (pages against code), `docs` (commands and snippets),
+//! `guide` (the driver guide, built and spoken to). With `UPDATE=1` the pages that are generated are rewritten.
+
+pub mod markdown;
+pub mod page;
+pub mod rule;
+pub mod rust;
+pub mod table;
+pub mod tree;
+
+pub use tree::{File, Tree};
+
+/// What breaks a rule: `path:line: what, and the remedy`.
+pub type Findings = Vec<String>;
+
+/// Fails a test with everything that was found.
+///
+/// # Panics
+/// When there are findings.
+pub fn assert_none(rule: &str, findings: &[String]) {
+    assert!(findings.is_empty(), "{rule}: {} findings\n  {}", findings.len(), findings.join("\n  "));
+}

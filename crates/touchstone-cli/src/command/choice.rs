@@ -50,7 +50,7 @@ impl ChoiceArguments {
             size,
             seed: self.seed,
             looks: match size {
-                suite::Size::Quick => vec![LOOKS[0]],
+                suite::Size::Quick => LOOKS[..2].to_vec(),
                 suite::Size::Full => LOOKS.to_vec(),
             },
         };

@@ -98,6 +98,7 @@ impl Gate {
         }
         let choice = Choice { cases: vec![], contenders: vec![], size: Size::Quick, seed: self.seed, looks };
         let mut plan = Plan::new(&suites, &project.kits, &choice)?;
+        plan.family = plan.cases.len();
         for case in &mut plan.cases {
             case.margin = self.margin.unwrap_or(if case.flushes { 0.10 } else { 0.02 });
             for arm in &mut case.arms {

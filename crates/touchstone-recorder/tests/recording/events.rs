@@ -205,8 +205,12 @@ fn rerun_unprivileged(test: &str) -> bool {
     if unsafe { libc::geteuid() } != 0 {
         return false;
     }
+    // The temporary directory may be root's own, so the other user gets one below it.
+    let temporary = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(temporary.path(), Permissions::from_mode(0o777)).unwrap();
     let mut command = Command::new(std::env::current_exe().unwrap());
-    match command.args([test, "--exact"]).uid(NOBODY).gid(NOBODY).status() {
+    command.args([test, "--exact"]).env("TMPDIR", temporary.path());
+    match command.uid(NOBODY).gid(NOBODY).status() {
         Ok(status) => assert!(status.success(), "see above"),
         Err(error) => println!("skipped: another user cannot run this test: {error}"),
     }

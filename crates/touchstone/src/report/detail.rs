@@ -125,32 +125,43 @@ fn signed_count(value: i64) -> String {
 }
 
 fn launches(arms: &[&ArmStatistics], statistics: &CaseStatistics) -> Detail {
-    let row = |arm: &&ArmStatistics| {
-        let ended: Vec<String> =
-            arm.outcomes.iter().map(|(outcome, number)| format!("{number} {}", outcome_word(*outcome))).collect();
-        let mut ends = GridCell::word(format::listed(&ended));
-        ends.note = arm.error.clone();
-        GridRow {
-            arm: arm.arm.clone(),
-            cells: vec![
-                ends,
-                GridCell::number(arm.operation_ns.map(format::duration)),
-                GridCell::number(arm.cpu_share.map(format::percent)),
-                GridCell::number(arm.idle_share.map(format::percent)),
-            ],
+    let mut columns = vec!["Launches", "Time of one operation", "Processor time over wall time", "Idle slices"];
+    let failing = arms.iter().any(|arm| !arm.errors.is_empty() || arm.missing > 0);
+    if failing {
+        columns.extend(["Failed operations", "Records found", "Records missing"]);
+    }
+    let rows = arms.iter().map(|arm| {
+        let mut cells = vec![
+            ends(arm),
+            GridCell::number(arm.operation_ns.map(format::duration)),
+            GridCell::number(arm.cpu_share.map(format::percent)),
+            GridCell::number(arm.idle_share.map(format::percent)),
+        ];
+        if failing {
+            let kinds: Vec<String> =
+                arm.errors.iter().map(|(kind, number)| format!("{} {kind}", format::count(*number))).collect();
+            cells.push(GridCell::number((!kinds.is_empty()).then(|| kinds.join(", "))));
+            cells.extend([arm.found, arm.missing].map(|number| GridCell::number(Some(format::count(number)))));
         }
-    };
-    let columns = ["Launches", "Time of one operation", "Processor time over wall time", "Idle slices"];
+        GridRow { arm: arm.arm.clone(), cells }
+    });
     Detail {
-        summary: "Launches and processor time".into(),
+        summary: if failing { "Launches, processor time, failures" } else { "Launches and processor time" }.into(),
         open: false,
         grids: vec![Grid {
             caption: format!("How launches ended and what the processor did.{}", noise(statistics)),
-            columns: columns.map(str::to_owned).to_vec(),
-            rows: arms.iter().map(row).collect(),
+            columns: columns.into_iter().map(str::to_owned).collect(),
+            rows: rows.collect(),
         }],
         plans: Vec::new(),
     }
+}
+
+/// `7 completed and 1 timed out`, with the first error beneath.
+fn ends(arm: &ArmStatistics) -> GridCell {
+    let ended: Vec<String> =
+        arm.outcomes.iter().map(|(outcome, number)| format!("{number} {}", outcome_word(*outcome))).collect();
+    GridCell { note: arm.error.clone(), ..GridCell::word(format::listed(&ended)) }
 }
 
 fn noise(statistics: &CaseStatistics) -> String {

@@ -40,16 +40,16 @@ pub(super) fn bytes(bytes: f64) -> String {
     format!("{figure} {}", BINARY[step])
 }
 
-/// A ratio, with more decimals where it is near 1 and a hundredth matters.
+/// A ratio, with more decimals where it is near 1 and a hundredth matters; a very small one as a fraction.
 pub(super) fn ratio(ratio: f64) -> String {
     match ratio {
         r if r >= 999.5 => count(r.round() as u64),
         r if r >= 99.95 => format!("{r:.0}"),
         r if r >= 9.995 => format!("{r:.1}"),
         r if r >= 1.9995 => format!("{r:.2}"),
-        r if r >= 0.0995 => format!("{r:.3}"),
-        r if r >= 0.00995 => format!("{r:.4}"),
-        r => format!("{r:.1e}"),
+        r if r >= 0.00995 => format!("{r:.3}"),
+        r if r > 0.0 => format!("1/{}", count((1.0 / r).round() as u64)),
+        _ => "0".into(),
     }
 }
 
@@ -141,7 +141,7 @@ mod tests {
         let shown = |values: &[f64]| values.iter().map(|value| ratio(*value)).collect::<Vec<_>>().join(" ");
         assert_eq!(shown(&[0.9953, 1.0021, 1.352, 2.754]), "0.995 1.002 1.352 2.75");
         assert_eq!(shown(&[14.23, 142.7, 12_345.6]), "14.2 143 12,346");
-        assert_eq!(shown(&[0.0123, 0.00041]), "0.0123 4.1e-4");
+        assert_eq!(shown(&[0.0123, 0.00041, 0.0]), "0.012 1/2,439 0");
         assert_eq!(interval(Some(1.3014), Some(1.412), ratio).as_deref(), Some("1.301–1.412"));
         assert_eq!(interval(None, Some(1.4), ratio), None);
     }

@@ -2,8 +2,9 @@
 
 use super::chart::{self, Chart};
 use super::detail::{self, Detail, SubjectDetail};
-use super::view::{ArmView, CaseView, SuiteView, View};
-use super::{Findings, format};
+use super::format::{self, NONE};
+use super::view::{ArmView, CaseView, ClaimView, Standing, SuiteView, View};
+use super::Findings;
 use crate::error::{Error, Result};
 use crate::record::{Environment, file};
 use crate::statistics::P_LOOK;
@@ -93,35 +94,116 @@ fn timeline_points(findings: &Findings<'_>) -> usize {
     (TIMELINE_POINTS_PER_PAGE / timelines).clamp(20, TIMELINE_POINTS_MOST)
 }
 
-/// A claim's mark: read with the word beside it, never alone.
-fn claim_mark(status: &ClaimStatus) -> &'static str {
-    match status {
-        ClaimStatus::Holds => "✓",
-        ClaimStatus::Refuted => "✗",
-        ClaimStatus::Inconclusive => "?",
-        ClaimStatus::Untested => "○",
+/// What only the page says of a run as a whole.
+impl View {
+    fn flags_said(&self) -> String {
+        let flags = self.flags.iter().flat_map(|group| &group.flags).filter(|flag| !flag.canary).count();
+        match flags {
+            0 => "No red flags.".into(),
+            flags => format!("{}.", format::counted(flags as u64, "red flag", "red flags")),
+        }
     }
 }
 
-/// A verdict's mark, beside its word.
-fn verdict_mark(arm: &ArmView) -> &'static str {
-    match arm.verdict() {
-        Some(Verdict::Better) => "▲",
-        Some(Verdict::Worse) => "▼",
-        Some(Verdict::Equivalent) => "=",
-        Some(Verdict::Inconclusive) => "?",
-        Some(Verdict::Untrusted) => "!",
-        Some(Verdict::Incomparable) => "✗",
-        None => "",
+impl SuiteView {
+    fn anchor(&self) -> String {
+        anchor(&format!("suite-{}", self.name))
     }
 }
 
-/// The id of a heading, from a case's id.
-fn anchor(id: &str) -> String {
-    id.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '-' }).collect()
+impl CaseView {
+    fn anchor(&self) -> String {
+        anchor(&format!("case-{}", self.id))
+    }
 }
 
-/// What a column is sorted by: nothing sorts last.
-fn sort_value(value: Option<f64>) -> String {
+impl ClaimView {
+    /// Read with the word beside it, never alone.
+    fn mark(&self) -> &'static str {
+        match self.status {
+            ClaimStatus::Holds => "✓",
+            ClaimStatus::Refuted => "✗",
+            ClaimStatus::Inconclusive => "?",
+            ClaimStatus::Untested => "○",
+        }
+    }
+}
+
+/// How a row's cells are worded and what they are sorted by; a cell without a key sorts last.
+impl ArmView {
+    fn mark(&self) -> &'static str {
+        match self.verdict() {
+            Some(Verdict::Better) => "▲",
+            Some(Verdict::Worse) => "▼",
+            Some(Verdict::Equivalent) => "=",
+            Some(Verdict::Inconclusive) => "?",
+            Some(Verdict::Untrusted) => "!",
+            Some(Verdict::Incomparable) => "✗",
+            None => "",
+        }
+    }
+
+    fn role(&self) -> Option<&'static str> {
+        match self {
+            ArmView { canary: true, .. } => Some("canary"),
+            ArmView { null_arm: true, .. } => Some("null arm"),
+            ArmView { floor: true, .. } => Some("floor"),
+            _ => None,
+        }
+    }
+
+    fn rate_said(&self) -> &str {
+        self.rate.as_deref().unwrap_or(NONE)
+    }
+
+    fn rate_key(&self) -> String {
+        sort_key(self.operation_ns.map(|ns| 1e9 / ns))
+    }
+
+    fn ratio_key(&self) -> String {
+        let base = (self.standing == Standing::Baseline).then_some(1.0);
+        sort_key(self.ratio.map(|ratio| ratio.value).or(base))
+    }
+
+    /// What stands where there is no ratio.
+    fn no_ratio(&self) -> &'static str {
+        if self.standing == Standing::Baseline { "1" } else { NONE }
+    }
+
+    fn class_key(&self) -> u8 {
+        self.class as u8
+    }
+
+    fn floor_said(&self) -> String {
+        self.floor_share.map_or(NONE.into(), format::percent)
+    }
+
+    fn floor_key(&self) -> String {
+        sort_key(self.floor_share)
+    }
+
+    fn syncs_said(&self) -> String {
+        self.syncs_per_commit.map_or(NONE.into(), format::count)
+    }
+
+    fn syncs_key(&self) -> String {
+        sort_key(self.syncs_per_commit.map(|syncs| syncs as f64))
+    }
+
+    fn launches_said(&self) -> String {
+        match (self.launches_completed, self.launches) {
+            (_, 0) => NONE.into(),
+            (completed, all) if completed == all => all.to_string(),
+            (completed, all) => format!("{completed} of {all}"),
+        }
+    }
+}
+
+fn sort_key(value: Option<f64>) -> String {
     value.map_or(String::new(), |value| format!("{value:e}"))
+}
+
+/// A text as the id of a heading.
+fn anchor(text: &str) -> String {
+    text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
 }

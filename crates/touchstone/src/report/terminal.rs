@@ -4,7 +4,7 @@ mod table;
 mod text;
 
 use super::format::{self, NONE};
-use super::view::{ArmView, CaseView, ClaimView, FlagGroup, FlagView, SuiteView, View};
+use super::view::{ArmView, CaseView, ClaimView, FlagGroup, FlagView, Note, SuiteView, View};
 use crate::statistics::P_LOOK;
 use table::{Cell, Table};
 use text::{Paint, Tone, wrapped};
@@ -44,7 +44,7 @@ fn header(view: &View, paint: &Paint) -> Vec<String> {
 
 fn suite_lines(suite: &SuiteView, table: &Table, paint: &Paint) -> Vec<String> {
     let mut lines = paint.all(wrapped(&format!("{}: {}", suite.name, suite.title), 0, 0), Tone::Strong);
-    lines.extend(wrapped(&format!("Published at {}, measured there on {}.", suite.source, suite.device), 0, 0));
+    lines.extend(wrapped(&format!("Published: {}; measured there on {}.", suite.source, suite.device), 0, 0));
     if !suite.claims.is_empty() {
         lines.push(String::new());
         lines.extend(wrapped(&suite.tally, 0, 0));
@@ -54,8 +54,8 @@ fn suite_lines(suite: &SuiteView, table: &Table, paint: &Paint) -> Vec<String> {
         return lines;
     }
     lines.push(String::new());
-    lines.push(paint.one(&table.header(), Tone::Faint));
     lines.extend(paint.all(legend(), Tone::Faint));
+    lines.push(paint.one(&table.header(), Tone::Faint));
     for case in &suite.cases {
         lines.extend(case_lines(case, table, paint));
     }
@@ -65,8 +65,8 @@ fn suite_lines(suite: &SuiteView, table: &Table, paint: &Paint) -> Vec<String> {
 fn legend() -> Vec<String> {
     let level = format::percent(1.0 - P_LOOK);
     let text = format!(
-        "ratio: of rates, above 1 is better ({level} interval). class: durability (* not the baseline's: unranked). \
-         floor: share of the quickest way possible. syncs: per commit."
+        "Ratio: rate over the baseline's, above 1 is better ({level} interval). Class: durability (* unlike the \
+         baseline's: not ranked). Floor: time of the least work possible, as a share. Syncs: per commit."
     );
     wrapped(&text, 0, 0)
 }
@@ -96,7 +96,7 @@ fn case_lines(case: &CaseView, table: &Table, paint: &Paint) -> Vec<String> {
     }
     lines.extend(rows(case).flat_map(|row| table.lines(&row, paint)));
     let shown = |note: &&Note| !note.canary || case.only_canaries();
-    for note in case.notes.iter().chain(&case.failures).filter(shown) {
+    for note in case.notes.iter().filter(shown) {
         lines.extend(wrapped(&format!("- {}", note.text), 2, 4));
     }
     lines
@@ -114,7 +114,7 @@ fn row(arm: &ArmView) -> table::Row {
     [
         Cell::plain(arm.name.clone()),
         plain(arm.rate.clone()),
-        plain(arm.ratio.map(|ratio| format!("{} ({})", ratio.figure(), ratio.interval()))),
+        plain(arm.ratio_said()),
         Cell::toned(arm.word(), tone),
         Cell::plain(class),
         plain(arm.floor_share.map(format::percent)),

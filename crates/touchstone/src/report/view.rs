@@ -8,7 +8,7 @@ mod flag;
 mod note;
 
 pub(super) use case::{ArmView, CaseView, Standing};
-pub(super) use claim::{ClaimView, TestView};
+pub(super) use claim::ClaimView;
 pub(super) use flag::{FlagGroup, FlagView};
 pub(super) use note::Note;
 

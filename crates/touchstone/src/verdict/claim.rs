@@ -168,7 +168,7 @@ impl Evidence<'_> {
             return Err(obstacle.clone());
         }
         let value = |launch: &LaunchValue| match test.measure {
-            Measure::Stall => launch.stall_ns.map(|ns| ns as f64),
+            Measure::Stall => launch.stall_ns,
             _ => Some(launch.operation_ns),
         };
         let estimate = match &test.against {
@@ -248,7 +248,7 @@ fn describe(test: &ClaimTest) -> String {
     let mine = of(&test.case, &test.arm);
     let what = match test.measure {
         Measure::Rate => "rate",
-        Measure::Stall => "longest operation",
+        Measure::Stall => "longest operations (mean of the longest in a thousand)",
         Measure::Errors => "failed operations",
         Measure::Missing => "missing records",
         Measure::Plan => return format!("query plan of {mine} says \"{}\"", test.contains.as_deref().unwrap_or("")),

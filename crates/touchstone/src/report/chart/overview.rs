@@ -79,7 +79,7 @@ struct ScalingPoint {
 
 /// The cases of a suite in which every arm only opens databases, by the number of tables.
 pub(in crate::report) fn scaling(findings: &Findings<'_>, suite: &str) -> Option<Chart> {
-    let opens = |case: &&(&PlannedCase, &CaseStatistics)| {
+    let opens = |case: &(&PlannedCase, &CaseStatistics)| {
         case.0.suite() == suite
             && case.0.arms.iter().flat_map(|arm| &arm.lanes).all(|lane| lane.verb == Verb::Open)
     };

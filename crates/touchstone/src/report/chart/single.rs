@@ -41,7 +41,7 @@ pub(super) fn forest(case: &CaseView, arms: &Arms<'_>) -> Option<Chart> {
             value: arm.ratio.map(|ratio| ratio.value),
             low: arm.ratio.and_then(|ratio| ratio.low),
             high: arm.ratio.and_then(|ratio| ratio.high),
-            figure: arm.ratio.map_or(String::new(), |r| format!("{} ({})", r.figure(), r.interval())),
+            figure: arm.ratio_said().unwrap_or_default(),
             word: arm.word(),
             other_class: arm.other_class().then(|| arm.class.to_string()),
         })

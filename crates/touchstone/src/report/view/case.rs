@@ -22,10 +22,8 @@ pub(in crate::report) struct CaseView {
     pub margin: f64,
     pub baseline: String,
     pub arms: Vec<ArmView>,
-    /// Why verdicts are what they are, each reason once.
+    /// Why verdicts are what they are, each reason once, and what went missing.
     pub notes: Vec<Note>,
-    /// Operations that failed and records that went missing, by arm.
-    pub failures: Vec<Note>,
 }
 
 /// A row.
@@ -33,6 +31,8 @@ pub(in crate::report) struct ArmView {
     pub name: String,
     pub standing: Standing,
     pub canary: bool,
+    /// The baseline again under another name.
+    pub null_arm: bool,
     pub floor: bool,
     pub operation_ns: Option<f64>,
     pub rate: Option<String>,
@@ -94,8 +94,7 @@ impl CaseView {
             facts: facts(case),
             margin: case.margin,
             baseline: case.baseline.clone(),
-            notes: note::notes(&comparisons, &arms),
-            failures: note::failures(&statistics.arms, &arms),
+            notes: note::notes(&comparisons, &arms, &statistics.arms),
             arms,
         }
     }
@@ -133,17 +132,18 @@ impl ArmView {
             }
             _ => Standing::NotRun,
         };
-        let comparable = comparison.filter(|comparison| comparison.verdict != Verdict::Incomparable);
+        let incomparable = comparison.is_some_and(|comparison| comparison.verdict == Verdict::Incomparable);
         ArmView {
             name: planned.name.clone(),
             standing,
             canary: planned.canary,
+            null_arm: planned.null_arm,
             floor: case.floor.as_ref() == Some(&planned.name),
             operation_ns: measured.operation_ns,
             rate: measured.operation_ns.map(format::rate),
-            ratio: comparable.and_then(Ratio::of_rates),
+            ratio: comparison.filter(|_| !incomparable).and_then(Ratio::of_rates),
             class: planned.class,
-            floor_share: measured.floor_share,
+            floor_share: measured.floor_share.filter(|_| !incomparable),
             syncs_per_commit: measured
                 .syncs
                 .as_ref()
@@ -158,6 +158,14 @@ impl ArmView {
         match self.standing {
             Standing::Compared { verdict, .. } => Some(verdict),
             _ => None,
+        }
+    }
+
+    /// `1.352 (1.301–1.412)`; the baseline's is 1 by definition.
+    pub(in crate::report) fn ratio_said(&self) -> Option<String> {
+        match self.standing {
+            Standing::Baseline => Some("1".into()),
+            _ => self.ratio.map(|ratio| format!("{} ({})", ratio.figure(), ratio.interval())),
         }
     }
 

@@ -5,7 +5,6 @@ use crate::verdict::{ClaimOutcome, ClaimStatus, TestOutcome};
 
 /// A claim with the test that decided it.
 pub(in crate::report) struct ClaimView {
-    pub id: String,
     pub status: ClaimStatus,
     pub statement: String,
     pub published: String,
@@ -29,7 +28,6 @@ pub(in crate::report) struct TestView {
 impl ClaimView {
     pub(super) fn new(claim: &ClaimOutcome) -> ClaimView {
         ClaimView {
-            id: claim.id.clone(),
             status: claim.status,
             statement: claim.statement.clone(),
             published: claim.published.clone(),
@@ -60,7 +58,7 @@ impl TestView {
                 (None, None) => String::new(),
             },
             here: test.value.map(show),
-            interval: if exact { None } else { format::interval(test.low, test.high, show) },
+            interval: if exact { None } else { format::interval(test.low, test.high, |end| bare(end, &test.unit)) },
             note: test.note.clone(),
         }
     }
@@ -84,6 +82,11 @@ fn figure(value: f64, unit: &str) -> String {
         "" => format::count(value.round().max(0.0) as u64),
         unit => format!("{} {unit}", format::count(value.round().max(0.0) as u64)),
     }
+}
+
+/// An end of an interval: the sign of a ratio stands with the figure already.
+fn bare(value: f64, unit: &str) -> String {
+    if unit == "x" { format::ratio(value) } else { figure(value, unit) }
 }
 
 /// A bound was written by hand in the suite: it is shown as written there.

@@ -1,4 +1,4 @@
-//! What is said beneath a case: why verdicts are what they are, what failed, what went missing.
+//! What is said beneath a case: why verdicts are what they are, what went missing.
 
 use super::case::{ArmView, Standing};
 use crate::estimate::ArmStatistics;
@@ -12,8 +12,8 @@ pub(in crate::report) struct Note {
     pub canary: bool,
 }
 
-/// Every reason once, with the arms it holds for; then what inconclusive arms could have seen.
-pub(super) fn notes(comparisons: &[&Comparison], arms: &[ArmView]) -> Vec<Note> {
+/// Every reason once, with the arms it holds for; then what went missing, and what inconclusive arms could have seen.
+pub(super) fn notes(comparisons: &[&Comparison], arms: &[ArmView], measured: &[ArmStatistics]) -> Vec<Note> {
     let begun: Vec<&Comparison> = comparisons
         .iter()
         .copied()
@@ -35,26 +35,23 @@ pub(super) fn notes(comparisons: &[&Comparison], arms: &[ArmView]) -> Vec<Note> 
     let undecided = begun.iter().filter_map(|comparison| {
         Some(Note { text: undecided(comparison)?, canary: is_canary(arms, &comparison.arm) })
     });
-    worded.chain(undecided).collect()
+    worded.chain(losses(measured, arms)).chain(undecided).collect()
 }
 
-/// The errors of an arm are a result: by kind, and what became of the records.
-pub(super) fn failures(measured: &[ArmStatistics], arms: &[ArmView]) -> Vec<Note> {
-    let of_arm = |arm: &ArmStatistics| {
-        let kinds: Vec<String> =
-            arm.errors.iter().map(|(kind, number)| format!("{} {kind}", format::count(*number))).collect();
-        let failed = (!kinds.is_empty()).then(|| format!("operations failed: {}", format::listed(&kinds)));
-        let missing = (arm.missing > 0).then(|| {
-            let found = format::counted(arm.found, "record", "records");
-            format!("{found} found in the end, {} missing", format::count(arm.missing))
-        });
-        let said: Vec<String> = failed.into_iter().chain(missing).collect();
-        (!said.is_empty()).then(|| Note {
-            text: format!("{}: {}", arm.arm, said.join("; ")),
+/// What became of the records of an arm that lost some; its errors, by kind, stand among the reasons.
+fn losses(measured: &[ArmStatistics], arms: &[ArmView]) -> Vec<Note> {
+    let losing = measured.iter().filter(|arm| arm.missing > 0);
+    losing
+        .map(|arm| Note {
+            text: format!(
+                "{}: {} found in the end, {} missing",
+                arm.arm,
+                format::counted(arm.found, "record", "records"),
+                format::count(arm.missing)
+            ),
             canary: is_canary(arms, &arm.arm),
         })
-    };
-    measured.iter().filter_map(of_arm).collect()
+        .collect()
 }
 
 /// Many reasons name their arm; the others get the arms they hold for.

@@ -1,0 +1,59 @@
+# The README's two commands: `make bench` and `make test`. Everything else is a part of them.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+TOUCHSTONE := target/release/touchstone
+KIT_RUST := kits/rust/Cargo.toml
+KIT_CIPHER := kits/rust/cipher/Cargo.toml
+
+.PHONY: help bench test tools browser build format lint unit kits clean
+
+help:
+	@echo "make bench   re-test the published claims on this machine (quick: some minutes)"
+	@echo "make test    everything that must pass: format, lints, unit, kits, drivers, browser, docs, tidy"
+
+bench: tools build
+	$(TOUCHSTONE) bench
+
+test: tools browser format lint unit kits
+	@echo "All of it passed."
+
+# A missing piece is named with its remedy, before anything is built.
+tools:
+	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust 1.95 or later with rustup" >&2; exit 69; }
+	@command -v cc >/dev/null || { echo "a C compiler is missing: apt-get install build-essential" >&2; exit 69; }
+	@echo '#include <openssl/evp.h>' | cc -E - >/dev/null 2>&1 || { \
+	  echo "OpenSSL's headers are missing, which SQLCipher is built with: apt-get install libssl-dev" >&2; exit 69; }
+
+# The report is tested in a real browser; as root on Debian it is installed where it is missing.
+browser:
+	@command -v chromium >/dev/null || [ -n "$$CHROMIUM" ] || { \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    apt-get update -qq && apt-get install -y -qq chromium >/dev/null; \
+	  else echo "chromium is missing: install it, or set CHROMIUM to its program" >&2; exit 69; fi; }
+
+build:
+	cargo build --release --locked --package touchstone-cli
+
+format:
+	cargo fmt --all --check
+	cargo fmt --all --check --manifest-path $(KIT_RUST)
+	cargo fmt --all --check --manifest-path $(KIT_CIPHER)
+
+lint:
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo clippy --workspace --all-targets --all-features --locked --manifest-path $(KIT_RUST) -- -D warnings
+	cargo clippy --all-targets --locked --manifest-path $(KIT_CIPHER) -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
+
+# The command is built first: the tests of the whole pipeline run it as a user would.
+unit: build
+	cargo test --workspace --locked
+
+kits:
+	cargo test --workspace --all-features --locked --manifest-path $(KIT_RUST)
+
+clean:
+	cargo clean
+	cargo clean --manifest-path $(KIT_RUST)
+	cargo clean --manifest-path $(KIT_CIPHER)

@@ -1,0 +1,205 @@
+//! Bad input gets one clear error that names what failed, on which input, and the remedy.
+
+use touchstone::kit::{Kit, Kits};
+use touchstone::plan::{Choice, Plan};
+use touchstone::record::Record;
+use touchstone::suite::{Size, Suite};
+
+const SUITE: &str = r#"
+name = "small"
+title = "A small suite"
+source = "nowhere"
+device = "none"
+[[dataset]]
+name = "rows"
+record = "row"
+records = 10
+value_bytes = 10
+[[case]]
+id = "read"
+title = "Read"
+dataset = "rows"
+lanes = [{ verb = "read-all" }]
+baseline = "one@plain"
+arms = ["one@plain", "two@plain"]
+[[claim]]
+id = "claimed"
+statement = "Two reads more"
+published = "twice"
+[[claim.test]]
+measure = "rate"
+case = "read"
+arm = "two@plain"
+against = "one@plain"
+at_least = 2
+"#;
+
+const KIT: &str = r#"
+[kit]
+language = "rust"
+[[subject]]
+name = "one"
+summary = "One"
+build = ["true"]
+run = ["one"]
+  [[subject.profile]]
+  name = "plain"
+  class = "strict"
+[[subject]]
+name = "two"
+summary = "Two"
+build = ["true"]
+run = ["two"]
+  [[subject.profile]]
+  name = "plain"
+  class = "strict"
+"#;
+
+fn kits() -> Kits {
+    Kits { kits: vec![Kit::parse(KIT, "kit.toml").unwrap()] }
+}
+
+fn choice() -> Choice {
+    Choice { cases: vec![], contenders: vec![], size: Size::Quick, seed: 1, looks: vec![8] }
+}
+
+/// The error of the suite with one thing changed, or of planning it.
+fn error_with(from: &str, to: &str) -> String {
+    assert!(SUITE.contains(from), "the suite has no `{from}` to change");
+    match Suite::parse(&SUITE.replacen(from, to, 1), "small.toml") {
+        Err(error) => error.to_string(),
+        Ok(suite) => Plan::new(&[suite], &kits(), &choice()).expect_err("the change is wrong").to_string(),
+    }
+}
+
+#[track_caller]
+fn assert_says(error: &str, wanted: &[&str]) {
+    for words in wanted {
+        assert!(error.contains(words), "the error must say `{words}`:\n{error}");
+    }
+}
+
+#[test]
+fn the_unchanged_suite_is_fine() {
+    let suite = Suite::parse(SUITE, "small.toml").unwrap();
+    let plan = Plan::new(&[suite], &kits(), &choice()).unwrap();
+    assert_eq!(plan.cases[0].arms.len(), 2);
+    let text = serde_json::to_string(&plan).unwrap();
+    assert_eq!(Plan::parse(&text, "plan.json").unwrap(), plan);
+}
+
+#[test]
+fn an_unknown_key_is_named_with_its_place() {
+    assert_says(&error_with("title = \"Read\"", "titel = \"Read\""), &["small.toml", "titel", "line 13"]);
+}
+
+#[test]
+fn an_unknown_verb_is_named_with_those_there_are() {
+    assert_says(
+        &error_with("read-all", "read-most"),
+        &["small.toml", "read-most", "read-all", "insert-many"],
+    );
+}
+
+#[test]
+fn an_unknown_dataset_is_named() {
+    assert_says(
+        &error_with("dataset = \"rows\"", "dataset = \"columns\""),
+        &["case `read`", "no dataset `columns`"],
+    );
+}
+
+#[test]
+fn an_unknown_subject_is_named_with_those_there_are() {
+    let error = error_with("\"one@plain\", \"two@plain\"]", "\"one@plain\", \"two@plain\", \"three@plain\"]");
+    assert_says(&error, &["case `read`", "`three`", "one, two"]);
+}
+
+#[test]
+fn an_unknown_profile_is_named_with_those_there_are() {
+    let error = error_with("\"one@plain\", \"two@plain\"]", "\"one@plain\", \"two@plain\", \"two@fancy\"]");
+    assert_says(&error, &["`two@fancy`", "no profile `fancy`", "it has plain"]);
+}
+
+#[test]
+fn a_contender_without_a_profile_says_how_to_write_one() {
+    let error = error_with("\"one@plain\", \"two@plain\"]", "\"one\", \"two@plain\"]");
+    assert_says(&error, &["`one` is not a contender", "subject@profile"]);
+}
+
+#[test]
+fn two_claims_with_one_id_are_refused() {
+    let claim = &SUITE[SUITE.find("[[claim]]").unwrap()..];
+    let error = Suite::parse(&format!("{SUITE}{claim}"), "small.toml").unwrap_err().to_string();
+    assert_says(&error, &["small.toml", "claim `claimed` stands twice"]);
+}
+
+#[test]
+fn a_claim_about_a_case_that_is_not_there_is_refused() {
+    assert_says(&error_with("case = \"read\"", "case = \"write\""), &["claim `claimed`", "no case `write`"]);
+}
+
+#[test]
+fn a_claim_about_an_arm_that_does_not_play_is_refused() {
+    assert_says(
+        &error_with("arm = \"two@plain\"", "arm = \"six@plain\""),
+        &["claim `claimed`", "no arm `six@plain`"],
+    );
+}
+
+#[test]
+fn a_claim_without_bounds_is_refused() {
+    assert_says(&error_with("at_least = 2", ""), &["claim `claimed`", "at_least", "at_most"]);
+}
+
+#[test]
+fn a_baseline_that_is_no_arm_is_refused() {
+    assert_says(
+        &error_with("baseline = \"one@plain\"", "baseline = \"six@plain\""),
+        &["baseline `six@plain`"],
+    );
+}
+
+#[test]
+fn a_batch_without_a_count_is_refused() {
+    assert_says(&error_with("read-all", "insert-many"), &["insert-many", "count"]);
+}
+
+#[test]
+fn a_choice_of_what_is_not_there_is_refused() {
+    let suite = Suite::parse(SUITE, "small.toml").unwrap();
+    let case = Choice { cases: vec!["small/write".into()], ..choice() };
+    let error = Plan::new(std::slice::from_ref(&suite), &kits(), &case).unwrap_err().to_string();
+    assert_says(&error, &["no case `small/write`", "small/read"]);
+    let contender = Choice { contenders: vec!["six".into()], ..choice() };
+    assert_says(
+        &Plan::new(&[suite], &kits(), &contender).unwrap_err().to_string(),
+        &["`six`", "touchstone list"],
+    );
+}
+
+#[test]
+fn a_kit_with_an_unknown_key_or_a_subject_twice_is_refused() {
+    let error = Kit::parse(&KIT.replacen("summary", "sumary", 1), "kit.toml").unwrap_err().to_string();
+    assert_says(&error, &["kit.toml", "sumary"]);
+    let error = Kit::parse(&KIT.replacen("\"two\"", "\"one\"", 1), "kit.toml").unwrap_err().to_string();
+    assert_says(&error, &["kit.toml", "subject `one` stands twice"]);
+}
+
+#[test]
+fn a_plan_of_another_version_says_what_to_do() {
+    let error = Plan::parse("{\"plan_version\": 99}", "plan.json").unwrap_err().to_string();
+    assert_says(&error, &["plan.json", "version 99", "touchstone plan"]);
+    assert_says(&Plan::parse("rubbish", "plan.json").unwrap_err().to_string(), &["plan.json", "not a plan"]);
+}
+
+#[test]
+fn an_unreadable_record_names_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = |folder: &std::path::Path| Record::read(folder).unwrap_err().to_string();
+    assert_says(&error(folder.path()), &["no record here", "record.json"]);
+    std::fs::write(folder.path().join("record.json"), "{\"record_version\": 2}").unwrap();
+    assert_says(&error(folder.path()), &["record version 2", "newer touchstone"]);
+    std::fs::write(folder.path().join("record.json"), "{\"record_ver").unwrap();
+    assert_says(&error(folder.path()), &["record.json", "damaged record"]);
+}

@@ -1,0 +1,271 @@
+//! A small record made up for the report's tests: realistic in shape, deterministic, with one of everything that a
+//! report must show. Suites and subjects stand in the TOML files beside this one; the figures are invented here.
+
+mod behaviour;
+
+use behaviour::{Behaviour, behaviour};
+use std::collections::BTreeMap;
+use touchstone::estimate::{CaseStatistics, estimate};
+use touchstone::kit::{Kit, Kits};
+use touchstone::plan::{Choice, Plan, PlannedArm, PlannedCase};
+use touchstone::record::{Environment, Manifest, RECORD_VERSION, Record, Status};
+use touchstone::report::Findings;
+use touchstone::sample::{Introduction, Launch, Noise, Outcome, Phase, Probe, Slice, SyncCount};
+use touchstone::suite::{Size, Suite};
+use touchstone::verdict::{Judgement, judge};
+use touchstone_protocol::{Clock, Hello, LaneSample, Setting, Usage, Verb};
+
+const LAUNCHES: usize = 8;
+const SLICES: u32 = 6;
+const LATENCIES: usize = 2_000;
+
+/// A record with what was computed and decided from it.
+pub struct Fixture {
+    pub record: Record,
+    pub statistics: Vec<CaseStatistics>,
+    pub judgement: Judgement,
+}
+
+impl Fixture {
+    /// Everything, cut short before its last case.
+    pub fn new() -> Fixture {
+        Fixture::of(&["wcdb.toml", "couch.toml"], made_up)
+    }
+
+    /// A plan of which nothing was run.
+    pub fn empty() -> Fixture {
+        Fixture::of(&["couch.toml"], |_| {})
+    }
+
+    fn of(suites: &[&str], fill: impl Fn(&mut Record)) -> Fixture {
+        let mut record = blank(plan(suites));
+        fill(&mut record);
+        let statistics = estimate(&record);
+        let judgement = judge(&record.plan, &statistics, &record.subjects);
+        Fixture { record, statistics, judgement }
+    }
+
+    pub fn findings(&self) -> Findings<'_> {
+        Findings { record: &self.record, statistics: &self.statistics, judgement: &self.judgement }
+    }
+}
+
+fn plan(suites: &[&str]) -> Plan {
+    let read = |name: &str| {
+        let path = format!("{}/tests/report_fixture/{name}", env!("CARGO_MANIFEST_DIR"));
+        std::fs::read_to_string(path).unwrap()
+    };
+    let suites: Vec<Suite> = suites.iter().map(|name| Suite::parse(&read(name), name).unwrap()).collect();
+    let kits = Kits { kits: vec![Kit::parse(&read("kit.toml"), "kit.toml").unwrap()] };
+    let choice = Choice {
+        cases: Vec::new(),
+        contenders: Vec::new(),
+        size: Size::Quick,
+        seed: 42,
+        looks: vec![8, 12, 16, 24],
+    };
+    Plan::new(&suites, &kits, &choice).unwrap()
+}
+
+fn blank(plan: Plan) -> Record {
+    Record {
+        manifest: Manifest {
+            record_version: RECORD_VERSION,
+            touchstone: "0.1.0".into(),
+            started: "2026-10-03T10:00:00Z".into(),
+            status: Status::Partial,
+            reason: Some("interrupted by Ctrl-C after 9 of 11 cases".into()),
+            command: "touchstone run wcdb couch --quick --seed 42".into(),
+            elapsed_s: 312.4,
+        },
+        plan,
+        environment: environment(),
+        slices: Vec::new(),
+        launches: Vec::new(),
+        subjects: Vec::new(),
+        probes: Vec::new(),
+        noise: Vec::new(),
+        syncs: Vec::new(),
+        latencies: BTreeMap::new(),
+    }
+}
+
+fn environment() -> Environment {
+    let group = |facts: &[(&str, &str)]| {
+        facts.iter().map(|(name, fact)| ((*name).to_owned(), (*fact).to_owned())).collect()
+    };
+    BTreeMap::from([
+        (
+            "machine".to_owned(),
+            group(&[("cpu", "AMD EPYC 7B13"), ("cores", "2"), ("memory", "7.8 GiB"), ("governor", "unknown")]),
+        ),
+        ("kernel".to_owned(), group(&[("kernel", "Linux 6.1.0-18-amd64"), ("aslr", "on")])),
+        ("storage".to_owned(), group(&[("filesystem", "ext4"), ("device", "virtio"), ("options", "rw,relatime")])),
+        ("toolchain".to_owned(), group(&[("rustc", "1.95.0")])),
+    ])
+}
+
+fn made_up(record: &mut Record) {
+    let cases: Vec<PlannedCase> = record.plan.cases.clone();
+    for case in cases.iter().filter(|case| case.id != "wcdb/cipher-read") {
+        for launch in 0..LAUNCHES {
+            record.noise.push(Noise {
+                case: case.id.clone(),
+                launch,
+                cpu_pressure: Some(if case.id == "wcdb/write-write" { 0.62 } else { 0.04 }),
+                io_pressure: Some(0.02),
+                steal: None,
+            });
+            if case.flushes {
+                let flush_ns = 2_300_000 + 40_000 * launch as u64;
+                record.probes.push(Probe { case: case.id.clone(), launch, block: 0, flush_ns });
+            }
+        }
+        for arm in &case.arms {
+            let behaviour = behaviour(&case.id, &arm.name);
+            for launch in 0..LAUNCHES {
+                run(record, case, arm, &behaviour, launch);
+            }
+            if let Some(commit) = &behaviour.syncs {
+                record.syncs.push(syncs(case, arm, commit.0, commit.1));
+            }
+            introduce(record, arm, &behaviour);
+        }
+    }
+}
+
+/// One arm's part in one launch.
+fn run(record: &mut Record, case: &PlannedCase, arm: &PlannedArm, behaviour: &Behaviour, launch: usize) {
+    let mut noise = Dice::new(&format!("{}{}{launch}", case.id, arm.name));
+    let operation_ns = behaviour.operation_ns * (behaviour.launch_noise * noise.normal()).exp();
+    let outcome = if launch < behaviour.fails_until { behaviour.failure } else { Outcome::Completed };
+    if matches!(outcome, Outcome::Completed | Outcome::Void) {
+        for block in 0..SLICES {
+            let slice_ns = operation_ns * (0.01 * noise.normal()).exp();
+            record.slices.push(slice(case, arm, behaviour, launch, block, slice_ns));
+        }
+    }
+    let mut settings = arm.settings.clone();
+    settings.extend(behaviour.ignores.iter().map(|(name, value)| ((*name).to_owned(), Setting::from(*value))));
+    let expected = if arm.writes() { 10_000 } else { 0 };
+    record.launches.push(Launch {
+        case: case.id.clone(),
+        launch,
+        arm: arm.name.clone(),
+        outcome,
+        error: behaviour.error.filter(|_| outcome != Outcome::Completed).map(str::to_owned),
+        calibrated: 100,
+        settings,
+        expected,
+        found: expected - behaviour.missing_a_launch.min(expected),
+        plan: behaviour.plan.iter().map(|line| (*line).to_owned()).collect(),
+        counters: behaviour.counters.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect(),
+        file_bytes: BTreeMap::from([("database".to_owned(), 2_400_000), ("database-wal".to_owned(), 4_124_152)]),
+    });
+    if behaviour.latencies && outcome == Outcome::Completed {
+        let latencies = latencies(behaviour, operation_ns, &mut noise);
+        record.latencies.insert((case.id.clone(), arm.name.clone(), launch), latencies);
+    }
+}
+
+fn slice(
+    case: &PlannedCase,
+    arm: &PlannedArm,
+    behaviour: &Behaviour,
+    launch: usize,
+    block: u32,
+    operation_ns: f64,
+) -> Slice {
+    let operations = if arm.lanes.iter().any(|lane| lane.verb == Verb::Open) { 20 } else { 10_000 };
+    let wall_ns = (operation_ns * operations as f64) as u64;
+    let errors = behaviour.errors.iter().map(|(kind, number)| ((*kind).to_owned(), *number)).collect();
+    Slice {
+        case: case.id.clone(),
+        launch,
+        arm: arm.name.clone(),
+        phase: Phase::Measure,
+        block,
+        position: 0,
+        operations,
+        wall_ns,
+        cpu_ns: (wall_ns as f64 * behaviour.cpu_share) as u64,
+        lanes: vec![LaneSample { wall_ns, answers: operations, digest: String::new(), errors }],
+        usage: Usage {
+            voluntary_switches: 3,
+            written_bytes: if arm.writes() { 4_152 * operations } else { 0 },
+            ..Usage::default()
+        },
+        wrong: (behaviour.failure == Outcome::Void).then(|| "the digest of the answers differs".to_owned()),
+    }
+}
+
+/// Most operations near the median, some far above, and now and then a checkpoint.
+fn latencies(behaviour: &Behaviour, operation_ns: f64, noise: &mut Dice) -> Vec<u64> {
+    let one = |operation: usize| {
+        let usual = operation_ns * (0.18 * noise.normal().abs()).exp();
+        let slow = if noise.uniform() < 0.01 { 2.0 + 4.0 * noise.uniform() } else { 1.0 };
+        let stall = match behaviour.checkpoint_every {
+            Some(every) if operation % every == every - 1 => behaviour.checkpoint_ns * (0.2 * noise.normal()).exp(),
+            _ => 0.0,
+        };
+        (usual * slow + stall) as u64
+    };
+    (0..LATENCIES).map(one).collect()
+}
+
+fn syncs(case: &PlannedCase, arm: &PlannedArm, per_commit: u64, bytes: u64) -> SyncCount {
+    SyncCount {
+        commits: 50,
+        syncs_per_commit: per_commit,
+        syncs_most: per_commit + 2,
+        syncs: per_commit * 50 + 2,
+        bytes_written: bytes * 50,
+        unavailable: None,
+        ..SyncCount::unavailable(&case.id, &arm.name, "")
+    }
+}
+
+fn introduce(record: &mut Record, arm: &PlannedArm, behaviour: &Behaviour) {
+    if record.subjects.iter().any(|met| met.contender.subject == arm.contender.subject) {
+        return;
+    }
+    let options = ["ENABLE_FTS5", "MAX_VARIABLE_NUMBER=250000", "THREADSAFE=1", "DEFAULT_WAL_SYNCHRONOUS=2"];
+    let clock = Clock { name: "CLOCK_MONOTONIC".into(), cost_ns: 24.0, resolution_ns: 1 };
+    record.subjects.push(Introduction {
+        contender: arm.contender.clone(),
+        hello: Hello {
+            protocol: 1,
+            kit: "rust 0.1.0".into(),
+            subject: arm.contender.subject.clone(),
+            version: "0.37.0".into(),
+            engine: behaviour.engine.into(),
+            engine_source: "2025-11-28 17:28:25 281fc0e9afc38674b9b0991943b9e9d1e64c6cbdb133d35f6f5c87ff6af38a88".into(),
+            compile_options: options.map(str::to_owned).to_vec(),
+            capabilities: ["row.get", "row.read-all", "row.insert-one"].map(str::to_owned).to_vec(),
+            clock,
+        },
+        program_crc32: "9b2f11c4".into(),
+    });
+}
+
+/// SplitMix64 seeded by a text: the same figures everywhere, for ever.
+struct Dice(u64);
+
+impl Dice {
+    fn new(seed: &str) -> Dice {
+        Dice(seed.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)))
+    }
+
+    fn uniform(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) as f64 / u64::MAX as f64
+    }
+
+    /// Nearly: twelve uniforms less six.
+    fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
+    }
+}
