@@ -12,6 +12,8 @@ mod memory;
 mod page;
 mod render;
 mod rest;
+#[cfg(test)]
+mod sample;
 mod subject;
 mod turn;
 mod units;

@@ -43,13 +43,13 @@ pub fn reaches_disk(directory: &Path) -> bool {
 }
 
 /// The facts as values, for those who decide on them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Facts {
     pub machine: Machine,
     pub system: System,
     pub storage: Storage,
     pub limits: Limits,
-    toolchain: Toolchain,
+    pub toolchain: Toolchain,
 }
 
 impl Facts {
@@ -76,6 +76,13 @@ impl Facts {
     }
 }
 
+/// Memory that this process may still take, as far as the system tells.
+pub(crate) fn available_memory_bytes(limits: &Limits) -> Option<u64> {
+    let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let free_bytes = machine::meminfo_bytes(&meminfo, "MemAvailable");
+    free_bytes.into_iter().chain(limits.control_group.memory_bytes).min()
+}
+
 /// Facts of one group by name.
 type Group = BTreeMap<String, String>;
 
@@ -96,7 +103,7 @@ fn or_not_exposed(fact: Option<String>) -> Option<String> {
 }
 
 /// Bytes in binary steps: `23.5 GiB`.
-fn bytes_text(bytes: u64) -> String {
+pub(crate) fn bytes_text(bytes: u64) -> String {
     let (mut scaled, mut unit) = (bytes as f64, "B");
     for larger in ["KiB", "MiB", "GiB", "TiB"] {
         if scaled < 1024.0 {

@@ -1,6 +1,7 @@
 //! The impure edge of Touchstone: builds and starts kits, schedules launches, reads machine facts, writes records.
 
 pub mod data;
+pub mod doctor;
 pub mod environment;
 pub mod error;
 pub mod kits;

@@ -71,9 +71,13 @@ pub(crate) fn cannot_write(directory: &Path, error: &io::Error) -> Error {
         io::ErrorKind::NotFound if !directory.exists() => {
             input(format!("cannot measure {shown}: it is not there; make it, or name another directory"))
         }
-        io::ErrorKind::NotADirectory => input(format!("cannot measure {shown}: it is no directory; name one")),
+        io::ErrorKind::NotADirectory => {
+            input(format!("cannot measure {shown}: it is no directory; name one"))
+        }
         io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            input(format!("cannot measure {shown}: no file can be made there ({kind}); name a directory you may write in"))
+            input(format!(
+                "cannot measure {shown}: no file can be made there ({kind}); name a directory that takes files"
+            ))
         }
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Error::new(
             ErrorKind::Io,

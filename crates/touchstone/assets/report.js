@@ -5,11 +5,13 @@
 /** Charts are never narrower than this; the page scrolls them sideways instead. */
 const CHART_WIDTH_MIN = 560;
 
-function drawChart(figure) {
-  const plot = figure.querySelector(".plot");
-  const width = Math.max(CHART_WIDTH_MIN, Math.floor(plot.clientWidth));
+/** On paper charts are drawn this wide and then scaled to fit, so that their text is the size of a footnote. */
+const CHART_WIDTH_PRINT = 860;
+
+function drawChart(figure, width) {
   if (figure.dataset.width === String(width)) return;
   figure.dataset.width = String(width);
+  const plot = figure.querySelector(".plot");
   try {
     const data = JSON.parse(figure.querySelector("script").textContent);
     const svg = charts[figure.dataset.chart](data, width);
@@ -26,13 +28,17 @@ function drawChart(figure) {
   }
 }
 
-function drawCharts() {
-  const figures = document.querySelectorAll("figure[data-chart]");
-  figures.forEach(drawChart);
+function drawCharts(width) {
+  for (const figure of document.querySelectorAll("figure[data-chart]")) {
+    drawChart(figure, width ?? Math.max(CHART_WIDTH_MIN, figure.clientWidth));
+  }
+}
+
+function redrawOnResize() {
   let waiting;
   window.addEventListener("resize", () => {
     clearTimeout(waiting);
-    waiting = setTimeout(() => figures.forEach(drawChart), 150);
+    waiting = setTimeout(() => drawCharts(), 150);
   });
 }
 
@@ -63,28 +69,49 @@ function nextDirection(header) {
 
 function makeSortable(table) {
   const headers = [...table.tHead.rows[0].cells];
-  for (const header of headers.filter((header) => header.querySelector("button"))) {
-    header.querySelector("button").addEventListener("click", () => {
+  for (const header of headers.filter((header) => "sortable" in header.dataset)) {
+    header.setAttribute("aria-sort", "none");
+    const button = makeButton(header);
+    const sort = () => {
       const direction = nextDirection(header);
       for (const other of headers) if (other.hasAttribute("aria-sort")) other.setAttribute("aria-sort", "none");
       header.setAttribute("aria-sort", direction);
       sortTable(table, headers.indexOf(header), direction);
+    };
+    button.addEventListener("click", sort);
+    button.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault();
+      sort();
     });
   }
 }
 
-/** On paper nothing can be opened, so everything is. */
-function openForPrint() {
+/** A span and not a button, because Chromium leaves buttons out of the headings it repeats on each printed page. */
+function makeButton(header) {
+  const button = document.createElement("span");
+  button.setAttribute("role", "button");
+  button.tabIndex = 0;
+  button.append(...header.childNodes);
+  header.append(button);
+  return button;
+}
+
+/** On paper nothing can be opened or scrolled: everything is open, and charts are drawn to fit. */
+function prepareForPrint() {
   let closed = [];
   window.addEventListener("beforeprint", () => {
     closed = [...document.querySelectorAll("details:not([open])")];
     for (const details of closed) details.open = true;
+    drawCharts(CHART_WIDTH_PRINT);
   });
   window.addEventListener("afterprint", () => {
     for (const details of closed) details.open = false;
+    drawCharts();
   });
 }
 
 drawCharts();
+redrawOnResize();
 document.querySelectorAll("table.cases").forEach(makeSortable);
-openForPrint();
+prepareForPrint();

@@ -98,6 +98,8 @@ pub struct LaunchValue {
     pub launch: usize,
     /// Median over its slices of wall time per operation.
     pub operation_ns: f64,
+    /// The mean time of an operation while latencies were kept.
+    pub latency_ns_mean: Option<f64>,
     /// The mean of the longest thousandth of its operations, where latencies were kept: one disturbed operation
     /// moves it less than it moves the maximum.
     pub stall_ns: Option<f64>,
@@ -207,7 +209,8 @@ impl<'r> CaseSamples<'r> {
             let operation_ns = median_of(times.map(|slice| slice.wall_ns as f64 / slice.operations as f64))?;
             let latencies = self.record.latencies.get(&(self.case.id.clone(), arm.name.clone(), *launch));
             let stall_ns = latencies.and_then(|latencies| mean_of_longest_thousandth(latencies));
-            Some(LaunchValue { launch: *launch, operation_ns, stall_ns })
+            let latency_ns_mean = latencies.and_then(|latencies| mean(latencies));
+            Some(LaunchValue { launch: *launch, operation_ns, latency_ns_mean, stall_ns })
         };
         completed.iter().filter_map(value).collect()
     }
@@ -283,8 +286,11 @@ fn median_of(values: impl Iterator<Item = f64>) -> Option<f64> {
 fn mean_of_longest_thousandth(latencies: &[u64]) -> Option<f64> {
     let mut sorted = latencies.to_vec();
     sorted.sort_unstable_by(|a, b| b.cmp(a));
-    let longest = &sorted[..latencies.len().div_ceil(1000)];
-    (!longest.is_empty()).then(|| longest.iter().sum::<u64>() as f64 / longest.len() as f64)
+    mean(&sorted[..latencies.len().div_ceil(1000)])
+}
+
+fn mean(values_ns: &[u64]) -> Option<f64> {
+    (!values_ns.is_empty()).then(|| values_ns.iter().sum::<u64>() as f64 / values_ns.len() as f64)
 }
 
 fn count<K: Ord>(keys: impl Iterator<Item = K>) -> BTreeMap<K, usize> {

@@ -278,6 +278,8 @@ pub enum Measure {
     /// The mean of a launch's longest operation in a thousand, in ns, or the ratio of two: below 1 the arm stalls
     /// less.
     Stall,
+    /// The mean time of an operation with the clock read after every one, in ns, or the ratio of two.
+    Latency,
     /// Operations that failed, over the whole run.
     Errors,
     /// Records handed over and not there in the end, over the whole run.

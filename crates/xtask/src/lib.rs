@@ -4,6 +4,7 @@
 //! tree by the tests in `tests/`: `tidy` (the tree), `fresh` (pages against code), `docs` (commands and snippets),
 //! `guide` (the driver guide, built and spoken to). With `UPDATE=1` the pages that are generated are rewritten.
 
+pub mod fields;
 pub mod markdown;
 pub mod page;
 pub mod rule;

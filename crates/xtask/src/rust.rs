@@ -43,13 +43,13 @@ impl Source {
                 Piece::String(inside) => {
                     strings.push((line_of(text, at), text[inside].to_owned()));
                     // The quotes stay, so that a call without its argument still looks like a call.
-                    code[at] = b'"';
-                    code[end - 1] = b'"';
+                    (code[at], code[end - 1]) = (b'"', b'"');
                 }
+                Piece::Character => (code[at], code[end - 1]) = (b'\'', b'\''),
             }
             at = end;
         }
-        let text = |bytes| String::from_utf8_lossy(&bytes).into_owned();
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         Source { code: text(code), comments: text(comments), strings }
     }
 
@@ -89,6 +89,7 @@ pub fn words<'c>(code: &'c str, word: &'c str) -> impl Iterator<Item = usize> + 
 
 enum Piece {
     Code,
+    Character,
     Comment,
     String(Range<usize>),
 }
@@ -115,7 +116,8 @@ fn piece(bytes: &[u8], at: usize) -> (Piece, usize) {
         }
     }
     if rest[0] == b'\'' {
-        return (Piece::Code, at + character(rest));
+        let length = character(rest);
+        return (if length > 1 { Piece::Character } else { Piece::Code }, at + length);
     }
     (Piece::Code, at + 1)
 }
@@ -220,7 +222,7 @@ mod tests {
         assert_eq!(source.strings, [(1, "x // y".to_owned()), (2, "{".to_owned())]);
         assert_eq!(source.comments.trim_end().lines().next().unwrap().trim(), "// z \"q\"");
         assert!(!source.code.contains('{') && !source.code.contains('z'), "{}", source.code);
-        assert!(source.code.contains("let c = '"), "{}", source.code);
+        assert!(source.code.contains("let c = ' '"), "{}", source.code);
     }
 
     #[test]

@@ -25,6 +25,8 @@ pub(super) const DEVICE_NS_MIN: f64 = 5_000.0;
 pub struct Flushes {
     /// How many were made.
     pub flushes: usize,
+    /// How many a single writer made in a second, stalls included.
+    pub flushes_per_s: f64,
     /// The quickest.
     pub latency_ns_min: f64,
     /// Half of them were quicker.
@@ -52,6 +54,7 @@ impl Flushes {
         let at = |probability| quantile(latencies_ns, probability);
         Flushes {
             flushes: latencies_ns.len(),
+            flushes_per_s: latencies_ns.len() as f64 * 1e9 / latencies_ns.iter().sum::<f64>(),
             latency_ns_min: at(0.0),
             latency_ns_p50: at(0.5),
             latency_ns_p90: at(0.9),
@@ -68,15 +71,15 @@ impl Flushes {
         }
         let spread = self.latency_ns_p90 / p50;
         let steadiness = if spread > 2.0 {
-            " They vary so much that commits are better compared by their count of syncs than by their time."
+            " Flushes vary so much here that commits are better compared by their syncs than by their time."
         } else {
             ""
         };
         format!(
-            "A durable commit takes {} or more, so one writer makes about {} a second at best, unless several share \
-             a flush.{steadiness}",
+            "Half of all durable commits take {} or more, and one writer makes about {} a second at best; beyond that, \
+             several must share a flush.{steadiness}",
             duration(p50),
-            count((1e9 / p50) as u64)
+            count(self.flushes_per_s.round() as u64)
         )
     }
 }
@@ -89,7 +92,10 @@ mod tests {
     fn a_distribution_is_told_by_its_quantiles() {
         let latencies_ns: Vec<f64> = (1..=101).map(|n| f64::from(n) * 10_000.0).collect();
         let flushes = Flushes::of(&latencies_ns);
-        assert_eq!((flushes.flushes, flushes.latency_ns_min, flushes.latency_ns_max), (101, 10_000.0, 1_010_000.0));
+        assert_eq!(
+            (flushes.flushes, flushes.latency_ns_min, flushes.latency_ns_max),
+            (101, 10_000.0, 1_010_000.0)
+        );
         assert_eq!((flushes.latency_ns_p50, flushes.latency_ns_p90), (510_000.0, 910_000.0));
         assert_eq!(Flushes::of(&[7.0]).latency_ns_p99, 7.0);
     }
@@ -97,9 +103,9 @@ mod tests {
     #[test]
     fn a_flush_bounds_the_commits_of_a_writer() {
         let steady = Flushes::of(&[2_000_000.0; 20]).meaning();
-        assert!(steady.contains("takes 2.00 ms or more, so one writer makes about 500 a second"), "{steady}");
+        assert!(steady.contains("take 2.00 ms or more, and one writer makes about 500 a second"), "{steady}");
         assert!(!steady.contains("vary"), "{steady}");
-        assert!(Flushes::of(&[1e6, 1e6, 1e6, 9e6, 9e6]).meaning().contains("They vary so much"));
+        assert!(Flushes::of(&[1e6, 1e6, 1e6, 9e6, 9e6]).meaning().contains("Flushes vary so much"));
         assert!(Flushes::of(&[900.0; 5]).meaning().contains("do not reach a device"));
     }
 }

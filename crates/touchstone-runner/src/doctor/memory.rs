@@ -1,7 +1,7 @@
 //! Copying memory: what no subject that copies its answers can pass.
 
 use super::turn::Turn;
-use super::units::throughput;
+use super::units::{size, throughput};
 use crate::environment::Limits;
 use crate::environment::available_memory_bytes;
 use crate::error::Result;
@@ -23,7 +23,7 @@ const STEP_BYTES: usize = 8 << 20;
 const MEMORY_SHARE: u64 = 4;
 
 /// How long a size is copied, at the most.
-const SIZE_LIMIT: Duration = Duration::from_millis(500);
+const COPY_LIMIT: Duration = Duration::from_millis(200);
 
 /// How quickly memory of one size is copied.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,15 +41,18 @@ pub struct CopyRate {
 pub(super) fn measure(limits: &Limits, turn: &Turn<'_>) -> Result<Vec<CopyRate>> {
     let available_bytes = available_memory_bytes(limits).unwrap_or(u64::MAX);
     let mut rates = Vec::new();
-    for (index, size_bytes) in SIZES_BYTES.into_iter().enumerate() {
-        let turn = turn.part(SIZES_BYTES.len() - index, SIZE_LIMIT);
+    for size_bytes in SIZES_BYTES {
         let copied = if 2 * size_bytes as u64 > available_bytes / MEMORY_SHARE {
             Err("too little memory is free".to_owned())
         } else {
-            copy(size_bytes, &turn).ok_or_else(|| "the time was up".to_owned())
+            copy(size_bytes, turn).ok_or_else(|| "the time was up".to_owned())
         };
         turn.go_on()?;
-        rates.push(CopyRate { size_bytes, bytes_per_s: copied.as_ref().ok().copied(), unmeasured: copied.err() });
+        rates.push(CopyRate {
+            size_bytes,
+            bytes_per_s: copied.as_ref().ok().copied(),
+            unmeasured: copied.err(),
+        });
     }
     Ok(rates)
 }
@@ -58,6 +61,7 @@ pub(super) fn measure(limits: &Limits, turn: &Turn<'_>) -> Result<Vec<CopyRate>>
 fn copy(size_bytes: usize, turn: &Turn<'_>) -> Option<f64> {
     let from = filled(size_bytes, 0x5a, turn)?;
     let mut to = filled(size_bytes, 0xa5, turn)?;
+    let turn = turn.part(1, COPY_LIMIT);
     let copies = (BATCH_BYTES / size_bytes).max(1);
     let mut batches_ns = Vec::new();
     while batches_ns.is_empty() || !turn.over() {
@@ -86,11 +90,9 @@ fn filled(size_bytes: usize, byte: u8, turn: &Turn<'_>) -> Option<Vec<u8>> {
 
 /// What the rates mean for reading.
 pub(super) fn meaning(rates: &[CopyRate]) -> Option<String> {
-    let largest = rates.iter().rev().find_map(|rate| Some((rate.size_bytes, rate.bytes_per_s?)))?;
-    Some(format!(
-        "Answers that are copied once cannot come at more than {} when they are too large for the processor's cache.",
-        throughput(largest.1)
-    ))
+    let figure = |rate: &CopyRate| Some((size(rate.size_bytes as u64), throughput(rate.bytes_per_s?)));
+    let (largest, rate) = rates.iter().rev().find_map(figure)?;
+    Some(format!("Answers of {largest} that are copied once cannot come at more than {rate}."))
 }
 
 #[cfg(test)]

@@ -37,7 +37,10 @@ impl Noise {
         .collect();
         let others = rest.cpu_pressure.into_iter().chain(rest.io_pressure).chain(rest.steal).reduce(f64::max);
         let told = match others {
-            None => "The system does not tell what others do, so a run cannot tell their noise from a result.".into(),
+            None => {
+                "The system does not tell what others do, so a run cannot tell their noise from a result."
+                    .into()
+            }
             Some(share) if share < 0.01 => "The machine was quiet while the lab did nothing.".to_owned(),
             Some(share) => format!(
                 "Others kept the machine busy for up to {} of the time while the lab did nothing: expect wider \

@@ -8,15 +8,14 @@ pub(super) fn duration(ns: f64) -> String {
 /// Bytes a second, in MB/s throughout so that rows compare: `4,210 MB/s`.
 pub(super) fn throughput(bytes_per_s: f64) -> String {
     let megabytes = bytes_per_s / 1e6;
-    if megabytes >= 999.5 { format!("{} MB/s", count(megabytes.round() as u64)) } else { format!("{} MB/s", digits(megabytes)) }
+    let figure = if megabytes >= 999.5 { count(megabytes.round() as u64) } else { digits(megabytes) };
+    format!("{figure} MB/s")
 }
 
 /// Operations a second: `1.03 M/s`.
 pub(super) fn rate(per_s: f64) -> String {
-    match scaled(per_s, &[("", 1.0), ("k", 1e3), ("M", 1e6), ("G", 1e9)]) {
-        text if text.ends_with(' ') => format!("{text}/s"),
-        text => format!("{text}/s"),
-    }
+    let text = scaled(per_s, &[("", 1.0), ("k", 1e3), ("M", 1e6), ("G", 1e9)]);
+    format!("{}/s", text.trim_end())
 }
 
 /// A size in whole binary steps: `4 KiB`.
@@ -30,7 +29,12 @@ pub(super) fn size(bytes: u64) -> String {
 /// A share: `25 %`.
 pub(super) fn percent(share: f64) -> String {
     let percent = share * 100.0;
-    if percent > 0.0 && percent < 9.95 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
+    match percent {
+        0.0 => "0 %".into(),
+        percent if percent < 0.05 => "< 0.1 %".into(),
+        percent if percent < 9.95 => format!("{percent:.1} %"),
+        percent => format!("{percent:.0} %"),
+    }
 }
 
 /// A whole number with its thousands apart: `100,000`.
@@ -74,12 +78,13 @@ mod tests {
         assert_eq!(throughput(4_213_000_000.0), "4,213 MB/s");
         assert_eq!(throughput(82_400_000.0), "82.4 MB/s");
         assert_eq!(rate(1_030_000.0), "1.03 M/s");
-        assert_eq!(rate(500.0), "500 /s");
+        assert_eq!(rate(500.0), "500/s");
         assert_eq!(size(4096), "4 KiB");
         assert_eq!(size(64 << 20), "64 MiB");
         assert_eq!(percent(0.25), "25 %");
         assert_eq!(percent(0.0041), "0.4 %");
         assert_eq!(percent(0.0), "0 %");
+        assert_eq!(percent(0.0001), "< 0.1 %");
         assert_eq!(count(1_234_567), "1,234,567");
     }
 }

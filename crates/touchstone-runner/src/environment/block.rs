@@ -41,7 +41,8 @@ impl Block {
 
     /// Whether the device itself is a piece of memory.
     pub fn in_memory(&self) -> bool {
-        let numbered = |kind| self.name.strip_prefix(kind).is_some_and(|rest: &str| rest.parse::<u32>().is_ok());
+        let numbered =
+            |kind| self.name.strip_prefix(kind).is_some_and(|rest: &str| rest.parse::<u32>().is_ok());
         numbered("ram") || numbered("zram")
     }
 }
@@ -54,7 +55,8 @@ fn chosen(choices: &str) -> String {
 
 fn names_in(folder: PathBuf) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten();
-    let mut names: Vec<String> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+    let mut names: Vec<String> =
+        entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
     names.sort();
     names
 }

@@ -1,7 +1,7 @@
 //! How much processor and memory the control groups leave to this process, in both of their versions.
 
-use super::mount::Mount;
 use super::kernel_text;
+use super::mount::Mount;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -45,9 +45,11 @@ fn folders(mountinfo: &str, memberships: &str, controller: &str) -> Vec<PathBuf>
             // In a container the group is told from outside, yet what is mounted begins at the container's own.
             let below = Path::new(group).strip_prefix(mount.root()).unwrap_or(Path::new(""));
             let below = below.strip_prefix("/").unwrap_or(below);
-            let leaf = mount.point().join(below);
-            let known = leaf.ancestors().take_while(|folder| folder.starts_with(mount.point()));
-            folders.extend(known.map(Path::to_owned));
+            let whole_paths = below.ancestors().map(|part| match part.as_os_str().is_empty() {
+                true => mount.point().to_owned(),
+                false => mount.point().join(part),
+            });
+            folders.extend(whole_paths);
         }
     }
     folders
@@ -67,7 +69,8 @@ fn quota_of(time_us: &str, period_us: &str) -> Option<f64> {
 }
 
 fn memory_limit_bytes(folder: &Path) -> Option<u64> {
-    let text = kernel_text(folder.join("memory.max")).or_else(|| kernel_text(folder.join("memory.limit_in_bytes")))?;
+    let text = kernel_text(folder.join("memory.max"))
+        .or_else(|| kernel_text(folder.join("memory.limit_in_bytes")))?;
     limit_of(&text)
 }
 
@@ -81,7 +84,10 @@ mod tests {
     use super::*;
 
     fn names(mountinfo: &str, memberships: &str, controller: &str) -> Vec<String> {
-        folders(mountinfo, memberships, controller).iter().map(|folder| folder.display().to_string()).collect()
+        folders(mountinfo, memberships, controller)
+            .iter()
+            .map(|folder| folder.display().to_string())
+            .collect()
     }
 
     #[test]

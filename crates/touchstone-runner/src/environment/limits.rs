@@ -23,6 +23,13 @@ impl Limits {
         }
     }
 
+    /// Limits under which a control group has only so much memory.
+    #[cfg(test)]
+    pub fn with_memory(memory_bytes: u64) -> Limits {
+        let control_group = ControlGroup { memory_bytes: Some(memory_bytes), ..ControlGroup::default() };
+        Limits { control_group, ..Limits::default() }
+    }
+
     pub fn texts(&self) -> Group {
         let count = |limit: Option<u64>| limit.map_or("unlimited".into(), |limit| limit.to_string());
         let files = match (count(self.open_files), count(self.open_files_hard)) {

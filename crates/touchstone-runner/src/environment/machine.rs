@@ -31,18 +31,28 @@ impl Machine {
         let allowed = sched_getaffinity(None).map_or(1, |set| set.count() as usize);
         Machine {
             model: model(&cpuinfo).unwrap_or_else(|| format!("unknown ({})", std::env::consts::ARCH)),
-            cores_online: kernel_text(format!("{CPUS}/online")).and_then(|list| listed(&list)).unwrap_or(allowed),
+            cores_online: kernel_text(format!("{CPUS}/online"))
+                .and_then(|list| listed(&list))
+                .unwrap_or(allowed),
             cores_allowed: allowed,
             quota: ControlGroup::read().processors,
             memory_bytes: meminfo_bytes(&meminfo, "MemTotal"),
             virtualisation: virtualisation(&cpuinfo, &Hints::read()),
             governor: governors(),
             turbo: turbo(),
-            simultaneous_threads: kernel_text(format!("{CPUS}/smt/active")).map(|active| match active.as_str() {
-                "1" => "on".into(),
-                _ => kernel_text(format!("{CPUS}/smt/control")).map_or("off".into(), threads_control),
+            simultaneous_threads: kernel_text(format!("{CPUS}/smt/active")).map(|active| {
+                match active.as_str() {
+                    "1" => "on".into(),
+                    _ => kernel_text(format!("{CPUS}/smt/control")).map_or("off".into(), threads_control),
+                }
             }),
         }
+    }
+
+    /// A machine with so many cores.
+    #[cfg(test)]
+    pub fn with_cores(cores: usize) -> Machine {
+        Machine { cores_online: cores, cores_allowed: cores, ..Machine::default() }
     }
 
     /// Cores that can be busy for us at the same time.
@@ -99,7 +109,7 @@ fn listed(list: &str) -> Option<usize> {
 }
 
 /// A line of `/proc/meminfo`, which counts in KiB.
-pub(crate) fn meminfo_bytes(meminfo: &str, name: &str) -> Option<u64> {
+pub(super) fn meminfo_bytes(meminfo: &str, name: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
@@ -134,7 +144,11 @@ impl Hints {
         let text = |path: &str| kernel_text(path).unwrap_or_default();
         Hints {
             clocks: text("/sys/devices/system/clocksource/clocksource0/available_clocksource"),
-            vendor: format!("{} {}", text("/sys/class/dmi/id/sys_vendor"), text("/sys/class/dmi/id/product_name")),
+            vendor: format!(
+                "{} {}",
+                text("/sys/class/dmi/id/sys_vendor"),
+                text("/sys/class/dmi/id/product_name")
+            ),
             hypervisor: text("/sys/hypervisor/type"),
             kernel: text("/proc/sys/kernel/osrelease"),
         }
@@ -157,7 +171,8 @@ fn virtualisation(cpuinfo: &str, hints: &Hints) -> String {
         ("qemu", "QEMU"),
         ("bhyve", "bhyve"),
     ];
-    let told = format!("{} {} {} {}", hints.hypervisor, hints.vendor, hints.kernel, hints.clocks).to_lowercase();
+    let told =
+        format!("{} {} {} {}", hints.hypervisor, hints.vendor, hints.kernel, hints.clocks).to_lowercase();
     let kind = KINDS.into_iter().find_map(|(sign, kind)| told.contains(sign).then_some(kind));
     let mut flags = cpuinfo.lines().filter(|line| line.starts_with("flags"));
     let flagged = flags.any(|line| line.split_whitespace().any(|flag| flag == "hypervisor"));

@@ -22,7 +22,8 @@ pub(crate) struct Mount {
 impl Mount {
     /// The mount that holds `path`, which is absolute and free of links, by the text of `/proc/self/mountinfo`.
     pub fn find(mountinfo: &str, path: &Path) -> Option<Mount> {
-        let mounts = mountinfo.lines().filter_map(Mount::parse).filter(|mount| path.starts_with(&mount.point));
+        let mounts =
+            mountinfo.lines().filter_map(Mount::parse).filter(|mount| path.starts_with(&mount.point));
         // Of mounts on the same point the last one hides the others.
         mounts.max_by_key(|mount| mount.point.as_os_str().len())
     }
@@ -74,16 +75,40 @@ impl Mount {
 
 /// Options with a value that say how data is treated. Others name users, servers and folders, so they are dropped.
 const TOLD: [&str; 24] = [
-    "allocsize", "barrier", "cache", "commit", "compress", "compress-force", "data", "data_err", "dax", "errors",
-    "fsync_mode", "journal_async_commit", "logbsize", "logbufs", "metacopy", "proto", "rsize", "size", "space_cache",
-    "stripe", "sunit", "swidth", "vers", "wsize",
+    "allocsize",
+    "barrier",
+    "cache",
+    "commit",
+    "compress",
+    "compress-force",
+    "data",
+    "data_err",
+    "dax",
+    "errors",
+    "fsync_mode",
+    "journal_async_commit",
+    "logbsize",
+    "logbufs",
+    "metacopy",
+    "proto",
+    "rsize",
+    "size",
+    "space_cache",
+    "stripe",
+    "sunit",
+    "swidth",
+    "vers",
+    "wsize",
 ];
 
 fn is_about_data(option: &str) -> bool {
     match option.split_once('=') {
         Some((name, _)) => TOLD.contains(&name),
         // What carries no value is a word of the filesystem's own, as long as it looks like one.
-        None => !option.is_empty() && option.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte)),
+        None => {
+            !option.is_empty()
+                && option.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+        }
     }
 }
 
@@ -92,7 +117,8 @@ fn unescaped(field: &str) -> OsString {
     let mut plain = Vec::with_capacity(field.len());
     let mut rest = field.as_bytes();
     while let Some((&byte, after)) = rest.split_first() {
-        let octal = after.get(..3).filter(|_| byte == b'\\').and_then(|digits| std::str::from_utf8(digits).ok());
+        let octal =
+            after.get(..3).filter(|_| byte == b'\\').and_then(|digits| std::str::from_utf8(digits).ok());
         match octal.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
             Some(code) => {
                 plain.push(code);

@@ -27,10 +27,17 @@ impl Storage {
         let folder = nearest_folder(directory);
         let mountinfo = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
         let mount = Mount::find(&mountinfo, &folder);
-        let block = mount.as_ref().and_then(|mount| Block::read(&mount.device).or_else(|| source_block(mount)));
+        let block =
+            mount.as_ref().and_then(|mount| Block::read(&mount.device).or_else(|| source_block(mount)));
         // What is reserved for root is not free to a run.
         let free_bytes = statvfs(&folder).ok().map(|space| space.f_bavail * space.f_frsize);
         Storage { mount, block, free_bytes }
+    }
+
+    /// Storage whose only mount is on `/`, by a line of `/proc/self/mountinfo`.
+    #[cfg(test)]
+    pub fn mounted(mountinfo: &str) -> Storage {
+        Storage { mount: Mount::find(mountinfo, Path::new("/")), ..Storage::default() }
     }
 
     /// Why nothing that is flushed here reaches a device, where that is so.
@@ -73,15 +80,24 @@ impl Storage {
             ("scheduler", block.and_then(|block| block.scheduler.clone())),
             ("write_cache", block.and_then(|block| block.write_cache.clone())),
             ("forced_unit_access", block.and_then(|block| block.forced_unit_access).map(yes_or_no)),
-            ("rotational", block.and_then(|block| block.rotational).map(yes_or_no)),
+            (
+                "rotational",
+                block.and_then(|block| block.rotational).map(|turns| turns_text(turns).to_owned()),
+            ),
             ("free", self.free_bytes.map(bytes_text)),
         ])
     }
 }
 
 fn device_text(block: &Block) -> String {
-    let below = if block.below.is_empty() { String::new() } else { format!(" on {}", block.below.join(", ")) };
+    let below =
+        if block.below.is_empty() { String::new() } else { format!(" on {}", block.below.join(", ")) };
     format!("{}{below}", block.name)
+}
+
+/// Virtual disks often claim to turn.
+fn turns_text(turns: bool) -> &'static str {
+    if turns { "yes, by its own account" } else { "no" }
 }
 
 fn yes_or_no(is: bool) -> String {
@@ -106,7 +122,7 @@ mod tests {
     use super::*;
 
     fn storage(mountinfo: &str) -> Storage {
-        Storage { mount: Mount::find(mountinfo, Path::new("/")), ..Storage::default() }
+        Storage::mounted(mountinfo)
     }
 
     #[test]
@@ -117,7 +133,8 @@ mod tests {
         assert_eq!(storage("1 0 0:2 / / rw - overlay overlay rw").in_memory(), None);
         assert_eq!(storage("1 0 8:1 / / rw - ext4 /dev/sda1 rw").in_memory(), None);
         assert_eq!(storage("").in_memory(), None, "nothing is known, so nothing is claimed");
-        let zram = Storage { block: Some(Block { name: "zram0".into(), ..Block::default() }), ..Storage::default() };
+        let zram =
+            Storage { block: Some(Block { name: "zram0".into(), ..Block::default() }), ..Storage::default() };
         let zram = Storage { mount: storage("1 0 253:0 / / rw - ext4 /dev/zram0 rw").mount, ..zram };
         assert_eq!(zram.in_memory().unwrap(), "zram0 is a disk made of memory");
     }

@@ -28,7 +28,9 @@ impl System {
         let kernel = uname();
         let setting = |name: &str| kernel_text(format!("/proc/sys/{name}"));
         let share = |name: &str| Some(format!("{} %", setting(name).filter(|share| share != "0")?));
-        let limit = |name: &str| share(&format!("{name}_ratio")).or_else(|| bytes_setting(setting(&format!("{name}_bytes"))));
+        let limit = |name: &str| {
+            share(&format!("{name}_ratio")).or_else(|| bytes_setting(setting(&format!("{name}_bytes"))))
+        };
         System {
             distribution: fs::read_to_string("/etc/os-release").ok().and_then(|text| distribution(&text)),
             kernel: format!("{} {}", kernel.sysname().to_string_lossy(), kernel.release().to_string_lossy()),
@@ -133,7 +135,10 @@ mod tests {
 
     #[test]
     fn preloaded_libraries_lose_their_folders() {
-        assert_eq!(names("/home/alice/lib/libeatmydata.so:/usr/lib/libjemalloc.so.2").unwrap(), "libeatmydata.so, libjemalloc.so.2");
+        assert_eq!(
+            names("/home/alice/lib/libeatmydata.so:/usr/lib/libjemalloc.so.2").unwrap(),
+            "libeatmydata.so, libjemalloc.so.2"
+        );
         assert_eq!(names(" "), None);
     }
 

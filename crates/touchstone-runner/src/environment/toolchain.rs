@@ -14,7 +14,7 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(2);
 const ANSWER_BYTES_MAX: u64 = 4096;
 
 /// Compilers and this program, by version.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Toolchain {
     rust: String,
     c: String,

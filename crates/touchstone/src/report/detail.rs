@@ -4,7 +4,7 @@ mod cost;
 mod settings;
 mod subject;
 
-pub(super) use subject::{SubjectDetail, subjects};
+pub(super) use subject::{Build, SubjectDetail, builds, subjects};
 
 use super::format::{self, NONE};
 use super::view::CaseView;
@@ -47,6 +47,17 @@ pub(super) struct GridCell {
 pub(super) struct PlanGroup {
     pub arms: String,
     pub lines: Vec<String>,
+}
+
+impl Grid {
+    /// The columns with how they are set: a column of numbers has its heading at the right, too.
+    pub(super) fn heads(&self) -> Vec<(&str, &'static str)> {
+        let class = |place: usize| {
+            let numbers = self.rows.iter().any(|row| row.cells.get(place).is_some_and(|cell| cell.class == "number"));
+            if numbers { "number" } else { "" }
+        };
+        self.columns.iter().enumerate().map(|(place, title)| (title.as_str(), class(place))).collect()
+    }
 }
 
 impl GridCell {

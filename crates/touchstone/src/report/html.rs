@@ -1,7 +1,7 @@
 //! The page: one HTML file with its style, its charts' data and its scripts inside, which loads nothing.
 
 use super::chart::{self, Chart};
-use super::detail::{self, Detail, SubjectDetail};
+use super::detail::{self, Build, Detail, SubjectDetail};
 use super::format::{self, NONE};
 use super::view::{ArmView, CaseView, ClaimView, Standing, SuiteView, View};
 use super::Findings;
@@ -23,11 +23,12 @@ struct Page<'p> {
     view: &'p View,
     suites: Vec<PageSuite<'p>>,
     subjects: Vec<SubjectDetail>,
+    builds: Vec<Build>,
     environment: &'p Environment,
     interval_level: String,
     record_files: [(&'static str, &'static str); 7],
     style: &'static str,
-    scripts: [&'static str; 4],
+    scripts: [&'static str; 5],
 }
 
 struct PageSuite<'p> {
@@ -49,6 +50,7 @@ pub(super) fn render(findings: &Findings<'_>, view: &View) -> Result<String> {
         view,
         suites: view.suites.iter().map(|suite| page_suite(findings, suite, points)).collect(),
         subjects: detail::subjects(&findings.record.subjects),
+        builds: detail::builds(&findings.record.subjects),
         environment: &findings.record.environment,
         interval_level: format::percent(1.0 - P_LOOK),
         record_files: RECORD_FILES,
@@ -56,6 +58,7 @@ pub(super) fn render(findings: &Findings<'_>, view: &View) -> Result<String> {
         scripts: [
             include_str!("../../assets/vendor/d3-7.9.2.min.js"),
             include_str!("../../assets/vendor/plot-0.6.17.min.js"),
+            include_str!("../../assets/chart-parts.js"),
             include_str!("../../assets/charts.js"),
             include_str!("../../assets/report.js"),
         ],

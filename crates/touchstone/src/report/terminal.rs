@@ -53,9 +53,11 @@ fn suite_lines(suite: &SuiteView, table: &Table, paint: &Paint) -> Vec<String> {
     if suite.cases.is_empty() {
         return lines;
     }
-    lines.push(String::new());
-    lines.extend(paint.all(legend(), Tone::Faint));
-    lines.push(paint.one(&table.header(), Tone::Faint));
+    if suite.cases.iter().any(CaseView::was_run) {
+        lines.push(String::new());
+        lines.extend(paint.all(legend(), Tone::Faint));
+        lines.push(paint.one(&table.header(), Tone::Faint));
+    }
     for case in &suite.cases {
         lines.extend(case_lines(case, table, paint));
     }

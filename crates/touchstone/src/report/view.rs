@@ -147,7 +147,7 @@ fn tally(statuses: impl Iterator<Item = ClaimStatus>) -> String {
         .map(|(number, one, many)| format!("{number} {}", if number == 1 { one } else { many }))
         .collect();
     match statuses.len() {
-        0 => "no claims".into(),
+        0 => "No claims".into(),
         1 => format!("1 claim: {}", format::listed(&parts)),
         all => format!("{all} claims: {}", format::listed(&parts)),
     }

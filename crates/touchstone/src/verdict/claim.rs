@@ -162,13 +162,14 @@ impl Evidence<'_> {
                 let wanted = test.contains.as_deref().unwrap_or_default();
                 return Ok(Measured::Plan { found: said.contains(wanted), said: format!("the plan says: {said}") });
             }
-            Measure::Rate | Measure::Stall => {}
+            Measure::Rate | Measure::Latency | Measure::Stall => {}
         }
         if let Some(obstacle) = obstacles(arm).first() {
             return Err(obstacle.clone());
         }
         let value = |launch: &LaunchValue| match test.measure {
             Measure::Stall => launch.stall_ns,
+            Measure::Latency => launch.latency_ns_mean,
             _ => Some(launch.operation_ns),
         };
         let estimate = match &test.against {
@@ -234,9 +235,9 @@ fn within(figure: &Figure, test: &ClaimTest) -> ClaimStatus {
 
 fn unit(test: &ClaimTest) -> &'static str {
     match (test.measure, &test.against) {
-        (Measure::Rate | Measure::Stall, Some(_)) => "x",
+        (Measure::Rate | Measure::Latency | Measure::Stall, Some(_)) => "x",
         (Measure::Rate, None) => "/s",
-        (Measure::Stall, None) => "ns",
+        (Measure::Latency | Measure::Stall, None) => "ns",
         (Measure::Errors, _) => "failed operations",
         (Measure::Missing, _) => "missing records",
         (Measure::Plan, _) => "",
@@ -248,6 +249,7 @@ fn describe(test: &ClaimTest) -> String {
     let mine = of(&test.case, &test.arm);
     let what = match test.measure {
         Measure::Rate => "rate",
+        Measure::Latency => "mean latency",
         Measure::Stall => "longest operations (mean of the longest in a thousand)",
         Measure::Errors => "failed operations",
         Measure::Missing => "missing records",

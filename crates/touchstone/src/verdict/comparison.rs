@@ -131,7 +131,10 @@ pub fn compare(
         _ => Verdict::Incomparable,
     };
     let (low, high) = estimate.as_ref().and_then(Estimate::ratio_interval).unzip();
-    let undecided = estimate.as_ref().filter(|_| verdict == Verdict::Inconclusive);
+    let more_launches = estimate.as_ref().filter(|_| verdict == Verdict::Inconclusive).and_then(|estimate| {
+        // Fewer than there were already would be no advice: then the truth lies near the margin itself.
+        estimate.launches_to_decide(margin).filter(|launches| *launches > estimate.launches)
+    });
     Comparison {
         case: case.id.clone(),
         arm: arm.name.clone(),
@@ -144,7 +147,7 @@ pub fn compare(
         p: estimate.as_ref().map(|estimate| estimate.p),
         launches: estimate.as_ref().map_or(0, |estimate| estimate.launches),
         smallest_detectable: estimate.as_ref().and_then(Estimate::smallest_detectable_effect),
-        launches_to_decide: undecided.and_then(|estimate| estimate.launches_to_decide(margin)),
+        launches_to_decide: more_launches,
         margin,
         same_class: arm.class == against.class || !(arm.writes() || against.writes()),
     }

@@ -15,6 +15,9 @@ use touchstone::suite::{Size, Suite};
 use touchstone::verdict::{Judgement, judge};
 use touchstone_protocol::{Clock, Hello, LaneSample, Setting, Usage, Verb};
 
+const WCDB: &str = include_str!("wcdb.toml");
+const COUCH: &str = include_str!("couch.toml");
+const SOURCE: &str = "2025-11-28 17:28:25 281fc0e9afc38674b9b0991943b9e9d1e64c6cbdb133d35f6f5c87ff6af38a88";
 const LAUNCHES: usize = 8;
 const SLICES: u32 = 6;
 const LATENCIES: usize = 2_000;
@@ -29,12 +32,12 @@ pub struct Fixture {
 impl Fixture {
     /// Everything, cut short before its last case.
     pub fn new() -> Fixture {
-        Fixture::of(&["wcdb.toml", "couch.toml"], made_up)
+        Fixture::of(&[WCDB, COUCH], made_up)
     }
 
     /// A plan of which nothing was run.
     pub fn empty() -> Fixture {
-        Fixture::of(&["couch.toml"], |_| {})
+        Fixture::of(&[COUCH], |_| {})
     }
 
     fn of(suites: &[&str], fill: impl Fn(&mut Record)) -> Fixture {
@@ -51,12 +54,8 @@ impl Fixture {
 }
 
 fn plan(suites: &[&str]) -> Plan {
-    let read = |name: &str| {
-        let path = format!("{}/tests/report_fixture/{name}", env!("CARGO_MANIFEST_DIR"));
-        std::fs::read_to_string(path).unwrap()
-    };
-    let suites: Vec<Suite> = suites.iter().map(|name| Suite::parse(&read(name), name).unwrap()).collect();
-    let kits = Kits { kits: vec![Kit::parse(&read("kit.toml"), "kit.toml").unwrap()] };
+    let suites: Vec<Suite> = suites.iter().map(|text| Suite::parse(text, "the fixture").unwrap()).collect();
+    let kits = Kits { kits: vec![Kit::parse(include_str!("kit.toml"), "kit.toml").unwrap()] };
     let choice = Choice {
         cases: Vec::new(),
         contenders: Vec::new(),
@@ -230,6 +229,7 @@ fn introduce(record: &mut Record, arm: &PlannedArm, behaviour: &Behaviour) {
         return;
     }
     let options = ["ENABLE_FTS5", "MAX_VARIABLE_NUMBER=250000", "THREADSAFE=1", "DEFAULT_WAL_SYNCHRONOUS=2"];
+    let sqlite = behaviour.engine.starts_with("SQLite");
     let clock = Clock { name: "CLOCK_MONOTONIC".into(), cost_ns: 24.0, resolution_ns: 1 };
     record.subjects.push(Introduction {
         contender: arm.contender.clone(),
@@ -239,8 +239,8 @@ fn introduce(record: &mut Record, arm: &PlannedArm, behaviour: &Behaviour) {
             subject: arm.contender.subject.clone(),
             version: "0.37.0".into(),
             engine: behaviour.engine.into(),
-            engine_source: "2025-11-28 17:28:25 281fc0e9afc38674b9b0991943b9e9d1e64c6cbdb133d35f6f5c87ff6af38a88".into(),
-            compile_options: options.map(str::to_owned).to_vec(),
+            engine_source: if sqlite { SOURCE.into() } else { String::new() },
+            compile_options: if sqlite { options.map(str::to_owned).to_vec() } else { Vec::new() },
             capabilities: ["row.get", "row.read-all", "row.insert-one"].map(str::to_owned).to_vec(),
             clock,
         },

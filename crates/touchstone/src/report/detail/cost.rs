@@ -46,17 +46,18 @@ pub(super) fn commits(arms: &[&ArmStatistics], flush_ns: Option<f64>) -> Option<
         return None;
     }
     let flush = flush_ns.map_or(String::new(), |flush_ns| {
-        format!(" One write and flush of 4 KiB takes {} in the same directory.", format::duration(flush_ns))
+        format!(" One write and flush of 4 KiB takes {} in the same directory; flushes' time is that of a commit in this unit.", format::duration(flush_ns))
     });
-    let columns =
-        ["Syncs per commit", "Costliest commit", "Bytes per commit", "Commits", "Commit in flushes", "Files in the end"];
+    let mut columns = vec!["Syncs per commit", "Syncs, costliest", "Bytes per commit", "Commits counted"];
+    columns.extend(flush_ns.map(|_| "Flushes' time"));
+    columns.push("Files in the end");
     let grid = Grid {
         caption: format!(
             "Counted in an untimed pass of its own: syncs of the typical and of the costliest commit, and bytes \
              written over all commits, checkpoints included.{flush}"
         ),
-        columns: columns.map(str::to_owned).to_vec(),
-        rows: with.iter().map(|arm| row(arm)).collect(),
+        columns: columns.into_iter().map(str::to_owned).collect(),
+        rows: with.iter().map(|arm| row(arm, flush_ns.is_some())).collect(),
     };
     Some(Detail {
         summary: "Syncs and bytes per commit".into(),
@@ -66,26 +67,26 @@ pub(super) fn commits(arms: &[&ArmStatistics], flush_ns: Option<f64>) -> Option<
     })
 }
 
-fn row(arm: &ArmStatistics) -> GridRow {
+fn row(arm: &ArmStatistics, flushed: bool) -> GridRow {
     let counted = arm.syncs.as_ref().filter(|syncs| syncs.unavailable.is_none() && syncs.commits > 0);
     let number = |of: &dyn Fn(&SyncCount) -> String| GridCell::number(counted.map(of));
     let mut syncs = number(&|syncs| format::count(syncs.syncs_per_commit));
     syncs.note = arm.syncs.as_ref().and_then(|syncs| syncs.unavailable.clone());
-    let mut bytes = number(&|syncs| format::bytes(syncs.bytes_written as f64 / syncs.commits as f64));
+    let mut bytes = GridCell::number(arm.syncs.as_ref().and_then(SyncCount::bytes_per_commit).map(format::bytes));
     bytes.note = counted
         .filter(|syncs| !syncs.mapped.is_empty())
         .map(|syncs| format!("without those mapped into memory: {}", syncs.mapped.join(", ")));
     let files: Vec<String> =
         arm.file_bytes.iter().map(|(name, size)| format!("{name} {}", format::bytes(*size as f64))).collect();
-    GridRow {
-        arm: arm.arm.clone(),
-        cells: vec![
-            syncs,
-            number(&|syncs| format::counted(syncs.syncs_most, "sync", "syncs")),
-            bytes,
-            number(&|syncs| format::count(syncs.commits)),
-            GridCell::number(arm.flush_equivalents.map(format::ratio)),
-            GridCell::word(files.join(", ")),
-        ],
+    let mut cells = vec![
+        syncs,
+        number(&|syncs| format::count(syncs.syncs_most)),
+        bytes,
+        number(&|syncs| format::count(syncs.commits)),
+    ];
+    if flushed {
+        cells.push(GridCell::number(arm.flush_equivalents.map(format::ratio)));
     }
+    cells.push(GridCell::word(files.join(", ")));
+    GridRow { arm: arm.arm.clone(), cells }
 }

@@ -63,7 +63,7 @@ fn same_for_all(arms: &[&ArmStatistics], name: &str) -> bool {
 
 fn shown(setting: &Setting) -> String {
     match setting {
-        Setting::Number(number) if *number >= 10_000 => format::count(number.unsigned_abs()),
+        Setting::Number(number) if *number >= 1_000 => format::count(number.unsigned_abs()),
         other => other.to_string(),
     }
 }

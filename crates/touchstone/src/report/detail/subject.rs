@@ -2,6 +2,7 @@
 
 use crate::report::format;
 use crate::sample::Introduction;
+use touchstone_protocol::Hello;
 
 /// A subject's row.
 pub(in crate::report) struct SubjectDetail {
@@ -11,9 +12,15 @@ pub(in crate::report) struct SubjectDetail {
     pub kit: String,
     pub clock: String,
     pub program: String,
+    pub capabilities: String,
+}
+
+/// An engine as it was built, with the subjects that carry it.
+pub(in crate::report) struct Build {
+    pub subjects: String,
+    pub engine: String,
     pub source: String,
     pub compile_options: Vec<String>,
-    pub capabilities: String,
 }
 
 /// Every program met once, in order of name.
@@ -31,17 +38,42 @@ pub(in crate::report) fn subjects(introductions: &[Introduction]) -> Vec<Subject
             engine: hello.engine.clone(),
             kit: hello.kit.clone(),
             clock: format!(
-                "{}: a reading costs {}, steps of {}",
-                clock.name,
-                format::duration(clock.cost_ns),
-                format::duration(clock.resolution_ns as f64)
+                "{}: {:.0} ns a reading, steps of {} ns",
+                clock.name, clock.cost_ns, clock.resolution_ns
             ),
             program: met.program_crc32.clone(),
-            source: hello.engine_source.clone(),
-            compile_options: hello.compile_options.clone(),
             capabilities: hello.capabilities.join(", "),
         });
     }
     subjects.sort_by(|one, other| one.name.cmp(&other.name));
     subjects
+}
+
+/// Every build once, with whom it was met in; those that say nothing of themselves are left out.
+pub(in crate::report) fn builds(introductions: &[Introduction]) -> Vec<Build> {
+    let mut builds: Vec<(&Hello, Vec<&str>)> = Vec::new();
+    for hello in introductions.iter().map(|met| &met.hello) {
+        if hello.engine_source.is_empty() && hello.compile_options.is_empty() {
+            continue;
+        }
+        let same = |known: &&mut (&Hello, Vec<&str>)| {
+            let build = |hello: &Hello| (hello.engine.clone(), hello.engine_source.clone(), hello.compile_options.clone());
+            build(known.0) == build(hello)
+        };
+        match builds.iter_mut().find(same) {
+            Some((_, subjects)) => subjects.push(&hello.subject),
+            None => builds.push((hello, vec![&hello.subject])),
+        }
+    }
+    let build = |(hello, mut subjects): (&Hello, Vec<&str>)| {
+        subjects.sort_unstable();
+        subjects.dedup();
+        Build {
+            subjects: format::listed(&subjects),
+            engine: hello.engine.clone(),
+            source: hello.engine_source.clone(),
+            compile_options: hello.compile_options.clone(),
+        }
+    };
+    builds.into_iter().map(build).collect()
 }

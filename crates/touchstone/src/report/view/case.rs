@@ -217,13 +217,13 @@ fn reading_order(one: &ArmView, other: &ArmView, base_class: Option<DurabilityCl
     place(one).cmp(&place(other)).then(value(other).total_cmp(&value(one)))
 }
 
-/// `100,000 rows of 100 bytes; read-all; library caches empty; 15 blocks a launch; margin 1 %`.
+/// `100,000 rows of 100 B; read-all; library caches empty; 15 blocks a launch; margin 1 %`.
 fn facts(case: &PlannedCase) -> String {
     let dataset = &case.dataset;
     let noun = format!("{}s of {}", dataset.record, format::bytes(dataset.value_bytes as f64));
     let stored = match case.filled {
         filled if filled == dataset.records => format!("{} {noun}", format::count(filled)),
-        0 => format!("none of {} {noun} stored beforehand", format::count(dataset.records)),
+        0 => format!("No {} stored beforehand", dataset.record),
         filled => format!("{} of {} {noun} stored beforehand", format::count(filled), format::count(dataset.records)),
     };
     let cache = match case.cache {

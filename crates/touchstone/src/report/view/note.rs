@@ -35,7 +35,9 @@ pub(super) fn notes(comparisons: &[&Comparison], arms: &[ArmView], measured: &[A
     let undecided = begun.iter().filter_map(|comparison| {
         Some(Note { text: undecided(comparison)?, canary: is_canary(arms, &comparison.arm) })
     });
-    worded.chain(losses(measured, arms)).chain(undecided).collect()
+    let mut notes: Vec<Note> = worded.chain(losses(measured, arms)).chain(undecided).collect();
+    notes.sort_by_key(|note| note.canary);
+    notes
 }
 
 /// What became of the records of an arm that lost some; its errors, by kind, stand among the reasons.

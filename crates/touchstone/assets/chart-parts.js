@@ -1,0 +1,151 @@
+// What all charts share: figures in words, text measured, logarithmic axes, lines with their names at the end.
+//
+// Colours are the page's CSS variables, so charts follow light, dark and print.
+
+"use strict";
+
+const parts = (() => {
+  const FONT_PX = 12;
+  const INK = "currentColor";
+  const SERIES = [1, 2, 3, 4, 5, 6, 7].map((number) => `var(--series-${number})`);
+  const DASHES = ["none", "7 3", "2 2", "9 3 2 3", "4 2", "12 3", "1 3"];
+  const TONES = {
+    better: "var(--better)", holds: "var(--better)", worse: "var(--worse)", refuted: "var(--worse)",
+    inconclusive: "var(--doubt)", untrusted: "var(--doubt)", incomparable: "var(--doubt)", untested: "var(--muted)",
+  };
+  const tone = (word) => TONES[word] ?? INK;
+
+  // Figures
+
+  const digits = (value) => (value >= 100 ? value.toFixed(0) : String(Number(value.toPrecision(3))));
+
+  function duration(ns) {
+    const units = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
+    const [size, unit] = units.find(([size]) => ns >= size * 0.9995) ?? units[3];
+    return `${digits(ns / size)} ${unit}`;
+  }
+
+  const ratio = (value) => (value >= 0.00995 ? digits(value) : `1/${digits(1 / value)}`);
+  const count = (value) => value.toLocaleString("en");
+
+  // Text is measured as the page sets it, so that margins fit the longest name.
+
+  const canvas = document.createElement("canvas").getContext("2d");
+
+  function font(variable) {
+    return getComputedStyle(document.documentElement).getPropertyValue(variable);
+  }
+
+  function widest(texts, { mono = false, bold = false } = {}) {
+    canvas.font = `${bold ? "bold " : ""}${FONT_PX}px ${font(mono ? "--mono" : "--plain")}`;
+    return Math.ceil(Math.max(0, ...texts.map((text) => canvas.measureText(text).width)));
+  }
+
+  /** A chart is wide enough for its margins and something between them. */
+  const fitting = (width, { marginLeft, marginRight }) => Math.max(width, marginLeft + marginRight + 260);
+
+  const style = () => ({
+    fontFamily: font("--plain"), fontSize: `${FONT_PX}px`, background: "none", color: "var(--ink)",
+    fontVariantNumeric: "tabular-nums",
+  });
+
+  /** A contender's name is set in the fixed-width face everywhere. */
+  const name = (options) => ({ fill: INK, fontFamily: font("--mono"), fontSize: FONT_PX, ...options });
+
+  // Axes
+
+  /** Ticks at 1, 2, 5 of each decade, fewer if that is too many; evenly spaced where the range is short. */
+  function ticks([low, high], most = 8) {
+    const choices = high / low < 4 ? [] : [[1, 2, 5], [1, 3], [1]].map((digits) => decades(low, high, digits));
+    const fitting = choices.find((ticks) => ticks.length <= most && ticks.length > 2);
+    return fitting ?? d3.ticks(low, high, Math.max(2, Math.min(6, most)));
+  }
+
+  function decades(low, high, digits) {
+    const powers = d3.range(Math.floor(Math.log10(low)), Math.ceil(Math.log10(high)) + 1);
+    return powers.flatMap((power) => digits.map((digit) => digit * 10 ** power)).filter((t) => t >= low && t <= high);
+  }
+
+  /** From the least to the most, with room at both ends on the log scale. */
+  function logDomain(values, room = 0.06) {
+    const [low, high] = d3.extent(values.filter((value) => Number.isFinite(value) && value > 0));
+    const pad = Math.max(Math.log(high / low) * room, 0.004);
+    return [low * Math.exp(-pad), high * Math.exp(pad)];
+  }
+
+  const grid = { stroke: "var(--rule)", strokeOpacity: 1 };
+  const axisX = (at, say, label) =>
+    Plot.axisX(at, { text: (tick) => say(tick), tickSize: 4, label, labelAnchor: "center", labelOffset: 36, labelArrow: "none" });
+  const axisY = (at, say, label = null) => Plot.axisY(at, { text: (tick) => say(tick), tickSize: 4, label, labelArrow: "none" });
+
+  // Lines with names
+
+  /** Lines with their names at the right end, moved apart where they would meet. `dots` of a line are drawn beside it. */
+  function lineChart({ lines, baseline, width, height, domainX, labelX, labelY, ticksX, sayX }) {
+    const margins = { marginLeft: 62, marginRight: widest(lines.map((line) => line.arm), { mono: true }) + 34, marginTop: 28, marginBottom: 44 };
+    const points = lines.flatMap((line) => [...line.points, ...(line.dots ?? [])]);
+    const domainY = logDomain(points.map((point) => point.y));
+    const scaleY = Plot.scale({ y: { type: "log", domain: domainY, range: [height - margins.marginBottom, margins.marginTop] } });
+    const looks = looksOf(lines.map((line) => line.arm), baseline);
+    const atY = ticks(domainY, 8);
+    const labels = apart(lines.map((line) => ({ arm: line.arm, end: line.points.at(-1) })), scaleY);
+    return Plot.plot({
+      width: fitting(width, margins), height, ...margins, style: style(),
+      x: { type: "log", domain: domainX },
+      y: { type: "log", domain: domainY },
+      marks: [
+        Plot.gridY(atY, grid), Plot.gridX(ticksX, grid),
+        axisX(ticksX, sayX, labelX), axisY(atY, duration, labelY),
+        lines.map((line) => drawLine(line, looks.get(line.arm), line.arm === baseline)),
+        labels.map((label) => leader(label, looks.get(label.arm))),
+        Plot.text(labels, name({
+          x: (label) => label.end.x, y: "y", text: "arm", textAnchor: "start", dx: 26,
+          fill: (label) => looks.get(label.arm).colour,
+        })),
+      ],
+    });
+  }
+
+  function drawLine(line, look, isBaseline) {
+    const strokeWidth = isBaseline ? 2.5 : 1.8;
+    const options = { x: "x", y: "y", stroke: look.colour, strokeDasharray: look.dash, strokeWidth, curve: line.curve };
+    const dots = Plot.dot(line.dots ?? [], { x: "x", y: "y", r: 2, fill: look.colour, fillOpacity: 0.6 });
+    return [Plot.line(line.points, options), dots];
+  }
+
+  /** The baseline in ink and solid, every other contender in a colour and a dash of its own. */
+  function looksOf(arms, baseline) {
+    const others = arms.filter((arm) => arm !== baseline);
+    const look = (arm) => {
+      const place = others.indexOf(arm);
+      const other = { colour: SERIES[place % SERIES.length], dash: DASHES[place % DASHES.length] };
+      return place < 0 ? { colour: INK, dash: "none" } : other;
+    };
+    return new Map(arms.map((arm) => [arm, look(arm)]));
+  }
+
+  /** Label positions at least a line apart, in the order of the line ends. */
+  function apart(labels, scale, gap = 15) {
+    const placed = labels.map((label) => ({ ...label, px: scale.apply(label.end.y) })).sort((a, b) => a.px - b.px);
+    for (let pass = 0; pass < 60; pass++) {
+      for (let i = 1; i < placed.length; i++) {
+        const overlap = gap - (placed[i].px - placed[i - 1].px);
+        if (overlap <= 0) continue;
+        placed[i].px += overlap / 2;
+        placed[i - 1].px -= overlap / 2;
+      }
+    }
+    return placed.map((label) => ({ ...label, y: scale.invert(label.px) }));
+  }
+
+  /** From the end of a line to its label. */
+  function leader(label, look) {
+    return (_, { scales: { x, y } }) => {
+      const [right, from, to] = [x.apply(label.end.x), y.apply(label.end.y), y.apply(label.y)];
+      const path = `M${right + 2},${from}L${right + 9},${from}L${right + 16},${to}L${right + 22},${to}`;
+      return d3.create("svg:path").attr("d", path).attr("fill", "none").attr("stroke", look.colour).node();
+    };
+  }
+
+  return { INK, tone, duration, ratio, count, widest, fitting, style, name, ticks, logDomain, grid, axisX, axisY, lineChart };
+})();

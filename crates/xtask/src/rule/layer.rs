@@ -1,0 +1,144 @@
+//! Layering: the modules of the pure core import only stages to their left.
+
+use crate::Findings;
+use crate::rust::{Source, line_of};
+
+/// The stages of the core, from left to right. A module may import those before it.
+pub const STAGES: [&str; 10] =
+    ["error", "kit", "suite", "plan", "sample", "record", "statistics", "estimate", "verdict", "report"];
+
+/// The crates, from left to right. A crate may depend on those before it; the first two stand on their own.
+pub const CRATES: [&str; 6] =
+    ["touchstone-protocol", "touchstone-recorder", "touchstone", "touchstone-runner", "touchstone-cli", "xtask"];
+
+/// Crates that depend on no other of the project: kits build the first, and the second knows nothing of the lab.
+const STANDALONE: [&str; 2] = ["touchstone-protocol", "touchstone-recorder"];
+
+/// Mathematics: it imports no stage at all, not even the error.
+const ALONE: &str = "statistics";
+
+/// Checks a file of the core; `path` is relative to its `src/`.
+pub fn check(path: &str, text: &str) -> Findings {
+    let module: Vec<&str> = path.trim_end_matches(".rs").trim_end_matches("/mod").split('/').collect();
+    let Some(own) = STAGES.iter().position(|stage| *stage == module[0]) else {
+        return if path == "lib.rs" { Vec::new() } else { vec![format!("{path}: `{}` is not a stage", module[0])] };
+    };
+    let source = Source::new(text);
+    let mut findings = Vec::new();
+    for (at, stage) in imports(&source.code, module.len()) {
+        let Some(other) = STAGES.iter().position(|known| *known == stage) else { continue };
+        let allowed = other == own || (other < own && module[0] != ALONE);
+        if !allowed {
+            let line = line_of(text, at);
+            findings.push(format!("{path}:{line}: `{}` imports `{stage}`, which is not to its left", module[0]));
+        }
+    }
+    findings
+}
+
+/// Checks the manifest of a crate of the lab.
+///
+/// # Panics
+/// When the manifest is not one.
+pub fn check_crate(name: &str, manifest: &str) -> Findings {
+    let Some(own) = CRATES.iter().position(|known| *known == name) else {
+        return vec![format!("crates/{name}: a new crate needs a place in the order of `CRATES`")];
+    };
+    let manifest: toml::Table = manifest.parse().expect("a manifest is TOML");
+    let dependencies = manifest.get("dependencies").and_then(toml::Value::as_table).into_iter().flatten();
+    let mut findings = Vec::new();
+    for (dependency, _) in dependencies {
+        let Some(other) = CRATES.iter().position(|known| known == dependency) else { continue };
+        if other >= own || STANDALONE.contains(&name) {
+            findings.push(format!("crates/{name}: depends on {dependency}, which is not to its left"));
+        }
+    }
+    findings
+}
+
+/// The first names below the crate's root that the code speaks of, and where. `depth` is the module's own.
+fn imports(code: &str, depth: usize) -> Vec<(usize, String)> {
+    let mut found: Vec<(usize, String)> = Vec::new();
+    for (at, _) in code.match_indices("crate::") {
+        // `$crate::` and `my_crate::` are other words.
+        if !code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_') {
+            found.extend(names(code, at + "crate::".len()));
+        }
+    }
+    let mut at = 0;
+    while let Some(start) = code[at..].find("super::").map(|found| at + found) {
+        let climbs = code[start..].split("super::").take_while(|before| before.is_empty()).count().max(1);
+        let after = start + climbs * "super::".len();
+        // From a file as deep as this, so many steps lead to the root. A stage named by fewer is a module of its own.
+        if climbs >= depth {
+            found.extend(names(code, after));
+        }
+        at = after;
+    }
+    found
+}
+
+/// The name at `at`, or where a brace opens the first name of each of its parts.
+fn names(code: &str, at: usize) -> Vec<(usize, String)> {
+    let name = |at: usize| {
+        let name: String = code[at..].chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+        (at, name)
+    };
+    if !code[at..].starts_with('{') {
+        return vec![name(at)];
+    }
+    let (mut depth, mut names, mut expects) = (0, Vec::new(), true);
+    for (offset, byte) in code[at..].bytes().enumerate() {
+        match byte {
+            b'{' => depth += 1,
+            b'}' => depth -= 1,
+            b',' if depth == 1 => expects = true,
+            byte if expects && (byte.is_ascii_alphabetic() || byte == b'_') => {
+                names.push(name(at + offset));
+                expects = false;
+            }
+            _ => {}
+        }
+        if depth == 0 {
+            break;
+        }
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stage_may_look_left_and_not_right() {
+        assert_eq!(check("verdict/claim.rs", "use crate::plan::Plan;\nuse super::comparison::x;").len(), 0);
+        let findings = check("plan.rs", "//! `crate::report` in a comment\nuse crate::verdict::Verdict;");
+        assert_eq!(findings, ["plan.rs:2: `plan` imports `verdict`, which is not to its left"]);
+        assert_eq!(check("plan.rs", "use crate::{error::Error, report::{html, kit}, Result};").len(), 1);
+        assert_eq!(check("suite.rs", "use super::plan;").len(), 1);
+        assert_eq!(check("verdict/flag.rs", "fn f() { super::super::report::html() }").len(), 1);
+    }
+
+    #[test]
+    fn statistics_imports_nothing_at_all() {
+        assert_eq!(check("statistics/duel.rs", "use super::looks::LOOKS;\nuse crate::statistics::median;").len(), 0);
+        assert_eq!(check("statistics/duel.rs", "use crate::error::Error;").len(), 1);
+        assert_eq!(check("statistics/mod.rs", "use crate::sample::Slice;").len(), 1);
+    }
+
+    #[test]
+    fn a_crate_may_depend_on_those_to_its_left_only() {
+        let depends = |on: &str| format!("[dependencies]\n{on}.workspace = true\nserde = \"1\"\n");
+        assert_eq!(check_crate("touchstone-runner", &depends("touchstone")).len(), 0);
+        assert_eq!(check_crate("touchstone", &depends("touchstone-runner")).len(), 1);
+        assert_eq!(check_crate("touchstone-recorder", &depends("touchstone-protocol")).len(), 1);
+        assert_eq!(check_crate("touchstone-store", "").len(), 1);
+    }
+
+    #[test]
+    fn a_module_that_is_no_stage_is_found() {
+        assert_eq!(check("helpers.rs", "").len(), 1);
+        assert_eq!(check("lib.rs", "pub mod error;").len(), 0);
+    }
+}

@@ -1,0 +1,58 @@
+//! Lock files: one for each workspace, one SQLite in each, and no subject in the lab's.
+
+use crate::Findings;
+use std::collections::BTreeSet;
+
+/// The library that a program can link only once.
+const SQLITE: &str = "libsqlite3-sys";
+
+/// The packages in a lock file, by name; a name stands as often as it is locked.
+pub fn packages<'l>(lock: &'l str) -> Vec<&'l str> {
+    let name = |section: &'l str| section.lines().find_map(|line| line.strip_prefix("name = \"")?.strip_suffix('"'));
+    lock.split("[[package]]").skip(1).filter_map(name).collect()
+}
+
+/// Checks that a workspace links at most one SQLite: its features are united over all members.
+pub fn one_sqlite(path: &str, lock: &str) -> Findings {
+    let linked = packages(lock).into_iter().filter(|name| *name == SQLITE).count();
+    (linked > 1).then(|| format!("{path}: links SQLite {linked} times")).into_iter().collect()
+}
+
+/// Checks that the lab's lock file has none of the libraries that are measured.
+pub fn no_subject(path: &str, lock: &str, libraries: &BTreeSet<String>) -> Findings {
+    let linked = packages(lock).into_iter().filter(|name| libraries.contains(*name));
+    linked.map(|name| format!("{path}: the lab links {name}, which is measured")).collect()
+}
+
+/// The libraries that a manifest links only on demand: those of its subjects.
+///
+/// # Panics
+/// When the manifest is not one.
+pub fn optional_dependencies(manifest: &str) -> BTreeSet<String> {
+    let manifest: toml::Table = manifest.parse().expect("a manifest is TOML");
+    let dependencies = manifest.get("dependencies").and_then(toml::Value::as_table);
+    let optional = |value: &toml::Value| value.get("optional").and_then(toml::Value::as_bool) == Some(true);
+    dependencies.into_iter().flatten().filter(|(_, value)| optional(value)).map(|(name, _)| name.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOCK: &str = "version = 4\n\n[[package]]\nname = \"redb\"\nversion = \"4\"\n\n[[package]]\nname = \"libsqlite3-sys\"\n";
+
+    #[test]
+    fn a_second_sqlite_is_found() {
+        assert_eq!(one_sqlite("Cargo.lock", LOCK).len(), 0);
+        let twice = format!("{LOCK}\n[[package]]\nname = \"libsqlite3-sys\"\n");
+        assert_eq!(one_sqlite("Cargo.lock", &twice).len(), 1);
+    }
+
+    #[test]
+    fn a_subject_in_the_lab_is_found() {
+        let manifest = "[dependencies]\nredb = { version = \"4\", optional = true }\nlibc = \"0.2\"\n";
+        let libraries = optional_dependencies(manifest);
+        assert_eq!(libraries.iter().collect::<Vec<_>>(), ["redb"]);
+        assert_eq!(no_subject("Cargo.lock", LOCK, &libraries).len(), 1);
+    }
+}

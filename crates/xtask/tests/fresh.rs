@@ -1,0 +1,257 @@
+//! Pages against code: what is generated is fresh, and what is written by hand names what there is.
+//!
+//! `UPDATE=1 cargo test -p xtask --test fresh` rewrites what is generated.
+
+use clap::CommandFactory as _;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use touchstone::statistics::{BOOTSTRAP_RESAMPLES, LOOKS, P_LOOK};
+use touchstone_runner::kits::Project;
+use xtask::fields::Types;
+use xtask::{Tree, assert_none, markdown, table};
+
+/// Where the types of each format are.
+const SUITE: [&str; 3] =
+    ["crates/touchstone/src/suite.rs", "crates/touchstone-protocol/src/message.rs", "crates/touchstone-protocol/src/data.rs"];
+const KIT: [&str; 1] = ["crates/touchstone/src/kit.rs"];
+const RECORD: [&str; 6] = [
+    "crates/touchstone/src/plan.rs",
+    "crates/touchstone/src/sample.rs",
+    "crates/touchstone/src/record.rs",
+    "crates/touchstone/src/estimate.rs",
+    "crates/touchstone/src/statistics/duel.rs",
+    "crates/touchstone/src/statistics/latency.rs",
+];
+const VERDICT: [&str; 5] = [
+    "crates/touchstone/src/verdict.rs",
+    "crates/touchstone/src/verdict/claim.rs",
+    "crates/touchstone/src/verdict/comparison.rs",
+    "crates/touchstone/src/verdict/flag.rs",
+    "crates/touchstone/src/verdict/gate.rs",
+];
+
+/// Types of those files that are not in the format of the page.
+const ELSEWHERE: [(&str, &[&str]); 3] = [
+    ("docs/suite-format.md", &["Schema", "Run", "Lane", "Hello", "Clock", "Opened", "Sample", "LaneSample", "Usage", "Plan", "Failure"]),
+    ("docs/kit-format.md", &["Contender"]),
+    ("docs/record-format.md", &["Schema", "Run", "Lane", "Opened", "Sample", "Failure", "Suite", "Dataset", "Case", "LanePlan", "VariedArm", "Kit", "KitHead", "Subject", "Profile", "Contender", "LatencyRatio"]),
+];
+
+fn types(tree: &Tree, files: &[&[&str]]) -> Types {
+    let mut types = Types::default();
+    files.iter().copied().flatten().for_each(|file| types.add(tree.text(file)));
+    types
+}
+
+/// The types behind each page of a format. The protocol's come first, so that the plan of a run, which has the name
+/// of what a kit explains, is the one on the page.
+fn formats(tree: &Tree) -> BTreeMap<&'static str, Types> {
+    let all: [&[&str]; 4] = [&SUITE, &KIT, &RECORD, &VERDICT];
+    [
+        ("docs/suite-format.md", types(tree, &[&SUITE])),
+        ("docs/kit-format.md", types(tree, &[&KIT])),
+        ("docs/record-format.md", types(tree, &all)),
+    ]
+    .into()
+}
+
+/// What stands in a generated region; none for a region that is spliced in by hand.
+fn generated(tree: &Tree, page: &str, region: &str, formats: &BTreeMap<&str, Types>) -> Option<String> {
+    let project = Project::open(Some(&tree.root)).expect("kits are where they are looked for");
+    let suites = project.suites(&[]).expect("every suite is one");
+    let types = || formats.get(page).unwrap_or_else(|| panic!("{page} is no page of a format"));
+    match region.split_once(" of ") {
+        None if region == "suites" => Some(table::suites(&suites)),
+        None if region == "subjects" => Some(table::subjects(&project.kits)),
+        None if region == "result" => None,
+        Some(("fields", name)) => types().fields_table(name),
+        Some(("keys", name)) => types().keys_table(name),
+        _ => panic!("{page}: nobody makes the region `{region}`"),
+    }
+}
+
+#[test]
+fn generated_regions_are_fresh() {
+    let tree = Tree::read();
+    let formats = formats(&tree);
+    let update = std::env::var_os("UPDATE").is_some();
+    let mut stale = Vec::new();
+    for (path, page) in tree.ending(&[".md"]) {
+        let mut fresh = page.to_owned();
+        for region in markdown::regions(page) {
+            let Some(contents) = generated(&tree, path, &region, &formats) else { continue };
+            fresh = markdown::with_region(&fresh, &region, &contents).expect("the region has its end");
+        }
+        if fresh != page && update {
+            fs::write(tree.root.join(path), fresh).expect("the page can be written");
+        } else if fresh != page {
+            stale.push(format!("{path}: `UPDATE=1 cargo test -p xtask --test fresh` makes it fresh"));
+        }
+    }
+    assert_none("stale pages", &stale);
+}
+
+#[test]
+fn every_field_of_every_format_stands_on_its_page() {
+    let tree = Tree::read();
+    for (page, types) in formats(&tree) {
+        let elsewhere: BTreeSet<&str> =
+            ELSEWHERE.iter().filter(|(known, _)| *known == page).flat_map(|(_, names)| names.iter().copied()).collect();
+        let regions: BTreeSet<String> = markdown::regions(tree.text(page)).into_iter().collect();
+        for name in types.names() {
+            let shown = ["fields", "keys"].iter().any(|what| regions.contains(&format!("{what} of {name}")));
+            assert!(shown != elsewhere.contains(name), "{page}: {name} must stand on it, or be listed as elsewhere");
+        }
+    }
+}
+
+/// The parser itself says which keys it knows, so none can be forgotten here.
+#[test]
+fn every_key_that_the_parsers_know_stands_on_its_page() {
+    let tree = Tree::read();
+    let suite = tree.text("docs/suite-format.md");
+    let head = "name = \"x\"\ntitle = \"x\"\nsource = \"x\"\ndevice = \"x\"\n";
+    let samples = [
+        "zzz = 1".to_owned(),
+        format!("{head}[[dataset]]\nzzz = 1"),
+        format!("{head}[[case]]\nzzz = 1"),
+        format!("{head}[[case]]\nlanes = [{{ zzz = 1 }}]"),
+        format!("{head}[[case]]\narms = [{{ zzz = 1 }}]"),
+        format!("{head}[[claim]]\nzzz = 1"),
+        format!("{head}[[claim]]\n[[claim.test]]\nzzz = 1"),
+    ];
+    let mut known = 0;
+    for sample in samples {
+        let error = touchstone::suite::Suite::parse(&sample, "sample").expect_err("zzz is no key").to_string();
+        known += keys_named(&error, suite, "docs/suite-format.md");
+    }
+    let kit = tree.text("docs/kit-format.md");
+    for sample in ["zzz = 1", "[kit]\nzzz = 1", "[[subject]]\nzzz = 1", "[[subject]]\n[[subject.profile]]\nzzz = 1"] {
+        let error = touchstone::kit::Kit::parse(sample, "sample").expect_err("zzz is no key").to_string();
+        known += keys_named(&error, kit, "docs/kit-format.md");
+    }
+    assert!(known > 50, "only {known} keys were found");
+}
+
+fn keys_named(error: &str, page: &str, path: &str) -> usize {
+    let (_, expected) = error.split_once("expected").unwrap_or_else(|| panic!("no keys in {error}"));
+    let keys: Vec<&str> = expected.split('`').skip(1).step_by(2).collect();
+    for key in &keys {
+        assert!(page.contains(&format!("| `{key}` |")), "{path} says nothing of the key `{key}`");
+    }
+    keys.len()
+}
+
+#[test]
+fn every_verb_and_every_option_stands_on_a_page() {
+    let tree = Tree::read();
+    let pages: String = tree
+        .ending(&[".md"])
+        .filter(|(path, _)| path.starts_with("docs/") || *path == "README.md")
+        .map(|(_, text)| text)
+        .collect();
+    let command = touchstone_cli::Cli::command();
+    let mut missing = Vec::new();
+    for verb in command.get_subcommands().filter(|verb| !verb.is_hide_set() && verb.get_name() != "help") {
+        if !pages.contains(&format!("touchstone {}", verb.get_name())) {
+            missing.push(format!("`touchstone {}` stands on no page", verb.get_name()));
+        }
+        for option in verb.get_arguments().filter_map(|argument| argument.get_long()) {
+            if !matches!(option, "help" | "version") && !pages.contains(&format!("--{option}")) {
+                missing.push(format!("`--{option}` of `touchstone {}` stands on no page", verb.get_name()));
+            }
+        }
+    }
+    assert_none("verbs", &missing);
+}
+
+#[test]
+fn every_exit_status_stands_on_its_page() {
+    let tree = Tree::read();
+    let page = tree.text("docs/exit-codes.md");
+    let lines = tree.text("crates/touchstone-cli/src/exit.rs").lines();
+    let statuses: Vec<&str> = lines.filter_map(|line| line.strip_prefix("pub const ")?.split_once(": u8 = ")?.1.strip_suffix(';')).collect();
+    assert!(statuses.len() >= 9, "{statuses:?}");
+    for status in statuses {
+        assert!(page.contains(&format!("| {status} |")), "docs/exit-codes.md says nothing of {status}");
+    }
+}
+
+#[test]
+fn every_file_of_a_record_stands_on_its_page() {
+    let tree = Tree::read();
+    let page = tree.text("docs/record-format.md");
+    let source = tree.text("crates/touchstone/src/record.rs");
+    let names: Vec<&str> =
+        source.lines().filter_map(|line| line.trim().strip_prefix("pub const ")?.split_once(": &str = \"")?.1.strip_suffix("\";")).collect();
+    assert!(names.len() >= 13, "{names:?}");
+    for name in names {
+        assert!(page.contains(&format!("`{name}")), "docs/record-format.md says nothing of {name}");
+    }
+}
+
+/// Numbers that stand in the code as they are searched here, and on the page in words.
+const NUMBERS: [(&str, &str, &str); 21] = [
+    ("crates/touchstone-runner/src/run.rs", "const SLICE_NS: u64 = 2_000_000;", "2 ms"),
+    ("crates/touchstone-runner/src/run.rs", "const WARM_SLICES: u64 = 3;", "three slices"),
+    ("crates/touchstone-runner/src/run.rs", "const LATENCY_SLICES: u64 = 50;", "50 times"),
+    ("crates/touchstone-runner/src/run.rs", "const LATENCY_OPERATIONS_MAX: u64 = 20_000;", "20,000"),
+    ("crates/touchstone-runner/src/launch.rs", "const PADDING_BYTES_MAX: usize = 4096;", "4,095 bytes"),
+    ("crates/touchstone-runner/src/data.rs", "const GETS: usize = 1 << 17;", "131,072"),
+    ("crates/touchstone-runner/src/data.rs", "Verb::InsertOne | Verb::InsertMany => 512,", "512 inserts"),
+    ("crates/touchstone-runner/src/data.rs", "Verb::Get => 1 << 16,", "65,536 gets"),
+    ("crates/touchstone-runner/src/data.rs", "Verb::ReadAll | Verb::Open => 1 << 10,", "1,024 reads of everything or opens"),
+    ("crates/touchstone-runner/src/recorded.rs", "const COMMITS: u64 = 41;", "41 commits"),
+    ("crates/touchstone-runner/src/probe.rs", "pub const PAGE_BYTES: usize = 4096;", "4 KiB"),
+    ("crates/touchstone/src/plan.rs", "let full = if case.flushes { 30 } else { 60 };", "60 blocks"),
+    ("crates/touchstone/src/plan.rs", "Size::Quick => full / 4,", "a quarter"),
+    ("crates/touchstone/src/plan.rs", "margin: if case.flushes { 0.10 } else { 0.01 },", "1 %"),
+    ("crates/touchstone-cli/src/command/gate.rs", "if case.flushes { 0.10 } else { 0.02 }", "2 %"),
+    ("crates/touchstone-cli/src/command/choice.rs", "suite::Size::Quick => LOOKS[..2].to_vec(),", "8 and 12"),
+    ("crates/touchstone/src/statistics/decision.rs", "pub const P_NULL_ARM: f64 = 0.01;", "0.01"),
+    ("crates/touchstone/src/statistics/duel.rs", "const DETECTION_FACTOR: f64 = 2.9;", "2.9"),
+    ("crates/touchstone/src/statistics/quantile.rs", "pub const MAD_TO_SIGMA: f64 = 1.483;", "1.483"),
+    ("crates/touchstone/src/statistics/bootstrap.rs", "pub const BOOTSTRAP_LEVEL: f64 = 0.95;", "95 %"),
+    ("crates/touchstone/src/estimate.rs", "latencies.len().div_ceil(1000)", "longest thousandth"),
+];
+
+#[test]
+fn the_numbers_of_the_methodology_are_those_of_the_code() {
+    let tree = Tree::read();
+    let page = tree.text("docs/methodology.md").split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut findings = Vec::new();
+    for (file, code, words) in NUMBERS {
+        if !tree.text(file).contains(code) {
+            findings.push(format!("{file} no longer says `{code}`: change the page and this table"));
+        }
+        if !page.contains(words) {
+            findings.push(format!("docs/methodology.md does not say `{words}`, as {file} does"));
+        }
+    }
+    let [one, two, three, four] = LOOKS;
+    for words in [format!("{one}, {two}, {three} and {four}"), format!("p < {P_LOOK}"), thousands(BOOTSTRAP_RESAMPLES)] {
+        if !page.contains(&words) {
+            findings.push(format!("docs/methodology.md does not say `{words}`"));
+        }
+    }
+    assert_none("numbers", &findings);
+}
+
+fn thousands(number: usize) -> String {
+    format!("{},{:03}", number / 1000, number % 1000)
+}
+
+#[test]
+fn every_word_for_a_verdict_a_claim_and_a_class_stands_in_the_glossary() {
+    let tree = Tree::read();
+    let glossary = tree.text("docs/glossary.md");
+    let words = [
+        "better", "worse", "equivalent", "inconclusive", "untrusted", "incomparable", "holds", "refuted", "untested",
+        "strict", "full", "consistent", "fragile", "process", "none",
+        "subject", "profile", "contender", "driver", "kit", "capability", "floor", "dataset", "workload", "suite", "case",
+        "arm", "launch", "block", "slice", "sample", "claim", "verdict", "margin", "null arm", "canary", "record",
+        "environment", "template", "lane", "look", "flush probe", "red flag",
+    ];
+    let missing = words.iter().filter(|word| !glossary.contains(&format!("**{word}**")));
+    assert_none("glossary", &missing.map(|word| format!("`{word}` has no entry")).collect::<Vec<_>>());
+}

@@ -1,0 +1,74 @@
+//! The subject `sqlcipher` speaks the protocol, encrypts when it is asked to, and says whether it does.
+
+#[path = "../../drivers/tests/conversation/mod.rs"]
+mod conversation;
+#[path = "../../drivers/tests/lab/mod.rs"]
+mod lab;
+
+use lab::Session;
+use std::fs;
+use std::path::Path;
+use touchstone_protocol::{
+    FailureKind, RecordKind, Reply, Request, Row, Schema, Setting, Settings, write_dataset,
+};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_sqlcipher");
+
+/// Makes a database of one row whose value is easily seen, and returns what took effect.
+fn stored(folder: &Path, cipher: &str) -> Settings {
+    write_dataset(&folder.join("dataset"), &[Row { key: 1, value: b"to be seen".repeat(20) }]).unwrap();
+    let mut session = Session::start(PROGRAM, &[]);
+    let dataset = folder.join("dataset");
+    session.ask(&Request::Prepare { record: RecordKind::Row, dataset, operations: None });
+    fs::create_dir(folder.join("database")).unwrap();
+    let settings = session.open(open(folder, cipher, true));
+    assert_eq!(session.ask(&Request::Fill { from: 0, count: 1 }), Reply::Fill);
+    assert_eq!(session.ask(&Request::Quit), Reply::Quit);
+    assert!(session.end().success());
+    settings
+}
+
+fn open(folder: &Path, cipher: &str, create: bool) -> Request {
+    let settings = Settings::from([
+        ("cipher".into(), Setting::from(cipher)),
+        ("page_size_bytes".into(), Setting::Number(4096)),
+        ("cache_size_bytes".into(), Setting::Number(2_048_000)),
+    ]);
+    let schema = Schema { create, tables: 1, indexes: Vec::new() };
+    Request::Open { directory: folder.join("database"), record: RecordKind::Row, schema, settings }
+}
+
+/// Whether the value can be seen in the file.
+fn seen(folder: &Path) -> bool {
+    let bytes = fs::read(folder.join("database/benchmark.sqlite")).unwrap();
+    bytes.windows(10).any(|window| window == b"to be seen")
+}
+
+#[test]
+fn it_speaks_the_golden_conversations() {
+    conversation::play_all(PROGRAM, 8);
+    let hello = Session::start(PROGRAM, &[]).hello();
+    assert!(hello.engine.starts_with(&format!("SQLCipher {}", hello.version)), "{hello:?}");
+    assert!(hello.engine.contains("on SQLite 3."), "{hello:?}");
+}
+
+#[test]
+fn with_the_cipher_nothing_can_be_seen_and_without_the_key_nothing_can_be_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = stored(folder.path(), "sqlcipher-4");
+    assert_eq!(settings["cipher"], Setting::from("sqlcipher-4"));
+    assert_eq!(settings["page_size_bytes"], Setting::Number(4096));
+    assert_eq!(settings["cache_size_bytes"], Setting::Number(2_048_000));
+    assert!(!seen(folder.path()));
+    match Session::start(PROGRAM, &[]).ask(&open(folder.path(), "none", false)) {
+        Reply::Error(failure) => assert_eq!(failure.kind, FailureKind::Corrupt, "{failure}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn without_the_cipher_it_is_plain_sqlite() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(stored(folder.path(), "none")["cipher"], Setting::from("none"));
+    assert!(seen(folder.path()));
+}

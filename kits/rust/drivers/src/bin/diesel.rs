@@ -1,0 +1,304 @@
+//! Diesel, as its users write it: tables declared, models derived, queries from the builder, statements cached
+//! by the connection.
+
+use diesel::connection::{InstrumentationEvent, SimpleConnection};
+use diesel::deserialize::{self, FromSql};
+use diesel::prelude::*;
+use diesel::result::{DatabaseErrorKind, Error as DieselError};
+use diesel::row::{Field, NamedRow, Row as AnyRow};
+use diesel::sql_types::{BigInt, Text};
+use diesel::sqlite::{Sqlite, SqliteType};
+use drivers::sqlite;
+use schema::{benchmark, documents};
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex};
+use touchstone_kit::{
+    Document, Driver, Failure, FailureKind, Kit, Open, Plan, Row, Setting, Settings, Store, Verb, failure,
+};
+
+fn main() -> ExitCode {
+    Kit::<Diesel>::new(sqlite::about("diesel", env!("VERSION_DIESEL"))).rows().documents().main()
+}
+
+mod schema {
+    diesel::table! {
+        benchmark (key) {
+            key -> BigInt,
+            value -> Binary,
+        }
+    }
+
+    diesel::table! {
+        documents (id) {
+            id -> Text,
+            revision -> BigInt,
+            hash -> Binary,
+            data -> Text,
+        }
+    }
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = benchmark)]
+struct BenchmarkRow {
+    key: i64,
+    value: Vec<u8>,
+}
+
+#[derive(Insertable)]
+#[diesel(table_name = benchmark)]
+struct NewBenchmarkRow<'r> {
+    key: i64,
+    value: &'r [u8],
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = documents)]
+struct StoredDocument {
+    id: String,
+    revision: i64,
+    hash: Vec<u8>,
+    data: String,
+}
+
+#[derive(Insertable)]
+#[diesel(table_name = documents)]
+struct NewDocument<'r> {
+    id: &'r str,
+    revision: i64,
+    hash: &'r [u8],
+    data: &'r str,
+}
+
+/// Rows of one insert statement: SQLite takes at most 32,766 values in a statement.
+const ROWS_PER_INSERT: usize = 1_000;
+
+struct Diesel {
+    connection: SqliteConnection,
+    /// The statements that ran while being watched.
+    seen: Arc<Mutex<Vec<String>>>,
+}
+
+impl Driver for Diesel {
+    type Error = Error;
+    const HOLDS: bool = true;
+
+    fn open(open: &Open) -> Result<Diesel, Error> {
+        let file = sqlite::file(&open.directory);
+        let mut connection = SqliteConnection::establish(&file.to_string_lossy())
+            .map_err(|error| failure(FailureKind::Io, error.to_string()))?;
+        connection.batch_execute(&sqlite::pragmas(open)?)?;
+        if open.schema.create {
+            connection.batch_execute(&sqlite::create(open)?)?;
+        }
+        Ok(Diesel { connection, seen: Arc::default() })
+    }
+
+    fn settings(&mut self) -> Result<Settings, Error> {
+        sqlite::read_back(false, |pragma| {
+            let answer: Option<First> =
+                diesel::sql_query(pragma).get_result(&mut self.connection).optional()?;
+            Ok(answer.and_then(|First(setting)| setting))
+        })
+    }
+
+    fn begin_read(&mut self) -> Result<(), Error> {
+        Ok(self.connection.batch_execute("begin")?)
+    }
+
+    fn end_read(&mut self) -> Result<(), Error> {
+        Ok(self.connection.batch_execute("commit")?)
+    }
+
+    fn explain(&mut self) -> Result<(), Error> {
+        let seen = Arc::clone(&self.seen);
+        self.connection.set_instrumentation(move |event: InstrumentationEvent<'_>| {
+            if let InstrumentationEvent::StartQuery { query, .. } = event {
+                let text = query.to_string();
+                let sql = text.split(" -- binds").next().unwrap_or_default().to_owned();
+                let mut seen = seen.lock().expect("nobody panics while noting a statement");
+                if !seen.contains(&sql) {
+                    seen.push(sql);
+                }
+            }
+        });
+        Ok(())
+    }
+
+    /// Diesel does not hand out its connection to SQLite, so there are no counters.
+    fn explained(&mut self) -> Result<Plan, Error> {
+        self.connection.set_instrumentation(|_: InstrumentationEvent<'_>| {});
+        let seen = std::mem::take(&mut *self.seen.lock().expect("nobody panics while noting a statement"));
+        let mut plan = Plan::default();
+        for sql in seen.iter().filter(|sql| sql.starts_with("SELECT")) {
+            let steps: Vec<Step> =
+                diesel::sql_query(format!("explain query plan {sql}")).load(&mut self.connection)?;
+            plan.plan.extend(steps.into_iter().map(|step| step.detail));
+        }
+        Ok(plan)
+    }
+
+    fn close(self) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+impl Store<Row> for Diesel {
+    const VERBS: &'static [Verb] = &Verb::ALL;
+
+    fn get(&mut self, key: &i64) -> Result<Option<Row>, Error> {
+        let row = benchmark::table.find(key).select(BenchmarkRow::as_select());
+        Ok(row.first(&mut self.connection).optional()?.map(Row::from))
+    }
+
+    fn read_all(&mut self) -> Result<Vec<Row>, Error> {
+        let rows = benchmark::table.select(BenchmarkRow::as_select()).load(&mut self.connection)?;
+        Ok(rows.into_iter().map(Row::from).collect())
+    }
+
+    fn insert_one(&mut self, record: &Row) -> Result<(), Error> {
+        diesel::insert_into(benchmark::table)
+            .values(NewBenchmarkRow::from(record))
+            .execute(&mut self.connection)?;
+        Ok(())
+    }
+
+    fn insert_many(&mut self, records: &[&Row]) -> Result<(), Error> {
+        self.connection.immediate_transaction(|connection| {
+            for rows in records.chunks(ROWS_PER_INSERT) {
+                let rows: Vec<_> = rows.iter().map(|record| NewBenchmarkRow::from(*record)).collect();
+                diesel::insert_into(benchmark::table).values(&rows).execute(connection)?;
+            }
+            Ok(())
+        })
+    }
+
+    fn first(&mut self) -> Result<Option<Row>, Error> {
+        let row = benchmark::table.select(BenchmarkRow::as_select());
+        Ok(row.first(&mut self.connection).optional()?.map(Row::from))
+    }
+}
+
+impl From<BenchmarkRow> for Row {
+    fn from(row: BenchmarkRow) -> Row {
+        Row { key: row.key, value: row.value }
+    }
+}
+
+impl<'r> From<&'r Row> for NewBenchmarkRow<'r> {
+    fn from(row: &'r Row) -> NewBenchmarkRow<'r> {
+        NewBenchmarkRow { key: row.key, value: &row.value }
+    }
+}
+
+impl Store<Document> for Diesel {
+    const VERBS: &'static [Verb] = &Verb::ALL;
+
+    fn get(&mut self, id: &String) -> Result<Option<Document>, Error> {
+        let document = documents::table.find(id).select(StoredDocument::as_select());
+        Ok(document.first(&mut self.connection).optional()?.map(Document::from))
+    }
+
+    fn read_all(&mut self) -> Result<Vec<Document>, Error> {
+        let stored = documents::table.select(StoredDocument::as_select()).load(&mut self.connection)?;
+        Ok(stored.into_iter().map(Document::from).collect())
+    }
+
+    fn insert_one(&mut self, record: &Document) -> Result<(), Error> {
+        diesel::insert_into(documents::table)
+            .values(NewDocument::from(record))
+            .execute(&mut self.connection)?;
+        Ok(())
+    }
+
+    fn insert_many(&mut self, records: &[&Document]) -> Result<(), Error> {
+        self.connection.immediate_transaction(|connection| {
+            for documents in records.chunks(ROWS_PER_INSERT) {
+                let documents: Vec<_> = documents.iter().map(|record| NewDocument::from(*record)).collect();
+                diesel::insert_into(documents::table).values(&documents).execute(connection)?;
+            }
+            Ok(())
+        })
+    }
+
+    fn first(&mut self) -> Result<Option<Document>, Error> {
+        let document = documents::table.select(StoredDocument::as_select());
+        Ok(document.first(&mut self.connection).optional()?.map(Document::from))
+    }
+}
+
+impl From<StoredDocument> for Document {
+    fn from(stored: StoredDocument) -> Document {
+        Document { id: stored.id, revision: stored.revision, hash: stored.hash, data: stored.data }
+    }
+}
+
+impl<'r> From<&'r Document> for NewDocument<'r> {
+    fn from(document: &'r Document) -> NewDocument<'r> {
+        let Document { id, revision, hash, data } = document;
+        NewDocument { id, revision: *revision, hash, data }
+    }
+}
+
+/// The first column of a pragma's answer, whatever its name and type.
+struct First(Option<Setting>);
+
+impl QueryableByName<Sqlite> for First {
+    fn build<'a>(row: &impl NamedRow<'a, Sqlite>) -> deserialize::Result<First> {
+        let field = AnyRow::get(row, 0).ok_or("a pragma answers at least one column")?;
+        let Some(value) = field.value() else { return Ok(First(None)) };
+        Ok(First(Some(match value.value_type() {
+            Some(SqliteType::Long | SqliteType::Integer) => {
+                Setting::Number(<i64 as FromSql<BigInt, Sqlite>>::from_sql(value)?)
+            }
+            _ => Setting::Word(<String as FromSql<Text, Sqlite>>::from_sql(value)?),
+        })))
+    }
+}
+
+#[derive(QueryableByName)]
+struct Step {
+    #[diesel(sql_type = Text)]
+    detail: String,
+}
+
+/// Diesel's own error, or what it has no error for.
+enum Error {
+    Library(DieselError),
+    Kit(Failure),
+}
+
+impl From<DieselError> for Error {
+    fn from(error: DieselError) -> Error {
+        Error::Library(error)
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Error {
+        Error::Kit(failure)
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        match error {
+            Error::Kit(failure) => failure,
+            Error::Library(error) => failure(kind(&error), error.to_string()),
+        }
+    }
+}
+
+/// Diesel passes on SQLite's message but not its code.
+fn kind(error: &DieselError) -> FailureKind {
+    let DieselError::DatabaseError(DatabaseErrorKind::Unknown, information) = error else {
+        return FailureKind::Other;
+    };
+    match information.message() {
+        "database is locked" | "database table is locked" => FailureKind::Busy,
+        "database or disk is full" => FailureKind::Full,
+        "disk I/O error" | "unable to open database file" => FailureKind::Io,
+        "database disk image is malformed" | "file is not a database" => FailureKind::Corrupt,
+        _ => FailureKind::Other,
+    }
+}

@@ -1,0 +1,417 @@
+//! SQLite through its C interface with as little between as possible: the floor for every wrapper.
+//!
+//! Each statement is prepared when first used and then held; bindings point at the caller's memory and are never
+//! cleared; each column is copied once, into the object that is answered.
+
+use drivers::sqlite::{self, Checkpointer, Watch, failure_kind};
+use libsqlite3_sys as ffi;
+use std::ffi::{CStr, CString, c_int};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::process::ExitCode;
+use std::ptr;
+use std::sync::Arc;
+use touchstone_kit::{
+    Document, Driver, Failure, FailureKind, Kit, Open, Plan, Record, RecordKind, Row, Setting, Settings,
+    Store, Verb, failure,
+};
+
+fn main() -> ExitCode {
+    let version = sqlite::about("sqlite-c", "").engine.replace("SQLite ", "");
+    Kit::<SqliteC>::new(sqlite::about("sqlite-c", &version)).rows().documents().main()
+}
+
+/// A connection and its statements.
+pub struct SqliteC {
+    pub(crate) get: Statement,
+    read_all: Statement,
+    insert: Statement,
+    first: Statement,
+    begin: Statement,
+    begin_immediate: Statement,
+    commit: Statement,
+    watch: Option<Watch>,
+    pub(crate) db: Database,
+    /// Dropped after the connection, which rings for it.
+    checkpointer: Option<Arc<Checkpointer>>,
+}
+
+impl SqliteC {
+    fn connect(open: &Open) -> Result<SqliteC, Failure> {
+        let db = Database::open(&sqlite::file(&open.directory))?;
+        db.execute(&sqlite::pragmas(open)?)?;
+        let [get, read_all, insert, first] = match open.record {
+            RecordKind::Row => Row::SQL,
+            RecordKind::Document => Document::SQL,
+        }
+        .map(Statement::new);
+        Ok(SqliteC {
+            get,
+            read_all,
+            insert,
+            first,
+            begin: Statement::new(c"begin"),
+            begin_immediate: Statement::new(c"begin immediate"),
+            commit: Statement::new(c"commit"),
+            watch: None,
+            db,
+            checkpointer: None,
+        })
+    }
+
+    fn attended(mut self, checkpointer: Arc<Checkpointer>) -> SqliteC {
+        // SAFETY: the connection is open, and dropped before the checkpointer.
+        unsafe { checkpointer.attend(self.db.0) };
+        self.checkpointer = Some(checkpointer);
+        self
+    }
+}
+
+impl Driver for SqliteC {
+    type Error = Failure;
+    const HOLDS: bool = true;
+
+    fn open(open: &Open) -> Result<SqliteC, Failure> {
+        let driver = SqliteC::connect(open)?;
+        if open.schema.create {
+            driver.db.execute(&sqlite::create(open)?)?;
+        }
+        if sqlite::background(open)? {
+            let checkpointer = Checkpointer::start(&sqlite::file(&open.directory))?;
+            return Ok(driver.attended(Arc::new(checkpointer)));
+        }
+        Ok(driver)
+    }
+
+    fn another(&self, open: &Open) -> Result<SqliteC, Failure> {
+        let driver = SqliteC::connect(open)?;
+        Ok(match &self.checkpointer {
+            Some(checkpointer) => driver.attended(Arc::clone(checkpointer)),
+            None => driver,
+        })
+    }
+
+    fn settings(&mut self) -> Result<Settings, Failure> {
+        sqlite::read_back(self.checkpointer.is_some(), |pragma| self.db.setting(pragma))
+    }
+
+    fn begin_read(&mut self) -> Result<(), Failure> {
+        self.begin.run(&self.db)
+    }
+
+    fn end_read(&mut self) -> Result<(), Failure> {
+        self.commit.run(&self.db)
+    }
+
+    fn explain(&mut self) -> Result<(), Failure> {
+        // SAFETY: the connection is open and idle, and the watch is dropped before it.
+        self.watch = Some(unsafe { Watch::start(self.db.0) });
+        Ok(())
+    }
+
+    fn explained(&mut self) -> Result<Plan, Failure> {
+        Ok(self.watch.take().map(Watch::finish).unwrap_or_default())
+    }
+
+    fn close(self) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+impl<R: Columns> Store<R> for SqliteC {
+    const VERBS: &'static [Verb] = &Verb::ALL;
+
+    #[inline(always)]
+    fn get(&mut self, key: &R::Key) -> Result<Option<R>, Failure> {
+        self.get.prepare(&self.db)?;
+        R::bind_key(key, &self.get);
+        let found = if self.get.step(&self.db)? { R::read(&self.get).map(Some) } else { Ok(None) };
+        self.get.reset();
+        found
+    }
+
+    fn read_all(&mut self) -> Result<Vec<R>, Failure> {
+        self.read_all.prepare(&self.db)?;
+        let mut records = Vec::new();
+        while self.read_all.step(&self.db)? {
+            match R::read(&self.read_all) {
+                Ok(record) => records.push(record),
+                Err(failure) => {
+                    self.read_all.reset();
+                    return Err(failure);
+                }
+            }
+        }
+        self.read_all.reset();
+        Ok(records)
+    }
+
+    fn insert_one(&mut self, record: &R) -> Result<(), Failure> {
+        self.insert.prepare(&self.db)?;
+        record.bind(&self.insert);
+        self.insert.step(&self.db)?;
+        self.insert.reset();
+        Ok(())
+    }
+
+    fn insert_many(&mut self, records: &[&R]) -> Result<(), Failure> {
+        self.begin_immediate.run(&self.db)?;
+        let inserted = records.iter().try_for_each(|record| self.insert_one(*record));
+        match inserted.and_then(|()| self.commit.run(&self.db)) {
+            Ok(()) => Ok(()),
+            Err(failure) => {
+                self.db.execute("rollback").unwrap_or(());
+                Err(failure)
+            }
+        }
+    }
+
+    fn first(&mut self) -> Result<Option<R>, Failure> {
+        self.first.prepare(&self.db)?;
+        let found = if self.first.step(&self.db)? { R::read(&self.first).map(Some) } else { Ok(None) };
+        self.first.reset();
+        found
+    }
+}
+
+/// How a record type lies in its table.
+pub trait Columns: Record {
+    /// Get by key, read everything, insert, read any one.
+    const SQL: [&'static CStr; 4];
+    /// Binds the key of a get.
+    fn bind_key(key: &Self::Key, statement: &Statement);
+    /// Binds every column of an insert.
+    fn bind(&self, statement: &Statement);
+    /// Copies the columns of the row that the statement stands on.
+    ///
+    /// # Errors
+    /// When a text is not UTF-8.
+    fn read(statement: &Statement) -> Result<Self, Failure>;
+}
+
+impl Columns for Row {
+    const SQL: [&'static CStr; 4] = [
+        c"select key, value from benchmark where key = ?1",
+        c"select key, value from benchmark",
+        c"insert into benchmark (key, value) values (?1, ?2)",
+        c"select key, value from benchmark limit 1",
+    ];
+
+    #[inline(always)]
+    fn bind_key(key: &i64, statement: &Statement) {
+        statement.bind_integer(1, *key);
+    }
+
+    #[inline(always)]
+    fn bind(&self, statement: &Statement) {
+        statement.bind_integer(1, self.key);
+        statement.bind_blob(2, &self.value);
+    }
+
+    #[inline(always)]
+    fn read(statement: &Statement) -> Result<Row, Failure> {
+        Ok(Row { key: statement.integer(0), value: statement.blob(1).to_vec() })
+    }
+}
+
+impl Columns for Document {
+    const SQL: [&'static CStr; 4] = [
+        c"select id, revision, hash, data from documents where id = ?1",
+        c"select id, revision, hash, data from documents",
+        c"insert into documents (id, revision, hash, data) values (?1, ?2, ?3, ?4)",
+        c"select id, revision, hash, data from documents limit 1",
+    ];
+
+    #[inline(always)]
+    fn bind_key(id: &String, statement: &Statement) {
+        statement.bind_text(1, id);
+    }
+
+    #[inline(always)]
+    fn bind(&self, statement: &Statement) {
+        statement.bind_text(1, &self.id);
+        statement.bind_integer(2, self.revision);
+        statement.bind_blob(3, &self.hash);
+        statement.bind_text(4, &self.data);
+    }
+
+    #[inline(always)]
+    fn read(statement: &Statement) -> Result<Document, Failure> {
+        Ok(Document {
+            id: statement.text(0)?.to_owned(),
+            revision: statement.integer(1),
+            hash: statement.blob(2).to_vec(),
+            data: statement.text(3)?.to_owned(),
+        })
+    }
+}
+
+/// An open connection.
+pub(crate) struct Database(*mut ffi::sqlite3);
+
+// SAFETY: SQLite is built to be used from any thread, and this connection by one at a time.
+unsafe impl Send for Database {}
+
+impl Database {
+    fn open(file: &Path) -> Result<Database, Failure> {
+        let path = CString::new(file.as_os_str().as_bytes())
+            .map_err(|error| failure(FailureKind::Other, error.to_string()))?;
+        let flags = ffi::SQLITE_OPEN_READWRITE | ffi::SQLITE_OPEN_CREATE | ffi::SQLITE_OPEN_NOMUTEX;
+        let mut db = ptr::null_mut();
+        // SAFETY: `path` is a C string, and `db` takes the connection even if opening fails.
+        let code = unsafe { ffi::sqlite3_open_v2(path.as_ptr(), &mut db, flags, ptr::null()) };
+        let db = Database(db);
+        db.check(code)?;
+        // SAFETY: the connection is open.
+        unsafe { ffi::sqlite3_busy_timeout(db.0, 5_000) };
+        Ok(db)
+    }
+
+    fn check(&self, code: c_int) -> Result<(), Failure> {
+        if code == ffi::SQLITE_OK { Ok(()) } else { Err(self.failure(code)) }
+    }
+
+    #[cold]
+    fn failure(&self, code: c_int) -> Failure {
+        // SAFETY: SQLite returns a C string for every connection, a null one too.
+        let message = unsafe { CStr::from_ptr(ffi::sqlite3_errmsg(self.0)) };
+        failure(failure_kind(code), message.to_string_lossy())
+    }
+
+    fn execute(&self, sql: &str) -> Result<(), Failure> {
+        let sql = CString::new(sql).map_err(|error| failure(FailureKind::Other, error.to_string()))?;
+        // SAFETY: the connection is open and `sql` is a C string.
+        self.check(unsafe { ffi::sqlite3_exec(self.0, sql.as_ptr(), None, ptr::null_mut(), ptr::null_mut()) })
+    }
+
+    fn setting(&self, pragma: &str) -> Result<Option<Setting>, Failure> {
+        let sql = CString::new(pragma).map_err(|error| failure(FailureKind::Other, error.to_string()))?;
+        let mut statement = Statement::new(&sql);
+        statement.prepare(self)?;
+        Ok(if statement.step(self)? { Some(Setting::from(statement.text(0)?)) } else { None })
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        // SAFETY: the connection was opened here and its statements, dropped before it, are finalized.
+        let code = unsafe { ffi::sqlite3_close(self.0) };
+        assert_eq!(code, ffi::SQLITE_OK, "a connection without statements closes");
+    }
+}
+
+/// A statement that is prepared when first used, and then held.
+pub struct Statement {
+    sql: CString,
+    pub(crate) handle: *mut ffi::sqlite3_stmt,
+}
+
+// SAFETY: as for its connection, with which it moves.
+unsafe impl Send for Statement {}
+
+impl Statement {
+    fn new(sql: &CStr) -> Statement {
+        Statement { sql: sql.to_owned(), handle: ptr::null_mut() }
+    }
+
+    #[inline(always)]
+    pub(crate) fn prepare(&mut self, db: &Database) -> Result<(), Failure> {
+        if self.handle.is_null() {
+            let flags = ffi::SQLITE_PREPARE_PERSISTENT;
+            // SAFETY: the connection is open and the text is a C string.
+            db.check(unsafe {
+                ffi::sqlite3_prepare_v3(db.0, self.sql.as_ptr(), -1, flags, &mut self.handle, ptr::null_mut())
+            })?;
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, db: &Database) -> Result<(), Failure> {
+        self.prepare(db)?;
+        self.step(db)?;
+        self.reset();
+        Ok(())
+    }
+
+    /// Goes to the next row; false at the end. A statement that failed is reset.
+    #[inline(always)]
+    fn step(&self, db: &Database) -> Result<bool, Failure> {
+        // SAFETY: the statement is prepared.
+        match unsafe { ffi::sqlite3_step(self.handle) } {
+            ffi::SQLITE_ROW => Ok(true),
+            ffi::SQLITE_DONE => Ok(false),
+            code => {
+                let failure = db.failure(code);
+                self.reset();
+                Err(failure)
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn reset(&self) {
+        // SAFETY: the statement is prepared. The code only repeats what the last step returned.
+        unsafe { ffi::sqlite3_reset(self.handle) };
+    }
+
+    #[inline(always)]
+    fn bind_integer(&self, index: c_int, number: i64) {
+        // SAFETY: the statement is prepared and not under way; a wrong index would be an error code.
+        unsafe { ffi::sqlite3_bind_int64(self.handle, index, number) };
+    }
+
+    /// The bytes must stay where they are until the statement is reset; until it is bound anew nobody looks.
+    #[inline(always)]
+    fn bind_blob(&self, index: c_int, bytes: &[u8]) {
+        let length = bytes.len() as c_int;
+        // SAFETY: as for integers; the caller keeps the bytes in place while the statement is under way.
+        unsafe {
+            ffi::sqlite3_bind_blob(self.handle, index, bytes.as_ptr().cast(), length, ffi::SQLITE_STATIC())
+        };
+    }
+
+    /// As for bytes.
+    #[inline(always)]
+    fn bind_text(&self, index: c_int, text: &str) {
+        let length = text.len() as c_int;
+        // SAFETY: as for bytes.
+        unsafe {
+            ffi::sqlite3_bind_text(self.handle, index, text.as_ptr().cast(), length, ffi::SQLITE_STATIC())
+        };
+    }
+
+    #[inline(always)]
+    fn integer(&self, column: c_int) -> i64 {
+        // SAFETY: the statement stands on a row.
+        unsafe { ffi::sqlite3_column_int64(self.handle, column) }
+    }
+
+    #[inline(always)]
+    fn blob(&self, column: c_int) -> &[u8] {
+        // SAFETY: the statement stands on a row; the bytes are valid until it moves on, which needs no reference
+        // to it, so every caller copies them at once. An empty blob is a null pointer.
+        unsafe {
+            let bytes = ffi::sqlite3_column_blob(self.handle, column);
+            let length = ffi::sqlite3_column_bytes(self.handle, column);
+            if bytes.is_null() { &[] } else { std::slice::from_raw_parts(bytes.cast(), length as usize) }
+        }
+    }
+
+    #[inline(always)]
+    fn text(&self, column: c_int) -> Result<&str, Failure> {
+        // SAFETY: as for bytes.
+        let bytes = unsafe {
+            let bytes = ffi::sqlite3_column_text(self.handle, column);
+            let length = ffi::sqlite3_column_bytes(self.handle, column);
+            if bytes.is_null() { &[] } else { std::slice::from_raw_parts(bytes, length as usize) }
+        };
+        std::str::from_utf8(bytes).map_err(|error| failure(FailureKind::Corrupt, error.to_string()))
+    }
+}
+
+impl Drop for Statement {
+    fn drop(&mut self) {
+        // SAFETY: the statement is prepared or null; its connection is still open.
+        unsafe { ffi::sqlite3_finalize(self.handle) };
+    }
+}

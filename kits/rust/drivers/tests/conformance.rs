@@ -1,0 +1,245 @@
+//! Every contender gives the same answers, whatever its library and its settings: each capability is asked for
+//! through the protocol, in a process of its own, and its answers are compared with those worked out here.
+
+mod lab;
+
+use lab::{Session, lane};
+use std::fs;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+use touchstone_protocol::{
+    Digest, Document, Lane, Record, RecordKind, Reply, Request, Row, Run, Schema, Setting, Settings, Verb,
+    write_dataset, write_operations,
+};
+
+const RECORDS: u64 = 300;
+/// How many of them are stored before anything is measured.
+const FILLED: u64 = 200;
+
+/// A driver and the settings it is asked for.
+struct Contender {
+    program: &'static str,
+    settings: &'static [(&'static str, &'static str)],
+}
+
+const WAL: &[(&str, &str)] = &[("journal_mode", "wal"), ("synchronous", "normal")];
+const DELETE: &[(&str, &str)] = &[("journal_mode", "delete"), ("synchronous", "off")];
+const BACKGROUND: &[(&str, &str)] =
+    &[("journal_mode", "wal"), ("synchronous", "normal"), ("checkpoint", "background")];
+
+const CONTENDERS: &[Contender] = &[
+    Contender { program: env!("CARGO_BIN_EXE_sqlite-c"), settings: WAL },
+    Contender { program: env!("CARGO_BIN_EXE_sqlite-c"), settings: DELETE },
+    Contender { program: env!("CARGO_BIN_EXE_sqlite-c"), settings: BACKGROUND },
+    Contender { program: env!("CARGO_BIN_EXE_rusqlite"), settings: WAL },
+    Contender { program: env!("CARGO_BIN_EXE_rusqlite"), settings: DELETE },
+    Contender { program: env!("CARGO_BIN_EXE_rusqlite"), settings: BACKGROUND },
+    Contender { program: env!("CARGO_BIN_EXE_rusqlite-plain"), settings: WAL },
+    Contender { program: env!("CARGO_BIN_EXE_rusqlite-plain"), settings: DELETE },
+    Contender { program: env!("CARGO_BIN_EXE_diesel"), settings: WAL },
+    Contender { program: env!("CARGO_BIN_EXE_diesel"), settings: DELETE },
+    Contender { program: env!("CARGO_BIN_EXE_redb"), settings: &[("durability", "immediate")] },
+    Contender { program: env!("CARGO_BIN_EXE_redb"), settings: &[("durability", "none")] },
+];
+
+/// A contender with a dataset prepared and its database open.
+struct Scene<R> {
+    folder: TempDir,
+    session: Session,
+    settings: Settings,
+    records: Vec<R>,
+    operations: Vec<u32>,
+}
+
+impl<R: Record> Scene<R> {
+    /// Makes a template as the lab does, and opens it again.
+    fn new(contender: &Contender, record: fn(u64) -> R, indexes: &[&str]) -> Scene<R> {
+        let folder = tempfile::tempdir().unwrap();
+        let records: Vec<R> = (0..RECORDS).map(record).collect();
+        // Those stored before, in an order that jumps about; then the rest, to be inserted.
+        let gets = (0..FILLED).map(|number| (number * 77 % FILLED) as u32);
+        let operations: Vec<u32> = gets.chain(FILLED as u32..RECORDS as u32).collect();
+        write_dataset(&folder.path().join("dataset"), &records).unwrap();
+        write_operations(&folder.path().join("operations"), &operations).unwrap();
+        fs::create_dir(folder.path().join("database")).unwrap();
+        let settings = contender
+            .settings
+            .iter()
+            .map(|(name, word)| ((*name).to_owned(), Setting::from(*word)))
+            .collect();
+        let session = Session::start(contender.program, &[]);
+        let mut scene = Scene { folder, session, settings, records, operations };
+        let prepare = Request::Prepare {
+            record: R::KIND,
+            dataset: scene.path("dataset"),
+            operations: Some(scene.path("operations")),
+        };
+        assert_eq!(scene.session.ask(&prepare), Reply::Prepare { records: RECORDS, operations: RECORDS });
+        scene.open(true, indexes);
+        assert_eq!(scene.session.ask(&Request::Fill { from: 0, count: FILLED }), Reply::Fill);
+        scene.check(FILLED);
+        assert_eq!(scene.session.ask(&Request::Close), Reply::Close);
+        scene.open(false, indexes);
+        scene
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Opens, and expects that what was asked for took effect.
+    fn open(&mut self, create: bool, indexes: &[&str]) {
+        let indexes = indexes.iter().map(|field| (*field).to_owned()).collect();
+        let took_effect = self.session.open(Request::Open {
+            directory: self.path("database"),
+            record: R::KIND,
+            schema: Schema { create, tables: 3, indexes },
+            settings: self.settings.clone(),
+        });
+        for (name, asked) in &self.settings {
+            assert_eq!(took_effect.get(name), Some(asked), "{name}");
+        }
+    }
+
+    /// The first `count` records are there, and no others.
+    fn check(&mut self, count: u64) {
+        let mut expected = self.records[..count as usize].to_vec();
+        expected.sort_by(|one, other| one.key().cmp(other.key()));
+        let digest = Digest::of(&expected).to_string();
+        assert_eq!(self.session.ask(&Request::Check), Reply::Check { answers: count, digest });
+    }
+
+    /// The answers to gets of operations `from..from + count`.
+    fn gets(&self, from: usize, count: usize) -> (u64, String) {
+        let digest = Digest::of(
+            self.operations[from..from + count].iter().map(|operation| &self.records[*operation as usize]),
+        );
+        (digest.answers(), digest.to_string())
+    }
+
+    /// Runs one lane that must not fail, and returns its answers.
+    fn run(&mut self, lane: Lane) -> (u64, String) {
+        let sample = self.session.run(&[lane]);
+        let [lane] = sample.lanes.as_slice() else { panic!("{sample:?}") };
+        assert!(lane.errors.is_empty(), "{lane:?}");
+        assert_eq!(sample.wall_ns, lane.wall_ns);
+        (lane.answers, lane.digest.clone())
+    }
+
+    fn read_and_write(&mut self) {
+        let none = Digest::default().to_string();
+        let gets = self.gets(0, FILLED as usize);
+        assert_eq!(self.run(lane(Verb::Get, 0, FILLED)), gets);
+        assert_eq!(self.run(Lane { held: true, ..lane(Verb::Get, 0, FILLED) }), gets);
+        // What is not there is no answer and no error.
+        assert_eq!(self.run(lane(Verb::Get, FILLED, 10)), (0, none.clone()));
+        assert_eq!(self.run(lane(Verb::ReadAll, 0, 2)).0, 2 * FILLED);
+        assert_eq!(self.run(Lane { held: true, ..lane(Verb::ReadAll, 0, 1) }).0, FILLED);
+        assert_eq!(self.run(lane(Verb::InsertOne, FILLED, 10)), (10, none.clone()));
+        assert_eq!(self.run(lane(Verb::InsertMany, FILLED + 10, 40)), (40, none.clone()));
+        assert_eq!(self.run(lane(Verb::Open, 0, 3)), (0, none));
+        self.check(FILLED + 50);
+        assert_eq!(self.run(lane(Verb::Get, 0, FILLED)), gets);
+    }
+
+    /// Two writers at once: what is acknowledged is there, what is not is counted as an error.
+    fn write_side_by_side(&mut self) {
+        let lanes = [lane(Verb::InsertMany, FILLED + 50, 25), lane(Verb::InsertMany, FILLED + 75, 25)];
+        let sample = self.session.run(&lanes);
+        let acknowledged: u64 = sample.lanes.iter().map(|lane| lane.answers).sum();
+        let busy: u64 = sample.lanes.iter().filter_map(|lane| lane.errors.get("busy")).sum();
+        assert_eq!(acknowledged + 25 * busy, 50, "{sample:?}");
+        let Reply::Check { answers, .. } = self.session.ask(&Request::Check) else { panic!("no check") };
+        assert_eq!(answers, FILLED + 50 + acknowledged);
+        // A reader beside itself, on the handles that the writers have used.
+        let sample = self.session.run(&[lane(Verb::Get, 0, 50), lane(Verb::ReadAll, 0, 1)]);
+        assert_eq!((sample.lanes[0].answers, sample.lanes[1].answers), (50, answers));
+        assert_eq!(sample.lanes[0].digest, self.gets(0, 50).1);
+    }
+
+    /// SQLite answers a get from an index, and a statement that is used again is not prepared again.
+    fn explain(&mut self, contender: &Contender) {
+        let Reply::Explain(plan) =
+            self.session.ask(&Request::Explain { lanes: vec![lane(Verb::Get, 0, 20)] })
+        else {
+            panic!("no plan")
+        };
+        let on_sqlite = contender.settings[0].0 == "journal_mode";
+        assert_eq!(plan.plan.iter().any(|line| line.contains("INDEX")), on_sqlite, "{plan:?}");
+        if let Some(statements) = plan.counters.get("statements") {
+            assert_eq!(
+                (*statements, plan.counters["reprepares"], plan.counters["full_scan_steps"]),
+                (20, 0, 0)
+            );
+        }
+    }
+
+    fn latency(&mut self) {
+        let file = self.path("latency");
+        let run =
+            Run { lanes: vec![lane(Verb::Get, 0, 20), lane(Verb::Get, 20, 30)], latency: Some(file.clone()) };
+        assert!(matches!(self.session.ask(&Request::Run(run)), Reply::Run(_)));
+        assert_eq!(fs::metadata(&file).unwrap().len(), 8 * 50);
+    }
+
+    fn leave(mut self) {
+        assert_eq!(self.session.ask(&Request::Quit), Reply::Quit);
+        assert!(self.session.end().success());
+    }
+}
+
+fn row(number: u64) -> Row {
+    Row { key: number as i64, value: (0..100).map(|index| (number * 31 + index) as u8).collect() }
+}
+
+fn document(number: u64) -> Document {
+    Document {
+        id: format!("bench{number}"),
+        revision: 1,
+        hash: number.to_le_bytes().repeat(2),
+        data: format!("{{\"number\":{number},\"text\":\"größer als {number}\"}}"),
+    }
+}
+
+#[test]
+fn contenders_agree_about_rows() {
+    for contender in CONTENDERS {
+        eprintln!("{} with {:?}", contender.program, contender.settings);
+        let mut scene = Scene::new(contender, row, &["key"]);
+        scene.read_and_write();
+        scene.write_side_by_side();
+        scene.explain(contender);
+        scene.latency();
+        scene.leave();
+    }
+}
+
+#[test]
+fn contenders_agree_about_documents() {
+    for contender in CONTENDERS {
+        eprintln!("{} with {:?}", contender.program, contender.settings);
+        let mut scene = Scene::new(contender, document, &["id"]);
+        scene.read_and_write();
+        scene.write_side_by_side();
+        scene.explain(contender);
+        scene.latency();
+        scene.leave();
+    }
+}
+
+#[test]
+fn contenders_say_who_they_are() {
+    for contender in CONTENDERS {
+        let hello = Session::start(contender.program, &[]).hello();
+        let name = Path::new(contender.program).file_name().unwrap().to_str().unwrap();
+        assert_eq!(hello.subject, name);
+        assert!(hello.version.starts_with(|first: char| first.is_ascii_digit()), "{hello:?}");
+        assert_eq!(hello.compile_options.is_empty(), name == "redb", "{hello:?}");
+        for record in [RecordKind::Row, RecordKind::Document] {
+            for verb in Verb::ALL {
+                assert!(hello.capabilities.contains(&format!("{record}.{verb}")), "{hello:?}");
+            }
+            assert!(hello.capabilities.contains(&format!("{record}.held")), "{hello:?}");
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! What a lane answered: kept as it comes while the clock runs, counted and digested after.
+
+use std::collections::BTreeMap;
+use touchstone_protocol::{Digest, Failure, FailureKind, LaneSample, Record};
+
+/// The answers of one lane. Nothing here is worked out while the clock runs.
+pub struct Answers<R> {
+    records: Vec<R>,
+    reads: Vec<Vec<R>>,
+    acknowledged: u64,
+    /// By kind, how many and the first one's message.
+    failures: BTreeMap<FailureKind, (u64, String)>,
+}
+
+impl<R: Record> Answers<R> {
+    /// Room for one record each of `gets` operations, and for the records of `reads` reads of everything.
+    pub(crate) fn with_capacity(gets: usize, reads: usize) -> Answers<R> {
+        let mut records = Vec::<R>::with_capacity(gets);
+        let spare = records.spare_capacity_mut();
+        // SAFETY: the spare capacity is writable memory that nobody reads before it is written again. Touching it
+        // here keeps the page faults of the kit's own array out of the timed stretch.
+        unsafe { std::ptr::write_bytes(spare.as_mut_ptr(), 0, spare.len()) };
+        Answers { records, reads: Vec::with_capacity(reads), acknowledged: 0, failures: BTreeMap::new() }
+    }
+
+    /// Keeps the answer of a get.
+    #[inline(always)]
+    pub fn found<E: Into<Failure>>(&mut self, answer: Result<Option<R>, E>) {
+        match answer {
+            Ok(Some(record)) => self.records.push(record),
+            Ok(None) => {}
+            Err(error) => self.failed(error.into()),
+        }
+    }
+
+    /// Keeps the answer of a read of everything.
+    pub(crate) fn read<E: Into<Failure>>(&mut self, answer: Result<Vec<R>, E>) {
+        match answer {
+            Ok(records) => self.reads.push(records),
+            Err(error) => self.failed(error.into()),
+        }
+    }
+
+    /// Counts the acknowledgement of a write of `count` records.
+    #[inline(always)]
+    pub(crate) fn acknowledged<E: Into<Failure>>(&mut self, count: usize, answer: Result<(), E>) {
+        match answer {
+            Ok(()) => self.acknowledged += count as u64,
+            Err(error) => self.failed(error.into()),
+        }
+    }
+
+    /// Counts an operation that failed: it is a result, and the lane goes on.
+    #[cold]
+    pub(crate) fn failed(&mut self, failure: Failure) {
+        self.failures.entry(failure.kind).or_insert((0, failure.message)).0 += 1;
+    }
+
+    /// Counts and digests, off the clock. The first failure of each kind is told on standard error.
+    ///
+    /// No two engines owe each other the same natural order, so each read of everything is put in key order.
+    pub(crate) fn sample(&mut self, wall_ns: u64) -> LaneSample {
+        for records in &mut self.reads {
+            records.sort_by(|one, other| one.key().cmp(other.key()));
+        }
+        let digest = Digest::of(self.records.iter().chain(self.reads.iter().flatten()));
+        for (kind, (count, message)) in &self.failures {
+            eprintln!("{count} operations failed ({}), the first with: {message}", kind.name());
+        }
+        let errors =
+            self.failures.iter().map(|(kind, (count, _))| (kind.name().to_owned(), *count)).collect();
+        LaneSample {
+            wall_ns,
+            answers: digest.answers() + self.acknowledged,
+            digest: digest.to_string(),
+            errors,
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! The timing loop: plays lanes against handles, with everything gathered before the clock starts and everything
+//! worked out after it has stopped.
+
+use crate::clock::{EachTick, NoTicks, elapsed_ns, processor_ns};
+use crate::usage::Counts;
+use crate::{Answers, Failure, Open, Store, Ticks};
+use std::sync::Barrier;
+use std::thread;
+use std::time::Instant;
+use touchstone_protocol::{Record, Sample, Usage};
+
+/// A lane's operations, gathered in the order in which they will be played.
+pub(crate) enum Work<'d, R: Record> {
+    /// Get the record of each key. The keys are copies, side by side, so that fetching the kit's own data does
+    /// not cost the subject a cache miss an operation.
+    Get(Vec<R::Key>),
+    /// Read everything, so many times.
+    ReadAll(u64),
+    /// Insert each record in a commit of its own.
+    InsertOne(Vec<&'d R>),
+    /// Insert the records in one commit.
+    InsertMany(Vec<&'d R>),
+}
+
+impl<R: Record> Work<'_, R> {
+    fn operations(&self) -> usize {
+        match self {
+            Work::Get(keys) => keys.len(),
+            Work::ReadAll(times) => *times as usize,
+            Work::InsertOne(records) => records.len(),
+            Work::InsertMany(_) => 1,
+        }
+    }
+
+    fn answers(&self) -> Answers<R> {
+        match self {
+            Work::Get(keys) => Answers::with_capacity(keys.len(), 0),
+            Work::ReadAll(times) => Answers::with_capacity(0, *times as usize),
+            Work::InsertOne(_) | Work::InsertMany(_) => Answers::with_capacity(0, 0),
+        }
+    }
+
+    /// The operations themselves: compiled once for each driver, record type and kind of clock.
+    #[inline(never)]
+    fn play<D: Store<R>, T: Ticks>(&self, driver: &mut D, answers: &mut Answers<R>, ticks: &mut T) {
+        match self {
+            Work::Get(keys) => driver.get_each(keys, answers, ticks),
+            Work::ReadAll(times) => {
+                for _ in 0..*times {
+                    answers.read(driver.read_all());
+                    ticks.tick();
+                }
+            }
+            Work::InsertOne(records) => {
+                for record in records {
+                    answers.acknowledged(1, driver.insert_one(record));
+                    ticks.tick();
+                }
+            }
+            Work::InsertMany(records) => {
+                answers.acknowledged(records.len(), driver.insert_many(records));
+                ticks.tick();
+            }
+        }
+    }
+}
+
+/// A played stretch: the sample, and each operation's nanoseconds if they were asked for.
+pub(crate) struct Played {
+    pub(crate) sample: Sample,
+    pub(crate) latency_ns: Vec<u64>,
+}
+
+/// What one lane's clock and driver yield, before anything is worked out.
+struct Reading<R> {
+    start: Instant,
+    end: Instant,
+    processor_start_ns: u64,
+    processor_end_ns: u64,
+    answers: Answers<R>,
+    latency_ns: Vec<u64>,
+}
+
+/// Plays the lanes side by side, each on its own handle; a single one on the calling thread.
+pub(crate) fn play<D: Store<R>, R: Record>(lanes: Vec<(&mut D, Work<'_, R>)>, latency: bool) -> Played {
+    let before = Counts::now();
+    let met = &Barrier::new(lanes.len());
+    let readings: Vec<Reading<R>> = if lanes.len() == 1 {
+        lanes.into_iter().map(|(driver, work)| time(driver, &work, latency, met)).collect()
+    } else {
+        thread::scope(|scope| {
+            let threads: Vec<_> = lanes
+                .into_iter()
+                .map(|(driver, work)| scope.spawn(move || time(driver, &work, latency, met)))
+                .collect();
+            threads.into_iter().map(|thread| thread.join().expect("a lane does not panic")).collect()
+        })
+    };
+    let usage = Counts::now().since(&before);
+    settle(readings, usage)
+}
+
+/// Times one lane, once all have met. Nothing but the operations stands between the two readings of the clock.
+fn time<D: Store<R>, R: Record>(
+    driver: &mut D,
+    work: &Work<'_, R>,
+    latency: bool,
+    met: &Barrier,
+) -> Reading<R> {
+    let mut answers = work.answers();
+    let mut each_tick = EachTick::with_capacity(if latency { work.operations() } else { 0 });
+    met.wait();
+    let processor_start_ns = processor_ns();
+    let start = Instant::now();
+    if latency {
+        each_tick.start_at(start);
+        work.play(driver, &mut answers, &mut each_tick);
+    } else {
+        work.play(driver, &mut answers, &mut NoTicks);
+    }
+    let end = Instant::now();
+    let processor_end_ns = processor_ns();
+    let latency_ns = each_tick.into_latency_ns();
+    Reading { start, end, processor_start_ns, processor_end_ns, answers, latency_ns }
+}
+
+/// Works the lanes' readings out into one sample, from the first lane's start to the last one's end.
+fn settle<R: Record>(mut readings: Vec<Reading<R>>, usage: Usage) -> Played {
+    let start = readings.iter().map(|reading| reading.start).min().expect("there is a lane");
+    let end = readings.iter().map(|reading| reading.end).max().expect("there is a lane");
+    let processor_start_ns = readings.iter().map(|reading| reading.processor_start_ns).min().unwrap_or(0);
+    let processor_end_ns = readings.iter().map(|reading| reading.processor_end_ns).max().unwrap_or(0);
+    let lanes =
+        readings.iter_mut().map(|reading| reading.answers.sample(elapsed_ns(start, reading.end))).collect();
+    let sample = Sample {
+        wall_ns: elapsed_ns(start, end),
+        cpu_ns: processor_end_ns - processor_start_ns,
+        lanes,
+        usage,
+    };
+    Played { sample, latency_ns: readings.into_iter().flat_map(|reading| reading.latency_ns).collect() }
+}
+
+/// Plays an `open` lane: opens, configures and answers a first query, `times` over. Each handle is the only one,
+/// and is closed again before the next; closing is off the clock.
+pub(crate) fn play_open<D: Store<R>, R: Record>(open: &Open, times: u64) -> Result<Played, Failure> {
+    let before = Counts::now();
+    let mut answers = Answers::<R>::with_capacity(0, 0);
+    let (mut cpu_ns, mut latency_ns) = (0, Vec::with_capacity(times as usize));
+    for _ in 0..times {
+        let processor_start_ns = processor_ns();
+        let start = Instant::now();
+        let opened = D::open(open).and_then(|mut driver| driver.first().map(|first| (driver, first)));
+        latency_ns.push(elapsed_ns(start, Instant::now()));
+        cpu_ns += processor_ns() - processor_start_ns;
+        match opened {
+            Ok((driver, _)) => driver.close().map_err(Into::into)?,
+            Err(error) => answers.failed(error.into()),
+        }
+    }
+    let usage = Counts::now().since(&before);
+    let wall_ns = latency_ns.iter().sum();
+    let sample = Sample { wall_ns, cpu_ns, lanes: vec![answers.sample(wall_ns)], usage };
+    Ok(Played { sample, latency_ns })
+}

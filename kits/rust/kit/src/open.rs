@@ -1,0 +1,46 @@
+//! What `open` asks for, with the settings read out by type.
+
+use crate::{Failure, FailureKind, RecordKind, Schema, Setting, Settings, failure};
+use std::path::PathBuf;
+
+/// What a driver is asked to open.
+#[derive(Clone, Debug)]
+pub struct Open {
+    /// An existing directory that belongs to this contender alone.
+    pub directory: PathBuf,
+    /// The record type that it stores.
+    pub record: RecordKind,
+    /// Its tables and indexes.
+    pub schema: Schema,
+    /// What is asked for, by neutral name. A driver leaves alone what it has no notion of.
+    pub settings: Settings,
+}
+
+impl Open {
+    /// The setting as a number, if it is asked for.
+    ///
+    /// # Errors
+    /// When it is asked for as a word.
+    pub fn number(&self, name: &str) -> Result<Option<i64>, Failure> {
+        match self.settings.get(name) {
+            None => Ok(None),
+            Some(Setting::Number(number)) => Ok(Some(*number)),
+            Some(Setting::Word(word)) => {
+                Err(failure(FailureKind::Unsupported, format!("setting {name}: `{word}` is not a number")))
+            }
+        }
+    }
+
+    /// The setting as one of `words`, if it is asked for.
+    ///
+    /// # Errors
+    /// When it is asked for with another value.
+    pub fn word(&self, name: &str, words: &[&'static str]) -> Result<Option<&'static str>, Failure> {
+        let Some(asked) = self.settings.get(name) else { return Ok(None) };
+        let known = words.iter().find(|word| matches!(asked, Setting::Word(asked) if asked == *word));
+        known.map(|word| Some(*word)).ok_or_else(|| {
+            let words = words.join(", ");
+            failure(FailureKind::Unsupported, format!("setting {name}: `{asked}` is not one of {words}"))
+        })
+    }
+}

@@ -1,0 +1,320 @@
+//! The protocol loop: one request, one reply, until standard input ends or the lab says `quit`.
+
+use crate::prepared::{Dataset, Prepared};
+use crate::{About, Driver, Failure, FailureKind, Open, RecordKind, Settings, Store, Verb, clock, failure};
+use std::io::{self, BufRead, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use touchstone_protocol::{
+    Document, Hello, LINE_BYTES_MAX, Lane, Opened, PROTOCOL_VERSION, Plan, Record, Reply, Request, Row, Run,
+    Sample, Schema,
+};
+
+/// A driver with the record types that it stores, ready to talk to the lab.
+pub struct Kit<D> {
+    about: About,
+    shelves: Vec<Shelf<D>>,
+    prepared: Option<(RecordKind, Box<dyn Prepared<D>>)>,
+    opened: Option<Database<D>>,
+}
+
+/// A record type that the driver stores.
+struct Shelf<D> {
+    record: RecordKind,
+    verbs: &'static [Verb],
+    prepare: Prepare<D>,
+}
+
+/// Reads a dataset, and an order of operations if there is one.
+type Prepare<D> = fn(&Path, Option<&Path>) -> Result<Box<dyn Prepared<D>>, Failure>;
+
+/// An open database: the handle it was opened with, and those of further lanes.
+struct Database<D> {
+    /// As asked, except that there is nothing left to create.
+    open: Open,
+    /// The first is the session's own and plays the first lane.
+    handles: Vec<D>,
+}
+
+impl<D: Driver> Kit<D> {
+    /// A driver that stores nothing yet.
+    pub fn new(about: About) -> Kit<D> {
+        Kit { about, shelves: Vec::new(), prepared: None, opened: None }
+    }
+
+    /// Adds the `row` record.
+    #[must_use]
+    pub fn rows(self) -> Kit<D>
+    where
+        D: Store<Row>,
+    {
+        self.shelf::<Row>()
+    }
+
+    /// Adds the `document` record.
+    #[must_use]
+    pub fn documents(self) -> Kit<D>
+    where
+        D: Store<Document>,
+    {
+        self.shelf::<Document>()
+    }
+
+    fn shelf<R: Record>(mut self) -> Kit<D>
+    where
+        D: Store<R>,
+    {
+        self.shelves.push(Shelf {
+            record: R::KIND,
+            verbs: D::VERBS,
+            prepare: |dataset, operations| Ok(Box::new(Dataset::<R>::read(dataset, operations)?)),
+        });
+        self
+    }
+
+    /// Talks to the lab over standard input and output until one of them ends.
+    pub fn main(self) -> ExitCode {
+        keep_freed_memory();
+        match self.serve(io::stdin().lock(), io::stdout().lock()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("the lab is gone: {error}");
+                ExitCode::FAILURE
+            }
+        }
+    }
+
+    /// Answers requests, a line each, until `quit` or the end of the input.
+    ///
+    /// # Errors
+    /// When the input cannot be read or the output cannot be written.
+    pub fn serve(mut self, mut input: impl BufRead, mut output: impl Write) -> io::Result<()> {
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            let reply = match read_line(&mut input, &mut line)? {
+                Line::End => {
+                    return self
+                        .close()
+                        .map_or_else(|failure| Err(io::Error::other(failure.message)), |_| Ok(()));
+                }
+                Line::TooLong => Err(failure(
+                    FailureKind::Protocol,
+                    format!("a line is longer than {LINE_BYTES_MAX} bytes"),
+                )),
+                Line::Whole => serde_json::from_slice(&line)
+                    .map_err(|error| failure(FailureKind::Protocol, format!("not a request: {error}")))
+                    .and_then(|request| self.answer(request)),
+            };
+            let reply = reply.unwrap_or_else(Reply::Error);
+            serde_json::to_writer(&mut output, &reply)?;
+            output.write_all(b"\n")?;
+            output.flush()?;
+            if reply == Reply::Quit {
+                return Ok(());
+            }
+        }
+    }
+
+    fn answer(&mut self, request: Request) -> Result<Reply, Failure> {
+        match request {
+            Request::Hello { protocol } => self.hello(protocol),
+            Request::Prepare { record, dataset, operations } => {
+                self.prepare(record, &dataset, operations.as_deref())
+            }
+            Request::Open { directory, record, schema, settings } => {
+                self.open(directory, record, schema, settings)
+            }
+            Request::Fill { from, count } => {
+                let (prepared, database) = self.playing()?;
+                prepared.fill(&mut database.handles[0], from, count).map(|()| Reply::Fill)
+            }
+            Request::Run(run) => self.run(&run).map(Reply::Run),
+            Request::Explain { lanes } => self.explain(&lanes).map(Reply::Explain),
+            Request::Check => {
+                let (prepared, database) = self.playing()?;
+                let mut handle = database.another()?;
+                let reply = prepared.check(&mut handle);
+                handle.close().map_err(Into::into)?;
+                reply
+            }
+            Request::Close => self.close().map(|()| Reply::Close),
+            Request::Quit => self.close().map(|()| Reply::Quit),
+        }
+    }
+
+    fn hello(&self, protocol: u32) -> Result<Reply, Failure> {
+        if protocol != PROTOCOL_VERSION {
+            let message = format!("the lab speaks protocol {protocol}, this kit speaks {PROTOCOL_VERSION}");
+            return Err(failure(FailureKind::Protocol, message));
+        }
+        let mut capabilities = Vec::new();
+        for shelf in &self.shelves {
+            capabilities.extend(shelf.verbs.iter().map(|verb| format!("{}.{verb}", shelf.record)));
+            if D::HOLDS {
+                capabilities.push(format!("{}.held", shelf.record));
+            }
+        }
+        let about = self.about.clone();
+        Ok(Reply::Hello(Hello {
+            protocol: PROTOCOL_VERSION,
+            kit: concat!("rust ", env!("CARGO_PKG_VERSION")).into(),
+            subject: about.subject,
+            version: about.version,
+            engine: about.engine,
+            engine_source: about.engine_source,
+            compile_options: about.compile_options,
+            capabilities,
+            clock: clock::measure(),
+        }))
+    }
+
+    fn prepare(
+        &mut self,
+        record: RecordKind,
+        dataset: &Path,
+        operations: Option<&Path>,
+    ) -> Result<Reply, Failure> {
+        self.prepared = None;
+        let prepared = (self.shelf_of(record)?.prepare)(dataset, operations)?;
+        let (_, prepared) = self.prepared.insert((record, prepared));
+        Ok(prepared.size())
+    }
+
+    fn open(
+        &mut self,
+        directory: PathBuf,
+        record: RecordKind,
+        schema: Schema,
+        settings: Settings,
+    ) -> Result<Reply, Failure> {
+        self.shelf_of(record)?;
+        if self.opened.is_some() {
+            return Err(failure(FailureKind::Protocol, "a database is open; close it first"));
+        }
+        let mut open = Open { directory, record, schema, settings };
+        let mut handle = D::open(&open).map_err(Into::into)?;
+        let settings = handle.settings().map_err(Into::into)?;
+        open.schema.create = false;
+        self.opened = Some(Database { open, handles: vec![handle] });
+        Ok(Reply::Open(Opened { settings }))
+    }
+
+    fn run(&mut self, run: &Run) -> Result<Sample, Failure> {
+        if let [lane @ Lane { verb: Verb::Open, .. }] = run.lanes.as_slice() {
+            return self.run_open(lane, run.latency.as_deref());
+        }
+        let (prepared, database) = self.playing()?;
+        prepared.run(database.handles(run.lanes.len())?, run)
+    }
+
+    /// An `open` lane measures the first handle of a process, so the session's own gives way to it.
+    fn run_open(&mut self, lane: &Lane, latency: Option<&Path>) -> Result<Sample, Failure> {
+        let (prepared, database) = self.playing()?;
+        close(database.handles.drain(..))?;
+        let sample = prepared.run_open(&database.open, lane, latency);
+        match D::open(&database.open) {
+            Ok(handle) => database.handles.push(handle),
+            Err(error) => {
+                self.opened = None;
+                return Err(error.into());
+            }
+        }
+        sample
+    }
+
+    fn explain(&mut self, lanes: &[Lane]) -> Result<Plan, Failure> {
+        let (prepared, database) = self.playing()?;
+        prepared.explain(database.handles(lanes.len())?, lanes)
+    }
+
+    fn close(&mut self) -> Result<(), Failure> {
+        match self.opened.take() {
+            Some(database) => close(database.handles.into_iter().rev()),
+            None => Ok(()),
+        }
+    }
+
+    fn shelf_of(&self, record: RecordKind) -> Result<&Shelf<D>, Failure> {
+        self.shelves.iter().find(|shelf| shelf.record == record).ok_or_else(|| {
+            failure(FailureKind::Unsupported, format!("{} stores no {record}", self.about.subject))
+        })
+    }
+
+    /// The dataset and the database, which must be of the same record type.
+    fn playing(&mut self) -> Result<(&dyn Prepared<D>, &mut Database<D>), Failure> {
+        let database =
+            self.opened.as_mut().ok_or_else(|| failure(FailureKind::Protocol, "no database is open"))?;
+        match &self.prepared {
+            Some((record, prepared)) if *record == database.open.record => Ok((prepared.as_ref(), database)),
+            Some((record, _)) => {
+                let message = format!("the dataset is of {record}, the database of {}", database.open.record);
+                Err(failure(FailureKind::Protocol, message))
+            }
+            None => Err(failure(FailureKind::Protocol, "no dataset is prepared")),
+        }
+    }
+}
+
+impl<D: Driver> Database<D> {
+    fn another(&self) -> Result<D, Failure> {
+        self.handles[0].another(&self.open).map_err(Into::into)
+    }
+
+    /// `count` handles; those that further lanes need are opened once and kept, so that their caches stay warm
+    /// from slice to slice as the first one's do.
+    fn handles(&mut self, count: usize) -> Result<&mut [D], Failure> {
+        while self.handles.len() < count {
+            self.handles.push(self.another()?);
+        }
+        Ok(&mut self.handles[..count])
+    }
+}
+
+/// Closes all handles, whatever becomes of one; tells the first failure.
+fn close<D: Driver>(handles: impl Iterator<Item = D>) -> Result<(), Failure> {
+    let mut closed = Ok(());
+    for handle in handles {
+        closed = closed.and(handle.close().map_err(Into::into));
+    }
+    closed
+}
+
+enum Line {
+    Whole,
+    TooLong,
+    End,
+}
+
+fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Line> {
+    let limit = LINE_BYTES_MAX as u64;
+    input.by_ref().take(limit).read_until(b'\n', line)?;
+    match line.last() {
+        None => Ok(Line::End),
+        Some(b'\n') => Ok(Line::Whole),
+        Some(_) if line.len() as u64 == limit => {
+            while *line.last().expect("the line is not empty") != b'\n' {
+                line.clear();
+                if input.by_ref().take(limit).read_until(b'\n', line)? == 0 {
+                    return Ok(Line::End);
+                }
+            }
+            Ok(Line::TooLong)
+        }
+        // The input ended in the middle of a line: nobody waits for a reply.
+        Some(_) => Ok(Line::End),
+    }
+}
+
+/// Has the allocator keep what is freed.
+///
+/// The kit holds every answer until the clock has stopped, which no user of a library does. Given back to the
+/// system, that memory would fault in anew in each slice, and the subject would be charged for the checking.
+fn keep_freed_memory() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: mallopt only sets two numbers of the allocator, and no other thread runs yet.
+    unsafe {
+        libc::mallopt(libc::M_TRIM_THRESHOLD, i32::MAX);
+        libc::mallopt(libc::M_MMAP_THRESHOLD, 32 << 20);
+    }
+}
