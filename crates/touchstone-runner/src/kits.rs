@@ -28,6 +28,10 @@ impl Project {
             Some(root) => root.to_owned(),
             None => find_root()?,
         };
+        // Drivers are started in their kit's folder, from where a relative root would mean another place.
+        let root = root.canonicalize().map_err(|error| {
+            Error::new(ErrorKind::Missing, format!("{}: there is no project here: {error}", root.display()))
+        })?;
         let mut folders: Vec<PathBuf> = fs::read_dir(root.join("kits"))
             .map_err(|error| Error::new(ErrorKind::Missing, format!("{}: no kits here: {error}", root.display())))?
             .filter_map(|entry| Some(entry.ok()?.path()))

@@ -12,7 +12,8 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use touchstone::sample::Outcome;
 use touchstone_protocol::{Failure, FailureKind, Hello, LINE_BYTES_MAX, PROTOCOL_VERSION, Reply, Request};
@@ -89,7 +90,7 @@ pub struct Session {
     stdout: File,
     unread: Vec<u8>,
     process: Option<Child>,
-    stderr: Arc<Mutex<Vec<u8>>>,
+    stderr: Option<JoinHandle<Vec<u8>>>,
     manners: Manners,
 }
 
@@ -111,11 +112,10 @@ impl Session {
             command.spawn().map_err(|error| SessionError::Ended(format!("cannot start {program}: {error}")))?;
         let stdin = OwnedFd::from(process.stdin.take().expect("stdin was piped"));
         let stdout = OwnedFd::from(process.stdout.take().expect("stdout was piped"));
-        let stderr = Arc::new(Mutex::new(Vec::new()));
-        keep_tail(process.stderr.take().expect("stderr was piped"), Arc::clone(&stderr));
+        let stderr = keep_tail(process.stderr.take().expect("stderr was piped"));
         let mut session = Session::over(stdin, stdout, manners);
         session.process = Some(process);
-        session.stderr = stderr;
+        session.stderr = Some(stderr);
         Ok(session)
     }
 
@@ -126,7 +126,7 @@ impl Session {
             stdout: stdout.into(),
             unread: Vec::new(),
             process: None,
-            stderr: Arc::default(),
+            stderr: None,
             manners,
         }
     }
@@ -237,7 +237,9 @@ impl Session {
             Ok(status) => describe(status),
             Err(error) => error.to_string(),
         };
-        let stderr = self.stderr.lock().expect("the reader does not panic");
+        // Nobody is left to hold the other end of standard error, so its reader comes to an end.
+        kill_group(process);
+        let stderr = self.stderr.take().and_then(|reader| reader.join().ok()).unwrap_or_default();
         let last = String::from_utf8_lossy(&stderr);
         match last.trim().lines().last() {
             Some(line) => SessionError::Ended(format!("{how}, last saying: {line}")),
@@ -294,14 +296,15 @@ fn excerpt(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).chars().take(80).filter(|character| !character.is_control()).collect()
 }
 
-fn keep_tail(mut pipe: impl Read + Send + 'static, tail: Arc<Mutex<Vec<u8>>>) {
+fn keep_tail(mut pipe: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
     std::thread::spawn(move || {
+        let mut tail = Vec::new();
         let mut chunk = [0; 4 << 10];
         while let Ok(count @ 1..) = pipe.read(&mut chunk) {
-            let mut tail = tail.lock().expect("nobody panics while holding the tail");
             tail.extend_from_slice(&chunk[..count]);
             let excess = tail.len().saturating_sub(STDERR_BYTES_MAX);
             tail.drain(..excess);
         }
-    });
+        tail
+    })
 }

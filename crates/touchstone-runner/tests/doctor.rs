@@ -48,6 +48,17 @@ fn every_limit_is_found_and_nothing_is_left_behind() {
     assert!(!json.contains(directory.path().to_str().unwrap()), "{json}");
 }
 
+#[test]
+fn without_time_there_is_still_something_to_tell() {
+    let directory = tempfile::tempdir().unwrap();
+    let budget = Budget { total: Duration::ZERO };
+    let diagnosis = examine(&Examination { budget, ..examination(directory.path(), None) }, |_| ()).unwrap();
+    assert!(diagnosis.flushes.flushes >= 3);
+    files_are_sane(&diagnosis);
+    page_is_sane(&diagnosis);
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+}
+
 fn files_are_sane(diagnosis: &Diagnosis) {
     let files = &diagnosis.files;
     assert!(files.file_bytes > 0);
@@ -70,7 +81,7 @@ fn files_are_sane(diagnosis: &Diagnosis) {
     );
     assert!(
         files.rate(Route::Cache, Pattern::Sequential, Operation::Read, 4096).is_some(),
-        "what comes first has time"
+        "there is always time for the cache"
     );
 }
 

@@ -6,6 +6,7 @@
 
 const parts = (() => {
   const FONT_PX = 12;
+  const LABEL_GAP = 15;
   const INK = "currentColor";
   const SERIES = [1, 2, 3, 4, 5, 6, 7].map((number) => `var(--series-${number})`);
   const DASHES = ["none", "7 3", "2 2", "9 3 2 3", "4 2", "12 3", "1 3"];
@@ -57,7 +58,7 @@ const parts = (() => {
   /** Ticks at 1, 2, 5 of each decade, fewer if that is too many; evenly spaced where the range is short. */
   function ticks([low, high], most = 8) {
     const choices = high / low < 4 ? [] : [[1, 2, 5], [1, 3], [1]].map((digits) => decades(low, high, digits));
-    const fitting = choices.find((ticks) => ticks.length <= most && ticks.length > 2);
+    const fitting = choices.find((ticks) => ticks.length <= most && ticks.length > 1);
     return fitting ?? d3.ticks(low, high, Math.max(2, Math.min(6, most)));
   }
 
@@ -81,14 +82,15 @@ const parts = (() => {
   // Lines with names
 
   /** Lines with their names at the right end, moved apart where they would meet. `dots` of a line are drawn beside it. */
-  function lineChart({ lines, baseline, width, height, domainX, labelX, labelY, ticksX, sayX }) {
+  function lineChart({ lines, baseline, width, domainX, labelX, labelY, ticksX, sayX }) {
+    const height = Math.max(330, lines.length * LABEL_GAP + 120);
     const margins = { marginLeft: 62, marginRight: widest(lines.map((line) => line.arm), { mono: true }) + 34, marginTop: 28, marginBottom: 44 };
     const points = lines.flatMap((line) => [...line.points, ...(line.dots ?? [])]);
     const domainY = logDomain(points.map((point) => point.y));
     const scaleY = Plot.scale({ y: { type: "log", domain: domainY, range: [height - margins.marginBottom, margins.marginTop] } });
     const looks = looksOf(lines.map((line) => line.arm), baseline);
     const atY = ticks(domainY, 8);
-    const labels = apart(lines.map((line) => ({ arm: line.arm, end: line.points.at(-1) })), scaleY);
+    const labels = apart(lines.map((line) => ({ arm: line.arm, end: line.points.at(-1) })), scaleY, margins.marginTop);
     return Plot.plot({
       width: fitting(width, margins), height, ...margins, style: style(),
       x: { type: "log", domain: domainX },
@@ -118,22 +120,25 @@ const parts = (() => {
     const others = arms.filter((arm) => arm !== baseline);
     const look = (arm) => {
       const place = others.indexOf(arm);
-      const other = { colour: SERIES[place % SERIES.length], dash: DASHES[place % DASHES.length] };
+      const round = Math.floor(place / SERIES.length);
+      const other = { colour: SERIES[place % SERIES.length], dash: DASHES[(place + 3 * round) % DASHES.length] };
       return place < 0 ? { colour: INK, dash: "none" } : other;
     };
     return new Map(arms.map((arm) => [arm, look(arm)]));
   }
 
-  /** Label positions at least a line apart, in the order of the line ends. */
-  function apart(labels, scale, gap = 15) {
+  /** Labels a line apart, none above the frame, in the order of the ends they belong to. */
+  function apart(labels, scale, top) {
     const placed = labels.map((label) => ({ ...label, px: scale.apply(label.end.y) })).sort((a, b) => a.px - b.px);
     for (let pass = 0; pass < 60; pass++) {
       for (let i = 1; i < placed.length; i++) {
-        const overlap = gap - (placed[i].px - placed[i - 1].px);
+        const overlap = LABEL_GAP - (placed[i].px - placed[i - 1].px);
         if (overlap <= 0) continue;
         placed[i].px += overlap / 2;
         placed[i - 1].px -= overlap / 2;
       }
+      const above = Math.max(0, top - placed[0].px);
+      for (const label of placed.filter((label) => label.px < top + above)) label.px += above;
     }
     return placed.map((label) => ({ ...label, y: scale.invert(label.px) }));
   }

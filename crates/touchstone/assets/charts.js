@@ -83,7 +83,7 @@ const charts = (() => {
     }));
     const tens = d3.range(1, Math.floor(Math.log10(most)) + 1).map((power) => 10 ** power);
     return lineChart({
-      lines, baseline, width, height: 330, domainX: [1, most], labelX: "percentile of the operations", labelY: "time of one operation",
+      lines, baseline, width, domainX: [1, most], labelX: "percentile of the operations", labelY: "time of one operation",
       ticksX: [2, ...tens], sayX: (one_in) => `p${Number((100 * (1 - 1 / one_in)).toPrecision(10))}`,
     });
   }
@@ -98,7 +98,7 @@ const charts = (() => {
     }));
     const tables = d3.sort(new Set(lines.flatMap((line) => line.points.map((point) => point.x))));
     return lineChart({
-      lines, baseline, width, height: 340, domainX: d3.extent(tables), labelX: "tables in the database", labelY: "time to open",
+      lines, baseline, width, domainX: d3.extent(tables), labelX: "tables in the database", labelY: "time to open",
       ticksX: tables, sayX: count,
     });
   }
@@ -114,8 +114,8 @@ const charts = (() => {
     const at = ticks(domain, 4);
     const label = { fy: "arm", dy: -14 };
     return Plot.plot({
-      width, height: arms.length * 88 + 62, marginLeft: 62, marginRight: 12, marginTop: 16, marginBottom: 46, style: style(),
-      fy: { domain: arms.map(({ arm }) => arm), axis: null, padding: 0.28 },
+      width, height: arms.length * 78 + 62, marginLeft: 62, marginRight: 12, marginTop: 16, marginBottom: 46, style: style(),
+      fy: { domain: arms.map(({ arm }) => arm), axis: null, padding: 0.32 },
       x: { domain: [0, d3.max(points, (point) => point.operation)] },
       y: { type: "log", domain },
       marks: [

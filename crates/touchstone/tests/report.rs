@@ -43,7 +43,8 @@ fn the_page_says_what_the_summary_says() {
     for status in ["holds", "refuted", "inconclusive", "untested"] {
         assert!(page.contains(&format!("<span class=\"status {status}\">")), "no claim is {status}");
     }
-    for figure in ["1.280", "1.267–1.294", "96.2 k/s", "40,160", "asked for 268,435,456", "Partial record"] {
+    for figure in ["1.280", "1.267–1.294", "96.2 k/s", "40,160", "asked for 268,435,456", "Partial record"]
+    {
         assert!(page.contains(figure), "the page lacks {figure}");
     }
 }

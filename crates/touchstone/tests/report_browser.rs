@@ -96,7 +96,9 @@ fn listen(tab: &Arc<Tab>) -> Arc<Mutex<Vec<String>>> {
     let listener = move |event: &Event| {
         let complaint = match event {
             Event::LogEntryAdded(entry) => Some(format!("log: {}", entry.params.entry.text)),
-            Event::RuntimeExceptionThrown(thrown) => Some(format!("exception: {:?}", thrown.params.exception_details)),
+            Event::RuntimeExceptionThrown(thrown) => {
+                Some(format!("exception: {:?}", thrown.params.exception_details))
+            }
             Event::RuntimeConsoleAPICalled(called) => Some(format!("console: {:?}", called.params.args)),
             Event::NetworkRequestWillBeSent(sent) => Some(sent.params.request.url.clone())
                 .filter(|url| !url.starts_with("file:") && !url.starts_with("data:"))
@@ -171,7 +173,8 @@ fn a_click_on_a_heading_sorts_the_contenders_of_every_case() {
     let heading = || page.tab.wait_for_element("table.cases thead th:nth-child(2) [role=button]").unwrap();
     heading().click().unwrap();
     assert_eq!(page.ask(sorts)[0], "descending");
-    let first_suite = page.ask("document.querySelector('table.cases').tBodies.length").as_u64().unwrap() as usize;
+    let first_suite =
+        page.ask("document.querySelector('table.cases').tBodies.length").as_u64().unwrap() as usize;
     let down = rates_of(&page.ask(rates), first_suite);
     assert!(down.iter().all(|rates| rates.is_sorted_by(|one, other| one >= other)), "{down:?}");
     assert_ne!(page.ask(names), before, "the order did not change");
@@ -179,7 +182,9 @@ fn a_click_on_a_heading_sorts_the_contenders_of_every_case() {
     assert_eq!(page.ask(sorts)[0], "ascending");
     let up = rates_of(&page.ask(rates), first_suite);
     assert!(up.iter().all(|rates| rates.is_sorted()), "{up:?}");
-    let titles = page.ask("[...document.querySelectorAll('table.cases tbody')].every((b) => b.rows[0].className === 'title')");
+    let titles = page.ask(
+        "[...document.querySelectorAll('table.cases tbody')].every((b) => b.rows[0].className === 'title')",
+    );
     assert_eq!(titles, true, "a case's title left its place");
     page.assert_no_complaints();
 }
@@ -190,11 +195,15 @@ fn rates_of(asked: &Value, cases: usize) -> Vec<Vec<f64>> {
 
 #[test]
 fn a_chart_that_cannot_be_drawn_says_so_and_stops_no_other() {
-    let html = page().replacen("{\"baseline\":", "{\"broken\":", 1);
-    let page = Page::open(&html.replacen("\"rows\":[", "\"rows\":7,\"lost\":[", 1), "light");
-    let drawn = page.ask("[...document.querySelectorAll('[data-chart]')].map((figure) => figure.dataset.drawn)");
+    let broken = page().replacen("\"rows\":[", "\"rows\":7,\"lost\":[", 1);
+    let page = Page::open(&broken, "light");
+    let drawn =
+        page.ask("[...document.querySelectorAll('[data-chart]')].map((figure) => figure.dataset.drawn)");
     let drawn: Vec<String> = serde_json::from_value(drawn).unwrap();
-    assert!(drawn.iter().any(|drawn| drawn == "error") && drawn.iter().any(|drawn| drawn == "true"), "{drawn:?}");
+    assert!(
+        drawn.iter().any(|drawn| drawn == "error") && drawn.iter().any(|drawn| drawn == "true"),
+        "{drawn:?}"
+    );
     let said = page.ask("document.querySelector('[data-drawn=error] .error').textContent");
     assert!(said.as_str().unwrap().contains("could not be drawn"), "{said}");
 }

@@ -61,6 +61,14 @@ impl Types {
         }
     }
 
+    /// The words of a type that is one of several.
+    pub fn words_of(&self, name: &str) -> Vec<String> {
+        match self.types.get(name) {
+            Some(Type::Words(words)) => words.clone(),
+            _ => Vec::new(),
+        }
+    }
+
     /// The table of a type's fields in JSON; none where there is no such type.
     pub fn fields_table(&self, name: &str) -> Option<String> {
         self.table(name, "field", |field, holds| {

@@ -6,12 +6,12 @@ use touchstone::suite::Suite;
 
 /// What is asked: a row a suite, those for testing the lab itself left out.
 pub fn suites(suites: &[Suite]) -> String {
-    let mut table = String::from("| suite | what it asks | the page | cases | claims |\n|---|---|---|---|---|\n");
+    let mut table = String::from("| suite | what it asks | the page; its device | cases | claims |\n|---|---|---|---|---|\n");
     for suite in suites.iter().filter(|suite| !suite.internal) {
         let cases: Vec<String> = suite.cases.iter().map(|case| format!("`{}`", case.id)).collect();
         let _ = writeln!(
             table,
-            "| [`{0}`](suites/{0}.toml) | {1} | {2}, measured on a {3} | {4} | {5} |",
+            "| [`{0}`](suites/{0}.toml) | {1} | {2}; {3} | {4} | {5} |",
             suite.name,
             suite.title,
             suite.source.trim_end_matches('.'),

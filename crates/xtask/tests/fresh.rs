@@ -64,10 +64,29 @@ fn generated(tree: &Tree, page: &str, region: &str, formats: &BTreeMap<&str, Typ
         None if region == "suites" => Some(table::suites(&suites)),
         None if region == "subjects" => Some(table::subjects(&project.kits)),
         None if region == "result" => None,
+        Some(("options", verb)) => Some(options(verb)),
         Some(("fields", name)) => types().fields_table(name),
         Some(("keys", name)) => types().keys_table(name),
         _ => panic!("{page}: nobody makes the region `{region}`"),
     }
+}
+
+/// A verb's line and its options, from the same text as `--help`.
+fn options(verb: &str) -> String {
+    let command = touchstone_cli::Cli::command();
+    let verb = command.find_subcommand(verb).unwrap_or_else(|| panic!("there is no verb {verb}"));
+    let mut text = format!("{}.\n\n| option | means |\n|---|---|\n", verb.get_about().expect("a verb says what it does"));
+    for argument in verb.get_arguments().filter(|argument| argument.get_id() != "help") {
+        let value = argument.get_value_names().map_or(String::new(), |names| format!(" {}", names[0]));
+        let name = match argument.get_long() {
+            Some(long) if argument.get_action().takes_values() => format!("`--{long}{value}`"),
+            Some(long) => format!("`--{long}`"),
+            None => format!("`{}`", value.trim()),
+        };
+        let help = argument.get_help().expect("an option says what it means");
+        text.push_str(&format!("| {name} | {help} |\n"));
+    }
+    if text.ends_with("|---|---|\n") { text.split("\n\n").next().unwrap_or_default().to_owned() } else { text }
 }
 
 #[test]
@@ -163,6 +182,20 @@ fn every_verb_and_every_option_stands_on_a_page() {
         }
     }
     assert_none("verbs", &missing);
+}
+
+#[test]
+fn every_measure_outcome_and_flag_stands_in_the_methodology() {
+    let tree = Tree::read();
+    let page = tree.text("docs/methodology.md");
+    let types = types(&tree, &[&SUITE, &RECORD]);
+    let worded = ["Measure", "Outcome", "Cache"].iter().flat_map(|name| types.words_of(name));
+    let mut missing: Vec<String> = worded.filter(|word| !page.contains(&format!("`{word}`"))).collect();
+    let flags = tree.text("crates/touchstone/src/verdict/flag.rs").lines();
+    let flags: Vec<&str> = flags.filter_map(|line| line.trim().strip_prefix("FlagKind::")?.split('"').nth(1)).collect();
+    assert!(flags.len() >= 8, "{flags:?}");
+    missing.extend(flags.iter().filter(|flag| !page.contains(&format!("| {flag} |"))).map(|flag| (*flag).to_owned()));
+    assert_none("methodology", &missing);
 }
 
 #[test]

@@ -212,5 +212,4 @@ fn names(diagnosis: &Diagnosis, wanted: impl Fn(&SubjectState) -> bool) -> Optio
 }
 
 #[cfg(test)]
-#[path = "warning_tests.rs"]
 mod tests;

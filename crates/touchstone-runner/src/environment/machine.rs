@@ -185,5 +185,4 @@ fn virtualisation(cpuinfo: &str, hints: &Hints) -> String {
 }
 
 #[cfg(test)]
-#[path = "machine_tests.rs"]
 mod tests;

@@ -53,7 +53,8 @@ impl Grid {
     /// The columns with how they are set: a column of numbers has its heading at the right, too.
     pub(super) fn heads(&self) -> Vec<(&str, &'static str)> {
         let class = |place: usize| {
-            let numbers = self.rows.iter().any(|row| row.cells.get(place).is_some_and(|cell| cell.class == "number"));
+            let numbers =
+                self.rows.iter().any(|row| row.cells.get(place).is_some_and(|cell| cell.class == "number"));
             if numbers { "number" } else { "" }
         };
         self.columns.iter().enumerate().map(|(place, title)| (title.as_str(), class(place))).collect()
@@ -103,7 +104,8 @@ fn plans(arms: &[&ArmStatistics]) -> Option<Detail> {
         (1, _) => "Query plan, the same for all that have one".into(),
         (number, _) => format!("Query plans, {number} of them"),
     };
-    let summary = if !groups.is_empty() && counters.is_some() { format!("{summary}, and counters") } else { summary };
+    let summary =
+        if !groups.is_empty() && counters.is_some() { format!("{summary}, and counters") } else { summary };
     let plans = groups
         .into_iter()
         .map(|(plan, arms)| PlanGroup { arms: format::listed(&arms), lines: plan.to_vec() })
@@ -136,7 +138,8 @@ fn signed_count(value: i64) -> String {
 }
 
 fn launches(arms: &[&ArmStatistics], statistics: &CaseStatistics) -> Detail {
-    let mut columns = vec!["Launches", "Time of one operation", "Processor time over wall time", "Idle slices"];
+    let mut columns =
+        vec!["Launches", "Time of one operation", "Processor time over wall time", "Idle slices"];
     let failing = arms.iter().any(|arm| !arm.errors.is_empty() || arm.missing > 0);
     if failing {
         columns.extend(["Failed operations", "Records found", "Records missing"]);
@@ -149,15 +152,20 @@ fn launches(arms: &[&ArmStatistics], statistics: &CaseStatistics) -> Detail {
             GridCell::number(arm.idle_share.map(format::percent)),
         ];
         if failing {
-            let kinds: Vec<String> =
-                arm.errors.iter().map(|(kind, number)| format!("{} {kind}", format::count(*number))).collect();
+            let kinds: Vec<String> = arm
+                .errors
+                .iter()
+                .map(|(kind, number)| format!("{} {kind}", format::count(*number)))
+                .collect();
             cells.push(GridCell::number((!kinds.is_empty()).then(|| kinds.join(", "))));
-            cells.extend([arm.found, arm.missing].map(|number| GridCell::number(Some(format::count(number)))));
+            cells
+                .extend([arm.found, arm.missing].map(|number| GridCell::number(Some(format::count(number)))));
         }
         GridRow { arm: arm.arm.clone(), cells }
     });
     Detail {
-        summary: if failing { "Launches, processor time, failures" } else { "Launches and processor time" }.into(),
+        summary: if failing { "Launches, processor time, failures" } else { "Launches and processor time" }
+            .into(),
         open: false,
         grids: vec![Grid {
             caption: format!("How launches ended and what the processor did.{}", noise(statistics)),
@@ -178,7 +186,9 @@ fn ends(arm: &ArmStatistics) -> GridCell {
 fn noise(statistics: &CaseStatistics) -> String {
     let noise = &statistics.noise;
     let told = [
-        noise.cpu_pressure.map(|share| format!("some task waited for a processor {} of the time", format::percent(share))),
+        noise
+            .cpu_pressure
+            .map(|share| format!("some task waited for a processor {} of the time", format::percent(share))),
         noise.io_pressure.map(|share| format!("for the disk {}", format::percent(share))),
         noise.steal.map(|share| format!("the host took {} for others", format::percent(share))),
     ];

@@ -42,15 +42,25 @@ pub(super) fn bytes(bytes: f64) -> String {
 
 /// A ratio, with more decimals where it is near 1 and a hundredth matters; a very small one as a fraction.
 pub(super) fn ratio(ratio: f64) -> String {
+    ratio_like(ratio, ratio)
+}
+
+/// A ratio in the manner of another, so that an interval reads like the figure it belongs to.
+fn ratio_like(ratio: f64, figure: f64) -> String {
     match ratio {
+        r if r <= 0.0 => "0".into(),
+        r if figure < 0.00995 => format!("1/{}", digits(1.0 / r)),
         r if r >= 999.5 => count(r.round() as u64),
         r if r >= 99.95 => format!("{r:.0}"),
         r if r >= 9.995 => format!("{r:.1}"),
         r if r >= 1.9995 => format!("{r:.2}"),
-        r if r >= 0.00995 => format!("{r:.3}"),
-        r if r > 0.0 => format!("1/{}", count((1.0 / r).round() as u64)),
-        _ => "0".into(),
+        r => format!("{r:.3}"),
     }
+}
+
+/// The interval around a ratio; none where the launches were too few to bound it.
+pub(super) fn ratio_interval(figure: f64, low: Option<f64>, high: Option<f64>) -> Option<String> {
+    interval(low, high, |end| ratio_like(end, figure))
 }
 
 /// Two ends, each shown by `show`; none where the launches were too few to bound them.
@@ -141,9 +151,11 @@ mod tests {
         let shown = |values: &[f64]| values.iter().map(|value| ratio(*value)).collect::<Vec<_>>().join(" ");
         assert_eq!(shown(&[0.9953, 1.0021, 1.352, 2.754]), "0.995 1.002 1.352 2.75");
         assert_eq!(shown(&[14.23, 142.7, 12_345.6]), "14.2 143 12,346");
-        assert_eq!(shown(&[0.0123, 0.00041, 0.0]), "0.012 1/2,439 0");
-        assert_eq!(interval(Some(1.3014), Some(1.412), ratio).as_deref(), Some("1.301–1.412"));
-        assert_eq!(interval(None, Some(1.4), ratio), None);
+        assert_eq!(shown(&[0.0123, 0.00041, 0.0]), "0.012 1/2439 0");
+        assert_eq!(ratio_interval(1.35, Some(1.3014), Some(1.412)).as_deref(), Some("1.301–1.412"));
+        assert_eq!(ratio_interval(0.017, Some(0.0078), Some(0.038)).as_deref(), Some("0.008–0.038"));
+        assert_eq!(ratio_interval(0.005, Some(0.0043), Some(0.0125)).as_deref(), Some("1/233–1/80.0"));
+        assert_eq!(ratio_interval(1.35, None, Some(1.4)), None);
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! The page: one HTML file with its style, its charts' data and its scripts inside, which loads nothing.
 
+use super::Findings;
 use super::chart::{self, Chart};
 use super::detail::{self, Build, Detail, SubjectDetail};
 use super::format::{self, NONE};
 use super::view::{ArmView, CaseView, ClaimView, Standing, SuiteView, View};
-use super::Findings;
 use crate::error::{Error, Result};
 use crate::record::{Environment, file};
 use crate::statistics::P_LOOK;
@@ -92,7 +92,8 @@ fn page_suite<'p>(findings: &Findings<'_>, suite: &'p SuiteView, points: usize) 
 
 /// An equal share of the page's points for each timeline.
 fn timeline_points(findings: &Findings<'_>) -> usize {
-    let arms = findings.statistics.iter().flat_map(|case| &case.arms);
+    let cases = findings.record.plan.cases.iter().zip(findings.statistics);
+    let arms = cases.filter(|(case, _)| case.writes()).flat_map(|(_, statistics)| &statistics.arms);
     let timelines = arms.filter(|arm| !arm.timeline.is_empty()).count().max(1);
     (TIMELINE_POINTS_PER_PAGE / timelines).clamp(20, TIMELINE_POINTS_MOST)
 }

@@ -75,13 +75,18 @@ fn legend() -> Vec<String> {
 
 fn claim_lines(claim: &ClaimView, paint: &Paint) -> Vec<String> {
     let mut statement = wrapped(&claim.statement, STATUS_WIDTH + 2, STATUS_WIDTH + 2);
-    let status = paint.one(&format!("{:STATUS_WIDTH$}", claim.status.to_string()), Tone::of_claim(claim.status));
+    let status =
+        paint.one(&format!("{:STATUS_WIDTH$}", claim.status.to_string()), Tone::of_claim(claim.status));
     if let Some(first) = statement.first_mut() {
         *first = format!("  {status}{}", first.trim_start());
     }
     let here = claim.deciding().map_or(NONE.into(), |test| {
         let wanted = if test.bound.is_empty() { String::new() } else { format!(", wanted {}", test.bound) };
-        let one_of = if claim.tests.len() > 1 { format!(" (1 of {} tests)", claim.tests.len()) } else { String::new() };
+        let one_of = if claim.tests.len() > 1 {
+            format!(" (1 of {} tests)", claim.tests.len())
+        } else {
+            String::new()
+        };
         format!("{}{wanted}{one_of}", test.found())
     });
     let figures = format!("here: {here}; published: {}", claim.published);

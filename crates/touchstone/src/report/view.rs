@@ -104,7 +104,11 @@ fn header(findings: &Findings<'_>) -> Header {
 
 fn looks(looks: &[usize]) -> String {
     let looks: Vec<String> = looks.iter().map(usize::to_string).collect();
-    if looks.is_empty() { "no looks".into() } else { format!("looked at after {} launches", format::listed(&looks)) }
+    if looks.is_empty() {
+        "no looks".into()
+    } else {
+        format!("looked at after {} launches", format::listed(&looks))
+    }
 }
 
 /// `2026-10-03T10:00:00Z` as `2026-10-03 10:00:00 UTC`; anything else as it is.

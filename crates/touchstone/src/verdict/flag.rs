@@ -160,8 +160,8 @@ fn contended(case: &CaseStatistics) -> Option<Flag> {
 }
 
 fn wal_reset(met: &Introduction) -> Option<Flag> {
-    let version = met.hello.engine.strip_prefix("SQLite ")?.split_whitespace().next()?;
-    let carries = carries_wal_reset_fix(version)?;
+    let (_, version) = met.hello.engine.rsplit_once("SQLite ")?;
+    let carries = carries_wal_reset_fix(version.split_whitespace().next()?)?;
     (!carries).then(|| Flag {
         kind: FlagKind::WalReset,
         case: String::new(),
@@ -170,9 +170,23 @@ fn wal_reset(met: &Introduction) -> Option<Flag> {
     })
 }
 
-/// Whether a SQLite version carries the WAL-reset fix of 3.51.3; none for what is not a version.
+/// Whether a SQLite version carries the WAL-reset fix of 3.51.3, or its backports; none for what is not a version.
 pub fn carries_wal_reset_fix(version: &str) -> Option<bool> {
     let mut parts = version.split('.').map(|part| part.parse::<u32>().ok());
     let version = (parts.next()??, parts.next()??, parts.next().flatten().unwrap_or(0));
-    Some(version >= (3, 51, 3))
+    let backport = matches!(version, (3, 50, 7..) | (3, 44, 6..));
+    Some(version >= (3, 51, 3) || backport)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::carries_wal_reset_fix;
+
+    #[test]
+    fn the_wal_reset_fix_is_told_by_the_version() {
+        let carries = |version| carries_wal_reset_fix(version);
+        assert_eq!(["3.51.3", "3.53.2", "3.50.7", "3.44.6", "4.0"].map(carries), [Some(true); 5]);
+        assert_eq!(["3.51.2", "3.50.6", "3.40.1", "3.45.9"].map(carries), [Some(false); 4]);
+        assert_eq!(carries("community"), None);
+    }
 }

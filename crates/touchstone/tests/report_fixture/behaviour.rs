@@ -88,7 +88,9 @@ fn read(arm: &str) -> Behaviour {
         "canary-wrong@plain" => Behaviour {
             failure: Outcome::Void,
             fails_until: 8,
-            error: Some("launch 0, block 0: 20,000 rows answered, but their digest is 00000000 instead of 5ad3c1e7"),
+            error: Some(
+                "launch 0, block 0: 20,000 rows answered, but their digest is 00000000 instead of 5ad3c1e7",
+            ),
             ..Behaviour::steady(40.0)
         },
         "canary-hung@plain" => Behaviour {
@@ -155,7 +157,12 @@ fn sync_write(arm: &str) -> Behaviour {
         "redb@immediate" => (610_000.0, 1),
         _ => (11_400.0, 0),
     };
-    Behaviour { launch_noise: 0.11, cpu_share: 0.3, syncs: Some((syncs, 4_152 + 4_096 * syncs)), ..Behaviour::steady(ns) }
+    Behaviour {
+        launch_noise: 0.11,
+        cpu_share: 0.3,
+        syncs: Some((syncs, 4_152 + 4_096 * syncs)),
+        ..Behaviour::steady(ns)
+    }
 }
 
 /// An index changes nothing, the journal mode halves the time.

@@ -96,10 +96,18 @@ fn environment() -> Environment {
     BTreeMap::from([
         (
             "machine".to_owned(),
-            group(&[("cpu", "AMD EPYC 7B13"), ("cores", "2"), ("memory", "7.8 GiB"), ("governor", "unknown")]),
+            group(&[
+                ("cpu", "AMD EPYC 7B13"),
+                ("cores", "2"),
+                ("memory", "7.8 GiB"),
+                ("governor", "unknown"),
+            ]),
         ),
         ("kernel".to_owned(), group(&[("kernel", "Linux 6.1.0-18-amd64"), ("aslr", "on")])),
-        ("storage".to_owned(), group(&[("filesystem", "ext4"), ("device", "virtio"), ("options", "rw,relatime")])),
+        (
+            "storage".to_owned(),
+            group(&[("filesystem", "ext4"), ("device", "virtio"), ("options", "rw,relatime")]),
+        ),
         ("toolchain".to_owned(), group(&[("rustc", "1.95.0")])),
     ])
 }
@@ -145,7 +153,8 @@ fn run(record: &mut Record, case: &PlannedCase, arm: &PlannedArm, behaviour: &Be
         }
     }
     let mut settings = arm.settings.clone();
-    settings.extend(behaviour.ignores.iter().map(|(name, value)| ((*name).to_owned(), Setting::from(*value))));
+    settings
+        .extend(behaviour.ignores.iter().map(|(name, value)| ((*name).to_owned(), Setting::from(*value))));
     let expected = if arm.writes() { 10_000 } else { 0 };
     record.launches.push(Launch {
         case: case.id.clone(),
@@ -159,7 +168,10 @@ fn run(record: &mut Record, case: &PlannedCase, arm: &PlannedArm, behaviour: &Be
         found: expected - behaviour.missing_a_launch.min(expected),
         plan: behaviour.plan.iter().map(|line| (*line).to_owned()).collect(),
         counters: behaviour.counters.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect(),
-        file_bytes: BTreeMap::from([("database".to_owned(), 2_400_000), ("database-wal".to_owned(), 4_124_152)]),
+        file_bytes: BTreeMap::from([
+            ("database".to_owned(), 2_400_000),
+            ("database-wal".to_owned(), 4_124_152),
+        ]),
     });
     if behaviour.latencies && outcome == Outcome::Completed {
         let latencies = latencies(behaviour, operation_ns, &mut noise);
@@ -204,7 +216,9 @@ fn latencies(behaviour: &Behaviour, operation_ns: f64, noise: &mut Dice) -> Vec<
         let usual = operation_ns * (0.18 * noise.normal().abs()).exp();
         let slow = if noise.uniform() < 0.01 { 2.0 + 4.0 * noise.uniform() } else { 1.0 };
         let stall = match behaviour.checkpoint_every {
-            Some(every) if operation % every == every - 1 => behaviour.checkpoint_ns * (0.2 * noise.normal()).exp(),
+            Some(every) if operation % every == every - 1 => {
+                behaviour.checkpoint_ns * (0.2 * noise.normal()).exp()
+            }
             _ => 0.0,
         };
         (usual * slow + stall) as u64
@@ -253,7 +267,11 @@ struct Dice(u64);
 
 impl Dice {
     fn new(seed: &str) -> Dice {
-        Dice(seed.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)))
+        Dice(
+            seed.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+                (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+            }),
+        )
     }
 
     fn uniform(&mut self) -> f64 {

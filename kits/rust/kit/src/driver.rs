@@ -66,7 +66,7 @@ pub trait Driver: Sized + Send + 'static {
         Err(failure(FailureKind::Unsupported, "the driver holds no read transactions").into())
     }
 
-    /// Starts to watch what the engine does on this handle; never called before a timed stretch.
+    /// Starts to watch what the engine does on this handle. What follows is never timed.
     ///
     /// # Errors
     /// When the library refuses.

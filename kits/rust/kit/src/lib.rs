@@ -57,8 +57,10 @@
 
 mod answers;
 mod clock;
+mod database;
 mod driver;
 mod lane;
+mod line;
 mod open;
 mod prepared;
 mod session;

@@ -66,7 +66,10 @@ impl<R: Record> Dataset<R> {
             Verb::InsertOne => Work::InsertOne(self.gather(lane.from, lane.count)?.collect()),
             Verb::InsertMany => Work::InsertMany(self.gather(lane.from, lane.count)?.collect()),
             Verb::Open => {
-                return Err(failure(FailureKind::Unsupported, "an open lane cannot run beside another"));
+                return Err(failure(
+                    FailureKind::Unsupported,
+                    "an open lane runs alone, and there is nothing to explain about it",
+                ));
             }
         })
     }

@@ -1,8 +1,10 @@
 //! The protocol loop: one request, one reply, until standard input ends or the lab says `quit`.
 
+use crate::database::Database;
+use crate::line::{Line, read_line};
 use crate::prepared::{Dataset, Prepared};
 use crate::{About, Driver, Failure, FailureKind, Open, RecordKind, Settings, Store, Verb, clock, failure};
-use std::io::{self, BufRead, Read, Write};
+use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use touchstone_protocol::{
@@ -27,14 +29,6 @@ struct Shelf<D> {
 
 /// Reads a dataset, and an order of operations if there is one.
 type Prepare<D> = fn(&Path, Option<&Path>) -> Result<Box<dyn Prepared<D>>, Failure>;
-
-/// An open database: the handle it was opened with, and those of further lanes.
-struct Database<D> {
-    /// As asked, except that there is nothing left to create.
-    open: Open,
-    /// The first is the session's own and plays the first lane.
-    handles: Vec<D>,
-}
 
 impl<D: Driver> Kit<D> {
     /// A driver that stores nothing yet.
@@ -93,11 +87,7 @@ impl<D: Driver> Kit<D> {
         loop {
             line.clear();
             let reply = match read_line(&mut input, &mut line)? {
-                Line::End => {
-                    return self
-                        .close()
-                        .map_or_else(|failure| Err(io::Error::other(failure.message)), |_| Ok(()));
-                }
+                Line::End => return self.close().map_err(|failure| io::Error::other(failure.message)),
                 Line::TooLong => Err(failure(
                     FailureKind::Protocol,
                     format!("a line is longer than {LINE_BYTES_MAX} bytes"),
@@ -127,7 +117,7 @@ impl<D: Driver> Kit<D> {
             }
             Request::Fill { from, count } => {
                 let (prepared, database) = self.playing()?;
-                prepared.fill(&mut database.handles[0], from, count).map(|()| Reply::Fill)
+                prepared.fill(database.own(), from, count).map(|()| Reply::Fill)
             }
             Request::Run(run) => self.run(&run).map(Reply::Run),
             Request::Explain { lanes } => self.explain(&lanes).map(Reply::Explain),
@@ -192,11 +182,10 @@ impl<D: Driver> Kit<D> {
         if self.opened.is_some() {
             return Err(failure(FailureKind::Protocol, "a database is open; close it first"));
         }
-        let mut open = Open { directory, record, schema, settings };
+        let open = Open { directory, record, schema, settings };
         let mut handle = D::open(&open).map_err(Into::into)?;
         let settings = handle.settings().map_err(Into::into)?;
-        open.schema.create = false;
-        self.opened = Some(Database { open, handles: vec![handle] });
+        self.opened = Some(Database::new(open, handle));
         Ok(Reply::Open(Opened { settings }))
     }
 
@@ -208,18 +197,13 @@ impl<D: Driver> Kit<D> {
         prepared.run(database.handles(run.lanes.len())?, run)
     }
 
-    /// An `open` lane measures the first handle of a process, so the session's own gives way to it.
+    /// An `open` lane measures the only handle of a process, so the session's own gives way to it.
     fn run_open(&mut self, lane: &Lane, latency: Option<&Path>) -> Result<Sample, Failure> {
-        let (prepared, database) = self.playing()?;
-        close(database.handles.drain(..))?;
-        let sample = prepared.run_open(&database.open, lane, latency);
-        match D::open(&database.open) {
-            Ok(handle) => database.handles.push(handle),
-            Err(error) => {
-                self.opened = None;
-                return Err(error.into());
-            }
-        }
+        let open = self.playing()?.1.open.clone();
+        self.close()?;
+        let sample = self.prepared()?.run_open(&open, lane, latency);
+        let handle = D::open(&open).map_err(Into::into)?;
+        self.opened = Some(Database::new(open, handle));
         sample
     }
 
@@ -229,10 +213,7 @@ impl<D: Driver> Kit<D> {
     }
 
     fn close(&mut self) -> Result<(), Failure> {
-        match self.opened.take() {
-            Some(database) => close(database.handles.into_iter().rev()),
-            None => Ok(()),
-        }
+        self.opened.take().map_or(Ok(()), Database::close)
     }
 
     fn shelf_of(&self, record: RecordKind) -> Result<&Shelf<D>, Failure> {
@@ -241,10 +222,18 @@ impl<D: Driver> Kit<D> {
         })
     }
 
+    fn prepared(&self) -> Result<&dyn Prepared<D>, Failure> {
+        match &self.prepared {
+            Some((_, prepared)) => Ok(prepared.as_ref()),
+            None => Err(failure(FailureKind::Protocol, "no dataset is prepared")),
+        }
+    }
+
     /// The dataset and the database, which must be of the same record type.
     fn playing(&mut self) -> Result<(&dyn Prepared<D>, &mut Database<D>), Failure> {
-        let database =
-            self.opened.as_mut().ok_or_else(|| failure(FailureKind::Protocol, "no database is open"))?;
+        let Some(database) = &mut self.opened else {
+            return Err(failure(FailureKind::Protocol, "no database is open"));
+        };
         match &self.prepared {
             Some((record, prepared)) if *record == database.open.record => Ok((prepared.as_ref(), database)),
             Some((record, _)) => {
@@ -253,56 +242,6 @@ impl<D: Driver> Kit<D> {
             }
             None => Err(failure(FailureKind::Protocol, "no dataset is prepared")),
         }
-    }
-}
-
-impl<D: Driver> Database<D> {
-    fn another(&self) -> Result<D, Failure> {
-        self.handles[0].another(&self.open).map_err(Into::into)
-    }
-
-    /// `count` handles; those that further lanes need are opened once and kept, so that their caches stay warm
-    /// from slice to slice as the first one's do.
-    fn handles(&mut self, count: usize) -> Result<&mut [D], Failure> {
-        while self.handles.len() < count {
-            self.handles.push(self.another()?);
-        }
-        Ok(&mut self.handles[..count])
-    }
-}
-
-/// Closes all handles, whatever becomes of one; tells the first failure.
-fn close<D: Driver>(handles: impl Iterator<Item = D>) -> Result<(), Failure> {
-    let mut closed = Ok(());
-    for handle in handles {
-        closed = closed.and(handle.close().map_err(Into::into));
-    }
-    closed
-}
-
-enum Line {
-    Whole,
-    TooLong,
-    End,
-}
-
-fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Line> {
-    let limit = LINE_BYTES_MAX as u64;
-    input.by_ref().take(limit).read_until(b'\n', line)?;
-    match line.last() {
-        None => Ok(Line::End),
-        Some(b'\n') => Ok(Line::Whole),
-        Some(_) if line.len() as u64 == limit => {
-            while *line.last().expect("the line is not empty") != b'\n' {
-                line.clear();
-                if input.by_ref().take(limit).read_until(b'\n', line)? == 0 {
-                    return Ok(Line::End);
-                }
-            }
-            Ok(Line::TooLong)
-        }
-        // The input ended in the middle of a line: nobody waits for a reply.
-        Some(_) => Ok(Line::End),
     }
 }
 

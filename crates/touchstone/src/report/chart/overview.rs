@@ -38,7 +38,8 @@ pub(in crate::report) fn claims(findings: &Findings<'_>, suite: &SuiteView) -> O
             let value = test.value.filter(|value| test.unit == "x" && *value > 0.0 && value.is_finite())?;
             Some(ClaimRow {
                 statement: &claim.statement,
-                status: if test.status == ClaimStatus::Untested { claim.status } else { test.status }.to_string(),
+                status: if test.status == ClaimStatus::Untested { claim.status } else { test.status }
+                    .to_string(),
                 value,
                 low: test.low,
                 high: test.high,
@@ -55,7 +56,12 @@ pub(in crate::report) fn claims(findings: &Findings<'_>, suite: &SuiteView) -> O
     let caption = "Claims that are ratios: the dot with its interval is what was found here, the diamond what was \
                    published, and the shaded bar is where the claim holds. Of a claim with several tests, the first \
                    is drawn. Logarithmic axis.";
-    Some(Chart::new("claims", format!("Claims of {}: published and here", suite.name), caption.into(), &Claims { rows }))
+    Some(Chart::new(
+        "claims",
+        format!("Claims of {}: published and here", suite.name),
+        caption.into(),
+        &Claims { rows },
+    ))
 }
 
 #[derive(Serialize)]
@@ -88,7 +94,9 @@ pub(in crate::report) fn scaling(findings: &Findings<'_>, suite: &str) -> Option
     let mut arms: Vec<(&str, BTreeMap<u32, ScalingPoint>)> = Vec::new();
     for (case, statistics) in &cases {
         for planned in case.arms.iter().filter(|arm| !arm.canary) {
-            let Some(measured) = statistics.arms.iter().find(|measured| measured.arm == planned.name) else { continue };
+            let Some(measured) = statistics.arms.iter().find(|measured| measured.arm == planned.name) else {
+                continue;
+            };
             let Some(ns) = measured.operation_ns else { continue };
             let launches = measured.launches.iter().map(|value| rounded(value.operation_ns)).collect();
             let point = ScalingPoint { tables: case.tables, ns: rounded(ns), launches };

@@ -132,7 +132,11 @@ struct StallsArm<'a> {
     longest: String,
 }
 
+/// Writes stall; what a read waits for stands in its percentiles.
 pub(super) fn stalls(case: &CaseView, arms: &Arms<'_>, points_most: usize) -> Option<Chart> {
+    if !case.writes {
+        return None;
+    }
     let arms: Vec<StallsArm<'_>> = arms
         .iter()
         .filter(|(_, measured)| !measured.timeline.is_empty())

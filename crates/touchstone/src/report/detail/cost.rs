@@ -9,9 +9,10 @@ pub(super) fn latency(arms: &[&ArmStatistics]) -> Option<Detail> {
     let with: Vec<_> = arms.iter().filter_map(|arm| Some((&arm.arm, arm.latency.as_ref()?))).collect();
     let columns = with.first()?.1.percentiles.iter().map(|point| percentile_name(point.percentile));
     let grid = Grid {
-        caption: "Time of single operations over all launches, from a pass in which the clock is read after each; \
+        caption:
+            "Time of single operations over all launches, from a pass in which the clock is read after each; \
                   beneath, the interval by bootstrap over launches."
-            .into(),
+                .into(),
         columns: columns.chain(["Operations".to_owned()]).collect(),
         rows: with
             .iter()
@@ -72,7 +73,8 @@ fn row(arm: &ArmStatistics, flushed: bool) -> GridRow {
     let number = |of: &dyn Fn(&SyncCount) -> String| GridCell::number(counted.map(of));
     let mut syncs = number(&|syncs| format::count(syncs.syncs_per_commit));
     syncs.note = arm.syncs.as_ref().and_then(|syncs| syncs.unavailable.clone());
-    let mut bytes = GridCell::number(arm.syncs.as_ref().and_then(SyncCount::bytes_per_commit).map(format::bytes));
+    let mut bytes =
+        GridCell::number(arm.syncs.as_ref().and_then(SyncCount::bytes_per_commit).map(format::bytes));
     bytes.note = counted
         .filter(|syncs| !syncs.mapped.is_empty())
         .map(|syncs| format!("without those mapped into memory: {}", syncs.mapped.join(", ")));

@@ -6,7 +6,8 @@ use crate::report::format::{self, NONE};
 use touchstone_protocol::Setting;
 
 pub(super) fn detail(arms: &[&ArmStatistics], baseline: &str) -> Option<Detail> {
-    let mut names: Vec<&str> = arms.iter().flat_map(|arm| &arm.settings).map(|setting| setting.name.as_str()).collect();
+    let mut names: Vec<&str> =
+        arms.iter().flat_map(|arm| &arm.settings).map(|setting| setting.name.as_str()).collect();
     names.sort_unstable();
     names.dedup();
     let base = arms.iter().find(|arm| arm.arm == baseline);
@@ -15,7 +16,9 @@ pub(super) fn detail(arms: &[&ArmStatistics], baseline: &str) -> Option<Detail> 
     let summary = match (ignored, differing.as_slice()) {
         _ if names.is_empty() => return None,
         (0, []) => "Settings: all took effect and are the same for all".into(),
-        (0, differing) => format!("Settings: all took effect; contenders differ in {}", format::listed(differing)),
+        (0, differing) => {
+            format!("Settings: all took effect; contenders differ in {}", format::listed(differing))
+        }
         (ignored, _) => format!("Settings: {ignored} did not take effect as asked"),
     };
     let row = |arm: &&ArmStatistics| GridRow {
@@ -44,7 +47,9 @@ fn cell(mine: Option<&SettingStatistics>, base: Option<&SettingStatistics>, is_b
         let note = asked.map(|asked| format!("asked for {asked}"));
         return GridCell { text: format!("✗ {text}"), note, class: "wrong" };
     }
-    let note = asked.filter(|_| mine.asked != mine.effective).map(|asked| format!("asked for {asked}; no such notion"));
+    let note = asked
+        .filter(|_| mine.asked != mine.effective)
+        .map(|asked| format!("asked for {asked}; no such notion"));
     if unlike {
         GridCell { text: format!("≠ {text}"), note, class: "differs" }
     } else {

@@ -57,7 +57,9 @@ pub(in crate::report) fn builds(introductions: &[Introduction]) -> Vec<Build> {
             continue;
         }
         let same = |known: &&mut (&Hello, Vec<&str>)| {
-            let build = |hello: &Hello| (hello.engine.clone(), hello.engine_source.clone(), hello.compile_options.clone());
+            let build = |hello: &Hello| {
+                (hello.engine.clone(), hello.engine_source.clone(), hello.compile_options.clone())
+            };
             build(known.0) == build(hello)
         };
         match builds.iter_mut().find(same) {

@@ -55,7 +55,8 @@ impl Table {
     fn shrink(&mut self) {
         const NAME_WIDTH_MIN: usize = 16;
         for last in (1..COLUMNS).rev() {
-            let others: usize = self.widths[1..].iter().filter(|width| **width > 0).map(|width| width + GAP).sum();
+            let others: usize =
+                self.widths[1..].iter().filter(|width| **width > 0).map(|width| width + GAP).sum();
             let room = WIDTH.saturating_sub(INDENT + others);
             if room >= NAME_WIDTH_MIN {
                 self.widths[0] = self.widths[0].min(room);

@@ -20,6 +20,8 @@ pub(in crate::report) struct CaseView {
     /// What is done to what, in a sentence.
     pub facts: String,
     pub margin: f64,
+    /// Whether any arm stores anything.
+    pub writes: bool,
     pub baseline: String,
     pub arms: Vec<ArmView>,
     /// Why verdicts are what they are, each reason once, and what went missing.
@@ -93,6 +95,7 @@ impl CaseView {
             title: case.title.clone(),
             facts: facts(case),
             margin: case.margin,
+            writes: case.writes(),
             baseline: case.baseline.clone(),
             notes: note::notes(&comparisons, &arms, &statistics.arms),
             arms,
@@ -202,7 +205,7 @@ impl Ratio {
 
     /// `1.301–1.412`, or that there is none.
     pub(in crate::report) fn interval(&self) -> String {
-        format::interval(self.low, self.high, format::ratio).unwrap_or_else(|| "no bounds".into())
+        format::ratio_interval(self.value, self.low, self.high).unwrap_or_else(|| "no bounds".into())
     }
 }
 
@@ -224,7 +227,11 @@ fn facts(case: &PlannedCase) -> String {
     let stored = match case.filled {
         filled if filled == dataset.records => format!("{} {noun}", format::count(filled)),
         0 => format!("No {} stored beforehand", dataset.record),
-        filled => format!("{} of {} {noun} stored beforehand", format::count(filled), format::count(dataset.records)),
+        filled => format!(
+            "{} of {} {noun} stored beforehand",
+            format::count(filled),
+            format::count(dataset.records)
+        ),
     };
     let cache = match case.cache {
         Cache::Reopened => "library caches empty",

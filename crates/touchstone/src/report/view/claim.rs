@@ -58,7 +58,7 @@ impl TestView {
                 (None, None) => String::new(),
             },
             here: test.value.map(show),
-            interval: if exact { None } else { format::interval(test.low, test.high, |end| bare(end, &test.unit)) },
+            interval: test.value.filter(|_| !exact).and_then(|value| interval(value, test)),
             note: test.note.clone(),
         }
     }
@@ -84,9 +84,13 @@ fn figure(value: f64, unit: &str) -> String {
     }
 }
 
-/// An end of an interval: the sign of a ratio stands with the figure already.
-fn bare(value: f64, unit: &str) -> String {
-    if unit == "x" { format::ratio(value) } else { figure(value, unit) }
+/// The sign of a ratio stands with the figure already, not at the ends of its interval.
+fn interval(value: f64, test: &TestOutcome) -> Option<String> {
+    if test.unit == "x" {
+        format::ratio_interval(value, test.low, test.high)
+    } else {
+        format::interval(test.low, test.high, |end| figure(end, &test.unit))
+    }
 }
 
 /// A bound was written by hand in the suite: it is shown as written there.

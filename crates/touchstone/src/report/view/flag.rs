@@ -24,7 +24,9 @@ pub(in crate::report) struct FlagView {
 fn doubt(kind: FlagKind) -> (u8, &'static str) {
     match kind {
         FlagKind::Slept => (0, "The subject mostly slept, so its times are those of a timer."),
-        FlagKind::TimerTick => (1, "Latencies are whole milliseconds, as of a subject that waits for a timer."),
+        FlagKind::TimerTick => {
+            (1, "Latencies are whole milliseconds, as of a subject that waits for a timer.")
+        }
         FlagKind::QuickerThanFlush => {
             (2, "A commit promises to reach the disk and is quicker than the disk can be.")
         }

@@ -17,7 +17,9 @@ pub(super) fn notes(comparisons: &[&Comparison], arms: &[ArmView], measured: &[A
     let begun: Vec<&Comparison> = comparisons
         .iter()
         .copied()
-        .filter(|comparison| arms.iter().any(|arm| arm.name == comparison.arm && arm.standing != Standing::NotRun))
+        .filter(|comparison| {
+            arms.iter().any(|arm| arm.name == comparison.arm && arm.standing != Standing::NotRun)
+        })
         .collect();
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     for comparison in &begun {
@@ -72,10 +74,10 @@ fn undecided(comparison: &Comparison) -> Option<String> {
     let seen = comparison.smallest_detectable.filter(|_| comparison.verdict == Verdict::Inconclusive)?;
     let more = comparison.launches_to_decide.map_or(String::new(), |launches| {
         let margin = format::percent(comparison.margin);
-        format!("; about {} would decide at {margin}", format::counted(launches as u64, "launch", "launches"))
+        format!("; about {} would decide at {margin}", format::count(launches as u64))
     });
     Some(format!(
-        "{}: {} could have shown a difference of {} or more{more}",
+        "{}: {} can show a difference of {}{more}",
         comparison.arm,
         format::counted(comparison.launches as u64, "launch", "launches"),
         format::percent(seen)
