@@ -1,6 +1,7 @@
 //! The `touchstone` command: turns published benchmarks into claims and re-tests them on this machine.
 
 use clap::Parser;
+use std::io::Write;
 use std::process::ExitCode;
 use touchstone_cli::{Cli, exit};
 
@@ -15,7 +16,8 @@ fn main() -> ExitCode {
     match cli.run() {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("touchstone: {error:#}");
+            // The status says it too, where nobody reads standard error any more.
+            let _ = writeln!(std::io::stderr(), "touchstone: {error:#}");
             exit::of(&error).into()
         }
     }

@@ -53,7 +53,7 @@ impl Progress for Bar {
         self.bar.set_message(what.to_owned());
         let mut last = self.last_line.borrow_mut();
         if !self.terminal && last.is_none_or(|last| last.elapsed() >= LINE_EVERY) {
-            eprintln!("{}/{} launches: {what}", self.done.get(), self.total.get());
+            crate::say::note(&format!("{}/{} launches: {what}", self.done.get(), self.total.get()));
             *last = Some(Instant::now());
         }
     }

@@ -20,9 +20,9 @@ pub fn json(value: &impl Serialize) -> anyhow::Result<()> {
     text(&document)
 }
 
-/// Tells a person on standard error.
+/// Tells a person on standard error. Nobody to tell is no reason to end a run.
 pub fn note(text: &str) {
-    eprintln!("{text}");
+    let _ = writeln!(std::io::stderr(), "{text}");
 }
 
 fn quietly(result: std::io::Result<()>) -> anyhow::Result<()> {

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 use touchstone_protocol::{
-    Clock, Failure, FailureKind, Hello, Lane, LaneSample, Opened, PROTOCOL_VERSION, Plan, RecordKind, Reply, Request,
-    Run, Sample, Schema, Setting, Settings, Usage, Verb,
+    Clock, Failure, FailureKind, Hello, Lane, LaneSample, Opened, PROTOCOL_VERSION, Plan, RecordKind, Reply,
+    Request, Run, Sample, Schema, Setting, Settings, Usage, Verb,
 };
 
 fn protocol() -> PathBuf {
@@ -29,7 +29,8 @@ fn lane(verb: Verb, held: bool) -> Lane {
 
 /// One request of every kind, and a second where a field may be null.
 fn requests() -> Vec<Request> {
-    let lanes: Vec<Lane> = Verb::ALL.iter().flat_map(|verb| [lane(*verb, false), lane(*verb, true)]).collect();
+    let lanes: Vec<Lane> =
+        Verb::ALL.iter().flat_map(|verb| [lane(*verb, false), lane(*verb, true)]).collect();
     let settings = Settings::from([
         ("journal_mode".into(), Setting::from("WAL")),
         ("cache_size_bytes".into(), Setting::from(2_048_000)),
@@ -61,7 +62,8 @@ fn requests() -> Vec<Request> {
     // A new kind of request does not compile here until it stands in the list above.
     for request in &requests {
         match request {
-            Request::Hello { .. } | Request::Prepare { .. } | Request::Open { .. } | Request::Fill { .. } => {}
+            Request::Hello { .. } | Request::Prepare { .. } | Request::Open { .. } | Request::Fill { .. } => {
+            }
             Request::Run(_) | Request::Explain { .. } | Request::Check | Request::Close | Request::Quit => {}
         }
     }
@@ -70,8 +72,13 @@ fn requests() -> Vec<Request> {
 
 /// One reply of every kind.
 fn replies() -> Vec<Reply> {
-    let usage =
-        Usage { voluntary_switches: 1, involuntary_switches: 2, major_faults: 3, read_bytes: 4, written_bytes: 5 };
+    let usage = Usage {
+        voluntary_switches: 1,
+        involuntary_switches: 2,
+        major_faults: 3,
+        read_bytes: 4,
+        written_bytes: 5,
+    };
     let sample = LaneSample {
         wall_ns: 2_000_000,
         answers: 48,
@@ -148,7 +155,10 @@ fn with_one_field_less(message: &Value) -> Vec<(String, Value)> {
         let object = message.pointer(pointer).and_then(Value::as_object).expect("an object was found there");
         for name in object.keys() {
             let mut less = message.clone();
-            less.pointer_mut(pointer).and_then(Value::as_object_mut).expect("it is the same message").remove(name);
+            less.pointer_mut(pointer)
+                .and_then(Value::as_object_mut)
+                .expect("it is the same message")
+                .remove(name);
             cut.push((format!("{pointer}/{name}"), less));
         }
     }

@@ -106,23 +106,29 @@ impl CaseData {
         for writer in lanes.iter().filter(|other| other.verb == Verb::InsertMany) {
             snapshots.push(before.iter().chain(self.slice(writer)).copied().collect());
         }
-        let repeat = |snapshot: &Vec<u32>| {
-            self.digest_of((0..lane.count).flat_map(|_| snapshot.iter().copied()))
+        let repeat = |snapshot: Vec<u32>| {
+            let read = self.in_key_order(snapshot);
+            self.digest_of((0..lane.count).flat_map(|_| read.iter().copied()))
         };
-        snapshots.iter().map(repeat).collect()
+        snapshots.into_iter().map(repeat).collect()
     }
 
     /// Records and digest, in key order, of a database that holds what was filled and operations `0..inserted`.
     pub fn content(&self, inserted: u64) -> (u64, String) {
         let mut held: Vec<u32> = (0..self.filled as u32).collect();
         held.extend(&self.operations[..inserted as usize]);
+        self.digest_of(self.in_key_order(held).into_iter())
+    }
+
+    /// As kits digest what they read: no two engines owe each other the same natural order.
+    fn in_key_order(&self, mut records: Vec<u32>) -> Vec<u32> {
         match &self.records {
-            Records::Rows(rows) => held.sort_by_key(|record| rows[*record as usize].key),
+            Records::Rows(rows) => records.sort_by_key(|record| rows[*record as usize].key),
             Records::Documents(documents) => {
-                held.sort_by(|a, b| documents[*a as usize].id.cmp(&documents[*b as usize].id));
+                records.sort_by(|a, b| documents[*a as usize].id.cmp(&documents[*b as usize].id));
             }
         }
-        self.digest_of(held.into_iter())
+        records
     }
 
     fn slice(&self, lane: &Lane) -> &[u32] {

@@ -33,7 +33,10 @@ impl Project {
             Error::new(ErrorKind::Missing, format!("{}: there is no project here: {error}", root.display()))
         })?;
         let mut folders: Vec<PathBuf> = fs::read_dir(root.join("kits"))
-            .map_err(|error| Error::new(ErrorKind::Missing, format!("{}: no kits here: {error}", root.display())))?
+            .map_err(|error| {
+                let remedy = "run in the project or give its folder with --root";
+                Error::new(ErrorKind::Missing, format!("{}: no kits here: {error}; {remedy}", root.display()))
+            })?
             .filter_map(|entry| Some(entry.ok()?.path()))
             .filter(|folder| folder.join("kit.toml").exists())
             .collect();

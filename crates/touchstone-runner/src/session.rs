@@ -3,6 +3,7 @@
 //! Whatever the process does (floods, hangs, dies, speaks rubbish) comes back as a [`SessionError`], and the
 //! process group is gone when the session is dropped.
 
+use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, set_parent_process_death_signal};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fmt;
@@ -223,7 +224,7 @@ impl Session {
             let step = left.min(STOP_CHECK);
             let timeout = Timespec { tv_sec: step.as_secs() as i64, tv_nsec: i64::from(step.subsec_nanos()) };
             match poll(&mut [PollFd::new(&self.stdout, PollFlags::IN)], Some(&timeout)) {
-                Ok(0) | Err(rustix::io::Errno::INTR) => {}
+                Ok(0) | Err(Errno::INTR) => {}
                 Ok(_) => return Ok(()),
                 Err(error) => return Err(SessionError::Ended(error.to_string())),
             }
@@ -238,7 +239,6 @@ impl Session {
             Err(error) => error.to_string(),
         };
         // Nobody is left to hold the other end of standard error, so its reader comes to an end.
-        kill_group(process);
         let stderr = self.stderr.take().and_then(|reader| reader.join().ok()).unwrap_or_default();
         let last = String::from_utf8_lossy(&stderr);
         match last.trim().lines().last() {
@@ -257,16 +257,13 @@ impl Drop for Session {
     }
 }
 
-/// Waits for a process that is about to end, and ends it where it does not.
+/// Waits for a process that is about to end, then ends it where it has not, and whatever it left behind. The group
+/// is killed before the process is reaped, while its number cannot be another's.
 fn wait_or_kill(process: &mut Child, limit: Duration) -> std::io::Result<ExitStatus> {
     let pid = Pid::from_raw(process.id() as i32).expect("a child has a process id");
     if let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) {
         let timeout = Timespec { tv_sec: limit.as_secs() as i64, tv_nsec: 0 };
-        // A signal may cut the wait short; then the process is ended early, which loses nothing but its status.
-        let _ = poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&timeout));
-    }
-    if let Some(status) = process.try_wait()? {
-        return Ok(status);
+        while let Err(Errno::INTR) = poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&timeout)) {}
     }
     kill_group(process);
     process.wait()

@@ -23,11 +23,10 @@ impl Writer {
     /// When it holds something already, or cannot be written.
     pub fn create(folder: &Path, manifest: Manifest, plan: &Plan, environment: &Environment) -> Result<Writer> {
         let failed = |error| Error::io(format_args!("cannot write the record {}", folder.display()), &error);
-        if folder.join(file::MANIFEST).exists() {
-            return Err(Error::new(
-                crate::error::ErrorKind::Input,
-                format!("{} holds a record already: give another folder with --out", folder.display()),
-            ));
+        if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
+            let held = if folder.join(file::MANIFEST).exists() { "holds a record already" } else { "is not empty" };
+            let message = format!("{} {held}: give another folder with --out", folder.display());
+            return Err(Error::new(crate::error::ErrorKind::Input, message));
         }
         fs::create_dir_all(folder.join(file::LATENCY)).map_err(failed)?;
         let writer = Writer { folder: folder.to_owned(), manifest, files: BTreeMap::new() };

@@ -1,4 +1,5 @@
-// What all charts share: figures in words, text measured, logarithmic axes, lines with their names at the end.
+// What all charts share: figures in words, text measured, logarithmic axes, lines with their names at the
+// end.
 //
 // Colours are the page's CSS variables, so charts follow light, dark and print.
 
@@ -11,8 +12,14 @@ const parts = (() => {
   const SERIES = [1, 2, 3, 4, 5, 6, 7].map((number) => `var(--series-${number})`);
   const DASHES = ["none", "7 3", "2 2", "9 3 2 3", "4 2", "12 3", "1 3"];
   const TONES = {
-    better: "var(--better)", holds: "var(--better)", worse: "var(--worse)", refuted: "var(--worse)",
-    inconclusive: "var(--doubt)", untrusted: "var(--doubt)", incomparable: "var(--doubt)", untested: "var(--muted)",
+    better: "var(--better)",
+    holds: "var(--better)",
+    worse: "var(--worse)",
+    refuted: "var(--worse)",
+    inconclusive: "var(--doubt)",
+    untrusted: "var(--doubt)",
+    incomparable: "var(--doubt)",
+    untested: "var(--muted)",
   };
   const tone = (word) => TONES[word] ?? INK;
 
@@ -21,7 +28,12 @@ const parts = (() => {
   const digits = (value) => (value >= 100 ? value.toFixed(0) : String(Number(value.toPrecision(3))));
 
   function duration(ns) {
-    const units = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
+    const units = [
+      [1e9, "s"],
+      [1e6, "ms"],
+      [1e3, "µs"],
+      [1, "ns"],
+    ];
     const [size, unit] = units.find(([size]) => ns >= size * 0.9995) ?? units[3];
     return `${digits(ns / size)} ${unit}`;
   }
@@ -46,7 +58,10 @@ const parts = (() => {
   const fitting = (width, { marginLeft, marginRight }) => Math.max(width, marginLeft + marginRight + 260);
 
   const style = () => ({
-    fontFamily: font("--plain"), fontSize: `${FONT_PX}px`, background: "none", color: "var(--ink)",
+    fontFamily: font("--plain"),
+    fontSize: `${FONT_PX}px`,
+    background: "none",
+    color: "var(--ink)",
     fontVariantNumeric: "tabular-nums",
   });
 
@@ -55,16 +70,22 @@ const parts = (() => {
 
   // Axes
 
-  /** Ticks at 1, 2, 5 of each decade, fewer if that is too many; evenly spaced where the range is short. */
+  /**
+   * Round figures of each decade, as many as there is room for; evenly spaced ones where the range is
+   * short.
+   */
   function ticks([low, high], most = 8) {
-    const choices = high / low < 4 ? [] : [[1, 2, 5], [1, 3], [1]].map((digits) => decades(low, high, digits));
+    const digits = [[1, 2, 3, 4, 5, 6, 8], [1, 2, 5], [1, 3], [1]];
+    const choices = high / low < 4 ? [] : digits.map((digits) => decades(low, high, digits));
     const fitting = choices.find((ticks) => ticks.length <= most && ticks.length > 1);
     return fitting ?? d3.ticks(low, high, Math.max(2, Math.min(6, most)));
   }
 
   function decades(low, high, digits) {
     const powers = d3.range(Math.floor(Math.log10(low)), Math.ceil(Math.log10(high)) + 1);
-    return powers.flatMap((power) => digits.map((digit) => digit * 10 ** power)).filter((t) => t >= low && t <= high);
+    return powers
+      .flatMap((power) => digits.map((digit) => digit * 10 ** power))
+      .filter((t) => t >= low && t <= high);
   }
 
   /** From the least to the most, with room at both ends on the log scale. */
@@ -76,41 +97,92 @@ const parts = (() => {
 
   const grid = { stroke: "var(--rule)", strokeOpacity: 1 };
   const axisX = (at, say, label) =>
-    Plot.axisX(at, { text: (tick) => say(tick), tickSize: 4, label, labelAnchor: "center", labelOffset: 36, labelArrow: "none" });
-  const axisY = (at, say, label = null) => Plot.axisY(at, { text: (tick) => say(tick), tickSize: 4, label, labelArrow: "none" });
+    Plot.axisX(at, {
+      text: (tick) => say(tick),
+      tickSize: 4,
+      label,
+      labelAnchor: "center",
+      labelOffset: 36,
+      labelArrow: "none",
+    });
+  const axisY = (at, say, label = null) =>
+    Plot.axisY(at, { text: (tick) => say(tick), tickSize: 4, label, labelArrow: "none" });
 
   // Lines with names
 
-  /** Lines with their names at the right end, moved apart where they would meet. `dots` of a line are drawn beside it. */
+  /**
+   * Lines with their names at the right end, moved apart where they would meet. `dots` of a line are drawn
+   * beside it.
+   */
   function lineChart({ lines, baseline, width, domainX, labelX, labelY, ticksX, sayX }) {
     const height = Math.max(330, lines.length * LABEL_GAP + 120);
-    const margins = { marginLeft: 62, marginRight: widest(lines.map((line) => line.arm), { mono: true }) + 34, marginTop: 28, marginBottom: 44 };
+    const margins = {
+      marginLeft: 62,
+      marginRight:
+        widest(
+          lines.map((line) => line.arm),
+          { mono: true },
+        ) + 34,
+      marginTop: 28,
+      marginBottom: 44,
+    };
     const points = lines.flatMap((line) => [...line.points, ...(line.dots ?? [])]);
     const domainY = logDomain(points.map((point) => point.y));
-    const scaleY = Plot.scale({ y: { type: "log", domain: domainY, range: [height - margins.marginBottom, margins.marginTop] } });
-    const looks = looksOf(lines.map((line) => line.arm), baseline);
+    const scaleY = Plot.scale({
+      y: { type: "log", domain: domainY, range: [height - margins.marginBottom, margins.marginTop] },
+    });
+    const looks = looksOf(
+      lines.map((line) => line.arm),
+      baseline,
+    );
     const atY = ticks(domainY, 8);
-    const labels = apart(lines.map((line) => ({ arm: line.arm, end: line.points.at(-1) })), scaleY, margins.marginTop);
+    const labels = apart(
+      lines.map((line) => ({ arm: line.arm, end: line.points.at(-1) })),
+      scaleY,
+      margins.marginTop,
+    );
     return Plot.plot({
-      width: fitting(width, margins), height, ...margins, style: style(),
+      width: fitting(width, margins),
+      height,
+      ...margins,
+      style: style(),
       x: { type: "log", domain: domainX },
       y: { type: "log", domain: domainY },
       marks: [
-        Plot.gridY(atY, grid), Plot.gridX(ticksX, grid),
-        axisX(ticksX, sayX, labelX), axisY(atY, duration, labelY),
-        lines.map((line) => drawLine(line, looks.get(line.arm), line.arm === baseline)),
+        Plot.gridY(atY, grid),
+        Plot.gridX(ticksX, grid),
+        axisX(ticksX, sayX, labelX),
+        axisY(atY, duration, labelY),
+        // The baseline first: it is the thickest and would hide the others.
+        d3
+          .sort(lines, (line) => line.arm !== baseline)
+          .map((line) => drawLine(line, looks.get(line.arm), line.arm === baseline)),
         labels.map((label) => leader(label, looks.get(label.arm))),
-        Plot.text(labels, name({
-          x: (label) => label.end.x, y: "y", text: "arm", textAnchor: "start", dx: 26,
-          fill: (label) => looks.get(label.arm).colour,
-        })),
+        Plot.text(
+          labels,
+          name({
+            x: (label) => label.end.x,
+            y: "y",
+            text: "arm",
+            textAnchor: "start",
+            dx: 26,
+            fill: (label) => looks.get(label.arm).colour,
+          }),
+        ),
       ],
     });
   }
 
   function drawLine(line, look, isBaseline) {
     const strokeWidth = isBaseline ? 2.5 : 1.8;
-    const options = { x: "x", y: "y", stroke: look.colour, strokeDasharray: look.dash, strokeWidth, curve: line.curve };
+    const options = {
+      x: "x",
+      y: "y",
+      stroke: look.colour,
+      strokeDasharray: look.dash,
+      strokeWidth,
+      curve: line.curve,
+    };
     const dots = Plot.dot(line.dots ?? [], { x: "x", y: "y", r: 2, fill: look.colour, fillOpacity: 0.6 });
     return [Plot.line(line.points, options), dots];
   }
@@ -121,7 +193,10 @@ const parts = (() => {
     const look = (arm) => {
       const place = others.indexOf(arm);
       const round = Math.floor(place / SERIES.length);
-      const other = { colour: SERIES[place % SERIES.length], dash: DASHES[(place + 3 * round) % DASHES.length] };
+      const other = {
+        colour: SERIES[place % SERIES.length],
+        dash: DASHES[(place + 3 * round) % DASHES.length],
+      };
       return place < 0 ? { colour: INK, dash: "none" } : other;
     };
     return new Map(arms.map((arm) => [arm, look(arm)]));
@@ -129,7 +204,9 @@ const parts = (() => {
 
   /** Labels a line apart, none above the frame, in the order of the ends they belong to. */
   function apart(labels, scale, top) {
-    const placed = labels.map((label) => ({ ...label, px: scale.apply(label.end.y) })).sort((a, b) => a.px - b.px);
+    const placed = labels
+      .map((label) => ({ ...label, px: scale.apply(label.end.y) }))
+      .sort((a, b) => a.px - b.px);
     for (let pass = 0; pass < 60; pass++) {
       for (let i = 1; i < placed.length; i++) {
         const overlap = LABEL_GAP - (placed[i].px - placed[i - 1].px);
@@ -152,5 +229,21 @@ const parts = (() => {
     };
   }
 
-  return { INK, tone, duration, ratio, count, widest, fitting, style, name, ticks, logDomain, grid, axisX, axisY, lineChart };
+  return {
+    INK,
+    tone,
+    duration,
+    ratio,
+    count,
+    widest,
+    fitting,
+    style,
+    name,
+    ticks,
+    logDomain,
+    grid,
+    axisX,
+    axisY,
+    lineChart,
+  };
 })();

@@ -2,10 +2,15 @@
 
 "use strict";
 
+/** What draws a figure, by the kind it asks for. */
+const charts = { ...caseCharts, ...suiteCharts };
+
 /** Charts are never narrower than this; the page scrolls them sideways instead. */
 const CHART_WIDTH_MIN = 560;
 
-/** On paper charts are drawn this wide and then scaled to fit, so that their text is the size of a footnote. */
+/**
+ * On paper charts are drawn this wide and then scaled to fit, so that their text is the size of a footnote.
+ */
 const CHART_WIDTH_PRINT = 860;
 
 function drawChart(figure, width) {
@@ -22,7 +27,7 @@ function drawChart(figure, width) {
   } catch (error) {
     const message = document.createElement("p");
     message.className = "error";
-    message.textContent = `This chart could not be drawn (${error.message}); its figures stand in the tables.`;
+    message.textContent = `This chart could not be drawn; its figures stand in the tables. (${error.message})`;
     plot.replaceChildren(message);
     figure.dataset.drawn = "error";
   }
@@ -74,7 +79,8 @@ function makeSortable(table) {
     const button = makeButton(header);
     const sort = () => {
       const direction = nextDirection(header);
-      for (const other of headers) if (other.hasAttribute("aria-sort")) other.setAttribute("aria-sort", "none");
+      for (const other of headers)
+        if (other.hasAttribute("aria-sort")) other.setAttribute("aria-sort", "none");
       header.setAttribute("aria-sort", direction);
       sortTable(table, headers.indexOf(header), direction);
     };
@@ -87,7 +93,10 @@ function makeSortable(table) {
   }
 }
 
-/** A span and not a button, because Chromium leaves buttons out of the headings it repeats on each printed page. */
+/**
+ * A span and not a button, because Chromium leaves buttons out of the headings it repeats on each printed
+ * page.
+ */
 function makeButton(header) {
   const button = document.createElement("span");
   button.setAttribute("role", "button");

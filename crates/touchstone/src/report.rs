@@ -1,7 +1,7 @@
 //! Findings become something to read: a summary for the terminal and one self-contained page for the browser.
 //!
-//! Renderers decide nothing. `view` turns findings into ordered rows of text once, and both renderers print those
-//! rows, so they cannot disagree; `detail` and `chart` hold what only the page shows.
+//! Renderers decide nothing. `view` turns findings into ordered rows of text once, and both renderers print
+//! those rows, so they cannot disagree; `detail` and `chart` hold what only the page shows.
 
 mod chart;
 mod detail;

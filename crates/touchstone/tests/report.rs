@@ -1,4 +1,5 @@
-//! The report on a made-up record: the terminal's summary against a golden file, the page's contents and limits.
+//! The report on a made-up record: the terminal's summary against a golden file, the page's contents and
+//! limits.
 
 mod report_fixture;
 
@@ -34,18 +35,41 @@ fn colour_changes_nothing_but_colour() {
 }
 
 #[test]
-fn the_page_says_what_the_summary_says() {
+fn every_verdict_and_every_status_is_shown() {
     let fixture = Fixture::new();
+    let summary = report::terminal(&fixture.findings(), false);
     let page = report::html(&fixture.findings()).unwrap();
-    for word in ["better", "worse", "equivalent", "inconclusive", "incomparable", "baseline", "not run"] {
-        assert!(page.contains(&format!("</span> {word}</span>")) || page.contains(word), "no {word}");
+    for verdict in ["better", "worse", "equivalent", "inconclusive", "incomparable", "baseline"] {
+        assert!(summary.contains(verdict), "the summary has no {verdict}");
+        assert!(page.contains(&format!("<span class=\"verdict {verdict}\">")), "the page has no {verdict}");
     }
     for status in ["holds", "refuted", "inconclusive", "untested"] {
-        assert!(page.contains(&format!("<span class=\"status {status}\">")), "no claim is {status}");
+        assert!(summary.contains(&format!("  {status}")), "no claim of the summary is {status}");
+        assert!(
+            page.contains(&format!("<span class=\"status {status}\">")),
+            "no claim of the page is {status}"
+        );
     }
-    for figure in ["1.280", "1.267–1.294", "96.2 k/s", "40,160", "asked for 268,435,456", "Partial record"]
+    for found in
+        ["40,160", "asked for 268,435,456", "Partial record", "624 busy", "canary-hung@plain timed out"]
     {
-        assert!(page.contains(figure), "the page lacks {figure}");
+        assert!(page.contains(found), "the page lacks {found}");
+    }
+}
+
+#[test]
+fn every_interval_of_the_summary_stands_on_the_page() {
+    let fixture = Fixture::new();
+    let page = report::html(&fixture.findings()).unwrap();
+    let summary = report::terminal(&fixture.findings(), false);
+    let intervals: Vec<&str> = summary
+        .split_whitespace()
+        .map(|word| word.trim_matches(['(', ')', ',', ';']))
+        .filter(|word| word.contains('–') && word.len() > "–".len())
+        .collect();
+    assert!(intervals.len() > 30, "{intervals:?}");
+    for interval in intervals {
+        assert!(page.contains(interval), "the page lacks {interval}");
     }
 }
 
@@ -61,7 +85,8 @@ fn the_page_is_one_file_that_loads_nothing_and_is_small_enough() {
                 assert!(inside || !value.starts_with('"'), "{attribute}{value} leads out of the page");
             }
         }
-        assert!(!page.contains("@import") && !page.contains("url("));
+        let style = page.split("<style>").nth(1).and_then(|rest| rest.split("</style>").next()).unwrap();
+        assert!(!style.contains("@import") && !style.contains("url("));
     }
 }
 

@@ -1,7 +1,8 @@
-//! The report in a real browser: it draws every chart, sorts its tables, complains of nothing and loads nothing.
+//! The report in a real browser: it draws every chart, sorts its tables, complains of nothing and loads
+//! nothing.
 //!
-//! Needs Chromium, at `/usr/bin/chromium` or where `$CHROMIUM` says. Without one the tests fail and say so: a page
-//! that nobody has opened is not tested.
+//! Needs Chromium, at `/usr/bin/chromium` or where `$CHROMIUM` says. Without one the tests fail and say so: a
+//! page that nobody has opened is not tested.
 
 mod report_fixture;
 
@@ -63,8 +64,8 @@ fn chromium() -> PathBuf {
     let path = std::env::var_os("CHROMIUM").map_or_else(|| PathBuf::from("/usr/bin/chromium"), PathBuf::from);
     assert!(
         path.exists(),
-        "{}: there is no Chromium to open the report with; install one (`apt-get install chromium`) or name one in \
-         $CHROMIUM",
+        "{}: there is no Chromium to open the report with; install one (`apt-get install chromium`) or name \
+         one in $CHROMIUM",
         path.display()
     );
     path
@@ -164,7 +165,7 @@ fn a_click_on_a_heading_sorts_the_contenders_of_every_case() {
     let names = "[...document.querySelectorAll('table.cases tbody')].map((body) => \
                  [...body.querySelectorAll('tr:not(.title) th')].map((cell) => cell.dataset.value))";
     let rates = "[...document.querySelectorAll('table.cases tbody')].map((body) => \
-                 [...body.querySelectorAll('tr:not(.title) td:nth-child(2)')].map((cell) => cell.dataset.value)\
+                 [...body.querySelectorAll('tr:not(.title) td:nth-child(2)')].map((c) => c.dataset.value)\
                  .filter((value) => value !== '').map(Number))";
     let sorts = "[...document.querySelectorAll('table.cases')].map((table) => \
                  table.tHead.rows[0].cells[1].getAttribute('aria-sort'))";

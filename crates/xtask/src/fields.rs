@@ -2,7 +2,6 @@
 //!
 //! Not a parser of Rust: it reads types as this project writes them, a field a line, and says so where it cannot.
 
-use crate::rust::Source;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -40,7 +39,11 @@ impl Types {
             } else if let Some((kind, name)) = opening(line) {
                 let inside: Vec<&str> = lines.by_ref().take_while(|line| *line != "}").collect();
                 if derives.contains("Serialize") || derives.contains("Deserialize") {
-                    let found = if kind == "struct" { Type::Fields(fields(&inside)) } else { Type::Words(words(&inside)) };
+                    let found = if kind == "struct" {
+                        Type::Fields(fields(&inside))
+                    } else {
+                        Type::Words(words(&inside))
+                    };
                     self.types.insert(name, found);
                 }
                 derives.clear();
@@ -72,7 +75,11 @@ impl Types {
     /// The table of a type's fields in JSON; none where there is no such type.
     pub fn fields_table(&self, name: &str) -> Option<String> {
         self.table(name, "field", |field, holds| {
-            if field.optional && !field.holds.starts_with("Option") { format!("{holds}; may be left out") } else { holds }
+            if field.optional && !field.holds.starts_with("Option") {
+                format!("{holds}; may be left out")
+            } else {
+                holds
+            }
         })
     }
 
@@ -164,9 +171,10 @@ fn fields(lines: &[&str]) -> Vec<Field> {
             comment.push_str(text);
         } else if line.starts_with("#[") {
             attributes.push_str(line);
-        } else if let Some((name, holds)) = line.strip_prefix("pub ").and_then(|field| field.split_once(": ")) {
-            let renamed = Source::new(&attributes).strings.into_iter().map(|(_, text)| text);
-            let renamed = renamed.last().filter(|_| attributes.contains("rename = "));
+        } else if let Some((name, holds)) = line.strip_prefix("pub ").and_then(|field| field.split_once(": "))
+        {
+            let renamed = attributes.split_once("rename = \"").and_then(|(_, rest)| rest.split_once('"'));
+            let renamed = renamed.map(|(name, _)| name.to_owned());
             fields.push(Field {
                 name: renamed.unwrap_or_else(|| name.to_owned()),
                 holds: holds.trim_end_matches(',').to_owned(),
@@ -181,7 +189,10 @@ fn fields(lines: &[&str]) -> Vec<Field> {
 
 /// The variants of an enum as they are written: words with hyphens.
 fn words(lines: &[&str]) -> Vec<String> {
-    let variants = lines.iter().map(|line| line.trim()).filter(|line| line.starts_with(|c: char| c.is_ascii_uppercase()));
+    let variants = lines
+        .iter()
+        .map(|line| line.trim())
+        .filter(|line| line.starts_with(|c: char| c.is_ascii_uppercase()));
     let kebab = |variant: &str| {
         let mut word = String::new();
         for character in variant.chars().take_while(|c| c.is_alphanumeric()) {
@@ -239,7 +250,10 @@ pub struct Inner {
         assert_eq!(rows[1], "| `book` | list of [Book](#book); may be left out | Its books, in order. |");
         assert_eq!(rows[2], "| `colour` | `red`, `dark-blue` or null | Its colour. |");
         let keys = types.keys_table("Shelf").unwrap();
-        assert!(keys.ends_with("| `colour` | `red`, `dark-blue`; may be left out | Its colour. |\n"), "{keys}");
+        assert!(
+            keys.ends_with("| `colour` | `red`, `dark-blue`; may be left out | Its colour. |\n"),
+            "{keys}"
+        );
         assert_eq!(types.names().collect::<Vec<_>>(), ["Shelf"], "what is not written is not in the format");
     }
 }

@@ -26,7 +26,11 @@ pub fn blocks(page: &str) -> Vec<Block> {
                 block.text.push('\n');
             }
             (None, Some(language)) => {
-                open = Some(Block { line: index + 1, language: language.trim().to_owned(), text: String::new() });
+                open = Some(Block {
+                    line: index + 1,
+                    language: language.trim().to_owned(),
+                    text: String::new(),
+                });
             }
             (None, None) => {}
         }
@@ -102,7 +106,8 @@ pub fn links_resolve(
         if target.starts_with("http://") || target.starts_with("https://") {
             continue;
         }
-        let (file, heading) = target.split_once('#').map_or((target.as_str(), None), |(file, h)| (file, Some(h)));
+        let (file, heading) =
+            target.split_once('#').map_or((target.as_str(), None), |(file, h)| (file, Some(h)));
         let file = if file.is_empty() { path.to_owned() } else { resolve(path, file) };
         if !is_there(&file) {
             findings.push(format!("{path}:{line}: the link {target} leads nowhere"));
@@ -169,7 +174,8 @@ fn without_code(line: &str) -> String {
 mod tests {
     use super::*;
 
-    const PAGE: &str = "# Title\n\n[a](b.md#its-part) and `[no](x)`.\n\n```sh\n# comment\nmake test\n```\n\n## Its part\n";
+    const PAGE: &str =
+        "# Title\n\n[a](b.md#its-part) and `[no](x)`.\n\n```sh\n# comment\nmake test\n```\n\n## Its part\n";
 
     #[test]
     fn blocks_are_taken_out_whole() {

@@ -47,11 +47,17 @@ pub fn commands(language: &str, text: &str, line: usize) -> Result<Vec<Command>,
 
 fn command(words: Vec<String>, line: usize) -> Command {
     let is_variable = |word: &String| {
-        word.split_once('=').is_some_and(|(name, _)| !name.is_empty() && name.chars().all(|c| c.is_ascii_uppercase()))
+        word.split_once('=')
+            .is_some_and(|(name, _)| !name.is_empty() && name.chars().all(|c| c.is_ascii_uppercase()))
     };
     let count = words.iter().take_while(|word| is_variable(word)).count();
-    let variable = |word: &String| word.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
-    Command { line, variables: words[..count].iter().filter_map(variable).collect(), words: words[count..].to_vec() }
+    let variable =
+        |word: &String| word.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
+    Command {
+        line,
+        variables: words[..count].iter().filter_map(variable).collect(),
+        words: words[count..].to_vec(),
+    }
 }
 
 /// A line's commands, each as its words. Quotes are understood; what a shell would expand or redirect is refused.
@@ -79,7 +85,9 @@ fn split(line: &str) -> Result<Vec<Vec<String>>, String> {
                 commands.push(Vec::new());
             }
             (None, '|' | '>' | '<' | '$' | '*' | ';' | '`' | '&') => {
-                return Err(format!("`{character}` needs a shell, and a test would have to trust one: write it without"));
+                return Err(format!(
+                    "`{character}` needs a shell, and a test would have to trust one: write it without"
+                ));
             }
             (None, plain) => word.get_or_insert_default().push(plain),
         }
@@ -92,9 +100,32 @@ fn split(line: &str) -> Result<Vec<Vec<String>>, String> {
 /// What a command that measures is run with in place of what chooses how much: options, and the values they get.
 /// An option of the page's that is not here stays as it is, so that every one of them is tried.
 const SMALLEST: [(&str, &[(&str, &str)]); 4] = [
-    ("bench", &[("--suite", "smoke"), ("--case", "get"), ("--contender", "sqlite-c@wal-normal"), ("--size", "quick")]),
-    ("plan", &[("--suite", "smoke"), ("--case", "get"), ("--contender", "sqlite-c@wal-normal"), ("--size", "quick")]),
-    ("gate", &[("--case", "smoke/get"), ("--baseline", "rusqlite@wal-normal"), ("--candidate", "sqlite-c@wal-normal")]),
+    (
+        "bench",
+        &[
+            ("--suite", "smoke"),
+            ("--case", "get"),
+            ("--contender", "sqlite-c@wal-normal"),
+            ("--size", "quick"),
+        ],
+    ),
+    (
+        "plan",
+        &[
+            ("--suite", "smoke"),
+            ("--case", "get"),
+            ("--contender", "sqlite-c@wal-normal"),
+            ("--size", "quick"),
+        ],
+    ),
+    (
+        "gate",
+        &[
+            ("--case", "smoke/get"),
+            ("--baseline", "rusqlite@wal-normal"),
+            ("--candidate", "sqlite-c@wal-normal"),
+        ],
+    ),
     ("calibrate", &[("--comparisons", "1"), ("--power", "0")]),
 ];
 
@@ -102,10 +133,12 @@ const SMALLEST: [(&str, &[(&str, &str)]); 4] = [
 const LEFT_OUT: [&str; 2] = ["--baseline-program", "--candidate-program"];
 
 /// The arguments of a `touchstone` command as a test runs it: as they stand, unless the verb measures. Then every
-/// option of [`SMALLEST`] is replaced, and added where the page leaves it to its default.
+/// option of the table above is replaced, and added where the page leaves it to its default.
 pub fn reduced(arguments: &[String]) -> Vec<String> {
     let Some(verb) = arguments.first() else { return Vec::new() };
-    let Some((_, smallest)) = SMALLEST.iter().find(|(known, _)| known == verb) else { return arguments.to_vec() };
+    let Some((_, smallest)) = SMALLEST.iter().find(|(known, _)| known == verb) else {
+        return arguments.to_vec();
+    };
     let mut kept = vec![verb.clone()];
     let mut rest = arguments[1..].iter();
     while let Some(argument) = rest.next() {
@@ -153,7 +186,10 @@ mod tests {
         let small = reduced(&words("bench --suite wcdb --size=full --json"));
         assert_eq!(small[..2], ["bench", "--json"]);
         assert!(small.windows(2).any(|pair| pair == ["--suite", "smoke"]), "{small:?}");
-        assert!(!small.contains(&"wcdb".to_owned()) && !small.contains(&"--size=full".to_owned()), "{small:?}");
+        assert!(
+            !small.contains(&"wcdb".to_owned()) && !small.contains(&"--size=full".to_owned()),
+            "{small:?}"
+        );
         assert_eq!(reduced(&words("judge record")), ["judge", "record"]);
     }
 }

@@ -23,7 +23,7 @@ pub struct Function {
     pub name: String,
     /// The line of its `fn`, from 1.
     pub line: usize,
-    /// Lines from its `fn` to its closing brace.
+    /// Lines from its `fn` to its closing brace, without those that only hold a string: a snapshot is data.
     pub lines: usize,
 }
 
@@ -58,19 +58,41 @@ impl Source {
         let mut functions = Vec::new();
         for at in words(&self.code, "fn") {
             let rest = &self.code[at + 2..];
-            let name: String = rest.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            let name: String =
+                rest.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
             // A type such as `fn(u8) -> u8` has no name, a method without a body ends before a brace opens.
             let Some(body) = (!name.is_empty()).then(|| body(rest)).flatten() else { continue };
-            let lines = rest[..body].matches('\n').count() + 1;
-            functions.push(Function { name, line: line_of(&self.code, at), lines });
+            let line = line_of(&self.code, at);
+            let last = line + rest[..body].matches('\n').count();
+            let data =
+                self.strings.iter().map(|(from, text)| inner_lines(*from, text, line, last)).sum::<usize>();
+            functions.push(Function { name, line, lines: last - line + 1 - data });
         }
         functions
     }
 
-    /// The first line of a `#[cfg(test)]`, from which on the file is tests.
-    pub fn tests_begin(&self) -> Option<usize> {
-        self.code.find("#[cfg(test)]").map(|at| line_of(&self.code, at))
+    /// The modules of files of their own that are compiled for tests only: `#[cfg(test)] mod name;`.
+    pub fn test_modules(&self) -> Vec<String> {
+        let after = self.code.split("#[cfg(test)]").skip(1);
+        let named = after.filter_map(|rest| rest.trim_start().strip_prefix("mod ")?.split_once(';'));
+        named.map(|(name, _)| name.trim().to_owned()).filter(|name| !name.contains('{')).collect()
     }
+
+    /// The line of the first module of tests, from which on the file is tests.
+    pub fn tests_begin(&self) -> Option<usize> {
+        let module = |(at, mark): &(usize, &str)| {
+            let rest = self.code[at + mark.len()..].trim_start();
+            rest.starts_with("mod ") && rest.find('{') < rest.find(';').or(Some(usize::MAX))
+        };
+        let mut marks = self.code.match_indices("#[cfg(test)]").filter(module);
+        marks.next().map(|(at, _)| line_of(&self.code, at))
+    }
+}
+
+/// The lines between `first` and `last` that hold nothing but a string which begins on line `from`.
+fn inner_lines(from: usize, text: &str, first: usize, last: usize) -> usize {
+    let breaks = text.matches('\n').count();
+    if from >= first && from + breaks <= last { breaks.saturating_sub(1) } else { 0 }
 }
 
 /// The line, from 1, of a byte of a text.
@@ -80,10 +102,12 @@ pub fn line_of(text: &str, at: usize) -> usize {
 
 /// Where `word` stands in `code` as a word of its own.
 pub fn words<'c>(code: &'c str, word: &'c str) -> impl Iterator<Item = usize> + 'c {
-    let part_of_word = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    let part_of_word =
+        |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
     let bytes = code.as_bytes();
     code.match_indices(word).map(|(at, _)| at).filter(move |at| {
-        !part_of_word(at.checked_sub(1).and_then(|before| bytes.get(before))) && !part_of_word(bytes.get(at + word.len()))
+        !part_of_word(at.checked_sub(1).and_then(|before| bytes.get(before)))
+            && !part_of_word(bytes.get(at + word.len()))
     })
 }
 
@@ -106,14 +130,13 @@ fn piece(bytes: &[u8], at: usize) -> (Piece, usize) {
     }
     let word_before = at > 0 && (bytes[at - 1].is_ascii_alphanumeric() || bytes[at - 1] == b'_');
     let prefix = if word_before { 0 } else { string_prefix(rest) };
-    if rest.get(prefix) == Some(&b'"') {
+    let raw = prefix > 0 && rest[prefix - 1] == b'r';
+    if raw && let Some((hashes, end)) = raw_string(rest, prefix) {
+        return (Piece::String(at + prefix + hashes + 1..at + end - 1 - hashes), at + end);
+    }
+    if !raw && rest.get(prefix) == Some(&b'"') {
         let end = at + prefix + 1 + plain_string(&rest[prefix + 1..]);
         return (Piece::String(at + prefix + 1..end - 1), end);
-    }
-    if prefix > 0 && rest[prefix - 1] == b'r' || rest.first() == Some(&b'r') && !word_before {
-        if let Some((hashes, end)) = raw_string(rest, prefix.max(1)) {
-            return (Piece::String(at + prefix.max(1) + hashes + 1..at + end - 1 - hashes), at + end);
-        }
     }
     if rest[0] == b'\'' {
         let length = character(rest);
@@ -218,7 +241,8 @@ mod tests {
 
     #[test]
     fn comments_and_strings_are_told_from_code() {
-        let source = Source::new("let a = \"x // y\"; // z \"q\"\nlet b = r#\"{\"#; /* { /* } */ */ let c = '\"';");
+        let source =
+            Source::new("let a = \"x // y\"; // z \"q\"\nlet b = r#\"{\"#; /* { /* } */ */ let c = '\"';");
         assert_eq!(source.strings, [(1, "x // y".to_owned()), (2, "{".to_owned())]);
         assert_eq!(source.comments.trim_end().lines().next().unwrap().trim(), "// z \"q\"");
         assert!(!source.code.contains('{') && !source.code.contains('z'), "{}", source.code);
@@ -227,17 +251,38 @@ mod tests {
 
     #[test]
     fn lifetimes_characters_and_byte_strings_do_not_confuse_it() {
-        let source = Source::new("fn f<'a>(x: &'a str) -> char { let q = b\"}\"; match '{' { '\\'' => 'é', c => c } }");
+        let source = Source::new(
+            "fn f<'a>(x: &'a str) -> char { let q = b\"}\"; match '{' { '\\'' => 'é', c => c } }",
+        );
         assert_eq!(source.functions(), [Function { name: "f".into(), line: 1, lines: 1 }]);
         assert_eq!(source.strings, [(1, "}".to_owned())]);
+        let raw = Source::new("let a = r\"\\\"; let r#type = br##\"x\"#y\"##;");
+        assert_eq!(raw.strings, [(1, "\\".to_owned()), (1, "x\"#y".to_owned())]);
     }
 
     #[test]
     fn functions_are_measured_to_their_closing_brace() {
-        let source = Source::new("type F = fn(u8);\ntrait T { fn g(&self); }\n\nfn f() {\n    if x {\n    }\n}\n");
+        let source =
+            Source::new("type F = fn(u8);\ntrait T { fn g(&self); }\n\nfn f() {\n    if x {\n    }\n}\n");
         assert_eq!(source.functions(), [Function { name: "f".into(), line: 4, lines: 4 }]);
         let array = Source::new("fn f() -> [u8; 2] {\n    [0; 2]\n}");
         assert_eq!(array.functions()[0].lines, 3);
+    }
+
+    #[test]
+    fn a_snapshot_does_not_make_a_function_long() {
+        let source = Source::new("fn f() {\n    check(\n        \"\na\nb\nc\n\",\n    );\n}\n");
+        assert_eq!(source.functions()[0].lines, 6);
+    }
+
+    #[test]
+    fn modules_of_tests_are_found() {
+        let source = Source::new(
+            "#[cfg(test)]\nmod sample;\n\nfn f() {}\n\n#[cfg(test)]\nmod tests {\n    use x;\n}\n",
+        );
+        assert_eq!(source.test_modules(), ["sample"]);
+        assert_eq!(source.tests_begin(), Some(6));
+        assert_eq!(Source::new("#[cfg(test)]\nfn only_for_tests() {}").tests_begin(), None);
     }
 
     #[test]

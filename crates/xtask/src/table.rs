@@ -6,7 +6,9 @@ use touchstone::suite::Suite;
 
 /// What is asked: a row a suite, those for testing the lab itself left out.
 pub fn suites(suites: &[Suite]) -> String {
-    let mut table = String::from("| suite | what it asks | the page; its device | cases | claims |\n|---|---|---|---|---|\n");
+    let mut table = String::from(
+        "| suite | what it asks | the page; its device | cases | claims |\n|---|---|---|---|---|\n",
+    );
     for suite in suites.iter().filter(|suite| !suite.internal) {
         let cases: Vec<String> = suite.cases.iter().map(|case| format!("`{}`", case.id)).collect();
         let _ = writeln!(
@@ -27,13 +29,18 @@ pub fn suites(suites: &[Suite]) -> String {
 pub fn subjects(kits: &Kits) -> String {
     let mut table = String::from("| language | subject | what it is | profiles |\n|---|---|---|---|\n");
     for (language, subject) in kits.subjects().filter(|(_, subject)| !subject.canary) {
-        let profiles: Vec<String> = subject.profiles.iter().map(|profile| format!("`{}`", profile.name)).collect();
+        let profiles: Vec<String> =
+            subject.profiles.iter().map(|profile| format!("`{}`", profile.name)).collect();
         let (name, summary) = (&subject.name, &subject.summary);
         let _ = writeln!(table, "| {language} | `{name}` | {summary} | {} |", profiles.join(", "));
     }
-    let canaries: Vec<String> =
-        kits.subjects().filter(|(_, subject)| subject.canary).map(|(_, canary)| format!("`{}`", canary.name)).collect();
-    let _ = write!(table, "\n{} canaries misbehave on purpose, so that the lab is tested too: ", canaries.len());
+    let canaries: Vec<String> = kits
+        .subjects()
+        .filter(|(_, subject)| subject.canary)
+        .map(|(_, canary)| format!("`{}`", canary.name))
+        .collect();
+    let _ =
+        write!(table, "\n{} canaries misbehave on purpose, so that the lab is tested too: ", canaries.len());
     let _ = writeln!(table, "{}.", canaries.join(", "));
     table
 }
@@ -46,10 +53,13 @@ mod tests {
     #[test]
     fn canaries_are_counted_and_not_ranked() {
         let row = |name: &str, more: &str| {
-            format!("[[subject]]\nname = \"{name}\"\nsummary = \"s\"\nbuild = [\"b\"]\nrun = [\"r\"]\n{more}\n")
+            format!(
+                "[[subject]]\nname = \"{name}\"\nsummary = \"s\"\nbuild = [\"b\"]\nrun = [\"r\"]\n{more}\n"
+            )
         };
         let profile = "profile = [{ name = \"p\", class = \"strict\" }]";
-        let text = format!("[kit]\nlanguage = \"l\"\n{}{}", row("store", profile), row("bird", "canary = true"));
+        let text =
+            format!("[kit]\nlanguage = \"l\"\n{}{}", row("store", profile), row("bird", "canary = true"));
         let table = subjects(&Kits { kits: vec![Kit::parse(&text, "test").unwrap()] });
         assert!(table.contains("| l | `store` | s | `p` |"), "{table}");
         assert!(table.contains("1 canaries") && !table.contains("| `bird`"), "{table}");

@@ -11,8 +11,11 @@ use xtask::fields::Types;
 use xtask::{Tree, assert_none, markdown, table};
 
 /// Where the types of each format are.
-const SUITE: [&str; 3] =
-    ["crates/touchstone/src/suite.rs", "crates/touchstone-protocol/src/message.rs", "crates/touchstone-protocol/src/data.rs"];
+const SUITE: [&str; 3] = [
+    "crates/touchstone/src/suite.rs",
+    "crates/touchstone-protocol/src/message.rs",
+    "crates/touchstone-protocol/src/data.rs",
+];
 const KIT: [&str; 1] = ["crates/touchstone/src/kit.rs"];
 const RECORD: [&str; 6] = [
     "crates/touchstone/src/plan.rs",
@@ -32,9 +35,45 @@ const VERDICT: [&str; 5] = [
 
 /// Types of those files that are not in the format of the page.
 const ELSEWHERE: [(&str, &[&str]); 3] = [
-    ("docs/suite-format.md", &["Schema", "Run", "Lane", "Hello", "Clock", "Opened", "Sample", "LaneSample", "Usage", "Plan", "Failure"]),
+    (
+        "docs/suite-format.md",
+        &[
+            "Schema",
+            "Run",
+            "Lane",
+            "Hello",
+            "Clock",
+            "Opened",
+            "Sample",
+            "LaneSample",
+            "Usage",
+            "Plan",
+            "Failure",
+        ],
+    ),
     ("docs/kit-format.md", &["Contender"]),
-    ("docs/record-format.md", &["Schema", "Run", "Lane", "Opened", "Sample", "Failure", "Suite", "Dataset", "Case", "LanePlan", "VariedArm", "Kit", "KitHead", "Subject", "Profile", "Contender", "LatencyRatio"]),
+    (
+        "docs/record-format.md",
+        &[
+            "Schema",
+            "Run",
+            "Lane",
+            "Opened",
+            "Sample",
+            "Failure",
+            "Suite",
+            "Dataset",
+            "Case",
+            "LanePlan",
+            "VariedArm",
+            "Kit",
+            "KitHead",
+            "Subject",
+            "Profile",
+            "Contender",
+            "LatencyRatio",
+        ],
+    ),
 ];
 
 fn types(tree: &Tree, files: &[&[&str]]) -> Types {
@@ -75,7 +114,10 @@ fn generated(tree: &Tree, page: &str, region: &str, formats: &BTreeMap<&str, Typ
 fn options(verb: &str) -> String {
     let command = touchstone_cli::Cli::command();
     let verb = command.find_subcommand(verb).unwrap_or_else(|| panic!("there is no verb {verb}"));
-    let mut text = format!("{}.\n\n| option | means |\n|---|---|\n", verb.get_about().expect("a verb says what it does"));
+    let mut text = format!(
+        "{}.\n\n| option | means |\n|---|---|\n",
+        verb.get_about().expect("a verb says what it does")
+    );
     for argument in verb.get_arguments().filter(|argument| argument.get_id() != "help") {
         let value = argument.get_value_names().map_or(String::new(), |names| format!(" {}", names[0]));
         let name = match argument.get_long() {
@@ -84,9 +126,16 @@ fn options(verb: &str) -> String {
             None => format!("`{}`", value.trim()),
         };
         let help = argument.get_help().expect("an option says what it means");
-        text.push_str(&format!("| {name} | {help} |\n"));
+        let default = argument.get_default_values().first().filter(|_| argument.get_action().takes_values());
+        let default =
+            default.map_or(String::new(), |value| format!("; {} unless given", value.to_string_lossy()));
+        text.push_str(&format!("| {name} | {help}{default} |\n"));
     }
-    if text.ends_with("|---|---|\n") { text.split("\n\n").next().unwrap_or_default().to_owned() } else { text }
+    if text.ends_with("|---|---|\n") {
+        text.split("\n\n").next().unwrap_or_default().to_owned()
+    } else {
+        text
+    }
 }
 
 #[test]
@@ -114,12 +163,18 @@ fn generated_regions_are_fresh() {
 fn every_field_of_every_format_stands_on_its_page() {
     let tree = Tree::read();
     for (page, types) in formats(&tree) {
-        let elsewhere: BTreeSet<&str> =
-            ELSEWHERE.iter().filter(|(known, _)| *known == page).flat_map(|(_, names)| names.iter().copied()).collect();
+        let elsewhere: BTreeSet<&str> = ELSEWHERE
+            .iter()
+            .filter(|(known, _)| *known == page)
+            .flat_map(|(_, names)| names.iter().copied())
+            .collect();
         let regions: BTreeSet<String> = markdown::regions(tree.text(page)).into_iter().collect();
         for name in types.names() {
             let shown = ["fields", "keys"].iter().any(|what| regions.contains(&format!("{what} of {name}")));
-            assert!(shown != elsewhere.contains(name), "{page}: {name} must stand on it, or be listed as elsewhere");
+            assert!(
+                shown != elsewhere.contains(name),
+                "{page}: {name} must stand on it, or be listed as elsewhere"
+            );
         }
     }
 }
@@ -141,11 +196,14 @@ fn every_key_that_the_parsers_know_stands_on_its_page() {
     ];
     let mut known = 0;
     for sample in samples {
-        let error = touchstone::suite::Suite::parse(&sample, "sample").expect_err("zzz is no key").to_string();
+        let error =
+            touchstone::suite::Suite::parse(&sample, "sample").expect_err("zzz is no key").to_string();
         known += keys_named(&error, suite, "docs/suite-format.md");
     }
     let kit = tree.text("docs/kit-format.md");
-    for sample in ["zzz = 1", "[kit]\nzzz = 1", "[[subject]]\nzzz = 1", "[[subject]]\n[[subject.profile]]\nzzz = 1"] {
+    for sample in
+        ["zzz = 1", "[kit]\nzzz = 1", "[[subject]]\nzzz = 1", "[[subject]]\n[[subject.profile]]\nzzz = 1"]
+    {
         let error = touchstone::kit::Kit::parse(sample, "sample").expect_err("zzz is no key").to_string();
         known += keys_named(&error, kit, "docs/kit-format.md");
     }
@@ -192,9 +250,12 @@ fn every_measure_outcome_and_flag_stands_in_the_methodology() {
     let worded = ["Measure", "Outcome", "Cache"].iter().flat_map(|name| types.words_of(name));
     let mut missing: Vec<String> = worded.filter(|word| !page.contains(&format!("`{word}`"))).collect();
     let flags = tree.text("crates/touchstone/src/verdict/flag.rs").lines();
-    let flags: Vec<&str> = flags.filter_map(|line| line.trim().strip_prefix("FlagKind::")?.split('"').nth(1)).collect();
+    let flags: Vec<&str> =
+        flags.filter_map(|line| line.trim().strip_prefix("FlagKind::")?.split('"').nth(1)).collect();
     assert!(flags.len() >= 8, "{flags:?}");
-    missing.extend(flags.iter().filter(|flag| !page.contains(&format!("| {flag} |"))).map(|flag| (*flag).to_owned()));
+    missing.extend(
+        flags.iter().filter(|flag| !page.contains(&format!("| {flag} |"))).map(|flag| (*flag).to_owned()),
+    );
     assert_none("methodology", &missing);
 }
 
@@ -203,11 +264,39 @@ fn every_exit_status_stands_on_its_page() {
     let tree = Tree::read();
     let page = tree.text("docs/exit-codes.md");
     let lines = tree.text("crates/touchstone-cli/src/exit.rs").lines();
-    let statuses: Vec<&str> = lines.filter_map(|line| line.strip_prefix("pub const ")?.split_once(": u8 = ")?.1.strip_suffix(';')).collect();
+    let statuses: Vec<&str> = lines
+        .filter_map(|line| line.strip_prefix("pub const ")?.split_once(": u8 = ")?.1.strip_suffix(';'))
+        .collect();
     assert!(statuses.len() >= 9, "{statuses:?}");
     for status in statuses {
         assert!(page.contains(&format!("| {status} |")), "docs/exit-codes.md says nothing of {status}");
     }
+}
+
+/// Paths that a page names as they will be, not as they are.
+const TO_COME: [&str; 2] = ["kits/rust/drivers/src/bin/shelf.rs", "suites/shelf.toml"];
+
+#[test]
+fn every_path_that_a_page_names_is_there() {
+    let tree = Tree::read();
+    let folders = ["crates/", "kits/", "suites/", "protocol/", "docs/"];
+    let (mut findings, mut found) = (Vec::new(), 0);
+    for (path, text) in
+        tree.ending(&[".md"]).filter(|(path, _)| !path.contains('/') || path.starts_with("docs/"))
+    {
+        for named in markdown::prose(text).split('`').skip(1).step_by(2) {
+            let is_path = folders.iter().any(|folder| named.starts_with(folder));
+            if !is_path || named.contains(['<', '*', ' ']) || TO_COME.contains(&named) {
+                continue;
+            }
+            found += 1;
+            if !tree.root.join(named).exists() {
+                findings.push(format!("{path}: there is no {named}"));
+            }
+        }
+    }
+    assert!(found > 30, "only {found} paths were found");
+    assert_none("paths", &findings);
 }
 
 #[test]
@@ -215,8 +304,12 @@ fn every_file_of_a_record_stands_on_its_page() {
     let tree = Tree::read();
     let page = tree.text("docs/record-format.md");
     let source = tree.text("crates/touchstone/src/record.rs");
-    let names: Vec<&str> =
-        source.lines().filter_map(|line| line.trim().strip_prefix("pub const ")?.split_once(": &str = \"")?.1.strip_suffix("\";")).collect();
+    let names: Vec<&str> = source
+        .lines()
+        .filter_map(|line| {
+            line.trim().strip_prefix("pub const ")?.split_once(": &str = \"")?.1.strip_suffix("\";")
+        })
+        .collect();
     assert!(names.len() >= 13, "{names:?}");
     for name in names {
         assert!(page.contains(&format!("`{name}")), "docs/record-format.md says nothing of {name}");
@@ -224,8 +317,14 @@ fn every_file_of_a_record_stands_on_its_page() {
 }
 
 /// Numbers that stand in the code as they are searched here, and on the page in words.
-const NUMBERS: [(&str, &str, &str); 21] = [
+const NUMBERS: [(&str, &str, &str); 23] = [
     ("crates/touchstone-runner/src/run.rs", "const SLICE_NS: u64 = 2_000_000;", "2 ms"),
+    (
+        "crates/touchstone-runner/src/run.rs",
+        "quickest = quickest.min(count_for_slice(player, count_max)?);",
+        "The smallest of these counts",
+    ),
+    ("crates/touchstone-runner/src/launch.rs", "limit: stage.manners.limit * 10", "ten times as long"),
     ("crates/touchstone-runner/src/run.rs", "const WARM_SLICES: u64 = 3;", "three slices"),
     ("crates/touchstone-runner/src/run.rs", "const LATENCY_SLICES: u64 = 50;", "50 times"),
     ("crates/touchstone-runner/src/run.rs", "const LATENCY_OPERATIONS_MAX: u64 = 20_000;", "20,000"),
@@ -233,7 +332,11 @@ const NUMBERS: [(&str, &str, &str); 21] = [
     ("crates/touchstone-runner/src/data.rs", "const GETS: usize = 1 << 17;", "131,072"),
     ("crates/touchstone-runner/src/data.rs", "Verb::InsertOne | Verb::InsertMany => 512,", "512 inserts"),
     ("crates/touchstone-runner/src/data.rs", "Verb::Get => 1 << 16,", "65,536 gets"),
-    ("crates/touchstone-runner/src/data.rs", "Verb::ReadAll | Verb::Open => 1 << 10,", "1,024 reads of everything or opens"),
+    (
+        "crates/touchstone-runner/src/data.rs",
+        "Verb::ReadAll | Verb::Open => 1 << 10,",
+        "1,024 reads of everything or opens",
+    ),
     ("crates/touchstone-runner/src/recorded.rs", "const COMMITS: u64 = 41;", "41 commits"),
     ("crates/touchstone-runner/src/probe.rs", "pub const PAGE_BYTES: usize = 4096;", "4 KiB"),
     ("crates/touchstone/src/plan.rs", "let full = if case.flushes { 30 } else { 60 };", "60 blocks"),
@@ -262,7 +365,9 @@ fn the_numbers_of_the_methodology_are_those_of_the_code() {
         }
     }
     let [one, two, three, four] = LOOKS;
-    for words in [format!("{one}, {two}, {three} and {four}"), format!("p < {P_LOOK}"), thousands(BOOTSTRAP_RESAMPLES)] {
+    for words in
+        [format!("{one}, {two}, {three} and {four}"), format!("p < {P_LOOK}"), thousands(BOOTSTRAP_RESAMPLES)]
+    {
         if !page.contains(&words) {
             findings.push(format!("docs/methodology.md does not say `{words}`"));
         }
@@ -279,11 +384,49 @@ fn every_word_for_a_verdict_a_claim_and_a_class_stands_in_the_glossary() {
     let tree = Tree::read();
     let glossary = tree.text("docs/glossary.md");
     let words = [
-        "better", "worse", "equivalent", "inconclusive", "untrusted", "incomparable", "holds", "refuted", "untested",
-        "strict", "full", "consistent", "fragile", "process", "none",
-        "subject", "profile", "contender", "driver", "kit", "capability", "floor", "dataset", "workload", "suite", "case",
-        "arm", "launch", "block", "slice", "sample", "claim", "verdict", "margin", "null arm", "canary", "record",
-        "environment", "template", "lane", "look", "flush probe", "red flag",
+        "better",
+        "worse",
+        "equivalent",
+        "inconclusive",
+        "untrusted",
+        "incomparable",
+        "holds",
+        "refuted",
+        "untested",
+        "strict",
+        "full",
+        "consistent",
+        "fragile",
+        "process",
+        "none",
+        "subject",
+        "profile",
+        "contender",
+        "driver",
+        "kit",
+        "capability",
+        "floor",
+        "dataset",
+        "workload",
+        "suite",
+        "case",
+        "arm",
+        "launch",
+        "block",
+        "slice",
+        "sample",
+        "claim",
+        "verdict",
+        "margin",
+        "null arm",
+        "canary",
+        "record",
+        "environment",
+        "template",
+        "lane",
+        "look",
+        "flush probe",
+        "red flag",
     ];
     let missing = words.iter().filter(|word| !glossary.contains(&format!("**{word}**")));
     assert_none("glossary", &missing.map(|word| format!("`{word}` has no entry")).collect::<Vec<_>>());

@@ -7,7 +7,8 @@ use touchstone::statistics::LOOKS;
 use touchstone::suite::Size;
 use touchstone_runner::kits::Project;
 use xtask::rule::{header, layer, lock, name, purity, size, subject, text};
-use xtask::{Tree, assert_none, markdown};
+use xtask::rust::Source;
+use xtask::{Findings, Tree, assert_none, markdown};
 
 /// Files written by others and kept as they came.
 const VENDORED: [&str; 1] = ["crates/touchstone/assets/vendor/"];
@@ -15,7 +16,7 @@ const VENDORED: [&str; 1] = ["crates/touchstone/assets/vendor/"];
 /// Files that may be large: what was found, raw samples included.
 const LARGE: [&str; 2] = ["record/", "crates/touchstone/assets/vendor/"];
 
-/// Pages that are made, or are licences, or hold raw output.
+/// Whether a file was written here.
 fn is_ours(path: &str) -> bool {
     !VENDORED.iter().any(|vendored| path.starts_with(vendored))
 }
@@ -28,16 +29,47 @@ fn pages(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
     tree.ending(&[".md"]).filter(|(path, _)| is_ours(path))
 }
 
+/// Files that are compiled for tests only, because a `#[cfg(test)] mod name;` says so.
+fn test_files(tree: &Tree) -> BTreeSet<String> {
+    let mut files = BTreeSet::new();
+    for (path, text) in rust(tree) {
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let stem = name.trim_end_matches(".rs");
+        let below =
+            if matches!(stem, "lib" | "main" | "mod") { folder.into() } else { format!("{folder}/{stem}") };
+        files.extend(
+            Source::new(text).test_modules().into_iter().map(|module| format!("{below}/{module}.rs")),
+        );
+    }
+    files
+}
+
+/// The line on which the tests of a file begin.
+fn tests_begin(path: &str, text: &str, test_files: &BTreeSet<String>) -> usize {
+    let all = path.contains("/tests/") || test_files.contains(path);
+    if all { 1 } else { Source::new(text).tests_begin().unwrap_or(usize::MAX) }
+}
+
 /// Files of the pure core, by their path in its `src/`.
 fn core(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
     rust(tree).filter_map(|(path, text)| Some((path.strip_prefix("crates/touchstone/src/")?, text)))
 }
 
+/// Applies a rule to files. Fails when it finds anything, and when there are so few files that they were not found.
+fn every<'t>(
+    rule: &str,
+    files_min: usize,
+    files: impl Iterator<Item = (&'t str, &'t str)>,
+    check: impl Fn(&str, &str) -> Findings,
+) {
+    let files: Vec<(&str, &str)> = files.collect();
+    assert!(files.len() >= files_min, "{rule}: only {} files were found", files.len());
+    assert_none(rule, &files.into_iter().flat_map(|(path, text)| check(path, text)).collect::<Vec<_>>());
+}
+
 #[test]
 fn a_stage_imports_only_stages_to_its_left() {
-    let tree = Tree::read();
-    assert!(core(&tree).count() > layer::STAGES.len(), "the core is where it is looked for");
-    assert_none("layers", &core(&tree).flat_map(|(path, text)| layer::check(path, text)).collect::<Vec<_>>());
+    every("layers", 30, core(&Tree::read()), layer::check);
 }
 
 #[test]
@@ -47,31 +79,31 @@ fn a_crate_depends_only_on_crates_to_its_left() {
         let name = path.strip_prefix("crates/")?.strip_suffix("/Cargo.toml")?;
         Some((name, text))
     });
-    assert_none("crates", &manifests.flat_map(|(name, text)| layer::check_crate(name, text)).collect::<Vec<_>>());
+    every("crates", layer::CRATES.len(), manifests, layer::check_crate);
 }
 
 #[test]
 fn the_core_starts_no_process_and_reads_no_clock() {
-    let tree = Tree::read();
-    let findings: Vec<String> = core(&tree)
-        .filter(|(path, _)| !path.starts_with("statistics/"))
-        .chain(rust(&tree).filter(|(path, _)| path.starts_with("crates/touchstone/src/statistics/")))
-        .flat_map(|(path, text)| purity::pure(path, text))
-        .collect();
-    assert_none("purity", &findings);
+    every("purity", 30, core(&Tree::read()), purity::pure);
 }
 
 #[test]
 fn the_lab_names_no_subject() {
     let tree = Tree::read();
     let tables = tree.ending(&["/kit.toml"]).filter(|(path, _)| path.starts_with("kits/"));
-    let kits: Vec<Kit> = tables.map(|(path, text)| Kit::parse(text, path).expect("a kit's table is one")).collect();
-    let subjects: Vec<String> = kits.iter().flat_map(|kit| &kit.subjects).map(|subject| subject.name.clone()).collect();
+    let kits: Vec<Kit> =
+        tables.map(|(path, text)| Kit::parse(text, path).expect("a kit's table is one")).collect();
+    let subjects: Vec<String> =
+        kits.iter().flat_map(|kit| &kit.subjects).map(|subject| subject.name.clone()).collect();
     assert!(subjects.len() > 3, "kits are where they are looked for");
+    let tests = test_files(&tree);
     let lab = rust(&tree).filter(|(path, _)| {
-        path.starts_with("crates/") && path.contains("/src/") && !path.starts_with("crates/xtask/")
+        path.starts_with("crates/")
+            && path.contains("/src/")
+            && !path.starts_with("crates/xtask/")
+            && !tests.contains(*path)
     });
-    assert_none("subjects", &lab.flat_map(|(path, text)| subject::check(path, text, &subjects)).collect::<Vec<_>>());
+    every("subjects", 50, lab, |path, text| subject::check(path, text, &subjects));
 }
 
 #[test]
@@ -79,17 +111,17 @@ fn only_a_kit_reads_a_clock_around_a_subject() {
     let tree = Tree::read();
     let is_driver = |path: &str| {
         let parts: Vec<&str> = path.split('/').collect();
-        parts.first() == Some(&"kits") && parts.get(2).is_some_and(|part| *part != "kit") && !parts.contains(&"tests")
+        let below_a_kit = parts.first() == Some(&"kits") && parts.len() > 3;
+        below_a_kit && parts[2] != "kit" && !parts.contains(&"tests")
     };
-    let drivers = tree.texts().filter(|(path, _)| is_driver(path));
-    assert_none("clocks", &drivers.flat_map(|(path, text)| purity::no_clock(path, text)).collect::<Vec<_>>());
+    every("clocks", 15, tree.texts().filter(|(path, _)| is_driver(path)), purity::no_clock);
 }
 
 #[test]
 fn renderers_decide_nothing() {
     let tree = Tree::read();
     let report = core(&tree).filter(|(path, _)| path.starts_with("report"));
-    assert_none("renderers", &report.flat_map(|(path, text)| purity::decides_nothing(path, text)).collect::<Vec<_>>());
+    every("renderers", 10, report, purity::decides_nothing);
 }
 
 #[test]
@@ -100,7 +132,11 @@ fn one_subject_is_one_program() {
         let mut commands = BTreeSet::new();
         let mut programs = BTreeSet::new();
         for subject in &kit.subjects {
-            assert!(commands.insert(&subject.run), "{path}: `{}` is started as another subject is", subject.name);
+            assert!(
+                commands.insert(&subject.run),
+                "{path}: `{}` is started as another subject is",
+                subject.name
+            );
             let shares = !subject.canary && subject.run[0].contains('/') && !programs.insert(&subject.run[0]);
             assert!(!shares, "{path}: `{}` shares its program with another subject", subject.name);
         }
@@ -135,7 +171,9 @@ fn the_lab_links_no_subject() {
 fn files_and_functions_are_short_and_blobs_are_few() {
     let tree = Tree::read();
     let mut findings: Vec<String> = Vec::new();
-    for (path, text) in tree.ending(&[".rs", ".py", ".js", ".css", ".go", ".ts", ".java"]).filter(|(path, _)| is_ours(path)) {
+    for (path, text) in
+        tree.ending(&[".rs", ".py", ".js", ".css", ".go", ".ts", ".java"]).filter(|(path, _)| is_ours(path))
+    {
         findings.extend(size::lines(path, text, size::FILE_LINES_MAX));
     }
     findings.extend(rust(&tree).flat_map(|(path, text)| size::functions(path, text)));
@@ -148,7 +186,7 @@ fn files_and_functions_are_short_and_blobs_are_few() {
 fn every_source_file_says_what_it_is() {
     let tree = Tree::read();
     let sources = tree.texts().filter(|(path, _)| is_ours(path) && !path.starts_with("record/"));
-    assert_none("headers", &sources.flat_map(|(path, text)| header::check(path, text)).collect::<Vec<_>>());
+    every("headers", 100, sources, header::check);
 }
 
 #[test]
@@ -163,24 +201,25 @@ fn names_of_files_say_something_and_are_of_known_kinds() {
 #[test]
 fn text_has_no_stray_white_space() {
     let tree = Tree::read();
-    let written = [".rs", ".toml", ".md", ".py", ".js", ".css", ".html", ".go", ".ts", ".java", "Makefile", ".ci/run"];
-    let ours = tree.ending(&written).filter(|(path, _)| is_ours(path));
-    assert_none("white space", &ours.flat_map(|(path, text)| text::space(path, text)).collect::<Vec<_>>());
+    let written =
+        [".rs", ".toml", ".md", ".py", ".js", ".css", ".html", ".go", ".ts", ".java", "Makefile", ".ci/run"];
+    every("white space", 100, tree.ending(&written).filter(|(path, _)| is_ours(path)), text::space);
 }
 
 #[test]
 fn pages_and_messages_use_the_words_of_the_house() {
     let tree = Tree::read();
-    let mut findings: Vec<String> = pages(&tree).flat_map(|(path, text)| text::page_words(path, text)).collect();
+    every("words of pages", 15, pages(&tree), text::page_words);
     let code = rust(&tree).filter(|(path, _)| path.contains("/src/") && !path.starts_with("crates/xtask/"));
-    findings.extend(code.flat_map(|(path, text)| text::string_words(path, text)));
-    assert_none("words", &findings);
+    every("words of messages", 100, code, text::string_words);
 }
 
 #[test]
 fn tests_neither_sleep_nor_hide() {
     let tree = Tree::read();
-    assert_none("tests", &rust(&tree).flat_map(|(path, text)| purity::honest_tests(path, text)).collect::<Vec<_>>());
+    let files = test_files(&tree);
+    let check = |path: &str, text: &str| purity::honest_tests(path, text, tests_begin(path, text, &files));
+    every("tests", 100, rust(&tree), check);
 }
 
 #[test]
@@ -188,13 +227,9 @@ fn pages_have_one_title_closed_blocks_and_links_that_lead_somewhere() {
     let tree = Tree::read();
     let read = |path: &str| tree.texts().find(|(known, _)| *known == path).map(|(_, text)| text.to_owned());
     let is_there = |path: &str| path.is_empty() || tree.root.join(path).exists();
-    let mut findings = Vec::new();
-    for (path, text) in pages(&tree) {
-        findings.extend(markdown::one_title(path, text));
-        findings.extend(markdown::whole_blocks(path, text));
-        findings.extend(markdown::links_resolve(path, text, read, is_there));
-    }
-    assert_none("pages", &findings);
+    every("titles", 15, pages(&tree), markdown::one_title);
+    every("blocks", 15, pages(&tree), markdown::whole_blocks);
+    every("links", 15, pages(&tree), |path, text| markdown::links_resolve(path, text, read, is_there));
 }
 
 #[test]

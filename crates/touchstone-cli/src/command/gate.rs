@@ -84,10 +84,13 @@ impl Gate {
                 bail!(touchstone::Error::input(format!("`{wanted}` is not a case: write suite/case, such as wcdb/read")));
             };
             let mut suite = project.suites(&[suite_name.to_owned()])?.remove(0);
+            let known: Vec<String> = suite.cases.iter().map(|case| case.id.clone()).collect();
             suite.claims.clear();
             suite.cases.retain(|case| case.id == case_name);
             let Some(case) = suite.cases.first_mut() else {
-                bail!(touchstone::Error::input(format!("suite `{suite_name}` has no case `{case_name}`")));
+                let known = known.join(", ");
+                let message = format!("suite `{suite_name}` has no case `{case_name}`; there are {known}");
+                bail!(touchstone::Error::input(message));
             };
             gated(case, &self.baseline, candidate)?;
             suites.push(suite);

@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use clap::Args;
 use jiff::Timestamp;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use touchstone::estimate::{CaseStatistics, estimate};
 use touchstone::plan::Plan;
@@ -76,9 +77,15 @@ impl Judged {
 /// When a driver cannot be built or the lab itself fails.
 pub fn measure(project: &Project, plan: &Plan, arguments: &MeasureArguments) -> anyhow::Result<Judged> {
     let folder = arguments.out.clone().unwrap_or_else(|| default_folder(project, plan));
-    let scratch = arguments.scratch.clone().unwrap_or_else(|| folder.join("scratch"));
+    let scratch = std::path::absolute(scratch_folder(arguments, &folder))?;
+    refuse_memory_disk(plan, &scratch)?;
     let stop = stop_on_signal()?;
-    project.build(plan, |subject| say::note(&format!("building {subject}")))?;
+    let built = project.build(plan, |subject| say::note(&format!("building {subject}")));
+    // Ctrl-C in a terminal reaches the build tool as well, which then fails for no reason of its own.
+    if stop.load(Ordering::Relaxed) {
+        return Err(Error::new(ErrorKind::Interrupted, "stopped before the run began").into());
+    }
+    built?;
     let manifest = Manifest {
         record_version: RECORD_VERSION,
         touchstone: env!("CARGO_PKG_VERSION").into(),
@@ -91,9 +98,6 @@ pub fn measure(project: &Project, plan: &Plan, arguments: &MeasureArguments) -> 
     std::fs::create_dir_all(&folder)
         .with_context(|| format!("cannot make the record's folder {}", folder.display()))?;
     let folder = folder.canonicalize()?;
-    std::fs::create_dir_all(&scratch).with_context(|| format!("cannot make {}", scratch.display()))?;
-    let scratch = scratch.canonicalize()?;
-    refuse_memory_disk(plan, &scratch)?;
     let mut writer = Writer::create(&folder, manifest, plan, &environment(&scratch))?;
     let began = Instant::now();
     let bar = Bar::new();
@@ -137,6 +141,14 @@ pub fn judge_folder(folder: &Path) -> anyhow::Result<Judged> {
     write_json(&folder.join(file::STATISTICS), &statistics)?;
     write_json(&folder.join(file::VERDICT), &judgement)?;
     Ok(Judged { folder: folder.to_owned(), record, statistics, judgement })
+}
+
+/// A folder that is the run's alone, for it is removed in the end with everything in it: never the user's own.
+fn scratch_folder(arguments: &MeasureArguments, record: &Path) -> PathBuf {
+    match &arguments.scratch {
+        Some(folder) => folder.join(format!("touchstone-scratch-{}", std::process::id())),
+        None => record.join("scratch"),
+    }
 }
 
 /// A commit cannot reach a disk that is memory: its time would say nothing.

@@ -2,7 +2,7 @@
 
 use super::measure::Judged;
 use crate::{Context, say};
-use anyhow::Context as _;
+use anyhow::bail;
 use clap::Args;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -22,11 +22,16 @@ pub struct Report {
 
 impl Report {
     pub(crate) fn run(self, context: &Context) -> anyhow::Result<ExitCode> {
-        let hint = || format!("{} is not judged yet: run `touchstone judge` on it first", self.record.display());
+        let record = Record::read(&self.record)?;
+        let [statistics, verdict] = [file::STATISTICS, file::VERDICT].map(|name| self.record.join(name));
+        if !statistics.exists() || !verdict.exists() {
+            let hint = format!("{} is not judged yet: run `touchstone judge` on it first", self.record.display());
+            bail!(touchstone::Error::record(hint));
+        }
         let judged = Judged {
-            record: Record::read(&self.record)?,
-            statistics: read_json(&self.record.join(file::STATISTICS)).with_context(hint)?,
-            judgement: read_json(&self.record.join(file::VERDICT)).with_context(hint)?,
+            record,
+            statistics: read_json(&statistics)?,
+            judgement: read_json(&verdict)?,
             folder: self.record.clone(),
         };
         if context.json {

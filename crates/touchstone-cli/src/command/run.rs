@@ -4,6 +4,7 @@ use super::measure::{MeasureArguments, measure};
 use crate::{Context, say};
 use anyhow::Context as _;
 use clap::Args;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use touchstone::plan::Plan;
@@ -24,7 +25,12 @@ impl Run {
         let text = std::fs::read_to_string(&self.plan).with_context(|| format!("cannot read the plan {path}"))?;
         let plan = Plan::parse(&text, &path)?;
         let judged = measure(&context.project()?, &plan, &self.measure)?;
-        say::text(&format!("{}\n", judged.folder.display()))?;
+        let record = judged.folder.display().to_string();
+        if context.json {
+            say::json(&BTreeMap::from([("record", record)]))?;
+        } else {
+            say::text(&format!("{record}\n"))?;
+        }
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -1,6 +1,7 @@
-//! What the page's charts are drawn from: numbers as they stand in the findings, with the labels the tables use.
+//! What the page's charts are drawn from: numbers as they stand in the findings, with the labels the tables
+//! use.
 //!
-//! `assets/charts.js` draws each kind; nothing is computed here but the thinning of long timelines.
+//! `assets/case-charts.js` and `assets/suite-charts.js` draw each kind; nothing is computed here but the thinning of long timelines.
 
 mod overview;
 mod single;

@@ -17,6 +17,8 @@ pub(super) struct Detail {
     pub summary: String,
     /// Something in it must not be overlooked.
     pub open: bool,
+    /// Said before the tables.
+    pub remark: Option<String>,
     pub grids: Vec<Grid>,
     pub plans: Vec<PlanGroup>,
 }
@@ -49,15 +51,26 @@ pub(super) struct PlanGroup {
     pub lines: Vec<String>,
 }
 
+impl Detail {
+    fn new(summary: String, open: bool) -> Detail {
+        Detail { summary, open, remark: None, grids: Vec::new(), plans: Vec::new() }
+    }
+}
+
 impl Grid {
-    /// The columns with how they are set: a column of numbers has its heading at the right, too.
-    pub(super) fn heads(&self) -> Vec<(&str, &'static str)> {
+    /// The columns with how they are set: a column of numbers has its heading at the right, too. Names of
+    /// settings and counters may break after an underscore.
+    pub(super) fn heads(&self) -> Vec<(String, &'static str)> {
         let class = |place: usize| {
             let numbers =
                 self.rows.iter().any(|row| row.cells.get(place).is_some_and(|cell| cell.class == "number"));
             if numbers { "number" } else { "" }
         };
-        self.columns.iter().enumerate().map(|(place, title)| (title.as_str(), class(place))).collect()
+        self.columns
+            .iter()
+            .enumerate()
+            .map(|(place, title)| (title.replace('_', "_\u{200b}"), class(place)))
+            .collect()
     }
 }
 
@@ -110,13 +123,14 @@ fn plans(arms: &[&ArmStatistics]) -> Option<Detail> {
         .into_iter()
         .map(|(plan, arms)| PlanGroup { arms: format::listed(&arms), lines: plan.to_vec() })
         .collect();
-    Some(Detail { summary, open: false, grids: counters.into_iter().collect(), plans })
+    Some(Detail { grids: counters.into_iter().collect(), plans, ..Detail::new(summary, false) })
 }
 
 fn counters(arms: &[&ArmStatistics]) -> Option<Grid> {
     let mut columns: Vec<String> = arms.iter().flat_map(|arm| arm.counters.keys().cloned()).collect();
     columns.sort();
     columns.dedup();
+    columns.retain(|name| arms.iter().any(|arm| arm.counters.get(name).is_some_and(|value| *value != 0)));
     let row = |arm: &&ArmStatistics| GridRow {
         arm: arm.arm.clone(),
         cells: columns
@@ -125,8 +139,9 @@ fn counters(arms: &[&ArmStatistics]) -> Option<Grid> {
             .collect(),
     };
     let rows: Vec<GridRow> = arms.iter().filter(|arm| !arm.counters.is_empty()).map(row).collect();
-    (!rows.is_empty()).then(|| Grid {
-        caption: "What the engine itself counted over one slice.".into(),
+    (!rows.is_empty() && !columns.is_empty()).then(|| Grid {
+        caption: "What the engine itself counted over one slice; counters that stayed at 0 are left out."
+            .into(),
         columns,
         rows,
     })
@@ -163,17 +178,13 @@ fn launches(arms: &[&ArmStatistics], statistics: &CaseStatistics) -> Detail {
         }
         GridRow { arm: arm.arm.clone(), cells }
     });
-    Detail {
-        summary: if failing { "Launches, processor time, failures" } else { "Launches and processor time" }
-            .into(),
-        open: false,
-        grids: vec![Grid {
-            caption: format!("How launches ended and what the processor did.{}", noise(statistics)),
-            columns: columns.into_iter().map(str::to_owned).collect(),
-            rows: rows.collect(),
-        }],
-        plans: Vec::new(),
-    }
+    let summary = if failing { "Launches, processor time, failures" } else { "Launches and processor time" };
+    let grid = Grid {
+        caption: format!("How launches ended and what the processor did.{}", noise(statistics)),
+        columns: columns.into_iter().map(str::to_owned).collect(),
+        rows: rows.collect(),
+    };
+    Detail { grids: vec![grid], ..Detail::new(summary.into(), false) }
 }
 
 /// `7 completed and 1 timed out`, with the first error beneath.
@@ -190,7 +201,10 @@ fn noise(statistics: &CaseStatistics) -> String {
             .cpu_pressure
             .map(|share| format!("some task waited for a processor {} of the time", format::percent(share))),
         noise.io_pressure.map(|share| format!("for the disk {}", format::percent(share))),
-        noise.steal.map(|share| format!("the host took {} for others", format::percent(share))),
+        noise
+            .steal
+            .filter(|share| *share > 0.0)
+            .map(|share| format!("the host took {} for others", format::percent(share))),
     ];
     let told: Vec<String> = told.into_iter().flatten().collect();
     if told.is_empty() { String::new() } else { format!(" Meanwhile {}.", format::listed(&told)) }

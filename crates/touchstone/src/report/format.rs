@@ -1,4 +1,5 @@
-//! Numbers as people read them: three significant digits, the unit last, the same in the terminal and on the page.
+//! Numbers as people read them: three significant digits, the unit last, the same in the terminal and on the
+//! page.
 
 /// What stands where there is no figure.
 pub(super) const NONE: &str = "–";
@@ -68,14 +69,19 @@ pub(super) fn interval(low: Option<f64>, high: Option<f64>, show: impl Fn(f64) -
     Some(format!("{}–{}", show(low?), show(high?)))
 }
 
-/// A share as a percentage: `95 %`, `0.4 %`.
+/// A measured share as a percentage: `95 %`, `2.0 %`.
 pub(super) fn percent(share: f64) -> String {
     let percent = share * 100.0;
-    if percent.abs() < 9.95 && (percent - percent.round()).abs() > 0.049 {
+    if percent.abs() < 9.95 && percent.abs() >= 0.05 {
         format!("{percent:.1} %")
     } else {
         format!("{percent:.0} %")
     }
+}
+
+/// A share that was chosen, such as a margin, as a percentage: `1 %`, `2.5 %`.
+pub(super) fn percent_chosen(share: f64) -> String {
+    format!("{} %", (share * 1_000.0).round() / 10.0)
 }
 
 /// A whole number with its thousands apart: `100,000`.
@@ -164,7 +170,10 @@ mod tests {
         assert_eq!(count(100), "100");
         assert_eq!(percent(0.953), "95 %");
         assert_eq!(percent(0.0432), "4.3 %");
-        assert_eq!(percent(0.01), "1 %");
+        assert_eq!(percent(0.02), "2.0 %");
+        assert_eq!(percent(0.0), "0 %");
+        assert_eq!(percent_chosen(0.01), "1 %");
+        assert_eq!(percent_chosen(0.025), "2.5 %");
         assert_eq!(counted(1, "launch", "launches"), "1 launch");
         assert_eq!(listed(&["a", "b", "c"]), "a, b and c");
         assert_eq!(elapsed(312.4), "5 min 12 s");

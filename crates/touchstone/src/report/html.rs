@@ -28,7 +28,7 @@ struct Page<'p> {
     interval_level: String,
     record_files: [(&'static str, &'static str); 7],
     style: &'static str,
-    scripts: [&'static str; 5],
+    scripts: [&'static str; 6],
 }
 
 struct PageSuite<'p> {
@@ -59,7 +59,8 @@ pub(super) fn render(findings: &Findings<'_>, view: &View) -> Result<String> {
             include_str!("../../assets/vendor/d3-7.9.2.min.js"),
             include_str!("../../assets/vendor/plot-0.6.17.min.js"),
             include_str!("../../assets/chart-parts.js"),
-            include_str!("../../assets/charts.js"),
+            include_str!("../../assets/case-charts.js"),
+            include_str!("../../assets/suite-charts.js"),
             include_str!("../../assets/report.js"),
         ],
     };

@@ -1,4 +1,5 @@
-//! The summary for a terminal: claims first, then each case's contenders, then doubts. Never wider than 100 columns.
+//! The summary for a terminal: claims first, then each case's contenders, then doubts. Never wider than 100
+//! columns.
 
 mod table;
 mod text;
@@ -67,8 +68,9 @@ fn suite_lines(suite: &SuiteView, table: &Table, paint: &Paint) -> Vec<String> {
 fn legend() -> Vec<String> {
     let level = format::percent(1.0 - P_LOOK);
     let text = format!(
-        "Ratio: rate over the baseline's, above 1 is better ({level} interval). Class: durability (* unlike the \
-         baseline's: not ranked). Floor: time of the least work possible, as a share. Syncs: per commit."
+        "Ratio: rate over the baseline's, above 1 is better ({level} interval). Class: durability \
+         (* unlike the baseline's: not ranked). Floor: time of the least work possible, as a share. \
+         Syncs: per commit."
     );
     wrapped(&text, 0, 0)
 }

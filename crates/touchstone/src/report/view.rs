@@ -1,9 +1,11 @@
 //! Findings as ordered rows of text, prepared once for both renderers so that they never disagree.
 //!
-//! What stands here was decided elsewhere; this module words it, sorts it and leaves nothing to a renderer but layout.
+//! What stands here was decided elsewhere; this module words it, sorts it and leaves nothing to a renderer
+//! but layout.
 
 mod case;
 mod claim;
+mod facts;
 mod flag;
 mod note;
 

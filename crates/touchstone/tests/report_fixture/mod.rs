@@ -1,9 +1,12 @@
-//! A small record made up for the report's tests: realistic in shape, deterministic, with one of everything that a
-//! report must show. Suites and subjects stand in the TOML files beside this one; the figures are invented here.
+//! A small record made up for the report's tests: realistic in shape, deterministic, with one of everything
+//! that a report must show. Suites and subjects stand in the TOML files beside this one; the figures are
+//! invented here.
 
 mod behaviour;
+mod dice;
 
 use behaviour::{Behaviour, behaviour};
+use dice::Dice;
 use std::collections::BTreeMap;
 use touchstone::estimate::{CaseStatistics, estimate};
 use touchstone::kit::{Kit, Kits};
@@ -93,22 +96,28 @@ fn environment() -> Environment {
     let group = |facts: &[(&str, &str)]| {
         facts.iter().map(|(name, fact)| ((*name).to_owned(), (*fact).to_owned())).collect()
     };
+    let machine = [
+        ("model", "AMD EPYC 7B13"),
+        ("cores", "2 cores"),
+        ("memory", "7.8 GiB"),
+        ("governor", "none exposed"),
+    ];
+    let storage = [
+        ("filesystem", "ext4"),
+        ("device", "vda"),
+        ("mount_options", "rw, relatime"),
+        ("write_cache", "write back"),
+    ];
+    let system = [
+        ("os", "Debian GNU/Linux 12 (bookworm)"),
+        ("kernel", "Linux 6.1.0"),
+        ("address_randomisation", "on"),
+    ];
     BTreeMap::from([
-        (
-            "machine".to_owned(),
-            group(&[
-                ("cpu", "AMD EPYC 7B13"),
-                ("cores", "2"),
-                ("memory", "7.8 GiB"),
-                ("governor", "unknown"),
-            ]),
-        ),
-        ("kernel".to_owned(), group(&[("kernel", "Linux 6.1.0-18-amd64"), ("aslr", "on")])),
-        (
-            "storage".to_owned(),
-            group(&[("filesystem", "ext4"), ("device", "virtio"), ("options", "rw,relatime")]),
-        ),
-        ("toolchain".to_owned(), group(&[("rustc", "1.95.0")])),
+        ("machine".to_owned(), group(&machine)),
+        ("storage".to_owned(), group(&storage)),
+        ("system".to_owned(), group(&system)),
+        ("toolchain".to_owned(), group(&[("rustc", "rustc 1.95.0")])),
     ])
 }
 
@@ -148,7 +157,7 @@ fn run(record: &mut Record, case: &PlannedCase, arm: &PlannedArm, behaviour: &Be
     let outcome = if launch < behaviour.fails_until { behaviour.failure } else { Outcome::Completed };
     if matches!(outcome, Outcome::Completed | Outcome::Void) {
         for block in 0..SLICES {
-            let slice_ns = operation_ns * (0.01 * noise.normal()).exp();
+            let slice_ns = operation_ns * (0.002 * noise.normal()).exp();
             record.slices.push(slice(case, arm, behaviour, launch, block, slice_ns));
         }
     }
@@ -260,30 +269,4 @@ fn introduce(record: &mut Record, arm: &PlannedArm, behaviour: &Behaviour) {
         },
         program_crc32: "9b2f11c4".into(),
     });
-}
-
-/// SplitMix64 seeded by a text: the same figures everywhere, for ever.
-struct Dice(u64);
-
-impl Dice {
-    fn new(seed: &str) -> Dice {
-        Dice(
-            seed.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-                (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
-            }),
-        )
-    }
-
-    fn uniform(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) as f64 / u64::MAX as f64
-    }
-
-    /// Nearly: twelve uniforms less six.
-    fn normal(&mut self) -> f64 {
-        (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
-    }
 }

@@ -8,8 +8,14 @@ pub const STAGES: [&str; 10] =
     ["error", "kit", "suite", "plan", "sample", "record", "statistics", "estimate", "verdict", "report"];
 
 /// The crates, from left to right. A crate may depend on those before it; the first two stand on their own.
-pub const CRATES: [&str; 6] =
-    ["touchstone-protocol", "touchstone-recorder", "touchstone", "touchstone-runner", "touchstone-cli", "xtask"];
+pub const CRATES: [&str; 6] = [
+    "touchstone-protocol",
+    "touchstone-recorder",
+    "touchstone",
+    "touchstone-runner",
+    "touchstone-cli",
+    "xtask",
+];
 
 /// Crates that depend on no other of the project: kits build the first, and the second knows nothing of the lab.
 const STANDALONE: [&str; 2] = ["touchstone-protocol", "touchstone-recorder"];
@@ -21,7 +27,11 @@ const ALONE: &str = "statistics";
 pub fn check(path: &str, text: &str) -> Findings {
     let module: Vec<&str> = path.trim_end_matches(".rs").trim_end_matches("/mod").split('/').collect();
     let Some(own) = STAGES.iter().position(|stage| *stage == module[0]) else {
-        return if path == "lib.rs" { Vec::new() } else { vec![format!("{path}: `{}` is not a stage", module[0])] };
+        return if path == "lib.rs" {
+            Vec::new()
+        } else {
+            vec![format!("{path}: `{}` is not a stage", module[0])]
+        };
     };
     let source = Source::new(text);
     let mut findings = Vec::new();
@@ -30,7 +40,8 @@ pub fn check(path: &str, text: &str) -> Findings {
         let allowed = other == own || (other < own && module[0] != ALONE);
         if !allowed {
             let line = line_of(text, at);
-            findings.push(format!("{path}:{line}: `{}` imports `{stage}`, which is not to its left", module[0]));
+            findings
+                .push(format!("{path}:{line}: `{}` imports `{stage}`, which is not to its left", module[0]));
         }
     }
     findings
@@ -122,7 +133,10 @@ mod tests {
 
     #[test]
     fn statistics_imports_nothing_at_all() {
-        assert_eq!(check("statistics/duel.rs", "use super::looks::LOOKS;\nuse crate::statistics::median;").len(), 0);
+        assert_eq!(
+            check("statistics/duel.rs", "use super::looks::LOOKS;\nuse crate::statistics::median;").len(),
+            0
+        );
         assert_eq!(check("statistics/duel.rs", "use crate::error::Error;").len(), 1);
         assert_eq!(check("statistics/mod.rs", "use crate::sample::Slice;").len(), 1);
     }

@@ -8,7 +8,8 @@ const SQLITE: &str = "libsqlite3-sys";
 
 /// The packages in a lock file, by name; a name stands as often as it is locked.
 pub fn packages<'l>(lock: &'l str) -> Vec<&'l str> {
-    let name = |section: &'l str| section.lines().find_map(|line| line.strip_prefix("name = \"")?.strip_suffix('"'));
+    let name =
+        |section: &'l str| section.lines().find_map(|line| line.strip_prefix("name = \"")?.strip_suffix('"'));
     lock.split("[[package]]").skip(1).filter_map(name).collect()
 }
 
@@ -32,7 +33,12 @@ pub fn optional_dependencies(manifest: &str) -> BTreeSet<String> {
     let manifest: toml::Table = manifest.parse().expect("a manifest is TOML");
     let dependencies = manifest.get("dependencies").and_then(toml::Value::as_table);
     let optional = |value: &toml::Value| value.get("optional").and_then(toml::Value::as_bool) == Some(true);
-    dependencies.into_iter().flatten().filter(|(_, value)| optional(value)).map(|(name, _)| name.clone()).collect()
+    dependencies
+        .into_iter()
+        .flatten()
+        .filter(|(_, value)| optional(value))
+        .map(|(name, _)| name.clone())
+        .collect()
 }
 
 #[cfg(test)]

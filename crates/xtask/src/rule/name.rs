@@ -4,18 +4,60 @@ use crate::Findings;
 
 /// Endings of files that may be here. A new kind of file is a decision, so it is made in this list.
 const ENDINGS: [&str; 35] = [
-    "bib", "c", "css", "expect", "gitattributes", "gitignore", "go", "gradle", "h", "html", "java", "js", "json", "jsonl",
-    "kt", "lock", "md", "mjs", "mod", "operations", "py", "rs", "sh", "sum", "svg", "swift", "toml", "ts", "tsdata", "tsv", "txt", "u64", "xml",
-    "yaml", "yml",
+    "bib",
+    "c",
+    "css",
+    "expect",
+    "gitattributes",
+    "gitignore",
+    "go",
+    "gradle",
+    "h",
+    "html",
+    "java",
+    "js",
+    "json",
+    "jsonl",
+    "kt",
+    "lock",
+    "md",
+    "mjs",
+    "mod",
+    "operations",
+    "py",
+    "rs",
+    "sh",
+    "sum",
+    "svg",
+    "swift",
+    "toml",
+    "ts",
+    "tsdata",
+    "tsv",
+    "txt",
+    "u64",
+    "xml",
+    "yaml",
+    "yml",
 ];
 
 /// Files without an ending that may be here.
-const NAMED: [&str; 9] =
-    ["LICENSE", "LICENSE-APACHE", "LICENSE-MIT", "Makefile", ".gitignore", "run", ".nvmrc", ".python-version", ".npmrc"];
+const NAMED: [&str; 9] = [
+    "LICENSE",
+    "LICENSE-APACHE",
+    "LICENSE-MIT",
+    "Makefile",
+    ".gitignore",
+    "run",
+    ".nvmrc",
+    ".python-version",
+    ".npmrc",
+];
 
 /// Words that say nothing of what is in a file.
 const EMPTY: [&str; 12] = [
-    "util", "utils", "common", "misc", "helper", "helpers", "manager", "stuff", "shared", "base", "lib2", "tools",
+    "util", "utils", "common", "misc", "helper", "helpers", "manager", "stuff", "shared", "base", "lib2",
+    "tools",
 ];
 
 /// Checks the ending of a path.

@@ -19,13 +19,25 @@ const IMPURE: [&str; 6] = ["Instant", "SystemTime", "Command", "TcpStream", "thr
 
 /// Where verdicts are made: what a renderer may not call.
 const DECISIONS: [&str; 12] = [
-    "decide", "decide_family", "null_arm_moved", "judge", "paired", "from_launches", "from_launch_values",
-    "holm", "holm_adjusted", "benjamini_hochberg", "estimate::estimate", "verdict::compare",
+    "decide",
+    "decide_family",
+    "null_arm_moved",
+    "judge",
+    "paired",
+    "from_launches",
+    "from_launch_values",
+    "holm",
+    "holm_adjusted",
+    "benjamini_hochberg",
+    "estimate::estimate",
+    "verdict::compare",
 ];
 
 /// Checks a file of a driver: the kit reads the clock, nobody else.
 pub fn no_clock(path: &str, text: &str) -> Findings {
-    let Some((_, clocks)) = CLOCKS.iter().find(|(ending, _)| path.ends_with(ending)) else { return Vec::new() };
+    let Some((_, clocks)) = CLOCKS.iter().find(|(ending, _)| path.ends_with(ending)) else {
+        return Vec::new();
+    };
     found(path, &code_of(path, text), clocks, "reads a clock: only kits/*/kit/ may")
 }
 
@@ -39,19 +51,26 @@ pub fn decides_nothing(path: &str, text: &str) -> Findings {
     found(path, &Source::new(text).code, &DECISIONS, "decides: that is the verdict's to do")
 }
 
-/// Checks the tests of a Rust file: all of one in `tests/`, else what follows `#[cfg(test)]`.
-pub fn honest_tests(path: &str, text: &str) -> Findings {
+/// Checks the tests of a Rust file, which begin on line `begin`.
+pub fn honest_tests(path: &str, text: &str, begin: usize) -> Findings {
     let source = Source::new(text);
-    let begin = if path.contains("/tests/") { 1 } else { source.tests_begin().unwrap_or(usize::MAX) };
     let patterns = ["#[ignore", "should_panic", "thread::sleep"];
     let all = patterns.iter().flat_map(|pattern| source.code.match_indices(pattern));
-    let lines = all.map(|(at, pattern)| (line_of(&source.code, at), pattern)).filter(|(line, _)| *line >= begin);
-    lines.map(|(line, pattern)| format!("{path}:{line}: `{pattern}` in a test: it would prove nothing")).collect()
+    let lines =
+        all.map(|(at, pattern)| (line_of(&source.code, at), pattern)).filter(|(line, _)| *line >= begin);
+    lines
+        .map(|(line, pattern)| format!("{path}:{line}: `{pattern}` in a test: it would prove nothing"))
+        .collect()
 }
 
-/// The text without Rust's comments and strings; of other languages, the text as it is.
+/// The text without Rust's comments, strings and tests; of other languages, the text as it is.
 fn code_of(path: &str, text: &str) -> String {
-    if path.ends_with(".rs") { Source::new(text).code } else { text.to_owned() }
+    if !path.ends_with(".rs") {
+        return text.to_owned();
+    }
+    let source = Source::new(text);
+    let before_tests = source.tests_begin().map_or(usize::MAX, |line| line - 1);
+    source.code.lines().take(before_tests).fold(String::new(), |code, line| code + line + "\n")
 }
 
 fn found(path: &str, code: &str, forbidden: &[&str], why: &str) -> Findings {
@@ -69,6 +88,8 @@ mod tests {
         assert_eq!(no_clock("kits/rust/drivers/src/bin/x.rs", bad).len(), 1);
         assert_eq!(no_clock("kits/python/drivers/x.py", "start = time.perf_counter_ns()").len(), 1);
         assert_eq!(no_clock("kits/rust/drivers/src/bin/x.rs", "// no Instant here\n\"Instant\";").len(), 0);
+        let in_tests = "#[cfg(test)]\nmod tests { fn f() { Instant::now() } }";
+        assert_eq!(no_clock("kits/rust/drivers/src/bin/x.rs", in_tests).len(), 0, "a deadline in a test");
     }
 
     #[test]
@@ -81,14 +102,17 @@ mod tests {
     fn a_renderer_that_decides_is_found() {
         assert_eq!(decides_nothing("report/html.rs", "use crate::statistics::decide;").len(), 1);
         assert_eq!(decides_nothing("report/html.rs", "let v = crate::verdict::compare(a, b);").len(), 1);
-        assert_eq!(decides_nothing("report/html.rs", "use crate::statistics::P_LOOK;\nlet decided = 1;").len(), 0);
+        assert_eq!(
+            decides_nothing("report/html.rs", "use crate::statistics::P_LOOK;\nlet decided = 1;").len(),
+            0
+        );
     }
 
     #[test]
     fn a_test_that_sleeps_or_hides_is_found() {
         let bad = "#[test]\n#[ignore = \"slow\"]\nfn f() { std::thread::sleep(x) }";
-        assert_eq!(honest_tests("crates/x/tests/y.rs", bad).len(), 2);
-        assert_eq!(honest_tests("crates/x/src/y.rs", bad).len(), 0, "no tests begin in it");
-        assert_eq!(honest_tests("crates/x/src/y.rs", "#[cfg(test)]\n#[should_panic]").len(), 1);
+        assert_eq!(honest_tests("crates/x/tests/y.rs", bad, 1).len(), 2);
+        assert_eq!(honest_tests("crates/x/src/y.rs", bad, 4).len(), 0, "its tests begin below");
+        assert_eq!(honest_tests("crates/x/src/y.rs", "#[should_panic]", 1).len(), 1);
     }
 }

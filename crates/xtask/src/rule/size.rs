@@ -18,7 +18,8 @@ pub const FILE_BYTES_MAX: u64 = 512 << 10;
 /// Checks the length of a text.
 pub fn lines(path: &str, text: &str, lines_max: usize) -> Findings {
     let lines = text.lines().count();
-    let too_long = (lines > lines_max).then(|| format!("{path}: {lines} lines, at most {lines_max}: split it"));
+    let too_long =
+        (lines > lines_max).then(|| format!("{path}: {lines} lines, at most {lines_max}: split it"));
     too_long.into_iter().collect()
 }
 

@@ -21,9 +21,13 @@ pub fn check(path: &str, text: &str, subjects: &[String]) -> Findings {
     };
     let mut findings = Vec::new();
     for subject in subjects {
-        let strings = source.strings.iter().filter(|(line, text)| names(text, subject) && !allowed(*line, text));
-        findings.extend(strings.map(|(line, text)| format!("{path}:{line}: the string \"{text}\" names {subject}")));
-        let code = words(&source.code, subject).map(|at| line_of(&source.code, at)).filter(|line| *line < tests);
+        let strings =
+            source.strings.iter().filter(|(line, text)| names(text, subject) && !allowed(*line, text));
+        findings.extend(
+            strings.map(|(line, text)| format!("{path}:{line}: the string \"{text}\" names {subject}")),
+        );
+        let code =
+            words(&source.code, subject).map(|at| line_of(&source.code, at)).filter(|line| *line < tests);
         findings.extend(code.map(|line| format!("{path}:{line}: the code names {subject}")));
     }
     findings
@@ -71,7 +75,10 @@ mod tests {
 
     #[test]
     fn examples_tests_and_longer_names_are_no_naming() {
-        assert_eq!(check_text("/// Such as `redb`.\n#[arg(help = \"redb\")]\nlet a = \"sqlite-connect\";").len(), 0);
+        assert_eq!(
+            check_text("/// Such as `redb`.\n#[arg(help = \"redb\")]\nlet a = \"sqlite-connect\";").len(),
+            0
+        );
         assert_eq!(check_text("#[cfg(test)]\nmod tests { const A: &str = \"redb\"; }").len(), 0);
     }
 

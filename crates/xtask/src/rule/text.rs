@@ -45,8 +45,10 @@ pub fn string_words(path: &str, text: &str) -> Findings {
 
 fn not_ours(path: &str, line: usize, text: &str) -> Findings {
     let text = text.to_lowercase();
-    let used = WORDS.iter().filter(|(word, _)| text.split(|c: char| !c.is_alphanumeric()).any(|part| part == *word));
-    used.map(|(word, ours)| format!("{path}:{line}: `{word}` is not the house's word: say `{ours}`")).collect()
+    let used =
+        WORDS.iter().filter(|(word, _)| text.split(|c: char| !c.is_alphanumeric()).any(|part| part == *word));
+    used.map(|(word, ours)| format!("{path}:{line}: `{word}` is not the house's word: say `{ours}`"))
+        .collect()
 }
 
 #[cfg(test)]

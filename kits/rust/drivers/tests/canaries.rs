@@ -104,10 +104,17 @@ fn slow_does_three_gets_more_in_every_hundred_and_its_twin_none() {
 }
 
 #[test]
-fn hand_answers_as_the_floor_does() {
-    let program = env!("CARGO_BIN_EXE_canary-hand");
-    let hello = Session::start(program, &[]).hello();
-    assert!(hello.capabilities.contains(&"document.get".to_owned()), "{hello:?}");
+fn hand_says_whose_loop_it_plays() {
+    // The golden conversations have seen to its answers.
+    for (asked, told) in [(None, "hand"), (Some("hand"), "hand"), (Some("kit"), "kit")] {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = asked.map(|word| ("loop".to_owned(), Setting::from(word))).into_iter().collect();
+        let schema = Schema { create: true, tables: 1, indexes: Vec::new() };
+        let directory = folder.path().to_owned();
+        let open = Request::Open { directory, record: RecordKind::Document, schema, settings };
+        let settings = Session::start(env!("CARGO_BIN_EXE_canary-hand"), &[]).open(open);
+        assert_eq!(settings["loop"], Setting::from(told));
+    }
 }
 
 #[test]

@@ -65,6 +65,20 @@ impl<R: Record> Work<'_, R> {
     }
 }
 
+/// The timed loop of gets, which [`Store::get_each`] is unless a canary brings its own.
+#[inline(always)]
+pub fn get_each<D: Store<R>, R: Record, T: Ticks>(
+    driver: &mut D,
+    keys: &[R::Key],
+    answers: &mut Answers<R>,
+    ticks: &mut T,
+) {
+    for key in keys {
+        answers.found(driver.get(key));
+        ticks.tick();
+    }
+}
+
 /// A played stretch: the sample, and each operation's nanoseconds if they were asked for.
 pub(crate) struct Played {
     pub(crate) sample: Sample,

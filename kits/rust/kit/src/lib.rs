@@ -69,6 +69,7 @@ mod usage;
 pub use answers::Answers;
 pub use clock::Ticks;
 pub use driver::{About, Driver, Store};
+pub use lane::get_each;
 pub use open::Open;
 pub use session::Kit;
 pub use touchstone_protocol::{

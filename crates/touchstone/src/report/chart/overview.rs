@@ -53,9 +53,8 @@ pub(in crate::report) fn claims(findings: &Findings<'_>, suite: &SuiteView) -> O
     if rows.is_empty() {
         return None;
     }
-    let caption = "Claims that are ratios: the dot with its interval is what was found here, the diamond what was \
-                   published, and the shaded bar is where the claim holds. Of a claim with several tests, the first \
-                   is drawn. Logarithmic axis.";
+    let caption = "Claims that are ratios. Dot and line: the figure found here with its interval. Diamond: the \
+         published figure. Shaded: where the claim holds. Of several tests the first is drawn.";
     Some(Chart::new(
         "claims",
         format!("Claims of {}: published and here", suite.name),
@@ -110,9 +109,8 @@ pub(in crate::report) fn scaling(findings: &Findings<'_>, suite: &str) -> Option
     if !arms.iter().any(|(_, points)| points.len() > 1) {
         return None;
     }
-    let caption = "Time to open a database and answer a first query, by its number of tables. A small dot is a launch, \
-                   the line joins the median launches. On these two logarithmic axes a cost in proportion to the \
-                   tables rises by one decade for each decade.";
+    let caption = "A small dot is a launch, the line joins the median launches. Both axes are logarithmic: a cost in \
+         proportion to the tables rises by one decade for each decade.";
     let baseline = cases.first().map_or("", |(case, _)| case.baseline.as_str());
     let arms = arms
         .into_iter()

@@ -46,13 +46,17 @@ pub(super) fn forest(case: &CaseView, arms: &Arms<'_>) -> Option<Chart> {
             other_class: arm.other_class().then(|| arm.class.to_string()),
         })
         .collect();
+    let hollow = if run.iter().any(|arm| arm.other_class()) {
+        " Hollow: another durability class, named in brackets, and not ranked."
+    } else {
+        ""
+    };
     let caption = format!(
-        "Rate of each contender over that of {}: to the right of 1 is better. A line is the {} interval over launches; \
-         in the grey band, {} to either side, a difference does not matter. A hollow mark belongs to another \
-         durability class and is not ranked. Logarithmic axis.",
+        "Rate over that of {}; right of 1 is better. Lines are {} intervals over launches; inside the grey \
+         band, {} either way, a difference does not matter.{hollow}",
         case.baseline,
         format::percent(1.0 - P_LOOK),
-        format::percent(case.margin)
+        format::percent_chosen(case.margin)
     );
     let data = Forest { baseline: &case.baseline, margin: case.margin, rows };
     Some(Chart::new("forest", format!("Ratios of rates in {}", case.id), caption, &data))
@@ -79,9 +83,8 @@ pub(super) fn launches(case: &CaseView, arms: &Arms<'_>) -> Option<Chart> {
         points: points.collect(),
         medians: with.iter().map(|(_, measured)| measured.operation_ns).collect(),
     };
-    let caption = "Time of one operation in every launch: a dot is a launch, the first at the top of its strip and the \
-                   last at the bottom; the stroke is the median launch. Further left is better. Dots that drift or \
-                   split into groups tell of the machine, not of the contender.";
+    let caption = "A dot is a launch, the first at the top of its strip, the last at the bottom; the stroke is the \
+         median launch. Drift and groups tell of the machine.";
     Some(Chart::new("launches", format!("Time per launch in {}", case.id), caption.into(), &data))
 }
 
@@ -111,9 +114,8 @@ pub(super) fn latency(case: &CaseView, arms: &Arms<'_>) -> Option<Chart> {
     if arms.is_empty() {
         return None;
     }
-    let caption = "Latency by percentile: how long the operations took of which only one in ten, in a hundred, in a \
-                   thousand is slower. Lower is better; a curve that turns up at the right has stalls. Both axes are \
-                   logarithmic.";
+    let caption = "How long single operations took. At p99 one operation in a hundred takes longer than the curve \
+         says, at p99.9 one in a thousand; a curve that turns up at the right has stalls.";
     let data = Latency { baseline: &case.baseline, arms };
     Some(Chart::new("latency", format!("Latency percentiles in {}", case.id), caption.into(), &data))
 }
@@ -152,8 +154,8 @@ pub(super) fn stalls(case: &CaseView, arms: &Arms<'_>, points_most: usize) -> Op
     if arms.is_empty() {
         return None;
     }
-    let caption = "The operations of the first launch in order, each stretch by its slowest. Peaks are stalls: with a \
-                   write-ahead log they are mostly its checkpoints. All strips share one logarithmic axis.";
+    let caption = "The first launch, operation by operation, each stretch by its slowest; peaks are stalls, and with a \
+         write-ahead log mostly its checkpoints. All strips share one logarithmic axis.";
     Some(Chart::new("stalls", format!("Stalls over time in {}", case.id), caption.into(), &Stalls { arms }))
 }
 
@@ -165,4 +167,20 @@ fn thinned(timeline: &[(u64, u64)], most: usize) -> Vec<(u64, f64)> {
         .filter_map(|stretch| stretch.iter().max_by_key(|(_, ns)| *ns))
         .map(|(operation, ns)| (*operation, rounded(*ns as f64)))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::thinned;
+
+    #[test]
+    fn a_thinned_timeline_keeps_its_slowest_operation() {
+        let timeline: Vec<(u64, u64)> =
+            (0..1_000).map(|operation| (operation, 10 + operation * 7_919 % 97)).collect();
+        let thin = thinned(&timeline, 50);
+        assert!(thin.len() <= 50);
+        assert!(thin.is_sorted_by_key(|(operation, _)| *operation));
+        let slowest = timeline.iter().map(|(_, ns)| *ns).max().unwrap() as f64;
+        assert!(thin.iter().any(|(_, ns)| *ns == slowest));
+    }
 }

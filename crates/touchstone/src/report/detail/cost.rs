@@ -32,7 +32,7 @@ pub(super) fn latency(arms: &[&ArmStatistics]) -> Option<Detail> {
             })
             .collect(),
     };
-    Some(Detail { summary: "Latency percentiles".into(), open: false, grids: vec![grid], plans: Vec::new() })
+    Some(Detail { grids: vec![grid], ..Detail::new("Latency percentiles".into(), false) })
 }
 
 /// `p50`, `p99.9`, `longest`.
@@ -46,49 +46,59 @@ pub(super) fn commits(arms: &[&ArmStatistics], flush_ns: Option<f64>) -> Option<
     if with.is_empty() {
         return None;
     }
-    let flush = flush_ns.map_or(String::new(), |flush_ns| {
-        format!(" One write and flush of 4 KiB takes {} in the same directory; flushes' time is that of a commit in this unit.", format::duration(flush_ns))
-    });
-    let mut columns = vec!["Syncs per commit", "Syncs, costliest", "Bytes per commit", "Commits counted"];
-    columns.extend(flush_ns.map(|_| "Flushes' time"));
+    let mut columns =
+        vec!["Syncs per commit", "Syncs, costliest", "Syncs at close", "Bytes per commit", "Commits counted"];
+    columns.extend(flush_ns.map(|_| "Commit in flushes"));
     columns.push("Files in the end");
     let grid = Grid {
-        caption: format!(
-            "Counted in an untimed pass of its own: syncs of the typical and of the costliest commit, and bytes \
-             written over all commits, checkpoints included.{flush}"
-        ),
+        caption: commits_caption(&with, flush_ns),
         columns: columns.into_iter().map(str::to_owned).collect(),
         rows: with.iter().map(|arm| row(arm, flush_ns.is_some())).collect(),
     };
-    Some(Detail {
-        summary: "Syncs and bytes per commit".into(),
-        open: false,
-        grids: vec![grid],
-        plans: Vec::new(),
-    })
+    Some(Detail { grids: vec![grid], ..Detail::new("Syncs and bytes per commit".into(), false) })
+}
+
+fn commits_caption(arms: &[&&ArmStatistics], flush_ns: Option<f64>) -> String {
+    let mut caption =
+        "Counted in an untimed pass of its own: syncs of the typical and of the costliest commit, and bytes \
+                       written over all commits, checkpoints included."
+            .to_owned();
+    let mut mapped: Vec<&str> = arms
+        .iter()
+        .filter_map(|arm| arm.syncs.as_ref())
+        .flat_map(|syncs| &syncs.mapped)
+        .map(String::as_str)
+        .collect();
+    mapped.sort_unstable();
+    mapped.dedup();
+    if !mapped.is_empty() {
+        caption += &format!(" Not counted: bytes written through a mapping of {}.", format::listed(&mapped));
+    }
+    if let Some(flush_ns) = flush_ns {
+        let flush = format::duration(flush_ns);
+        caption += &format!(" One flush, the lab's own write of 4 KiB in the same directory, takes {flush}.");
+    }
+    caption
 }
 
 fn row(arm: &ArmStatistics, flushed: bool) -> GridRow {
     let counted = arm.syncs.as_ref().filter(|syncs| syncs.unavailable.is_none() && syncs.commits > 0);
-    let number = |of: &dyn Fn(&SyncCount) -> String| GridCell::number(counted.map(of));
-    let mut syncs = number(&|syncs| format::count(syncs.syncs_per_commit));
-    syncs.note = arm.syncs.as_ref().and_then(|syncs| syncs.unavailable.clone());
-    let mut bytes =
-        GridCell::number(arm.syncs.as_ref().and_then(SyncCount::bytes_per_commit).map(format::bytes));
-    bytes.note = counted
-        .filter(|syncs| !syncs.mapped.is_empty())
-        .map(|syncs| format!("without those mapped into memory: {}", syncs.mapped.join(", ")));
-    let files: Vec<String> =
-        arm.file_bytes.iter().map(|(name, size)| format!("{name} {}", format::bytes(*size as f64))).collect();
+    let number = |of: fn(&SyncCount) -> u64| GridCell::number(counted.map(of).map(format::count));
+    let unavailable = arm.syncs.as_ref().and_then(|syncs| syncs.unavailable.clone());
+    let bytes_per_commit = arm.syncs.as_ref().and_then(SyncCount::bytes_per_commit);
     let mut cells = vec![
-        syncs,
-        number(&|syncs| format::count(syncs.syncs_most)),
-        bytes,
-        number(&|syncs| format::count(syncs.commits)),
+        GridCell { note: unavailable, ..number(|syncs| syncs.syncs_per_commit) },
+        number(|syncs| syncs.syncs_most),
+        number(|syncs| syncs.syncs_at_close),
+        GridCell::number(bytes_per_commit.map(format::bytes)),
+        number(|syncs| syncs.commits),
     ];
     if flushed {
         cells.push(GridCell::number(arm.flush_equivalents.map(format::ratio)));
     }
-    cells.push(GridCell::word(files.join(", ")));
+    let file = |(name, size): (&String, &u64)| {
+        format!("{name} {}", format::bytes(*size as f64)).replace(' ', "\u{a0}")
+    };
+    cells.push(GridCell::word(arm.file_bytes.iter().map(file).collect::<Vec<String>>().join(", ")));
     GridRow { arm: arm.arm.clone(), cells }
 }

@@ -21,21 +21,50 @@ pub(super) fn detail(arms: &[&ArmStatistics], baseline: &str) -> Option<Detail> 
         }
         (ignored, _) => format!("Settings: {ignored} did not take effect as asked"),
     };
+    let (shown_names, same): (Vec<&str>, Vec<&str>) =
+        names.into_iter().partition(|name| worth_a_column(arms, name));
     let row = |arm: &&ArmStatistics| GridRow {
         arm: arm.arm.clone(),
-        cells: names
+        cells: shown_names
             .iter()
             .map(|name| cell(find(arm, name), base.and_then(|base| find(base, name)), arm.arm == baseline))
             .collect(),
     };
     let grid = Grid {
-        caption: "What took effect, read back from the engine after opening. A value that was asked for otherwise says \
-                  so beneath; a value unlike the baseline's is marked ≠."
-            .into(),
-        columns: names.iter().map(|name| (*name).to_owned()).collect(),
+        caption:
+            "What took effect, read back from the engine after opening. A value unlike the baseline's is \
+                  marked ≠; one that is not what was asked for says so beneath."
+                .into(),
+        columns: shown_names.iter().map(|name| (*name).to_owned()).collect(),
         rows: arms.iter().map(row).collect(),
     };
-    Some(Detail { summary, open: ignored > 0, grids: vec![grid], plans: Vec::new() })
+    Some(Detail {
+        remark: same_for_all_said(arms, &same),
+        grids: if shown_names.is_empty() { Vec::new() } else { vec![grid] },
+        ..Detail::new(summary, ignored > 0)
+    })
+}
+
+/// Whether contenders differ in it, or it is not what was asked for.
+fn worth_a_column(arms: &[&ArmStatistics], name: &str) -> bool {
+    let first = arms.first().and_then(|arm| find(arm, name));
+    arms.iter().any(|arm| {
+        let mine = find(arm, name);
+        let as_asked =
+            mine.is_none_or(|mine| mine.honoured && (mine.asked.is_none() || mine.asked == mine.effective));
+        !as_asked || mine.map(|mine| &mine.effective) != first.map(|first| &first.effective)
+    })
+}
+
+/// `The same for all: cache_size_bytes 2,048,000, page_size_bytes 4,096.`
+fn same_for_all_said(arms: &[&ArmStatistics], names: &[&str]) -> Option<String> {
+    let value = |name: &&str| {
+        let effective = find(arms.first()?, name)?.effective.as_ref();
+        Some(format!("{name} {}", effective.map_or(NONE.into(), shown)))
+    };
+    let values: Vec<String> = names.iter().filter_map(value).collect();
+    (!values.is_empty())
+        .then(|| format!("The same for all, read back from the engine: {}.", values.join(", ")))
 }
 
 fn cell(mine: Option<&SettingStatistics>, base: Option<&SettingStatistics>, is_base: bool) -> GridCell {
@@ -45,13 +74,13 @@ fn cell(mine: Option<&SettingStatistics>, base: Option<&SettingStatistics>, is_b
     let asked = mine.asked.as_ref().map(shown);
     if !mine.honoured {
         let note = asked.map(|asked| format!("asked for {asked}"));
-        return GridCell { text: format!("✗ {text}"), note, class: "wrong" };
+        return GridCell { text: format!("✗\u{a0}{text}"), note, class: "wrong" };
     }
     let note = asked
         .filter(|_| mine.asked != mine.effective)
         .map(|asked| format!("asked for {asked}; no such notion"));
     if unlike {
-        GridCell { text: format!("≠ {text}"), note, class: "differs" }
+        GridCell { text: format!("≠\u{a0}{text}"), note, class: "differs" }
     } else {
         GridCell { text, note, class: "" }
     }

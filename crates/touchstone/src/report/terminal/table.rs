@@ -1,4 +1,5 @@
-//! Columns that line up over all cases of a report, and fit: a name that is too long goes on in the next line.
+//! Columns that line up over all cases of a report, and fit: a name that is too long goes on in the next
+//! line.
 
 use super::text::{Paint, Tone, WIDTH, pieces};
 use unicode_width::UnicodeWidthStr;

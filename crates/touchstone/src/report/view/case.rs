@@ -1,17 +1,18 @@
-//! A case as rows: each contender's rate, its ratio to the baseline, the verdict, and the notes that explain it.
+//! A case as rows: each contender's rate, its ratio to the baseline, the verdict, and the notes that explain
+//! it.
 
+use super::facts;
 use super::note::{self, Note};
 use crate::estimate::{ArmStatistics, CaseStatistics};
 use crate::kit::DurabilityClass;
-use crate::plan::{PlannedArm, PlannedCase, PlannedLane};
+use crate::plan::{PlannedArm, PlannedCase};
 use crate::report::{Findings, format};
 use crate::sample::Outcome;
-use crate::suite::Cache;
 use crate::verdict::{Comparison, Verdict};
 use std::cmp::Ordering;
-use touchstone_protocol::Verb;
 
-/// A case with its arms in the order of reading: the baseline, then by class, best first; canaries at the end.
+/// A case with its arms in the order of reading: the baseline, then by class, best first; canaries at the
+/// end.
 pub(in crate::report) struct CaseView {
     pub id: String,
     /// The id without its suite.
@@ -93,7 +94,7 @@ impl CaseView {
             id: case.id.clone(),
             name: case.id.split_once('/').map_or(case.id.clone(), |(_, name)| name.to_owned()),
             title: case.title.clone(),
-            facts: facts(case),
+            facts: facts::facts(case),
             margin: case.margin,
             writes: case.writes(),
             baseline: case.baseline.clone(),
@@ -113,7 +114,8 @@ impl CaseView {
             && self.arms.iter().any(|arm| arm.canary)
     }
 
-    /// The arms to show where canaries do not matter: all but canaries, unless there is nothing else to compare.
+    /// The arms to show where canaries do not matter: all but canaries, unless there is nothing else to
+    /// compare.
     pub(in crate::report) fn arms_of_interest(&self) -> Vec<&ArmView> {
         let only_canaries = self.only_canaries();
         self.arms.iter().filter(|arm| only_canaries || !arm.canary).collect()
@@ -209,7 +211,8 @@ impl Ratio {
     }
 }
 
-/// The baseline, its class before the others, the strongest of those first, better before worse, canaries last.
+/// The baseline, its class before the others, the strongest of those first, better before worse, canaries
+/// last.
 fn reading_order(one: &ArmView, other: &ArmView, base_class: Option<DurabilityClass>) -> Ordering {
     let place = |arm: &ArmView| {
         let of_base_class = Some(arm.class) == base_class || !arm.other_class();
@@ -218,52 +221,4 @@ fn reading_order(one: &ArmView, other: &ArmView, base_class: Option<DurabilityCl
     };
     let value = |arm: &ArmView| arm.ratio.map_or(0.0, |ratio| ratio.value);
     place(one).cmp(&place(other)).then(value(other).total_cmp(&value(one)))
-}
-
-/// `100,000 rows of 100 B; read-all; library caches empty; 15 blocks a launch; margin 1 %`.
-fn facts(case: &PlannedCase) -> String {
-    let dataset = &case.dataset;
-    let noun = format!("{}s of {}", dataset.record, format::bytes(dataset.value_bytes as f64));
-    let stored = match case.filled {
-        filled if filled == dataset.records => format!("{} {noun}", format::count(filled)),
-        0 => format!("No {} stored beforehand", dataset.record),
-        filled => format!(
-            "{} of {} {noun} stored beforehand",
-            format::count(filled),
-            format::count(dataset.records)
-        ),
-    };
-    let cache = match case.cache {
-        Cache::Reopened => "library caches empty",
-        Cache::Evicted => "library and system caches empty",
-        Cache::Warm => "caches warm",
-    };
-    let tables = (case.tables > 1).then(|| format::counted(u64::from(case.tables), "table", "tables"));
-    let base = case.arm(&case.baseline).or(case.arms.first());
-    [
-        Some(stored),
-        tables,
-        base.map(|arm| lanes(&arm.lanes)),
-        Some(cache.to_owned()),
-        case.restore.then(|| "database put back before every slice".to_owned()),
-        Some(format!("{} a launch", format::counted(u64::from(case.blocks), "block", "blocks"))),
-        Some(format!("differences under {} do not matter", format::percent(case.margin))),
-    ]
-    .into_iter()
-    .flatten()
-    .collect::<Vec<String>>()
-    .join("; ")
-}
-
-/// `read-all beside insert-many of 10,000`.
-fn lanes(lanes: &[PlannedLane]) -> String {
-    let lane = |lane: &PlannedLane| {
-        let held = if lane.held { " in one held read transaction" } else { "" };
-        match (lane.verb, lane.count) {
-            (_, None | Some(1)) => format!("{}{held}", lane.verb),
-            (Verb::InsertMany, Some(count)) => format!("{} of {}{held}", lane.verb, format::count(count)),
-            (_, Some(count)) => format!("{} {} times{held}", lane.verb, format::count(count)),
-        }
-    };
-    lanes.iter().map(lane).collect::<Vec<String>>().join(" beside ")
 }

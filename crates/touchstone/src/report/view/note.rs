@@ -12,7 +12,8 @@ pub(in crate::report) struct Note {
     pub canary: bool,
 }
 
-/// Every reason once, with the arms it holds for; then what went missing, and what inconclusive arms could have seen.
+/// Every reason once, with the arms it holds for; then what went missing, and what inconclusive arms could
+/// have seen.
 pub(super) fn notes(comparisons: &[&Comparison], arms: &[ArmView], measured: &[ArmStatistics]) -> Vec<Note> {
     let begun: Vec<&Comparison> = comparisons
         .iter()
@@ -73,7 +74,7 @@ fn worded(reason: &str, about: &[&str], begun: &[&Comparison]) -> String {
 fn undecided(comparison: &Comparison) -> Option<String> {
     let seen = comparison.smallest_detectable.filter(|_| comparison.verdict == Verdict::Inconclusive)?;
     let more = comparison.launches_to_decide.map_or(String::new(), |launches| {
-        let margin = format::percent(comparison.margin);
+        let margin = format::percent_chosen(comparison.margin);
         format!("; about {} would decide at {margin}", format::count(launches as u64))
     });
     Some(format!(

@@ -1,0 +1,209 @@
+//! Subjects that misbehave: the lab notices each, keeps why, goes on with the others, and suspects no honest one.
+
+mod support;
+
+use std::sync::LazyLock;
+use support::{Judged, finish, folder, plan, run_plan, shared_folder, touchstone};
+use touchstone::record::Status;
+use touchstone::sample::{Launch, Outcome};
+use touchstone::verdict::{ClaimStatus, FlagKind, Verdict};
+
+/// Seconds a driver may take for a reply: long enough for every honest one.
+const LIMIT: &str = "2";
+
+/// The suite, run once for all tests.
+static CANARIES: LazyLock<Judged> = LazyLock::new(|| {
+    let (ended, record) = run_plan(&shared_folder(), &plan("canaries", &[], 1), &["--limit", LIMIT]);
+    ended.succeeded();
+    Judged::read(&record)
+});
+
+/// The contender beside every canary.
+const HONEST: &str = "rusqlite@wal-normal";
+
+fn part(case: &str, arm: &str) -> &'static Launch {
+    CANARIES.launches(case, arm)[0]
+}
+
+/// The arm cannot be compared, has no number, and everyone is told why.
+#[track_caller]
+fn assert_condemned(case: &str, arm: &str, outcome: Outcome, why: &[&str]) {
+    let part = part(case, arm);
+    assert_eq!(part.outcome, outcome, "{part:?}");
+    let comparison = CANARIES.comparison(case, arm);
+    assert_eq!(comparison.verdict, Verdict::Incomparable, "{comparison:?}");
+    assert_eq!((comparison.time_ratio, comparison.launches), (None, 0), "{comparison:?}");
+    assert_eq!(CANARIES.arm(case, arm).operation_ns, None);
+    let error = part.error.as_deref().unwrap_or_default();
+    let reasons = comparison.reasons.join("\n");
+    assert!(reasons.contains(arm), "{reasons}");
+    for wanted in why {
+        assert!(error.contains(wanted) && reasons.contains(wanted), "`{wanted}` in {error:?} and {reasons:?}");
+    }
+    assert_honest(case, HONEST);
+}
+
+/// The arm was not suspected of anything.
+#[track_caller]
+fn assert_honest(case: &str, arm: &str) {
+    let part = part(case, arm);
+    assert_eq!((part.outcome, &part.error), (Outcome::Completed, &None), "{part:?}");
+    assert!(CANARIES.arm(case, arm).operation_ns.is_some(), "its number is kept");
+    for comparison in CANARIES.judgement.comparisons.iter().filter(|c| c.case == case && c.arm == arm) {
+        assert_eq!(comparison.verdict, Verdict::Inconclusive, "of one launch: {comparison:?}");
+        assert!(comparison.time_ratio.is_some(), "{comparison:?}");
+        assert!(!comparison.reasons.join("\n").contains(arm), "{comparison:?}");
+    }
+}
+
+#[test]
+fn a_wrong_answer_is_void_and_has_no_number() {
+    let why = ["get answered 100 records with digest", "the right answer is 100 with"];
+    assert_condemned("canaries/wrong", "canary-wrong@default", Outcome::Void, &why);
+    let wrong = CANARIES.record.slices.iter().filter(|slice| slice.wrong.is_some());
+    let arms: Vec<&str> = wrong.map(|slice| slice.arm.as_str()).collect();
+    assert_eq!(arms, ["canary-wrong@default"], "one slice is void, and ends its part");
+}
+
+#[test]
+fn the_same_canary_is_right_where_it_never_gets_to_its_wrong_answer() {
+    assert_honest("canaries/wrong-spared", "canary-wrong@default");
+    assert_honest("canaries/wrong-spared", HONEST);
+}
+
+#[test]
+fn records_acknowledged_and_not_kept_void_the_launch() {
+    let why = ["0 records are there, 25 were acknowledged"];
+    assert_condemned("canaries/lost", "canary-nothing@default", Outcome::Void, &why);
+    let honest = part("canaries/lost", HONEST);
+    assert_eq!((honest.expected, honest.found), (25, 25));
+}
+
+#[test]
+fn a_sleeper_is_flagged_and_keeps_its_number() {
+    let case = "canaries/sleep";
+    assert_honest(case, "canary-sleep@default");
+    let slept = |case: &str| -> Vec<&str> {
+        let flags = CANARIES.judgement.flags.iter();
+        flags.filter(|f| f.kind == FlagKind::Slept && f.case == case).map(|flag| flag.arm.as_str()).collect()
+    };
+    assert_eq!(slept(case), ["canary-sleep@default"]);
+    assert_eq!(slept("canaries/innocent"), [""; 0], "awake it is not flagged");
+    let flag = CANARIES.judgement.flags.iter().find(|flag| flag.kind == FlagKind::Slept).unwrap();
+    assert!(flag.evidence.contains("on the processor for"), "{flag:?}");
+}
+
+#[test]
+fn an_ignored_setting_is_named_and_makes_it_incomparable() {
+    let case = "canaries/forgetful";
+    let liar = CANARIES.comparison(case, "canary-forgetful@wal-full");
+    assert_eq!(liar.verdict, Verdict::Incomparable, "{liar:?}");
+    let reason = "canary-forgetful@wal-full: synchronous was asked for as full, normal took effect";
+    assert_eq!(liar.reasons, [reason]);
+    // It ran well; what it ran is not what was asked for.
+    assert_eq!(part(case, "canary-forgetful@wal-full").outcome, Outcome::Completed);
+}
+
+#[test]
+fn the_same_canary_is_compared_where_it_is_asked_for_what_it_does() {
+    for honest in ["canary-forgetful@wal-normal", "rusqlite@wal-normal", "rusqlite@wal-full"] {
+        assert_honest("canaries/forgetful", honest);
+    }
+}
+
+#[test]
+fn a_canary_that_hangs_is_timed_out_at_the_limit() {
+    assert_condemned("canaries/hang", "canary-hang@default", Outcome::TimedOut, &["no reply within 2 s"]);
+}
+
+#[test]
+fn a_canary_that_crashes_has_its_signal_and_its_last_words_kept() {
+    let why = ["killed by signal 6", "last saying: this canary crashes"];
+    assert_condemned("canaries/crash", "canary-crash@default", Outcome::Crashed, &why);
+}
+
+#[test]
+fn canaries_asked_for_what_they_do_rightly_are_honest() {
+    for canary in ["wrong", "sleep", "hang", "crash"] {
+        assert_honest("canaries/innocent", &format!("canary-{canary}@default"));
+    }
+    assert_honest("canaries/innocent", HONEST);
+}
+
+#[test]
+fn every_way_to_break_the_protocol_is_a_crash_with_a_reason_of_its_own() {
+    let ways: [(&str, &[&str]); 4] = [
+        ("rubbish", &["broke the protocol", "Segmentation fault (core not dumped)", "not a reply"]),
+        ("stops", &["broke the protocol", "stopped in the middle of a line", "{\"reply\":\"hello\",\"proto"]),
+        ("version", &["protocol version 2", "the lab speaks 1", "build the kit again"]),
+        ("floods", &["broke the protocol", "floods its output", "1048576 bytes"]),
+    ];
+    for (canary, why) in ways {
+        let arm = format!("canary-{canary}@default");
+        assert_condemned("canaries/protocol", &arm, Outcome::Crashed, why);
+    }
+}
+
+#[test]
+fn what_a_driver_cannot_do_is_unsupported_and_no_crash() {
+    let why = ["canary-hand stores no row"];
+    assert_condemned("canaries/unsupported", "canary-hand@wal-normal", Outcome::Unsupported, &why);
+}
+
+#[test]
+fn every_promise_costs_the_syncs_that_sqlite_documents() {
+    let known = [
+        ("wal-full", 1),
+        ("wal-normal", 0),
+        ("wal-off", 0),
+        ("delete-full", 4),
+        ("delete-normal", 3),
+        ("delete-off", 0),
+    ];
+    for (profile, syncs) in known {
+        let counted = CANARIES.syncs("canaries/syncs", &format!("rusqlite@{profile}"));
+        assert_eq!(counted.unavailable, None, "{counted:?}");
+        assert_eq!((counted.syncs_per_commit, counted.commits), (syncs, 41), "{counted:?}");
+        assert!(counted.bytes_written > 0, "{counted:?}");
+    }
+}
+
+#[test]
+fn a_promise_that_is_not_kept_shows_in_the_syncs() {
+    let honest = CANARIES.syncs("canaries/syncs", "rusqlite@wal-full");
+    let forgetful = CANARIES.syncs("canaries/syncs", "canary-forgetful@wal-full");
+    assert_eq!((honest.syncs_per_commit, forgetful.syncs_per_commit), (1, 0));
+}
+
+#[test]
+fn claims_on_misbehaving_contenders_are_untested_and_say_why() {
+    let claim = |id: &str| CANARIES.judgement.claims.iter().find(|claim| claim.id == id).unwrap();
+    assert_eq!(claim("an-honest-get").status, ClaimStatus::Holds);
+    for (id, why) in [("a-wrong-get", "answered wrongly"), ("a-crashed-get", "crashed"), ("a-hanging-get", "timed out")]
+    {
+        let claim = claim(id);
+        assert_eq!(claim.status, ClaimStatus::Untested, "{claim:?}");
+        let note = claim.tests[0].note.as_deref().unwrap_or_default();
+        assert!(note.contains(why), "{claim:?}");
+    }
+}
+
+#[test]
+fn the_run_is_complete_and_the_page_tells_every_reason() {
+    assert_eq!(CANARIES.record.manifest.status, Status::Complete);
+    let told = finish(touchstone().args(["report", "--text"]).arg(&CANARIES.folder)).succeeded().stdout;
+    for wanted in ["canary-crash@default", "no reply within 2 s", "synchronous was asked for as full", "slept"] {
+        assert!(told.contains(wanted), "the summary must say `{wanted}`:\n{told}");
+    }
+}
+
+#[test]
+fn one_canary_in_a_case_is_dropped_and_the_others_play_every_launch() {
+    let folder = folder();
+    let (ended, record) = run_plan(folder.path(), &plan("canaries", &["crash"], 3), &["--limit", LIMIT]);
+    ended.succeeded();
+    let judged = Judged::read(&record);
+    assert_eq!(judged.launches("canaries/crash", HONEST).len(), 3);
+    let crashed = judged.launches("canaries/crash", "canary-crash@default");
+    assert_eq!(crashed.len(), 1, "once is enough to know: {crashed:?}");
+}

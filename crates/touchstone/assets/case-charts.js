@@ -1,0 +1,238 @@
+// The charts of one case: one function for each kind, from the data in the page to an SVG element.
+//
+// Nothing is computed that the tables do not say; labels come worded from the lab. Drawn with Observable Plot on
+// D3.
+
+"use strict";
+
+const caseCharts = (() => {
+  const {
+    INK,
+    tone,
+    duration,
+    ratio,
+    count,
+    widest,
+    fitting,
+    style,
+    name,
+    ticks,
+    logDomain,
+    grid,
+    axisX,
+    axisY,
+    lineChart,
+  } = parts;
+
+  /**
+   * Each contender's ratio to the baseline with its interval, the margin as a band; figures as columns at
+   * the right.
+   */
+  function forest({ baseline, margin, rows }, available) {
+    const said = rows.map((row) => ({
+      ...row,
+      said: row.other_class ? `${row.word} (${row.other_class})` : row.word,
+    }));
+    const figures = widest(rows.map((row) => row.figure)) + 30;
+    const marginLeft = nameMargin(rows.map((row) => row.arm));
+    const marginRight = figures + widest(said.map((row) => row.said)) + 8;
+    const width = fitting(available, { marginLeft, marginRight });
+    const domain = logDomain([
+      ...rows.flatMap((row) => [row.low, row.value, row.high]),
+      1 / (1 + margin),
+      1 + margin,
+    ]);
+    const drawn = said.filter((row) => row.value !== null);
+    const colour = (row) => tone(row.word);
+    const at = ticks(domain, Math.floor((width - marginLeft - marginRight) / 50));
+    const column = (text, dx, fill) =>
+      Plot.text(said, { y: "arm", text, frameAnchor: "right", textAnchor: "start", dx, fill });
+    return Plot.plot({
+      width,
+      height: 25 * rows.length + 58,
+      marginLeft,
+      marginRight,
+      marginTop: 8,
+      marginBottom: 46,
+      style: style(),
+      x: { type: "log", domain },
+      y: { type: "point", domain: rows.map((row) => row.arm), padding: 0.6, axis: null },
+      marks: [
+        Plot.rect([margin], { x1: 1 / (1 + margin), x2: 1 + margin, fill: "var(--band)" }),
+        Plot.gridX(at, grid),
+        Plot.ruleX([1], { stroke: INK }),
+        axisX(at, ratio, "rate over the baseline's, further right is better"),
+        Plot.ruleY(drawn, { y: "arm", x1: "low", x2: "high", stroke: colour, strokeWidth: 2 }),
+        Plot.dot(drawn, {
+          y: "arm",
+          x: "value",
+          r: 4,
+          stroke: colour,
+          strokeWidth: 2,
+          fill: (row) => (row.other_class ? "var(--paper)" : colour(row)),
+        }),
+        Plot.dot(
+          said.filter((row) => row.arm === baseline),
+          { y: "arm", x: 1, symbol: "diamond", r: 5, fill: INK },
+        ),
+        Plot.text(said, name({ y: "arm", text: "arm", frameAnchor: "left", textAnchor: "end", dx: -12 })),
+        column("figure", 16, INK),
+        column("said", figures, colour),
+      ],
+    });
+  }
+
+  const nameMargin = (arms) => widest(arms, { mono: true }) + 16;
+
+  /**
+   * A strip for each contender with a dot for each launch, from the first at the top to the last at the
+   * bottom.
+   */
+  function launches({ arms, points, medians }, available) {
+    const strip = 30;
+    const last = d3.max(points, ([, launch]) => launch) || 1;
+    const place = (arm, launch) => arm * strip + 5 + (launch / last) * (strip - 10);
+    const dots = points.map(([arm, launch, ns]) => ({
+      x: ns,
+      y: place(arm, launch),
+      arm: arms[arm],
+      launch,
+    }));
+    const strokes = medians.flatMap((ns, arm) =>
+      ns === null ? [] : [{ x: ns, y1: arm * strip + 2, y2: (arm + 1) * strip - 2 }],
+    );
+    const marginLeft = nameMargin(arms);
+    const width = fitting(available, { marginLeft, marginRight: 16 });
+    const domain = logDomain(
+      dots.map((dot) => dot.x),
+      0.04,
+    );
+    const at = ticks(domain, Math.floor((width - marginLeft) / 75));
+    return Plot.plot({
+      width,
+      height: arms.length * strip + 56,
+      marginLeft,
+      marginRight: 16,
+      marginTop: 8,
+      marginBottom: 46,
+      style: style(),
+      x: { type: "log", domain },
+      y: { type: "linear", domain: [0, arms.length * strip], reverse: true, axis: null },
+      marks: [
+        Plot.gridX(at, grid),
+        axisX(at, duration, "time of one operation, further left is better"),
+        Plot.ruleY(
+          d3.range(arms.length + 1).map((arm) => arm * strip),
+          { stroke: "var(--rule)" },
+        ),
+        Plot.ruleX(strokes, { x: "x", y1: "y1", y2: "y2", stroke: INK, strokeWidth: 1.5 }),
+        Plot.dot(dots, {
+          x: "x",
+          y: "y",
+          r: 2.5,
+          fill: "var(--series-1)",
+          fillOpacity: 0.8,
+          title: (dot) => `${dot.arm}, launch ${dot.launch + 1}: ${duration(dot.x)}`,
+        }),
+        Plot.text(
+          arms,
+          name({
+            y: (_, arm) => (arm + 0.5) * strip,
+            text: (arm) => arm,
+            frameAnchor: "left",
+            textAnchor: "end",
+            dx: -12,
+          }),
+        ),
+      ],
+    });
+  }
+
+  /** Latency against the share of operations that take longer, both logarithmic. */
+  function latency({ baseline, arms }, width) {
+    const most = d3.max(arms, (arm) => arm.operations);
+    const oneIn = (percentile, operations) => (percentile >= 100 ? operations : 1 / (1 - percentile / 100));
+    const lines = arms.map(({ arm, operations, curve }) => ({
+      arm,
+      points: curve
+        .map(([percentile, ns]) => ({ x: oneIn(percentile, operations), y: ns }))
+        .filter((p) => p.x <= operations),
+      curve: "monotone-x",
+    }));
+    const tens = d3.range(1, Math.floor(Math.log10(most)) + 1).map((power) => 10 ** power);
+    return lineChart({
+      lines,
+      baseline,
+      width,
+      domainX: [1, most],
+      labelX: "percentile of the operations",
+      labelY: "time of one operation",
+      ticksX: [2, ...tens],
+      sayX: (one_in) => `p${Number((100 * (1 - 1 / one_in)).toPrecision(10))}`,
+    });
+  }
+
+  /** A strip for each contender: its operations in order, each stretch by its slowest. */
+  function stalls({ arms }, width) {
+    const points = arms.flatMap(({ arm, points }) =>
+      points.map(([operation, ns]) => ({ arm, operation, ns })),
+    );
+    const domain = logDomain(
+      points.map((point) => point.ns),
+      0.1,
+    );
+    const longest = arms.map(({ arm, points, longest }) => {
+      const [operation, ns] = d3.greatest(points, (a, b) => a[1] - b[1]);
+      return { arm, operation, ns, longest };
+    });
+    const at = ticks(domain, 4);
+    const label = { fy: "arm", dy: -14 };
+    return Plot.plot({
+      width,
+      height: arms.length * 78 + 62,
+      marginLeft: 62,
+      marginRight: 12,
+      marginTop: 16,
+      marginBottom: 46,
+      style: style(),
+      fy: { domain: arms.map(({ arm }) => arm), axis: null, padding: 0.32 },
+      x: { domain: [0, d3.max(points, (point) => point.operation)] },
+      y: { type: "log", domain },
+      marks: [
+        Plot.gridY(at, grid),
+        axisY(at, duration),
+        axisX(
+          d3.ticks(
+            0,
+            d3.max(points, (point) => point.operation),
+            8,
+          ),
+          count,
+          "operations, in the order they were made",
+        ),
+        Plot.ruleX(points, {
+          fy: "arm",
+          x: "operation",
+          y1: domain[0],
+          y2: "ns",
+          stroke: "var(--series-1)",
+          strokeWidth: 1.2,
+        }),
+        Plot.ruleY([domain[0]], { stroke: INK }),
+        Plot.dot(longest, {
+          fy: "arm",
+          x: "operation",
+          y: "ns",
+          r: 3.5,
+          stroke: INK,
+          fill: "var(--paper)",
+          strokeWidth: 1.5,
+        }),
+        Plot.text(longest, { ...label, frameAnchor: "top-right", text: "longest", fill: INK }),
+        Plot.text(arms, name({ ...label, frameAnchor: "top-left", text: "arm" })),
+      ],
+    });
+  }
+
+  return { forest, launches, latency, stalls };
+})();

@@ -1,0 +1,54 @@
+//! What a case does, in a sentence.
+
+use crate::plan::{PlannedCase, PlannedLane};
+use crate::report::format;
+use crate::suite::Cache;
+use touchstone_protocol::Verb;
+
+/// `100,000 rows of 100 B; read-all; library caches empty; 15 blocks a launch; margin 1 %`.
+pub(super) fn facts(case: &PlannedCase) -> String {
+    let dataset = &case.dataset;
+    let noun = format!("{}s of {}", dataset.record, format::bytes(dataset.value_bytes as f64));
+    let stored = match case.filled {
+        filled if filled == dataset.records => format!("{} {noun}", format::count(filled)),
+        0 => format!("No {} stored beforehand", dataset.record),
+        filled => format!(
+            "{} of {} {noun} stored beforehand",
+            format::count(filled),
+            format::count(dataset.records)
+        ),
+    };
+    let cache = match case.cache {
+        Cache::Reopened => "library caches empty",
+        Cache::Evicted => "library and system caches empty",
+        Cache::Warm => "caches warm",
+    };
+    let tables = (case.tables > 1).then(|| format::counted(u64::from(case.tables), "table", "tables"));
+    let base = case.arm(&case.baseline).or(case.arms.first());
+    [
+        Some(stored),
+        tables,
+        base.map(|arm| lanes(&arm.lanes)),
+        Some(cache.to_owned()),
+        case.restore.then(|| "database put back before every slice".to_owned()),
+        Some(format!("{} a launch", format::counted(u64::from(case.blocks), "block", "blocks"))),
+        Some(format!("differences under {} do not matter", format::percent_chosen(case.margin))),
+    ]
+    .into_iter()
+    .flatten()
+    .collect::<Vec<String>>()
+    .join("; ")
+}
+
+/// `read-all beside insert-many of 10,000`.
+fn lanes(lanes: &[PlannedLane]) -> String {
+    let lane = |lane: &PlannedLane| {
+        let held = if lane.held { " in one held read transaction" } else { "" };
+        match (lane.verb, lane.count) {
+            (_, None | Some(1)) => format!("{}{held}", lane.verb),
+            (Verb::InsertMany, Some(count)) => format!("{} of {}{held}", lane.verb, format::count(count)),
+            (_, Some(count)) => format!("{} {} times{held}", lane.verb, format::count(count)),
+        }
+    };
+    lanes.iter().map(lane).collect::<Vec<String>>().join(" beside ")
+}
