@@ -79,7 +79,8 @@ fn all_contenders_give_the_same_answers_to_the_same_questions() {
         }
         for (place, of_arms) in answers {
             let arms: BTreeSet<&str> = of_arms.iter().map(|(arm, _, _)| *arm).collect();
-            let different: BTreeSet<(u64, &str)> = of_arms.iter().map(|(_, n, digest)| (*n, *digest)).collect();
+            let different: BTreeSet<(u64, &str)> =
+                of_arms.iter().map(|(_, n, digest)| (*n, *digest)).collect();
             assert_eq!(arms.len(), case.arms.len(), "{} {place:?}", case.id);
             assert_eq!(different.len(), 1, "{} {place:?}: {of_arms:?}", case.id);
             compared += 1;
@@ -173,7 +174,11 @@ fn every_setting_asked_for_took_effect() {
             }
             for asked in arm.profile_settings.keys() {
                 let read_back = settings.iter().find(|setting| setting.name == *asked);
-                assert!(read_back.is_some_and(|setting| setting.effective.is_some()), "{asked} of {}", arm.name);
+                assert!(
+                    read_back.is_some_and(|setting| setting.effective.is_some()),
+                    "{asked} of {}",
+                    arm.name
+                );
             }
         }
     }
@@ -181,7 +186,8 @@ fn every_setting_asked_for_took_effect() {
 
 #[test]
 fn every_subject_introduces_itself_with_its_engine_and_its_program() {
-    let met: BTreeSet<&str> = SMOKE.record.subjects.iter().map(|met| met.contender.subject.as_str()).collect();
+    let met: BTreeSet<&str> =
+        SMOKE.record.subjects.iter().map(|met| met.contender.subject.as_str()).collect();
     let planned: BTreeSet<&str> =
         cases().flat_map(|case| &case.arms).map(|arm| arm.contender.subject.as_str()).collect();
     assert_eq!(met, planned);

@@ -8,10 +8,14 @@ mod digest;
 mod message;
 mod settings;
 
-pub use data::{DataError, Document, Record, RecordKind, Row, read_dataset, read_operations, write_dataset, write_operations};
+pub use data::{
+    DataError, Document, Record, RecordKind, Row, read_dataset, read_operations, write_dataset,
+    write_operations,
+};
 pub use digest::Digest;
 pub use message::{
-    Clock, Failure, FailureKind, Hello, Lane, LaneSample, Opened, Plan, Reply, Request, Run, Sample, Schema, Usage, Verb,
+    Clock, Failure, FailureKind, Hello, Lane, LaneSample, Opened, Plan, Reply, Request, Run, Sample, Schema,
+    Usage, Verb,
 };
 pub use settings::{Setting, Settings};
 

@@ -8,7 +8,8 @@ use rand::{Rng, RngExt};
 use std::path::{Path, PathBuf};
 use touchstone::plan::{PlannedArm, PlannedCase};
 use touchstone_protocol::{
-    DataError, Digest, Document, Lane, LaneSample, Record, RecordKind, Row, Verb, write_dataset, write_operations,
+    DataError, Digest, Document, Lane, LaneSample, Record, RecordKind, Row, Verb, write_dataset,
+    write_operations,
 };
 
 /// Operations in an order of gets: played round and round, so long that no cache can know it by heart.
@@ -55,7 +56,9 @@ impl CaseData {
         let mut values = stream(seed, &format!("dataset {}/{}", case.suite(), case.dataset.name));
         let bytes = case.dataset.value_bytes as usize;
         let records = match case.dataset.record {
-            RecordKind::Row => Records::Rows((0..count as i64).map(|key| row(key, bytes, &mut values)).collect()),
+            RecordKind::Row => {
+                Records::Rows((0..count as i64).map(|key| row(key, bytes, &mut values)).collect())
+            }
             RecordKind::Document => {
                 Records::Documents((0..count).map(|number| document(number, bytes, &mut values)).collect())
             }
@@ -65,10 +68,12 @@ impl CaseData {
             Records::Rows(rows) => write_dataset(&dataset, rows),
             Records::Documents(documents) => write_dataset(&dataset, documents),
         };
-        written.and_then(|()| write_operations(&operations_file, &operations)).map_err(|error| match error {
-            DataError::Io(error) => Error::io(format_args!("cannot write {}", dataset.display()), &error),
-            DataError::Malformed(what) => unreachable!("writing does not parse: {what}"),
-        })?;
+        written.and_then(|()| write_operations(&operations_file, &operations)).map_err(
+            |error| match error {
+                DataError::Io(error) => Error::io(format_args!("cannot write {}", dataset.display()), &error),
+                DataError::Malformed(what) => unreachable!("writing does not parse: {what}"),
+            },
+        )?;
         Ok(CaseData { dataset, operations_file, operations, records, filled: case.filled })
     }
 
@@ -84,12 +89,15 @@ impl CaseData {
             Verb::InsertOne | Verb::InsertMany => {
                 let failed: u64 = answer.errors.values().sum();
                 let too_many = answer.answers > lane.count || (failed == 0 && answer.answers != lane.count);
-                return too_many.then(|| format!("acknowledged {} of {} records", answer.answers, lane.count));
+                return too_many
+                    .then(|| format!("acknowledged {} of {} records", answer.answers, lane.count));
             }
             Verb::Get => vec![self.digest_of(self.slice(lane).iter().copied())],
             Verb::ReadAll => self.whole_answers(lane, lanes),
         };
-        if !answer.errors.is_empty() || acceptable.iter().any(|(n, d)| (*n, d) == (answer.answers, &answer.digest)) {
+        if !answer.errors.is_empty()
+            || acceptable.iter().any(|(n, d)| (*n, d) == (answer.answers, &answer.digest))
+        {
             return None;
         }
         let (answers, digest) = &acceptable[0];

@@ -35,7 +35,9 @@ impl Error {
     /// An error of the operating system, with what was being done.
     pub fn io(doing: impl fmt::Display, error: &std::io::Error) -> Error {
         let remedy = match error.kind() {
-            std::io::ErrorKind::StorageFull => ": free some space, or give another folder with --out and --scratch",
+            std::io::ErrorKind::StorageFull => {
+                ": free some space, or give another folder with --out and --scratch"
+            }
             _ => "",
         };
         Error::new(ErrorKind::Io, format!("{doing}: {error}{remedy}"))

@@ -113,7 +113,8 @@ impl Project {
         let (folder, subject) = self.subject(name)?;
         let (tool, arguments) = subject.build.split_first().expect("checked when the table was read");
         let output = Command::new(tool).args(arguments).current_dir(&folder).output().map_err(|error| {
-            let remedy = format!("cannot run `{tool}`, which builds {name}: {error}; install it and try again");
+            let remedy =
+                format!("cannot run `{tool}`, which builds {name}: {error}; install it and try again");
             Error::new(ErrorKind::Missing, remedy)
         })?;
         if output.status.success() {
@@ -164,16 +165,22 @@ impl Project {
 }
 
 fn find_root() -> Result<PathBuf> {
-    let start = std::env::current_dir().map_err(|error| Error::io("cannot tell the current folder", &error))?;
-    let found = start.ancestors().find(|folder| folder.join("kits").is_dir() && folder.join("suites").is_dir());
+    let start =
+        std::env::current_dir().map_err(|error| Error::io("cannot tell the current folder", &error))?;
+    let found =
+        start.ancestors().find(|folder| folder.join("kits").is_dir() && folder.join("suites").is_dir());
     found.map(Path::to_owned).ok_or_else(|| {
         Error::new(
             ErrorKind::Missing,
-            format!("no kits/ and suites/ at or above {}: run in the project or give --root", start.display()),
+            format!(
+                "no kits/ and suites/ at or above {}: run in the project or give --root",
+                start.display()
+            ),
         )
     })
 }
 
 fn read(path: &Path) -> Result<String> {
-    fs::read_to_string(path).map_err(|error| Error::io(format_args!("cannot read {}", path.display()), &error))
+    fs::read_to_string(path)
+        .map_err(|error| Error::io(format_args!("cannot read {}", path.display()), &error))
 }

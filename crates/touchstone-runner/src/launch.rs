@@ -175,12 +175,17 @@ impl<'s> Player<'s> {
         let reply = self.ask(&Request::Run(Run { lanes: lanes.clone(), latency }))?;
         let Reply::Run(sample) = reply else { return Err(unexpected("run", &reply)) };
         if sample.lanes.len() != lanes.len() {
-            return Err(SessionError::Rubbish(format!("it answered {} of {} lanes", sample.lanes.len(), lanes.len())));
+            return Err(SessionError::Rubbish(format!(
+                "it answered {} of {} lanes",
+                sample.lanes.len(),
+                lanes.len()
+            )));
         }
         self.next += used;
         let wrong: Vec<String> = lanes
             .iter()
             .zip(&sample.lanes)
+            .filter(|_| !self.stage.case.unchecked)
             .filter_map(|(lane, answer)| self.stage.data.wrong(lane, &lanes, answer))
             .collect();
         for (lane, answer) in lanes.iter().zip(&sample.lanes).filter(|(lane, _)| lane.verb.writes()) {
@@ -199,12 +204,13 @@ impl<'s> Player<'s> {
     /// launch after saying how it does a slice.
     pub fn leave(mut self, launch: usize, calibrated: u64) -> Launch {
         let mut found = 0;
-        if self.plays() {
+        if self.plays() && !self.stage.case.unchecked {
             let checked = self.check();
             found = self.note(checked).unwrap_or(0);
         }
         let file_bytes = self.place.file_bytes();
-        let explained = if launch == 0 && self.plays() { self.explain(calibrated) } else { Ok(Default::default()) };
+        let explained =
+            if launch == 0 && self.plays() { self.explain(calibrated) } else { Ok(Default::default()) };
         let plan = self.note(explained).unwrap_or_default();
         if let Some(session) = self.session.take().filter(|_| self.outcome == Outcome::Completed) {
             let left = session.quit();
@@ -219,7 +225,11 @@ impl<'s> Player<'s> {
             calibrated,
             settings: std::mem::take(&mut self.settings),
             // A part that was cut short has nothing to compare: it is not missing what nobody looked for.
-            expected: if self.outcome == Outcome::Completed { self.stage.case.filled + self.inserted } else { found },
+            expected: if found > 0 && self.outcome == Outcome::Completed {
+                self.stage.case.filled + self.inserted
+            } else {
+                found
+            },
             found,
             plan: plan.plan,
             counters: plan.counters,
@@ -322,7 +332,15 @@ pub struct Played {
 
 impl Played {
     /// As a line of the record.
-    pub fn line(&self, case: &str, launch: usize, arm: &str, phase: Phase, block: u32, position: u32) -> Slice {
+    pub fn line(
+        &self,
+        case: &str,
+        launch: usize,
+        arm: &str,
+        phase: Phase,
+        block: u32,
+        position: u32,
+    ) -> Slice {
         Slice {
             case: case.to_owned(),
             launch,
@@ -382,7 +400,12 @@ pub fn make_template(stage: &Stage<'_>, arm: &PlannedArm, path: PathBuf) -> Resu
     Ok(made.map(|()| place))
 }
 
-fn fill(stage: &Stage<'_>, arm: &PlannedArm, place: &Place, command: std::process::Command) -> SessionResult<()> {
+fn fill(
+    stage: &Stage<'_>,
+    arm: &PlannedArm,
+    place: &Place,
+    command: std::process::Command,
+) -> SessionResult<()> {
     // Making 10,000 tables or storing millions of records is no slice: it may take ten times as long.
     let manners = Manners { limit: stage.manners.limit * 10, ..stage.manners.clone() };
     let mut session = Session::start(command, manners)?;
@@ -405,4 +428,3 @@ fn fill(stage: &Stage<'_>, arm: &PlannedArm, place: &Place, command: std::proces
     }
     session.quit()
 }
-

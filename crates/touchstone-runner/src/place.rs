@@ -19,7 +19,8 @@ impl Place {
     /// # Errors
     /// When it cannot be made.
     pub fn new(path: PathBuf) -> Result<Place> {
-        fs::create_dir_all(&path).map_err(|error| Error::io(format_args!("cannot make {}", path.display()), &error))?;
+        fs::create_dir_all(&path)
+            .map_err(|error| Error::io(format_args!("cannot make {}", path.display()), &error))?;
         Ok(Place { path })
     }
 
@@ -33,7 +34,8 @@ impl Place {
     /// # Errors
     /// When something cannot be removed or copied.
     pub fn restore(&self, template: &Place) -> Result<()> {
-        let failed = |path: &Path, error| Error::io(format_args!("cannot restore {}", path.display()), &error);
+        let failed =
+            |path: &Path, error| Error::io(format_args!("cannot restore {}", path.display()), &error);
         for path in files(&self.path)? {
             fs::remove_file(&path).map_err(|error| failed(&path, error))?;
         }
@@ -50,7 +52,8 @@ impl Place {
     /// When a file cannot be opened or synced.
     pub fn evict(&self) -> Result<()> {
         for path in files(&self.path)? {
-            let failed = |error: std::io::Error| Error::io(format_args!("cannot evict {}", path.display()), &error);
+            let failed =
+                |error: std::io::Error| Error::io(format_args!("cannot evict {}", path.display()), &error);
             let file = File::open(&path).map_err(failed)?;
             file.sync_data().map_err(failed)?;
             fadvise(&file, 0, None, Advice::DontNeed).map_err(|error| failed(error.into()))?;

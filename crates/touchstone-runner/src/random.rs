@@ -40,7 +40,10 @@ mod tests {
             assert_eq!(half, [0, 1, 2]);
             firsts[order[0]] += 1;
         }
-        assert!(firsts.iter().all(|first| (60..140).contains(first)), "every arm leads about as often: {firsts:?}");
+        assert!(
+            firsts.iter().all(|first| (60..140).contains(first)),
+            "every arm leads about as often: {firsts:?}"
+        );
     }
 
     #[test]

@@ -74,7 +74,11 @@ struct Recorded<'r> {
 }
 
 impl Recorded<'_> {
-    fn pass(&self, command: std::process::Command, directory: &Path) -> std::result::Result<SyncCount, String> {
+    fn pass(
+        &self,
+        command: std::process::Command,
+        directory: &Path,
+    ) -> std::result::Result<SyncCount, String> {
         let mut recording =
             Recording::start(command, Options::new(directory)).map_err(|error| error.to_string())?;
         let pipes = recording.take_stdin().zip(recording.take_stdout());
@@ -144,7 +148,11 @@ impl Recorded<'_> {
             syncs: syncs.iter().sum(),
             syncs_at_close: of("close").map(|counts| awaited(&counts)).sum(),
             bytes_written: commits.iter().map(|counts| counts.bytes_written).sum(),
-            mapped: trace.mapped_files().iter().filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned())).collect(),
+            mapped: trace
+                .mapped_files()
+                .iter()
+                .filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned()))
+                .collect(),
         }
     }
 }

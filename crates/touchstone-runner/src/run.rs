@@ -7,7 +7,7 @@ use crate::data::{CaseData, calibrated_count_max};
 use crate::error::{Error, ErrorKind, Result};
 use crate::kits::Project;
 use crate::launch::{Player, Stage, enter_all, latency_file, make_template};
-use crate::noise::NoiseMeter;
+use crate::noise::{NoiseMeter, NoiseReading};
 use crate::place::Place;
 use crate::probe::FlushProbe;
 use crate::random::{Stream, block_order, stream};
@@ -25,8 +25,12 @@ use touchstone::sample::{Introduction, Launch, Noise, Outcome, Phase, Probe};
 use touchstone::statistics::{Decision, Estimate, P_LOOK, decide, median};
 use touchstone_protocol::{Hello, Verb};
 
-/// What a slice of calibrated length should take of the quickest arm, in nanoseconds.
+/// What a slice of calibrated length should take of the slowest arm, in nanoseconds: one that is longer than the
+/// scheduler's quantum is disturbed in nearly every slice, and its median with it.
 const SLICE_NS: u64 = 2_000_000;
+
+/// What it must take of the quickest arm, as a share of [`SLICE_NS`]: 0.1 ms, thousands of times the clock's cost.
+const QUICKEST_SHARE: u64 = 20;
 
 /// Slices before the first that counts.
 const WARM_SLICES: u64 = 3;
@@ -118,7 +122,14 @@ impl Templates {
         let case = stage.case;
         let key = format!(
             "{} {} {} {:?} {} {} {:?} {:?}",
-            case.suite(), case.dataset.name, case.filled, arm.settings, arm.contender, case.tables, arm.indexes, arm.program
+            case.suite(),
+            case.dataset.name,
+            case.filled,
+            arm.settings,
+            arm.contender,
+            case.tables,
+            arm.indexes,
+            arm.program
         );
         if let Some(place) = self.made.get(&key) {
             return Ok(Ok(Rc::clone(place)));
@@ -210,22 +221,28 @@ impl<'p> CaseRun<'p> {
         playing.filter_map(|arm| Some((arm, self.templates.get(&arm.name)?.as_ref()))).collect()
     }
 
-    /// Finds the count of operations with which the quickest arm needs 2 ms, in a launch that is thrown away.
+    /// Finds the count of operations with which the slowest arm needs 2 ms and the quickest at least 0.1 ms, in a
+    /// launch that is thrown away.
     fn calibrate(&mut self, plan: &Plan, setting: &Setting<'_>, scratch: &Place) -> Result<()> {
-        let open_lanes = || self.case.arms.iter().flat_map(|arm| &arm.lanes).filter(|lane| lane.count.is_none());
-        let Some(count_max) = open_lanes().map(|lane| calibrated_count_max(lane.verb)).min() else { return Ok(()) };
+        let open_lanes =
+            || self.case.arms.iter().flat_map(|arm| &arm.lanes).filter(|lane| lane.count.is_none());
+        let Some(count_max) = open_lanes().map(|lane| calibrated_count_max(lane.verb)).min() else {
+            return Ok(());
+        };
         let stage = self.stage(setting);
         let mut random = stream(plan.seed, &format!("calibration {}", self.case.id));
         let place = Place::new(scratch.path().join("calibration"))?;
-        let mut quickest = u64::MAX;
+        let mut counts = Vec::new();
         for player in &mut enter_all(&stage, &self.arms(), place.path(), &mut random)? {
             if player.arm.lanes.iter().all(|lane| lane.count.is_some()) {
                 continue;
             }
-            quickest = quickest.min(count_for_slice(player, count_max)?);
+            counts.extend(count_for_slice(player, count_max)?);
             stopped(setting)?;
         }
-        self.calibrated = quickest.min(count_max);
+        let slowest = counts.iter().min().copied().unwrap_or(count_max);
+        let quickest = counts.iter().max().copied().unwrap_or(count_max);
+        self.calibrated = slowest.max(quickest / QUICKEST_SHARE);
         Ok(())
     }
 
@@ -245,22 +262,10 @@ impl<'p> CaseRun<'p> {
         let mut floor = Floor { run: self, launch, setting, writer, medians: BTreeMap::new() };
         floor.introduce(&players)?;
         floor.warm(&mut players)?;
-        let meter = NoiseMeter::start();
         floor.blocks(&mut players, probe, &mut random)?;
-        let reading = meter.stop();
         floor.latencies(&mut players, &mut random)?;
         let medians = std::mem::take(&mut floor.medians);
         let lines = floor.leave(players)?;
-        writer.line(
-            file::NOISE,
-            &Noise {
-                case: self.case.id.clone(),
-                launch,
-                cpu_pressure: reading.cpu_pressure,
-                io_pressure: reading.io_pressure,
-                steal: reading.steal,
-            },
-        )?;
         for line in lines {
             if line.outcome == Outcome::Completed {
                 if let Some(times) = medians.get(&line.arm).filter(|times| !times.is_empty()) {
@@ -282,10 +287,12 @@ impl<'p> CaseRun<'p> {
             let Some(mine) = self.medians.get(&arm.name) else { return false };
             let ratios: Vec<f64> =
                 mine.iter().filter_map(|(launch, ns)| Some((ns / baseline.get(launch)?).ln())).collect();
-            Estimate::from_launches(&ratios).is_some_and(|estimate| match decide(&estimate, self.case.margin) {
-                Decision::Better | Decision::Worse => estimate.p * family as f64 >= P_LOOK,
-                Decision::Equivalent => false,
-                Decision::Inconclusive => true,
+            Estimate::from_launches(&ratios).is_some_and(|estimate| {
+                match decide(&estimate, self.case.margin) {
+                    Decision::Better | Decision::Worse => estimate.p * family as f64 >= P_LOOK,
+                    Decision::Equivalent => false,
+                    Decision::Inconclusive => true,
+                }
             })
         };
         let judged = self.case.arms.iter().filter(|arm| {
@@ -296,15 +303,15 @@ impl<'p> CaseRun<'p> {
     }
 }
 
-/// Doubles the count until a slice takes 2 ms, then takes the share of it that does.
-fn count_for_slice(player: &mut Player<'_>, count_max: u64) -> Result<u64> {
+/// Raises the count until a slice takes 2 ms, then takes the share of it that does. None for a subject that failed.
+fn count_for_slice(player: &mut Player<'_>, count_max: u64) -> Result<Option<u64>> {
     let mut count = 1;
     loop {
-        let Some(played) = player.slice(0, count, None)? else { return Ok(count_max) };
+        let Some(played) = player.slice(0, count, None)? else { return Ok(None) };
         let wall_ns = played.sample.wall_ns.max(1);
         if wall_ns >= SLICE_NS || count >= count_max {
             let share = (count as f64 * SLICE_NS as f64 / wall_ns as f64).round() as u64;
-            return Ok(share.clamp(1, count.max(1)));
+            return Ok(Some(share.clamp(1, count.max(1))));
         }
         let wanted = (count as f64 * 1.2 * SLICE_NS as f64 / wall_ns as f64).ceil() as u64;
         count = wanted.clamp(count + 1, count * 16).min(count_max);
@@ -351,13 +358,17 @@ impl Floor<'_, '_> {
     ) -> Result<()> {
         for block in 0..self.run.case.blocks {
             let order = block_order(players.len(), random);
+            let meter = NoiseMeter::start();
             for (position, player) in order.iter().enumerate() {
                 let half = (position >= players.len()) as u64;
                 let number = WARM_SLICES + u64::from(block) * 2 + half;
                 self.slice(&mut players[*player], Phase::Measure, block, position as u32, number)?;
             }
+            let NoiseReading { cpu_pressure, io_pressure, steal } = meter.stop();
+            let (case, launch) = (self.run.case.id.clone(), self.launch);
+            let noise = Noise { case: case.clone(), launch, block, cpu_pressure, io_pressure, steal };
+            self.writer.line(file::NOISE, &noise)?;
             if let Some(probe) = &mut probe {
-                let (case, launch) = (self.run.case.id.clone(), self.launch);
                 let flush_ns = probe.flush_ns()?;
                 self.writer.line(file::PROBES, &Probe { case, launch, block, flush_ns })?;
             }

@@ -3,17 +3,19 @@
 //! Whatever the process does (floods, hangs, dies, speaks rubbish) comes back as a [`SessionError`], and the
 //! process group is gone when the session is dropped.
 
-use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, set_parent_process_death_signal};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, set_parent_process_death_signal,
+};
 use std::fmt;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use touchstone::sample::Outcome;
@@ -49,7 +51,9 @@ impl SessionError {
         match self {
             SessionError::TimedOut(_) => Outcome::TimedOut,
             SessionError::Ended(_) | SessionError::Rubbish(_) => Outcome::Crashed,
-            SessionError::Refused(failure) if failure.kind == FailureKind::Unsupported => Outcome::Unsupported,
+            SessionError::Refused(failure) if failure.kind == FailureKind::Unsupported => {
+                Outcome::Unsupported
+            }
             SessionError::Refused(_) | SessionError::Stopped => Outcome::Failed,
         }
     }
@@ -104,13 +108,12 @@ impl Session {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         // SAFETY: between fork and exec only an async-signal-safe system call is made.
         unsafe {
-            command.pre_exec(|| {
-                Ok(set_parent_process_death_signal(Some(Signal::KILL))?)
-            });
+            command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?));
         }
         let program = command.get_program().to_string_lossy().into_owned();
-        let mut process =
-            command.spawn().map_err(|error| SessionError::Ended(format!("cannot start {program}: {error}")))?;
+        let mut process = command
+            .spawn()
+            .map_err(|error| SessionError::Ended(format!("cannot start {program}: {error}")))?;
         let stdin = OwnedFd::from(process.stdin.take().expect("stdin was piped"));
         let stdout = OwnedFd::from(process.stdout.take().expect("stdout was piped"));
         let stderr = keep_tail(process.stderr.take().expect("stderr was piped"));
@@ -189,13 +192,18 @@ impl Session {
                 let mut line: Vec<u8> = self.unread.drain(..=searched + end).collect();
                 line.pop();
                 if !self.unread.is_empty() {
-                    return Err(SessionError::Rubbish(format!("it said more than one line: `{}`", excerpt(&self.unread))));
+                    return Err(SessionError::Rubbish(format!(
+                        "it said more than one line: `{}`",
+                        excerpt(&self.unread)
+                    )));
                 }
                 return Ok(line);
             }
             searched = self.unread.len();
             if searched > LINE_BYTES_MAX {
-                return Err(SessionError::Rubbish(format!("it floods its output: a line of over {LINE_BYTES_MAX} bytes")));
+                return Err(SessionError::Rubbish(format!(
+                    "it floods its output: a line of over {LINE_BYTES_MAX} bytes"
+                )));
             }
             self.wait_readable(deadline)?;
             let mut chunk = [0; 16 << 10];
@@ -203,7 +211,9 @@ impl Session {
                 Ok(0) if self.unread.is_empty() => return Err(self.ended()),
                 Ok(0) => {
                     let cut = excerpt(&self.unread);
-                    return Err(SessionError::Rubbish(format!("it stopped in the middle of a line: `{cut}`")));
+                    return Err(SessionError::Rubbish(format!(
+                        "it stopped in the middle of a line: `{cut}`"
+                    )));
                 }
                 Ok(count) => self.unread.extend_from_slice(&chunk[..count]),
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
-use touchstone::record::{Environment, Manifest, file};
 use touchstone::plan::Plan;
+use touchstone::record::{Environment, Manifest, file};
 
 /// A record being written.
 pub struct Writer {
@@ -21,10 +21,16 @@ impl Writer {
     ///
     /// # Errors
     /// When it holds something already, or cannot be written.
-    pub fn create(folder: &Path, manifest: Manifest, plan: &Plan, environment: &Environment) -> Result<Writer> {
+    pub fn create(
+        folder: &Path,
+        manifest: Manifest,
+        plan: &Plan,
+        environment: &Environment,
+    ) -> Result<Writer> {
         let failed = |error| Error::io(format_args!("cannot write the record {}", folder.display()), &error);
         if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
-            let held = if folder.join(file::MANIFEST).exists() { "holds a record already" } else { "is not empty" };
+            let held =
+                if folder.join(file::MANIFEST).exists() { "holds a record already" } else { "is not empty" };
             let message = format!("{} {held}: give another folder with --out", folder.display());
             return Err(Error::new(crate::error::ErrorKind::Input, message));
         }
@@ -65,7 +71,8 @@ impl Writer {
     pub fn flush(&mut self) -> Result<()> {
         for (name, file) in &mut self.files {
             let path = self.folder.join(name);
-            file.flush().map_err(|error| Error::io(format_args!("cannot write {}", path.display()), &error))?;
+            file.flush()
+                .map_err(|error| Error::io(format_args!("cannot write {}", path.display()), &error))?;
         }
         Ok(())
     }

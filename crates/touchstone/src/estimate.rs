@@ -22,7 +22,7 @@ pub struct CaseStatistics {
     pub arms: Vec<ArmStatistics>,
     /// One 4 KiB write and flush of the same directory, median over the run, where the case has a probe.
     pub flush_ns: Option<f64>,
-    /// The machine's noise while this case ran, medians over launches.
+    /// The machine's noise while this case ran, medians over blocks.
     pub noise: Noise,
 }
 
@@ -45,6 +45,8 @@ pub struct ArmStatistics {
     pub waits: Option<f64>,
     /// Share of slices in which the process neither ran nor asked the operating system for anything.
     pub idle_share: Option<f64>,
+    /// Time of the last third of its slices over time of the first third: 1 where it is steady.
+    pub drift: Option<Estimate>,
     /// Time of this arm over time of the baseline.
     pub against_baseline: Option<Estimate>,
     /// Time of the floor over time of this arm: 1 is the floor itself.
@@ -134,7 +136,9 @@ struct CaseSamples<'r> {
 impl<'r> CaseSamples<'r> {
     fn gather(record: &'r Record, case: &'r PlannedCase) -> CaseSamples<'r> {
         let mut samples = CaseSamples { record, case, slices: BTreeMap::new(), launches: BTreeMap::new() };
-        for slice in record.slices.iter().filter(|slice| slice.case == case.id && slice.phase == Phase::Measure) {
+        for slice in
+            record.slices.iter().filter(|slice| slice.case == case.id && slice.phase == Phase::Measure)
+        {
             samples.slices.entry(&slice.arm).or_default().push(slice);
         }
         for launch in record.launches.iter().filter(|launch| launch.case == case.id) {
@@ -150,12 +154,13 @@ impl<'r> CaseSamples<'r> {
         let values: BTreeMap<String, Vec<LaunchValue>> =
             arms.iter().map(|arm| (arm.arm.clone(), arm.launches.clone())).collect();
         for arm in &mut arms {
-            if let Some(baseline) = values.get(&self.case.baseline).filter(|_| arm.arm != self.case.baseline) {
+            if let Some(baseline) = values.get(&self.case.baseline).filter(|_| arm.arm != self.case.baseline)
+            {
                 arm.against_baseline = paired(&arm.launches, baseline, |value| Some(value.operation_ns));
             }
             if let Some(floor) = self.case.floor.as_ref().and_then(|floor| values.get(floor)) {
-                arm.floor_share =
-                    paired(floor, &arm.launches, |value| Some(value.operation_ns)).map(|estimate| estimate.ratio());
+                arm.floor_share = paired(floor, &arm.launches, |value| Some(value.operation_ns))
+                    .map(|estimate| estimate.ratio());
             }
         }
         CaseStatistics { case: self.case.id.clone(), arms, flush_ns, noise: self.noise() }
@@ -173,10 +178,13 @@ impl<'r> CaseSamples<'r> {
             arm: arm.name.clone(),
             outcomes: count(parts.iter().map(|part| part.outcome)),
             error: parts.iter().find_map(|part| part.error.clone()),
-            cpu_share: median_of(right.clone().map(|slice| slice.cpu_ns as f64 / slice.wall_ns.max(1) as f64)),
+            cpu_share: median_of(
+                right.clone().map(|slice| slice.cpu_ns as f64 / slice.wall_ns.max(1) as f64),
+            ),
             waits: median_of(right.map(|slice| slice.usage.voluntary_switches as f64)),
             idle_share: idle_share(slices),
             operation_ns,
+            drift: self.drift(slices, &launches),
             against_baseline: None,
             floor_share: None,
             latency,
@@ -185,8 +193,16 @@ impl<'r> CaseSamples<'r> {
             missing: parts.iter().map(|part| part.expected.saturating_sub(part.found)).sum(),
             found: parts.iter().map(|part| part.found).sum(),
             settings: settings(arm, parts),
-            plan: parts.iter().map(|part| part.plan.clone()).find(|plan| !plan.is_empty()).unwrap_or_default(),
-            counters: parts.iter().map(|part| part.counters.clone()).find(|c| !c.is_empty()).unwrap_or_default(),
+            plan: parts
+                .iter()
+                .map(|part| part.plan.clone())
+                .find(|plan| !plan.is_empty())
+                .unwrap_or_default(),
+            counters: parts
+                .iter()
+                .map(|part| part.counters.clone())
+                .find(|c| !c.is_empty())
+                .unwrap_or_default(),
             file_bytes: parts.first().map(|part| part.file_bytes.clone()).unwrap_or_default(),
             syncs: self.record.syncs.iter().find(|s| s.case == self.case.id && s.arm == arm.name).cloned(),
             flush_equivalents: match (operation_ns, flush_ns, commits) {
@@ -198,11 +214,8 @@ impl<'r> CaseSamples<'r> {
     }
 
     fn launch_values(&self, arm: &PlannedArm, slices: &[&Slice], parts: &[&Launch]) -> Vec<LaunchValue> {
-        let completed: BTreeSet<usize> = parts
-            .iter()
-            .filter(|part| part.outcome == Outcome::Completed)
-            .map(|part| part.launch)
-            .collect();
+        let completed: BTreeSet<usize> =
+            parts.iter().filter(|part| part.outcome == Outcome::Completed).map(|part| part.launch).collect();
         let value = |launch: &usize| {
             let times = slices.iter().filter(|slice| slice.launch == *launch && slice.wrong.is_none());
             let times = times.filter(|slice| slice.operations > 0);
@@ -213,6 +226,23 @@ impl<'r> CaseSamples<'r> {
             Some(LaunchValue { launch: *launch, operation_ns, latency_ns_mean, stall_ns })
         };
         completed.iter().filter_map(value).collect()
+    }
+
+    fn drift(&self, slices: &[&Slice], launches: &[LaunchValue]) -> Option<Estimate> {
+        let third = self.case.blocks / 3;
+        let thirds = |launch: &LaunchValue| {
+            let time = |in_third: &dyn Fn(u32) -> bool| {
+                let mine =
+                    slices.iter().filter(|slice| slice.launch == launch.launch && in_third(slice.block));
+                let times = mine.filter(|slice| slice.operations > 0);
+                median_of(times.map(|slice| slice.wall_ns as f64 / slice.operations as f64))
+            };
+            let (first, last) =
+                (time(&|block| block < third)?, time(&|block| block >= self.case.blocks - third)?);
+            Some((last / first).ln()).filter(|drift| drift.is_finite())
+        };
+        let drifts: Vec<f64> = launches.iter().filter_map(thirds).collect();
+        Estimate::from_launches(&drifts)
     }
 
     fn latencies(&self, arm: &str) -> impl Iterator<Item = &'r [u64]> {
@@ -248,10 +278,12 @@ impl<'r> CaseSamples<'r> {
     }
 
     fn noise(&self) -> Noise {
-        let lines: Vec<&Noise> = self.record.noise.iter().filter(|noise| noise.case == self.case.id).collect();
+        let lines: Vec<&Noise> =
+            self.record.noise.iter().filter(|noise| noise.case == self.case.id).collect();
         Noise {
             case: self.case.id.clone(),
             launch: 0,
+            block: 0,
             cpu_pressure: median_of(lines.iter().filter_map(|noise| noise.cpu_pressure)),
             io_pressure: median_of(lines.iter().filter_map(|noise| noise.io_pressure)),
             steal: median_of(lines.iter().filter_map(|noise| noise.steal)),
@@ -326,7 +358,9 @@ fn idle_share(slices: &[&Slice]) -> Option<f64> {
     }
     let idle = |slice: &&&Slice| {
         let off_cpu = slice.cpu_ns * 2 < slice.wall_ns;
-        off_cpu && slice.usage.read_bytes + slice.usage.written_bytes == 0 && slice.usage.voluntary_switches > 0
+        off_cpu
+            && slice.usage.read_bytes + slice.usage.written_bytes == 0
+            && slice.usage.voluntary_switches > 0
     };
     Some(slices.iter().filter(idle).count() as f64 / slices.len() as f64)
 }

@@ -109,7 +109,9 @@ impl TryFrom<String> for Contender {
             Some((subject, profile)) if !subject.is_empty() && !profile.is_empty() => {
                 Ok(Contender { subject: subject.into(), profile: profile.into() })
             }
-            _ => Err(format!("`{text}` is not a contender: write subject@profile, such as rusqlite@wal-normal")),
+            _ => Err(format!(
+                "`{text}` is not a contender: write subject@profile, such as rusqlite@wal-normal"
+            )),
         }
     }
 }
@@ -135,15 +137,24 @@ impl Kit {
         let kit: Kit = toml::from_str(text).map_err(|error| Error::input(format!("{origin}: {error}")))?;
         for (index, subject) in kit.subjects.iter().enumerate() {
             if kit.subjects[..index].iter().any(|other| other.name == subject.name) {
-                return Err(Error::input(format!("{origin}: subject `{}` stands twice; rename one", subject.name)));
+                return Err(Error::input(format!(
+                    "{origin}: subject `{}` stands twice; rename one",
+                    subject.name
+                )));
             }
             if subject.run.is_empty() || subject.build.is_empty() {
-                return Err(Error::input(format!("{origin}: subject `{}` needs `build` and `run`", subject.name)));
+                return Err(Error::input(format!(
+                    "{origin}: subject `{}` needs `build` and `run`",
+                    subject.name
+                )));
             }
             for (index, profile) in subject.profiles.iter().enumerate() {
                 if subject.profiles[..index].iter().any(|other| other.name == profile.name) {
                     let name = &subject.name;
-                    return Err(Error::input(format!("{origin}: `{name}@{}` stands twice; rename one", profile.name)));
+                    return Err(Error::input(format!(
+                        "{origin}: `{name}@{}` stands twice; rename one",
+                        profile.name
+                    )));
                 }
             }
         }
@@ -177,8 +188,11 @@ impl Kits {
     /// When there is no such subject or profile; the message lists those there are.
     pub fn look_up(&self, contender: &Contender) -> Result<(&str, &Subject, &Profile)> {
         let Some((language, subject)) = self.subject(&contender.subject) else {
-            let known: Vec<&str> =
-                self.subjects().filter(|(_, subject)| !subject.canary).map(|(_, s)| s.name.as_str()).collect();
+            let known: Vec<&str> = self
+                .subjects()
+                .filter(|(_, subject)| !subject.canary)
+                .map(|(_, s)| s.name.as_str())
+                .collect();
             return Err(Error::input(format!(
                 "contender `{contender}`: no kit has a subject `{}`; there are {}",
                 contender.subject,

@@ -11,9 +11,6 @@ use touchstone_protocol::{Lane, RecordKind, Schema, Settings, Verb};
 /// The version of the plan's format.
 pub const PLAN_VERSION: u32 = 1;
 
-/// Records a slice of calibrated length may touch at the most: the bound on generated operations.
-pub const CALIBRATED_COUNT_MAX: u64 = 1 << 20;
-
 /// Everything a run does, decided.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -75,6 +72,9 @@ pub struct PlannedCase {
     pub restore: bool,
     /// Whether its commits are meant to reach the disk.
     pub flushes: bool,
+    /// Whether answers are left unchecked.
+    #[serde(default)]
+    pub unchecked: bool,
     /// Blocks in a launch.
     pub blocks: u32,
     /// The smallest relative difference that matters.
@@ -275,9 +275,14 @@ impl Choice {
     fn check(&self, suites: &[Suite]) -> Result<()> {
         for wanted in &self.cases {
             if !suites.iter().any(|s| s.cases.iter().any(|case| case_matches(wanted, &s.name, &case.id))) {
-                let known: Vec<String> =
-                    suites.iter().flat_map(|s| s.cases.iter().map(move |c| format!("{}/{}", s.name, c.id))).collect();
-                return Err(Error::input(format!("there is no case `{wanted}`; there are {}", known.join(", "))));
+                let known: Vec<String> = suites
+                    .iter()
+                    .flat_map(|s| s.cases.iter().map(move |c| format!("{}/{}", s.name, c.id)))
+                    .collect();
+                return Err(Error::input(format!(
+                    "there is no case `{wanted}`; there are {}",
+                    known.join(", ")
+                )));
             }
         }
         for wanted in &self.contenders {
@@ -313,7 +318,8 @@ fn arm_matches(wanted: &str, arm: &ArmSpec) -> bool {
 }
 
 fn plan_case(suite: &Suite, case: &Case, kits: &Kits, choice: &Choice) -> Result<PlannedCase> {
-    let dataset = suite.datasets.iter().find(|dataset| dataset.name == case.dataset).expect("the suite was checked");
+    let dataset =
+        suite.datasets.iter().find(|dataset| dataset.name == case.dataset).expect("the suite was checked");
     let dataset = plan_dataset(dataset, choice.size);
     let arms = case.arms.iter().filter(|arm| choice.takes_arm(case, arm));
     Ok(PlannedCase {
@@ -325,6 +331,7 @@ fn plan_case(suite: &Suite, case: &Case, kits: &Kits, choice: &Choice) -> Result
         cache: case.cache,
         restore: case.restore,
         flushes: case.flushes,
+        unchecked: case.unchecked,
         blocks: case.blocks.map_or(default_blocks(case, choice.size), |blocks| blocks.at(choice.size)),
         margin: if case.flushes { 0.10 } else { 0.01 },
         baseline: case.baseline.clone(),

@@ -155,10 +155,15 @@ pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
 fn read_manifest(folder: &Path) -> Result<Manifest> {
     let path = folder.join(file::MANIFEST);
     if !path.exists() {
-        return Err(Error::record(format!("{}: no record here: it has no {}", folder.display(), file::MANIFEST)));
+        return Err(Error::record(format!(
+            "{}: no record here: it has no {}",
+            folder.display(),
+            file::MANIFEST
+        )));
     }
     let value: serde_json::Value = read_json(&path)?;
-    let version = value["record_version"].as_u64().ok_or_else(|| damaged(&path, "it has no record_version"))?;
+    let version =
+        value["record_version"].as_u64().ok_or_else(|| damaged(&path, "it has no record_version"))?;
     if version > u64::from(RECORD_VERSION) {
         return Err(Error::record(format!(
             "{}: record version {version} was written by a newer touchstone; this one reads up to version \

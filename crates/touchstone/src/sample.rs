@@ -177,7 +177,8 @@ impl SyncCount {
 
     /// Bytes written for each commit, on average.
     pub fn bytes_per_commit(&self) -> Option<f64> {
-        (self.unavailable.is_none() && self.commits > 0).then(|| self.bytes_written as f64 / self.commits as f64)
+        (self.unavailable.is_none() && self.commits > 0)
+            .then(|| self.bytes_written as f64 / self.commits as f64)
     }
 }
 
@@ -188,7 +189,9 @@ pub struct Noise {
     pub case: String,
     /// The launch.
     pub launch: usize,
-    /// Share of the launch's time in which some task waited for a processor, 0 to 1; none where not told.
+    /// The block.
+    pub block: u32,
+    /// Share of the block's time in which some task waited for a processor, 0 to 1; none where not told.
     pub cpu_pressure: Option<f64>,
     /// Share in which some task waited for the disk.
     pub io_pressure: Option<f64>,

@@ -147,6 +147,9 @@ pub struct Case {
     /// Commits reach the disk: the flush probe runs, blocks are fewer, the margin is wide.
     #[serde(default)]
     pub flushes: bool,
+    /// Do not check answers: for a subject that does nothing, to see what the lab itself costs.
+    #[serde(default)]
+    pub unchecked: bool,
     /// Blocks in a launch, where the defaults do not suit.
     pub blocks: Option<BySize<u32>>,
     /// Asked of the contenders of this case, over the suite's.
@@ -171,7 +174,8 @@ fn one() -> u32 {
 pub struct LanePlan {
     /// What to do.
     pub verb: Verb,
-    /// How many operations; left out, it is calibrated so that the quickest contender needs 2 ms.
+    /// How many operations; left out, it is calibrated so that the slowest contender needs 2 ms and the quickest at
+    /// least 0.1 ms.
     pub count: Option<BySize<u64>>,
     /// Inside one held read transaction.
     #[serde(default)]
@@ -191,7 +195,9 @@ pub enum ArmSpec {
 impl<'de> Deserialize<'de> for ArmSpec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<ArmSpec, D::Error> {
         match toml::Value::deserialize(deserializer)? {
-            toml::Value::String(text) => Contender::try_from(text).map(ArmSpec::Plain).map_err(D::Error::custom),
+            toml::Value::String(text) => {
+                Contender::try_from(text).map(ArmSpec::Plain).map_err(D::Error::custom)
+            }
             value => VariedArm::deserialize(value).map(ArmSpec::Varied).map_err(D::Error::custom),
         }
     }
@@ -294,7 +300,8 @@ impl Suite {
     /// # Errors
     /// When the text is not a suite, names something twice, or names something it does not have.
     pub fn parse(text: &str, origin: &str) -> Result<Suite> {
-        let suite: Suite = toml::from_str(text).map_err(|error| Error::input(format!("{origin}: {error}")))?;
+        let suite: Suite =
+            toml::from_str(text).map_err(|error| Error::input(format!("{origin}: {error}")))?;
         suite.check().map_err(|message| Error::input(format!("{origin}: {message}")))?;
         Ok(suite)
     }
@@ -323,8 +330,13 @@ impl Suite {
             }
         }
         for size in [Size::Quick, Size::Full] {
-            if let Some(filled) = case.filled.map(|filled| filled.at(size)).filter(|f| *f > dataset.records.at(size)) {
-                return Err(format!("filled with {filled} records, but dataset `{}` has fewer", dataset.name));
+            if let Some(filled) =
+                case.filled.map(|filled| filled.at(size)).filter(|f| *f > dataset.records.at(size))
+            {
+                return Err(format!(
+                    "filled with {filled} records, but dataset `{}` has fewer",
+                    dataset.name
+                ));
             }
         }
         let all_lanes = case.arms.iter().map(|arm| match arm {

@@ -34,12 +34,13 @@ pub struct Judgement {
 /// Judges the statistics of a plan.
 pub fn judge(plan: &Plan, statistics: &[CaseStatistics], subjects: &[Introduction]) -> Judgement {
     let flags = flag::flags(plan, statistics, subjects);
-    let comparisons = plan
+    let mut comparisons: Vec<Comparison> = plan
         .cases
         .iter()
         .zip(statistics)
         .flat_map(|(case, statistics)| comparison::against_baseline(plan, case, statistics))
         .collect();
+    comparison::explore(&mut comparisons);
     let claims = claim::outcomes(plan, statistics);
     Judgement { verdict_version: VERDICT_VERSION, comparisons, claims, flags }
 }

@@ -71,7 +71,6 @@ const ELSEWHERE: [(&str, &[&str]); 3] = [
             "Subject",
             "Profile",
             "Contender",
-            "LatencyRatio",
         ],
     ),
 ];
@@ -321,7 +320,7 @@ const NUMBERS: [(&str, &str, &str); 23] = [
     ("crates/touchstone-runner/src/run.rs", "const SLICE_NS: u64 = 2_000_000;", "2 ms"),
     (
         "crates/touchstone-runner/src/run.rs",
-        "quickest = quickest.min(count_for_slice(player, count_max)?);",
+        "let slowest = counts.iter().min().copied().unwrap_or(count_max);",
         "The smallest of these counts",
     ),
     ("crates/touchstone-runner/src/launch.rs", "limit: stage.manners.limit * 10", "ten times as long"),

@@ -10,8 +10,10 @@ use touchstone::report::terminal;
 
 /// Re-tests published claims: plans, builds, runs, judges and reports
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  touchstone bench\n  touchstone bench --suite wcdb --case read --size full\n  \
-    touchstone bench --suite couch --json | jq '.judgement.claims[] | {id, status}'")]
+#[command(
+    after_help = "Examples:\n  touchstone bench\n  touchstone bench --suite wcdb --case read --size full\n  \
+    touchstone bench --suite couch --json | jq '.judgement.claims[] | {id, status}'"
+)]
 pub struct Bench {
     #[command(flatten)]
     choice: ChoiceArguments,

@@ -1,6 +1,6 @@
 //! `touchstone calibrate`: how often this machine, now, tells identical contenders apart, and how well it finds 3 %.
 
-use super::measure::{MeasureArguments, measure};
+use super::measure::{Judged, MeasureArguments, measure};
 use crate::{Context, say};
 use clap::Args;
 use serde::Serialize;
@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use touchstone::plan::{Choice, Plan, PlannedCase};
 use touchstone::statistics::{LOOKS, clopper_pearson, median};
 use touchstone::suite::Size;
-use touchstone::verdict::{Comparison, Verdict};
+use touchstone::verdict::{Comparison, Verdict, compare};
 
 /// Measures this machine's false verdicts on identical contenders, and its power on a canary 3 % worse
 #[derive(Args, Debug)]
@@ -72,7 +72,7 @@ impl Calibrate {
         let mut plan = Plan::new(&suites, &project.kits, &choice)?;
         self.repeat_cases(&mut plan);
         let judged = measure(&project, &plan, &self.measure)?;
-        let calibration = Calibration::of(&judged.judgement.comparisons);
+        let calibration = Calibration::of(&uncorrected(&judged));
         if context.json {
             say::json(&calibration)?;
         } else {
@@ -96,6 +96,19 @@ impl Calibrate {
         plan.cases = rounds(&identical, self.comparisons);
         plan.cases.extend(rounds(&power, self.power));
     }
+}
+
+/// Every comparison as it stands alone: a report's correction for their number would hide what is measured here.
+fn uncorrected(judged: &Judged) -> Vec<Comparison> {
+    let plan = &judged.record.plan;
+    let cases = plan.cases.iter().zip(&judged.statistics);
+    cases
+        .flat_map(|(case, statistics)| {
+            let baseline = case.arm(&case.baseline);
+            let others = case.arms.iter().filter(|arm| arm.name != case.baseline);
+            others.filter_map(move |arm| Some(compare(plan, case, statistics, arm, baseline?, case.margin)))
+        })
+        .collect()
 }
 
 impl Calibration {

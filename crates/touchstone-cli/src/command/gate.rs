@@ -52,7 +52,9 @@ const NULL: &str = "null";
 impl Gate {
     pub(crate) fn run(self, context: &Context) -> anyhow::Result<ExitCode> {
         if self.candidate.is_none() && self.candidate_program.is_none() {
-            bail!(touchstone::Error::input("nothing to judge: give --candidate, --candidate-program or both"));
+            bail!(touchstone::Error::input(
+                "nothing to judge: give --candidate, --candidate-program or both"
+            ));
         }
         if self.margin.is_some_and(|margin| !(margin > 0.0 && margin < 1.0)) {
             bail!(touchstone::Error::input("--margin is a share between 0 and 1, such as 0.02"));
@@ -81,7 +83,9 @@ impl Gate {
         let candidate = self.candidate.as_ref().unwrap_or(&self.baseline);
         for wanted in &self.cases {
             let Some((suite_name, case_name)) = wanted.split_once('/') else {
-                bail!(touchstone::Error::input(format!("`{wanted}` is not a case: write suite/case, such as wcdb/read")));
+                bail!(touchstone::Error::input(format!(
+                    "`{wanted}` is not a case: write suite/case, such as wcdb/read"
+                )));
             };
             let mut suite = project.suites(&[suite_name.to_owned()])?.remove(0);
             let known: Vec<String> = suite.cases.iter().map(|case| case.id.clone()).collect();
@@ -97,7 +101,9 @@ impl Gate {
         }
         let looks = LOOKS.to_vec();
         if !can_reject(looks[looks.len() - 1], self.cases.len()) {
-            bail!(touchstone::Error::input("that many cases could never be told apart in 24 launches: gate on fewer"));
+            bail!(touchstone::Error::input(
+                "that many cases could never be told apart in 24 launches: gate on fewer"
+            ));
         }
         let choice = Choice { cases: vec![], contenders: vec![], size: Size::Quick, seed: self.seed, looks };
         let mut plan = Plan::new(&suites, &project.kits, &choice)?;
@@ -118,7 +124,9 @@ impl Gate {
 fn absolute(program: &std::path::Path) -> anyhow::Result<String> {
     match program.canonicalize() {
         Ok(path) => Ok(path.display().to_string()),
-        Err(error) => bail!(touchstone::Error::input(format!("no driver program {}: {error}", program.display()))),
+        Err(error) => {
+            bail!(touchstone::Error::input(format!("no driver program {}: {error}", program.display())))
+        }
     }
 }
 
@@ -172,7 +180,9 @@ fn describe(decided: &Decided, judged: &Judged) -> String {
             );
         }
         text.push('\n');
-        if let (Some(launches), Some(smallest)) = (comparison.launches_to_decide, comparison.smallest_detectable) {
+        if let (Some(launches), Some(smallest)) =
+            (comparison.launches_to_decide, comparison.smallest_detectable)
+        {
             let _ = writeln!(
                 text,
                 "  it could have seen {:.1} %; about {launches} launches would decide at this noise",
@@ -184,7 +194,11 @@ fn describe(decided: &Decided, judged: &Judged) -> String {
         }
     }
     for count in &decided.counts {
-        let _ = writeln!(text, "{}: {}: {} before, {} now", count.case, count.what, count.baseline, count.candidate);
+        let _ = writeln!(
+            text,
+            "{}: {}: {} before, {} now",
+            count.case, count.what, count.baseline, count.candidate
+        );
     }
     let _ = writeln!(text, "gate: {}\nRecord: {}", decided.status, judged.folder.display());
     text

@@ -77,7 +77,11 @@ impl Listing {
             claims: suite
                 .claims
                 .into_iter()
-                .map(|claim| ListedClaim { id: claim.id, statement: claim.statement, published: claim.published })
+                .map(|claim| ListedClaim {
+                    id: claim.id,
+                    statement: claim.statement,
+                    published: claim.published,
+                })
                 .collect(),
             name: suite.name,
             title: suite.title,

@@ -15,7 +15,9 @@ impl Man {
         let command = Cli::command();
         clap_mangen::Man::new(command.clone()).render(&mut page)?;
         for verb in command.get_subcommands().filter(|verb| !verb.is_hide_set()) {
-            page.extend_from_slice(format!(".SH \"{} OPTIONS\"\n", verb.get_name().to_uppercase()).as_bytes());
+            page.extend_from_slice(
+                format!(".SH \"{} OPTIONS\"\n", verb.get_name().to_uppercase()).as_bytes(),
+            );
             clap_mangen::Man::new(verb.clone()).render_options_section(&mut page)?;
         }
         crate::say::text(&String::from_utf8(page)?)?;

@@ -71,7 +71,7 @@ impl Judged {
     }
 }
 
-/// Builds the plan's drivers and runs it. Ctrl-C leaves a partial record, which is judged like any other.
+/// Builds the plan's drivers and runs it. Ctrl-C leaves a partial record, which `touchstone judge` reads like any other.
 ///
 /// # Errors
 /// When a driver cannot be built or the lab itself fails.
@@ -178,7 +178,11 @@ fn default_folder(project: &Project, plan: &Plan) -> PathBuf {
 fn command_line() -> String {
     let quote = |argument: String| {
         let plain = argument.chars().all(|c| c.is_ascii_alphanumeric() || "@#-_=./,:".contains(c));
-        if plain && !argument.is_empty() { argument } else { format!("'{}'", argument.replace('\'', "'\\''")) }
+        if plain && !argument.is_empty() {
+            argument
+        } else {
+            format!("'{}'", argument.replace('\'', "'\\''"))
+        }
     };
     let arguments: Vec<String> = std::env::args().skip(1).map(quote).collect();
     format!("touchstone {}", arguments.join(" "))

@@ -9,7 +9,9 @@ use touchstone_runner::writer::write_json;
 
 /// Writes what `run` would do: every case, arm and setting, nothing left open
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  touchstone plan --suite wcdb --size full --out plan.json\n  touchstone run plan.json")]
+#[command(
+    after_help = "Examples:\n  touchstone plan --suite wcdb --size full --out plan.json\n  touchstone run plan.json"
+)]
 pub struct Plan {
     #[command(flatten)]
     choice: ChoiceArguments,

@@ -11,7 +11,9 @@ use touchstone::report::terminal;
 
 /// Renders a judged record: a self-contained page, or the summary for a terminal
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  touchstone report runs/20260102T030405Z-couch-quick\n  touchstone report record --text")]
+#[command(
+    after_help = "Examples:\n  touchstone report runs/20260102T030405Z-couch-quick\n  touchstone report record --text"
+)]
 pub struct Report {
     /// The record's folder
     record: PathBuf,
@@ -25,7 +27,8 @@ impl Report {
         let record = Record::read(&self.record)?;
         let [statistics, verdict] = [file::STATISTICS, file::VERDICT].map(|name| self.record.join(name));
         if !statistics.exists() || !verdict.exists() {
-            let hint = format!("{} is not judged yet: run `touchstone judge` on it first", self.record.display());
+            let hint =
+                format!("{} is not judged yet: run `touchstone judge` on it first", self.record.display());
             bail!(touchstone::Error::record(hint));
         }
         let judged = Judged {

@@ -11,7 +11,9 @@ use touchstone::plan::Plan;
 
 /// Runs a plan and leaves a record: raw samples, environment, what took effect
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  touchstone plan --suite couch --out plan.json && touchstone run plan.json --out record")]
+#[command(
+    after_help = "Example:\n  touchstone plan --suite couch --out plan.json && touchstone run plan.json --out record"
+)]
 pub struct Run {
     /// The plan, as `touchstone plan` writes it
     plan: PathBuf,
@@ -22,7 +24,8 @@ pub struct Run {
 impl Run {
     pub(crate) fn run(self, context: &Context) -> anyhow::Result<ExitCode> {
         let path = self.plan.display().to_string();
-        let text = std::fs::read_to_string(&self.plan).with_context(|| format!("cannot read the plan {path}"))?;
+        let text =
+            std::fs::read_to_string(&self.plan).with_context(|| format!("cannot read the plan {path}"))?;
         let plan = Plan::parse(&text, &path)?;
         let judged = measure(&context.project()?, &plan, &self.measure)?;
         let record = judged.folder.display().to_string();

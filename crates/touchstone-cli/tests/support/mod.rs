@@ -17,6 +17,9 @@ use touchstone::verdict::{Comparison, Judgement};
 /// Far more than anything here takes: reached only by what never happens.
 const DEADLINE: Duration = Duration::from_secs(120);
 
+/// How often is looked for what is waited for.
+const LOOK_EVERY: Duration = Duration::from_millis(2);
+
 /// The project's folder.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the project is there")
@@ -88,7 +91,8 @@ impl Ended {
     /// The one JSON document on standard output.
     #[track_caller]
     pub fn json(&self) -> Value {
-        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("not JSON ({error}): {}", self.told()))
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| panic!("not JSON ({error}): {}", self.told()))
     }
 
     /// Everything it said, for a failed assertion.
@@ -100,7 +104,10 @@ impl Ended {
 /// An empty folder on the disk that cargo builds on; gone when dropped.
 pub fn folder() -> TempDir {
     let parent = env!("CARGO_TARGET_TMPDIR");
-    tempfile::Builder::new().prefix("touchstone-").tempdir_in(parent).expect("cargo made its folder for tests")
+    tempfile::Builder::new()
+        .prefix("touchstone-")
+        .tempdir_in(parent)
+        .expect("cargo made its folder for tests")
 }
 
 /// A folder for what the tests of this program share. It outlives them, so the next test program removes it.
@@ -194,7 +201,7 @@ impl Judged {
     }
 }
 
-/// Waits until `look` finds something, without sleeping.
+/// Waits until `look` finds something, however long that takes.
 #[track_caller]
 pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + DEADLINE;
@@ -203,7 +210,8 @@ pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
             return found;
         }
         assert!(Instant::now() < deadline, "waited in vain for {what}");
-        std::thread::yield_now();
+        // Between two looks the processor belongs to whom the test waits for.
+        std::thread::park_timeout(LOOK_EVERY);
     }
 }
 

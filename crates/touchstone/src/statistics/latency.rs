@@ -51,17 +51,6 @@ pub struct CurvePoint {
     pub latency_ns: u64,
 }
 
-/// A percentile of a candidate over the same percentile of a baseline.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct LatencyRatio {
-    /// In percent: 99.9 for p99.9.
-    pub percentile: f64,
-    /// Candidate over baseline: below 1 is better.
-    pub ratio: f64,
-    /// Bootstrap interval over paired launches; none for a single launch.
-    pub interval: Option<(f64, f64)>,
-}
-
 impl Latencies {
     /// Records the raw nanoseconds of every operation, launch by launch. `None` without launches, or when a launch
     /// has no operations, because leaving it out here would unpair it from another contender's.
@@ -139,32 +128,6 @@ impl Latencies {
         let rank = (operations * share).div_ceil(100_000).max(1);
         self.edges_ns[self.cumulative.partition_point(|row| merged(row) < rank)]
     }
-}
-
-/// Compares one percentile of a candidate with a baseline's, their launches paired in the order given. `None` when
-/// the numbers of launches differ.
-///
-/// # Panics
-///
-/// When `percentile` is outside 0 to 100.
-pub fn latency_ratio(
-    candidate: &Latencies,
-    baseline: &Latencies,
-    percentile: f64,
-    seed: u64,
-) -> Option<LatencyRatio> {
-    if candidate.launches() != baseline.launches() {
-        return None;
-    }
-    let ratio = |times_drawn: &[u64]| {
-        let baseline_ns = baseline.latency_ns_of(times_drawn, percentile).max(1);
-        candidate.latency_ns_of(times_drawn, percentile) as f64 / baseline_ns as f64
-    };
-    Some(LatencyRatio {
-        percentile,
-        ratio: ratio(&vec![1; candidate.launches()]),
-        interval: interval_over_launches(candidate.launches(), seed, ratio),
-    })
 }
 
 fn histogram(latencies_ns: &[u64]) -> Histogram<u64> {

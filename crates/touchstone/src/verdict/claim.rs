@@ -160,7 +160,10 @@ impl Evidence<'_> {
             Measure::Plan => {
                 let said = arm.plan.join("; ");
                 let wanted = test.contains.as_deref().unwrap_or_default();
-                return Ok(Measured::Plan { found: said.contains(wanted), said: format!("the plan says: {said}") });
+                return Ok(Measured::Plan {
+                    found: said.contains(wanted),
+                    said: format!("the plan says: {said}"),
+                });
             }
             Measure::Rate | Measure::Latency | Measure::Stall => {}
         }
@@ -253,13 +256,20 @@ fn describe(test: &ClaimTest) -> String {
         Measure::Stall => "longest operations (mean of the longest in a thousand)",
         Measure::Errors => "failed operations",
         Measure::Missing => "missing records",
-        Measure::Plan => return format!("query plan of {mine} says \"{}\"", test.contains.as_deref().unwrap_or("")),
+        Measure::Plan => {
+            return format!("query plan of {mine} says \"{}\"", test.contains.as_deref().unwrap_or(""));
+        }
     };
     match &test.against {
         None => format!("{what} of {mine}"),
-        Some(against) if test.against_case.is_none() => format!("{what} of {} over {}", test.arm, of(&test.case, against)),
+        Some(against) if test.against_case.is_none() => {
+            format!("{what} of {} over {}", test.arm, of(&test.case, against))
+        }
         Some(against) => {
-            format!("{what} of {mine} over {}", of(test.against_case.as_deref().unwrap_or(&test.case), against))
+            format!(
+                "{what} of {mine} over {}",
+                of(test.against_case.as_deref().unwrap_or(&test.case), against)
+            )
         }
     }
 }

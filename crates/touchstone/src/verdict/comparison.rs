@@ -4,7 +4,7 @@ use crate::estimate::{ArmStatistics, CaseStatistics, paired};
 use crate::kit::DurabilityClass;
 use crate::plan::{Plan, PlannedArm, PlannedCase};
 use crate::sample::Outcome;
-use crate::statistics::{Decision, Estimate, decide as decide_estimate, null_arm_moved};
+use crate::statistics::{Decision, Estimate, benjamini_hochberg, decide as decide_estimate, null_arm_moved};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use touchstone_protocol::Setting;
@@ -85,7 +85,11 @@ impl From<Decision> for Verdict {
 }
 
 /// Every arm of a case against its baseline. Where the null arm moved, no other verdict of the case is trusted.
-pub(super) fn against_baseline(plan: &Plan, case: &PlannedCase, statistics: &CaseStatistics) -> Vec<Comparison> {
+pub(super) fn against_baseline(
+    plan: &Plan,
+    case: &PlannedCase,
+    statistics: &CaseStatistics,
+) -> Vec<Comparison> {
     let Some(against) = case.arm(&case.baseline) else { return Vec::new() };
     let others = case.arms.iter().filter(|arm| arm.name != case.baseline);
     let mut comparisons: Vec<Comparison> =
@@ -104,8 +108,33 @@ fn moved_null_arm(case: &PlannedCase, statistics: &CaseStatistics) -> Option<Str
     let estimate = statistics.arms.iter().find(|arm| arm.arm == null_arm.name)?.against_baseline?;
     null_arm_moved(&estimate, case.margin).then(|| {
         let percent = (estimate.ratio() - 1.0) * 100.0;
-        format!("the null arm, which is the baseline itself, moved by {percent:+.1} % (p = {:.3})", estimate.p)
+        format!(
+            "the null arm, which is the baseline itself, moved by {percent:+.1} % (p = {:.3})",
+            estimate.p
+        )
     })
+}
+
+/// The share of false finds that an exploration of many cases may have on average.
+const FALSE_DISCOVERY_RATE: f64 = 0.05;
+
+/// Rule 10 of the duel: among many comparisons some differ by chance. Those that do not stand the correction of
+/// Benjamini and Hochberg are taken back.
+pub(super) fn explore(comparisons: &mut [Comparison]) {
+    let mut tested: Vec<&mut Comparison> = comparisons
+        .iter_mut()
+        .filter(|comparison| !matches!(comparison.verdict, Verdict::Incomparable | Verdict::Untrusted))
+        .filter(|comparison| comparison.p.is_some())
+        .collect();
+    let p: Vec<f64> = tested.iter().filter_map(|comparison| comparison.p).collect();
+    for (comparison, found) in tested.iter_mut().zip(benjamini_hochberg(&p, FALSE_DISCOVERY_RATE)) {
+        if !found && matches!(comparison.verdict, Verdict::Better | Verdict::Worse) {
+            comparison.verdict = Verdict::Inconclusive;
+            comparison
+                .reasons
+                .push(format!("among {} comparisons this may be chance (Benjamini-Hochberg 5 %)", p.len()));
+        }
+    }
 }
 
 /// Compares two arms of a case.
@@ -119,7 +148,8 @@ pub fn compare(
 ) -> Comparison {
     let find = |name: &str| statistics.arms.iter().find(|known| known.arm == name);
     let (mine, theirs) = (find(&arm.name), find(&against.name));
-    let estimate = mine.zip(theirs).and_then(|(m, t)| paired(&m.launches, &t.launches, |v| Some(v.operation_ns)));
+    let estimate =
+        mine.zip(theirs).and_then(|(m, t)| paired(&m.launches, &t.launches, |v| Some(v.operation_ns)));
     let mut reasons: Vec<String> = [mine, theirs].into_iter().flatten().flat_map(obstacles).collect();
     reasons.extend(mine.zip(theirs).and_then(|(mine, theirs)| cache_difference(mine, theirs)));
     let verdict = match &estimate {
@@ -181,7 +211,8 @@ pub(super) fn obstacles(arm: &ArmStatistics) -> Vec<String> {
     for setting in arm.settings.iter().filter(|setting| !setting.honoured) {
         let show = |value: &Option<Setting>| value.as_ref().map_or("nothing".into(), Setting::to_string);
         let (asked, effective) = (show(&setting.asked), show(&setting.effective));
-        obstacles.push(format!("{}: {} was asked for as {asked}, {effective} took effect", arm.arm, setting.name));
+        obstacles
+            .push(format!("{}: {} was asked for as {asked}, {effective} took effect", arm.arm, setting.name));
     }
     let failed: u64 = arm.errors.values().sum();
     if failed > 0 {
@@ -189,7 +220,8 @@ pub(super) fn obstacles(arm: &ArmStatistics) -> Vec<String> {
         obstacles.push(format!("{}: operations failed ({})", arm.arm, kinds.join(", ")));
     }
     if arm.missing > 0 && failed == 0 {
-        obstacles.push(format!("{}: {} acknowledged records were not there in the end", arm.arm, arm.missing));
+        obstacles
+            .push(format!("{}: {} acknowledged records were not there in the end", arm.arm, arm.missing));
     }
     obstacles
 }

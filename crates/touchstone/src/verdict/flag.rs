@@ -4,6 +4,7 @@ use super::comparison::reaches_disk;
 use crate::estimate::{ArmStatistics, CaseStatistics};
 use crate::plan::{Plan, PlannedArm, PlannedCase};
 use crate::sample::Introduction;
+use crate::statistics::P_LOOK;
 use crate::suite::Cache;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -27,7 +28,7 @@ pub struct Flag {
 pub enum FlagKind {
     /// The subject mostly slept: off the processor, without input or output.
     Slept,
-    /// Processor time beyond the machine's cores, or none to speak of.
+    /// More processors busy than the case has lanes.
     BeyondCores,
     /// An operation shorter than the clock can tell.
     BelowResolution,
@@ -37,6 +38,8 @@ pub enum FlagKind {
     PageCache,
     /// A commit that promises durability and is quicker than a flush.
     QuickerThanFlush,
+    /// Its times still rose or fell over the launch.
+    NoSteadyState,
     /// The machine was busy with something else.
     Contended,
     /// The linked SQLite can damage a log that two connections checkpoint at once (before 3.51.3).
@@ -52,6 +55,7 @@ impl fmt::Display for FlagKind {
             FlagKind::TimerTick => "timer tick",
             FlagKind::PageCache => "page cache",
             FlagKind::QuickerThanFlush => "quicker than a flush",
+            FlagKind::NoSteadyState => "no steady state",
             FlagKind::Contended => "contended machine",
             FlagKind::WalReset => "WAL-reset bug",
         })
@@ -71,6 +75,7 @@ pub(super) fn flags(plan: &Plan, statistics: &[CaseStatistics], subjects: &[Intr
                 page_cache(case, arm),
                 quicker_than_flush(planned, arm, measured.flush_ns),
                 beyond_threads(planned, arm),
+                no_steady_state(arm),
             ];
             let raised = raised.into_iter().flatten();
             flags.extend(raised.map(|(kind, evidence)| Flag {
@@ -101,8 +106,20 @@ fn slept(arm: &ArmStatistics) -> Raised {
 fn beyond_threads(planned: &PlannedArm, arm: &ArmStatistics) -> Raised {
     let lanes = planned.lanes.len() as f64;
     let share = arm.cpu_share.filter(|share| *share > lanes + 0.5)?;
-    let evidence = format!("{share:.1} processors busy for {lanes} lanes: the subject works in threads of its own");
+    let evidence =
+        format!("{share:.1} processors busy for {lanes} lanes: the subject works in threads of its own");
     Some((FlagKind::BeyondCores, evidence))
+}
+
+/// A drift that is beyond chance and above a twentieth: less moves no verdict, for all arms of a block share it.
+fn no_steady_state(arm: &ArmStatistics) -> Raised {
+    let drift = arm.drift.filter(|drift| drift.p < P_LOOK && drift.log_ratio.abs() > f64::ln(1.05))?;
+    let percent = (drift.ratio() - 1.0) * 100.0;
+    let evidence = format!(
+        "the last third of its slices took {percent:+.0} % of the first third's time (p = {:.3})",
+        drift.p
+    );
+    Some((FlagKind::NoSteadyState, evidence))
 }
 
 fn below_resolution(arm: &ArmStatistics, subjects: &[Introduction], planned: &PlannedArm) -> Raised {
@@ -112,7 +129,7 @@ fn below_resolution(arm: &ArmStatistics, subjects: &[Introduction], planned: &Pl
     ((p50 as f64) < 2.0 * clock.cost_ns).then_some((FlagKind::BelowResolution, evidence))
 }
 
-/// Sleeping subjects show a median within 2 % of a whole number of milliseconds, over a millisecond, from p50 to p90.
+/// Sleeping subjects show whole milliseconds, give or take the 0.12 ms of waking up, from p50 to p95.
 fn timer_tick(arm: &ArmStatistics) -> Raised {
     let latency = arm.latency.as_ref()?;
     let ms = |percentile| Some(latency.latency_ns(percentile)? as f64 / 1e6);
@@ -120,8 +137,9 @@ fn timer_tick(arm: &ArmStatistics) -> Raised {
     let on_tick = |ms: f64| ms > 0.9 && (ms - ms.round()).abs() < 0.12;
     let off_cpu = arm.cpu_share.is_some_and(|share| share < 0.5);
     (off_cpu && on_tick(p50) && on_tick(p90) && on_tick(p95)).then(|| {
-        let evidence =
-            format!("p50 {p50:.2} ms, p90 {p90:.2} ms, p95 {p95:.2} ms: whole milliseconds off the processor");
+        let evidence = format!(
+            "p50 {p50:.2} ms, p90 {p90:.2} ms, p95 {p95:.2} ms: whole milliseconds off the processor"
+        );
         (FlagKind::TimerTick, evidence)
     })
 }
@@ -129,7 +147,9 @@ fn timer_tick(arm: &ArmStatistics) -> Raised {
 fn page_cache(case: &PlannedCase, arm: &ArmStatistics) -> Raised {
     let waits = arm.waits.filter(|waits| *waits == 0.0)?;
     (case.cache == Cache::Evicted).then(|| {
-        let evidence = format!("the files' pages were dropped, yet the typical slice waited for nothing ({waits} times)");
+        let evidence = format!(
+            "the files' pages were dropped, yet the typical slice waited for nothing ({waits} times)"
+        );
         (FlagKind::PageCache, evidence)
     })
 }
@@ -152,7 +172,9 @@ fn contended(case: &CaseStatistics) -> Option<Flag> {
     let pressure = case.noise.cpu_pressure.filter(|pressure| *pressure > 0.5);
     let steal = case.noise.steal.filter(|steal| *steal > 0.1);
     let evidence = match (pressure, steal) {
-        (Some(pressure), _) => format!("some task waited for a processor {:.0} % of the time", pressure * 100.0),
+        (Some(pressure), _) => {
+            format!("some task waited for a processor {:.0} % of the time", pressure * 100.0)
+        }
         (_, Some(steal)) => format!("the host took {:.0} % of the processor time for others", steal * 100.0),
         _ => return None,
     };

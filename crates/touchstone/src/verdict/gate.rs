@@ -104,7 +104,8 @@ fn correct(candidates: Vec<(&PlannedCase, &CaseStatistics, Comparison)>) -> Vec<
 }
 
 fn differences(measured: &CaseStatistics, comparison: &Comparison) -> Vec<CountDifference> {
-    let counts = |name: &str| measured.arms.iter().find(|arm| arm.arm == name).and_then(|arm| arm.syncs.as_ref());
+    let counts =
+        |name: &str| measured.arms.iter().find(|arm| arm.arm == name).and_then(|arm| arm.syncs.as_ref());
     let (Some(baseline), Some(candidate)) = (counts(&comparison.against), counts(&comparison.arm)) else {
         return Vec::new();
     };

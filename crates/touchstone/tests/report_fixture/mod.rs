@@ -128,6 +128,7 @@ fn made_up(record: &mut Record) {
             record.noise.push(Noise {
                 case: case.id.clone(),
                 launch,
+                block: 0,
                 cpu_pressure: Some(if case.id == "wcdb/write-write" { 0.62 } else { 0.04 }),
                 io_pressure: Some(0.02),
                 steal: None,

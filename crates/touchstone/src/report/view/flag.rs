@@ -37,9 +37,10 @@ fn doubt(kind: FlagKind) -> (u8, &'static str) {
         FlagKind::WalReset => {
             (5, "The linked SQLite can damage its log when two connections checkpoint at once.")
         }
-        FlagKind::BeyondCores => (6, "More processors were busy than the case asked for."),
+        FlagKind::NoSteadyState => (6, "Its times still rose or fell while it was measured."),
+        FlagKind::BeyondCores => (7, "More processors were busy than the case asked for."),
         FlagKind::Contended => {
-            (7, "The machine was busy with something else, so the times tell of its neighbours too.")
+            (8, "The machine was busy with something else, so the times tell of its neighbours too.")
         }
     }
 }

@@ -1,0 +1,402 @@
+//! Whatever a user gets wrong has one clear error that names what, which and the remedy, and leaves nothing behind.
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+use support::{
+    Ended, contents, copy, finish, folder, plan, root, run, run_plan, shared_folder, touchstone, write_plan,
+};
+use touchstone::record::file;
+
+const USAGE: i32 = 64;
+const UNAVAILABLE: i32 = 69;
+const IO: i32 = 74;
+
+/// A small record, run and judged once for all tests.
+static RECORD: LazyLock<PathBuf> = LazyLock::new(|| {
+    let (ended, record) = run_plan(&shared_folder(), &plan("smoke", &["get-held"], 1), &[]);
+    ended.succeeded();
+    record
+});
+
+/// The shared record, to be spoilt.
+fn record(folder: &Path) -> PathBuf {
+    let record = folder.join("record");
+    copy(&RECORD, &record);
+    record
+}
+
+/// What `touchstone plan` says to the suite `smoke` with one thing changed.
+fn smoke_with(from: &str, to: &str) -> Ended {
+    let folder = folder();
+    let text = fs::read_to_string(root().join("suites/smoke.toml")).unwrap();
+    assert!(text.contains(from), "the suite has no `{from}` to change");
+    let path = folder.path().join("mine.toml");
+    fs::write(&path, text.replacen(from, to, 1)).unwrap();
+    finish(touchstone().args(["plan", "--suite"]).arg(path))
+}
+
+/// A project whose kit is the real one with every line that begins with `key` put otherwise.
+fn project_with(folder: &Path, key: &str, line: &str) -> PathBuf {
+    let project = folder.join("project");
+    for part in ["suites", "kits/rust"] {
+        fs::create_dir_all(project.join(part)).unwrap();
+    }
+    fs::copy(root().join("suites/smoke.toml"), project.join("suites/smoke.toml")).unwrap();
+    let kit = fs::read_to_string(root().join("kits/rust/kit.toml")).unwrap();
+    let lines = kit.lines().map(|old| if old.starts_with(key) { line } else { old });
+    fs::write(project.join("kits/rust/kit.toml"), lines.collect::<Vec<_>>().join("\n")).unwrap();
+    project
+}
+
+fn bench_in(project: &Path, record: &Path) -> Ended {
+    let bench = ["bench", "--suite", "smoke", "--case", "get-held", "--out"];
+    finish(touchstone().arg("--root").arg(project).args(bench).arg(record))
+}
+
+#[test]
+fn an_unknown_suite_is_named_with_those_there_are() {
+    run(&["plan", "--suite", "smok"]).refused(USAGE, &["`smok`", "there are", "couch", "smoke", "wcdb"]);
+    run(&["bench", "--suite", "smok"]).refused(USAGE, &["`smok`"]);
+}
+
+#[test]
+fn a_suite_file_that_is_not_there_is_named() {
+    run(&["plan", "--suite", "no/such.toml"]).refused(USAGE, &["no/such.toml", "is missing"]);
+}
+
+#[test]
+fn an_unknown_case_is_named_with_those_there_are() {
+    let ended = run(&["plan", "--suite", "smoke", "--case", "nope"]);
+    ended.refused(USAGE, &["no case `nope`", "smoke/get-held", "smoke/read"]);
+}
+
+#[test]
+fn an_unknown_contender_is_named_with_where_to_look() {
+    let ended = run(&["plan", "--suite", "smoke", "--contender", "nobody"]);
+    ended.refused(USAGE, &["`nobody`", "touchstone list"]);
+}
+
+#[test]
+fn an_unchanged_suite_is_fine() {
+    smoke_with("smoke", "smoke").succeeded();
+}
+
+#[test]
+fn an_unknown_key_in_a_suite_is_named_with_its_place() {
+    smoke_with("blocks = 2", "blocs = 2").refused(USAGE, &["mine.toml", "blocs", "line "]);
+}
+
+#[test]
+fn an_unknown_verb_in_a_suite_is_named_with_those_there_are() {
+    smoke_with("\"read-all\"", "\"read-most\"")
+        .refused(USAGE, &["mine.toml", "read-most", "read-all", "insert-one"]);
+}
+
+#[test]
+fn an_unknown_subject_in_a_suite_is_named_with_those_there_are() {
+    let ended = smoke_with("\"redb@immediate\"", "\"nobody@immediate\"");
+    ended.refused(USAGE, &["case `read`", "`nobody`", "there are", "rusqlite", "diesel"]);
+}
+
+#[test]
+fn an_unknown_profile_in_a_suite_is_named_with_those_there_are() {
+    let ended = smoke_with("\"redb@immediate\"", "\"redb@sometimes\"");
+    ended.refused(USAGE, &["`redb@sometimes`", "no profile `sometimes`", "immediate, none"]);
+}
+
+#[test]
+fn a_contender_without_a_profile_says_how_to_write_one() {
+    smoke_with("\"redb@immediate\"", "\"redb\"")
+        .refused(USAGE, &["`redb` is not a contender", "subject@profile"]);
+}
+
+#[test]
+fn two_claims_with_one_id_are_refused() {
+    let text = fs::read_to_string(root().join("suites/smoke.toml")).unwrap();
+    let claim = &text[text.find("[[claim]]").unwrap()..];
+    let ended = smoke_with("[[claim]]", &format!("{claim}\n[[claim]]"));
+    ended.refused(USAGE, &["mine.toml", "claim `plan` stands twice", "rename one"]);
+}
+
+#[test]
+fn a_claim_about_what_is_not_there_is_refused() {
+    smoke_with("case = \"get\"", "case = \"got\"").refused(USAGE, &["claim `plan`", "no case `got`"]);
+}
+
+#[test]
+fn a_plan_of_another_version_says_how_to_make_one_anew() {
+    let folder = folder();
+    let mut plan = plan("smoke", &["get-held"], 1);
+    plan["plan_version"] = 99.into();
+    let (ended, record) = run_plan(folder.path(), &plan, &[]);
+    ended.refused(USAGE, &["plan.json", "version 99", "touchstone plan"]);
+    assert!(!record.exists());
+}
+
+#[test]
+fn what_is_no_plan_is_refused() {
+    let folder = folder();
+    let (ended, record) = run_plan(folder.path(), &serde_json::json!({"plan_version": 1}), &[]);
+    ended.refused(USAGE, &["plan.json", "not a plan", "missing field"]);
+    assert!(!record.exists());
+    let path = folder.path().join("plan.json");
+    fs::write(&path, "rubbish").unwrap();
+    finish(touchstone().arg("run").arg(&path)).refused(USAGE, &["plan.json", "not a plan"]);
+}
+
+#[test]
+fn a_plan_that_is_not_there_is_named() {
+    run(&["run", "no/such/plan.json"])
+        .refused(IO, &["cannot read the plan no/such/plan.json", "No such file"]);
+}
+
+#[test]
+fn a_plan_for_a_subject_that_no_kit_has_is_refused() {
+    let folder = folder();
+    let mut plan = plan("smoke", &["get-held"], 1);
+    support::arms(&mut plan, "smoke/get-held")[0]["contender"] = "nobody@default".into();
+    let (ended, record) = run_plan(folder.path(), &plan, &[]);
+    ended.refused(UNAVAILABLE, &["no kit has a subject `nobody`"]);
+    assert!(!record.exists());
+}
+
+#[test]
+fn a_root_without_kits_says_what_to_give() {
+    let folder = folder();
+    for verb in [&["list"][..], &["bench"], &["plan", "--suite", "smoke"]] {
+        let ended = finish(touchstone().arg("--root").arg(folder.path()).args(verb));
+        ended.refused(UNAVAILABLE, &["no kits here", "--root", folder.path().to_str().unwrap()]);
+    }
+    finish(touchstone().args(["--root", "no/such/folder", "list"])).refused(UNAVAILABLE, &["no/such/folder"]);
+    let outside = finish(touchstone().current_dir("/").arg("list"));
+    outside.refused(UNAVAILABLE, &["no kits/ and suites/ at or above /", "--root"]);
+}
+
+#[test]
+fn a_missing_build_tool_is_named_with_what_it_builds() {
+    let folder = folder();
+    let project = project_with(folder.path(), "build = ", "build = [\"no-such-compiler\", \"--fast\"]");
+    let record = folder.path().join("record");
+    let ended = bench_in(&project, &record);
+    ended.refused(UNAVAILABLE, &["`no-such-compiler`", "which builds redb", "install it"]);
+    assert!(!record.exists());
+}
+
+#[test]
+fn a_failing_build_shows_the_tools_own_words() {
+    let folder = folder();
+    let build = "build = [\"sh\", \"-c\", \"echo 'error[E1]: the widget is upside down' >&2; exit 3\"]";
+    let project = project_with(folder.path(), "build = ", build);
+    let record = folder.path().join("record");
+    let ended = bench_in(&project, &record);
+    ended.refused(UNAVAILABLE, &["cannot build redb", "the widget is upside down", "kits/rust"]);
+    assert!(!record.exists());
+}
+
+#[test]
+fn a_kit_with_an_unknown_key_is_named_with_its_place() {
+    let folder = folder();
+    let project = project_with(folder.path(), "floor = true", "flour = true");
+    bench_in(&project, &folder.path().join("record")).refused(USAGE, &["kit.toml", "flour", "line "]);
+}
+
+#[test]
+fn a_folder_without_a_record_is_named() {
+    let folder = folder();
+    for verb in ["judge", "report"] {
+        let ended = finish(touchstone().arg(verb).arg(folder.path()));
+        ended.refused(USAGE, &[folder.path().to_str().unwrap(), "no record here", "record.json"]);
+    }
+    assert_eq!(contents(folder.path()), []);
+}
+
+#[test]
+fn a_record_of_a_version_to_come_is_refused_and_left_alone() {
+    let folder = folder();
+    let record = record(folder.path());
+    let manifest = fs::read_to_string(record.join(file::MANIFEST)).unwrap();
+    let newer = manifest.replacen("\"record_version\": 1", "\"record_version\": 99", 1);
+    assert_ne!(manifest, newer);
+    fs::write(record.join(file::MANIFEST), newer).unwrap();
+    let before = contents(&record);
+    for verb in ["judge", "report"] {
+        let ended = finish(touchstone().arg(verb).arg(&record));
+        ended.refused(USAGE, &["record version 99", "newer touchstone"]);
+    }
+    assert!(contents(&record) == before);
+}
+
+#[test]
+fn a_damaged_record_names_the_file_and_the_line_and_is_left_alone() {
+    let folder = folder();
+    let record = record(folder.path());
+    let samples = fs::read_to_string(record.join(file::SAMPLES)).unwrap();
+    let mut lines: Vec<&str> = samples.lines().collect();
+    lines[2] = &lines[2][..20];
+    fs::write(record.join(file::SAMPLES), lines.join("\n") + "\n").unwrap();
+    let before = contents(&record);
+    for verb in ["judge", "report"] {
+        let ended = finish(touchstone().arg(verb).arg(&record));
+        ended.refused(USAGE, &["samples.jsonl", "line 3", "damaged"]);
+    }
+    assert!(contents(&record) == before);
+}
+
+#[test]
+fn a_record_with_a_file_missing_names_it() {
+    let folder = folder();
+    let record = record(folder.path());
+    fs::remove_file(record.join(file::ENVIRONMENT)).unwrap();
+    finish(touchstone().arg("judge").arg(&record)).refused(IO, &["environment.json", "No such file"]);
+}
+
+#[test]
+fn a_last_line_that_was_cut_off_is_left_out() {
+    let folder = folder();
+    let record = record(folder.path());
+    let samples = fs::read_to_string(record.join(file::SAMPLES)).unwrap();
+    fs::write(record.join(file::SAMPLES), &samples[..samples.len() - 10]).unwrap();
+    finish(touchstone().arg("judge").arg(&record)).succeeded();
+}
+
+#[test]
+fn a_record_that_is_not_judged_yet_says_how_to_judge_it() {
+    for missing in [file::VERDICT, file::STATISTICS] {
+        let folder = folder();
+        let record = record(folder.path());
+        fs::remove_file(record.join(missing)).unwrap();
+        let ended = finish(touchstone().arg("report").arg(&record));
+        ended.refused(USAGE, &["is not judged yet", "touchstone judge"]);
+        finish(touchstone().arg("judge").arg(&record)).succeeded();
+        finish(touchstone().arg("report").arg(&record)).succeeded();
+    }
+}
+
+#[test]
+fn a_verdict_that_is_damaged_is_not_called_missing() {
+    let folder = folder();
+    let record = record(folder.path());
+    fs::write(record.join(file::VERDICT), "{\"verdict_ver").unwrap();
+    let ended = finish(touchstone().arg("report").arg(&record));
+    ended.refused(USAGE, &["verdict.json", "damaged"]);
+    assert!(!ended.stderr.contains("not judged yet"), "{}", ended.told());
+}
+
+#[test]
+fn a_folder_that_holds_a_record_is_never_written_to() {
+    let folder = folder();
+    let record = record(folder.path());
+    let before = contents(&record);
+    let (ended, _) = run_plan(folder.path(), &plan("smoke", &["get-held"], 1), &[]);
+    ended.refused(USAGE, &["holds a record already", "--out", record.to_str().unwrap()]);
+    assert!(contents(&record) == before, "the old record is as it was");
+}
+
+#[test]
+fn a_folder_with_anything_in_it_is_never_written_to() {
+    let folder = folder();
+    let record = folder.path().join("record");
+    fs::create_dir_all(record.join("scratch")).unwrap();
+    fs::write(record.join("scratch/precious"), "mine").unwrap();
+    let before = contents(&record);
+    let (ended, _) = run_plan(folder.path(), &plan("smoke", &["get-held"], 1), &[]);
+    ended.refused(USAGE, &["is not empty", "--out"]);
+    assert!(contents(&record) == before);
+}
+
+#[test]
+fn scratch_in_memory_is_refused_where_commits_are_to_reach_a_disk() {
+    let memory = Path::new("/dev/shm");
+    assert!(
+        !touchstone_runner::environment::reaches_disk(memory),
+        "this system has no memory disk at /dev/shm"
+    );
+    let scratch = memory.join(format!("touchstone-test-{}", std::process::id()));
+    let folder = folder();
+    let record = folder.path().join("record");
+    let bench = ["bench", "--suite", "wcdb", "--case", "sync-write", "--scratch"];
+    let ended = finish(touchstone().args(bench).arg(&scratch).arg("--out").arg(&record));
+    ended.refused(USAGE, &["/dev/shm", "is memory", "wcdb/sync-write", "--scratch"]);
+    assert!(!record.exists() && !scratch.exists(), "nothing was begun");
+}
+
+#[test]
+fn scratch_in_memory_is_fine_where_no_commit_is_to_reach_a_disk() {
+    let folder = folder();
+    let plan = plan("smoke", &["get-held"], 1);
+    run_plan(folder.path(), &plan, &["--scratch", "/dev/shm"]).0.succeeded();
+}
+
+#[test]
+fn a_place_that_takes_no_files_is_named() {
+    let folder = folder();
+    let plan = write_plan(folder.path(), &plan("smoke", &["get-held"], 1));
+    let file = folder.path().join("a-file");
+    fs::write(&file, "").unwrap();
+    for option in ["--out", "--scratch"] {
+        let record = folder.path().join(format!("record{option}"));
+        let mut command = touchstone();
+        command.arg("run").arg(&plan).arg(option).arg(file.join("below"));
+        if option == "--scratch" {
+            command.arg("--out").arg(&record);
+        }
+        finish(&mut command).refused(IO, &["a-file/below", "Not a directory"]);
+    }
+}
+
+#[test]
+fn a_limit_is_a_number_of_seconds_above_zero() {
+    for limit in ["0", "-1", "soon", "nan", "inf"] {
+        let ended = run(&["bench", "--suite", "smoke", &format!("--limit={limit}")]);
+        ended.refused(USAGE, &["--limit", "seconds above 0"]);
+    }
+}
+
+#[test]
+fn a_margin_is_a_share() {
+    for margin in ["7", "0", "-0.1", "1", "nan"] {
+        let gate = ["gate", "--case", "smoke/get", "--baseline", "rusqlite@wal-normal"];
+        let margin = format!("--margin={margin}");
+        let ended = run(&[&gate[..], &["--candidate", "rusqlite@wal-full", &margin]].concat());
+        ended.refused(USAGE, &["--margin", "between 0 and 1", "0.02"]);
+    }
+}
+
+#[test]
+fn a_gate_without_a_candidate_says_what_to_give() {
+    let ended = run(&["gate", "--case", "smoke/get", "--baseline", "rusqlite@wal-normal"]);
+    ended.refused(USAGE, &["nothing to judge", "--candidate", "--candidate-program"]);
+}
+
+#[test]
+fn a_gate_on_what_is_not_there_is_refused() {
+    let gate = |case: &str, candidate: &str| {
+        run(&["gate", "--case", case, "--baseline", "rusqlite@wal-normal", "--candidate", candidate])
+    };
+    gate("get", "rusqlite@wal-full").refused(USAGE, &["`get` is not a case", "suite/case"]);
+    gate("smok/get", "rusqlite@wal-full").refused(USAGE, &["`smok`", "there are"]);
+    gate("smoke/got", "rusqlite@wal-full").refused(USAGE, &["`got`", "there are", "get-held"]);
+    gate("smoke/get", "rusqlite").refused(USAGE, &["`rusqlite` is not a contender", "subject@profile"]);
+    gate("smoke/get", "nobody@x").refused(USAGE, &["`nobody`", "there are"]);
+    let gate = [
+        "gate",
+        "--case",
+        "smoke/get",
+        "--baseline",
+        "rusqlite@wal-normal",
+        "--candidate-program",
+        "no/such",
+    ];
+    run(&gate).refused(USAGE, &["no driver program no/such"]);
+}
+
+#[test]
+fn what_is_no_command_is_refused() {
+    run(&["measure"]).refused(USAGE, &["measure", "--help"]);
+    run(&["bench", "--quickly"]).refused(USAGE, &["--quickly", "--help"]);
+    run(&["bench", "--size", "huge"]).refused(USAGE, &["huge", "quick", "full"]);
+    run(&["run"]).refused(USAGE, &["<PLAN>"]);
+}

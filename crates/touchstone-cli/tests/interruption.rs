@@ -1,0 +1,302 @@
+//! A run that is stopped or killed, at any point, leaves a record that can be read, and no process and no folder.
+
+mod support;
+
+use serde_json::Value;
+use std::fs;
+use std::io::Read;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use support::{Judged, finish, folder, plan, root, touchstone, wait_for, write_plan};
+use tempfile::TempDir;
+use touchstone::record::{Record, Status, file};
+
+const INTERRUPTED: i32 = 130;
+const SIGKILL: i32 = 9;
+
+/// What every process of a lab under test has in its environment, so that none can hide.
+const MARK: &str = "TOUCHSTONE_TEST_MARK";
+
+/// A lab at work.
+struct Lab {
+    child: Child,
+    mark: String,
+    folder: TempDir,
+}
+
+impl Lab {
+    /// Starts `touchstone run` of a plan.
+    fn run(plan: &Value, more: &[&str]) -> Lab {
+        let folder = folder();
+        let plan = write_plan(folder.path(), plan);
+        let mut command = touchstone();
+        command.arg("run").arg(plan).args(more);
+        Lab::start(command, folder)
+    }
+
+    fn start(mut command: Command, folder: TempDir) -> Lab {
+        static LABS: AtomicU32 = AtomicU32::new(0);
+        let mark = format!("{}-{}", std::process::id(), LABS.fetch_add(1, Ordering::Relaxed));
+        command.arg("--out").arg(folder.path().join("record")).env(MARK, &mark);
+        let child =
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
+        Lab { child, mark, folder }
+    }
+
+    fn record(&self) -> PathBuf {
+        self.folder.path().join("record")
+    }
+
+    /// Waits until a file of the record has this many lines.
+    #[track_caller]
+    fn wait_for_lines(&mut self, name: &str, lines: usize) {
+        let path = self.record().join(name);
+        wait_for(&format!("{lines} lines in {name}"), || {
+            assert_eq!(self.child.try_wait().unwrap(), None, "the lab ended before {lines} lines in {name}");
+            let text = fs::read_to_string(&path).ok()?;
+            (text.lines().count() >= lines).then_some(())
+        });
+    }
+
+    /// Waits until a driver of this name runs.
+    #[track_caller]
+    fn wait_for_driver(&self, name: &str) {
+        wait_for(&format!("a process of {name}"), || self.drivers().contains(&name.to_owned()).then_some(()));
+    }
+
+    /// The programs of the lab's living processes, itself apart. A process that nobody has reaped is not alive.
+    fn drivers(&self) -> Vec<String> {
+        let wanted = format!("{MARK}={}", self.mark);
+        let program = |process: fs::DirEntry| {
+            let id: u32 = process.file_name().to_str()?.parse().ok()?;
+            let environment = fs::read(process.path().join("environ")).ok()?;
+            let marked = environment.split(|byte| *byte == 0).any(|entry| entry == wanted.as_bytes());
+            let program = fs::read_link(process.path().join("exe")).ok()?;
+            (marked && id != self.child.id())
+                .then(|| program.file_name().unwrap().to_string_lossy().into_owned())
+        };
+        fs::read_dir("/proc").unwrap().flatten().filter_map(program).collect()
+    }
+
+    fn signal(&self, signal: &str) {
+        let kill = Command::new("kill").args(["-s", signal, &self.child.id().to_string()]).status();
+        assert!(kill.expect("there is a kill").success());
+    }
+
+    /// Waits for the lab's end and gives its status and what it said on standard error.
+    fn wait(&mut self) -> (std::process::ExitStatus, String) {
+        let mut said = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        let status = wait_for("the lab's end", || self.child.try_wait().unwrap());
+        assert!(!said.contains("panicked"), "{said}");
+        (status, said)
+    }
+
+    #[track_caller]
+    fn assert_no_driver_is_left(&self) {
+        // The kernel may still be about to end those whose lab was killed.
+        wait_for("the end of every driver", || self.drivers().is_empty().then_some(()));
+    }
+
+    /// It was asked to stop and did: status, record, page.
+    #[track_caller]
+    fn assert_interrupted(&mut self) -> Record {
+        let (status, said) = self.wait();
+        assert_eq!(status.code(), Some(INTERRUPTED), "{said}");
+        let errors: Vec<&str> = said.lines().filter(|line| line.starts_with("touchstone: ")).collect();
+        assert_eq!(errors, ["touchstone: the run was stopped"], "{said}");
+        let record = self.record();
+        assert!(said.contains(&format!("the record so far is in {}", record.display())), "{said}");
+        self.assert_no_driver_is_left();
+        assert!(!record.join("scratch").exists(), "the databases are gone");
+        let read = Record::read(&record).expect("it can be read");
+        assert_eq!(read.manifest.status, Status::Partial);
+        assert_eq!(read.manifest.reason.as_deref(), Some("the run was stopped"));
+        assert_says_partial(&record, "the run was stopped");
+        read
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        // Only where an assertion failed is it still there.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The record can be judged, and the summary and the page say that it is not whole, and why.
+#[track_caller]
+fn assert_says_partial(record: &Path, why: &str) {
+    let summary = finish(touchstone().arg("judge").arg(record)).succeeded().stdout;
+    assert!(summary.contains(why), "{summary}");
+    finish(touchstone().arg("report").arg(record)).succeeded();
+    let page = fs::read_to_string(record.join(file::REPORT)).unwrap();
+    assert!(page.contains(why), "the page says why");
+    for told in [summary, page] {
+        assert!(told.to_lowercase().contains("partial"), "it says that it is partial");
+    }
+}
+
+/// A plan that takes longer than any test waits.
+fn endless() -> Value {
+    plan("smoke", &[], 1_000)
+}
+
+/// A plan whose one arm never answers.
+fn hanging() -> Value {
+    let mut plan = plan("canaries", &["hang"], 1);
+    plan["cases"][0]["baseline"] = "canary-hang@default".into();
+    support::arms(&mut plan, "canaries/hang").retain(|arm| arm["name"] == "canary-hang@default");
+    plan
+}
+
+#[test]
+fn ctrl_c_in_the_middle_of_a_run_leaves_a_partial_record_and_nothing_else() {
+    let mut lab = Lab::run(&endless(), &[]);
+    lab.wait_for_lines(file::LAUNCHES, 10);
+    wait_for("a driver at work", || (!lab.drivers().is_empty()).then_some(()));
+    lab.signal("INT");
+    let record = lab.assert_interrupted();
+    assert!(record.launches.len() >= 10, "what was measured is kept");
+    let judged = Judged::read(&lab.record());
+    assert!(judged.statistics.iter().any(|case| case.arms.iter().any(|arm| arm.operation_ns.is_some())));
+}
+
+#[test]
+fn a_request_to_terminate_is_as_good_as_ctrl_c() {
+    let mut lab = Lab::run(&endless(), &[]);
+    lab.wait_for_lines(file::LAUNCHES, 1);
+    lab.signal("TERM");
+    lab.assert_interrupted();
+}
+
+#[test]
+fn ctrl_c_while_databases_are_made_leaves_a_partial_record_too() {
+    let mut lab = Lab::run(&endless(), &[]);
+    let first = lab.record().join("scratch").join("template-0");
+    wait_for("the first database", || first.exists().then_some(()));
+    lab.signal("INT");
+    lab.assert_interrupted();
+}
+
+#[test]
+fn ctrl_c_does_not_wait_for_a_subject_that_hangs() {
+    // The limit is ten times what the test waits for anything.
+    let mut lab = Lab::run(&hanging(), &["--limit", "1200"]);
+    // Warm-up is under way once the only driver has its copy of the database open, and it never answers.
+    let launch = lab.record().join("scratch").join("launch-0");
+    wait_for("the launch", || launch.exists().then_some(()));
+    lab.wait_for_driver("canary-hang");
+    lab.signal("INT");
+    lab.assert_interrupted();
+}
+
+#[test]
+fn ctrl_c_while_syncs_are_counted_leaves_no_recorded_driver() {
+    let mut lab = Lab::run(&plan("canaries", &["syncs"], 1), &[]);
+    let recorded = lab.record().join("scratch").join("recorded");
+    wait_for("the recorded pass", || recorded.exists().then_some(()));
+    lab.signal("INT");
+    let record = lab.assert_interrupted();
+    assert!(record.launches.len() >= 7, "the launches were over");
+    assert!(record.syncs.len() < 7, "the counting was not");
+}
+
+#[test]
+fn ctrl_c_before_the_run_begins_leaves_nothing() {
+    let (folder, mut lab) = stopped_while_building("kill -s INT $PPID; exit 1");
+    let (status, said) = lab.wait();
+    assert_eq!(status.code(), Some(INTERRUPTED), "a build that fails of Ctrl-C is no failed build: {said}");
+    assert!(said.contains("touchstone: stopped before the run began"), "{said}");
+    assert!(!lab.record().exists());
+    drop(folder);
+}
+
+#[test]
+fn a_second_ctrl_c_ends_the_lab_at_once() {
+    // The build waits for an input that never comes, and the lab for the build.
+    let (folder, mut lab) =
+        stopped_while_building("echo $$ > build.pid; kill -s INT $PPID; exec cat build.fifo");
+    let pid = folder.path().join("project/kits/rust/build.pid");
+    let build = wait_for("the build", || fs::read_to_string(&pid).ok().filter(|text| text.ends_with('\n')));
+    wait_for("the first Ctrl-C to be heard", || {
+        let status = fs::read_to_string(format!("/proc/{}/status", lab.child.id())).ok()?;
+        status.contains("ShdPnd:\t0000000000000000").then_some(())
+    });
+    wait_for("the build to wait", || {
+        let name = fs::read_to_string(format!("/proc/{}/comm", build.trim())).ok()?;
+        (name.trim() == "cat").then_some(())
+    });
+    assert_eq!(lab.child.try_wait().unwrap(), None, "the first lets the build end");
+    lab.signal("INT");
+    let status = wait_for("the lab's end", || lab.child.try_wait().unwrap());
+    assert_eq!(status.code(), Some(INTERRUPTED));
+    assert!(!lab.record().exists());
+    let kill = Command::new("kill").arg(build.trim()).status().unwrap();
+    assert!(kill.success(), "a build that nobody interrupts is left to itself");
+}
+
+/// A lab whose first build is this script.
+fn stopped_while_building(script: &str) -> (TempDir, Lab) {
+    let folder = folder();
+    let project = folder.path().join("project");
+    let kit = project.join("kits/rust");
+    fs::create_dir_all(&kit).unwrap();
+    fs::create_dir_all(project.join("suites")).unwrap();
+    fs::copy(root().join("suites/smoke.toml"), project.join("suites/smoke.toml")).unwrap();
+    assert!(Command::new("mkfifo").arg(kit.join("build.fifo")).status().unwrap().success());
+    let table = fs::read_to_string(root().join("kits/rust/kit.toml")).unwrap();
+    let build = format!("build = [\"sh\", \"-c\", \"{script}\"]");
+    let lines = table.lines().map(|line| if line.starts_with("build = ") { &build } else { line });
+    fs::write(kit.join("kit.toml"), lines.collect::<Vec<_>>().join("\n")).unwrap();
+    let mut command = touchstone();
+    command.arg("--root").arg(&project).args(["bench", "--suite", "smoke", "--case", "get-held"]);
+    let record = support::folder();
+    let lab = Lab::start(command, record);
+    (folder, lab)
+}
+
+#[test]
+fn a_lab_killed_in_the_middle_of_a_run_takes_its_drivers_with_it() {
+    let mut lab = Lab::run(&endless(), &[]);
+    lab.wait_for_lines(file::LAUNCHES, 10);
+    wait_for("a driver at work", || (!lab.drivers().is_empty()).then_some(()));
+    lab.signal("KILL");
+    let (status, _) = lab.wait();
+    assert_eq!(status.signal(), Some(SIGKILL));
+    lab.assert_no_driver_is_left();
+    let record = Record::read(&lab.record()).expect("it can be read");
+    assert_eq!(record.manifest.status, Status::Running, "it had no time to say more");
+    assert!(record.launches.len() >= 10);
+    finish(touchstone().arg("judge").arg(lab.record())).succeeded();
+    let told = finish(touchstone().args(["report", "--text"]).arg(lab.record())).succeeded().stdout;
+    assert!(told.contains("partial") || told.contains("running") || told.contains("killed"), "{told}");
+}
+
+#[test]
+fn a_lab_killed_beside_a_subject_that_hangs_takes_it_along() {
+    let mut lab = Lab::run(&hanging(), &["--limit", "1200"]);
+    let launch = lab.record().join("scratch").join("launch-0");
+    wait_for("the launch", || launch.exists().then_some(()));
+    lab.wait_for_driver("canary-hang");
+    lab.signal("KILL");
+    lab.wait();
+    lab.assert_no_driver_is_left();
+    finish(touchstone().arg("judge").arg(lab.record())).succeeded();
+}
+
+#[test]
+fn a_lab_killed_while_syncs_are_counted_takes_the_recorded_driver_along() {
+    let mut lab = Lab::run(&plan("canaries", &["syncs"], 1), &[]);
+    lab.wait_for_lines(file::LAUNCHES, 7);
+    let recorded = lab.record().join("scratch").join("recorded");
+    wait_for("the recorded pass", || recorded.exists().then_some(()));
+    lab.wait_for_driver("rusqlite");
+    lab.signal("KILL");
+    lab.wait();
+    lab.assert_no_driver_is_left();
+    finish(touchstone().arg("judge").arg(lab.record())).succeeded();
+}
