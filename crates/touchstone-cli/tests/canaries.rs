@@ -77,10 +77,10 @@ fn the_same_canary_is_right_where_it_never_gets_to_its_wrong_answer() {
 
 #[test]
 fn records_acknowledged_and_not_kept_void_the_launch() {
-    let why = ["0 records are there, 25 were acknowledged"];
-    assert_condemned("canaries/lost", "canary-nothing@default", Outcome::Void, &why);
     let honest = part("canaries/lost", HONEST);
-    assert_eq!((honest.expected, honest.found), (25, 25));
+    assert!(honest.found > 0 && honest.found == honest.expected, "{honest:?}");
+    let why = format!("0 records are there, {} were acknowledged", honest.found);
+    assert_condemned("canaries/lost", "canary-nothing@default", Outcome::Void, &[&why]);
 }
 
 #[test]

@@ -35,6 +35,10 @@ const QUICKEST_SHARE: u64 = 20;
 /// Slices before the first that counts.
 const WARM_SLICES: u64 = 3;
 
+/// The same where slices are short operations of calibrated number: 16 ms, in which a log of 1,000 pages comes round
+/// once, for writing into new blocks of a file costs more than writing over old ones.
+const WARM_SLICES_CALIBRATED: u64 = 8;
+
 /// The latency stretch, in slices, and its bound in operations: long enough for several checkpoints of a log.
 const LATENCY_SLICES: u64 = 50;
 const LATENCY_OPERATIONS_MAX: u64 = 20_000;
@@ -190,6 +194,11 @@ impl<'p> CaseRun<'p> {
         Ok(run)
     }
 
+    fn warm_slices(&self) -> u64 {
+        let calibrated = self.case.arms.iter().flat_map(|arm| &arm.lanes).any(|lane| lane.count.is_none());
+        if calibrated { WARM_SLICES_CALIBRATED } else { WARM_SLICES }
+    }
+
     /// An arm that cannot even make its database has one line that says so.
     fn drop_arm(&mut self, arm: &PlannedArm, error: &SessionError, writer: &mut Writer) -> Result<()> {
         self.dropped.insert(arm.name.clone());
@@ -343,7 +352,7 @@ impl Floor<'_, '_> {
 
     fn warm(&mut self, players: &mut [Player<'_>]) -> Result<()> {
         for player in players {
-            for slice in 0..WARM_SLICES {
+            for slice in 0..self.run.warm_slices() {
                 self.slice(player, Phase::Warm, 0, slice as u32, slice)?;
             }
         }
@@ -361,7 +370,7 @@ impl Floor<'_, '_> {
             let meter = NoiseMeter::start();
             for (position, player) in order.iter().enumerate() {
                 let half = (position >= players.len()) as u64;
-                let number = WARM_SLICES + u64::from(block) * 2 + half;
+                let number = self.run.warm_slices() + u64::from(block) * 2 + half;
                 self.slice(&mut players[*player], Phase::Measure, block, position as u32, number)?;
             }
             let NoiseReading { cpu_pressure, io_pressure, steal } = meter.stop();

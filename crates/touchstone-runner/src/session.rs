@@ -16,7 +16,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
+use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 use touchstone::sample::Outcome;
 use touchstone_protocol::{Failure, FailureKind, Hello, LINE_BYTES_MAX, PROTOCOL_VERSION, Reply, Request};
@@ -95,7 +95,7 @@ pub struct Session {
     stdout: File,
     unread: Vec<u8>,
     process: Option<Child>,
-    stderr: Option<JoinHandle<Vec<u8>>>,
+    stderr: Option<Receiver<Vec<u8>>>,
     manners: Manners,
 }
 
@@ -248,8 +248,9 @@ impl Session {
             Ok(status) => describe(status),
             Err(error) => error.to_string(),
         };
-        // Nobody is left to hold the other end of standard error, so its reader comes to an end.
-        let stderr = self.stderr.take().and_then(|reader| reader.join().ok()).unwrap_or_default();
+        // Its reader comes to an end, unless a process that left the group holds the other end open.
+        let last_words = self.stderr.take().and_then(|tail| tail.recv_timeout(LEAVE_LIMIT).ok());
+        let stderr = last_words.unwrap_or_default();
         let last = String::from_utf8_lossy(&stderr);
         match last.trim().lines().last() {
             Some(line) => SessionError::Ended(format!("{how}, last saying: {line}")),
@@ -303,7 +304,8 @@ fn excerpt(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).chars().take(80).filter(|character| !character.is_control()).collect()
 }
 
-fn keep_tail(mut pipe: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
+fn keep_tail(mut pipe: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
+    let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
         let mut tail = Vec::new();
         let mut chunk = [0; 4 << 10];
@@ -312,6 +314,8 @@ fn keep_tail(mut pipe: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
             let excess = tail.len().saturating_sub(STDERR_BYTES_MAX);
             tail.drain(..excess);
         }
-        tail
-    })
+        // Nobody may want to know.
+        let _ = sender.send(tail);
+    });
+    receiver
 }

@@ -1,6 +1,6 @@
 //! Writes a record while the run goes on: a launch is in its files before the next one starts.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -28,12 +28,7 @@ impl Writer {
         environment: &Environment,
     ) -> Result<Writer> {
         let failed = |error| Error::io(format_args!("cannot write the record {}", folder.display()), &error);
-        if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
-            let held =
-                if folder.join(file::MANIFEST).exists() { "holds a record already" } else { "is not empty" };
-            let message = format!("{} {held}: give another folder with --out", folder.display());
-            return Err(Error::new(crate::error::ErrorKind::Input, message));
-        }
+        refuse_occupied(folder)?;
         fs::create_dir_all(folder.join(file::LATENCY)).map_err(failed)?;
         let writer = Writer { folder: folder.to_owned(), manifest, files: BTreeMap::new() };
         writer.write_json(file::PLAN, plan)?;
@@ -96,6 +91,19 @@ impl Writer {
     fn write_json(&self, name: &str, value: &impl Serialize) -> Result<()> {
         write_json(&self.folder.join(name), value)
     }
+}
+
+/// Refuses a folder that holds something: a record never mixes with another, nor with what is the user's.
+///
+/// # Errors
+/// When it is not empty.
+pub fn refuse_occupied(folder: &Path) -> Result<()> {
+    if !fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
+        return Ok(());
+    }
+    let held = if folder.join(file::MANIFEST).exists() { "holds a record already" } else { "is not empty" };
+    let message = format!("{} {held}: give another folder with --out", folder.display());
+    Err(Error::new(ErrorKind::Input, message))
 }
 
 /// Writes a JSON file in one step: beside it first, then renamed over it.

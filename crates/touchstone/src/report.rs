@@ -5,7 +5,7 @@
 
 mod chart;
 mod detail;
-mod format;
+pub mod format;
 mod html;
 mod terminal;
 mod view;

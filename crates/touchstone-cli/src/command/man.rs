@@ -15,10 +15,10 @@ impl Man {
         let command = Cli::command();
         clap_mangen::Man::new(command.clone()).render(&mut page)?;
         for verb in command.get_subcommands().filter(|verb| !verb.is_hide_set()) {
-            page.extend_from_slice(
-                format!(".SH \"{} OPTIONS\"\n", verb.get_name().to_uppercase()).as_bytes(),
-            );
-            clap_mangen::Man::new(verb.clone()).render_options_section(&mut page)?;
+            let mut section = Vec::new();
+            clap_mangen::Man::new(verb.clone()).render_options_section(&mut section)?;
+            let title = format!(".SH \"{} OPTIONS\"", verb.get_name().to_uppercase());
+            page.extend(String::from_utf8(section)?.replacen(".SH OPTIONS", &title, 1).into_bytes());
         }
         crate::say::text(&String::from_utf8(page)?)?;
         Ok(ExitCode::SUCCESS)

@@ -18,7 +18,7 @@ use touchstone_runner::environment::{environment, reaches_disk};
 use touchstone_runner::kits::Project;
 use touchstone_runner::run::{Setting, run};
 use touchstone_runner::session::Manners;
-use touchstone_runner::writer::{Writer, write_json, write_whole};
+use touchstone_runner::writer::{Writer, refuse_occupied, write_json, write_whole};
 use touchstone_runner::{Error, ErrorKind};
 
 /// Where and how to run.
@@ -78,6 +78,8 @@ impl Judged {
 pub fn measure(project: &Project, plan: &Plan, arguments: &MeasureArguments) -> anyhow::Result<Judged> {
     let folder = arguments.out.clone().unwrap_or_else(|| default_folder(project, plan));
     let scratch = std::path::absolute(scratch_folder(arguments, &folder))?;
+    // What can be refused is refused before minutes are spent on building.
+    refuse_occupied(&folder)?;
     refuse_memory_disk(plan, &scratch)?;
     let stop = stop_on_signal()?;
     let built = project.build(plan, |subject| say::note(&format!("building {subject}")));

@@ -13,13 +13,13 @@ pub(super) fn rate(operation_ns: f64) -> String {
 }
 
 /// A number a second: `3.04 M/s`.
-pub(super) fn per_second(rate: f64) -> String {
+pub fn per_second(rate: f64) -> String {
     let (scaled, step) = scale(rate, 1e3, SI.len());
     format!("{} {}/s", digits(scaled), SI[step])
 }
 
 /// A time: `13.4 µs`.
-pub(super) fn duration(ns: f64) -> String {
+pub fn duration(ns: f64) -> String {
     let (scaled, step) = scale(ns, 1e3, 4);
     format!("{} {}", digits(scaled), ["ns", "µs", "ms", "s"][step])
 }
@@ -85,7 +85,7 @@ pub(super) fn percent_chosen(share: f64) -> String {
 }
 
 /// A whole number with its thousands apart: `100,000`.
-pub(super) fn count(count: u64) -> String {
+pub fn count(count: u64) -> String {
     let figures = count.to_string();
     let mut grouped = String::with_capacity(figures.len() + figures.len() / 3);
     for (place, figure) in figures.chars().enumerate() {
@@ -126,7 +126,7 @@ fn scale(value: f64, base: f64, steps: usize) -> (f64, usize) {
 }
 
 /// Three significant digits, and a plain 0 for nothing.
-fn digits(value: f64) -> String {
+pub fn digits(value: f64) -> String {
     match value.abs() {
         0.0 => "0".into(),
         v if v >= 99.95 => format!("{value:.0}"),

@@ -1,0 +1,258 @@
+//! The command line itself: help, completions, manual page, listings, and good manners in a pipeline.
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use support::{Ended, finish, folder, plan, root, run, run_plan, touchstone, write_plan};
+
+const VERBS: [&str; 11] =
+    ["bench", "plan", "run", "judge", "report", "list", "doctor", "calibrate", "gate", "completions", "man"];
+
+const ESCAPE: char = '\u{1b}';
+
+#[test]
+fn help_of_every_verb_says_what_it_does_and_gives_an_example() {
+    for verb in VERBS {
+        let help = run(&[verb, "--help"]).succeeded();
+        assert_eq!(help.stderr, "", "{verb}");
+        for wanted in ["Usage: touchstone", "Options:", "Example", "--root", "--json"] {
+            assert!(help.stdout.contains(wanted), "help of {verb} must say `{wanted}`:\n{}", help.stdout);
+        }
+        let first = help.stdout.lines().next().unwrap();
+        assert!(first.len() > 20 && !first.ends_with('.'), "{verb}: {first}");
+    }
+}
+
+#[test]
+fn help_of_the_whole_names_every_verb_and_where_statuses_are_explained() {
+    let help = run(&["--help"]).succeeded().stdout;
+    for verb in VERBS {
+        assert!(
+            help.lines().any(|line| line.trim_start().starts_with(&format!("{verb} "))),
+            "{verb}:\n{help}"
+        );
+    }
+    assert!(help.contains("docs/exit-codes.md") && root().join("docs/exit-codes.md").exists());
+}
+
+#[test]
+fn every_option_of_a_run_is_in_its_help() {
+    let measuring = ["--out", "--scratch", "--limit"];
+    for verb in ["bench", "run", "gate", "calibrate"] {
+        let help = run(&[verb, "--help"]).succeeded().stdout;
+        for option in measuring {
+            assert!(help.contains(option), "{verb} {option}:\n{help}");
+        }
+    }
+    let gate = run(&["gate", "--help"]).succeeded().stdout;
+    for wanted in
+        ["0 pass, 1 worse, 2 inconclusive, 3 untrusted, 4 incomparable", "--margin", "--candidate-program"]
+    {
+        assert!(gate.contains(wanted), "{gate}");
+    }
+}
+
+#[test]
+fn the_version_is_told() {
+    let told = run(&["--version"]).succeeded().stdout;
+    assert_eq!(told, format!("touchstone {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn completions_know_every_verb() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let told = run(&["completions", shell]).succeeded().stdout;
+        for verb in VERBS {
+            assert!(told.contains(verb), "{verb} for {shell}");
+        }
+    }
+    run(&["completions", "tcsh"]).refused(64, &["tcsh", "bash"]);
+}
+
+#[test]
+fn completions_for_bash_are_understood_by_bash() {
+    let script = run(&["completions", "bash"]).succeeded().stdout;
+    let check = format!("{script}\ncomplete -p touchstone");
+    let ended = finish(Command::new("bash").args(["--norc", "-c", &check])).succeeded();
+    assert!(ended.stdout.contains("touchstone"), "{}", ended.told());
+}
+
+#[test]
+fn the_manual_page_renders_and_holds_every_verb() {
+    let page = run(&["man"]).succeeded().stdout;
+    assert!(page.contains(".TH touchstone 1"), "it is a manual page");
+    assert_eq!(page.lines().filter(|line| *line == ".SH OPTIONS").count(), 1, "those of every verb");
+    let folder = folder();
+    let path = folder.path().join("touchstone.1");
+    fs::write(&path, &page).unwrap();
+    for verb in VERBS {
+        let section = format!("{} OPTIONS", verb.to_uppercase());
+        assert!(page.contains(&section), "{section} is not in the page");
+    }
+    let groff = Command::new("groff").args(["-man", "-Tutf8", "-ww", "-P-cbou"]).arg(&path).output();
+    let Ok(groff) = groff else { return };
+    let rendered = Ended::of("groff".into(), groff).succeeded();
+    assert_eq!(rendered.stderr, "", "groff complains of nothing");
+    for wanted in ["NAME", "SYNOPSIS", "GATE OPTIONS", "--candidate-program"] {
+        assert!(rendered.stdout.contains(wanted), "{wanted}:\n{}", rendered.stdout);
+    }
+}
+
+#[test]
+fn the_list_is_all_there_as_text_and_as_json() {
+    let text = run(&["list"]).succeeded().stdout;
+    let json = run(&["list", "--json"]).succeeded().json();
+    let names = |key: &str| -> BTreeSet<String> {
+        json[key].as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap().to_owned()).collect()
+    };
+    let suites = names("suites");
+    assert!(suites.contains("wcdb") && suites.contains("couch"), "{suites:?}");
+    for internal in ["smoke", "calibrate", "canaries"] {
+        assert!(!suites.contains(internal), "{internal} is the lab's own");
+    }
+    for suite in json["suites"].as_array().unwrap() {
+        let (cases, claims) = (suite["cases"].as_array().unwrap(), suite["claims"].as_array().unwrap());
+        assert!(!cases.is_empty() && !claims.is_empty(), "{suite}");
+        for row in cases.iter().chain(claims) {
+            assert!(text.contains(row["id"].as_str().unwrap()), "{row} is not in the text");
+        }
+    }
+    for subject in names("subjects") {
+        assert!(text.contains(&subject), "{subject} is not in the text");
+    }
+}
+
+#[test]
+fn a_plan_made_again_from_the_same_seed_is_the_same() {
+    let made = |seed: &str| run(&["plan", "--suite", "smoke", "--seed", seed]).succeeded().stdout;
+    let first = made("7");
+    assert_eq!(made("7"), first);
+    assert_ne!(made("8"), first);
+    let folder = folder();
+    let path = folder.path().join("plan.json");
+    let out = finish(touchstone().args(["plan", "--suite", "smoke", "--seed", "7", "--out"]).arg(&path))
+        .succeeded();
+    assert_eq!((out.stdout.as_str(), fs::read_to_string(&path).unwrap()), ("", first));
+}
+
+#[test]
+fn a_plan_takes_what_was_chosen_with_its_baseline_and_its_floor() {
+    let chosen = ["plan", "--suite", "smoke", "--case", "read", "--contender", "redb", "--size", "full"];
+    let plan = run(&chosen).succeeded().json();
+    let cases = plan["cases"].as_array().unwrap();
+    assert_eq!(cases.len(), 1);
+    let arms: Vec<&str> =
+        cases[0]["arms"].as_array().unwrap().iter().map(|arm| arm["name"].as_str().unwrap()).collect();
+    assert_eq!(arms, ["sqlite-c@wal-normal", "rusqlite@wal-normal", "redb@immediate"]);
+    assert_eq!(plan["looks"], serde_json::json!([8, 12, 16, 24]));
+}
+
+#[test]
+fn nothing_in_a_pipe_is_coloured() {
+    let folder = folder();
+    let (ended, record) = run_plan(folder.path(), &plan("smoke", &["get-held"], 1), &[]);
+    ended.succeeded();
+    let record = record.to_str().unwrap();
+    for arguments in
+        [&["judge", record][..], &["report", "--text", record], &["list"], &["--help"], &["nonsense"]]
+    {
+        for no_colour in [None, Some("1")] {
+            let mut command = touchstone();
+            command.args(arguments).env("TERM", "xterm-256color").env_remove("NO_COLOR");
+            let ended = finish(command.envs(no_colour.map(|value| ("NO_COLOR", value))));
+            assert!(!ended.stdout.contains(ESCAPE) && !ended.stderr.contains(ESCAPE), "{}", ended.told());
+        }
+    }
+}
+
+#[test]
+fn a_terminal_is_coloured_unless_no_color_is_set() {
+    let folder = folder();
+    let (ended, record) = run_plan(folder.path(), &plan("smoke", &["get-held"], 1), &[]);
+    ended.succeeded();
+    let on_a_terminal = |no_colour: &str| {
+        let judge = format!("{} judge {}", env!("CARGO_BIN_EXE_touchstone"), record.display());
+        let mut script = Command::new("script");
+        script.args(["--quiet", "--return", "--command", &judge, "/dev/null"]).stdin(Stdio::null());
+        finish(script.env("TERM", "xterm-256color").env("NO_COLOR", no_colour)).succeeded().stdout
+    };
+    // An empty NO_COLOR is none: https://no-color.org.
+    assert!(on_a_terminal("").contains(ESCAPE), "a terminal is coloured");
+    assert!(!on_a_terminal("1").contains(ESCAPE), "unless nobody wants it");
+}
+
+/// Runs the command with a reader of its output that goes away after `lines` lines.
+fn with_a_reader_of(lines: usize, arguments: &[&str]) -> Ended {
+    let head = format!("\"$@\" | head -n {lines} > /dev/null; exit ${{PIPESTATUS[0]}}");
+    let mut bash = Command::new("bash");
+    bash.args(["-c", &head, "bash", env!("CARGO_BIN_EXE_touchstone")]).args(arguments).current_dir(root());
+    finish(bash.env("RUST_BACKTRACE", "1"))
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    for arguments in [
+        &["list"][..],
+        &["list", "--json"],
+        &["plan", "--suite", "wcdb"],
+        &["man"],
+        &["completions", "bash"],
+        &["--help"],
+    ] {
+        for lines in [0, 1] {
+            let ended = with_a_reader_of(lines, arguments).succeeded();
+            assert_eq!(ended.stderr, "", "{arguments:?}");
+        }
+    }
+}
+
+#[test]
+fn a_run_goes_on_when_nobody_listens_any_more() {
+    let folder = folder();
+    let plan = write_plan(folder.path(), &plan("smoke", &["get-held"], 1));
+    let record = folder.path().join("record");
+    let mut command = touchstone();
+    command.arg("run").arg(plan).arg("--out").arg(&record).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    drop(child.stderr.take());
+    let mut told = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut told).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0), "the record matters more than who watches");
+    assert_eq!(Path::new(told.trim_end()), record);
+}
+
+#[test]
+fn an_error_that_nobody_hears_still_has_its_status() {
+    let mut child = touchstone().args(["judge", "no/such/record"]).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stderr.take());
+    let status = child.wait().unwrap();
+    assert_eq!(status.code(), Some(64), "{status}");
+}
+
+#[test]
+fn the_project_is_found_from_any_folder_in_it() {
+    let at_the_top = run(&["list", "--json"]).succeeded().stdout;
+    let below = finish(touchstone().current_dir(root().join("kits/rust")).args(["list", "--json"]));
+    assert_eq!(below.succeeded().stdout, at_the_top);
+    let named = finish(touchstone().current_dir("/").arg("--root").arg(root()).args(["list", "--json"]));
+    assert_eq!(named.succeeded().stdout, at_the_top);
+}
+
+#[test]
+fn calibrating_counts_how_often_identical_contenders_are_told_apart() {
+    let folder = folder();
+    let record = folder.path().join("record");
+    let calibrate = ["--json", "calibrate", "--comparisons", "1", "--power", "0", "--out"];
+    let told = finish(touchstone().args(calibrate).arg(&record)).succeeded().json();
+    assert_eq!(told["identical"]["comparisons"], 1);
+    assert_eq!(told["canary"]["comparisons"], 0);
+    let comparisons = told["comparisons"].as_array().unwrap();
+    assert_eq!(comparisons.len(), 1);
+    assert_eq!(comparisons[0]["arm"], "rusqlite@wal-normal#null");
+    let told_apart = ["better", "worse"].contains(&comparisons[0]["verdict"].as_str().unwrap());
+    assert_eq!(told["identical"]["false_verdicts"], u64::from(told_apart));
+}
