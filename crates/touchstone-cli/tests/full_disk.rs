@@ -110,7 +110,7 @@ fn a_record_that_cannot_be_written_ends_the_lab_and_can_be_read() {
         read.manifest
     );
     assert!(!read.slices.is_empty() && !read.launches.is_empty());
-    let told = finish(touchstone().arg("judge").arg(&record)).succeeded().stdout;
+    let told = finish(touchstone().arg("judge").arg(&record)).succeeded().unwrapped();
     assert!(told.contains("PARTIAL") && told.contains(FULL), "{told}");
 }
 

@@ -87,7 +87,7 @@ fn evicted_files_come_from_the_disk_again_and_are_unchanged() {
     let folder = folder();
     let place = Place::new(folder.path().join("place")).unwrap();
     let path = place.path().join("benchmark.sqlite");
-    let content: Vec<u8> = (0..1_u32 << 20).map(|number| (number * 7 >> 3) as u8).collect();
+    let content: Vec<u8> = (0..1_u32 << 20).map(|number| ((number * 7) >> 3) as u8).collect();
     fs::write(&path, &content).unwrap();
     let Some(cached) = bytes_from_disk_for(&path) else {
         eprintln!("nothing is proved: this system does not tell what a thread reads from the disk");

@@ -95,6 +95,11 @@ impl Ended {
             .unwrap_or_else(|error| panic!("not JSON ({error}): {}", self.told()))
     }
 
+    /// Standard output without its line ends, which depend on how long the paths in it are.
+    pub fn unwrapped(&self) -> String {
+        self.stdout.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
     /// Everything it said, for a failed assertion.
     pub fn told(&self) -> String {
         format!("{} ended with {:?}\n{}\n{}", self.command, self.status, self.stdout, self.stderr)
