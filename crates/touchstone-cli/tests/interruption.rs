@@ -130,7 +130,7 @@ impl Drop for Lab {
 /// The record can be judged, and the summary and the page say that it is not whole, and why.
 #[track_caller]
 fn assert_says_partial(record: &Path, why: &str) {
-    let summary = finish(touchstone().arg("judge").arg(record)).succeeded().stdout;
+    let summary = finish(touchstone().arg("judge").arg(record)).succeeded().unwrapped();
     assert!(summary.contains(why), "{summary}");
     finish(touchstone().arg("report").arg(record)).succeeded();
     let page = fs::read_to_string(record.join(file::REPORT)).unwrap();
@@ -272,7 +272,7 @@ fn a_lab_killed_in_the_middle_of_a_run_takes_its_drivers_with_it() {
     assert_eq!(record.manifest.status, Status::Running, "it had no time to say more");
     assert!(record.launches.len() >= 10);
     finish(touchstone().arg("judge").arg(lab.record())).succeeded();
-    let told = finish(touchstone().args(["report", "--text"]).arg(lab.record())).succeeded().stdout;
+    let told = finish(touchstone().args(["report", "--text"]).arg(lab.record())).succeeded().unwrapped();
     assert!(told.contains("still running, or killed"), "{told}");
 }
 

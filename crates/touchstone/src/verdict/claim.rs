@@ -1,6 +1,6 @@
 //! Whether a published claim holds here: each of its tests against its bounds.
 
-use super::comparison::obstacles;
+use super::comparison::{incomplete, obstacles};
 use crate::estimate::{ArmStatistics, CaseStatistics, LaunchValue, paired};
 use crate::plan::Plan;
 use crate::statistics::Estimate;
@@ -154,6 +154,9 @@ impl Evidence<'_> {
 
     fn measure(&self, test: &ClaimTest) -> Result<Measured, String> {
         let arm = self.arm(&test.case, &test.arm)?;
+        if let Some(obstacle) = incomplete(arm).first() {
+            return Err(obstacle.clone());
+        }
         match test.measure {
             Measure::Errors => return Ok(Measured::exact(arm.errors.values().sum::<u64>() as f64)),
             Measure::Missing => return Ok(Measured::exact(arm.missing as f64)),

@@ -193,9 +193,9 @@ fn decide(plan: &Plan, estimate: &Estimate, margin: f64, reasons: &mut Vec<Strin
     decide_estimate(estimate, margin).into()
 }
 
-/// What keeps an arm from being compared with anything.
-pub(super) fn obstacles(arm: &ArmStatistics) -> Vec<String> {
-    let mut obstacles = Vec::new();
+/// The launches an arm did not complete: nothing is known of it then, not even that it lost nothing.
+pub(super) fn incomplete(arm: &ArmStatistics) -> Vec<String> {
+    let mut incomplete = Vec::new();
     for (outcome, launches) in &arm.outcomes {
         let what = match outcome {
             Outcome::Completed => continue,
@@ -206,8 +206,14 @@ pub(super) fn obstacles(arm: &ArmStatistics) -> Vec<String> {
             Outcome::Failed => "failed",
         };
         let error = arm.error.as_deref().unwrap_or("no reason was given");
-        obstacles.push(format!("{} {what} in {launches} launches: {error}", arm.arm));
+        incomplete.push(format!("{} {what} in {launches} launches: {error}", arm.arm));
     }
+    incomplete
+}
+
+/// What keeps an arm from being compared with anything.
+pub(super) fn obstacles(arm: &ArmStatistics) -> Vec<String> {
+    let mut obstacles = incomplete(arm);
     for setting in arm.settings.iter().filter(|setting| !setting.honoured) {
         let show = |value: &Option<Setting>| value.as_ref().map_or("nothing".into(), Setting::to_string);
         let (asked, effective) = (show(&setting.asked), show(&setting.effective));
