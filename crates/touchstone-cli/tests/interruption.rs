@@ -60,22 +60,28 @@ impl Lab {
         });
     }
 
-    /// Waits until a driver of this name runs.
+    /// Waits until the canary that hangs does so: it waits for a futex, and not for a request any more.
     #[track_caller]
-    fn wait_for_driver(&self, name: &str) {
-        wait_for(&format!("a process of {name}"), || self.drivers().contains(&name.to_owned()).then_some(()));
+    fn wait_for_the_hang(&self) {
+        let futex = if cfg!(target_arch = "x86_64") { "202 " } else { "98 " };
+        wait_for("the hang", || {
+            self.drivers().into_iter().filter(|(_, name)| name == "canary-hang").find_map(|(process, _)| {
+                let call = fs::read_to_string(format!("/proc/{process}/syscall")).ok()?;
+                call.starts_with(futex).then_some(())
+            })
+        });
     }
 
-    /// The programs of the lab's living processes, itself apart. A process that nobody has reaped is not alive.
-    fn drivers(&self) -> Vec<String> {
+    /// The lab's living processes and their programs, itself apart. One that nobody has reaped is not alive.
+    fn drivers(&self) -> Vec<(u32, String)> {
         let wanted = format!("{MARK}={}", self.mark);
         let program = |process: fs::DirEntry| {
             let id: u32 = process.file_name().to_str()?.parse().ok()?;
             let environment = fs::read(process.path().join("environ")).ok()?;
             let marked = environment.split(|byte| *byte == 0).any(|entry| entry == wanted.as_bytes());
             let program = fs::read_link(process.path().join("exe")).ok()?;
-            (marked && id != self.child.id())
-                .then(|| program.file_name().unwrap().to_string_lossy().into_owned())
+            let name = program.file_name().unwrap().to_string_lossy().into_owned();
+            (marked && id != self.child.id()).then_some((id, name))
         };
         fs::read_dir("/proc").unwrap().flatten().filter_map(program).collect()
     }
@@ -186,10 +192,7 @@ fn ctrl_c_while_databases_are_made_leaves_a_partial_record_too() {
 fn ctrl_c_does_not_wait_for_a_subject_that_hangs() {
     // The limit is ten times what the test waits for anything.
     let mut lab = Lab::run(&hanging(), &["--limit", "1200"]);
-    // Warm-up is under way once the only driver has its copy of the database open, and it never answers.
-    let launch = lab.record().join("scratch").join("launch-0");
-    wait_for("the launch", || launch.exists().then_some(()));
-    lab.wait_for_driver("canary-hang");
+    lab.wait_for_the_hang();
     lab.signal("INT");
     lab.assert_interrupted();
 }
@@ -279,9 +282,7 @@ fn a_lab_killed_in_the_middle_of_a_run_takes_its_drivers_with_it() {
 #[test]
 fn a_lab_killed_beside_a_subject_that_hangs_takes_it_along() {
     let mut lab = Lab::run(&hanging(), &["--limit", "1200"]);
-    let launch = lab.record().join("scratch").join("launch-0");
-    wait_for("the launch", || launch.exists().then_some(()));
-    lab.wait_for_driver("canary-hang");
+    lab.wait_for_the_hang();
     lab.signal("KILL");
     lab.wait();
     lab.assert_no_driver_is_left();
@@ -290,13 +291,22 @@ fn a_lab_killed_beside_a_subject_that_hangs_takes_it_along() {
 
 #[test]
 fn a_lab_killed_while_syncs_are_counted_takes_the_recorded_driver_along() {
-    let mut lab = Lab::run(&plan("canaries", &["syncs"], 1), &[]);
-    lab.wait_for_lines(file::LAUNCHES, 7);
+    // A driver that hangs would not notice by itself that nobody speaks to it any more.
+    let mut plan = plan("canaries", &["lost"], 1);
+    plan["cases"][0]["baseline"] = "canary-hang@default".into();
+    let arms = support::arms(&mut plan, "canaries/lost");
+    arms.retain(|arm| arm["contender"] == "canary-nothing@default");
+    for key in ["name", "contender"] {
+        arms[0][key] = "canary-hang@default".into();
+    }
+    let mut lab = Lab::run(&plan, &["--limit", "3"]);
+    lab.wait_for_lines(file::LAUNCHES, 1);
     let recorded = lab.record().join("scratch").join("recorded");
     wait_for("the recorded pass", || recorded.exists().then_some(()));
-    lab.wait_for_driver("rusqlite");
+    lab.wait_for_the_hang();
     lab.signal("KILL");
     lab.wait();
     lab.assert_no_driver_is_left();
-    finish(touchstone().arg("judge").arg(lab.record())).succeeded();
+    let judged = finish(touchstone().arg("judge").arg(lab.record())).succeeded();
+    assert!(judged.unwrapped().contains("no reply within 3 s"), "{}", judged.told());
 }

@@ -239,6 +239,7 @@ impl<'s> Player<'s> {
 
     /// How it does a slice, off the clock. It comes last because nobody checks what it stores.
     fn explain(&mut self, calibrated: u64) -> SessionResult<Plan> {
+        self.close()?;
         self.reopen()?;
         let from = if self.arm.writes() { self.next } else { 0 };
         let lanes = self.arm.lanes_at(from, calibrated);

@@ -261,7 +261,7 @@ fn a_program_that_is_not_there_is_named() {
 fn a_wait_ends_when_the_user_stops_the_run() {
     let script = Script::new(DEAF);
     let stop = Arc::new(AtomicBool::new(false));
-    let manners = Manners { limit: PATIENT * 10, stop: Arc::clone(&stop) };
+    let manners = Manners { limit: PATIENT, stop: Arc::clone(&stop) };
     let mut session = Session::start(script.command(), manners).unwrap();
     script.numbers(1);
     stop.store(true, Ordering::Relaxed);
