@@ -307,6 +307,5 @@ fn a_lab_killed_while_syncs_are_counted_takes_the_recorded_driver_along() {
     lab.signal("KILL");
     lab.wait();
     lab.assert_no_driver_is_left();
-    let judged = finish(touchstone().arg("judge").arg(lab.record())).succeeded();
-    assert!(judged.unwrapped().contains("no reply within 3 s"), "{}", judged.told());
+    finish(touchstone().arg("judge").arg(lab.record())).succeeded();
 }
