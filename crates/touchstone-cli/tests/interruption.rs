@@ -4,7 +4,6 @@ mod support;
 
 use serde_json::Value;
 use std::fs;
-use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -40,8 +39,9 @@ impl Lab {
         static LABS: AtomicU32 = AtomicU32::new(0);
         let mark = format!("{}-{}", std::process::id(), LABS.fetch_add(1, Ordering::Relaxed));
         command.arg("--out").arg(folder.path().join("record")).env(MARK, &mark);
-        let child =
-            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
+        // A file, because a process that is left behind would hold a pipe open for ever.
+        let said = fs::File::create(folder.path().join("said")).unwrap();
+        let child = command.stdout(Stdio::null()).stderr(said).spawn().expect("the program starts");
         Lab { child, mark, folder }
     }
 
@@ -93,9 +93,8 @@ impl Lab {
 
     /// Waits for the lab's end and gives its status and what it said on standard error.
     fn wait(&mut self) -> (std::process::ExitStatus, String) {
-        let mut said = String::new();
-        self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
         let status = wait_for("the lab's end", || self.child.try_wait().unwrap());
+        let said = fs::read_to_string(self.folder.path().join("said")).unwrap();
         assert!(!said.contains("panicked"), "{said}");
         (status, said)
     }
