@@ -33,7 +33,7 @@ browser:
 	  else echo "chromium is missing: install it, or set CHROMIUM to its program" >&2; exit 69; fi; }
 
 build:
-	cargo build --release --locked --package touchstone-cli
+	cargo build --release --locked --target-dir target --package touchstone-cli
 
 format:
 	cargo fmt --all --check

@@ -60,6 +60,7 @@ fn bench_in(project: &Path, record: &Path) -> Ended {
 fn an_unknown_suite_is_named_with_those_there_are() {
     run(&["plan", "--suite", "smok"]).refused(USAGE, &["`smok`", "there are", "couch", "smoke", "wcdb"]);
     run(&["bench", "--suite", "smok"]).refused(USAGE, &["`smok`"]);
+    run(&["plan", "--suite", "smoke", "--suite", "smoke"]).refused(USAGE, &["suite `smoke` stands twice"]);
 }
 
 #[test]
@@ -150,7 +151,7 @@ fn what_is_no_plan_is_refused() {
 #[test]
 fn a_plan_that_is_not_there_is_named() {
     run(&["run", "no/such/plan.json"])
-        .refused(IO, &["cannot read the plan no/such/plan.json", "No such file"]);
+        .refused(USAGE, &["cannot read the plan no/such/plan.json", "No such file"]);
 }
 
 #[test]
@@ -380,6 +381,9 @@ fn a_gate_on_what_is_not_there_is_refused() {
     gate("smok/get", "rusqlite@wal-full").refused(USAGE, &["`smok`", "there are"]);
     gate("smoke/got", "rusqlite@wal-full").refused(USAGE, &["`got`", "there are", "get-held"]);
     gate("smoke/get", "rusqlite").refused(USAGE, &["`rusqlite` is not a contender", "subject@profile"]);
+    let twice = ["--case", "smoke/get", "--candidate", "rusqlite@wal-full"];
+    run(&[&["gate", "--case", "smoke/get", "--baseline", "rusqlite@wal-normal"][..], &twice].concat())
+        .refused(USAGE, &["case `smoke/get` stands twice"]);
     gate("smoke/get", "nobody@x").refused(USAGE, &["`nobody`", "there are"]);
     let gate = [
         "gate",

@@ -81,6 +81,8 @@ fn records_acknowledged_and_not_kept_void_the_launch() {
     assert!(honest.found > 0 && honest.found == honest.expected, "{honest:?}");
     let why = format!("0 records are there, {} were acknowledged", honest.found);
     assert_condemned("canaries/lost", "canary-nothing@default", Outcome::Void, &[&why]);
+    let syncs = CANARIES.syncs("canaries/lost", "canary-nothing@default");
+    assert_eq!(syncs.unavailable.as_deref(), Some("it did not complete its launches"), "not worth counting");
 }
 
 #[test]

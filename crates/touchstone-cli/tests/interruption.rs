@@ -4,6 +4,7 @@ mod support;
 
 use serde_json::Value;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -290,15 +291,25 @@ fn a_lab_killed_beside_a_subject_that_hangs_takes_it_along() {
 
 #[test]
 fn a_lab_killed_while_syncs_are_counted_takes_the_recorded_driver_along() {
-    // A driver that hangs would not notice by itself that nobody speaks to it any more.
-    let mut plan = plan("canaries", &["lost"], 1);
-    plan["cases"][0]["baseline"] = "canary-hang@default".into();
-    let arms = support::arms(&mut plan, "canaries/lost");
-    arms.retain(|arm| arm["contender"] == "canary-nothing@default");
-    for key in ["name", "contender"] {
-        arms[0][key] = "canary-hang@default".into();
-    }
-    let mut lab = Lab::run(&plan, &["--limit", "3"]);
+    // A driver that hangs would not notice by itself that nobody speaks to it any more. This one hangs when traced.
+    let scripts = folder();
+    let drivers = root().join("kits/rust/target/release");
+    let (honest, hanging) = (drivers.join("rusqlite"), drivers.join("canary-hang"));
+    let traced = format!(
+        "#!/bin/sh\nif grep -q 'TracerPid:.0$' /proc/self/status; then exec {}; else exec {}; fi\n",
+        honest.display(),
+        hanging.display()
+    );
+    let script = scripts.path().join("driver");
+    fs::write(&script, traced).unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    support::build(&plan("canaries", &["hang"], 1));
+    let mut plan = plan("canaries", &["syncs"], 1);
+    let baseline = plan["cases"][0]["baseline"].clone();
+    let arms = support::arms(&mut plan, "canaries/syncs");
+    arms.retain(|arm| arm["name"] == baseline);
+    arms[0]["program"] = script.to_str().unwrap().into();
+    let mut lab = Lab::run(&plan, &["--limit", "1200"]);
     lab.wait_for_lines(file::LAUNCHES, 1);
     let recorded = lab.record().join("scratch").join("recorded");
     wait_for("the recorded pass", || recorded.exists().then_some(()));

@@ -185,6 +185,22 @@ fn every_setting_asked_for_took_effect() {
 }
 
 #[test]
+fn every_contender_on_sqlite_says_how_it_does_a_slice() {
+    assert!(cases().any(|case| case.restore), "a database that is put back has to be put back for this too");
+    for case in cases().filter(|case| name(case) != "open") {
+        for arm in case.arms.iter().filter(|arm| arm.contender.subject != "redb") {
+            let measured = SMOKE.arm(&case.id, &arm.name);
+            // An insert of given values has no plan in SQLite.
+            let reads = arm.lanes.iter().any(|lane| !lane.verb.writes());
+            assert_eq!(measured.plan.is_empty(), !reads, "{} in {}: {:?}", arm.name, case.id, measured.plan);
+            assert!(!measured.plan.concat().contains("not explained"), "{:?}", measured.plan);
+            let counted = !measured.counters.is_empty() || arm.contender.subject == "diesel";
+            assert!(counted, "{} in {}", arm.name, case.id);
+        }
+    }
+}
+
+#[test]
 fn every_subject_introduces_itself_with_its_engine_and_its_program() {
     let met: BTreeSet<&str> =
         SMOKE.record.subjects.iter().map(|met| met.contender.subject.as_str()).collect();
@@ -289,6 +305,15 @@ fn the_summary_for_a_terminal_is_what_judge_prints() {
     assert_eq!(judge.stdout, report.stdout);
     for case in cases() {
         assert!(judge.stdout.contains(&case.title), "{} is not in the summary", case.title);
+    }
+}
+
+#[test]
+fn the_claims_can_be_pasted_as_a_table() {
+    let told = finish(touchstone().args(["report", "--markdown"]).arg(&SMOKE.folder)).succeeded();
+    for claim in &SMOKE.judgement.claims {
+        let row = told.stdout.lines().find(|line| line.contains(&claim.statement));
+        assert!(row.is_some_and(|row| row.ends_with(&format!("| {} |", claim.status))), "{}", told.told());
     }
 }
 

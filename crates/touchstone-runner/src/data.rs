@@ -6,26 +6,11 @@ use crate::error::{Error, Result};
 use crate::random::{Stream, stream};
 use rand::{Rng, RngExt};
 use std::path::{Path, PathBuf};
-use touchstone::plan::{PlannedArm, PlannedCase};
+use touchstone::plan::{GETS, PlannedCase};
 use touchstone_protocol::{
     DataError, Digest, Document, Lane, LaneSample, Record, RecordKind, Row, Verb, write_dataset,
     write_operations,
 };
-
-/// Operations in an order of gets: played round and round, so long that no cache can know it by heart.
-const GETS: usize = 1 << 17;
-
-/// The most operations a calibrated slice may have, by verb. Inserts use up records, which must all be generated.
-pub fn calibrated_count_max(verb: Verb) -> u64 {
-    match verb {
-        Verb::InsertOne | Verb::InsertMany => 512,
-        Verb::Get => 1 << 16,
-        Verb::ReadAll | Verb::Open => 1 << 10,
-    }
-}
-
-/// Slices of a launch that are not in blocks: warm-up, the latency stretch counted in slices, and the explained one.
-const SLICES_BESIDE_BLOCKS: u64 = 60;
 
 /// A case's data, on disk and in memory.
 pub struct CaseData {
@@ -52,7 +37,7 @@ impl CaseData {
         let stem = case.file_stem();
         let dataset = folder.join(format!("{stem}.dataset"));
         let operations_file = folder.join(format!("{stem}.operations"));
-        let count = case.dataset.records.max(case.filled + records_inserted(case));
+        let count = case.records_needed();
         let mut values = stream(seed, &format!("dataset {}/{}", case.suite(), case.dataset.name));
         let bytes = case.dataset.value_bytes as usize;
         let records = match case.dataset.record {
@@ -153,13 +138,6 @@ impl CaseData {
             Records::Documents(documents) => digest(documents, records),
         }
     }
-}
-
-/// Records that the inserts of a launch use up at the most.
-fn records_inserted(case: &PlannedCase) -> u64 {
-    let slices = if case.restore { 1 } else { u64::from(case.blocks) * 2 + SLICES_BESIDE_BLOCKS };
-    let longest = |arm: &PlannedArm| arm.operations_used(calibrated_count_max(Verb::InsertOne)) * slices;
-    case.arms.iter().map(longest).max().unwrap_or(0)
 }
 
 /// Inserts take the records after those stored beforehand, in order; gets ask for stored ones at random.

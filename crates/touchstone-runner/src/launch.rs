@@ -6,15 +6,17 @@ use crate::data::CaseData;
 use crate::error::Result;
 use crate::kits::Project;
 use crate::place::Place;
+use crate::random::{Stream, random_order};
 use crate::session::{Manners, Session, SessionError, SessionResult, unexpected};
 use rand::RngExt;
-use rand::seq::SliceRandom;
 use std::path::{Path, PathBuf};
 use touchstone::plan::{PlannedArm, PlannedCase};
 use touchstone::record::latency_path;
 use touchstone::sample::{Launch, Outcome, Phase, Slice};
 use touchstone::suite::Cache;
-use touchstone_protocol::{Hello, Lane, Plan, Reply, Request, Run, Sample, Settings, Verb};
+use touchstone_protocol::{
+    Failure, FailureKind, Hello, Lane, Plan, Reply, Request, Run, Sample, Settings, Verb,
+};
 
 /// The most bytes an arm's environment is padded with, so that the stack starts somewhere else in every launch.
 const PADDING_BYTES_MAX: usize = 4096;
@@ -60,7 +62,7 @@ impl<'s> Player<'s> {
         arm: &'s PlannedArm,
         template: &'s Place,
         scratch: &Path,
-        random: &mut impl rand::Rng,
+        random: &mut Stream,
     ) -> Result<Player<'s>> {
         let place = Place::new(scratch.join(format!("{:08x}", random.random::<u32>())))?;
         place.restore(template)?;
@@ -102,8 +104,8 @@ impl<'s> Player<'s> {
             let held = lane.held.then(|| format!("{record}.held"));
             for wanted in [Some(format!("{record}.{}", lane.verb)), held].into_iter().flatten() {
                 if !has.contains(&wanted) {
-                    return Err(SessionError::Refused(touchstone_protocol::Failure {
-                        kind: touchstone_protocol::FailureKind::Unsupported,
+                    return Err(SessionError::Refused(Failure {
+                        kind: FailureKind::Unsupported,
                         message: format!("the driver has no capability {wanted}"),
                     }));
                 }
@@ -202,21 +204,27 @@ impl<'s> Player<'s> {
 
     /// Closes, opens again and checks that everything acknowledged is there; then the process leaves, in the first
     /// launch after saying how it does a slice.
-    pub fn leave(mut self, launch: usize, calibrated: u64) -> Launch {
+    ///
+    /// # Errors
+    /// When the lab itself fails.
+    pub fn leave(mut self, launch: usize, calibrated: u64) -> Result<Launch> {
         let mut found = 0;
         if self.plays() && !self.stage.case.unchecked {
             let checked = self.check();
             found = self.note(checked).unwrap_or(0);
         }
+        let stored = self.stage.case.filled + self.inserted;
         let file_bytes = self.place.file_bytes();
         let explained =
-            if launch == 0 && self.plays() { self.explain(calibrated) } else { Ok(Default::default()) };
+            if launch == 0 && self.plays() { self.explain(calibrated)? } else { Ok(Default::default()) };
         let plan = self.note(explained).unwrap_or_default();
         if let Some(session) = self.session.take().filter(|_| self.outcome == Outcome::Completed) {
             let left = session.quit();
             self.note(left);
         }
-        Launch {
+        // A part that was cut short has nothing to compare: it is not missing what nobody looked for.
+        let whole = found > 0 && self.outcome == Outcome::Completed;
+        Ok(Launch {
             case: self.stage.case.id.clone(),
             launch,
             arm: self.arm.name.clone(),
@@ -224,30 +232,34 @@ impl<'s> Player<'s> {
             error: self.error.take(),
             calibrated,
             settings: std::mem::take(&mut self.settings),
-            // A part that was cut short has nothing to compare: it is not missing what nobody looked for.
-            expected: if found > 0 && self.outcome == Outcome::Completed {
-                self.stage.case.filled + self.inserted
-            } else {
-                found
-            },
+            expected: if whole { stored } else { found },
             found,
             plan: plan.plan,
             counters: plan.counters,
             file_bytes,
-        }
+        })
     }
 
     /// How it does a slice, off the clock. It comes last because nobody checks what it stores.
-    fn explain(&mut self, calibrated: u64) -> SessionResult<Plan> {
-        self.close()?;
-        self.reopen()?;
+    fn explain(&mut self, calibrated: u64) -> Result<SessionResult<Plan>> {
+        let settled = self.settle()?;
+        let open = |player: &mut Self| if player.open { Ok(()) } else { player.reopen() };
+        Ok(settled.and_then(|()| open(self)).and_then(|()| self.explain_slice(calibrated)))
+    }
+
+    fn explain_slice(&mut self, calibrated: u64) -> SessionResult<Plan> {
         let from = if self.arm.writes() { self.next } else { 0 };
         let lanes = self.arm.lanes_at(from, calibrated);
         let plan = match self.ask(&Request::Explain { lanes }) {
             Ok(Reply::Explain(plan)) => plan,
             Ok(other) => return Err(unexpected("explain", &other)),
             // Not to explain is a missing capability; it costs the report a row, not the subject its result.
-            Err(SessionError::Refused(_)) => Plan::default(),
+            Err(SessionError::Refused(failure)) if failure.kind == FailureKind::Unsupported => {
+                Plan::default()
+            }
+            Err(SessionError::Refused(failure)) => {
+                Plan { plan: vec![format!("not explained: {failure}")], ..Plan::default() }
+            }
             Err(error) => return Err(error),
         };
         self.close()?;
@@ -378,12 +390,10 @@ pub fn enter_all<'s>(
     stage: &'s Stage<'s>,
     arms: &[(&'s PlannedArm, &'s Place)],
     scratch: &Path,
-    random: &mut impl rand::Rng,
+    random: &mut Stream,
 ) -> Result<Vec<Player<'s>>> {
-    let mut order: Vec<usize> = (0..arms.len()).collect();
-    order.shuffle(random);
     let mut players: Vec<Option<Player<'s>>> = arms.iter().map(|_| None).collect();
-    for index in order {
+    for index in random_order(arms.len(), random) {
         let (arm, template) = arms[index];
         players[index] = Some(Player::enter(stage, arm, template, scratch, random)?);
     }

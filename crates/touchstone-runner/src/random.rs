@@ -12,11 +12,17 @@ pub fn stream(seed: u64, purpose: &str) -> Stream {
     Xoshiro256PlusPlus::seed_from_u64(seed ^ (u64::from(crc32fast::hash(purpose.as_bytes())) << 17))
 }
 
+/// The numbers below `arms` in random order.
+pub fn random_order(arms: usize, stream: &mut Stream) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..arms).collect();
+    order.shuffle(stream);
+    order
+}
+
 /// The order of `arms` arms in a block: a random permutation, then its mirror. With two arms it is ABBA or BAAB
 /// by coin. Drift that is linear over the block cancels for every pair of arms.
 pub fn block_order(arms: usize, stream: &mut Stream) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..arms).collect();
-    order.shuffle(stream);
+    let mut order = random_order(arms, stream);
     let mirror: Vec<usize> = order.iter().rev().copied().collect();
     order.extend(mirror);
     order

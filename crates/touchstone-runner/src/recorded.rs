@@ -2,16 +2,16 @@
 //!
 //! Every commit is a request of its own, so the reply that acknowledges it cuts the trace where it belongs.
 
-use crate::data::CaseData;
 use crate::error::{Error, ErrorKind, Result};
+use crate::launch::Stage;
 use crate::place::Place;
-use crate::run::{CaseTemplates, Setting};
-use crate::session::{Manners, Session, SessionError, SessionResult};
+use crate::session::{Session, SessionError, SessionResult};
 use crate::writer::Writer;
 use std::path::Path;
+use std::process::Stdio;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use touchstone::plan::{PlannedArm, PlannedCase};
+use touchstone::plan::PlannedArm;
 use touchstone::record::file;
 use touchstone::sample::SyncCount;
 use touchstone_protocol::{Lane, Request, Run, Verb};
@@ -23,35 +23,33 @@ const COMMITS: u64 = 41;
 /// How long a driver may take to leave once it was asked to.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Records every writing arm of a case with a single lane, a commit at a time.
+/// Records every writing arm of a case with a single lane, a commit at a time. `templates` are those of the arms that
+/// were still in the run at its end.
 ///
 /// # Errors
 /// When the lab itself fails or the user stops it. An arm that cannot be recorded has a line that says why.
 pub fn record_syncs(
-    setting: &Setting<'_>,
-    case: &PlannedCase,
-    data: &CaseData,
-    templates: &CaseTemplates,
+    stage: &Stage<'_>,
+    templates: &[(&PlannedArm, &Place)],
     scratch: &Place,
     writer: &mut Writer,
 ) -> Result<()> {
-    let writers = case.arms.iter().filter(|arm| commit(arm).is_some());
     let unavailable = touchstone_recorder::unavailable();
-    for arm in writers {
-        let Some(template) = templates.get(&arm.name) else { continue };
-        let count = match &unavailable {
-            Some(why) => SyncCount::unavailable(&case.id, &arm.name, why),
-            None => {
+    for arm in stage.case.arms.iter().filter(|arm| commit(arm).is_some()) {
+        let template = templates.iter().find(|(known, _)| known.name == arm.name);
+        let counted = match (&unavailable, template) {
+            (Some(why), _) => Err(why.clone()),
+            (None, None) => Err("it did not complete its launches".to_owned()),
+            (None, Some((_, template))) => {
                 let place = Place::new(scratch.path().join("recorded"))?;
                 place.restore(template)?;
-                let command = setting.project.command(arm)?;
-                let recorded = Recorded { setting, case, data, arm }.pass(command, place.path());
-                recorded.unwrap_or_else(|why| SyncCount::unavailable(&case.id, &arm.name, why))
+                Recorded { stage, arm }.pass(stage.project.command(arm)?, place.path())
             }
         };
-        if setting.manners.stop.load(Ordering::Relaxed) {
+        if stage.manners.stop.load(Ordering::Relaxed) {
             return Err(Error::new(ErrorKind::Interrupted, "the run was stopped"));
         }
+        let count = counted.unwrap_or_else(|why| SyncCount::unavailable(&stage.case.id, &arm.name, &why));
         writer.line(file::SYNCS, &count)?;
     }
     writer.flush()
@@ -67,24 +65,24 @@ fn commit(arm: &PlannedArm) -> Option<(Verb, u64)> {
 }
 
 struct Recorded<'r> {
-    setting: &'r Setting<'r>,
-    case: &'r PlannedCase,
-    data: &'r CaseData,
+    stage: &'r Stage<'r>,
     arm: &'r PlannedArm,
 }
 
 impl Recorded<'_> {
     fn pass(
         &self,
-        command: std::process::Command,
+        mut command: std::process::Command,
         directory: &Path,
     ) -> std::result::Result<SyncCount, String> {
+        // What it says there nobody keeps in this pass, and the lab's own standard error is the user's.
+        command.stderr(Stdio::null());
         let mut recording =
             Recording::start(command, Options::new(directory)).map_err(|error| error.to_string())?;
         let pipes = recording.take_stdin().zip(recording.take_stdout());
         let (stdin, stdout) = pipes.ok_or("the recorder kept the driver's pipes")?;
-        let manners = Manners { limit: self.setting.manners.limit, stop: self.setting.manners.stop.clone() };
-        let talked = self.talk(Session::over(stdin.into(), stdout.into(), manners), directory);
+        let session = Session::over(stdin.into(), stdout.into(), self.stage.manners.clone());
+        let talked = self.talk(session, directory);
         if talked.is_err() {
             recording.kill();
         }
@@ -95,16 +93,16 @@ impl Recorded<'_> {
 
     fn talk(&self, mut session: Session, directory: &Path) -> SessionResult<()> {
         session.hello()?;
-        let record = self.case.dataset.record;
+        let record = self.stage.case.dataset.record;
         session.ask(&Request::Prepare {
             record,
-            dataset: self.data.dataset.clone(),
-            operations: Some(self.data.operations_file.clone()),
+            dataset: self.stage.data.dataset.clone(),
+            operations: Some(self.stage.data.operations_file.clone()),
         })?;
         session.ask(&Request::Open {
             directory: directory.to_owned(),
             record,
-            schema: self.arm.schema(self.case, false),
+            schema: self.arm.schema(self.stage.case, false),
             settings: self.arm.settings.clone(),
         })?;
         let (verb, records) = commit(self.arm).expect("only committing arms are recorded");
@@ -121,7 +119,7 @@ impl Recorded<'_> {
 
     /// As many commits as the operations suffice for.
     fn commits(&self, records: u64) -> u64 {
-        COMMITS.min(self.data.operations() / records.max(1))
+        COMMITS.min(self.stage.data.operations() / records.max(1))
     }
 
     fn count(&self, trace: &Trace) -> SyncCount {
@@ -139,7 +137,7 @@ impl Recorded<'_> {
         let mut syncs: Vec<u64> = commits.iter().map(awaited).collect();
         syncs.sort_unstable();
         SyncCount {
-            case: self.case.id.clone(),
+            case: self.stage.case.id.clone(),
             arm: self.arm.name.clone(),
             unavailable: None,
             commits: commits.len() as u64,

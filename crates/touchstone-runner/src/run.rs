@@ -3,14 +3,14 @@
 //! Rounds go over the cases so that minutes of noise hit every case alike and launch n of one case can be paired
 //! with launch n of another.
 
-use crate::data::{CaseData, calibrated_count_max};
+use crate::data::CaseData;
 use crate::error::{Error, ErrorKind, Result};
 use crate::kits::Project;
 use crate::launch::{Player, Stage, enter_all, latency_file, make_template};
 use crate::noise::{NoiseMeter, NoiseReading};
 use crate::place::Place;
 use crate::probe::FlushProbe;
-use crate::random::{Stream, block_order, stream};
+use crate::random::{Stream, block_order, random_order, stream};
 use crate::recorded::record_syncs;
 use crate::session::{Manners, SessionError};
 use crate::writer::Writer;
@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
-use touchstone::plan::{Plan, PlannedArm, PlannedCase};
+use touchstone::plan::{Plan, PlannedArm, PlannedCase, calibrated_count_max};
 use touchstone::record::file;
 use touchstone::sample::{Introduction, Launch, Noise, Outcome, Phase, Probe};
 use touchstone::statistics::{Decision, Estimate, P_LOOK, decide, median};
@@ -97,7 +97,7 @@ pub fn run(plan: &Plan, setting: &Setting<'_>, writer: &mut Writer) -> Result<()
     for case in &cases {
         stopped(setting)?;
         setting.progress.doing(&format!("counting the syncs of {}", case.case.id));
-        record_syncs(setting, case.case, &case.data, &case.templates, &scratch, writer)?;
+        record_syncs(&case.stage(setting), &case.arms(), &scratch, writer)?;
     }
     Ok(())
 }
@@ -270,7 +270,7 @@ impl<'p> CaseRun<'p> {
         let mut players = enter_all(&stage, &self.arms(), place.path(), &mut random)?;
         let mut floor = Floor { run: self, launch, setting, writer, medians: BTreeMap::new() };
         floor.introduce(&players)?;
-        floor.warm(&mut players)?;
+        floor.warm(&mut players, &mut random)?;
         floor.blocks(&mut players, probe, &mut random)?;
         floor.latencies(&mut players, &mut random)?;
         let medians = std::mem::take(&mut floor.medians);
@@ -350,10 +350,11 @@ impl Floor<'_, '_> {
         Ok(())
     }
 
-    fn warm(&mut self, players: &mut [Player<'_>]) -> Result<()> {
-        for player in players {
-            for slice in 0..self.run.warm_slices() {
-                self.slice(player, Phase::Warm, 0, slice as u32, slice)?;
+    /// Side by side and in random order, as what counts: an arm that was always warmed last would start warmest.
+    fn warm(&mut self, players: &mut [Player<'_>], random: &mut Stream) -> Result<()> {
+        for slice in 0..self.run.warm_slices() {
+            for index in random_order(players.len(), random) {
+                self.slice(&mut players[index], Phase::Warm, 0, slice as u32, slice)?;
             }
         }
         Ok(())
@@ -410,9 +411,7 @@ impl Floor<'_, '_> {
     fn latencies(&mut self, players: &mut [Player<'_>], random: &mut Stream) -> Result<()> {
         let case = self.run.case;
         let count = (self.run.calibrated * LATENCY_SLICES).min(LATENCY_OPERATIONS_MAX);
-        let mut order: Vec<usize> = (0..players.len()).collect();
-        order.shuffle(random);
-        for index in order {
+        for index in random_order(players.len(), random) {
             let player = &mut players[index];
             let [lane] = player.arm.lanes.as_slice() else { continue };
             if case.restore || lane.count.is_some() || !matches!(lane.verb, Verb::Get | Verb::InsertOne) {
@@ -431,7 +430,7 @@ impl Floor<'_, '_> {
         let mut lines = Vec::new();
         for player in players {
             stopped(self.setting)?;
-            let line = player.leave(self.launch, self.run.calibrated);
+            let line = player.leave(self.launch, self.run.calibrated)?;
             stopped(self.setting)?;
             self.writer.line(file::LAUNCHES, &line)?;
             lines.push(line);
@@ -449,6 +448,3 @@ fn introduction(project: &Project, arm: &PlannedArm, hello: &Hello) -> Result<In
         program_crc32: crc32.unwrap_or_default(),
     })
 }
-
-/// The templates of a case by arm, for the recorded pass.
-pub(crate) type CaseTemplates = BTreeMap<String, Rc<Place>>;

@@ -95,6 +95,8 @@ pub struct Session {
     stdout: File,
     unread: Vec<u8>,
     process: Option<Child>,
+    /// Readable once the process has ended, whoever still holds its output open.
+    end: Option<OwnedFd>,
     stderr: Option<Receiver<Vec<u8>>>,
     manners: Manners,
 }
@@ -118,6 +120,7 @@ impl Session {
         let stdout = OwnedFd::from(process.stdout.take().expect("stdout was piped"));
         let stderr = keep_tail(process.stderr.take().expect("stderr was piped"));
         let mut session = Session::over(stdin, stdout, manners);
+        session.end = pidfd_open(pid_of(&process), PidfdFlags::empty()).ok();
         session.process = Some(process);
         session.stderr = Some(stderr);
         Ok(session)
@@ -130,6 +133,7 @@ impl Session {
             stdout: stdout.into(),
             unread: Vec::new(),
             process: None,
+            end: None,
             stderr: None,
             manners,
         }
@@ -205,9 +209,9 @@ impl Session {
                     "it floods its output: a line of over {LINE_BYTES_MAX} bytes"
                 )));
             }
-            self.wait_readable(deadline)?;
             let mut chunk = [0; 16 << 10];
-            match self.stdout.read(&mut chunk) {
+            let more = self.wait_readable(deadline)?;
+            match if more { self.stdout.read(&mut chunk) } else { Ok(0) } {
                 Ok(0) if self.unread.is_empty() => return Err(self.ended()),
                 Ok(0) => {
                     let cut = excerpt(&self.unread);
@@ -222,7 +226,10 @@ impl Session {
         }
     }
 
-    fn wait_readable(&self, deadline: Instant) -> SessionResult<()> {
+    /// Waits until there is something to read; `false` where the process has ended and left nothing.
+    fn wait_readable(&self, deadline: Instant) -> SessionResult<bool> {
+        let mut waits = vec![PollFd::new(&self.stdout, PollFlags::IN)];
+        waits.extend(self.end.iter().map(|end| PollFd::new(end, PollFlags::IN)));
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -233,18 +240,27 @@ impl Session {
             }
             let step = left.min(STOP_CHECK);
             let timeout = Timespec { tv_sec: step.as_secs() as i64, tv_nsec: i64::from(step.subsec_nanos()) };
-            match poll(&mut [PollFd::new(&self.stdout, PollFlags::IN)], Some(&timeout)) {
+            match poll(&mut waits, Some(&timeout)) {
                 Ok(0) | Err(Errno::INTR) => {}
-                Ok(_) => return Ok(()),
+                // Its last words may have come between the look at its output and the one at its end.
+                Ok(_) if waits[0].revents().is_empty() => return Ok(self.has_words()),
+                Ok(_) => return Ok(true),
                 Err(error) => return Err(SessionError::Ended(error.to_string())),
             }
         }
     }
 
+    fn has_words(&self) -> bool {
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut [PollFd::new(&self.stdout, PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0)
+    }
+
     /// The process has closed its end: how did it go?
     fn ended(&mut self) -> SessionError {
-        let Some(process) = &mut self.process else { return SessionError::Ended("its pipe closed".into()) };
-        let how = match wait_or_kill(process, LEAVE_LIMIT) {
+        let Some(mut process) = self.process.take() else {
+            return SessionError::Ended("its pipe closed".into());
+        };
+        let how = match wait_or_kill(&mut process, LEAVE_LIMIT) {
             Ok(status) => describe(status),
             Err(error) => error.to_string(),
         };
@@ -271,8 +287,7 @@ impl Drop for Session {
 /// Waits for a process that is about to end, then ends it where it has not, and whatever it left behind. The group
 /// is killed before the process is reaped, while its number cannot be another's.
 fn wait_or_kill(process: &mut Child, limit: Duration) -> std::io::Result<ExitStatus> {
-    let pid = Pid::from_raw(process.id() as i32).expect("a child has a process id");
-    if let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) {
+    if let Ok(handle) = pidfd_open(pid_of(process), PidfdFlags::empty()) {
         let timeout = Timespec { tv_sec: limit.as_secs() as i64, tv_nsec: 0 };
         while let Err(Errno::INTR) = poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&timeout)) {}
     }
@@ -280,10 +295,13 @@ fn wait_or_kill(process: &mut Child, limit: Duration) -> std::io::Result<ExitSta
     process.wait()
 }
 
+/// The group's number is its leader's, so this must come before the leader is reaped.
 fn kill_group(process: &Child) {
-    if let Some(group) = Pid::from_raw(process.id() as i32) {
-        let _ = kill_process_group(group, Signal::KILL);
-    }
+    let _ = kill_process_group(pid_of(process), Signal::KILL);
+}
+
+fn pid_of(process: &Child) -> Pid {
+    Pid::from_raw(process.id() as i32).expect("a child has a process id")
 }
 
 /// The reply was one, but to another request.

@@ -300,6 +300,16 @@ fn what_a_dead_driver_started_ends_with_it() {
 }
 
 #[test]
+fn a_driver_that_dies_is_not_waited_for_while_another_holds_its_output() {
+    let companion = COMPANION.replace("> /dev/null", "");
+    let script = Script::new(&format!("{companion} read request; exit 4"));
+    let mut session = script.start();
+    script.numbers(2);
+    assert_eq!(session.hello().unwrap_err().to_string(), "the driver ended: exit status 4");
+    script.assert_nothing_is_left(2);
+}
+
+#[test]
 fn what_a_driver_that_left_started_ends_with_it() {
     let script = Script::new(&format!("{COMPANION} {HELLO} read request; echo '{{\"reply\":\"quit\"}}'"));
     let mut session = script.start();

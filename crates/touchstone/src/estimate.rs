@@ -13,6 +13,9 @@ use touchstone_protocol::{Setting, Verb};
 /// Points kept of an arm's writes over time, for the drawing.
 const TIMELINE_POINTS: usize = 400;
 
+/// The shortest slice of which the processor's time is told: its clock is a system call.
+const CPU_SHARE_NS_MIN: u64 = 100_000;
+
 /// What the samples of a case say.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CaseStatistics {
@@ -39,7 +42,8 @@ pub struct ArmStatistics {
     pub launches: Vec<LaunchValue>,
     /// Time of one operation: the median launch.
     pub operation_ns: Option<f64>,
-    /// Processor time over wall time, median slice: above 1 with several threads, near 0 for one that sleeps.
+    /// Processor time over wall time, median slice: above 1 with several threads, near 0 for one that sleeps. None
+    /// where slices are shorter than 0.1 ms, for reading the processor's clock would be a part of them.
     pub cpu_share: Option<f64>,
     /// Times the process gave up the processor, median slice: 0 for one that never waited.
     pub waits: Option<f64>,
@@ -179,7 +183,10 @@ impl<'r> CaseSamples<'r> {
             outcomes: count(parts.iter().map(|part| part.outcome)),
             error: parts.iter().find_map(|part| part.error.clone()),
             cpu_share: median_of(
-                right.clone().map(|slice| slice.cpu_ns as f64 / slice.wall_ns.max(1) as f64),
+                right
+                    .clone()
+                    .filter(|slice| slice.wall_ns >= CPU_SHARE_NS_MIN)
+                    .map(|slice| slice.cpu_ns as f64 / slice.wall_ns as f64),
             ),
             waits: median_of(right.map(|slice| slice.usage.voluntary_switches as f64)),
             idle_share: idle_share(slices),

@@ -1,6 +1,7 @@
 //! Who can be measured: the table `kit.toml` that each kit brings.
 
 use crate::error::{Error, Result};
+use crate::name::unique;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use touchstone_protocol::Settings;
@@ -135,30 +136,22 @@ impl Kit {
     /// When the text is not a kit's table or names a subject or a profile twice.
     pub fn parse(text: &str, origin: &str) -> Result<Kit> {
         let kit: Kit = toml::from_str(text).map_err(|error| Error::input(format!("{origin}: {error}")))?;
-        for (index, subject) in kit.subjects.iter().enumerate() {
-            if kit.subjects[..index].iter().any(|other| other.name == subject.name) {
-                return Err(Error::input(format!(
-                    "{origin}: subject `{}` stands twice; rename one",
-                    subject.name
-                )));
-            }
-            if subject.run.is_empty() || subject.build.is_empty() {
-                return Err(Error::input(format!(
-                    "{origin}: subject `{}` needs `build` and `run`",
-                    subject.name
-                )));
-            }
-            for (index, profile) in subject.profiles.iter().enumerate() {
-                if subject.profiles[..index].iter().any(|other| other.name == profile.name) {
-                    let name = &subject.name;
-                    return Err(Error::input(format!(
-                        "{origin}: `{name}@{}` stands twice; rename one",
-                        profile.name
-                    )));
-                }
-            }
-        }
+        kit.check().map_err(|message| Error::input(format!("{origin}: {message}")))?;
         Ok(kit)
+    }
+
+    fn check(&self) -> std::result::Result<(), String> {
+        unique("subject", self.subjects.iter().map(|subject| &subject.name))?;
+        for subject in &self.subjects {
+            if subject.run.is_empty() || subject.build.is_empty() {
+                return Err(format!("subject `{}` needs `build` and `run`", subject.name));
+            }
+            unique(
+                "contender",
+                subject.profiles.iter().map(|profile| format!("{}@{}", subject.name, profile.name)),
+            )?;
+        }
+        Ok(())
     }
 }
 

@@ -6,6 +6,7 @@
 pub mod error;
 pub mod estimate;
 pub mod kit;
+mod name;
 pub mod plan;
 pub mod record;
 pub mod report;

@@ -2,6 +2,8 @@
 //!
 //! The plan is a file a person can read and edit; a run needs nothing else but the kits themselves.
 
+mod check;
+
 use crate::error::{Error, Result};
 use crate::kit::{Contender, DurabilityClass, Kits};
 use crate::suite::{ArmSpec, Cache, Case, Claim, Dataset, Size, Suite};
@@ -10,6 +12,21 @@ use touchstone_protocol::{Lane, RecordKind, Schema, Settings, Verb};
 
 /// The version of the plan's format.
 pub const PLAN_VERSION: u32 = 1;
+
+/// Operations in an order of gets: played round and round, so long that no cache can know it by heart.
+pub const GETS: u64 = 1 << 17;
+
+/// Slices of a launch that are not in blocks: warm-up, the latency stretch counted in slices, and the explained one.
+const SLICES_BESIDE_BLOCKS: u64 = 60;
+
+/// The most operations a calibrated slice may have, by verb. Inserts use up records, which must all be generated.
+pub fn calibrated_count_max(verb: Verb) -> u64 {
+    match verb {
+        Verb::InsertOne | Verb::InsertMany => 512,
+        Verb::Get => 1 << 16,
+        Verb::ReadAll | Verb::Open => 1 << 10,
+    }
+}
 
 /// Everything a run does, decided.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -187,13 +204,14 @@ impl Plan {
                 claims: suite.claims.clone(),
             });
         }
+        plan.check().map_err(Error::input)?;
         Ok(plan)
     }
 
     /// Reads a plan. `origin` names the file in errors.
     ///
     /// # Errors
-    /// When the text is not a plan, or of another version.
+    /// When the text is not a plan, is of another version, or says something that could never be run.
     pub fn parse(text: &str, origin: &str) -> Result<Plan> {
         #[derive(Deserialize)]
         struct Version {
@@ -208,7 +226,9 @@ impl Plan {
                 version.plan_version
             )));
         }
-        serde_json::from_str(text).map_err(malformed)
+        let plan: Plan = serde_json::from_str(text).map_err(malformed)?;
+        plan.check().map_err(|message| Error::input(format!("{origin}: {message}")))?;
+        Ok(plan)
     }
 
     /// The case of that id.
@@ -231,6 +251,14 @@ impl PlannedCase {
     /// Whether any arm stores anything.
     pub fn writes(&self) -> bool {
         self.arms.iter().any(PlannedArm::writes)
+    }
+
+    /// Records that its data must have: what is stored beforehand and what the inserts of a launch use up at most.
+    pub fn records_needed(&self) -> u64 {
+        let slices = if self.restore { 1 } else { u64::from(self.blocks) * 2 + SLICES_BESIDE_BLOCKS };
+        let slice = |arm: &PlannedArm| arm.operations_used(calibrated_count_max(Verb::InsertOne));
+        let inserted = self.arms.iter().map(slice).max().unwrap_or(0).saturating_mul(slices);
+        self.dataset.records.max(self.filled.saturating_add(inserted))
     }
 
     /// The id as a file name.
@@ -262,7 +290,8 @@ impl PlannedArm {
 
     /// How many operations of the order a slice uses up.
     pub fn operations_used(&self, calibrated: u64) -> u64 {
-        self.lanes.iter().filter(|lane| lane.verb.writes()).map(|lane| lane.count.unwrap_or(calibrated)).sum()
+        let writing = self.lanes.iter().filter(|lane| lane.verb.writes());
+        writing.map(|lane| lane.count.unwrap_or(calibrated)).fold(0, u64::saturating_add)
     }
 
     /// The schema, to make or to expect.

@@ -1,12 +1,14 @@
-//! Findings become something to read: a summary for the terminal and one self-contained page for the browser.
+//! Findings become something to read: a summary for the terminal, one self-contained page for the
+//! browser, and a table to paste.
 //!
-//! Renderers decide nothing. `view` turns findings into ordered rows of text once, and both renderers print
+//! Renderers decide nothing. `view` turns findings into ordered rows of text once, and all renderers print
 //! those rows, so they cannot disagree; `detail` and `chart` hold what only the page shows.
 
 mod chart;
 mod detail;
 pub mod format;
 mod html;
+mod markdown;
 mod terminal;
 mod view;
 
@@ -29,6 +31,11 @@ pub struct Findings<'f> {
 /// The summary for a terminal: never wider than 100 columns, with ANSI colours only if asked for.
 pub fn terminal(findings: &Findings<'_>, colour: bool) -> String {
     terminal::render(&view::View::new(findings), colour)
+}
+
+/// The claims with what was found, as a table in Markdown.
+pub fn markdown(findings: &Findings<'_>) -> String {
+    markdown::render(&view::View::new(findings))
 }
 
 /// The report as one HTML file that loads nothing from anywhere.

@@ -186,6 +186,56 @@ fn a_kit_with_an_unknown_key_or_a_subject_twice_is_refused() {
     assert_says(&error, &["kit.toml", "subject `one` stands twice"]);
 }
 
+/// The error of the suite's plan with one value changed by hand.
+fn edited(pointer: &str, value: serde_json::Value) -> String {
+    let suite = Suite::parse(SUITE, "small.toml").unwrap();
+    let mut plan = serde_json::to_value(Plan::new(&[suite], &kits(), &choice()).unwrap()).unwrap();
+    *plan.pointer_mut(pointer).expect("the plan has such a value") = value;
+    Plan::parse(&plan.to_string(), "plan.json").expect_err("the change is wrong").to_string()
+}
+
+#[test]
+fn an_edited_plan_that_could_never_run_is_refused_with_the_place() {
+    let lane = "/cases/0/arms/0/lanes/0";
+    let insert = serde_json::json!({"verb": "insert-many", "count": 1u64 << 40, "held": false});
+    for (pointer, value, wanted) in [
+        ("/looks", serde_json::json!([]), "`looks`"),
+        ("/looks", serde_json::json!([12, 8]), "ascending"),
+        ("/family", 0.into(), "`family`"),
+        ("/cases/0/id", "read".into(), "suite/case"),
+        ("/cases/0/id", "small/../../evil".into(), "`../../evil` is not a name"),
+        ("/cases/0/id", "large/read".into(), "no suite `large`"),
+        ("/cases/0/margin", (-1.0).into(), "margin -1"),
+        ("/cases/0/blocks", 0.into(), "at least one block"),
+        ("/cases/0/baseline", "six@plain".into(), "baseline `six@plain`"),
+        ("/cases/0/floor", "six@plain".into(), "floor `six@plain`"),
+        ("/cases/0/filled", 11.into(), "filled with 11 records, but dataset `rows` has 10"),
+        ("/cases/0/dataset/records", (1u64 << 40).into(), "over 16 GiB"),
+        ("/cases/0/arms/1/name", "one@plain".into(), "arm `one@plain` stands twice"),
+        ("/cases/0/arms/1/name", "../two".into(), "`../two` is not a name"),
+        ("/cases/0/arms/0/lanes", serde_json::json!([]), "no lanes"),
+        (lane, serde_json::json!({"verb": "get", "count": 200_000, "held": false}), "at most 131072"),
+        (lane, serde_json::json!({"verb": "read-all", "count": 0, "held": false}), "count of 0"),
+        (lane, serde_json::json!({"verb": "insert-many", "count": null, "held": false}), "needs `count`"),
+        (lane, insert, "over 16 GiB"),
+    ] {
+        assert_says(&edited(pointer, value), &["plan.json", wanted]);
+    }
+}
+
+#[test]
+fn one_suite_planned_twice_is_refused() {
+    let suite = Suite::parse(SUITE, "small.toml").unwrap();
+    let error = Plan::new(&[suite.clone(), suite], &kits(), &choice()).unwrap_err().to_string();
+    assert_says(&error, &["suite `small` stands twice"]);
+}
+
+#[test]
+fn a_suite_filled_with_more_than_its_dataset_is_refused() {
+    let error = error_with("lanes = [", "filled = 11\nlanes = [");
+    assert_says(&error, &["case `small/read`", "filled with 11", "has 10"]);
+}
+
 #[test]
 fn a_plan_of_another_version_says_what_to_do() {
     let error = Plan::parse("{\"plan_version\": 99}", "plan.json").unwrap_err().to_string();

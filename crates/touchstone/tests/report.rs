@@ -26,6 +26,17 @@ fn the_summary_of_a_plan_that_was_not_run_says_so() {
 }
 
 #[test]
+fn the_table_to_paste_reads_as_agreed() {
+    let fixture = Fixture::new();
+    let table = report::markdown(&fixture.findings());
+    expect_file!["golden/report.md"].assert_eq(&table);
+    let mut hostile = Fixture::new();
+    hostile.judgement.claims[0].statement = "a | <b>\nc".into();
+    let table = report::markdown(&hostile.findings());
+    assert!(table.contains("| a \\| &lt;b> c |"), "{table}");
+}
+
+#[test]
 fn colour_changes_nothing_but_colour() {
     let fixture = Fixture::new();
     let plain = report::terminal(&fixture.findings(), false);

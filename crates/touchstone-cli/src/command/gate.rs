@@ -97,7 +97,10 @@ impl Gate {
                 bail!(touchstone::Error::input(message));
             };
             gated(case, &self.baseline, candidate)?;
-            suites.push(suite);
+            match suites.iter_mut().find(|known| known.name == suite.name) {
+                Some(known) => known.cases.append(&mut suite.cases),
+                None => suites.push(suite),
+            }
         }
         let looks = LOOKS.to_vec();
         if !can_reject(looks[looks.len() - 1], self.cases.len()) {

@@ -7,12 +7,13 @@ use clap::Args;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use touchstone::record::{Record, file, read_json};
-use touchstone::report::terminal;
+use touchstone::report::{markdown, terminal};
 
-/// Renders a judged record: a self-contained page, or the summary for a terminal
+/// Renders a judged record: a self-contained page, the summary for a terminal, or a table to paste
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Examples:\n  touchstone report runs/20260102T030405Z-couch-quick\n  touchstone report record --text"
+    after_help = "Examples:\n  touchstone report runs/20260102T030405Z-couch-quick\n  touchstone report record --text\n  \
+    touchstone report record --markdown"
 )]
 pub struct Report {
     /// The record's folder
@@ -20,6 +21,9 @@ pub struct Report {
     /// Print the summary instead of writing the page
     #[arg(long)]
     text: bool,
+    /// Print the claims as a Markdown table instead of writing the page
+    #[arg(long, conflicts_with = "text")]
+    markdown: bool,
 }
 
 impl Report {
@@ -41,6 +45,8 @@ impl Report {
             say::json(&judged.judgement)?;
         } else if self.text {
             say::text(&terminal(&judged.findings(), say::colour()))?;
+        } else if self.markdown {
+            say::text(&markdown(&judged.findings()))?;
         } else {
             say::text(&format!("{}\n", judged.write_report()?.display()))?;
         }

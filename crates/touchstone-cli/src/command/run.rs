@@ -2,7 +2,6 @@
 
 use super::measure::{MeasureArguments, measure};
 use crate::{Context, say};
-use anyhow::Context as _;
 use clap::Args;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -24,8 +23,8 @@ pub struct Run {
 impl Run {
     pub(crate) fn run(self, context: &Context) -> anyhow::Result<ExitCode> {
         let path = self.plan.display().to_string();
-        let text =
-            std::fs::read_to_string(&self.plan).with_context(|| format!("cannot read the plan {path}"))?;
+        let text = std::fs::read_to_string(&self.plan)
+            .map_err(|error| touchstone::Error::input(format!("cannot read the plan {path}: {error}")))?;
         let plan = Plan::parse(&text, &path)?;
         let judged = measure(&context.project()?, &plan, &self.measure)?;
         let record = judged.folder.display().to_string();

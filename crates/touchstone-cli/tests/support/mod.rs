@@ -10,9 +10,11 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use touchstone::estimate::{ArmStatistics, CaseStatistics};
+use touchstone::plan::Plan;
 use touchstone::record::{Record, file, read_json};
 use touchstone::sample::{Launch, SyncCount};
 use touchstone::verdict::{Comparison, Judgement};
+use touchstone_runner::kits::Project;
 
 /// Far more than anything here takes: reached only by what never happens.
 const DEADLINE: Duration = Duration::from_secs(120);
@@ -152,6 +154,13 @@ pub fn write_plan(folder: &Path, plan: &Value) -> PathBuf {
     let path = folder.join("plan.json");
     fs::write(&path, plan.to_string()).expect("the plan can be written");
     path
+}
+
+/// Builds every driver of a plan that a kit has.
+pub fn build(plan: &Value) {
+    let plan = Plan::parse(&plan.to_string(), "the plan").expect("it is a plan");
+    let project = Project::open(Some(&root())).expect("the project is there");
+    project.build(&plan, |_| ()).expect("its drivers can be built");
 }
 
 /// `touchstone run` of a plan, with its record in `folder/record`.
