@@ -5,22 +5,19 @@
 use crate::error::{Error, Result};
 use crate::random::{Stream, stream};
 use rand::{Rng, RngExt};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use touchstone::plan::{GETS, PlannedCase};
 use touchstone_protocol::{
     DataError, Digest, Document, Lane, LaneSample, Record, RecordKind, Row, Verb, write_dataset,
     write_operations,
 };
 
-/// A case's data, on disk and in memory.
-pub struct CaseData {
-    /// The dataset file.
-    pub dataset: PathBuf,
-    /// The operations file.
-    pub operations_file: PathBuf,
-    operations: Vec<u32>,
+/// Records generated once, on disk for the kits and in memory for the lab.
+pub struct Dataset {
+    path: PathBuf,
     records: Records,
-    filled: u64,
 }
 
 enum Records {
@@ -28,19 +25,24 @@ enum Records {
     Documents(Vec<Document>),
 }
 
-impl CaseData {
-    /// Generates a case's data into `folder`.
-    ///
-    /// # Errors
-    /// When the files cannot be written.
-    pub fn generate(case: &PlannedCase, seed: u64, folder: &Path) -> Result<CaseData> {
-        let stem = case.file_stem();
-        let dataset = folder.join(format!("{stem}.dataset"));
-        let operations_file = folder.join(format!("{stem}.operations"));
-        let count = case.records_needed();
-        let mut values = stream(seed, &format!("dataset {}/{}", case.suite(), case.dataset.name));
-        let bytes = case.dataset.value_bytes as usize;
-        let records = match case.dataset.record {
+/// The datasets of a run: cases that play the same one share it, for the page's own size is hundreds of megabytes.
+#[derive(Default)]
+pub struct Datasets {
+    made: BTreeMap<String, Rc<Dataset>>,
+}
+
+impl Datasets {
+    /// The dataset of a case, generated into `folder` where no case before it had the same.
+    fn of(&mut self, case: &PlannedCase, seed: u64, folder: &Path) -> Result<Rc<Dataset>> {
+        let (count, planned) = (case.records_needed(), &case.dataset);
+        let name =
+            format!("{}.{}.{}.{count}x{}", case.suite(), planned.name, planned.record, planned.value_bytes);
+        if let Some(dataset) = self.made.get(&name) {
+            return Ok(Rc::clone(dataset));
+        }
+        let mut values = stream(seed, &format!("dataset {}/{}", case.suite(), planned.name));
+        let bytes = planned.value_bytes as usize;
+        let records = match planned.record {
             RecordKind::Row => {
                 Records::Rows((0..count as i64).map(|key| row(key, bytes, &mut values)).collect())
             }
@@ -48,18 +50,49 @@ impl CaseData {
                 Records::Documents((0..count).map(|number| document(number, bytes, &mut values)).collect())
             }
         };
-        let operations = operations(case, count, seed);
+        let path = folder.join(format!("{name}.dataset"));
         let written = match &records {
-            Records::Rows(rows) => write_dataset(&dataset, rows),
-            Records::Documents(documents) => write_dataset(&dataset, documents),
+            Records::Rows(rows) => write_dataset(&path, rows),
+            Records::Documents(documents) => write_dataset(&path, documents),
         };
-        written.and_then(|()| write_operations(&operations_file, &operations)).map_err(
-            |error| match error {
-                DataError::Io(error) => Error::io(format_args!("cannot write {}", dataset.display()), &error),
-                DataError::Malformed(what) => unreachable!("writing does not parse: {what}"),
-            },
-        )?;
-        Ok(CaseData { dataset, operations_file, operations, records, filled: case.filled })
+        written.map_err(|error| unwritten(&path, error))?;
+        let dataset = Rc::new(Dataset { path, records });
+        self.made.insert(name, Rc::clone(&dataset));
+        Ok(dataset)
+    }
+}
+
+/// A case's data: its dataset, and the order in which it is played.
+pub struct CaseData {
+    dataset: Rc<Dataset>,
+    /// The operations file.
+    pub operations_file: PathBuf,
+    operations: Vec<u32>,
+    filled: u64,
+}
+
+impl CaseData {
+    /// Generates a case's data into `folder`.
+    ///
+    /// # Errors
+    /// When the files cannot be written.
+    pub fn generate(
+        case: &PlannedCase,
+        seed: u64,
+        folder: &Path,
+        datasets: &mut Datasets,
+    ) -> Result<CaseData> {
+        let dataset = datasets.of(case, seed, folder)?;
+        let operations_file = folder.join(format!("{}.operations", case.file_stem()));
+        let operations = operations(case, seed);
+        write_operations(&operations_file, &operations)
+            .map_err(|error| unwritten(&operations_file, error))?;
+        Ok(CaseData { dataset, operations_file, operations, filled: case.filled })
+    }
+
+    /// The dataset file.
+    pub fn dataset_file(&self) -> PathBuf {
+        self.dataset.path.clone()
     }
 
     /// How many operations the order holds.
@@ -115,7 +148,7 @@ impl CaseData {
 
     /// As kits digest what they read: no two engines owe each other the same natural order.
     fn in_key_order(&self, mut records: Vec<u32>) -> Vec<u32> {
-        match &self.records {
+        match &self.dataset.records {
             Records::Rows(rows) => records.sort_by_key(|record| rows[*record as usize].key),
             Records::Documents(documents) => {
                 records.sort_by(|a, b| documents[*a as usize].id.cmp(&documents[*b as usize].id));
@@ -133,7 +166,7 @@ impl CaseData {
             let digest = Digest::of(records.map(|record| &all[record as usize]));
             (digest.answers(), digest.to_string())
         }
-        match &self.records {
+        match &self.dataset.records {
             Records::Rows(rows) => digest(rows, records),
             Records::Documents(documents) => digest(documents, records),
         }
@@ -141,13 +174,20 @@ impl CaseData {
 }
 
 /// Inserts take the records after those stored beforehand, in order; gets ask for stored ones at random.
-fn operations(case: &PlannedCase, count: u64, seed: u64) -> Vec<u32> {
+fn operations(case: &PlannedCase, seed: u64) -> Vec<u32> {
     if case.writes() {
-        return (case.filled as u32..count as u32).collect();
+        return (case.filled as u32..case.records_needed() as u32).collect();
     }
     let mut picks = stream(seed, &format!("operations {}", case.id));
     let stored = case.filled.max(1) as u32;
     (0..GETS).map(|_| picks.random_range(0..stored)).collect()
+}
+
+fn unwritten(path: &Path, error: DataError) -> Error {
+    match error {
+        DataError::Io(error) => Error::io(format_args!("cannot write {}", path.display()), &error),
+        DataError::Malformed(what) => unreachable!("writing does not parse: {what}"),
+    }
 }
 
 fn row(key: i64, bytes: usize, values: &mut Stream) -> Row {

@@ -117,7 +117,7 @@ impl<'s> Player<'s> {
     fn prepare(&mut self) -> SessionResult<()> {
         let request = Request::Prepare {
             record: self.stage.case.dataset.record,
-            dataset: self.stage.data.dataset.clone(),
+            dataset: self.stage.data.dataset_file(),
             operations: Some(self.stage.data.operations_file.clone()),
         };
         match self.ask(&request)? {
@@ -424,7 +424,7 @@ fn fill(
     let case = stage.case;
     let record = case.dataset.record;
     let steps = [
-        Request::Prepare { record, dataset: stage.data.dataset.clone(), operations: None },
+        Request::Prepare { record, dataset: stage.data.dataset_file(), operations: None },
         Request::Open {
             directory: place.path().to_owned(),
             record,

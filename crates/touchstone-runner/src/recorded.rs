@@ -96,7 +96,7 @@ impl Recorded<'_> {
         let record = self.stage.case.dataset.record;
         session.ask(&Request::Prepare {
             record,
-            dataset: self.stage.data.dataset.clone(),
+            dataset: self.stage.data.dataset_file(),
             operations: Some(self.stage.data.operations_file.clone()),
         })?;
         session.ask(&Request::Open {

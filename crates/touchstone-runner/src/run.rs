@@ -3,7 +3,7 @@
 //! Rounds go over the cases so that minutes of noise hit every case alike and launch n of one case can be paired
 //! with launch n of another.
 
-use crate::data::CaseData;
+use crate::data::{CaseData, Datasets};
 use crate::error::{Error, ErrorKind, Result};
 use crate::kits::Project;
 use crate::launch::{Player, Stage, enter_all, latency_file, make_template};
@@ -71,14 +71,15 @@ pub struct Setting<'s> {
 /// When the lab itself fails or the user stops it; what was measured until then is in the record.
 pub fn run(plan: &Plan, setting: &Setting<'_>, writer: &mut Writer) -> Result<()> {
     let scratch = Place::new(setting.scratch.clone())?;
-    let mut templates = Templates::default();
+    let (mut datasets, mut templates) = (Datasets::default(), Templates::default());
     let mut cases = Vec::new();
     let last = plan.looks.last().copied().unwrap_or_default();
     setting.progress.begin((plan.cases.len() * last) as u64);
     for case in &plan.cases {
         stopped(setting)?;
         setting.progress.doing(&format!("preparing {}", case.id));
-        cases.push(CaseRun::prepare(case, plan, setting, &scratch, &mut templates, writer)?);
+        let data = CaseData::generate(case, plan.seed, scratch.path(), &mut datasets)?;
+        cases.push(CaseRun::prepare(case, data, plan, setting, &scratch, &mut templates, writer)?);
     }
     let mut order = stream(plan.seed, "rounds");
     for launch in 0..last {
@@ -162,13 +163,13 @@ struct CaseRun<'p> {
 impl<'p> CaseRun<'p> {
     fn prepare(
         case: &'p PlannedCase,
+        data: CaseData,
         plan: &Plan,
         setting: &Setting<'_>,
         scratch: &Place,
         templates: &mut Templates,
         writer: &mut Writer,
     ) -> Result<CaseRun<'p>> {
-        let data = CaseData::generate(case, plan.seed, scratch.path())?;
         let mut run = CaseRun {
             case,
             data,

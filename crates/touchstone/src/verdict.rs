@@ -40,7 +40,7 @@ pub fn judge(plan: &Plan, statistics: &[CaseStatistics], subjects: &[Introductio
         .zip(statistics)
         .flat_map(|(case, statistics)| comparison::against_baseline(plan, case, statistics))
         .collect();
-    comparison::explore(&mut comparisons);
+    comparison::explore(plan, &mut comparisons);
     let claims = claim::outcomes(plan, statistics);
     Judgement { verdict_version: VERDICT_VERSION, comparisons, claims, flags }
 }

@@ -62,6 +62,7 @@ impl PlannedCase {
             let checked = file_name(&arm.name).and_then(|()| arm.check());
             checked.map_err(|message| format!("arm `{}`: {message}", arm.name))?;
         }
+        file_name(&self.dataset.name).map_err(|message| format!("its dataset: {message}"))?;
         self.check_data()
     }
 

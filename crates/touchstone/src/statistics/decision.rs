@@ -39,18 +39,20 @@ pub fn decide(estimate: &Estimate, margin: f64) -> Decision {
 }
 
 /// Decides comparisons that are gated together, each `(estimate, margin)` at the same look: as [`decide`], but with
-/// Holm's adjusted p values in place of each one's own (Holm 1979).
+/// Holm's adjusted p values in place of each one's own (Holm 1979). `None` is a comparison that could not be made: it
+/// has no decision, and still counts, because the family was chosen before anything was measured.
 ///
 /// # Panics
 ///
 /// When a margin is negative or not a number.
-pub fn decide_family(comparisons: &[(Estimate, f64)]) -> Vec<Decision> {
-    let p: Vec<f64> = comparisons.iter().map(|(estimate, _)| estimate.p).collect();
-    comparisons
-        .iter()
-        .zip(holm_adjusted(&p))
-        .map(|((estimate, margin), adjusted_p)| decide_with_p(estimate, adjusted_p, *margin))
-        .collect()
+pub fn decide_family(comparisons: &[Option<(Estimate, f64)>]) -> Vec<Option<Decision>> {
+    let p: Vec<f64> =
+        comparisons.iter().map(|made| made.as_ref().map_or(1.0, |(estimate, _)| estimate.p)).collect();
+    let made = comparisons.iter().zip(holm_adjusted(&p));
+    made.map(|(comparison, adjusted_p)| {
+        comparison.as_ref().map(|(estimate, margin)| decide_with_p(estimate, adjusted_p, *margin))
+    })
+    .collect()
 }
 
 /// Whether the null arm, the baseline compared with itself, moved: p below [`P_NULL_ARM`], or an estimate beyond half

@@ -79,26 +79,20 @@ pub fn gate(plan: &Plan, statistics: &[CaseStatistics], comparisons: &[Compariso
 
 /// Rule 10 of the duel: with several gated cases, what is significant is found by Holm's procedure over all of them.
 fn correct(candidates: Vec<(&PlannedCase, &CaseStatistics, Comparison)>) -> Vec<Comparison> {
-    let judged = |verdict| !matches!(verdict, Verdict::Untrusted | Verdict::Incomparable);
-    let estimates: Vec<Option<(Estimate, f64)>> = candidates
+    let family: Vec<Option<(Estimate, f64)>> = candidates
         .iter()
         .map(|(case, measured, comparison)| {
-            let find = |name: &str| measured.arms.iter().find(|arm| arm.arm == name);
-            let (mine, theirs) = (find(&comparison.arm)?, find(&comparison.against)?);
-            let estimate = paired(&mine.launches, &theirs.launches, |value| Some(value.operation_ns))?;
-            (judged(comparison.verdict) && comparison.reasons.is_empty()).then_some((estimate, case.margin))
+            let launches = |name: &str| Some(&measured.arms.iter().find(|arm| arm.arm == name)?.launches);
+            let (mine, theirs) = (launches(&comparison.arm)?, launches(&comparison.against)?);
+            let estimate = paired(mine, theirs, |value| Some(value.operation_ns))?;
+            comparison.reasons.is_empty().then_some((estimate, case.margin))
         })
         .collect();
-    let family: Vec<(Estimate, f64)> = estimates.iter().flatten().copied().collect();
-    let mut decisions = decide_family(&family).into_iter();
-    candidates
-        .into_iter()
-        .zip(estimates)
-        .map(|((_, _, mut comparison), estimate)| {
-            if let Some(decision) = estimate.and_then(|_| decisions.next()) {
-                comparison.verdict = decision.into();
-            }
-            comparison
+    let decided = candidates.into_iter().zip(decide_family(&family));
+    decided
+        .map(|((_, _, comparison), decision)| Comparison {
+            verdict: decision.map_or(comparison.verdict, Verdict::from),
+            ..comparison
         })
         .collect()
 }

@@ -56,8 +56,16 @@ fn a_family_is_stricter_than_its_members() {
     let weak = Estimate { p: 0.01, ..between(0.03, 0.05) };
     let strong = Estimate { p: 0.0005, ..between(-0.05, -0.03) };
     assert_eq!(decide(&weak, 0.02), Decision::Worse);
-    let decided = decide_family(&[(weak, 0.02), (strong, 0.02), (SAMPLE, 0.02)]);
-    assert_eq!(decided, [Decision::Inconclusive, Decision::Better, Decision::Equivalent]);
+    let [weak, strong, level] = [weak, strong, SAMPLE].map(|estimate| Some((estimate, 0.02)));
+    let decided = decide_family(&[weak, strong, level]);
+    assert_eq!(decided, [Decision::Inconclusive, Decision::Better, Decision::Equivalent].map(Some));
+    assert_eq!(decide_family(&[weak]), [Some(Decision::Worse)]);
+    let unmade = decide_family(&[weak, None]);
+    assert_eq!(
+        unmade,
+        [Some(Decision::Inconclusive), None],
+        "what could not be compared counts all the same"
+    );
     assert!(decide_family(&[]).is_empty());
 }
 
@@ -95,9 +103,9 @@ fn a_plan_that_can_reject_does_reject_what_is_plain() {
     for comparisons in [1, 3, 20] {
         let x: Vec<f64> = (0..launches_needed(comparisons)).map(|launch| 0.1 + launch as f64 / 1e4).collect();
         let family = |x: &[f64]| {
-            let mut family = vec![(SAMPLE, 0.02); comparisons - 1];
-            family.push((Estimate::from_launches(x).unwrap(), 0.02));
-            *decide_family(&family).last().unwrap()
+            let mut family = vec![Some((SAMPLE, 0.02)); comparisons - 1];
+            family.push(Some((Estimate::from_launches(x).unwrap(), 0.02)));
+            decide_family(&family).pop().flatten().unwrap()
         };
         assert_eq!(family(&x), Decision::Worse);
         assert_eq!(family(&x[1..]), Decision::Inconclusive);
