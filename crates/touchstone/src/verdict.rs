@@ -40,7 +40,11 @@ pub fn judge(plan: &Plan, statistics: &[CaseStatistics], subjects: &[Introductio
         .zip(statistics)
         .flat_map(|(case, statistics)| comparison::against_baseline(plan, case, statistics))
         .collect();
-    comparison::explore(plan, &mut comparisons);
+    if gate::is_gate(plan) {
+        gate::correct(plan, statistics, &mut comparisons);
+    } else {
+        comparison::explore(&mut comparisons);
+    }
     let claims = claim::outcomes(plan, statistics);
     Judgement { verdict_version: VERDICT_VERSION, comparisons, claims, flags }
 }

@@ -26,6 +26,7 @@ pub(super) fn render(view: &View, colour: bool) -> String {
     }
     lines.push(String::new());
     lines.extend(flag_lines(&view.flags, &paint));
+    lines.extend(tally_lines(&view.suites, &paint));
     let mut text: String = lines.join("\n");
     text.push('\n');
     text
@@ -154,6 +155,15 @@ fn flag_lines(groups: &[FlagGroup], paint: &Paint) -> Vec<String> {
         lines.extend(wrapped(&line, 2, 4));
     }
     lines
+}
+
+/// The gist once more, where a long summary leaves the reader.
+fn tally_lines(suites: &[SuiteView], paint: &Paint) -> Vec<String> {
+    let claiming = suites.iter().filter(|suite| !suite.claims.is_empty());
+    let tally: Vec<String> =
+        claiming.flat_map(|suite| wrapped(&format!("{}: {}", suite.name, suite.tally), 0, 2)).collect();
+    let gap = (!tally.is_empty()).then(String::new);
+    gap.into_iter().chain(paint.all(tally, Tone::Strong)).collect()
 }
 
 /// A group's first flag that is not about a canary, and how many more there are.

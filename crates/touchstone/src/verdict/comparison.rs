@@ -119,11 +119,8 @@ fn moved_null_arm(case: &PlannedCase, statistics: &CaseStatistics) -> Option<Str
 const FALSE_DISCOVERY_RATE: f64 = 0.05;
 
 /// Rule 10 of the duel: among many comparisons some differ by chance. Those that do not stand the correction of
-/// Benjamini and Hochberg are taken back. A gate is no exploration: it corrects by Holm's procedure, once.
-pub(super) fn explore(plan: &Plan, comparisons: &mut [Comparison]) {
-    if plan.cases.iter().flat_map(|case| &case.arms).any(|arm| arm.null_arm) {
-        return;
-    }
+/// Benjamini and Hochberg are taken back.
+pub(super) fn explore(comparisons: &mut [Comparison]) {
     let mut tested: Vec<&mut Comparison> = comparisons
         .iter_mut()
         .filter(|comparison| !matches!(comparison.verdict, Verdict::Incomparable | Verdict::Untrusted))

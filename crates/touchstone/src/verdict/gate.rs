@@ -1,8 +1,8 @@
 //! A gate: one candidate against one baseline over several cases, for a CI job that must not cry wolf.
 
 use super::comparison::{Comparison, Verdict};
-use crate::estimate::{CaseStatistics, paired};
-use crate::plan::{Plan, PlannedCase};
+use crate::estimate::CaseStatistics;
+use crate::plan::Plan;
 use crate::statistics::{Estimate, decide_family};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -59,42 +59,49 @@ pub struct CountDifference {
     pub candidate: u64,
 }
 
-/// Decides a gate over a plan whose cases have a baseline, a candidate and a null arm each.
+/// Reads a gate off the judged comparisons of a plan whose cases have a baseline, a candidate and a null arm each.
 pub fn gate(plan: &Plan, statistics: &[CaseStatistics], comparisons: &[Comparison]) -> Gate {
-    let candidates: Vec<(&PlannedCase, &CaseStatistics, Comparison)> = plan
-        .cases
+    let judged: Vec<&Comparison> = comparisons.iter().filter(|judged| is_candidate(plan, judged)).collect();
+    let measured = |id: &str| statistics.iter().find(|measured| measured.case == id);
+    let counts: Vec<CountDifference> = judged
         .iter()
-        .zip(statistics)
-        .filter_map(|(case, measured)| {
-            let candidate = case.arms.iter().find(|arm| arm.name != case.baseline && !arm.null_arm)?;
-            let found = comparisons.iter().find(|c| c.case == case.id && c.arm == candidate.name)?;
-            Some((case, measured, found.clone()))
-        })
+        .filter_map(|comparison| Some(differences(measured(&comparison.case)?, comparison)))
+        .flatten()
         .collect();
-    let counts: Vec<CountDifference> =
-        candidates.iter().flat_map(|(_, measured, comparison)| differences(measured, comparison)).collect();
-    let comparisons = correct(candidates);
+    let comparisons: Vec<Comparison> = judged.into_iter().cloned().collect();
     Gate { status: status(&comparisons, &counts), comparisons, counts }
 }
 
+/// Whether the plan is a gate's: a case of it has the baseline once more.
+pub(super) fn is_gate(plan: &Plan) -> bool {
+    plan.cases.iter().flat_map(|case| &case.arms).any(|arm| arm.null_arm)
+}
+
+fn is_candidate(plan: &Plan, comparison: &Comparison) -> bool {
+    let arm = plan.case(&comparison.case).and_then(|case| case.arm(&comparison.arm));
+    arm.is_some_and(|arm| !arm.null_arm)
+}
+
 /// Rule 10 of the duel: with several gated cases, what is significant is found by Holm's procedure over all of them.
-fn correct(candidates: Vec<(&PlannedCase, &CaseStatistics, Comparison)>) -> Vec<Comparison> {
+pub(super) fn correct(plan: &Plan, statistics: &[CaseStatistics], comparisons: &mut [Comparison]) {
+    let mut candidates: Vec<&mut Comparison> =
+        comparisons.iter_mut().filter(|comparison| is_candidate(plan, comparison)).collect();
+    let estimate = |comparison: &Comparison| {
+        let case = statistics.iter().find(|measured| measured.case == comparison.case)?;
+        case.arms.iter().find(|arm| arm.arm == comparison.arm)?.against_baseline
+    };
     let family: Vec<Option<(Estimate, f64)>> = candidates
         .iter()
-        .map(|(case, measured, comparison)| {
-            let launches = |name: &str| Some(&measured.arms.iter().find(|arm| arm.arm == name)?.launches);
-            let (mine, theirs) = (launches(&comparison.arm)?, launches(&comparison.against)?);
-            let estimate = paired(mine, theirs, |value| Some(value.operation_ns))?;
-            comparison.reasons.is_empty().then_some((estimate, case.margin))
+        .map(|comparison| {
+            let made = estimate(comparison).filter(|_| comparison.reasons.is_empty());
+            made.map(|estimate| (estimate, comparison.margin))
         })
         .collect();
-    let decided = candidates.into_iter().zip(decide_family(&family));
-    decided
-        .map(|((_, _, comparison), decision)| Comparison {
-            verdict: decision.map_or(comparison.verdict, Verdict::from),
-            ..comparison
-        })
-        .collect()
+    for (comparison, decision) in candidates.iter_mut().zip(decide_family(&family)) {
+        if let Some(decision) = decision {
+            comparison.verdict = decision.into();
+        }
+    }
 }
 
 fn differences(measured: &CaseStatistics, comparison: &Comparison) -> Vec<CountDifference> {
