@@ -258,7 +258,7 @@ impl PlannedCase {
         let slices = if self.restore { 1 } else { u64::from(self.blocks) * 2 + SLICES_BESIDE_BLOCKS };
         let slice = |arm: &PlannedArm| arm.operations_used(calibrated_count_max(Verb::InsertOne));
         let inserted = self.arms.iter().map(slice).max().unwrap_or(0).saturating_mul(slices);
-        self.dataset.records.max(self.filled.saturating_add(inserted))
+        self.filled.saturating_add(inserted).max(1)
     }
 
     /// The id as a file name.

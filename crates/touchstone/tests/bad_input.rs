@@ -211,7 +211,7 @@ fn an_edited_plan_that_could_never_run_is_refused_with_the_place() {
         ("/cases/0/floor", "six@plain".into(), "floor `six@plain`"),
         ("/cases/0/filled", 11.into(), "filled with 11 records, but dataset `rows` has 10"),
         ("/cases/0/dataset/name", "a/b".into(), "dataset: `a/b` is not a name"),
-        ("/cases/0/dataset/records", (1u64 << 40).into(), "over 16 GiB"),
+        ("/cases/0/dataset/value_bytes", (1u64 << 40).into(), "over 16 GiB"),
         ("/cases/0/arms/1/name", "one@plain".into(), "arm `one@plain` stands twice"),
         ("/cases/0/arms/1/name", "../two".into(), "`../two` is not a name"),
         ("/cases/0/arms/0/lanes", serde_json::json!([]), "no lanes"),
