@@ -52,6 +52,7 @@ unit: build
 
 kits:
 	cargo test --workspace --all-features --locked --manifest-path $(KIT_RUST)
+	cargo test --locked --manifest-path $(KIT_CIPHER)
 
 clean:
 	cargo clean

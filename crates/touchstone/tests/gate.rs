@@ -1,30 +1,13 @@
 //! A gate over made-up launches: every status it can have, and the correction for the number of cases.
 
-use std::collections::BTreeMap;
-use touchstone::estimate::estimate;
-use touchstone::kit::{Kit, Kits};
-use touchstone::plan::{Choice, Plan};
-use touchstone::record::{Manifest, RECORD_VERSION, Record, Status};
-use touchstone::sample::{Launch, Outcome, Phase, Slice, SyncCount};
-use touchstone::statistics::LOOKS;
-use touchstone::suite::{Size, Suite};
-use touchstone::verdict::{Gate, GateStatus, Verdict, gate, judge};
-use touchstone_protocol::Usage;
+mod made;
 
-const KIT: &str = r#"
-[kit]
-language = "rust"
-[[subject]]
-name = "s"
-summary = "A subject"
-build = ["true"]
-run = ["s"]
-profile = [
-    { name = "baseline", class = "strict" },
-    { name = "candidate", class = "strict" },
-    { name = "null", class = "strict" },
-]
-"#;
+use made::{blank, part, slice};
+use touchstone::estimate::estimate;
+use touchstone::plan::Plan;
+use touchstone::record::Record;
+use touchstone::sample::{Outcome, SyncCount};
+use touchstone::verdict::{Gate, GateStatus, Verdict, gate, judge};
 
 /// What the launches of a case say, in shares of the baseline's time: 0.03 is 3 % more.
 #[derive(Clone, Copy)]
@@ -72,87 +55,15 @@ fn gated_with(cases: &[Made], change: impl Fn(&mut Record)) -> Gate {
     gate(&record.plan, &statistics, &judgement.comparisons)
 }
 
+/// A gate's plan of so many cases.
 fn plan(cases: usize) -> Plan {
-    let case = |number: usize| {
-        format!(
-            "[[case]]\nid = \"c{number}\"\ntitle = \"A case\"\ndataset = \"rows\"\n\
-             lanes = [{{ verb = \"get\" }}]\nbaseline = \"s@baseline\"\n\
-             arms = [\"s@baseline\", \"s@candidate\", \"s@null\"]\n"
-        )
-    };
-    let cases: String = (0..cases).map(case).collect();
-    let suite = format!(
-        "name = \"made\"\ntitle = \"t\"\nsource = \"s\"\ndevice = \"d\"\n[[dataset]]\nname = \"rows\"\n\
-         record = \"row\"\nrecords = 10\nvalue_bytes = 10\n{cases}"
-    );
-    let suite = Suite::parse(&suite, "made.toml").unwrap();
-    let kits = Kits { kits: vec![Kit::parse(KIT, "kit.toml").unwrap()] };
-    let looks = LOOKS.to_vec();
-    let choice = Choice { cases: vec![], contenders: vec![], size: Size::Quick, seed: 1, looks };
-    let mut plan = Plan::new(&[suite], &kits, &choice).unwrap();
+    let mut plan = made::plan(cases);
     plan.family = plan.cases.len();
     for case in &mut plan.cases {
         case.margin = 0.02;
         case.arms[2].null_arm = true;
     }
     plan
-}
-
-fn blank(plan: Plan) -> Record {
-    Record {
-        manifest: Manifest {
-            record_version: RECORD_VERSION,
-            touchstone: "0.1.0".into(),
-            started: "2026-10-03T10:00:00Z".into(),
-            status: Status::Complete,
-            reason: None,
-            command: "touchstone gate".into(),
-            elapsed_s: 1.0,
-        },
-        plan,
-        environment: BTreeMap::new(),
-        slices: Vec::new(),
-        launches: Vec::new(),
-        subjects: Vec::new(),
-        probes: Vec::new(),
-        noise: Vec::new(),
-        syncs: Vec::new(),
-        latencies: BTreeMap::new(),
-    }
-}
-
-fn slice(case: &str, launch: usize, arm: &str, wall_ns: f64) -> Slice {
-    Slice {
-        case: case.into(),
-        launch,
-        arm: arm.into(),
-        phase: Phase::Measure,
-        block: 0,
-        position: 0,
-        operations: 1,
-        wall_ns: wall_ns.round() as u64,
-        cpu_ns: wall_ns as u64,
-        lanes: Vec::new(),
-        usage: Usage::default(),
-        wrong: None,
-    }
-}
-
-fn part(case: &str, launch: usize, arm: &str) -> Launch {
-    Launch {
-        case: case.into(),
-        launch,
-        arm: arm.into(),
-        outcome: Outcome::Completed,
-        error: None,
-        calibrated: 1,
-        settings: BTreeMap::new(),
-        expected: 10,
-        found: 10,
-        plan: Vec::new(),
-        counters: BTreeMap::new(),
-        file_bytes: BTreeMap::new(),
-    }
 }
 
 #[test]

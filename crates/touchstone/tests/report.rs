@@ -29,7 +29,7 @@ fn the_summary_of_a_plan_that_was_not_run_says_so() {
 fn the_table_to_paste_reads_as_agreed() {
     let fixture = Fixture::new();
     let table = report::markdown(&fixture.findings());
-    expect_file!["golden/report.md"].assert_eq(&table);
+    expect_file!["golden/report-markdown.txt"].assert_eq(&table);
     let mut hostile = Fixture::new();
     hostile.judgement.claims[0].statement = "a | <b>\nc".into();
     let table = report::markdown(&hostile.findings());

@@ -4,8 +4,19 @@ use crate::Findings;
 use crate::rust::{Source, line_of};
 
 /// The stages of the core, from left to right. A module may import those before it.
-pub const STAGES: [&str; 10] =
-    ["error", "kit", "suite", "plan", "sample", "record", "statistics", "estimate", "verdict", "report"];
+pub const STAGES: [&str; 11] = [
+    "error",
+    "name",
+    "kit",
+    "suite",
+    "plan",
+    "sample",
+    "record",
+    "statistics",
+    "estimate",
+    "verdict",
+    "report",
+];
 
 /// The crates, from left to right. A crate may depend on those before it; the first two stand on their own.
 pub const CRATES: [&str; 6] = [

@@ -1,18 +1,17 @@
 //! Plays the golden conversations against every driver of this workspace that is a contender.
 
+mod contenders;
 mod conversation;
 mod lab;
 
+use std::collections::BTreeSet;
+
 #[test]
 fn every_contender_speaks_the_golden_conversations() {
-    for program in [
-        env!("CARGO_BIN_EXE_sqlite-c"),
-        env!("CARGO_BIN_EXE_rusqlite"),
-        env!("CARGO_BIN_EXE_rusqlite-plain"),
-        env!("CARGO_BIN_EXE_diesel"),
-        env!("CARGO_BIN_EXE_redb"),
-    ] {
-        conversation::play_all(program, 8);
+    let programs: BTreeSet<String> =
+        contenders::contenders().into_iter().map(|contender| contender.program).collect();
+    for program in programs {
+        conversation::play_all(&program, 8);
     }
 }
 

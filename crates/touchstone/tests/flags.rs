@@ -1,0 +1,187 @@
+//! Every red flag over made-up samples: raised by what it is about, and not by what lies just beside it.
+
+mod made;
+
+use made::{blank, part, slice};
+use touchstone::estimate::estimate;
+use touchstone::kit::{Contender, DurabilityClass};
+use touchstone::record::Record;
+use touchstone::sample::{Introduction, Noise, Probe};
+use touchstone::suite::Cache;
+use touchstone::verdict::{FlagKind, judge};
+use touchstone_protocol::{Clock, Hello, Verb};
+
+const CASE: &str = "made/c0";
+const ARM: &str = "s@baseline";
+const LAUNCHES: usize = 8;
+const BLOCKS: u32 = 6;
+
+/// A record of one honest arm, with slices of 1 ms on the processor all the time.
+fn honest() -> Record {
+    let mut record = blank(made::plan(1));
+    record.plan.cases[0].blocks = BLOCKS;
+    for launch in 0..LAUNCHES {
+        record.launches.push(part(CASE, launch, ARM));
+        for block in 0..BLOCKS {
+            let mut slice = slice(CASE, launch, ARM, 1e6);
+            slice.block = block;
+            slice.usage.voluntary_switches = 1;
+            record.slices.push(slice);
+        }
+    }
+    record.subjects.push(Introduction {
+        contender: Contender::try_from(ARM.to_owned()).unwrap(),
+        hello: Hello {
+            protocol: 1,
+            kit: "rust 0.1.0".into(),
+            subject: "s".into(),
+            version: "1".into(),
+            engine: "SQLite 3.53.2".into(),
+            engine_source: String::new(),
+            compile_options: Vec::new(),
+            capabilities: Vec::new(),
+            clock: Clock { name: "made up".into(), cost_ns: 24.0, resolution_ns: 1 },
+        },
+        program_crc32: String::new(),
+    });
+    record
+}
+
+/// The flags of an honest record with something changed.
+fn flags(change: impl Fn(&mut Record)) -> Vec<FlagKind> {
+    let mut record = honest();
+    change(&mut record);
+    let judgement = judge(&record.plan, &estimate(&record), &record.subjects);
+    judgement.flags.into_iter().map(|flag| flag.kind).collect()
+}
+
+fn latencies(record: &mut Record, ns: u64) {
+    for launch in 0..LAUNCHES {
+        record.latencies.insert((CASE.into(), ARM.into(), launch), vec![ns; 1000]);
+    }
+}
+
+#[test]
+fn an_honest_record_has_none() {
+    assert_eq!(flags(|_| ()), []);
+}
+
+#[test]
+fn a_subject_off_the_processor_that_asks_for_nothing_slept() {
+    let off = |read_bytes: u64| {
+        flags(|record| {
+            for slice in &mut record.slices {
+                slice.cpu_ns = 10_000;
+                slice.usage.read_bytes = read_bytes;
+            }
+        })
+    };
+    assert_eq!(off(0), [FlagKind::Slept]);
+    assert_eq!(off(4096), [], "it waited for what it read");
+}
+
+#[test]
+fn more_processors_than_lanes_are_beyond_the_cores() {
+    let busy = |wall_ns: u64, processors: f64| {
+        flags(|record| {
+            for slice in &mut record.slices {
+                slice.wall_ns = wall_ns;
+                slice.cpu_ns = (wall_ns as f64 * processors) as u64;
+            }
+        })
+    };
+    assert_eq!(busy(1_000_000, 1.9), [FlagKind::BeyondCores]);
+    assert_eq!(busy(1_000_000, 1.4), [], "reading the clock and the kernel's own work");
+    assert_eq!(busy(50_000, 1.9), [], "too short to tell");
+}
+
+#[test]
+fn an_operation_of_a_few_readings_of_the_clock_is_below_its_resolution() {
+    assert_eq!(flags(|record| latencies(record, 30)), [FlagKind::BelowResolution]);
+    assert_eq!(flags(|record| latencies(record, 60)), []);
+}
+
+#[test]
+fn whole_milliseconds_off_the_processor_are_a_timers() {
+    let waiting = |latency_ns: u64, cpu_ns: u64| {
+        flags(|record| {
+            latencies(record, latency_ns);
+            for slice in &mut record.slices {
+                slice.cpu_ns = cpu_ns;
+                slice.usage.written_bytes = 100;
+            }
+        })
+    };
+    assert_eq!(waiting(2_060_000, 100_000), [FlagKind::TimerTick]);
+    assert_eq!(waiting(2_060_000, 900_000), [], "it worked all the time");
+    assert_eq!(waiting(1_500_000, 100_000), [], "no timer ticks so");
+}
+
+#[test]
+fn an_evicted_case_that_waits_for_nothing_was_answered_by_the_page_cache() {
+    let evicted = |cache: Cache, waits: u64| {
+        flags(|record| {
+            record.plan.cases[0].cache = cache;
+            record.slices.iter_mut().for_each(|slice| slice.usage.voluntary_switches = waits);
+        })
+    };
+    assert_eq!(evicted(Cache::Evicted, 0), [FlagKind::PageCache]);
+    assert_eq!(evicted(Cache::Evicted, 3), []);
+    assert_eq!(evicted(Cache::Warm, 0), []);
+}
+
+#[test]
+fn a_durable_commit_quicker_than_a_flush_is_doubted() {
+    let commit = |class: DurabilityClass, flush_ns: u64| {
+        flags(|record| {
+            let arm = &mut record.plan.cases[0].arms[0];
+            arm.class = class;
+            arm.lanes[0].verb = Verb::InsertOne;
+            for launch in 0..LAUNCHES {
+                record.probes.push(Probe { case: CASE.into(), launch, block: 0, flush_ns });
+            }
+        })
+    };
+    assert_eq!(commit(DurabilityClass::Strict, 2_000_000), [FlagKind::QuickerThanFlush]);
+    assert_eq!(commit(DurabilityClass::Strict, 1_100_000), []);
+    assert_eq!(commit(DurabilityClass::Consistent, 2_000_000), [], "it promises no flush");
+}
+
+#[test]
+fn times_that_still_rise_have_no_steady_state() {
+    let rising = |most: f64| {
+        flags(|record| {
+            for (number, slice) in record.slices.iter_mut().enumerate() {
+                let share = f64::from(slice.block) / f64::from(BLOCKS - 1);
+                // No two launches alike, so that ranks have no ties.
+                let own = 1.0 + number as f64 * 1e-6;
+                slice.wall_ns = (1e6 * (1.0 + most * share) * own) as u64;
+            }
+        })
+    };
+    assert_eq!(rising(0.2), [FlagKind::NoSteadyState]);
+    assert_eq!(rising(-0.2), [FlagKind::NoSteadyState]);
+    assert_eq!(rising(0.02), []);
+}
+
+#[test]
+fn a_machine_that_is_busy_with_something_else_is_contended() {
+    let noisy = |cpu_pressure: Option<f64>, steal: Option<f64>| {
+        flags(|record| {
+            let noise =
+                Noise { case: CASE.into(), launch: 0, block: 0, cpu_pressure, io_pressure: None, steal };
+            record.noise.push(noise);
+        })
+    };
+    assert_eq!(noisy(Some(0.6), None), [FlagKind::Contended]);
+    assert_eq!(noisy(None, Some(0.2)), [FlagKind::Contended]);
+    assert_eq!(noisy(Some(0.4), Some(0.05)), []);
+}
+
+#[test]
+fn a_sqlite_from_before_the_fix_has_the_wal_reset_bug() {
+    let linked = |engine: &str| flags(|record| record.subjects[0].hello.engine = engine.into());
+    assert_eq!(linked("SQLite 3.50.4"), [FlagKind::WalReset]);
+    assert_eq!(linked("SQLite 3.51.3"), []);
+    assert_eq!(linked("another 1.0"), []);
+}
