@@ -146,7 +146,7 @@ fn a_disk_too_small_for_the_data_ends_the_lab_with_the_remedy() {
         blocks = 1\nbaseline = \"rusqlite@wal-normal\"\narms = [\"rusqlite@wal-normal\"]";
     let plan = plan_of_rows(folder.path(), case);
     let Some(disk) = SmallDisk::run("2m", &plan, false) else { return };
-    disk.ended.refused(IO, &["rows.many.dataset", FULL, "free some space", "--scratch"]);
+    disk.ended.refused(IO, &["rows.many.row.", ".dataset", FULL, "free some space", "--scratch"]);
     disk.assert_scratch_is_empty();
     let read = Record::read(&disk.record()).unwrap();
     assert_eq!(read.manifest.status, Status::Partial);

@@ -201,6 +201,20 @@ fn every_contender_on_sqlite_says_how_it_does_a_slice() {
 }
 
 #[test]
+fn arms_share_one_processor_where_none_needs_more() {
+    assert!(cases().any(PlannedCase::is_confined) && !cases().all(PlannedCase::is_confined));
+    for part in &SMOKE.record.launches {
+        let case = SMOKE.record.plan.case(&part.case).unwrap();
+        assert_eq!(part.processor.is_some(), case.is_confined(), "{part:?}");
+        assert!(!case.is_confined() || part.threads == Some(1), "its profile tells of no threads: {part:?}");
+        let same = SMOKE.record.launches.iter().filter(|other| {
+            (&other.case, other.launch, other.processor) == (&part.case, part.launch, part.processor)
+        });
+        assert_eq!(same.count(), case.arms.len(), "all arms of a launch are on the same: {part:?}");
+    }
+}
+
+#[test]
 fn every_subject_introduces_itself_with_its_engine_and_its_program() {
     let met: BTreeSet<&str> =
         SMOKE.record.subjects.iter().map(|met| met.contender.subject.as_str()).collect();

@@ -208,6 +208,7 @@ impl<'s> Player<'s> {
     /// # Errors
     /// When the lab itself fails.
     pub fn leave(mut self, launch: usize, calibrated: u64) -> Result<Launch> {
+        let threads = self.session.as_ref().and_then(Session::threads);
         let mut found = 0;
         if self.plays() && !self.stage.case.unchecked {
             let checked = self.check();
@@ -231,6 +232,8 @@ impl<'s> Player<'s> {
             outcome: self.outcome,
             error: self.error.take(),
             calibrated,
+            processor: None,
+            threads,
             settings: std::mem::take(&mut self.settings),
             expected: if whole { stored } else { found },
             found,

@@ -9,6 +9,7 @@ pub mod launch;
 pub mod noise;
 pub mod place;
 pub mod probe;
+mod processor;
 pub mod random;
 pub mod recorded;
 pub mod run;

@@ -10,6 +10,7 @@ use crate::launch::{Player, Stage, enter_all, latency_file, make_template};
 use crate::noise::{NoiseMeter, NoiseReading};
 use crate::place::Place;
 use crate::probe::FlushProbe;
+use crate::processor::Confined;
 use crate::random::{Stream, block_order, random_order, stream};
 use crate::recorded::record_syncs;
 use crate::session::{Manners, SessionError};
@@ -212,6 +213,8 @@ impl<'p> CaseRun<'p> {
                 outcome: error.outcome(),
                 error: Some(format!("while making its database: {error}")),
                 calibrated: 0,
+                processor: None,
+                threads: None,
                 settings: Default::default(),
                 expected: 0,
                 found: 0,
@@ -224,6 +227,11 @@ impl<'p> CaseRun<'p> {
 
     fn stage<'s>(&'s self, setting: &'s Setting<'_>) -> Stage<'s> {
         Stage { project: setting.project, case: self.case, data: &self.data, manners: &setting.manners }
+    }
+
+    /// One processor for this thread and the drivers that it will start, where the case needs no more.
+    fn confine(&self, random: &mut Stream) -> Option<Confined> {
+        if self.case.is_confined() { Confined::to_any(random) } else { None }
     }
 
     fn arms(&self) -> Vec<(&PlannedArm, &Place)> {
@@ -242,6 +250,7 @@ impl<'p> CaseRun<'p> {
         let stage = self.stage(setting);
         let mut random = stream(plan.seed, &format!("calibration {}", self.case.id));
         let place = Place::new(scratch.path().join("calibration"))?;
+        let _confined = self.confine(&mut random);
         let mut counts = Vec::new();
         for player in &mut enter_all(&stage, &self.arms(), place.path(), &mut random)? {
             if player.arm.lanes.iter().all(|lane| lane.count.is_some()) {
@@ -267,9 +276,11 @@ impl<'p> CaseRun<'p> {
         let place = Place::new(scratch.path().join(format!("launch-{launch}")))?;
         let mut random = stream(plan.seed, &format!("launch {launch} {}", self.case.id));
         let stage = self.stage(setting);
+        let confined = self.confine(&mut random);
         let probe = if self.case.flushes { Some(FlushProbe::new(place.path())?) } else { None };
         let mut players = enter_all(&stage, &self.arms(), place.path(), &mut random)?;
-        let mut floor = Floor { run: self, launch, setting, writer, medians: BTreeMap::new() };
+        let processor = confined.as_ref().map(Confined::processor);
+        let mut floor = Floor { run: self, launch, processor, setting, writer, medians: BTreeMap::new() };
         floor.introduce(&players)?;
         floor.warm(&mut players, &mut random)?;
         floor.blocks(&mut players, probe, &mut random)?;
@@ -332,6 +343,7 @@ fn count_for_slice(player: &mut Player<'_>, count_max: u64) -> Result<Option<u64
 struct Floor<'f, 'p> {
     run: &'f CaseRun<'p>,
     launch: usize,
+    processor: Option<usize>,
     setting: &'f Setting<'f>,
     writer: &'f mut Writer,
     medians: BTreeMap<String, Vec<f64>>,
@@ -432,6 +444,7 @@ impl Floor<'_, '_> {
         for player in players {
             stopped(self.setting)?;
             let line = player.leave(self.launch, self.run.calibrated)?;
+            let line = Launch { processor: self.processor, ..line };
             stopped(self.setting)?;
             self.writer.line(file::LAUNCHES, &line)?;
             lines.push(line);

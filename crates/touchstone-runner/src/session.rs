@@ -3,6 +3,7 @@
 //! Whatever the process does (floods, hangs, dies, speaks rubbish) comes back as a [`SessionError`], and the
 //! process group is gone when the session is dropped.
 
+use crate::processor::threads;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{
@@ -187,6 +188,11 @@ impl Session {
             Ok(status) => Err(SessionError::Ended(describe(status))),
             Err(error) => Err(SessionError::Ended(error.to_string())),
         }
+    }
+
+    /// How many threads the driver has; none where the system does not tell.
+    pub(crate) fn threads(&self) -> Option<u64> {
+        threads(self.process.as_ref()?.id())
     }
 
     fn read_line(&mut self, deadline: Instant) -> SessionResult<Vec<u8>> {

@@ -49,6 +49,8 @@ pub struct ArmStatistics {
     pub waits: Option<f64>,
     /// Share of slices in which the process neither ran nor asked the operating system for anything.
     pub idle_share: Option<f64>,
+    /// The most threads that its process had.
+    pub threads: Option<u64>,
     /// Time of the last third of its slices over time of the first third: 1 where it is steady.
     pub drift: Option<Estimate>,
     /// Time of this arm over time of the baseline.
@@ -190,6 +192,7 @@ impl<'r> CaseSamples<'r> {
             ),
             waits: median_of(right.map(|slice| slice.usage.voluntary_switches as f64)),
             idle_share: idle_share(slices),
+            threads: parts.iter().filter_map(|part| part.threads).max(),
             operation_ns,
             drift: self.drift(slices, &launches),
             against_baseline: None,

@@ -59,6 +59,9 @@ pub struct Profile {
     /// What is asked of the subject on opening.
     #[serde(default)]
     pub settings: Settings,
+    /// It works in threads of its own, beside those that the lab asks for, and so must have several processors.
+    #[serde(default)]
+    pub threads: bool,
 }
 
 /// What a contender promises about an acknowledged commit; the strongest first.

@@ -145,6 +145,9 @@ pub struct PlannedArm {
     pub profile_settings: Settings,
     /// Fields to index.
     pub indexes: Vec<String>,
+    /// It works in threads of its own.
+    #[serde(default)]
+    pub threads: bool,
     /// What runs side by side.
     pub lanes: Vec<PlannedLane>,
 }
@@ -251,6 +254,11 @@ impl PlannedCase {
     /// Whether any arm stores anything.
     pub fn writes(&self) -> bool {
         self.arms.iter().any(PlannedArm::writes)
+    }
+
+    /// Whether one processor is all that its arms can use: then lab and arms share one, which none finds asleep.
+    pub fn is_confined(&self) -> bool {
+        self.arms.iter().all(|arm| arm.lanes.len() == 1 && !arm.threads)
     }
 
     /// Records that its data must have: what is stored beforehand and what the inserts of a launch use up at most.
@@ -410,6 +418,7 @@ fn plan_arm(suite: &Suite, case: &Case, arm: &ArmSpec, kits: &Kits, size: Size) 
         settings,
         profile_settings: profile.settings.clone(),
         indexes,
+        threads: profile.threads,
         lanes: lanes
             .iter()
             .map(|lane| PlannedLane {

@@ -66,6 +66,12 @@ pub struct Launch {
     pub error: Option<String>,
     /// Operations a slice, where calibrated.
     pub calibrated: u64,
+    /// The processor that it was confined to, as the system numbers them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processor: Option<usize>,
+    /// Threads of its process after the last slice, where the system tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<u64>,
     /// What took effect, read back from the engine.
     pub settings: Settings,
     /// Records handed over to be stored, those stored beforehand included.

@@ -96,6 +96,19 @@ fn more_processors_than_lanes_are_beyond_the_cores() {
 }
 
 #[test]
+fn threads_that_no_profile_tells_of_are_flagged_where_they_share_a_processor() {
+    let threaded = |threads: u64, told: bool| {
+        flags(|record| {
+            record.launches[3].threads = Some(threads);
+            record.plan.cases[0].arms[1].threads = told;
+        })
+    };
+    assert_eq!(threaded(2, false), [FlagKind::UntoldThreads]);
+    assert_eq!(threaded(1, false), []);
+    assert_eq!(threaded(2, true), [], "the case has all processors then");
+}
+
+#[test]
 fn an_operation_of_a_few_readings_of_the_clock_is_below_its_resolution() {
     assert_eq!(flags(|record| latencies(record, 30)), [FlagKind::BelowResolution]);
     assert_eq!(flags(|record| latencies(record, 60)), []);

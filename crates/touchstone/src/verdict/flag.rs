@@ -30,6 +30,8 @@ pub enum FlagKind {
     Slept,
     /// More processors busy than the case has lanes.
     BeyondCores,
+    /// Threads of its own on the one processor of a case, which its profile did not tell of.
+    UntoldThreads,
     /// An operation shorter than the clock can tell.
     BelowResolution,
     /// Latencies that are all multiples of a timer's tick.
@@ -51,6 +53,7 @@ impl fmt::Display for FlagKind {
         formatter.pad(match self {
             FlagKind::Slept => "slept",
             FlagKind::BeyondCores => "beyond the cores",
+            FlagKind::UntoldThreads => "untold threads",
             FlagKind::BelowResolution => "below resolution",
             FlagKind::TimerTick => "timer tick",
             FlagKind::PageCache => "page cache",
@@ -74,7 +77,8 @@ pub(super) fn flags(plan: &Plan, statistics: &[CaseStatistics], subjects: &[Intr
                 timer_tick(arm),
                 page_cache(case, arm),
                 quicker_than_flush(planned, arm, measured.flush_ns),
-                beyond_threads(planned, arm),
+                beyond_cores(planned, arm),
+                untold_threads(case, arm),
                 no_steady_state(arm),
             ];
             let raised = raised.into_iter().flatten();
@@ -103,12 +107,19 @@ fn slept(arm: &ArmStatistics) -> Raised {
     Some((FlagKind::Slept, evidence))
 }
 
-fn beyond_threads(planned: &PlannedArm, arm: &ArmStatistics) -> Raised {
+fn beyond_cores(planned: &PlannedArm, arm: &ArmStatistics) -> Raised {
     let lanes = planned.lanes.len() as f64;
     let share = arm.cpu_share.filter(|share| *share > lanes + 0.5)?;
     let evidence =
         format!("{share:.1} processors busy for {lanes} lanes: the subject works in threads of its own");
     Some((FlagKind::BeyondCores, evidence))
+}
+
+fn untold_threads(case: &PlannedCase, arm: &ArmStatistics) -> Raised {
+    let threads = arm.threads.filter(|threads| *threads > 1 && case.is_confined())?;
+    let evidence =
+        format!("{threads} threads share the case's one processor; say `threads = true` in its profile");
+    Some((FlagKind::UntoldThreads, evidence))
 }
 
 /// A drift that is beyond chance and above a twentieth: less moves no verdict, for all arms of a block share it.

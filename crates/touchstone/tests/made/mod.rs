@@ -96,6 +96,8 @@ pub fn part(case: &str, launch: usize, arm: &str) -> Launch {
         outcome: Outcome::Completed,
         error: None,
         calibrated: 1,
+        processor: None,
+        threads: Some(1),
         settings: BTreeMap::new(),
         expected: 10,
         found: 10,

@@ -173,6 +173,8 @@ fn run(record: &mut Record, case: &PlannedCase, arm: &PlannedArm, behaviour: &Be
         outcome,
         error: behaviour.error.filter(|_| outcome != Outcome::Completed).map(str::to_owned),
         calibrated: 100,
+        processor: Some(launch % 2),
+        threads: Some(1),
         settings,
         expected,
         found: expected - behaviour.missing_a_launch.min(expected),

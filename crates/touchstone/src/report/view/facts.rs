@@ -31,6 +31,7 @@ pub(super) fn facts(case: &PlannedCase) -> String {
         base.map(|arm| lanes(&arm.lanes)),
         Some(cache.to_owned()),
         case.restore.then(|| "database put back before every slice".to_owned()),
+        case.is_confined().then(|| "one processor for lab and contenders".to_owned()),
         Some(format!("{} a launch", format::counted(u64::from(case.blocks), "block", "blocks"))),
         Some(format!("differences under {} do not matter", format::percent_chosen(case.margin))),
     ]

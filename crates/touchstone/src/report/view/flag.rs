@@ -39,8 +39,11 @@ fn doubt(kind: FlagKind) -> (u8, &'static str) {
         }
         FlagKind::NoSteadyState => (6, "Its times still rose or fell while it was measured."),
         FlagKind::BeyondCores => (7, "More processors were busy than the case asked for."),
+        FlagKind::UntoldThreads => {
+            (8, "It has threads of its own, which had to share one processor with the one that was measured.")
+        }
         FlagKind::Contended => {
-            (8, "The machine was busy with something else, so the times tell of its neighbours too.")
+            (9, "The machine was busy with something else, so the times tell of its neighbours too.")
         }
     }
 }
