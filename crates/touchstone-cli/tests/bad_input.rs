@@ -287,6 +287,25 @@ fn a_verdict_that_is_damaged_is_not_called_missing() {
 }
 
 #[test]
+fn what_a_newer_version_judged_is_refused_until_it_is_judged_again() {
+    for (name, key, what) in [
+        (file::STATISTICS, "statistics_version", "statistics version 99"),
+        (file::VERDICT, "verdict_version", "verdict version 99"),
+    ] {
+        let folder = folder();
+        let record = record(folder.path());
+        let text = fs::read_to_string(record.join(name)).unwrap();
+        let from = format!("\"{key}\": 1");
+        assert!(text.contains(&from), "{name} says its version");
+        fs::write(record.join(name), text.replacen(&from, &format!("\"{key}\": 99"), 1)).unwrap();
+        let ended = finish(touchstone().arg("report").arg(&record));
+        ended.refused(USAGE, &[name, what, "newer touchstone"]);
+        finish(touchstone().arg("judge").arg(&record)).succeeded();
+        finish(touchstone().arg("report").arg(&record)).succeeded();
+    }
+}
+
+#[test]
 fn a_folder_that_holds_a_record_is_never_written_to() {
     let folder = folder();
     let record = record(folder.path());

@@ -54,7 +54,8 @@ fn identical_contenders_are_never_worse() {
     assert_ne!(decided.gate.status, GateStatus::Worse, "{}", decided.ended.told());
     assert_ne!(decided.gate.status, GateStatus::Incomparable, "{}", decided.ended.told());
     assert_eq!(decided.gate.counts, []);
-    let arms: Vec<&str> = decided.judged.statistics[0].arms.iter().map(|arm| arm.arm.as_str()).collect();
+    let arms: Vec<&str> =
+        decided.judged.statistics.cases[0].arms.iter().map(|arm| arm.arm.as_str()).collect();
     assert_eq!(arms, [BASELINE, "rusqlite@wal-normal#candidate", "rusqlite@wal-normal#null"]);
 }
 

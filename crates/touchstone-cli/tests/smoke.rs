@@ -355,7 +355,7 @@ fn bench_plans_runs_judges_and_reports_in_one_go() {
     assert!(record.join(file::REPORT).exists());
     assert_eq!(told["judgement"], serde_json::to_value(&judged.judgement).unwrap());
     assert_eq!(told["statistics"], serde_json::to_value(&judged.statistics).unwrap());
-    let arms: Vec<&str> = judged.statistics[0].arms.iter().map(|arm| arm.arm.as_str()).collect();
+    let arms: Vec<&str> = judged.statistics.cases[0].arms.iter().map(|arm| arm.arm.as_str()).collect();
     assert_eq!(arms, ["rusqlite@wal-normal", "redb@immediate"], "the baseline and who was asked for");
     let launches = judged.arm("smoke/get-held", "redb@immediate").launches.len();
     assert!(launches == 8 || launches == 12, "{launches} launches are no look");
@@ -417,7 +417,7 @@ fn counts_that_the_plan_leaves_open_are_calibrated_and_have_latencies() {
     let counts: BTreeSet<u64> = judged.record.launches.iter().map(|part| part.calibrated).collect();
     assert_eq!(counts.len(), 1, "the same count for all");
     assert!(counts.iter().all(|count| *count > 1), "{counts:?}");
-    for arm in &judged.statistics[0].arms {
+    for arm in &judged.statistics.cases[0].arms {
         let latency = arm.latency.as_ref().expect("every operation was timed");
         assert_eq!(latency.operations, judged.record.latencies.values().next().unwrap().len() as u64);
         assert!(latency.operations >= 1_000, "{}", latency.operations);

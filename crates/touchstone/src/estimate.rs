@@ -16,6 +16,18 @@ const TIMELINE_POINTS: usize = 400;
 /// The shortest slice of which the processor's time is told: its clock is a system call.
 const CPU_SHARE_NS_MIN: u64 = 100_000;
 
+/// The version of the statistics' format.
+pub const STATISTICS_VERSION: u32 = 1;
+
+/// What the samples of a record say. The file `statistics.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Statistics {
+    /// [`STATISTICS_VERSION`].
+    pub statistics_version: u32,
+    /// The planned cases, in order.
+    pub cases: Vec<CaseStatistics>,
+}
+
 /// What the samples of a case say.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CaseStatistics {
@@ -127,8 +139,9 @@ pub struct SettingStatistics {
 }
 
 /// Computes the statistics of every planned case.
-pub fn estimate(record: &Record) -> Vec<CaseStatistics> {
-    record.plan.cases.iter().map(|case| CaseSamples::gather(record, case).statistics()).collect()
+pub fn estimate(record: &Record) -> Statistics {
+    let cases = record.plan.cases.iter().map(|case| CaseSamples::gather(record, case).statistics());
+    Statistics { statistics_version: STATISTICS_VERSION, cases: cases.collect() }
 }
 
 /// A case's lines of the record, by arm.

@@ -151,7 +151,23 @@ pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
     serde_json::from_str(&read_text(path)?).map_err(|error| damaged(path, error))
 }
 
-/// Checks the version before anything else is believed.
+/// Reads a JSON file that says its version under `key`; the version is checked before anything else is believed.
+///
+/// # Errors
+/// When it is missing, damaged, or newer than `newest`.
+pub fn read_versioned<T: DeserializeOwned>(path: &Path, key: &str, newest: u32) -> Result<T> {
+    let value: serde_json::Value = read_json(path)?;
+    let version = value[key].as_u64().ok_or_else(|| damaged(path, format_args!("it has no {key}")))?;
+    if version > u64::from(newest) {
+        let what = key.replace('_', " ");
+        return Err(Error::record(format!(
+            "{}: {what} {version} was written by a newer touchstone; this one reads up to {newest}: use a newer one",
+            path.display()
+        )));
+    }
+    serde_json::from_value(value).map_err(|error| damaged(path, error))
+}
+
 fn read_manifest(folder: &Path) -> Result<Manifest> {
     let path = folder.join(file::MANIFEST);
     if !path.exists() {
@@ -161,17 +177,7 @@ fn read_manifest(folder: &Path) -> Result<Manifest> {
             file::MANIFEST
         )));
     }
-    let value: serde_json::Value = read_json(&path)?;
-    let version =
-        value["record_version"].as_u64().ok_or_else(|| damaged(&path, "it has no record_version"))?;
-    if version > u64::from(RECORD_VERSION) {
-        return Err(Error::record(format!(
-            "{}: record version {version} was written by a newer touchstone; this one reads up to version \
-             {RECORD_VERSION}: use a newer one",
-            folder.display()
-        )));
-    }
-    serde_json::from_value(value).map_err(|error| damaged(&path, error))
+    read_versioned(&path, "record_version", RECORD_VERSION)
 }
 
 fn read_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {

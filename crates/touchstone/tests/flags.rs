@@ -51,7 +51,7 @@ fn honest() -> Record {
 fn flags(change: impl Fn(&mut Record)) -> Vec<FlagKind> {
     let mut record = honest();
     change(&mut record);
-    let judgement = judge(&record.plan, &estimate(&record), &record.subjects);
+    let judgement = judge(&record.plan, &estimate(&record).cases, &record.subjects);
     judgement.flags.into_iter().map(|flag| flag.kind).collect()
 }
 

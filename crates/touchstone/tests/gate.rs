@@ -50,7 +50,7 @@ fn gated_with(cases: &[Made], change: impl Fn(&mut Record)) -> Gate {
         }
     }
     change(&mut record);
-    let statistics = estimate(&record);
+    let statistics = estimate(&record).cases;
     let judgement = judge(&record.plan, &statistics, &[]);
     gate(&record.plan, &statistics, &judgement.comparisons)
 }

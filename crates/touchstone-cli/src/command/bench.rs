@@ -31,7 +31,7 @@ impl Bench {
             struct Document<'d> {
                 record: String,
                 report: String,
-                statistics: &'d [touchstone::estimate::CaseStatistics],
+                statistics: &'d touchstone::estimate::Statistics,
                 judgement: &'d touchstone::verdict::Judgement,
             }
             say::json(&Document {

@@ -101,7 +101,7 @@ impl Calibrate {
 /// Every comparison as it stands alone: a report's correction for their number would hide what is measured here.
 fn uncorrected(judged: &Judged) -> Vec<Comparison> {
     let plan = &judged.record.plan;
-    let cases = plan.cases.iter().zip(&judged.statistics);
+    let cases = plan.cases.iter().zip(&judged.statistics.cases);
     cases
         .flat_map(|(case, statistics)| {
             let baseline = case.arm(&case.baseline);

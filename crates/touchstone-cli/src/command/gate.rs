@@ -62,7 +62,7 @@ impl Gate {
         let project = context.project()?;
         let plan = self.plan(&project)?;
         let judged = measure(&project, &plan, &self.measure)?;
-        let decided = gate(&plan, &judged.statistics, &judged.judgement.comparisons);
+        let decided = gate(&plan, &judged.statistics.cases, &judged.judgement.comparisons);
         judged.write_report()?;
         if context.json {
             say::json(&decided)?;

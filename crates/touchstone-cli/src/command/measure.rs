@@ -9,11 +9,11 @@ use jiff::Timestamp;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use touchstone::estimate::{CaseStatistics, estimate};
+use touchstone::estimate::{STATISTICS_VERSION, Statistics, estimate};
 use touchstone::plan::Plan;
-use touchstone::record::{Manifest, RECORD_VERSION, Record, Status, file};
+use touchstone::record::{Manifest, RECORD_VERSION, Record, Status, file, read_versioned};
 use touchstone::report::{Findings, html};
-use touchstone::verdict::{Judgement, judge};
+use touchstone::verdict::{Judgement, VERDICT_VERSION, judge};
 use touchstone_runner::environment::{environment, reaches_disk};
 use touchstone_runner::kits::Project;
 use touchstone_runner::run::{Setting, run};
@@ -49,15 +49,34 @@ pub struct Judged {
     /// The record.
     pub record: Record,
     /// What its samples say.
-    pub statistics: Vec<CaseStatistics>,
+    pub statistics: Statistics,
     /// What that means.
     pub judgement: Judgement,
 }
 
 impl Judged {
+    /// Reads a record that was judged before.
+    ///
+    /// # Errors
+    /// When it was not, or it cannot be read.
+    pub fn read(folder: &Path) -> anyhow::Result<Judged> {
+        let record = Record::read(folder)?;
+        let [statistics, verdict] = [file::STATISTICS, file::VERDICT].map(|name| folder.join(name));
+        if !statistics.exists() || !verdict.exists() {
+            let hint = format!("{} is not judged yet: run `touchstone judge` on it first", folder.display());
+            return Err(touchstone::Error::record(hint).into());
+        }
+        Ok(Judged {
+            record,
+            statistics: read_versioned(&statistics, "statistics_version", STATISTICS_VERSION)?,
+            judgement: read_versioned(&verdict, "verdict_version", VERDICT_VERSION)?,
+            folder: folder.to_owned(),
+        })
+    }
+
     /// As a renderer takes it.
     pub fn findings(&self) -> Findings<'_> {
-        Findings { record: &self.record, statistics: &self.statistics, judgement: &self.judgement }
+        Findings { record: &self.record, statistics: &self.statistics.cases, judgement: &self.judgement }
     }
 
     /// Writes the page.
@@ -139,7 +158,7 @@ pub fn measure(project: &Project, plan: &Plan, arguments: &MeasureArguments) -> 
 pub fn judge_folder(folder: &Path) -> anyhow::Result<Judged> {
     let record = Record::read(folder)?;
     let statistics = estimate(&record);
-    let judgement = judge(&record.plan, &statistics, &record.subjects);
+    let judgement = judge(&record.plan, &statistics.cases, &record.subjects);
     write_json(&folder.join(file::STATISTICS), &statistics)?;
     write_json(&folder.join(file::VERDICT), &judgement)?;
     Ok(Judged { folder: folder.to_owned(), record, statistics, judgement })

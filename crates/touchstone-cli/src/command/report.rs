@@ -2,11 +2,9 @@
 
 use super::measure::Judged;
 use crate::{Context, say};
-use anyhow::bail;
 use clap::Args;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use touchstone::record::{Record, file, read_json};
 use touchstone::report::{markdown, terminal};
 
 /// Renders a judged record: a self-contained page, the summary for a terminal, or a table to paste
@@ -28,19 +26,7 @@ pub struct Report {
 
 impl Report {
     pub(crate) fn run(self, context: &Context) -> anyhow::Result<ExitCode> {
-        let record = Record::read(&self.record)?;
-        let [statistics, verdict] = [file::STATISTICS, file::VERDICT].map(|name| self.record.join(name));
-        if !statistics.exists() || !verdict.exists() {
-            let hint =
-                format!("{} is not judged yet: run `touchstone judge` on it first", self.record.display());
-            bail!(touchstone::Error::record(hint));
-        }
-        let judged = Judged {
-            record,
-            statistics: read_json(&statistics)?,
-            judgement: read_json(&verdict)?,
-            folder: self.record.clone(),
-        };
+        let judged = Judged::read(&self.record)?;
         if context.json {
             say::json(&judged.judgement)?;
         } else if self.text {

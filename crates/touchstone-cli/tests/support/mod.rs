@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
-use touchstone::estimate::{ArmStatistics, CaseStatistics};
+use touchstone::estimate::{ArmStatistics, Statistics};
 use touchstone::plan::Plan;
 use touchstone::record::{Record, file, read_json};
 use touchstone::sample::{Launch, SyncCount};
@@ -175,7 +175,7 @@ pub fn run_plan(folder: &Path, plan: &Value, more: &[&str]) -> (Ended, PathBuf) 
 pub struct Judged {
     pub folder: PathBuf,
     pub record: Record,
-    pub statistics: Vec<CaseStatistics>,
+    pub statistics: Statistics,
     pub judgement: Judgement,
 }
 
@@ -199,7 +199,7 @@ impl Judged {
     }
 
     pub fn arm(&self, case: &str, arm: &str) -> &ArmStatistics {
-        let found = self.statistics.iter().find(|known| known.case == case);
+        let found = self.statistics.cases.iter().find(|known| known.case == case);
         let found = found.and_then(|known| known.arms.iter().find(|known| known.arm == arm));
         found.unwrap_or_else(|| panic!("no {arm} in {case}"))
     }

@@ -109,7 +109,8 @@ fn looks(looks: &[usize]) -> String {
     if looks.is_empty() {
         "no looks".into()
     } else {
-        format!("looked at after {} launches", format::listed(&looks))
+        let noun = if looks == ["1"] { "launch" } else { "launches" };
+        format!("looked at after {} {noun}", format::listed(&looks))
     }
 }
 

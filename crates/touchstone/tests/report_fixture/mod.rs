@@ -46,7 +46,7 @@ impl Fixture {
     fn of(suites: &[&str], fill: impl Fn(&mut Record)) -> Fixture {
         let mut record = blank(plan(suites));
         fill(&mut record);
-        let statistics = estimate(&record);
+        let statistics = estimate(&record).cases;
         let judgement = judge(&record.plan, &statistics, &record.subjects);
         Fixture { record, statistics, judgement }
     }
