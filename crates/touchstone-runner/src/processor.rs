@@ -17,6 +17,8 @@ use crate::random::Stream;
 pub(crate) struct Confined {
     before: CpuSet,
     processor: usize,
+    /// Whether it is scheduled otherwise than before: not where the user chose a policy of their own.
+    batched: bool,
 }
 
 impl Confined {
@@ -29,8 +31,11 @@ impl Confined {
         let mut one = CpuSet::new();
         one.set(processor);
         sched_setaffinity(None, &one).ok()?;
-        schedule(libc::SCHED_BATCH);
-        Some(Confined { before, processor })
+        let batched = policy() == libc::SCHED_OTHER;
+        if batched {
+            schedule(libc::SCHED_BATCH);
+        }
+        Some(Confined { before, processor, batched })
     }
 
     /// Which one, as the system numbers them.
@@ -41,10 +46,18 @@ impl Confined {
 
 impl Drop for Confined {
     fn drop(&mut self) {
-        schedule(libc::SCHED_OTHER);
+        if self.batched {
+            schedule(libc::SCHED_OTHER);
+        }
         // It was allowed before, and a drop has nobody to tell.
         let _ = sched_setaffinity(None, &self.before);
     }
+}
+
+/// How this thread is scheduled.
+fn policy() -> i32 {
+    // SAFETY: asks about this thread and touches no memory.
+    unsafe { libc::sched_getscheduler(0) }
 }
 
 /// Schedules this thread, and every process it starts from now on, by a policy that needs no privilege.
@@ -66,25 +79,34 @@ mod tests {
     use crate::random::stream;
     use std::process::Command;
 
-    fn policy() -> i32 {
-        // SAFETY: asks about this thread and touches no memory.
-        unsafe { libc::sched_getscheduler(0) }
-    }
-
     fn allowed() -> u32 {
         sched_getaffinity(None).unwrap().count()
     }
 
     #[test]
     fn a_confined_thread_and_what_it_starts_have_one_processor_and_get_theirs_back() {
-        let before = allowed();
+        let before = (allowed(), policy());
         let confined = Confined::to_any(&mut stream(1, "test")).expect("nobody forbids it");
-        assert_eq!((allowed(), policy()), (1, libc::SCHED_BATCH));
+        assert_eq!(allowed(), 1);
+        assert_eq!(
+            policy() == libc::SCHED_BATCH,
+            before.1 == libc::SCHED_OTHER,
+            "unless the user chose another"
+        );
         assert!(sched_getaffinity(None).unwrap().is_set(confined.processor()));
         let child = Command::new("nproc").env_remove("OMP_NUM_THREADS").output().unwrap();
         assert_eq!(String::from_utf8_lossy(&child.stdout).trim(), "1");
         drop(confined);
-        assert_eq!((allowed(), policy()), (before, libc::SCHED_OTHER));
+        assert_eq!((allowed(), policy()), before);
+    }
+
+    #[test]
+    fn a_policy_that_the_user_chose_stays() {
+        schedule(libc::SCHED_IDLE);
+        let confined = Confined::to_any(&mut stream(1, "test")).unwrap();
+        assert_eq!((allowed(), policy()), (1, libc::SCHED_IDLE));
+        drop(confined);
+        assert_eq!(policy(), libc::SCHED_IDLE, "this thread ends with the test");
     }
 
     #[test]
