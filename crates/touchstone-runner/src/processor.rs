@@ -110,13 +110,13 @@ mod tests {
     }
 
     #[test]
-    fn every_processor_is_chosen_in_time() {
+    fn no_processor_is_always_the_one() {
         let mut random = stream(1, "test");
         let mut chosen: Vec<usize> =
             (0..64).map(|_| Confined::to_any(&mut random).unwrap().processor()).collect();
         chosen.sort_unstable();
         chosen.dedup();
-        assert_eq!(chosen.len() as u32, allowed().min(chosen.len().max(2) as u32));
+        assert!(chosen.len() as u32 >= allowed().min(2), "not always the same: {chosen:?}");
     }
 
     #[test]

@@ -38,7 +38,12 @@ const parts = (() => {
     return `${digits(ns / size)} ${unit}`;
   }
 
-  const ratio = (value) => (value >= 0.00995 ? digits(value) : `1/${digits(1 / value)}`);
+  /** As in the tables: near 1 a thousandth matters. */
+  function ratio(value) {
+    if (value < 0.00995) return `1/${digits(1 / value)}`;
+    return value < 1.9995 ? String(Number(value.toFixed(3))) : digits(value);
+  }
+
   const count = (value) => value.toLocaleString("en");
 
   // Text is measured as the page sets it, so that margins fit the longest name.

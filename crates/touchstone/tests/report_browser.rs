@@ -210,6 +210,36 @@ fn a_chart_that_cannot_be_drawn_says_so_and_stops_no_other() {
 }
 
 #[test]
+fn no_axis_from_left_to_right_says_the_same_at_two_places() {
+    let mut fixture = Fixture::new();
+    let claims = fixture.judgement.claims.iter_mut();
+    for claim in claims {
+        claim.published_value = Some(1.0);
+        for test in claim.tests.iter_mut().filter(|test| test.unit == "x") {
+            (test.value, test.low, test.high) = (Some(1.001), Some(0.992), Some(1.014));
+            (test.at_least, test.at_most) = (Some(0.99), None);
+        }
+    }
+    let page = Page::open(&report::html(&fixture.findings()).unwrap(), "light");
+    let axes = page.ask(
+        "[...document.querySelectorAll('[data-chart] svg [aria-label=\"x-axis tick label\"]')].map((axis) => \
+         [...axis.querySelectorAll('text')].map((label) => label.textContent))",
+    );
+    let axes = axes.as_array().unwrap();
+    assert!(axes.len() >= 6, "{axes:?}");
+    assert!(
+        axes.iter().any(|labels| labels.to_string().contains("1.005")),
+        "a narrow one is among them: {axes:?}"
+    );
+    for labels in axes {
+        let labels: Vec<&str> =
+            labels.as_array().unwrap().iter().filter_map(|label| label.as_str()).collect();
+        let different: std::collections::BTreeSet<&&str> = labels.iter().collect();
+        assert_eq!(different.len(), labels.len(), "{labels:?}");
+    }
+}
+
+#[test]
 fn the_page_of_a_plan_that_was_not_run_opens_too() {
     let page = Page::open(&report::html(&Fixture::empty().findings()).unwrap(), "light");
     assert!(page.ask("document.body.textContent").as_str().unwrap().contains("This case was not run."));
