@@ -1,0 +1,37 @@
+//! Compiles the engine: SQLite3 Multiple Ciphers, which is SQLite with encrypted pages, with the options of this store.
+
+/// A file without a key is a plain SQLite file, so one build serves both.
+const OPTIONS: [&str; 17] = [
+    // Each connection is used by one thread at a time; nothing is shared but the file.
+    "SQLITE_THREADSAFE=2",
+    "SQLITE_DEFAULT_MEMSTATUS=0",
+    "SQLITE_OMIT_SHARED_CACHE",
+    "SQLITE_DQS=0",
+    "SQLITE_LIKE_DOESNT_MATCH_BLOBS",
+    "SQLITE_OMIT_DEPRECATED",
+    "SQLITE_USE_ALLOCA",
+    "SQLITE_DEFAULT_FOREIGN_KEYS=1",
+    // Sorts and temporary tables stay in memory: an encrypted store leaves no plaintext in a temporary file.
+    "SQLITE_TEMP_STORE=3",
+    // Pages as rows, which is how tables are read in bulk.
+    "SQLITE_ENABLE_DBPAGE_VTAB",
+    "SQLITE_ENABLE_PREUPDATE_HOOK",
+    "SQLITE_ENABLE_STAT4",
+    "SQLITE_ENABLE_FTS5",
+    "SQLITE_ENABLE_RTREE",
+    "SQLITE_ENABLE_MATH_FUNCTIONS",
+    "SQLITE_ENABLE_COLUMN_METADATA",
+    "HAVE_ISNAN",
+];
+
+fn main() {
+    println!("cargo:rerun-if-changed=build.rs");
+    let directory = sqlite3mc_src::source_dir();
+    let mut build = cc::Build::new();
+    build.file(directory.join(sqlite3mc_src::SOURCE_FILE)).include(directory).warnings(false);
+    for option in OPTIONS {
+        let (name, value) = option.split_once('=').map_or((option, None), |(name, value)| (name, Some(value)));
+        build.define(name, value);
+    }
+    build.compile("touchstone_sqlite");
+}

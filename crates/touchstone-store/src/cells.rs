@@ -1,0 +1,106 @@
+//! A row on its way into the file: values borrowed from the record, nested ones encoded into one buffer.
+
+use crate::value::Refusal;
+use std::ops::Range;
+
+/// One value of a row.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Cell<'a> {
+    Null,
+    Integer(i64),
+    Real(f64),
+    Text(&'a str),
+    Blob(&'a [u8]),
+    /// Where in the buffer.
+    Nested(Range<usize>),
+}
+
+/// The values of a row, in the order of its columns. A record appends its own; see [`Field`](crate::Field).
+#[derive(Debug, Default)]
+pub struct Cells<'a> {
+    cells: Vec<Cell<'a>>,
+    buffer: Vec<u8>,
+    refused: Option<(usize, Refusal)>,
+}
+
+impl<'a> Cells<'a> {
+    /// Appends NULL.
+    #[inline]
+    pub fn null(&mut self) {
+        self.cells.push(Cell::Null);
+    }
+
+    /// Appends an integer.
+    #[inline]
+    pub fn integer(&mut self, value: i64) {
+        self.cells.push(Cell::Integer(value));
+    }
+
+    /// Appends a number, which must not be NaN.
+    #[inline]
+    pub fn real(&mut self, value: f64) {
+        self.cells.push(Cell::Real(value));
+    }
+
+    /// Appends text.
+    #[inline]
+    pub fn text(&mut self, value: &'a str) {
+        self.cells.push(Cell::Text(value));
+    }
+
+    /// Appends bytes.
+    #[inline]
+    pub fn blob(&mut self, value: &'a [u8]) {
+        self.cells.push(Cell::Blob(value));
+    }
+
+    /// Appends the bytes that `encode` writes at the end of the buffer that it is given.
+    #[inline]
+    pub fn nested(&mut self, encode: impl FnOnce(&mut Vec<u8>)) {
+        let start = self.buffer.len();
+        encode(&mut self.buffer);
+        self.cells.push(Cell::Nested(start..self.buffer.len()));
+    }
+
+    /// Appends nothing that can be stored: the row is refused.
+    #[cold]
+    pub fn refuse(&mut self, why: Refusal) {
+        self.refused.get_or_insert((self.cells.len(), why));
+        self.cells.push(Cell::Null);
+    }
+
+    /// The first column that was refused, and why.
+    pub(crate) fn refused(&self) -> Option<(usize, Refusal)> {
+        self.refused
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.cells.len()
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, at: usize) -> Option<&Cell<'a>> {
+        self.cells.get(at)
+    }
+
+    #[inline]
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Cell<'a>> {
+        self.cells.iter()
+    }
+
+    /// The bytes of a nested value.
+    #[inline]
+    pub(crate) fn bytes(&self, range: &Range<usize>) -> &[u8] {
+        &self.buffer[range.clone()]
+    }
+
+    /// Empties the row, keeps its memory, and lets it borrow from another record.
+    #[inline]
+    pub(crate) fn recycle<'b>(mut self) -> Cells<'b> {
+        self.cells.clear();
+        self.buffer.clear();
+        // An empty vector borrows nothing; collecting it in place keeps its allocation.
+        let cells = self.cells.into_iter().map(|_| unreachable!("the row is empty")).collect();
+        Cells { cells, buffer: self.buffer, refused: None }
+    }
+}

@@ -1,0 +1,287 @@
+//! Values inside one column: CBOR (RFC 8949), keyed by the tags that types declare, so that types can change and any
+//! CBOR reader can open a column. Comparison and indexes stop at the column: what is to be queried is a field.
+
+use crate::cells::Cells;
+use crate::value::Mismatch;
+pub use minicbor::data::Type;
+use minicbor::{Decoder, Encoder};
+use std::convert::Infallible;
+
+/// Writes CBOR into a buffer, which cannot fail.
+pub type Writer<'a> = Encoder<&'a mut Vec<u8>>;
+/// Reads CBOR from a column.
+pub type Reader<'a> = Decoder<'a>;
+
+/// A type that can lie inside a column. Derive it with [`Nested`](macro@crate::Nested); numbers, `bool`, `String`,
+/// `Option`, `Vec`, `Box`, arrays and pairs are.
+///
+/// ```
+/// use touchstone_store::Nested;
+///
+/// #[derive(Nested, Clone, Debug, PartialEq)]
+/// struct Position {
+///     #[tag(1)]
+///     x: f32,
+///     #[tag(2)]
+///     y: f32,
+/// }
+/// ```
+pub trait Nested: Sized + 'static {
+    /// What a column of `Vec<Self>` is when it is borrowed: `&[u8]` for bytes, else the vector itself.
+    type Slice<'a>;
+
+    /// Appends the value.
+    fn encode(&self, writer: &mut Writer<'_>);
+
+    /// Takes the value.
+    ///
+    /// # Errors
+    /// When the next item is none of this type's.
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, Mismatch>;
+
+    /// What a field that the file's value lacks is; none where it must be there.
+    #[must_use]
+    fn absent() -> Option<Self> {
+        None
+    }
+
+    /// Appends a vector of them as a column.
+    fn write_slice<'a>(items: &'a [Self], cells: &mut Cells<'a>) {
+        cells.nested(|bytes| encode_slice(items, &mut Encoder::new(bytes)));
+    }
+
+    /// Takes a vector of them from a column.
+    ///
+    /// # Errors
+    /// When the column is none.
+    fn read_slice(bytes: &[u8]) -> Result<Vec<Self>, Mismatch> {
+        decode_slice(&mut Decoder::new(bytes))
+    }
+
+    /// As [`read_slice`](Nested::read_slice), borrowed where it can be.
+    ///
+    /// # Errors
+    /// When the column is none.
+    fn view_slice(bytes: &[u8]) -> Result<Self::Slice<'_>, Mismatch>;
+
+    /// Appends a vector of them inside another value.
+    fn encode_slice(items: &[Self], writer: &mut Writer<'_>) {
+        encode_slice(items, writer);
+    }
+
+    /// Takes a vector of them from inside another value.
+    ///
+    /// # Errors
+    /// When the next item is none.
+    fn decode_slice(reader: &mut Reader<'_>) -> Result<Vec<Self>, Mismatch> {
+        decode_slice(reader)
+    }
+}
+
+/// What may be reserved for a vector before its items are seen: a damaged length must not ask for the world.
+const RESERVED_MAX: u64 = 4096;
+
+fn encode_slice<T: Nested>(items: &[T], writer: &mut Writer<'_>) {
+    written(writer.array(items.len() as u64));
+    for item in items {
+        item.encode(writer);
+    }
+}
+
+fn decode_slice<T: Nested>(reader: &mut Reader<'_>) -> Result<Vec<T>, Mismatch> {
+    let length = reader.array().map_err(broken)?.ok_or(Mismatch::Encoding)?;
+    #[expect(clippy::cast_possible_truncation, reason = "bounded on the same line")]
+    let mut items = Vec::with_capacity(length.min(RESERVED_MAX) as usize);
+    for _ in 0..length {
+        items.push(T::decode(reader)?);
+    }
+    Ok(items)
+}
+
+/// Writing into memory cannot fail.
+#[doc(hidden)]
+#[inline]
+pub fn written<T>(result: Result<T, minicbor::encode::Error<Infallible>>) {
+    if let Err(error) = result {
+        unreachable!("writing into memory failed: {error}");
+    }
+}
+
+/// What the column holds is no CBOR of the type.
+#[doc(hidden)]
+#[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` takes")]
+pub fn broken(_: minicbor::decode::Error) -> Mismatch {
+    Mismatch::Encoding
+}
+
+pub(crate) fn to_bytes<T: Nested>(value: &T, bytes: &mut Vec<u8>) {
+    value.encode(&mut Encoder::new(bytes));
+}
+
+pub(crate) fn from_bytes<T: Nested>(bytes: &[u8]) -> Result<T, Mismatch> {
+    let mut reader = Decoder::new(bytes);
+    let value = T::decode(&mut reader)?;
+    if reader.position() == bytes.len() { Ok(value) } else { Err(Mismatch::Encoding) }
+}
+
+/// A vector of them, borrowed, is the vector.
+macro_rules! owned_slice {
+    () => {
+        type Slice<'a> = Vec<Self>;
+
+        fn view_slice(bytes: &[u8]) -> Result<Vec<Self>, Mismatch> {
+            Self::read_slice(bytes)
+        }
+    };
+}
+
+macro_rules! number {
+    ($($type:ty: $name:ident),*) => {$(
+        impl Nested for $type {
+            owned_slice!();
+
+            #[inline]
+            fn encode(&self, writer: &mut Writer<'_>) {
+                written(writer.$name(*self));
+            }
+
+            #[inline]
+            fn decode(reader: &mut Reader<'_>) -> Result<$type, Mismatch> {
+                reader.$name().map_err(broken)
+            }
+        }
+    )*};
+}
+
+number!(i8: i8, i16: i16, i32: i32, i64: i64, u16: u16, u32: u32, u64: u64, f32: f32, f64: f64, bool: bool);
+
+impl Nested for u8 {
+    type Slice<'a> = &'a [u8];
+
+    #[inline]
+    fn encode(&self, writer: &mut Writer<'_>) {
+        written(writer.u8(*self));
+    }
+
+    #[inline]
+    fn decode(reader: &mut Reader<'_>) -> Result<u8, Mismatch> {
+        reader.u8().map_err(broken)
+    }
+
+    #[inline]
+    fn write_slice<'a>(items: &'a [u8], cells: &mut Cells<'a>) {
+        cells.blob(items);
+    }
+
+    #[inline]
+    fn read_slice(bytes: &[u8]) -> Result<Vec<u8>, Mismatch> {
+        Ok(bytes.to_vec())
+    }
+
+    #[inline]
+    fn view_slice(bytes: &[u8]) -> Result<&[u8], Mismatch> {
+        Ok(bytes)
+    }
+
+    fn encode_slice(items: &[u8], writer: &mut Writer<'_>) {
+        written(writer.bytes(items));
+    }
+
+    fn decode_slice(reader: &mut Reader<'_>) -> Result<Vec<u8>, Mismatch> {
+        Ok(reader.bytes().map_err(broken)?.to_vec())
+    }
+}
+
+impl Nested for String {
+    owned_slice!();
+
+    #[inline]
+    fn encode(&self, writer: &mut Writer<'_>) {
+        written(writer.str(self));
+    }
+
+    #[inline]
+    fn decode(reader: &mut Reader<'_>) -> Result<String, Mismatch> {
+        Ok(reader.str().map_err(broken)?.to_owned())
+    }
+}
+
+impl<T: Nested> Nested for Vec<T> {
+    owned_slice!();
+
+    fn encode(&self, writer: &mut Writer<'_>) {
+        T::encode_slice(self, writer);
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Vec<T>, Mismatch> {
+        T::decode_slice(reader)
+    }
+}
+
+impl<T: Nested> Nested for Option<T> {
+    owned_slice!();
+
+    fn encode(&self, writer: &mut Writer<'_>) {
+        match self {
+            Some(value) => value.encode(writer),
+            None => written(writer.null()),
+        }
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Option<T>, Mismatch> {
+        if reader.datatype().map_err(broken)? == Type::Null {
+            reader.null().map_err(broken)?;
+            return Ok(None);
+        }
+        T::decode(reader).map(Some)
+    }
+
+    fn absent() -> Option<Option<T>> {
+        Some(None)
+    }
+}
+
+impl<T: Nested> Nested for Box<T> {
+    owned_slice!();
+
+    fn encode(&self, writer: &mut Writer<'_>) {
+        (**self).encode(writer);
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Box<T>, Mismatch> {
+        T::decode(reader).map(Box::new)
+    }
+
+    fn absent() -> Option<Box<T>> {
+        T::absent().map(Box::new)
+    }
+}
+
+impl<T: Nested, const N: usize> Nested for [T; N] {
+    owned_slice!();
+
+    fn encode(&self, writer: &mut Writer<'_>) {
+        T::encode_slice(self, writer);
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Result<[T; N], Mismatch> {
+        T::decode_slice(reader)?.try_into().map_err(|_| Mismatch::Encoding)
+    }
+}
+
+impl<A: Nested, B: Nested> Nested for (A, B) {
+    owned_slice!();
+
+    fn encode(&self, writer: &mut Writer<'_>) {
+        written(writer.array(2));
+        self.0.encode(writer);
+        self.1.encode(writer);
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Result<(A, B), Mismatch> {
+        match reader.array().map_err(broken)? {
+            Some(2) => Ok((A::decode(reader)?, B::decode(reader)?)),
+            _ => Err(Mismatch::Encoding),
+        }
+    }
+}

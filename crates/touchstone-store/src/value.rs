@@ -1,0 +1,372 @@
+//! One column's value on its way between a Rust type and the file: borrowed from either, never copied in between.
+//! What SQLite itself does with values (comparison, affinity) is not here.
+
+use crate::cells::Cells;
+use crate::nested::{self, Nested};
+use std::fmt;
+
+/// What a column of the file holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A signed integer of up to 64 bits.
+    Integer,
+    /// A floating point number of 64 bits.
+    Real,
+    /// Text in UTF-8.
+    Text,
+    /// Bytes.
+    Blob,
+}
+
+impl Kind {
+    /// The type's name in a `create table`.
+    pub const fn sql(self) -> &'static str {
+        match self {
+            Kind::Integer => "INTEGER",
+            Kind::Real => "REAL",
+            Kind::Text => "TEXT",
+            Kind::Blob => "BLOB",
+        }
+    }
+}
+
+/// A value as it lies in the file.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Raw<'a> {
+    /// The row was written before the column was added.
+    Absent,
+    /// SQL's NULL.
+    Null,
+    /// An integer.
+    Integer(i64),
+    /// A floating point number.
+    Real(f64),
+    /// Text, not yet known to be UTF-8.
+    Text(&'a [u8]),
+    /// Bytes.
+    Blob(&'a [u8]),
+}
+
+/// Why a value of the file is none of the field's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Mismatch {
+    /// Neither NULL nor an absent column has a meaning for the field, which is no `Option` and has no default.
+    Missing,
+    /// The file holds another kind of value.
+    Kind,
+    /// The number is beyond the field's range.
+    Range,
+    /// The text is no UTF-8.
+    Utf8,
+    /// The bytes are no encoding of the nested value.
+    Encoding,
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Mismatch::Missing => "it is NULL or was written before the field existed, and the field has no default",
+            Mismatch::Kind => "it is of another kind",
+            Mismatch::Range => "it is beyond the field's range",
+            Mismatch::Utf8 => "it is text that is no UTF-8",
+            Mismatch::Encoding => "it is no encoding of the nested type",
+        })
+    }
+}
+
+/// Why a value of a field cannot be stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// SQLite has no NaN: it would come back as NULL.
+    Nan,
+    /// The number is beyond a signed 64-bit integer.
+    Range,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Refusal::Nan => "NaN cannot be stored in a column: store an `Option`, or nest the value",
+            Refusal::Range => "the number is beyond a signed 64-bit integer",
+        })
+    }
+}
+
+/// A type whose values are one column: integers, floats, `bool`, `String`, `Vec<u8>`, an `Option` of these, and
+/// whatever derives [`Nested`](macro@crate::Nested).
+///
+/// ```
+/// use touchstone_store::{Field, Kind};
+///
+/// assert_eq!(<Option<u32> as Field>::KIND, Kind::Integer);
+/// assert!(<Option<u32> as Field>::NULLABLE);
+/// ```
+pub trait Field: Sized + 'static {
+    /// What the column holds.
+    const KIND: Kind;
+    /// Whether NULL is one of the values.
+    const NULLABLE: bool = false;
+    /// The type without its `Option`, for comparisons: in SQL they are about values.
+    type Plain: Field;
+    /// The value borrowed from the file, where it can be.
+    type View<'a>;
+
+    /// Appends the value to the row.
+    fn write<'a>(&'a self, cells: &mut Cells<'a>);
+
+    /// The value that lies in the file.
+    ///
+    /// # Errors
+    /// When it is none of this type's.
+    fn read(raw: Raw<'_>) -> Result<Self, Mismatch>;
+
+    /// As [`read`](Field::read), without a copy.
+    ///
+    /// # Errors
+    /// When it is none of this type's.
+    fn view(raw: Raw<'_>) -> Result<Self::View<'_>, Mismatch>;
+}
+
+macro_rules! integer {
+    ($($type:ty),*) => {$(
+        impl Field for $type {
+            const KIND: Kind = Kind::Integer;
+            type Plain = $type;
+            type View<'a> = $type;
+
+            #[inline]
+            fn write<'a>(&'a self, cells: &mut Cells<'a>) {
+                match i64::try_from(*self) {
+                    Ok(value) => cells.integer(value),
+                    Err(_) => cells.refuse(Refusal::Range),
+                }
+            }
+
+            #[inline]
+            fn read(raw: Raw<'_>) -> Result<$type, Mismatch> {
+                match raw {
+                    Raw::Integer(value) => <$type>::try_from(value).map_err(|_| Mismatch::Range),
+                    other => Err(unfit(other)),
+                }
+            }
+
+            #[inline]
+            fn view(raw: Raw<'_>) -> Result<$type, Mismatch> {
+                <$type>::read(raw)
+            }
+        }
+    )*};
+}
+
+integer!(i8, i16, i32, i64, u8, u16, u32, u64, isize, usize);
+
+impl Field for bool {
+    const KIND: Kind = Kind::Integer;
+    type Plain = bool;
+    type View<'a> = bool;
+
+    #[inline]
+    fn write<'a>(&'a self, cells: &mut Cells<'a>) {
+        cells.integer(i64::from(*self));
+    }
+
+    #[inline]
+    fn read(raw: Raw<'_>) -> Result<bool, Mismatch> {
+        match raw {
+            Raw::Integer(0) => Ok(false),
+            Raw::Integer(1) => Ok(true),
+            Raw::Integer(_) => Err(Mismatch::Range),
+            other => Err(unfit(other)),
+        }
+    }
+
+    #[inline]
+    fn view(raw: Raw<'_>) -> Result<bool, Mismatch> {
+        bool::read(raw)
+    }
+}
+
+impl Field for f64 {
+    const KIND: Kind = Kind::Real;
+    type Plain = f64;
+    type View<'a> = f64;
+
+    #[inline]
+    fn write<'a>(&'a self, cells: &mut Cells<'a>) {
+        if self.is_nan() {
+            cells.refuse(Refusal::Nan);
+        } else {
+            cells.real(*self);
+        }
+    }
+
+    #[inline]
+    fn read(raw: Raw<'_>) -> Result<f64, Mismatch> {
+        match raw {
+            Raw::Real(value) => Ok(value),
+            // SQLite stores a whole number of a REAL column as an integer, to save bytes.
+            #[expect(clippy::cast_precision_loss, reason = "only what was a float is stored so")]
+            Raw::Integer(value) => Ok(value as f64),
+            other => Err(unfit(other)),
+        }
+    }
+
+    #[inline]
+    fn view(raw: Raw<'_>) -> Result<f64, Mismatch> {
+        f64::read(raw)
+    }
+}
+
+impl Field for f32 {
+    const KIND: Kind = Kind::Real;
+    type Plain = f32;
+    type View<'a> = f32;
+
+    #[inline]
+    fn write<'a>(&'a self, cells: &mut Cells<'a>) {
+        if self.is_nan() {
+            cells.refuse(Refusal::Nan);
+        } else {
+            cells.real(f64::from(*self));
+        }
+    }
+
+    #[inline]
+    fn read(raw: Raw<'_>) -> Result<f32, Mismatch> {
+        let wide = f64::read(raw)?;
+        #[expect(clippy::cast_possible_truncation, reason = "what is lost is what the check refuses")]
+        let value = wide as f32;
+        // A finite number that only a wider type can hold was written by somebody else.
+        if value.is_infinite() && wide.is_finite() { Err(Mismatch::Range) } else { Ok(value) }
+    }
+
+    #[inline]
+    fn view(raw: Raw<'_>) -> Result<f32, Mismatch> {
+        f32::read(raw)
+    }
+}
+
+impl Field for String {
+    const KIND: Kind = Kind::Text;
+    type Plain = String;
+    type View<'a> = &'a str;
+
+    #[inline]
+    fn write<'a>(&'a self, cells: &mut Cells<'a>) {
+        cells.text(self);
+    }
+
+    #[inline]
+    fn read(raw: Raw<'_>) -> Result<String, Mismatch> {
+        String::view(raw).map(str::to_owned)
+    }
+
+    #[inline]
+    fn view(raw: Raw<'_>) -> Result<&str, Mismatch> {
+        match raw {
+            Raw::Text(bytes) => std::str::from_utf8(bytes).map_err(|_| Mismatch::Utf8),
+            other => Err(unfit(other)),
+        }
+    }
+}
+
+impl<T: Nested> Field for Vec<T> {
+    const KIND: Kind = Kind::Blob;
+    type Plain = Vec<T>;
+    type View<'a> = T::Slice<'a>;
+
+    #[inline]
+    fn write<'a>(&'a self, cells: &mut Cells<'a>) {
+        T::write_slice(self, cells);
+    }
+
+    #[inline]
+    fn read(raw: Raw<'_>) -> Result<Vec<T>, Mismatch> {
+        T::read_slice(blob(raw)?)
+    }
+
+    #[inline]
+    fn view(raw: Raw<'_>) -> Result<T::Slice<'_>, Mismatch> {
+        T::view_slice(blob(raw)?)
+    }
+}
+
+impl<T: Field> Field for Option<T> {
+    const KIND: Kind = T::KIND;
+    const NULLABLE: bool = true;
+    type Plain = T::Plain;
+    type View<'a> = Option<T::View<'a>>;
+
+    #[inline]
+    fn write<'a>(&'a self, cells: &mut Cells<'a>) {
+        const { assert!(!T::NULLABLE, "an Option of an Option cannot be stored: both would be NULL") };
+        match self {
+            Some(value) => value.write(cells),
+            None => cells.null(),
+        }
+    }
+
+    #[inline]
+    fn read(raw: Raw<'_>) -> Result<Option<T>, Mismatch> {
+        match raw {
+            Raw::Null | Raw::Absent => Ok(None),
+            raw => T::read(raw).map(Some),
+        }
+    }
+
+    #[inline]
+    fn view(raw: Raw<'_>) -> Result<Option<T::View<'_>>, Mismatch> {
+        match raw {
+            Raw::Null | Raw::Absent => Ok(None),
+            raw => T::view(raw).map(Some),
+        }
+    }
+}
+
+/// The bytes of a blob.
+///
+/// # Errors
+/// When the value is none.
+#[inline]
+pub(crate) fn blob(raw: Raw<'_>) -> Result<&[u8], Mismatch> {
+    match raw {
+        Raw::Blob(bytes) => Ok(bytes),
+        other => Err(unfit(other)),
+    }
+}
+
+/// Why this value fits a field of another kind not.
+#[cold]
+pub(crate) fn unfit(raw: Raw<'_>) -> Mismatch {
+    match raw {
+        Raw::Absent | Raw::Null => Mismatch::Missing,
+        _ => Mismatch::Kind,
+    }
+}
+
+/// What [`Nested`](macro@crate::Nested) implements [`Field`] with: the value as a blob of CBOR.
+#[doc(hidden)]
+pub fn write_nested<T: Nested>(value: &T, cells: &mut Cells<'_>) {
+    cells.nested(|bytes| nested::to_bytes(value, bytes));
+}
+
+/// What [`Nested`](macro@crate::Nested) implements [`Field`] with: the value of a blob of CBOR.
+///
+/// # Errors
+/// When the value of the file is none.
+#[doc(hidden)]
+pub fn read_nested<T: Nested>(raw: Raw<'_>) -> Result<T, Mismatch> {
+    nested::from_bytes(blob(raw)?)
+}
+
+/// What [`Nested`](macro@crate::Nested) implements [`Field`] of an enum of bare variants with: its tag.
+///
+/// # Errors
+/// When the value of the file is no integer that fits.
+#[doc(hidden)]
+#[inline]
+pub fn read_tag(raw: Raw<'_>) -> Result<u32, Mismatch> {
+    u32::read(raw)
+}
