@@ -1,11 +1,13 @@
 //! Compiles the engine: SQLite3 Multiple Ciphers, which is SQLite with encrypted pages, with the options of this store.
 
 /// A file without a key is a plain SQLite file, so one build serves both.
-const OPTIONS: [&str; 17] = [
+const OPTIONS: [&str; 18] = [
     // Each connection is used by one thread at a time; nothing is shared but the file.
     "SQLITE_THREADSAFE=2",
     "SQLITE_DEFAULT_MEMSTATUS=0",
     "SQLITE_OMIT_SHARED_CACHE",
+    // With a log, a commit is synced where a store asks for it, by the store.
+    "SQLITE_DEFAULT_WAL_SYNCHRONOUS=1",
     "SQLITE_DQS=0",
     "SQLITE_LIKE_DOESNT_MATCH_BLOBS",
     "SQLITE_OMIT_DEPRECATED",
@@ -26,11 +28,13 @@ const OPTIONS: [&str; 17] = [
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rustc-check-cfg=cfg(shuttle)");
     let directory = sqlite3mc_src::source_dir();
     let mut build = cc::Build::new();
     build.file(directory.join(sqlite3mc_src::SOURCE_FILE)).include(directory).warnings(false);
     for option in OPTIONS {
-        let (name, value) = option.split_once('=').map_or((option, None), |(name, value)| (name, Some(value)));
+        let (name, value) =
+            option.split_once('=').map_or((option, None), |(name, value)| (name, Some(value)));
         build.define(name, value);
     }
     build.compile("touchstone_sqlite");

@@ -94,13 +94,11 @@ impl<'a> Cells<'a> {
         &self.buffer[range.clone()]
     }
 
-    /// Empties the row, keeps its memory, and lets it borrow from another record.
+    /// Empties the row and keeps its memory.
     #[inline]
-    pub(crate) fn recycle<'b>(mut self) -> Cells<'b> {
+    pub(crate) fn clear(&mut self) {
         self.cells.clear();
         self.buffer.clear();
-        // An empty vector borrows nothing; collecting it in place keeps its allocation.
-        let cells = self.cells.into_iter().map(|_| unreachable!("the row is empty")).collect();
-        Cells { cells, buffer: self.buffer, refused: None }
+        self.refused = None;
     }
 }

@@ -2,16 +2,39 @@
 
 extern crate self as touchstone_store;
 
+mod access;
+mod alarm;
 mod cells;
+mod engine;
+mod error;
+mod flush;
+mod keeper;
+mod lease;
 #[doc(hidden)]
 pub mod nested;
+mod options;
+mod query;
+mod readers;
 mod record;
+mod session;
+mod snapshot;
+mod store;
+mod sync;
+mod table;
+mod transaction;
+mod turn;
 mod value;
 
 pub use cells::Cells;
+pub use error::{Error, ErrorKind, Result};
 pub use nested::Nested;
+pub use options::{Cipher, Durability, EncryptionKey, Options};
+pub use query::{Condition, Explanation, Operand, Order, Query, Rows};
 pub use record::{Column, ColumnShape, Columns, Finds, Index, Key, KeyPart, Record, Shape};
+pub use snapshot::{Reading, Snapshot, Version};
+pub use store::Store;
 pub use touchstone_store_derive::{Nested, Record};
+pub use transaction::{Transaction, Writing};
 pub use value::{Field, Kind, Mismatch, Raw, Refusal};
 
 /// What the derives speak of; no interface.

@@ -66,7 +66,9 @@ pub enum Mismatch {
 impl fmt::Display for Mismatch {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
-            Mismatch::Missing => "it is NULL or was written before the field existed, and the field has no default",
+            Mismatch::Missing => {
+                "it is NULL or was written before the field existed, and the field has no default"
+            }
             Mismatch::Kind => "it is of another kind",
             Mismatch::Range => "it is beyond the field's range",
             Mismatch::Utf8 => "it is text that is no UTF-8",

@@ -1,0 +1,295 @@
+//! One type's records in one collection, as a snapshot or a transaction reaches them: what is the same for both.
+
+use crate::cells::Cells;
+use crate::error::{Error, ErrorKind, Result};
+use crate::query::Query;
+use crate::record::{Finds, Record};
+use crate::session::{self, Entered, Session, refused};
+use crate::table::Table;
+use std::borrow::Borrow;
+use std::marker::PhantomData;
+use std::rc::Rc;
+
+/// Which collection of a type is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Which {
+    /// The type's own.
+    Own,
+    /// The named one of that number.
+    Named(i64),
+    /// A named one that nobody has written to.
+    Unwritten,
+}
+
+/// A type's records in one collection.
+pub(crate) struct Access<'s, T> {
+    pub(crate) session: &'s Session,
+    pub(crate) which: Which,
+    marker: PhantomData<fn() -> T>,
+}
+
+impl<T> Clone for Access<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Access<'_, T> {}
+
+impl<'s, T: Record> Access<'s, T> {
+    #[inline]
+    pub(crate) fn new(session: &'s Session, which: Which) -> Access<'s, T> {
+        Access { session, which, marker: PhantomData }
+    }
+
+    #[inline]
+    pub(crate) fn enter(&self) -> Result<Entered<'s>> {
+        enter(self.session)
+    }
+
+    /// The table as it is.
+    #[inline]
+    pub(crate) fn table(&self) -> Result<Rc<Table>> {
+        // A collection that was never written to has no rows, whatever the table holds: no collection has this number.
+        const NOBODY: i64 = -1;
+        self.session.table::<T>(match self.which {
+            Which::Own => None,
+            Which::Named(number) => Some(number),
+            Which::Unwritten => Some(NOBODY),
+        })
+    }
+
+    #[inline]
+    fn writable(&self) -> Result<Rc<Table>> {
+        self.session.writable_table::<T>(match self.which {
+            Which::Named(number) => Some(number),
+            Which::Own | Which::Unwritten => None,
+        })
+    }
+
+    #[inline]
+    pub(crate) fn get<Q: Finds<T> + ?Sized>(&self, key: &Q) -> Result<Option<T>> {
+        let _entered = self.enter()?;
+        let table = self.table()?;
+        if !table.exists() {
+            return Ok(None);
+        }
+        let mut cells = Cells::default();
+        table.begin_row(&mut cells);
+        key.write_key(&mut cells);
+        check::<T>(&table, &cells)?;
+        table.get.with(
+            || self.session.connection.prepare(&table.get_sql()),
+            |statement| {
+                // SAFETY: the key outlives the call, at whose end the statement is reset.
+                unsafe { statement.bind(&cells, 1)? };
+                if statement.step()? { session::read::<T>(&mut statement.row()).map(Some) } else { Ok(None) }
+            },
+        )
+    }
+
+    pub(crate) fn all(&self) -> Result<Vec<T>> {
+        Query::new(*self).all()
+    }
+
+    pub(crate) fn count(&self) -> Result<u64> {
+        let _entered = self.enter()?;
+        let table = self.table()?;
+        if !table.exists() {
+            return Ok(0);
+        }
+        let count = table.count.with(
+            || self.session.connection.prepare(&table.count_sql()),
+            |statement| {
+                table.bind_collection(statement);
+                statement.integer()
+            },
+        )?;
+        Ok(u64::try_from(count).unwrap_or(0))
+    }
+
+    pub(crate) fn each_view(&self, mut visit: impl FnMut(T::View<'_>) -> Result<bool>) -> Result<()> {
+        let _entered = self.enter()?;
+        let table = self.table()?;
+        if table.collection.is_none() {
+            return self.session.visit(&table, |row| visit(row.view::<T>()?));
+        }
+        if !table.exists() {
+            return Ok(());
+        }
+        let sql =
+            format!("select {} from {} where {}true", table.selection(), table.quoted(), table.within());
+        self.session.query(&sql, |statement| {
+            table.bind_collection(statement);
+            while statement.step()? {
+                self.session.lease.check()?;
+                if !visit(T::view(&mut statement.row()).map_err(session::unfit::<T>)?)? {
+                    break;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    pub(crate) fn insert(&self, record: &T) -> Result<()> {
+        let _entered = self.enter()?;
+        let table = self.writable()?;
+        insert(self.session, &table, record)
+    }
+
+    pub(crate) fn put(&self, record: &T) -> Result<()> {
+        let _entered = self.enter()?;
+        let table = self.writable()?;
+        put(self.session, &table, record)
+    }
+
+    pub(crate) fn insert_all<R: Borrow<T>>(&self, records: impl IntoIterator<Item = R>) -> Result<u64> {
+        let _entered = self.enter()?;
+        let table = self.writable()?;
+        let sql = || self.session.connection.prepare(&table.insert_feed_sql());
+        table.insert_feed.with(
+            || self.session.feed(T::SHAPE.columns.len()).and_then(|_| sql()),
+            |statement| feed(self.session, &table, statement, records),
+        )
+    }
+
+    pub(crate) fn put_all<R: Borrow<T>>(&self, records: impl IntoIterator<Item = R>) -> Result<u64> {
+        let _entered = self.enter()?;
+        let table = self.writable()?;
+        let sql = || self.session.connection.prepare(&table.put_feed_sql());
+        table.put_feed.with(
+            || self.session.feed(T::SHAPE.columns.len()).and_then(|_| sql()),
+            |statement| feed(self.session, &table, statement, records),
+        )
+    }
+
+    pub(crate) fn remove<Q: Finds<T> + ?Sized>(&self, key: &Q) -> Result<bool> {
+        let _entered = self.enter()?;
+        let table = self.table()?;
+        if !table.exists() {
+            return Ok(false);
+        }
+        remove::<T, Q>(self.session, &table, key)
+    }
+
+    pub(crate) fn clear(&self) -> Result<u64> {
+        let _entered = self.enter()?;
+        let table = self.table()?;
+        if !table.exists() {
+            return Ok(0);
+        }
+        table.clear.with(
+            || self.session.connection.prepare(&table.clear_sql()),
+            |statement| {
+                table.bind_collection(statement);
+                statement.run()?;
+                Ok(statement.changes())
+            },
+        )
+    }
+}
+
+/// Enters the session, whose transaction must still be there.
+#[inline]
+pub(crate) fn enter(session: &Session) -> Result<Entered<'_>> {
+    let entered = session.enter()?;
+    // SQLite rolls back by itself when the disk is full or fails, and raw SQL may commit: what comes after must not be
+    // a transaction of its own.
+    if session.connection.is_idle() { Err(ended()) } else { Ok(entered) }
+}
+
+/// Inserts on a connection in a transaction, or in one of its own.
+#[inline]
+pub(crate) fn insert<T: Record>(session: &Session, table: &Table, record: &T) -> Result<()> {
+    table
+        .insert
+        .with(|| session.connection.prepare(&table.insert_sql()), |statement| write(table, statement, record))
+}
+
+/// Inserts or replaces, as [`insert`].
+#[inline]
+pub(crate) fn put<T: Record>(session: &Session, table: &Table, record: &T) -> Result<()> {
+    table
+        .put
+        .with(|| session.connection.prepare(&table.put_sql()), |statement| write(table, statement, record))
+}
+
+/// Removes, as [`insert`]; whether there was one.
+#[inline]
+pub(crate) fn remove<T: Record, Q: Finds<T> + ?Sized>(
+    session: &Session,
+    table: &Table,
+    key: &Q,
+) -> Result<bool> {
+    let mut cells = Cells::default();
+    table.begin_row(&mut cells);
+    key.write_key(&mut cells);
+    check::<T>(table, &cells)?;
+    table.remove.with(
+        || session.connection.prepare(&table.remove_sql()),
+        |statement| {
+            // SAFETY: the key outlives the call, at whose end the statement is reset.
+            unsafe { statement.bind(&cells, 1)? };
+            statement.run()?;
+            Ok(statement.changes() > 0)
+        },
+    )
+}
+
+#[inline]
+fn write<T: Record>(
+    table: &Table,
+    statement: &crate::engine::statement::Statement,
+    record: &T,
+) -> Result<()> {
+    let mut cells = Cells::default();
+    table.begin_row(&mut cells);
+    record.write(&mut cells);
+    check::<T>(table, &cells)?;
+    // SAFETY: the record outlives the call, at whose end the statement is reset.
+    unsafe { statement.bind(&cells, 1)? };
+    statement.run().map_err(|error| table.name_row(error, &cells))
+}
+
+/// Runs a statement that reads the feed, with the records; how many rows it changed.
+fn feed<T: Record, R: Borrow<T>>(
+    session: &Session,
+    table: &Table,
+    statement: &crate::engine::statement::Statement,
+    records: impl IntoIterator<Item = R>,
+) -> Result<u64> {
+    let feed = session.feed(T::SHAPE.columns.len())?;
+    table.bind_collection(statement);
+    let mut records = records.into_iter();
+    let mut current: Option<R> = None;
+    let mut fill = |cells: &mut Cells<'static>| {
+        current = records.next();
+        let Some(record) = &current else { return false };
+        // SAFETY: the values borrow from `current`, which stays until the next row is asked for; SQLite has made the
+        // stored row of them by then, and they are cleared before anything else is written.
+        let cells = unsafe { std::mem::transmute::<&mut Cells<'static>, &mut Cells<'_>>(cells) };
+        record.borrow().write(cells);
+        true
+    };
+    // SAFETY: what `fill` borrows from lives to the end of this function.
+    let (result, why) = unsafe { feed.with(&mut fill, || statement.run()) };
+    match (result, why) {
+        (_, Some(why)) => Err(session::stopped::<T>(why)),
+        (Err(error), None) => Err(error.context(format_args!("a record of `{}`", table.shape.name))),
+        (Ok(()), None) => Ok(statement.changes()),
+    }
+}
+
+fn check<T: Record>(table: &Table, cells: &Cells<'_>) -> Result<()> {
+    match cells.refused() {
+        None => Ok(()),
+        Some((column, why)) => Err(refused::<T>(column - usize::from(table.collection.is_some()), why)),
+    }
+}
+
+#[cold]
+fn ended() -> Error {
+    let why =
+        "the transaction has ended already: a failure that SQLite rolls back at once, or raw SQL, ended it";
+    Error::new(ErrorKind::Refused, why)
+}

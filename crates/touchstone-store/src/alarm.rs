@@ -1,0 +1,56 @@
+//! What wakes the keeper: a log that has grown, snapshots left open, the end.
+
+use crate::sync::{Condvar, Mutex, lock};
+use std::time::Duration;
+
+/// The keeper's alarm.
+#[derive(Default)]
+pub(crate) struct Alarm {
+    wishes: Mutex<Wishes>,
+    bell: Condvar,
+}
+
+/// What there is to do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Wishes {
+    /// The log has grown.
+    pub(crate) checkpoint: bool,
+    /// Snapshots are left open on idle connections.
+    pub(crate) watch: bool,
+    /// The store is closed.
+    pub(crate) stop: bool,
+}
+
+impl Alarm {
+    pub(crate) fn checkpoint(&self) {
+        self.wish(|wishes| wishes.checkpoint = true);
+    }
+
+    pub(crate) fn watch(&self) {
+        self.wish(|wishes| wishes.watch = true);
+    }
+
+    pub(crate) fn stop(&self) {
+        self.wish(|wishes| wishes.stop = true);
+    }
+
+    fn wish(&self, wish: impl FnOnce(&mut Wishes)) {
+        wish(&mut lock(&self.wishes));
+        self.bell.notify_one();
+    }
+
+    /// Waits until there is something to do, and takes it; while snapshots are watched, no longer than `period`.
+    pub(crate) fn wait(&self, watching: bool, period: Duration) -> Wishes {
+        let mut wishes = lock(&self.wishes);
+        if *wishes == Wishes::default() {
+            wishes = if watching {
+                self.bell.wait_timeout(wishes, period).unwrap_or_else(std::sync::PoisonError::into_inner).0
+            } else {
+                self.bell
+                    .wait_while(wishes, |wishes| *wishes == Wishes::default())
+                    .unwrap_or_else(std::sync::PoisonError::into_inner)
+            };
+        }
+        std::mem::take(&mut *wishes)
+    }
+}

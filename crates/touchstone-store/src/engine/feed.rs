@@ -1,0 +1,273 @@
+//! A table whose rows are the records of a batch, so that one statement inserts them all: `insert into t select … from`
+//! it costs less than a bound, stepped and reset statement for each. The values are handed over where they lie.
+
+use crate::cells::{Cell, Cells};
+use crate::value::Refusal;
+use libsqlite3_sys as ffi;
+use std::any::Any;
+use std::cell::{Cell as Slot, RefCell};
+use std::ffi::{CString, c_char, c_int, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+
+/// What fills the next row; `false` at the end.
+type Fill<'f> = dyn FnMut(&mut Cells<'static>) -> bool + 'f;
+
+/// The feed of one connection, for tables of one width. It must stay where it is while the connection is open.
+pub(crate) struct Feed {
+    width: usize,
+    source: Slot<Option<*mut Fill<'static>>>,
+    stopped: RefCell<Option<Stopped>>,
+}
+
+/// Why a batch ended before its end.
+pub(crate) enum Stopped {
+    /// A value that no column can hold: the row's place in the batch, the column's, and why.
+    Refused(u64, usize, Refusal),
+    /// The program's own code panicked while a record was taken.
+    Panicked(Box<dyn Any + Send>),
+}
+
+impl Feed {
+    /// The table's name on its connection.
+    pub(crate) fn name(width: usize) -> String {
+        format!("touchstone_feed_{width}")
+    }
+
+    /// Makes the table known to the connection.
+    ///
+    /// # Safety
+    /// The connection is open, and closed before the feed is dropped.
+    pub(crate) unsafe fn register(connection: *mut ffi::sqlite3, width: usize) -> Result<Box<Feed>, c_int> {
+        let feed = Box::new(Feed { width, source: Slot::new(None), stopped: RefCell::new(None) });
+        let name = CString::new(Feed::name(width)).unwrap_or_default();
+        // SAFETY: the connection is open, and the feed outlives it.
+        let code = unsafe {
+            ffi::sqlite3_create_module_v2(
+                connection,
+                name.as_ptr(),
+                &raw const MODULE,
+                ptr::from_ref::<Feed>(&feed).cast_mut().cast(),
+                None,
+            )
+        };
+        if code == ffi::SQLITE_OK { Ok(feed) } else { Err(code) }
+    }
+
+    /// Runs `statement`, which reads the feed, with rows from `fill`.
+    ///
+    /// # Safety
+    /// What `fill` borrows from outlives the call.
+    pub(crate) unsafe fn with<R>(
+        &self,
+        fill: &mut (dyn FnMut(&mut Cells<'static>) -> bool + '_),
+        statement: impl FnOnce() -> R,
+    ) -> (R, Option<Stopped>) {
+        // SAFETY: the source is taken away below, before what it borrows from ends; a panic of `statement` itself
+        // cannot happen between, as it is SQLite.
+        let source = unsafe { std::mem::transmute::<*mut Fill<'_>, *mut Fill<'static>>(fill) };
+        self.source.set(Some(source));
+        let result = statement();
+        self.source.set(None);
+        (result, self.stopped.take())
+    }
+}
+
+#[repr(C)]
+struct Table {
+    base: ffi::sqlite3_vtab,
+    feed: *const Feed,
+}
+
+#[repr(C)]
+struct Cursor {
+    base: ffi::sqlite3_vtab_cursor,
+    feed: *const Feed,
+    cells: Cells<'static>,
+    row: u64,
+    ended: bool,
+}
+
+impl Cursor {
+    /// Takes the next row.
+    fn advance(&mut self) -> c_int {
+        // SAFETY: the feed outlives its connection, and so its cursors.
+        let feed = unsafe { &*self.feed };
+        let Some(source) = feed.source.get() else {
+            self.ended = true;
+            return ffi::SQLITE_OK;
+        };
+        self.cells.clear();
+        // SAFETY: the source is there until the statement that reads it has ended, and nobody else calls it.
+        let filled = catch_unwind(AssertUnwindSafe(|| unsafe { (*source)(&mut self.cells) }));
+        match filled {
+            Ok(filled) => self.ended = !filled,
+            Err(panic) => return feed.stop(Stopped::Panicked(panic)),
+        }
+        if let Some((column, why)) = self.cells.refused() {
+            return feed.stop(Stopped::Refused(self.row, column, why));
+        }
+        self.row += 1;
+        ffi::SQLITE_OK
+    }
+}
+
+impl Feed {
+    fn stop(&self, why: Stopped) -> c_int {
+        *self.stopped.borrow_mut() = Some(why);
+        ffi::SQLITE_ABORT
+    }
+}
+
+unsafe extern "C" fn connect(
+    connection: *mut ffi::sqlite3,
+    aux: *mut c_void,
+    _argc: c_int,
+    _argv: *const *const c_char,
+    table: *mut *mut ffi::sqlite3_vtab,
+    _error: *mut *mut c_char,
+) -> c_int {
+    let feed: *const Feed = aux.cast();
+    // SAFETY: SQLite passes what `register` gave it, on the open connection.
+    unsafe {
+        let columns: Vec<String> = (0..(*feed).width).map(|at| format!("c{at}")).collect();
+        let declaration =
+            CString::new(format!("create table feed({})", columns.join(","))).unwrap_or_default();
+        let code = ffi::sqlite3_declare_vtab(connection, declaration.as_ptr());
+        if code == ffi::SQLITE_OK {
+            let made = Box::new(Table { base: std::mem::zeroed(), feed });
+            *table = Box::into_raw(made).cast();
+        }
+        code
+    }
+}
+
+unsafe extern "C" fn disconnect(table: *mut ffi::sqlite3_vtab) -> c_int {
+    // SAFETY: `connect` made it.
+    drop(unsafe { Box::from_raw(table.cast::<Table>()) });
+    ffi::SQLITE_OK
+}
+
+unsafe extern "C" fn best_index(_table: *mut ffi::sqlite3_vtab, info: *mut ffi::sqlite3_index_info) -> c_int {
+    // SAFETY: SQLite passes a structure to be filled.
+    unsafe {
+        (*info).estimatedCost = 1e6;
+        (*info).estimatedRows = 1_000_000;
+    }
+    ffi::SQLITE_OK
+}
+
+unsafe extern "C" fn open(
+    table: *mut ffi::sqlite3_vtab,
+    cursor: *mut *mut ffi::sqlite3_vtab_cursor,
+) -> c_int {
+    // SAFETY: `connect` made the table.
+    unsafe {
+        let feed = (*table.cast::<Table>()).feed;
+        let made = Box::new(Cursor {
+            base: std::mem::zeroed(),
+            feed,
+            cells: Cells::default(),
+            row: 0,
+            ended: false,
+        });
+        *cursor = Box::into_raw(made).cast();
+    }
+    ffi::SQLITE_OK
+}
+
+unsafe extern "C" fn close(cursor: *mut ffi::sqlite3_vtab_cursor) -> c_int {
+    // SAFETY: `open` made it.
+    drop(unsafe { Box::from_raw(cursor.cast::<Cursor>()) });
+    ffi::SQLITE_OK
+}
+
+unsafe extern "C" fn filter(
+    cursor: *mut ffi::sqlite3_vtab_cursor,
+    _number: c_int,
+    _text: *const c_char,
+    _argc: c_int,
+    _argv: *mut *mut ffi::sqlite3_value,
+) -> c_int {
+    // SAFETY: `open` made the cursor.
+    unsafe { (*cursor.cast::<Cursor>()).advance() }
+}
+
+unsafe extern "C" fn next(cursor: *mut ffi::sqlite3_vtab_cursor) -> c_int {
+    // SAFETY: `open` made the cursor.
+    unsafe { (*cursor.cast::<Cursor>()).advance() }
+}
+
+unsafe extern "C" fn eof(cursor: *mut ffi::sqlite3_vtab_cursor) -> c_int {
+    // SAFETY: `open` made the cursor.
+    c_int::from(unsafe { (*cursor.cast::<Cursor>()).ended })
+}
+
+unsafe extern "C" fn column(
+    cursor: *mut ffi::sqlite3_vtab_cursor,
+    context: *mut ffi::sqlite3_context,
+    at: c_int,
+) -> c_int {
+    // SAFETY: `open` made the cursor. Values stay where they are until the next row is asked for, and SQLite has made
+    // the stored row of them by then.
+    unsafe {
+        let cells = &(*cursor.cast::<Cursor>()).cells;
+        match usize::try_from(at).ok().and_then(|at| cells.get(at)) {
+            Some(Cell::Integer(value)) => ffi::sqlite3_result_int64(context, *value),
+            Some(Cell::Real(value)) => ffi::sqlite3_result_double(context, *value),
+            Some(Cell::Text(text)) => ffi::sqlite3_result_text64(
+                context,
+                text.as_ptr().cast(),
+                text.len() as u64,
+                ffi::SQLITE_STATIC(),
+                ffi::SQLITE_UTF8 as u8,
+            ),
+            Some(Cell::Blob(bytes)) => blob(context, bytes),
+            Some(Cell::Nested(range)) => blob(context, cells.bytes(range)),
+            Some(Cell::Null) | None => ffi::sqlite3_result_null(context),
+        }
+    }
+    ffi::SQLITE_OK
+}
+
+unsafe fn blob(context: *mut ffi::sqlite3_context, bytes: &[u8]) {
+    // SAFETY: as for `column`.
+    unsafe {
+        ffi::sqlite3_result_blob64(context, bytes.as_ptr().cast(), bytes.len() as u64, ffi::SQLITE_STATIC());
+    }
+}
+
+unsafe extern "C" fn rowid(cursor: *mut ffi::sqlite3_vtab_cursor, rowid: *mut i64) -> c_int {
+    // SAFETY: `open` made the cursor.
+    unsafe { *rowid = (*cursor.cast::<Cursor>()).row.cast_signed() };
+    ffi::SQLITE_OK
+}
+
+/// Without `xCreate` the table exists under the module's name and cannot be created under another.
+static MODULE: ffi::sqlite3_module = ffi::sqlite3_module {
+    iVersion: 1,
+    xCreate: None,
+    xConnect: Some(connect),
+    xBestIndex: Some(best_index),
+    xDisconnect: Some(disconnect),
+    xDestroy: None,
+    xOpen: Some(open),
+    xClose: Some(close),
+    xFilter: Some(filter),
+    xNext: Some(next),
+    xEof: Some(eof),
+    xColumn: Some(column),
+    xRowid: Some(rowid),
+    xUpdate: None,
+    xBegin: None,
+    xSync: None,
+    xCommit: None,
+    xRollback: None,
+    xFindFunction: None,
+    xRename: None,
+    xSavepoint: None,
+    xRelease: None,
+    xRollbackTo: None,
+    xShadowName: None,
+    xIntegrity: None,
+};

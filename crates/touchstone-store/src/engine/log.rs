@@ -1,0 +1,92 @@
+//! The state of the log, as its index in shared memory tells it: 48 bytes that every commit changes, whoever commits.
+//! Two equal states mean that nothing was committed in between, which needs no lock and no system call to know.
+//! See "WAL-Index Format" in SQLite's documentation of the WAL file format.
+
+use libsqlite3_sys as ffi;
+use std::ffi::{c_int, c_void};
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+
+/// The words of one copy of the header.
+const WORDS: usize = 6;
+/// The size of a region of the index, fixed by its format.
+const REGION_BYTES: c_int = 32_768;
+
+/// The state of the log at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LogState([u64; WORDS]);
+
+impl LogState {
+    /// Counts commits, of whichever process, and wraps: the third 32-bit word of the header.
+    pub(crate) fn change(self) -> u32 {
+        (self.0[1] & 0xffff_ffff) as u32
+    }
+
+    /// The frames of the log that are committed: the fifth 32-bit word.
+    pub(crate) fn frames(self) -> u32 {
+        (self.0[2] & 0xffff_ffff) as u32
+    }
+}
+
+/// Where the header lies in memory. It stays there as long as any connection of this process has the file open.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LogIndex(NonNull<AtomicU64>);
+
+// SAFETY: the memory is shared between processes already, and is only read, by atomic loads.
+unsafe impl Send for LogIndex {}
+// SAFETY: as above.
+unsafe impl Sync for LogIndex {}
+
+impl LogIndex {
+    /// Finds the index of a connection that has read from a file with a log; none where there is no index yet.
+    ///
+    /// # Safety
+    /// The connection is open, and no other thread uses it meanwhile. The index is not used after the last connection
+    /// of this process to the file was closed.
+    pub(crate) unsafe fn find(connection: *mut ffi::sqlite3) -> Option<LogIndex> {
+        let mut file: *mut ffi::sqlite3_file = ptr::null_mut();
+        // SAFETY: the connection is open; the call stores the main file's pointer.
+        let code = unsafe {
+            ffi::sqlite3_file_control(
+                connection,
+                c"main".as_ptr(),
+                ffi::SQLITE_FCNTL_FILE_POINTER,
+                (&raw mut file).cast(),
+            )
+        };
+        if code != ffi::SQLITE_OK || file.is_null() {
+            return None;
+        }
+        let mut region: *mut c_void = ptr::null_mut();
+        // SAFETY: the file is open; without the order to extend, the call only tells where the region is.
+        let code = unsafe {
+            let methods = (*file).pMethods.as_ref()?;
+            methods.xShmMap?(file, 0, REGION_BYTES, 0, (&raw mut region).cast())
+        };
+        if code != ffi::SQLITE_OK {
+            return None;
+        }
+        // The region is a page of memory or of the heap, so its words are aligned.
+        NonNull::new(region.cast()).map(LogIndex)
+    }
+
+    /// The state now; none while a commit is under way.
+    #[inline]
+    pub(crate) fn state(self) -> Option<LogState> {
+        // A writer changes the second copy first and this one last, so they are read the other way round.
+        let first = self.copy(0);
+        fence(Ordering::SeqCst);
+        let second = self.copy(WORDS);
+        (first == second && first[0] != 0).then_some(LogState(first))
+    }
+
+    #[inline]
+    fn copy(self, from: usize) -> [u64; WORDS] {
+        let mut words = [0; WORDS];
+        for (at, word) in words.iter_mut().enumerate() {
+            // SAFETY: both copies lie at the beginning of the region, which is mapped and aligned.
+            *word = unsafe { self.0.add(from + at).as_ref() }.load(Ordering::Relaxed);
+        }
+        words
+    }
+}

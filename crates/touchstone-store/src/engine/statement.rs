@@ -1,0 +1,278 @@
+//! A statement that is prepared once and held: bind, step, reset. Bindings are never cleared, because SQLite prepares
+//! anew when a value that its planner looked at changes to NULL and back.
+
+use crate::cells::{Cell, Cells};
+use crate::error::{Error, Result};
+use crate::record::Columns;
+use crate::value::Raw;
+use libsqlite3_sys as ffi;
+use std::ffi::{CStr, c_int};
+use std::ptr::{self, NonNull};
+use std::slice;
+
+/// A held statement. It must be dropped before its connection.
+pub(crate) struct Statement(NonNull<ffi::sqlite3_stmt>);
+
+impl Statement {
+    /// Prepares the statement on an open connection.
+    ///
+    /// # Safety
+    /// The connection is open, outlives the statement, and is used by one thread at a time.
+    pub(crate) unsafe fn prepare(connection: *mut ffi::sqlite3, sql: &str) -> Result<Statement> {
+        let mut statement = ptr::null_mut();
+        let length = c_int::try_from(sql.len()).unwrap_or(c_int::MAX);
+        // SAFETY: the caller's connection is open; the text is read within its length.
+        let code = unsafe {
+            ffi::sqlite3_prepare_v3(
+                connection,
+                sql.as_ptr().cast(),
+                length,
+                ffi::SQLITE_PREPARE_PERSISTENT,
+                &raw mut statement,
+                ptr::null_mut(),
+            )
+        };
+        match NonNull::new(statement) {
+            Some(statement) if code == ffi::SQLITE_OK => Ok(Statement(statement)),
+            // SAFETY: the connection is open.
+            _ => Err(unsafe { failure(connection, code) }.context(format_args!("preparing `{sql}`"))),
+        }
+    }
+
+    /// Binds the row's values from the first parameter on.
+    ///
+    /// # Safety
+    /// The row, and what it borrows from, stay as they are until the statement is reset.
+    #[inline]
+    pub(crate) unsafe fn bind(&self, cells: &Cells<'_>, first: c_int) -> Result<()> {
+        for (at, cell) in (first..).zip(cells.iter()) {
+            // SAFETY: the statement is prepared; the bytes outlive its step, as the caller promises.
+            let code = unsafe {
+                match cell {
+                    Cell::Null => ffi::sqlite3_bind_null(self.0.as_ptr(), at),
+                    Cell::Integer(value) => ffi::sqlite3_bind_int64(self.0.as_ptr(), at, *value),
+                    Cell::Real(value) => ffi::sqlite3_bind_double(self.0.as_ptr(), at, *value),
+                    Cell::Text(text) => self.bind_text(at, text),
+                    Cell::Blob(bytes) => self.bind_blob(at, bytes),
+                    Cell::Nested(range) => self.bind_blob(at, cells.bytes(range)),
+                }
+            };
+            if code != ffi::SQLITE_OK {
+                return Err(self.failure(code));
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`bind`](Statement::bind), with copies of the values, which may be gone before the statement is.
+    pub(crate) fn bind_copies(&self, cells: &Cells<'_>) -> Result<()> {
+        // SAFETY: the statement holds the values only until they are copied below.
+        unsafe { self.bind(cells, 1)? };
+        for (at, cell) in (1..).zip(cells.iter()) {
+            // SAFETY: the statement is prepared; SQLite copies the bytes before it returns.
+            let code = unsafe {
+                match cell {
+                    Cell::Text(text) => self.bind_copy(at, text.as_bytes(), true),
+                    Cell::Blob(bytes) => self.bind_copy(at, bytes, false),
+                    Cell::Nested(range) => self.bind_copy(at, cells.bytes(range), false),
+                    _ => ffi::SQLITE_OK,
+                }
+            };
+            if code != ffi::SQLITE_OK {
+                return Err(self.failure(code));
+            }
+        }
+        Ok(())
+    }
+
+    unsafe fn bind_copy(&self, at: c_int, bytes: &[u8], is_text: bool) -> c_int {
+        let (start, length) = (bytes.as_ptr(), bytes.len() as u64);
+        let copied = ffi::SQLITE_TRANSIENT();
+        // SAFETY: as for `bind_copies`.
+        unsafe {
+            if is_text {
+                ffi::sqlite3_bind_text64(
+                    self.0.as_ptr(),
+                    at,
+                    start.cast(),
+                    length,
+                    copied,
+                    ffi::SQLITE_UTF8 as u8,
+                )
+            } else {
+                ffi::sqlite3_bind_blob64(self.0.as_ptr(), at, start.cast(), length, copied)
+            }
+        }
+    }
+
+    #[inline]
+    unsafe fn bind_text(&self, at: c_int, text: &str) -> c_int {
+        // SAFETY: as for `bind`.
+        unsafe {
+            ffi::sqlite3_bind_text64(
+                self.0.as_ptr(),
+                at,
+                text.as_ptr().cast(),
+                text.len() as u64,
+                ffi::SQLITE_STATIC(),
+                ffi::SQLITE_UTF8 as u8,
+            )
+        }
+    }
+
+    #[inline]
+    unsafe fn bind_blob(&self, at: c_int, bytes: &[u8]) -> c_int {
+        // SAFETY: as for `bind`. An empty slice's pointer is not null, so an empty blob is no NULL.
+        unsafe {
+            ffi::sqlite3_bind_blob64(
+                self.0.as_ptr(),
+                at,
+                bytes.as_ptr().cast(),
+                bytes.len() as u64,
+                ffi::SQLITE_STATIC(),
+            )
+        }
+    }
+
+    /// Binds one integer.
+    #[inline]
+    pub(crate) fn bind_integer(&self, at: c_int, value: i64) {
+        // SAFETY: the statement is prepared. Only a place that does not exist could fail, and callers bind their own.
+        let code = unsafe { ffi::sqlite3_bind_int64(self.0.as_ptr(), at, value) };
+        debug_assert_eq!(code, ffi::SQLITE_OK);
+    }
+
+    /// Steps: whether there is a row.
+    #[inline]
+    pub(crate) fn step(&self) -> Result<bool> {
+        // SAFETY: the statement is prepared.
+        match unsafe { ffi::sqlite3_step(self.0.as_ptr()) } {
+            ffi::SQLITE_ROW => Ok(true),
+            ffi::SQLITE_DONE => Ok(false),
+            code => Err(self.failure(code)),
+        }
+    }
+
+    /// Ends the statement's run. What failed was told by `step`.
+    #[inline]
+    pub(crate) fn reset(&self) {
+        // SAFETY: the statement is prepared.
+        unsafe { ffi::sqlite3_reset(self.0.as_ptr()) };
+    }
+
+    /// Runs the statement to its end.
+    #[inline]
+    pub(crate) fn run(&self) -> Result<()> {
+        let result = self.drain();
+        self.reset();
+        result
+    }
+
+    fn drain(&self) -> Result<()> {
+        while self.step()? {}
+        Ok(())
+    }
+
+    /// The one integer that the statement answers with.
+    #[inline]
+    pub(crate) fn integer(&self) -> Result<i64> {
+        let row = self.step();
+        // SAFETY: the statement is prepared; without a row the answer is 0.
+        let value = unsafe { ffi::sqlite3_column_int64(self.0.as_ptr(), 0) };
+        self.reset();
+        row.map(|_| value)
+    }
+
+    /// The row that the statement stands on.
+    #[inline]
+    pub(crate) fn row(&self) -> StatementRow<'_> {
+        StatementRow { statement: self, at: 0 }
+    }
+
+    /// A value of the row that the statement stands on; it lasts until the next step or reset.
+    #[inline]
+    pub(crate) fn value(&self, at: c_int) -> Raw<'_> {
+        let raw = self.0.as_ptr();
+        // SAFETY: the statement stands on a row, and its values last until the next step or reset, which end the
+        // borrow in every caller of this crate.
+        unsafe {
+            match ffi::sqlite3_column_type(raw, at) {
+                ffi::SQLITE_INTEGER => Raw::Integer(ffi::sqlite3_column_int64(raw, at)),
+                ffi::SQLITE_FLOAT => Raw::Real(ffi::sqlite3_column_double(raw, at)),
+                ffi::SQLITE_TEXT => Raw::Text(bytes(raw, at)),
+                ffi::SQLITE_BLOB => Raw::Blob(bytes(raw, at)),
+                _ => Raw::Null,
+            }
+        }
+    }
+
+    /// The number of columns of the answer.
+    pub(crate) fn width(&self) -> c_int {
+        // SAFETY: the statement is prepared.
+        unsafe { ffi::sqlite3_column_count(self.0.as_ptr()) }
+    }
+
+    /// The rows changed by the connection's last statement.
+    pub(crate) fn changes(&self) -> u64 {
+        // SAFETY: the statement is prepared, so its connection is open.
+        let changes = unsafe { ffi::sqlite3_changes64(ffi::sqlite3_db_handle(self.0.as_ptr())) };
+        u64::try_from(changes).unwrap_or(0)
+    }
+
+    #[cold]
+    fn failure(&self, code: c_int) -> Error {
+        // SAFETY: the statement is prepared, so its connection is open.
+        unsafe { failure(ffi::sqlite3_db_handle(self.0.as_ptr()), code) }
+    }
+}
+
+impl Drop for Statement {
+    fn drop(&mut self) {
+        // SAFETY: the statement is finalized once, before its connection is closed.
+        unsafe { ffi::sqlite3_finalize(self.0.as_ptr()) };
+    }
+}
+
+/// The bytes of a text or a blob.
+///
+/// # Safety
+/// As for `Statement::value`.
+#[inline]
+unsafe fn bytes<'a>(statement: *mut ffi::sqlite3_stmt, at: c_int) -> &'a [u8] {
+    // SAFETY: the pointer is asked for before the length, as SQLite's manual says.
+    unsafe {
+        let start: *const u8 = ffi::sqlite3_column_blob(statement, at).cast();
+        let length = usize::try_from(ffi::sqlite3_column_bytes(statement, at)).unwrap_or(0);
+        if start.is_null() { &[] } else { slice::from_raw_parts(start, length) }
+    }
+}
+
+/// What the connection says of its last failure.
+///
+/// # Safety
+/// The connection is open.
+#[cold]
+pub(crate) unsafe fn failure(connection: *mut ffi::sqlite3, code: c_int) -> Error {
+    // SAFETY: the connection is open; its message lasts until its next call.
+    unsafe {
+        let extended = ffi::sqlite3_extended_errcode(connection);
+        let code = if extended & 0xff == code & 0xff { extended } else { code };
+        let message = CStr::from_ptr(ffi::sqlite3_errmsg(connection));
+        Error::sqlite(code, message.to_string_lossy())
+    }
+}
+
+/// The values of a row, in order.
+pub(crate) struct StatementRow<'s> {
+    statement: &'s Statement,
+    at: c_int,
+}
+
+impl<'s> Columns<'s> for StatementRow<'s> {
+    #[inline]
+    fn next(&mut self) -> Raw<'s> {
+        let value = self.statement.value(self.at);
+        self.at += 1;
+        value
+    }
+}

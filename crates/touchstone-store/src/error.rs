@@ -1,0 +1,171 @@
+//! What can go wrong, and of which kind. A message says what failed, on which input, and the remedy.
+
+use libsqlite3_sys as ffi;
+use std::fmt;
+use std::path::Path;
+
+/// What kind of failure it was, for a program to act on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A record with the same key, or the same value of a unique index, is there already.
+    Conflict,
+    /// Another process held the write lock for longer than the store waits.
+    Busy,
+    /// The file is encrypted with another key, or not with this cipher.
+    WrongKey,
+    /// The file is no store: not SQLite's, or another program's.
+    Foreign,
+    /// The file was written by a newer version of this library.
+    Newer,
+    /// The file contradicts the type: another kind of column, another key, a value out of range.
+    Mismatch,
+    /// A page of the file is damaged.
+    Damaged,
+    /// The disk, or the file's limit of pages, is full.
+    Full,
+    /// The file or its directory cannot be written.
+    ReadOnly,
+    /// The record, or the statement, is beyond SQLite's limits.
+    TooBig,
+    /// A value that no column can hold, such as NaN.
+    Invalid,
+    /// A transaction was begun inside another of the same thread.
+    Nested,
+    /// The snapshot was held for so long that the log would have grown without bound.
+    Expired,
+    /// The file or its directory is not there.
+    NotFound,
+    /// The operating system failed to read, write or sync.
+    Io,
+    /// SQLite refused, for a reason that has no kind of its own.
+    Refused,
+}
+
+/// A failure. [`kind`](Error::kind) is for programs, the message for people.
+///
+/// ```
+/// use touchstone_store::{ErrorKind, Store};
+///
+/// let error = Store::open("/no/such/directory/file").unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::NotFound);
+/// ```
+pub struct Error(Box<Inner>);
+
+struct Inner {
+    kind: ErrorKind,
+    message: String,
+    code: Option<i32>,
+}
+
+/// What the functions of this crate return.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// A failure of that kind. Programs may make their own, to abort a transaction with one.
+    ///
+    /// ```
+    /// use touchstone_store::{Error, ErrorKind};
+    ///
+    /// let error = Error::new(ErrorKind::Invalid, "the title is empty");
+    /// assert_eq!(error.to_string(), "the title is empty");
+    /// ```
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
+        Error(Box::new(Inner { kind, message: message.into(), code: None }))
+    }
+
+    /// What kind of failure it was.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// SQLite's extended result code, where it was SQLite that failed.
+    #[must_use]
+    pub fn sqlite_code(&self) -> Option<i32> {
+        self.0.code
+    }
+
+    /// The failure with what was being done before its message.
+    pub(crate) fn context(mut self, doing: impl fmt::Display) -> Error {
+        self.0.message = format!("{doing}: {}", self.0.message);
+        self
+    }
+
+    /// The failure that an extended result code of SQLite stands for, with SQLite's own words.
+    #[cold]
+    pub(crate) fn sqlite(code: i32, message: impl fmt::Display) -> Error {
+        let (kind, remedy) = classify(code);
+        Error(Box::new(Inner { kind, message: format!("{message}{remedy}"), code: Some(code) }))
+    }
+
+    pub(crate) fn io(error: &std::io::Error, doing: impl fmt::Display, path: &Path) -> Error {
+        let kind = match error.kind() {
+            std::io::ErrorKind::NotFound => ErrorKind::NotFound,
+            std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
+                ErrorKind::ReadOnly
+            }
+            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => ErrorKind::Full,
+            _ => ErrorKind::Io,
+        };
+        Error::new(kind, format!("{doing} {}: {error}", path.display()))
+    }
+}
+
+/// The kind of an extended result code, and what to do about it.
+fn classify(code: i32) -> (ErrorKind, &'static str) {
+    match code {
+        ffi::SQLITE_CONSTRAINT_PRIMARYKEY | ffi::SQLITE_CONSTRAINT_ROWID | ffi::SQLITE_CONSTRAINT_UNIQUE => {
+            return (ErrorKind::Conflict, " (to replace the record, put it instead of inserting it)");
+        }
+        ffi::SQLITE_CONSTRAINT_DATATYPE => return (ErrorKind::Mismatch, ""),
+        _ => {}
+    }
+    match code & 0xff {
+        ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED => {
+            (ErrorKind::Busy, " (another process is writing; wait longer with `Options::busy_timeout`)")
+        }
+        ffi::SQLITE_NOTADB => (ErrorKind::Foreign, ""),
+        ffi::SQLITE_CORRUPT => {
+            (ErrorKind::Damaged, " (restore a backup, or save what is readable with `Store::salvage`)")
+        }
+        ffi::SQLITE_FULL => (ErrorKind::Full, " (free some space; nothing of the transaction was kept)"),
+        ffi::SQLITE_READONLY | ffi::SQLITE_PERM | ffi::SQLITE_AUTH => (ErrorKind::ReadOnly, ""),
+        ffi::SQLITE_TOOBIG => {
+            (ErrorKind::TooBig, " (a value may have a billion bytes, all of a row together)")
+        }
+        ffi::SQLITE_CANTOPEN => (ErrorKind::NotFound, " (does its directory exist, and may it be written?)"),
+        ffi::SQLITE_IOERR => (ErrorKind::Io, ""),
+        ffi::SQLITE_MISMATCH => (ErrorKind::Mismatch, ""),
+        _ => (ErrorKind::Refused, ""),
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0.message)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:?}: {}", self.0.kind, self.0.message)
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<rusqlite::Error> for Error {
+    fn from(error: rusqlite::Error) -> Error {
+        match &error {
+            rusqlite::Error::SqliteFailure(failure, message) => {
+                let words = message.clone().unwrap_or_else(|| failure.to_string());
+                Error::sqlite(failure.extended_code, words)
+            }
+            rusqlite::Error::SqlInputError { error: failure, msg, .. } => {
+                Error::sqlite(failure.extended_code, msg)
+            }
+            _ => Error::new(ErrorKind::Refused, error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! The thread that keeps the log short, so that no commit copies pages: it copies the log into the file when it has
+//! grown, ends snapshots that nobody comes back for, and, where a snapshot would let the log grow without bound, the
+//! snapshot itself.
+
+use crate::alarm::Alarm;
+use crate::engine::connection::Connection;
+use crate::engine::log::LogIndex;
+use crate::options::Options;
+use crate::readers::Readers;
+use crate::sync::{Mutex, lock};
+use crate::turn::Turns;
+use libsqlite3_sys as ffi;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How long a snapshot that nobody uses is left open. Other processes cannot empty the log meanwhile.
+const PARKED_MAX: Duration = Duration::from_millis(50);
+/// How long snapshots have to end by themselves, where the log is at its limit, before they expire.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// The keeper of a store. Its thread starts when there is something to do.
+pub(crate) struct Keeper {
+    shared: Arc<Shared>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+struct Shared {
+    path: PathBuf,
+    options: Options,
+    index: Option<LogIndex>,
+    readers: Arc<Readers>,
+    turns: Arc<Turns>,
+    alarm: Arc<Alarm>,
+    /// How many frames of the log were copied when it was last looked at.
+    copied: AtomicU32,
+}
+
+impl Keeper {
+    pub(crate) fn new(
+        path: &Path,
+        options: &Options,
+        index: Option<LogIndex>,
+        readers: Arc<Readers>,
+        turns: Arc<Turns>,
+        alarm: Arc<Alarm>,
+    ) -> Keeper {
+        let shared = Shared {
+            path: path.to_owned(),
+            options: options.clone(),
+            index,
+            readers,
+            turns,
+            alarm,
+            copied: AtomicU32::new(0),
+        };
+        Keeper { shared: Arc::new(shared), thread: Mutex::new(None) }
+    }
+
+    /// Hears of a commit.
+    #[inline]
+    pub(crate) fn committed(&self) {
+        let Some(state) = self.shared.index.and_then(LogIndex::state) else { return };
+        let copied = self.shared.copied.load(Ordering::Relaxed);
+        // The log begins anew after all of it was copied.
+        let new = if state.frames() < copied { state.frames() } else { state.frames() - copied };
+        if new >= self.shared.options.checkpoint_pages {
+            self.start();
+            self.shared.alarm.checkpoint();
+        }
+    }
+
+    /// Starts the thread, where it is not running yet.
+    pub(crate) fn start(&self) {
+        let mut thread = lock(&self.thread);
+        if thread.is_none() {
+            let shared = Arc::clone(&self.shared);
+            let builder = std::thread::Builder::new().name("touchstone-keeper".into());
+            // Without the thread the log grows until the store is closed, which copies it: nothing is lost.
+            *thread = builder.spawn(move || shared.keep()).ok();
+        }
+    }
+
+    /// Stops the thread.
+    pub(crate) fn stop(&self) {
+        self.shared.alarm.stop();
+        if let Some(thread) = lock(&self.thread).take() {
+            // It has nothing to tell.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn keep(&self) {
+        let mut connection = None;
+        let mut watching = false;
+        loop {
+            let wishes = self.alarm.wait(watching, PARKED_MAX);
+            if wishes.stop {
+                return;
+            }
+            if wishes.checkpoint {
+                self.checkpoint(&mut connection);
+            }
+            watching = self.readers.sweep(false) || wishes.watch;
+        }
+    }
+
+    /// Copies what it can. A failure is the next commit's to find, or the closing's: nothing is lost by it here.
+    fn checkpoint(&self, connection: &mut Option<Connection>) {
+        if connection.is_none() {
+            *connection = Connection::open(&self.path, &self.options).ok();
+        }
+        let Some(connection) = connection else { return };
+        let Ok((log, copied)) = connection.checkpoint(ffi::SQLITE_CHECKPOINT_PASSIVE) else { return };
+        self.copied.store(copied, Ordering::Relaxed);
+        // The log begins anew with the next commit, but only if nobody reads from it any more.
+        self.readers.sweep(false);
+        let page_bytes = connection.page_bytes();
+        if u64::from(log) * page_bytes > self.options.log_bytes_max {
+            self.bound(connection);
+        }
+    }
+
+    /// Empties a log that is at its limit: nobody writes meanwhile, and snapshots that do not end by themselves expire.
+    fn bound(&self, connection: &Connection) {
+        let Ok(_turn) = self.turns.take() else { return };
+        let owners = self.readers.owners();
+        self.readers.sweep(true);
+        let _ = connection.sql().busy_timeout(PATIENCE);
+        let mut result = connection.checkpoint(ffi::SQLITE_CHECKPOINT_RESTART);
+        if result.is_err() {
+            self.readers.expire(&owners);
+            self.readers.sweep(true);
+            result = connection.checkpoint(ffi::SQLITE_CHECKPOINT_RESTART);
+        }
+        if let Ok((_, copied)) = result {
+            self.copied.store(copied, Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! How long a snapshot may be held: until the log would grow without bound for it. Who enters a session holds its gate,
+//! so a snapshot ends between two calls of its owner, never in the middle of one.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::sync::{Mutex, MutexGuard, lock};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The right of a session's owner to go on reading.
+#[derive(Default)]
+pub(crate) struct Lease {
+    gate: Mutex<Gate>,
+    /// The owner is inside, and is to come out.
+    asked: AtomicBool,
+}
+
+/// Who has the session.
+#[derive(Default)]
+pub(crate) struct Gate {
+    /// Counts owners, so that nobody's snapshot ends for what an owner before him did.
+    owner: u64,
+    is_taken: bool,
+    is_expired: bool,
+}
+
+impl Lease {
+    /// Somebody takes the session, with a snapshot of his own.
+    #[inline]
+    pub(crate) fn begin(&self) {
+        let mut gate = lock(&self.gate);
+        *gate = Gate { owner: gate.owner + 1, is_taken: true, is_expired: false };
+        self.asked.store(false, Ordering::Relaxed);
+    }
+
+    /// The owner gives the session back; whether the snapshot was still his.
+    #[inline]
+    pub(crate) fn end(&self) -> bool {
+        let mut gate = lock(&self.gate);
+        gate.is_taken = false;
+        !gate.is_expired
+    }
+
+    /// Enters for one call.
+    ///
+    /// # Errors
+    /// When the snapshot has expired.
+    #[inline]
+    pub(crate) fn enter(&self) -> Result<MutexGuard<'_, Gate>> {
+        let gate = lock(&self.gate);
+        if gate.is_expired || self.asked.load(Ordering::Relaxed) { Err(expired()) } else { Ok(gate) }
+    }
+
+    /// Whether a call that takes long may go on.
+    #[inline]
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.asked.load(Ordering::Relaxed) { Err(expired()) } else { Ok(()) }
+    }
+
+    /// Who has the session now.
+    pub(crate) fn owner(&self) -> Option<u64> {
+        // Whoever is inside a call has it.
+        let gate = lock(&self.gate);
+        gate.is_taken.then_some(gate.owner)
+    }
+
+    /// Ends that owner's snapshot with `end`, as soon as he is not inside a call.
+    pub(crate) fn expire(&self, owner: u64, end: impl FnOnce()) {
+        self.asked.store(true, Ordering::Relaxed);
+        let mut gate = lock(&self.gate);
+        if gate.is_taken && gate.owner == owner && !gate.is_expired {
+            end();
+            gate.is_expired = true;
+        }
+        self.asked.store(false, Ordering::Relaxed);
+    }
+}
+
+#[cold]
+fn expired() -> Error {
+    let remedy = "read in shorter snapshots, or raise `Options::log_bytes_max`";
+    Error::new(
+        ErrorKind::Expired,
+        format!("the snapshot has expired: the log may not grow for it any longer ({remedy})"),
+    )
+}

@@ -1,0 +1,249 @@
+//! How a store is opened: durability, encryption, sizes, waiting.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::store::Store;
+use std::fmt;
+use std::path::Path;
+use std::time::Duration;
+
+/// What an acknowledged commit survives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Durability {
+    /// A loss of power. A commit returns after a flush of the log; commits that wait together share one.
+    Strict,
+    /// A crash of the process. After a loss of power the store is whole, but the newest commits may be gone.
+    /// [`Transaction::durable`](crate::Transaction::durable) upgrades one transaction to [`Strict`](Self::Strict).
+    #[default]
+    Consistent,
+    /// A crash of the process only: after a loss of power the file may be damaged. For what can be made again.
+    Process,
+}
+
+/// How pages are encrypted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Cipher {
+    /// AEGIS-256: authenticated, and made of the processor's own AES rounds. A passphrase goes through Argon2id.
+    #[default]
+    Aegis,
+    /// What `SQLCipher` 4 reads and writes: AES-256-CBC with HMAC-SHA512. A passphrase goes through PBKDF2.
+    SqlCipher,
+}
+
+/// What an encrypted store is opened with.
+///
+/// ```
+/// use touchstone_store::EncryptionKey;
+///
+/// let key = EncryptionKey::passphrase("correct horse battery staple");
+/// // It never tells itself.
+/// assert_eq!(format!("{key:?}"), "EncryptionKey(..)");
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct EncryptionKey(KeyMaterial);
+
+#[derive(Clone, PartialEq, Eq)]
+enum KeyMaterial {
+    Raw([u8; 32]),
+    Passphrase(String),
+}
+
+impl EncryptionKey {
+    /// A key of 32 random bytes: opening takes no derivation.
+    #[must_use]
+    pub fn raw(bytes: [u8; 32]) -> EncryptionKey {
+        EncryptionKey(KeyMaterial::Raw(bytes))
+    }
+
+    /// A passphrase, from which the cipher derives a key each time a connection is opened.
+    pub fn passphrase(words: impl Into<String>) -> EncryptionKey {
+        EncryptionKey(KeyMaterial::Passphrase(words.into()))
+    }
+
+    /// The key as the engine's pragmas take it, quoted.
+    pub(crate) fn quoted(&self, cipher: Cipher) -> String {
+        match &self.0 {
+            KeyMaterial::Passphrase(words) => format!("'{}'", words.replace('\'', "''")),
+            KeyMaterial::Raw(bytes) => {
+                let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+                match cipher {
+                    Cipher::Aegis => format!("'raw:{hex}'"),
+                    Cipher::SqlCipher => format!("\"x'{hex}'\""),
+                }
+            }
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        matches!(&self.0, KeyMaterial::Passphrase(words) if words.is_empty())
+    }
+}
+
+impl fmt::Debug for EncryptionKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("EncryptionKey(..)")
+    }
+}
+
+/// How to open a store.
+///
+/// ```
+/// use touchstone_store::{Durability, Options};
+///
+/// # let directory = tempfile::tempdir()?;
+/// # let path = directory.path().join("tasks.db");
+/// let store = Options::new().durability(Durability::Strict).page_size(16_384).open(&path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub(crate) durability: Durability,
+    pub(crate) exclusive: bool,
+    pub(crate) read_only: bool,
+    pub(crate) create: bool,
+    pub(crate) page_size: Option<u32>,
+    pub(crate) cache_bytes: Option<u64>,
+    pub(crate) busy_timeout: Duration,
+    pub(crate) checkpoint_pages: u32,
+    pub(crate) log_bytes_max: u64,
+    pub(crate) key: Option<EncryptionKey>,
+    pub(crate) cipher: Cipher,
+    pub(crate) vfs: Option<String>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            durability: Durability::default(),
+            exclusive: false,
+            read_only: false,
+            create: true,
+            page_size: None,
+            cache_bytes: None,
+            busy_timeout: Duration::from_secs(5),
+            checkpoint_pages: 1000,
+            log_bytes_max: 256 << 20,
+            key: None,
+            cipher: Cipher::default(),
+            vfs: None,
+        }
+    }
+}
+
+impl Options {
+    /// The defaults: shared with other processes, [`Consistent`](Durability::Consistent), not encrypted.
+    #[must_use]
+    pub fn new() -> Options {
+        Options::default()
+    }
+
+    /// What every commit survives.
+    #[must_use]
+    pub fn durability(mut self, durability: Durability) -> Options {
+        self.durability = durability;
+        self
+    }
+
+    /// Shuts other processes out for as long as the store is open, and saves the locks of every transaction.
+    #[must_use]
+    pub fn exclusive(mut self, exclusive: bool) -> Options {
+        self.exclusive = exclusive;
+        self
+    }
+
+    /// Opens the file to read only. A file of an older version is read as it is.
+    #[must_use]
+    pub fn read_only(mut self, read_only: bool) -> Options {
+        self.read_only = read_only;
+        self
+    }
+
+    /// Whether to make the file where there is none (the default).
+    #[must_use]
+    pub fn create(mut self, create: bool) -> Options {
+        self.create = create;
+        self
+    }
+
+    /// The size of a new file's pages in bytes, a power of two from 512 to 65,536; 4,096 by default. Bigger pages are
+    /// better for bulk, smaller ones for single commits. A file that is there keeps its own.
+    #[must_use]
+    pub fn page_size(mut self, bytes: u32) -> Options {
+        self.page_size = Some(bytes);
+        self
+    }
+
+    /// The memory of each connection's page cache in bytes; 2,048,000 by default.
+    #[must_use]
+    pub fn cache_bytes(mut self, bytes: u64) -> Options {
+        self.cache_bytes = Some(bytes);
+        self
+    }
+
+    /// How long a transaction waits for another *process*; 5 seconds by default. Threads of this process wait in a
+    /// queue, for as long as it takes.
+    #[must_use]
+    pub fn busy_timeout(mut self, timeout: Duration) -> Options {
+        self.busy_timeout = timeout;
+        self
+    }
+
+    /// How many pages the log may have before it is copied into the file, off the committing thread; 1,000 by default.
+    #[must_use]
+    pub fn checkpoint_pages(mut self, pages: u32) -> Options {
+        self.checkpoint_pages = pages.max(1);
+        self
+    }
+
+    /// How large the log may become when a snapshot is held open: beyond, the snapshot expires. 256 MiB by default.
+    #[must_use]
+    pub fn log_bytes_max(mut self, bytes: u64) -> Options {
+        self.log_bytes_max = bytes;
+        self
+    }
+
+    /// Encrypts a new file, or opens an encrypted one.
+    #[must_use]
+    pub fn key(mut self, key: EncryptionKey) -> Options {
+        self.key = Some(key);
+        self
+    }
+
+    /// How pages are encrypted, where there is a key.
+    #[must_use]
+    pub fn cipher(mut self, cipher: Cipher) -> Options {
+        self.cipher = cipher;
+        self
+    }
+
+    /// The name of a registered SQLite VFS to reach files through; for tests that make files fail.
+    #[must_use]
+    pub fn vfs(mut self, name: impl Into<String>) -> Options {
+        self.vfs = Some(name.into());
+        self
+    }
+
+    /// Opens the store.
+    ///
+    /// # Errors
+    /// When the file cannot be opened or made, is no store, is of a newer version, or has another key.
+    pub fn open(self, path: impl AsRef<Path>) -> Result<Store> {
+        self.check()?;
+        Store::open_with(path.as_ref(), self)
+    }
+
+    fn check(&self) -> Result<()> {
+        if let Some(bytes) = self.page_size
+            && !(bytes.is_power_of_two() && (512..=65_536).contains(&bytes))
+        {
+            let message = format!("the page size {bytes} is no power of two from 512 to 65536");
+            return Err(Error::new(ErrorKind::Invalid, message));
+        }
+        if self.key.as_ref().is_some_and(EncryptionKey::is_empty) {
+            return Err(Error::new(
+                ErrorKind::Invalid,
+                "the passphrase is empty: give one, or no key at all",
+            ));
+        }
+        Ok(())
+    }
+}

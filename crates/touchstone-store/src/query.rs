@@ -1,0 +1,159 @@
+//! Queries as Rust expressions: conditions that the compiler checks, order, limit, offset. A query is data; what runs it
+//! is a snapshot or a transaction.
+
+pub(crate) mod condition;
+pub(crate) mod evaluate;
+pub(crate) mod run;
+pub(crate) mod sql;
+
+use crate::access::Access;
+use crate::error::Result;
+use crate::record::Record;
+use crate::session::Session;
+pub use condition::{Condition, Operand, Order};
+pub use run::{Explanation, Rows};
+
+/// A query of one type's records, on a snapshot or within a transaction.
+///
+/// ```
+/// use touchstone_store::{Record, Store};
+///
+/// #[derive(Record)]
+/// struct Task {
+///     #[record(key)]
+///     id: i64,
+///     title: String,
+///     due: Option<i64>,
+/// }
+///
+/// # let directory = tempfile::tempdir()?;
+/// let store = Store::open(directory.path().join("tasks.db"))?;
+/// store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+/// store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+/// let due = store.read(|snapshot| {
+///     snapshot.query::<Task>().filter(|task| task.due.lt(30)).order(|task| task.due.ascending()).all()
+/// })?;
+/// assert_eq!(due[0].title, "write");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Query<'s, T: Record> {
+    pub(crate) access: Access<'s, T>,
+    pub(crate) request: Request<T>,
+}
+
+/// What a query asks.
+pub(crate) struct Request<T> {
+    pub(crate) condition: Option<Condition<T>>,
+    pub(crate) order: Vec<Order<T>>,
+    pub(crate) limit: Option<u64>,
+    pub(crate) offset: u64,
+}
+
+impl<T> Default for Request<T> {
+    fn default() -> Request<T> {
+        Request { condition: None, order: Vec::new(), limit: None, offset: 0 }
+    }
+}
+
+impl<'s, T: Record> Query<'s, T> {
+    pub(crate) fn new(access: Access<'s, T>) -> Query<'s, T> {
+        Query { access, request: Request::default() }
+    }
+
+    /// Keeps the records for which the condition is true: not those for which it is unknown, as in SQL. Of several
+    /// filters, all must be true.
+    #[must_use]
+    pub fn filter(mut self, condition: impl FnOnce(T::Columns) -> Condition<T>) -> Query<'s, T> {
+        let condition = condition(T::COLUMNS);
+        self.request.condition = Some(match self.request.condition.take() {
+            Some(before) => before.and(condition),
+            None => condition,
+        });
+        self
+    }
+
+    /// Orders the records; a second call orders what the first leaves equal, and what is equal after all is in the order
+    /// of the key, so that the answer is always the same. Without an order, records come as they are found.
+    #[must_use]
+    pub fn order(mut self, order: impl FnOnce(T::Columns) -> Order<T>) -> Query<'s, T> {
+        self.request.order.push(order(T::COLUMNS));
+        self
+    }
+
+    /// At most that many records.
+    #[must_use]
+    pub fn limit(mut self, records: u64) -> Query<'s, T> {
+        self.request.limit = Some(records);
+        self
+    }
+
+    /// Leaves out that many records first.
+    #[must_use]
+    pub fn offset(mut self, records: u64) -> Query<'s, T> {
+        self.request.offset = records;
+        self
+    }
+
+    /// The records.
+    ///
+    /// # Errors
+    /// When a page is damaged or cannot be read, or a value is none of its field's.
+    pub fn all(self) -> Result<Vec<T>> {
+        let mut found = Vec::new();
+        self.each(|record| {
+            found.push(record);
+            Ok(true)
+        })?;
+        Ok(found)
+    }
+
+    /// The first record.
+    ///
+    /// # Errors
+    /// As for [`all`](Query::all).
+    pub fn first(mut self) -> Result<Option<T>> {
+        self.request.limit = Some(self.request.limit.map_or(1, |limit| limit.min(1)));
+        let mut found = None;
+        self.each(|record| {
+            found = Some(record);
+            Ok(false)
+        })?;
+        Ok(found)
+    }
+
+    /// How many records there are.
+    ///
+    /// # Errors
+    /// As for [`all`](Query::all).
+    pub fn count(self) -> Result<u64> {
+        run::count(&self)
+    }
+
+    /// Gives the records one by one, until `visit` says `false`.
+    ///
+    /// # Errors
+    /// As for [`all`](Query::all), and as `visit` does.
+    pub fn each(self, visit: impl FnMut(T) -> Result<bool>) -> Result<()> {
+        run::each(&self, visit)
+    }
+
+    /// The records one by one, as an iterator: for more of them than memory holds.
+    ///
+    /// # Errors
+    /// As for [`all`](Query::all); so may each record.
+    pub fn rows(self) -> Result<Rows<'s, T>> {
+        run::rows(self)
+    }
+
+    /// How the query would be run: by pages or by a statement, and by which of SQLite's plans.
+    ///
+    /// # Errors
+    /// When SQLite refuses the statement.
+    pub fn explain(self) -> Result<Explanation> {
+        run::explain(&self)
+    }
+
+    pub(crate) fn session(&self) -> &'s Session {
+        self.access.session
+    }
+}

@@ -1,0 +1,250 @@
+//! Conditions and orders, as trees: built by the methods of columns, whose types the compiler checks.
+
+use crate::cells::{Cell, Cells};
+use crate::record::{Column, Record};
+use crate::value::{Field, Refusal};
+use std::marker::PhantomData;
+
+/// A condition on records of `T`. It is true, false, or unknown where a NULL is compared, as in SQL.
+#[derive(Clone, Debug)]
+pub struct Condition<T> {
+    pub(crate) node: Node,
+    marker: PhantomData<fn() -> T>,
+}
+
+/// A condition's tree.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Node {
+    Compare(usize, Comparison, Value),
+    Between(usize, Value, Value),
+    In(usize, Vec<Value>),
+    IsNull(usize),
+    /// With the least text that is greater than everything that begins so, where there is one.
+    StartsWith(usize, String, Option<String>),
+    Contains(usize, String),
+    And(Box<Node>, Box<Node>),
+    Or(Box<Node>, Box<Node>),
+    Not(Box<Node>),
+}
+
+/// How two values are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Comparison {
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+}
+
+/// A value that a condition compares with.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Value {
+    Null,
+    Integer(i64),
+    /// Above every integer that SQLite has.
+    Above,
+    Real(f64),
+    Text(String),
+    Blob(Vec<u8>),
+}
+
+impl Value {
+    fn of<F: Field>(field: &F) -> Value {
+        let mut cells = Cells::default();
+        field.write(&mut cells);
+        match cells.refused() {
+            Some((_, Refusal::Range)) => return Value::Above,
+            // As a parameter of SQLite, NaN is NULL.
+            Some((_, Refusal::Nan)) => return Value::Null,
+            None => {}
+        }
+        match cells.get(0) {
+            None | Some(Cell::Null) => Value::Null,
+            Some(Cell::Integer(value)) => Value::Integer(*value),
+            Some(Cell::Real(value)) => Value::Real(*value),
+            Some(Cell::Text(text)) => Value::Text((*text).to_owned()),
+            Some(Cell::Blob(bytes)) => Value::Blob(bytes.to_vec()),
+            Some(Cell::Nested(range)) => Value::Blob(cells.bytes(range).to_vec()),
+        }
+    }
+}
+
+/// What a column of `F`s can be compared with: an `F`, an `Option` of one (NULL where it is none), and for text a
+/// `&str`, for bytes a slice.
+pub trait Operand<F> {
+    #[doc(hidden)]
+    fn operand(self) -> Compared;
+}
+
+/// A value to compare with.
+#[doc(hidden)]
+pub struct Compared(pub(crate) Value);
+
+impl<F: Field> Operand<F> for F {
+    fn operand(self) -> Compared {
+        Compared(Value::of(&self))
+    }
+}
+
+impl<F: Field> Operand<F> for Option<F> {
+    fn operand(self) -> Compared {
+        Compared(self.as_ref().map_or(Value::Null, Value::of))
+    }
+}
+
+impl Operand<String> for &str {
+    fn operand(self) -> Compared {
+        Compared(Value::Text(self.to_owned()))
+    }
+}
+
+impl Operand<Vec<u8>> for &[u8] {
+    fn operand(self) -> Compared {
+        Compared(Value::Blob(self.to_vec()))
+    }
+}
+
+impl<T> Condition<T> {
+    fn new(node: Node) -> Condition<T> {
+        Condition { node, marker: PhantomData }
+    }
+
+    /// True where both are true, false where one is false.
+    #[must_use]
+    pub fn and(self, other: Condition<T>) -> Condition<T> {
+        Condition::new(Node::And(Box::new(self.node), Box::new(other.node)))
+    }
+
+    /// True where one is true, false where both are false.
+    #[must_use]
+    pub fn or(self, other: Condition<T>) -> Condition<T> {
+        Condition::new(Node::Or(Box::new(self.node), Box::new(other.node)))
+    }
+
+    /// True where it is false, and unknown where it is unknown.
+    #[must_use]
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "it reads like `and` and `or`, which are no operators either"
+    )]
+    pub fn not(self) -> Condition<T> {
+        Condition::new(Node::Not(Box::new(self.node)))
+    }
+}
+
+impl<T: Record, F: Field> Column<T, F> {
+    fn place(self) -> usize {
+        usize::from(self.at)
+    }
+
+    fn compare(self, comparison: Comparison, other: impl Operand<F::Plain>) -> Condition<T> {
+        Condition::new(Node::Compare(self.place(), comparison, other.operand().0))
+    }
+
+    /// The value is the other.
+    pub fn eq(self, other: impl Operand<F::Plain>) -> Condition<T> {
+        self.compare(Comparison::Equal, other)
+    }
+
+    /// The value is not the other.
+    pub fn ne(self, other: impl Operand<F::Plain>) -> Condition<T> {
+        self.compare(Comparison::NotEqual, other)
+    }
+
+    /// The value is less than the other.
+    pub fn lt(self, other: impl Operand<F::Plain>) -> Condition<T> {
+        self.compare(Comparison::Less, other)
+    }
+
+    /// The value is less than the other, or the other.
+    pub fn le(self, other: impl Operand<F::Plain>) -> Condition<T> {
+        self.compare(Comparison::LessOrEqual, other)
+    }
+
+    /// The value is greater than the other.
+    pub fn gt(self, other: impl Operand<F::Plain>) -> Condition<T> {
+        self.compare(Comparison::Greater, other)
+    }
+
+    /// The value is greater than the other, or the other.
+    pub fn ge(self, other: impl Operand<F::Plain>) -> Condition<T> {
+        self.compare(Comparison::GreaterOrEqual, other)
+    }
+
+    /// The value lies between the two, or is one of them.
+    pub fn between(self, low: impl Operand<F::Plain>, high: impl Operand<F::Plain>) -> Condition<T> {
+        Condition::new(Node::Between(self.place(), low.operand().0, high.operand().0))
+    }
+
+    /// The value is one of the others.
+    pub fn is_in<O: Operand<F::Plain>>(self, others: impl IntoIterator<Item = O>) -> Condition<T> {
+        let others = others.into_iter().map(|other| other.operand().0).collect();
+        Condition::new(Node::In(self.place(), others))
+    }
+
+    /// The value is NULL: never unknown.
+    pub fn is_null(self) -> Condition<T> {
+        Condition::new(Node::IsNull(self.place()))
+    }
+
+    /// The value is not NULL: never unknown.
+    pub fn is_not_null(self) -> Condition<T> {
+        self.is_null().not()
+    }
+
+    /// The smallest first, NULLs before all.
+    pub fn ascending(self) -> Order<T> {
+        Order { column: self.place(), descending: false, marker: PhantomData }
+    }
+
+    /// The greatest first, NULLs after all.
+    pub fn descending(self) -> Order<T> {
+        Order { column: self.place(), descending: true, marker: PhantomData }
+    }
+}
+
+impl<T: Record, F: Field<Plain = String>> Column<T, F> {
+    /// The text begins with the other, byte for byte.
+    pub fn starts_with(self, other: impl Into<String>) -> Condition<T> {
+        let prefix = other.into();
+        let end = after(&prefix);
+        Condition::new(Node::StartsWith(self.place(), prefix, end))
+    }
+
+    /// The text has the other in it, byte for byte.
+    pub fn contains(self, other: impl Into<String>) -> Condition<T> {
+        Condition::new(Node::Contains(self.place(), other.into()))
+    }
+}
+
+/// The least text that is greater than everything with the prefix; none where nothing is.
+fn after(prefix: &str) -> Option<String> {
+    let mut end = prefix.to_owned();
+    while let Some(last) = end.pop() {
+        // The greatest character has none after it; surrogates are none.
+        let next = if last == '\u{d7ff}' { Some('\u{e000}') } else { char::from_u32(u32::from(last) + 1) };
+        if let Some(next) = next {
+            end.push(next);
+            return Some(end);
+        }
+    }
+    None
+}
+
+/// An order of records of `T`.
+#[derive(Debug)]
+pub struct Order<T> {
+    pub(crate) column: usize,
+    pub(crate) descending: bool,
+    marker: PhantomData<fn() -> T>,
+}
+
+impl<T> Clone for Order<T> {
+    fn clone(&self) -> Order<T> {
+        *self
+    }
+}
+
+impl<T> Copy for Order<T> {}

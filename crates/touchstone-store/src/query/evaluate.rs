@@ -1,0 +1,117 @@
+//! What a condition is for one row, in SQL's logic of three values: `Some(true)`, `Some(false)`, and `None` for unknown.
+
+use super::condition::{Comparison, Node, Value};
+use crate::value::Raw;
+use std::cmp::Ordering;
+
+/// Evaluates the condition, with the row's values by column.
+pub(crate) fn evaluate<'a>(node: &Node, row: &impl Fn(usize) -> Raw<'a>) -> Option<bool> {
+    match node {
+        Node::Compare(column, comparison, value) => Some(holds(*comparison, compare(row(*column), value)?)),
+        Node::Between(column, low, high) => {
+            let value = row(*column);
+            and(
+                compare(value, low).map(|order| order != Ordering::Less),
+                compare(value, high).map(|order| order != Ordering::Greater),
+            )
+        }
+        Node::In(column, values) => is_in(row(*column), values),
+        Node::IsNull(column) => Some(is_null(row(*column))),
+        Node::StartsWith(column, prefix, _) => {
+            text(row(*column)).map(|text| text.starts_with(prefix.as_bytes()))
+        }
+        Node::Contains(column, part) => text(row(*column)).map(|text| contains(text, part.as_bytes())),
+        Node::And(left, right) => match evaluate(left, row) {
+            Some(false) => Some(false),
+            known => and(known, evaluate(right, row)),
+        },
+        Node::Or(left, right) => match evaluate(left, row) {
+            Some(true) => Some(true),
+            known => or(known, evaluate(right, row)),
+        },
+        Node::Not(inner) => evaluate(inner, row).map(|known| !known),
+    }
+}
+
+fn and(left: Option<bool>, right: Option<bool>) -> Option<bool> {
+    match (left, right) {
+        (Some(false), _) | (_, Some(false)) => Some(false),
+        (Some(true), Some(true)) => Some(true),
+        _ => None,
+    }
+}
+
+fn or(left: Option<bool>, right: Option<bool>) -> Option<bool> {
+    match (left, right) {
+        (Some(true), _) | (_, Some(true)) => Some(true),
+        (Some(false), Some(false)) => Some(false),
+        _ => None,
+    }
+}
+
+fn is_in(value: Raw<'_>, values: &[Value]) -> Option<bool> {
+    // Nothing is in an empty list, not even what is unknown.
+    values.iter().fold(Some(false), |found, other| {
+        or(found, compare(value, other).map(|order| order == Ordering::Equal))
+    })
+}
+
+fn holds(comparison: Comparison, order: Ordering) -> bool {
+    match comparison {
+        Comparison::Equal => order == Ordering::Equal,
+        Comparison::NotEqual => order != Ordering::Equal,
+        Comparison::Less => order == Ordering::Less,
+        Comparison::LessOrEqual => order != Ordering::Greater,
+        Comparison::Greater => order == Ordering::Greater,
+        Comparison::GreaterOrEqual => order != Ordering::Less,
+    }
+}
+
+fn is_null(value: Raw<'_>) -> bool {
+    matches!(value, Raw::Null | Raw::Absent)
+}
+
+fn text(value: Raw<'_>) -> Option<&[u8]> {
+    match value {
+        Raw::Text(text) => Some(text),
+        _ => None,
+    }
+}
+
+fn contains(text: &[u8], part: &[u8]) -> bool {
+    part.is_empty() || text.windows(part.len()).any(|window| window == part)
+}
+
+/// SQLite's order of values: numbers, then text, then bytes.
+#[inline]
+fn compare(value: Raw<'_>, other: &Value) -> Option<Ordering> {
+    Some(match (value, other) {
+        (Raw::Null | Raw::Absent, _) | (_, Value::Null) => return None,
+        (Raw::Integer(left), Value::Integer(right)) => left.cmp(right),
+        (Raw::Real(left), Value::Real(right)) => left.partial_cmp(right)?,
+        (Raw::Integer(left), Value::Real(right)) => integer_with_real(left, *right),
+        (Raw::Real(left), Value::Integer(right)) => integer_with_real(*right, left).reverse(),
+        (Raw::Integer(_) | Raw::Real(_), Value::Above | Value::Text(_) | Value::Blob(_))
+        | (Raw::Text(_), Value::Blob(_)) => Ordering::Less,
+        (Raw::Text(left), Value::Text(right)) => left.cmp(right.as_bytes()),
+        (Raw::Blob(left), Value::Blob(right)) => left.cmp(right),
+        (Raw::Text(_) | Raw::Blob(_), _) => Ordering::Greater,
+    })
+}
+
+/// Compares without losing a digit of either.
+fn integer_with_real(left: i64, right: f64) -> Ordering {
+    if right >= 9_223_372_036_854_775_808.0 {
+        return Ordering::Less;
+    }
+    if right < -9_223_372_036_854_775_808.0 {
+        return Ordering::Greater;
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "it lies within the range, and the rest is compared below"
+    )]
+    let whole = right as i64;
+    #[expect(clippy::cast_precision_loss, reason = "it came from a float")]
+    left.cmp(&whole).then_with(|| 0.0f64.partial_cmp(&(right - whole as f64)).unwrap_or(Ordering::Equal))
+}

@@ -1,0 +1,272 @@
+//! How a query is run: by reading the table's pages, or by a statement of SQLite where an index, an order or a named
+//! collection asks for one. Both give the same records.
+
+use super::condition::{Comparison, Node};
+use super::evaluate::evaluate;
+use super::sql::Sql;
+use super::{Query, Request};
+use crate::access::Access;
+use crate::engine::scan::Scan;
+use crate::engine::statement::Statement;
+use crate::error::Result;
+use crate::record::{Index, Record};
+use crate::session::{self, ScannedRow};
+use crate::table::Table;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+/// How a query is run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Explanation {
+    /// Whether every page of the table is read, and the condition evaluated on each row.
+    pub by_pages: bool,
+    /// The statement, where one runs.
+    pub sql: Option<String>,
+    /// SQLite's own words on its plan.
+    pub plan: Vec<String>,
+}
+
+/// Whether the table's pages are read: nothing but the key's order is asked for, and no index narrows the search.
+fn by_pages<T: Record>(table: &Table, request: &Request<T>) -> bool {
+    let clustered = table.key_is_number() || !T::SHAPE.numbered;
+    let in_key_order = match request.order.as_slice() {
+        [] => true,
+        [order] => clustered && T::SHAPE.keys == 1 && order.column == 0 && !order.descending,
+        _ => false,
+    };
+    table.collection.is_none()
+        && in_key_order
+        && !request.condition.as_ref().is_some_and(|condition| is_narrowed::<T>(&condition.node))
+}
+
+/// Whether an index, or the key, leads to the rows of a condition.
+fn is_narrowed<T: Record>(node: &Node) -> bool {
+    let indexed = |column: usize| column == 0 || T::SHAPE.columns[column].index != Index::None;
+    match node {
+        Node::Compare(_, Comparison::NotEqual, _) | Node::Contains(..) | Node::Not(_) => false,
+        Node::Compare(column, ..)
+        | Node::Between(column, ..)
+        | Node::In(column, _)
+        | Node::IsNull(column)
+        | Node::StartsWith(column, ..) => indexed(*column),
+        Node::And(left, right) => is_narrowed::<T>(left) || is_narrowed::<T>(right),
+        Node::Or(left, right) => is_narrowed::<T>(left) && is_narrowed::<T>(right),
+    }
+}
+
+/// Lets the rows through that a request asks for.
+struct Sieve<'q, T> {
+    request: &'q Request<T>,
+    passed: u64,
+    left: u64,
+}
+
+impl<'q, T: Record> Sieve<'q, T> {
+    fn new(request: &'q Request<T>) -> Sieve<'q, T> {
+        Sieve { request, passed: 0, left: request.limit.unwrap_or(u64::MAX) }
+    }
+
+    /// Whether the row is one of them.
+    #[inline]
+    fn admits(&mut self, row: &ScannedRow<'_, '_>) -> Result<bool> {
+        if let Some(condition) = &self.request.condition {
+            let placed = row.placed()?;
+            if evaluate(&condition.node, &|column| placed.get(column)) != Some(true) {
+                return Ok(false);
+            }
+        }
+        self.passed += 1;
+        if self.passed <= self.request.offset {
+            return Ok(false);
+        }
+        self.left -= 1;
+        Ok(true)
+    }
+}
+
+/// Gives the records to `visit` until it says `false`.
+pub(crate) fn each<T: Record>(query: &Query<'_, T>, mut visit: impl FnMut(T) -> Result<bool>) -> Result<()> {
+    let _entered = query.access.enter()?;
+    let table = query.access.table()?;
+    let request = &query.request;
+    if !table.exists() || request.limit == Some(0) {
+        return Ok(());
+    }
+    if by_pages(&table, request) {
+        let mut sieve = Sieve::new(request);
+        return query.session().visit(&table, |row| {
+            if !sieve.admits(&row)? {
+                return Ok(true);
+            }
+            Ok(visit(row.read()?)? && sieve.left > 0)
+        });
+    }
+    let sql = Sql::select(&table, request);
+    query.session().query(&sql.text, |statement| {
+        // SAFETY: the parameters outlive the closure, after which the statement is reset.
+        unsafe { statement.bind(&sql.parameters, 1)? };
+        while statement.step()? {
+            query.session().lease.check()?;
+            if !visit(session::read::<T>(&mut statement.row())?)? {
+                break;
+            }
+        }
+        Ok(())
+    })
+}
+
+pub(crate) fn count<T: Record>(query: &Query<'_, T>) -> Result<u64> {
+    let _entered = query.access.enter()?;
+    let table = query.access.table()?;
+    let request = &query.request;
+    if !table.exists() || request.limit == Some(0) {
+        return Ok(0);
+    }
+    if request.condition.is_some() && by_pages(&table, request) {
+        let (mut sieve, mut count) = (Sieve::new(request), 0);
+        query.session().visit(&table, |row| {
+            count += u64::from(sieve.admits(&row)?);
+            Ok(sieve.left > 0)
+        })?;
+        return Ok(count);
+    }
+    let sql = Sql::count(&table, request);
+    query.session().query(&sql.text, |statement| {
+        // SAFETY: as above.
+        unsafe { statement.bind(&sql.parameters, 1)? };
+        statement.integer().map(|count| u64::try_from(count).unwrap_or(0))
+    })
+}
+
+pub(crate) fn explain<T: Record>(query: &Query<'_, T>) -> Result<Explanation> {
+    let _entered = query.access.enter()?;
+    let table = query.access.table()?;
+    if !table.exists() {
+        let plan = vec!["the file has no such table: nothing is read".to_owned()];
+        return Ok(Explanation { by_pages: false, sql: None, plan });
+    }
+    if by_pages(&table, &query.request) {
+        let plan = vec![format!("every page of {}", table.quoted())];
+        return Ok(Explanation { by_pages: true, sql: None, plan });
+    }
+    let sql = Sql::select(&table, &query.request);
+    let connection = query.session().connection.sql();
+    let mut statement = connection.prepare(&format!("explain query plan {}", sql.text))?;
+    let mut rows = statement.raw_query();
+    let mut plan = Vec::new();
+    while let Some(row) = rows.next()? {
+        plan.push(row.get::<_, String>(3)?);
+    }
+    Ok(Explanation { by_pages: false, sql: Some(sql.text.clone()), plan })
+}
+
+/// The records of a query, one by one.
+///
+/// ```
+/// # use touchstone_store::{Record, Store};
+/// # #[derive(Record)]
+/// # struct Task { #[record(key)] id: i64 }
+/// # let directory = tempfile::tempdir()?;
+/// # let store = Store::open(directory.path().join("tasks.db"))?;
+/// # store.insert(&Task { id: 1 })?;
+/// let sum = store.read(|snapshot| {
+///     let mut sum = 0;
+///     for task in snapshot.query::<Task>().rows()? {
+///         sum += task?.id;
+///     }
+///     Ok(sum)
+/// })?;
+/// assert_eq!(sum, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Rows<'s, T: Record> {
+    access: Access<'s, T>,
+    request: Request<T>,
+    source: Source<T>,
+}
+
+enum Source<T> {
+    Ended,
+    Pages { scan: Box<Scan>, table: Rc<Table>, page: VecDeque<T>, passed: u64, left: u64 },
+    Statement(Statement),
+}
+
+pub(crate) fn rows<T: Record>(query: Query<'_, T>) -> Result<Rows<'_, T>> {
+    let Query { access, request } = query;
+    let entered = access.enter()?;
+    let table = access.table()?;
+    let source = if !table.exists() || request.limit == Some(0) {
+        Source::Ended
+    } else if by_pages(&table, &request) {
+        let left = request.limit.unwrap_or(u64::MAX);
+        match access.session.scan(&table)? {
+            Some(scan) => {
+                Source::Pages { scan: Box::new(scan), table, page: VecDeque::new(), passed: 0, left }
+            }
+            None => Source::Ended,
+        }
+    } else {
+        let sql = Sql::select(&table, &request);
+        let statement = access.session.connection.prepare(&sql.text)?;
+        statement.bind_copies(&sql.parameters)?;
+        Source::Statement(statement)
+    };
+    drop(entered);
+    Ok(Rows { access, request, source })
+}
+
+impl<T: Record> Rows<'_, T> {
+    fn advance(&mut self) -> Result<Option<T>> {
+        let session = self.access.session;
+        let _entered = self.access.enter()?;
+        match &mut self.source {
+            Source::Ended => Ok(None),
+            Source::Statement(statement) => {
+                if statement.step()? {
+                    session::read::<T>(&mut statement.row()).map(Some)
+                } else {
+                    Ok(None)
+                }
+            }
+            Source::Pages { scan, table, page, passed, left } => {
+                while page.is_empty() && *left > 0 {
+                    let mut sieve = Sieve { request: &self.request, passed: *passed, left: *left };
+                    let more = session.next_page(scan, table, |row| {
+                        if sieve.admits(&row)? {
+                            page.push_back(row.read()?);
+                        }
+                        Ok(sieve.left > 0)
+                    })?;
+                    (*passed, *left) = (sieve.passed, if more { sieve.left } else { 0 });
+                }
+                Ok(page.pop_front())
+            }
+        }
+    }
+
+    fn end(&mut self) {
+        if let Source::Pages { scan, .. } = std::mem::replace(&mut self.source, Source::Ended) {
+            self.access.session.end_scan(*scan);
+        }
+    }
+}
+
+impl<T: Record> Iterator for Rows<'_, T> {
+    type Item = Result<T>;
+
+    fn next(&mut self) -> Option<Result<T>> {
+        let next = self.advance().transpose();
+        // After an error there is nothing more to come.
+        if !matches!(next, Some(Ok(_))) {
+            self.end();
+        }
+        next
+    }
+}
+
+impl<T: Record> Drop for Rows<'_, T> {
+    fn drop(&mut self) {
+        self.end();
+    }
+}

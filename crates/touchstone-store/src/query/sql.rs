@@ -1,0 +1,179 @@
+//! A query as a statement of SQL, with its values as parameters, so that a program's query is prepared once.
+
+use super::Request;
+use super::condition::{Comparison, Node, Order, Value};
+use crate::cells::Cells;
+use crate::record::Record;
+use crate::table::Table;
+use std::fmt::Write as _;
+
+/// A statement and its parameters, which borrow from the query.
+pub(crate) struct Sql<'q> {
+    pub(crate) text: String,
+    pub(crate) parameters: Cells<'q>,
+    next: i32,
+}
+
+impl<'q> Sql<'q> {
+    fn new(table: &Table, text: String) -> Sql<'q> {
+        let mut parameters = Cells::default();
+        table.begin_row(&mut parameters);
+        Sql { text, parameters, next: table.first() }
+    }
+
+    /// The records of a query.
+    pub(crate) fn select<T: Record>(table: &Table, request: &'q Request<T>) -> Sql<'q> {
+        let mut sql = Sql::new(table, format!("select {} from {}", table.selection(), table.quoted()));
+        sql.condition(table, request.condition.as_ref().map(|condition| &condition.node));
+        sql.order(table, &request.order);
+        sql.limit(request);
+        sql
+    }
+
+    /// How many records a query has.
+    pub(crate) fn count<T: Record>(table: &Table, request: &'q Request<T>) -> Sql<'q> {
+        let mut sql = Sql::new(table, format!("select count(*) from (select 1 from {}", table.quoted()));
+        sql.condition(table, request.condition.as_ref().map(|condition| &condition.node));
+        sql.limit(request);
+        sql.text.push(')');
+        sql
+    }
+
+    /// The deletion of a query's records.
+    pub(crate) fn delete(table: &Table, condition: &'q Node) -> Sql<'q> {
+        let mut sql = Sql::new(table, format!("delete from {}", table.quoted()));
+        sql.condition(table, Some(condition));
+        sql
+    }
+
+    fn condition(&mut self, table: &Table, node: Option<&'q Node>) {
+        let within = table.within();
+        match node {
+            None if within.is_empty() => {}
+            None => self.text.push_str(&format!(" where {within}true")),
+            Some(node) => {
+                self.text.push_str(&format!(" where {within}"));
+                self.node(table, node);
+            }
+        }
+    }
+
+    fn node(&mut self, table: &Table, node: &'q Node) {
+        match node {
+            Node::Compare(column, comparison, value) => {
+                self.text.push_str(&table.expression(*column));
+                self.text.push_str(operator(*comparison));
+                self.value(value);
+            }
+            Node::Between(column, low, high) => {
+                let expression = table.expression(*column);
+                let _ = write!(self.text, "({expression} >= ");
+                self.value(low);
+                let _ = write!(self.text, " and {expression} <= ");
+                self.value(high);
+                self.text.push(')');
+            }
+            Node::In(column, values) => {
+                let _ = write!(self.text, "{} in (", table.expression(*column));
+                for (at, value) in values.iter().enumerate() {
+                    self.text.push_str(if at == 0 { "" } else { ", " });
+                    self.value(value);
+                }
+                self.text.push(')');
+            }
+            Node::IsNull(column) => {
+                let _ = write!(self.text, "{} is null", table.expression(*column));
+            }
+            Node::StartsWith(column, prefix, end) => {
+                self.prefix(&table.expression(*column), prefix, end.as_deref());
+            }
+            Node::Contains(column, part) => {
+                let _ = write!(self.text, "(instr({}, ?{}) > 0)", table.expression(*column), self.next);
+                self.parameter(|cells| cells.text(part));
+            }
+            Node::And(left, right) => self.joined(table, left, " and ", right),
+            Node::Or(left, right) => self.joined(table, left, " or ", right),
+            Node::Not(inner) => {
+                self.text.push_str("(not ");
+                self.node(table, inner);
+                self.text.push(')');
+            }
+        }
+    }
+
+    fn joined(&mut self, table: &Table, left: &'q Node, word: &str, right: &'q Node) {
+        self.text.push('(');
+        self.node(table, left);
+        self.text.push_str(word);
+        self.node(table, right);
+        self.text.push(')');
+    }
+
+    /// As a range, so that an index serves.
+    fn prefix(&mut self, expression: &str, prefix: &'q str, end: Option<&'q str>) {
+        let _ = write!(self.text, "({expression} >= ?{}", self.next);
+        self.parameter(|cells| cells.text(prefix));
+        if let Some(end) = end {
+            let _ = write!(self.text, " and {expression} < ?{}", self.next);
+            self.parameter(|cells| cells.text(end));
+        }
+        self.text.push(')');
+    }
+
+    fn value(&mut self, value: &'q Value) {
+        if let Value::Above = value {
+            // No integer is greater, and SQLite reads the literal as a float.
+            self.text.push_str("9.3e18");
+            return;
+        }
+        let _ = write!(self.text, "?{}", self.next);
+        self.parameter(|cells| match value {
+            Value::Null | Value::Above => cells.null(),
+            Value::Integer(value) => cells.integer(*value),
+            Value::Real(value) => cells.real(*value),
+            Value::Text(text) => cells.text(text),
+            Value::Blob(bytes) => cells.blob(bytes),
+        });
+    }
+
+    fn parameter(&mut self, add: impl FnOnce(&mut Cells<'q>)) {
+        add(&mut self.parameters);
+        self.next += 1;
+    }
+
+    fn order<T: Record>(&mut self, table: &Table, order: &[Order<T>]) {
+        if order.is_empty() {
+            return;
+        }
+        let mut terms: Vec<String> = order
+            .iter()
+            .map(|order| {
+                format!("{}{}", table.expression(order.column), if order.descending { " desc" } else { "" })
+            })
+            .collect();
+        terms.extend((0..T::SHAPE.keys).map(|at| table.expression(at)));
+        let _ = write!(self.text, " order by {}", terms.join(", "));
+    }
+
+    fn limit<T>(&mut self, request: &Request<T>) {
+        if request.limit.is_none() && request.offset == 0 {
+            return;
+        }
+        let limit = request.limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX));
+        let offset = i64::try_from(request.offset).unwrap_or(i64::MAX);
+        let _ = write!(self.text, " limit ?{} offset ?{}", self.next, self.next + 1);
+        self.parameter(|cells| cells.integer(limit));
+        self.parameter(|cells| cells.integer(offset));
+    }
+}
+
+fn operator(comparison: Comparison) -> &'static str {
+    match comparison {
+        Comparison::Equal => " = ",
+        Comparison::NotEqual => " <> ",
+        Comparison::Less => " < ",
+        Comparison::LessOrEqual => " <= ",
+        Comparison::Greater => " > ",
+        Comparison::GreaterOrEqual => " >= ",
+    }
+}

@@ -1,0 +1,179 @@
+//! The connections that read. Each goes back with its snapshot still open, and is used again as it is when nobody has
+//! committed since: then a read takes no lock and no system call. The keeper ends snapshots that nobody comes back for.
+
+use crate::alarm::Alarm;
+use crate::engine::connection::Connection;
+use crate::engine::log::LogIndex;
+use crate::error::Result;
+use crate::lease::Lease;
+use crate::options::Options;
+use crate::session::Session;
+use crate::sync::{Mutex, lock};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+/// Idle connections that are kept; more are closed.
+const IDLE_MAX: usize = 16;
+/// Reads of a store before snapshots are left open: whoever reads once needs no keeper.
+const READS_MIN: u32 = 8;
+
+/// The connections that read.
+pub(crate) struct Readers {
+    path: PathBuf,
+    options: Options,
+    index: Option<LogIndex>,
+    idle: Mutex<Vec<Box<Session>>>,
+    /// Every connection there is, idle or not, with what is needed to end its snapshot.
+    all: Mutex<Vec<Known>>,
+    reads: AtomicU32,
+    /// Whether snapshots may be left open on idle connections.
+    is_parking: AtomicBool,
+    alarm: Arc<Alarm>,
+}
+
+/// Whether snapshots are left open on idle connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Parking {
+    No,
+    Begins,
+    GoesOn,
+}
+
+/// A connection. It is removed from the list before it is closed.
+struct Known {
+    lease: Arc<Lease>,
+    connection: *const Connection,
+}
+
+// SAFETY: the connection is reached only within its lease's gate.
+unsafe impl Send for Known {}
+
+impl Readers {
+    pub(crate) fn new(path: &Path, options: &Options, index: Option<LogIndex>, alarm: Arc<Alarm>) -> Readers {
+        Readers {
+            path: path.to_owned(),
+            options: options.clone(),
+            index,
+            idle: Mutex::default(),
+            all: Mutex::default(),
+            reads: AtomicU32::new(0),
+            is_parking: AtomicBool::new(false),
+            alarm,
+        }
+    }
+
+    /// A connection with a snapshot of what is committed now.
+    #[inline]
+    pub(crate) fn take(&self) -> Result<Box<Session>> {
+        let idle = lock(&self.idle).pop();
+        let session = match idle {
+            Some(session) => session,
+            None => self.open()?,
+        };
+        session.lease.begin();
+        match self.renew(&session) {
+            Ok(()) => Ok(session),
+            Err(error) => {
+                session.parked.set(None);
+                self.put(session);
+                Err(error)
+            }
+        }
+    }
+
+    fn open(&self) -> Result<Box<Session>> {
+        Ok(self.register(Box::new(Session::open(&self.path, &self.options)?)))
+    }
+
+    /// Makes a connection known, which is the readers' from then on.
+    pub(crate) fn register(&self, session: Box<Session>) -> Box<Session> {
+        let known = Known { lease: Arc::clone(&session.lease), connection: &raw const session.connection };
+        lock(&self.all).push(known);
+        session
+    }
+
+    #[inline]
+    fn renew(&self, session: &Session) -> Result<()> {
+        if let Some(parked) = session.parked.get() {
+            if self.index.and_then(LogIndex::state) == Some(parked) {
+                return Ok(());
+            }
+            session.connection.commit()?;
+        }
+        session.begin_read(self.index)
+    }
+
+    /// Takes a connection back. Whether the keeper is needed from now on, because a snapshot is left open.
+    #[inline]
+    pub(crate) fn put(&self, session: Box<Session>) -> bool {
+        let is_whole = session.lease.end();
+        session.is_used.set(true);
+        let parking = if is_whole && session.parked.get().is_some() { self.parks() } else { Parking::No };
+        if parking == Parking::No {
+            session.parked.set(None);
+            session.connection.end();
+        }
+        let mut idle = lock(&self.idle);
+        if idle.len() < IDLE_MAX {
+            idle.push(session);
+        } else {
+            drop(idle);
+            lock(&self.all).retain(|known| !Arc::ptr_eq(&known.lease, &session.lease));
+        }
+        parking == Parking::Begins
+    }
+
+    /// Whether a snapshot may be left open: the keeper then looks after it.
+    #[inline]
+    fn parks(&self) -> Parking {
+        if self.is_parking.load(Ordering::Relaxed) { Parking::GoesOn } else { self.begin_parking() }
+    }
+
+    fn begin_parking(&self) -> Parking {
+        if self.reads.fetch_add(1, Ordering::Relaxed) < READS_MIN {
+            return Parking::No;
+        }
+        self.is_parking.store(true, Ordering::Relaxed);
+        self.alarm.watch();
+        Parking::Begins
+    }
+
+    /// Ends the snapshots of idle connections that nobody used since the last time, or that are old; with `all`, of
+    /// every idle connection. Whether some are left.
+    pub(crate) fn sweep(&self, all: bool) -> bool {
+        let now = self.index.and_then(LogIndex::state);
+        let idle = lock(&self.idle);
+        let mut left = false;
+        for session in idle.iter() {
+            let Some(parked) = session.parked.get() else { continue };
+            if all || !session.is_used.replace(false) || Some(parked) != now {
+                session.parked.set(None);
+                session.connection.end();
+            } else {
+                left = true;
+            }
+        }
+        if !left {
+            self.is_parking.store(false, Ordering::Relaxed);
+            self.reads.store(0, Ordering::Relaxed);
+        }
+        left
+    }
+
+    /// Who has a snapshot now.
+    pub(crate) fn owners(&self) -> Vec<(Arc<Lease>, u64)> {
+        let leases: Vec<Arc<Lease>> = lock(&self.all).iter().map(|known| Arc::clone(&known.lease)).collect();
+        leases.into_iter().filter_map(|lease| lease.owner().map(|owner| (lease, owner))).collect()
+    }
+
+    /// Ends those owners' snapshots.
+    pub(crate) fn expire(&self, owners: &[(Arc<Lease>, u64)]) {
+        let all = lock(&self.all);
+        for (lease, owner) in owners {
+            let Some(known) = all.iter().find(|known| Arc::ptr_eq(&known.lease, lease)) else { continue };
+            // SAFETY: the connection is not closed while it is in the list, and within the gate nobody else uses it.
+            lease.expire(*owner, || unsafe { (*known.connection).stop() });
+        }
+    }
+}

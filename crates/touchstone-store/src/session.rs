@@ -1,0 +1,404 @@
+//! One connection and what is held on it: tables, statements, pages, feeds. One thread uses a session at a time.
+
+use crate::engine::connection::Connection;
+use crate::engine::feed::{Feed, Stopped};
+use crate::engine::log::{LogIndex, LogState};
+use crate::engine::page::{Geometry, Payload};
+use crate::engine::scan::{Pages, Scan, damaged};
+use crate::engine::statement::Statement;
+use crate::error::{Error, ErrorKind, Result};
+use crate::lease::{Gate, Lease};
+use crate::options::Options;
+use crate::record::{Columns, Record};
+use crate::sync::MutexGuard;
+use crate::table::{OrderedRow, PlacedRow, Table};
+use crate::value::{Mismatch, Refusal};
+use std::any::TypeId;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Statements of queries that are kept: those of a program's own code are few.
+const QUERIES_MAX: usize = 64;
+
+/// A table of this session: the type, and the collection's number.
+type TableId = (TypeId, Option<i64>);
+
+/// A connection with what is held on it. Statements are dropped before the connection, feeds after it.
+pub(crate) struct Session {
+    last_table: RefCell<Option<(TableId, Rc<Table>)>>,
+    tables: RefCell<HashMap<TableId, Rc<Table>>>,
+    queries: RefCell<HashMap<String, Statement>>,
+    pages: Cell<Option<Pages>>,
+    geometry: Cell<Option<Geometry>>,
+    schema: Cell<i64>,
+    pub(crate) connection: Connection,
+    feeds: RefCell<HashMap<usize, Rc<Box<Feed>>>>,
+    /// What the log was when the read transaction that is still open began; none where there is none to go on with.
+    pub(crate) parked: Cell<Option<LogState>>,
+    /// Whether somebody used the session since the keeper last looked.
+    pub(crate) is_used: Cell<bool>,
+    /// Numbers of named collections that were seen.
+    collections: RefCell<HashMap<String, i64>>,
+    pub(crate) lease: Arc<Lease>,
+    /// How many calls of this session are under way: one within a program's closure within another.
+    depth: Cell<u32>,
+}
+
+// SAFETY: what is not `Send` in it (its `Rc`s, its statements) is reached only through the session, which one thread
+// has at a time; handles that borrow from it never outlive the call or the guard that has it.
+unsafe impl Send for Session {}
+
+impl Session {
+    pub(crate) fn open(path: &Path, options: &Options) -> Result<Session> {
+        Ok(Session {
+            last_table: RefCell::new(None),
+            tables: RefCell::default(),
+            queries: RefCell::default(),
+            pages: Cell::new(None),
+            geometry: Cell::new(None),
+            schema: Cell::new(-1),
+            connection: Connection::open(path, options)?,
+            feeds: RefCell::default(),
+            parked: Cell::new(None),
+            is_used: Cell::new(false),
+            collections: RefCell::default(),
+            lease: Arc::default(),
+            depth: Cell::new(0),
+        })
+    }
+
+    /// Begins to read what is committed now. With the log's index, notes what the snapshot is, to go on with it as long
+    /// as nobody commits.
+    pub(crate) fn begin_read(&self, index: Option<LogIndex>) -> Result<()> {
+        /// Commits that may fall between looking and beginning before it is given up to know the snapshot.
+        const TRIES: usize = 3;
+        self.parked.set(None);
+        for tried in 1..=TRIES {
+            let before = index.and_then(LogIndex::state);
+            let schema = self.connection.begin_read()?;
+            self.adopt(schema);
+            let after = index.and_then(LogIndex::state);
+            if before == after {
+                self.parked.set(before);
+            }
+            if self.parked.get().is_some() || index.is_none() || tried == TRIES {
+                break;
+            }
+            self.connection.commit()?;
+        }
+        Ok(())
+    }
+
+    /// Begins to write.
+    pub(crate) fn begin_write(&self) -> Result<()> {
+        let schema = self.connection.begin_write()?;
+        self.adopt(schema);
+        Ok(())
+    }
+
+    /// Ends the transaction, keeping nothing, and forgets tables that may have been made in it.
+    pub(crate) fn abandon(&self) {
+        self.connection.end();
+        self.forget();
+    }
+
+    /// Enters the session for a call. A snapshot that has expired cannot be entered.
+    #[inline]
+    pub(crate) fn enter(&self) -> Result<Entered<'_>> {
+        let depth = self.depth.get();
+        let gate = if depth == 0 { Some(self.lease.enter()?) } else { None };
+        self.depth.set(depth + 1);
+        Ok(Entered { session: self, _gate: gate })
+    }
+
+    /// The number of a named collection, where it was ever written to.
+    pub(crate) fn collection(&self, name: &str) -> Result<Option<i64>> {
+        if let Some(number) = self.collections.borrow().get(name) {
+            return Ok(Some(*number));
+        }
+        let sql = "select 1 from sqlite_schema where type = 'table' and name = 'touchstone_collections'";
+        if !self.connection.sql().prepare(sql)?.exists(())? {
+            return Ok(None);
+        }
+        let sql = "select number from touchstone_collections where name = ?1";
+        let mut statement = self.connection.sql().prepare(sql)?;
+        let mut rows = statement.query([name])?;
+        let Some(row) = rows.next()? else { return Ok(None) };
+        let number = row.get(0)?;
+        self.collections.borrow_mut().insert(name.to_owned(), number);
+        Ok(Some(number))
+    }
+
+    /// The number of a named collection, made where there is none.
+    pub(crate) fn writable_collection(&self, name: &str) -> Result<i64> {
+        if let Some(number) = self.collection(name)? {
+            return Ok(number);
+        }
+        let sql = self.connection.sql();
+        sql.execute_batch(
+            "create table if not exists touchstone_collections (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT",
+        )?;
+        sql.execute("insert into touchstone_collections (name) values (?1)", [name])?;
+        let number = sql.last_insert_rowid();
+        self.collections.borrow_mut().insert(name.to_owned(), number);
+        Ok(number)
+    }
+
+    /// Forgets what was known of the file's tables.
+    pub(crate) fn forget(&self) {
+        self.collections.borrow_mut().clear();
+        self.adopt(-1);
+    }
+
+    /// Takes the schema's version; another than before makes the session look again at every table.
+    #[inline]
+    fn adopt(&self, schema: i64) {
+        if self.schema.replace(schema) != schema {
+            *self.last_table.borrow_mut() = None;
+            self.tables.borrow_mut().clear();
+            self.queries.borrow_mut().clear();
+        }
+    }
+
+    /// The table of a type, or of a named collection of it, as the file has it now.
+    #[inline]
+    pub(crate) fn table<T: Record>(&self, collection: Option<i64>) -> Result<Rc<Table>> {
+        let id = (TypeId::of::<T>(), collection);
+        if let Some((last, table)) = &*self.last_table.borrow()
+            && *last == id
+        {
+            return Ok(Rc::clone(table));
+        }
+        self.find_table::<T>(id)
+    }
+
+    fn find_table<T: Record>(&self, id: TableId) -> Result<Rc<Table>> {
+        let known = self.tables.borrow().get(&id).map(Rc::clone);
+        let table = match known {
+            Some(table) => table,
+            None => {
+                let table = Rc::new(Table::find(&self.connection, T::SHAPE, id.1)?);
+                self.tables.borrow_mut().insert(id, Rc::clone(&table));
+                table
+            }
+        };
+        *self.last_table.borrow_mut() = Some((id, Rc::clone(&table)));
+        Ok(table)
+    }
+
+    /// The table of a type, made or completed where the file has not all of it.
+    pub(crate) fn writable_table<T: Record>(&self, collection: Option<i64>) -> Result<Rc<Table>> {
+        let table = self.table::<T>(collection)?;
+        if table.writable.get() {
+            return Ok(table);
+        }
+        for sql in table.make_sql() {
+            let failed = |error: rusqlite::Error| {
+                Error::from(error).context(format_args!("making the table of `{}`", T::SHAPE.name))
+            };
+            self.connection.sql().execute_batch(&sql).map_err(failed)?;
+        }
+        let made = self.connection.schema_version()?;
+        self.adopt(made);
+        let table = self.table::<T>(collection)?;
+        table.writable.set(true);
+        Ok(table)
+    }
+
+    /// The type's own table, where it was written to before: then one statement can be a transaction of its own.
+    #[inline]
+    pub(crate) fn ready_table<T: Record>(&self) -> Option<Rc<Table>> {
+        self.table::<T>(None).ok().filter(|table| table.writable.get())
+    }
+
+    /// The schema's version, as the session knows it: a rollback of a transaction that changed it must forget it.
+    pub(crate) fn schema(&self) -> i64 {
+        self.schema.get()
+    }
+
+    /// Runs a query's statement, prepared when it is first seen.
+    pub(crate) fn query<R>(&self, sql: &str, run: impl FnOnce(&Statement) -> Result<R>) -> Result<R> {
+        let held = self.queries.borrow_mut().remove(sql);
+        let statement = match held {
+            Some(statement) => statement,
+            None => self.connection.prepare(sql)?,
+        };
+        let result = run(&statement);
+        statement.reset();
+        let mut queries = self.queries.borrow_mut();
+        if queries.len() >= QUERIES_MAX {
+            queries.clear();
+        }
+        queries.insert(sql.to_owned(), statement);
+        result
+    }
+
+    /// The feed for tables of that many columns.
+    pub(crate) fn feed(&self, width: usize) -> Result<Rc<Box<Feed>>> {
+        if let Some(feed) = self.feeds.borrow().get(&width) {
+            return Ok(Rc::clone(feed));
+        }
+        // SAFETY: the connection is open, and the structure drops it before the feeds.
+        let made = unsafe { Feed::register(self.connection.handle(), width) };
+        let feed = Rc::new(made.map_err(|code| Error::sqlite(code, "registering the feed"))?);
+        self.feeds.borrow_mut().insert(width, Rc::clone(&feed));
+        Ok(feed)
+    }
+
+    /// Begins a walk over the table's rows, in the tree's order; none where there is no table.
+    pub(crate) fn scan(&self, table: &Table) -> Result<Option<Scan>> {
+        let Some(root) = table.root() else { return Ok(None) };
+        let pages = match self.pages.take() {
+            Some(pages) => pages,
+            None => self.connection.pages()?,
+        };
+        let geometry = self.geometry(&pages)?;
+        Ok(Some(Scan::new(pages, root, geometry)))
+    }
+
+    /// Ends a walk, and keeps its statements for the next.
+    pub(crate) fn end_scan(&self, scan: Scan) {
+        self.pages.set(Some(scan.end()));
+    }
+
+    /// Gives every row of the table to `visit`, in the tree's order, until it says `false`.
+    pub(crate) fn visit(
+        &self,
+        table: &Table,
+        mut visit: impl FnMut(ScannedRow<'_, '_>) -> Result<bool>,
+    ) -> Result<()> {
+        let Some(mut scan) = self.scan(table)? else { return Ok(()) };
+        let result = self.visit_pages(&mut scan, table, &mut visit);
+        self.end_scan(scan);
+        result
+    }
+
+    fn visit_pages(
+        &self,
+        scan: &mut Scan,
+        table: &Table,
+        visit: &mut impl FnMut(ScannedRow<'_, '_>) -> Result<bool>,
+    ) -> Result<()> {
+        while self.next_page(scan, table, &mut *visit)? {}
+        Ok(())
+    }
+
+    /// Gives the rows of the walk's next page that has some to `visit`; whether there may be more.
+    #[inline]
+    pub(crate) fn next_page(
+        &self,
+        scan: &mut Scan,
+        table: &Table,
+        mut visit: impl FnMut(ScannedRow<'_, '_>) -> Result<bool>,
+    ) -> Result<bool> {
+        self.lease.check()?;
+        let (in_order, by_number) = (table.in_order(), table.key_is_number());
+        scan.next_page(|number, bytes| {
+            let payload = Payload::new(bytes).ok_or_else(|| short(table.shape.name))?;
+            visit(ScannedRow { payload, table, number, in_order, by_number })
+        })
+    }
+
+    fn geometry(&self, pages: &Pages) -> Result<Geometry> {
+        if let Some(geometry) = self.geometry.get() {
+            return Ok(geometry);
+        }
+        let geometry = pages.first(Geometry::of)?.ok_or_else(|| damaged(1))?;
+        self.geometry.set(Some(geometry));
+        Ok(geometry)
+    }
+}
+
+/// A call of a session that is under way.
+pub(crate) struct Entered<'s> {
+    session: &'s Session,
+    _gate: Option<MutexGuard<'s, Gate>>,
+}
+
+impl Drop for Entered<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.session.depth.set(self.session.depth.get() - 1);
+    }
+}
+
+/// A row that a scan came by.
+pub(crate) struct ScannedRow<'p, 't> {
+    payload: Payload<'p>,
+    table: &'t Table,
+    number: i64,
+    in_order: bool,
+    by_number: bool,
+}
+
+impl<'p, 't> ScannedRow<'p, 't> {
+    /// The record, owned.
+    #[inline]
+    pub(crate) fn read<T: Record>(&self) -> Result<T> {
+        if self.in_order {
+            let mut row = OrderedRow::new(self.payload, self.by_number.then_some(self.number));
+            let record = T::read(&mut row);
+            if row.is_damaged { Err(short(T::SHAPE.name)) } else { record.map_err(unfit::<T>) }
+        } else {
+            T::read(&mut self.placed()?).map_err(unfit::<T>)
+        }
+    }
+
+    /// The record, borrowed from the page.
+    #[inline]
+    pub(crate) fn view<T: Record>(&self) -> Result<T::View<'p>> {
+        if self.in_order {
+            let mut row = OrderedRow::new(self.payload, self.by_number.then_some(self.number));
+            let record = T::view(&mut row);
+            if row.is_damaged { Err(short(T::SHAPE.name)) } else { record.map_err(unfit::<T>) }
+        } else {
+            T::view(&mut self.placed()?).map_err(unfit::<T>)
+        }
+    }
+
+    /// The values by place, for a condition.
+    #[inline]
+    pub(crate) fn placed(&self) -> Result<PlacedRow<'p, 't>> {
+        PlacedRow::new(self.payload, self.table, self.number).ok_or_else(|| short(self.table.shape.name))
+    }
+}
+
+/// The record of a statement's row.
+#[inline]
+pub(crate) fn read<'a, T: Record>(columns: &mut impl Columns<'a>) -> Result<T> {
+    T::read(columns).map_err(unfit::<T>)
+}
+
+#[cold]
+fn short(name: &str) -> Error {
+    Error::new(ErrorKind::Damaged, format!("a row of `{name}` ends before its values do"))
+}
+
+/// A value of the file is none of the type's.
+#[cold]
+pub(crate) fn unfit<T: Record>((column, why): (usize, Mismatch)) -> Error {
+    let name = T::SHAPE.columns.get(column).map_or("?", |column| column.name);
+    let message =
+        format!("column `{name}` of `{}` has a value that the field cannot be: {why}", T::SHAPE.name);
+    Error::new(ErrorKind::Mismatch, message)
+}
+
+/// A value that cannot be stored.
+#[cold]
+pub(crate) fn refused<T: Record>(column: usize, why: Refusal) -> Error {
+    let name = T::SHAPE.columns.get(column).map_or("?", |column| column.name);
+    Error::new(ErrorKind::Invalid, format!("field `{name}` of `{}`: {why}", T::SHAPE.name))
+}
+
+/// What ended a batch early, as an error; the program's own panic goes on.
+pub(crate) fn stopped<T: Record>(why: Stopped) -> Error {
+    match why {
+        Stopped::Refused(row, column, why) => {
+            refused::<T>(column, why).context(format_args!("record {row} of the batch"))
+        }
+        Stopped::Panicked(panic) => std::panic::resume_unwind(panic),
+    }
+}

@@ -1,0 +1,154 @@
+//! A snapshot: everything as it was committed at one moment, however long it is looked at.
+
+use crate::access::{Access, Which};
+use crate::error::Result;
+use crate::query::Query;
+use crate::record::{Finds, Record};
+use crate::session::Session;
+use crate::store::Inner;
+
+/// The store as it was when the snapshot was taken. Get one from [`Store::read`](crate::Store::read) or
+/// [`Store::snapshot`](crate::Store::snapshot).
+pub struct Snapshot<'s> {
+    store: &'s Inner,
+    session: Option<Box<Session>>,
+}
+
+/// Names what a snapshot saw. Two snapshots of one version saw the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Version(u32);
+
+impl<'s> Snapshot<'s> {
+    pub(crate) fn new(store: &'s Inner, session: Box<Session>) -> Snapshot<'s> {
+        Snapshot { store, session: Some(session) }
+    }
+
+    fn session(&self) -> &Session {
+        self.session.as_ref().expect("the session is given back only when the snapshot is dropped")
+    }
+
+    /// The records of a type.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record)]
+    /// # struct Task { #[record(key)] id: i64 }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// let none = store.read(|snapshot| snapshot.of::<Task>().all())?;
+    /// assert!(none.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn of<T: Record>(&self) -> Reading<'_, T> {
+        Reading(Access::new(self.session(), Which::Own))
+    }
+
+    /// The records of a type in a collection of that name. A collection that nobody has written to is empty.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn collection<T: Record>(&self, name: &str) -> Result<Reading<'_, T>> {
+        let session = self.session();
+        let _entered = session.enter()?;
+        let which = session.collection(name)?.map_or(Which::Unwritten, Which::Named);
+        Ok(Reading(Access::new(session, which)))
+    }
+
+    /// The record with that key.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or is none of the type's.
+    pub fn get<T: Record>(&self, key: &(impl Finds<T> + ?Sized)) -> Result<Option<T>> {
+        self.of::<T>().get(key)
+    }
+
+    /// A query of a type's records.
+    pub fn query<T: Record>(&self) -> Query<'_, T> {
+        self.of::<T>().query()
+    }
+
+    /// What the snapshot saw, by name; none in the rare case that others committed so often meanwhile that it is not
+    /// known.
+    pub fn version(&self) -> Option<Version> {
+        self.session().parked.get().map(|state| Version(state.change()))
+    }
+
+    /// The connection, for SQL that the types have no words for. It reads the same snapshot.
+    ///
+    /// # Errors
+    /// When the snapshot has expired, or as `query` does.
+    pub fn sql<R>(&self, query: impl FnOnce(&rusqlite::Connection) -> rusqlite::Result<R>) -> Result<R> {
+        let session = self.session();
+        let _entered = session.enter()?;
+        Ok(query(session.connection.sql())?)
+    }
+}
+
+impl Drop for Snapshot<'_> {
+    fn drop(&mut self) {
+        if let Some(session) = self.session.take() {
+            self.store.give_back(session);
+        }
+    }
+}
+
+/// One type's records in one collection, to read.
+pub struct Reading<'s, T>(pub(crate) Access<'s, T>);
+
+impl<'s, T: Record> Reading<'s, T> {
+    /// The record with that key.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or is none of the type's.
+    #[inline]
+    pub fn get(&self, key: &(impl Finds<T> + ?Sized)) -> Result<Option<T>> {
+        self.0.get(key)
+    }
+
+    /// Every record.
+    ///
+    /// # Errors
+    /// As for [`get`](Reading::get).
+    pub fn all(&self) -> Result<Vec<T>> {
+        self.0.all()
+    }
+
+    /// How many records there are.
+    ///
+    /// # Errors
+    /// As for [`get`](Reading::get).
+    pub fn count(&self) -> Result<u64> {
+        self.0.count()
+    }
+
+    /// Gives every record to `visit`, borrowed where it lies, until it says `false`: no record is copied.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record)]
+    /// # struct Note { #[record(key)] id: i64, text: String }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("notes.db"))?;
+    /// store.insert_all(&[Note { id: 1, text: "one".into() }, Note { id: 2, text: "two".into() }])?;
+    /// let mut bytes = 0;
+    /// store.read(|snapshot| {
+    ///     snapshot.of::<Note>().each_view(|note| {
+    ///         bytes += note.text.len();
+    ///         Ok(true)
+    ///     })
+    /// })?;
+    /// assert_eq!(bytes, 6);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`get`](Reading::get), and as `visit` does.
+    pub fn each_view(&self, visit: impl FnMut(T::View<'_>) -> Result<bool>) -> Result<()> {
+        self.0.each_view(visit)
+    }
+
+    /// A query of the records.
+    pub fn query(&self) -> Query<'s, T> {
+        Query::new(self.0)
+    }
+}

@@ -1,0 +1,445 @@
+//! A store: the file, its one writer, its readers, and the thread that keeps the log short.
+
+use crate::access::{self, Access, Which};
+use crate::alarm::Alarm;
+use crate::engine::connection::{APPLICATION_ID, FORMAT_VERSION, Header};
+use crate::engine::log::LogIndex;
+use crate::error::{Error, ErrorKind, Result};
+use crate::flush::Flushes;
+use crate::keeper::Keeper;
+use crate::options::{Durability, Options};
+use crate::readers::Readers;
+use crate::record::{Finds, Record};
+use crate::session::Session;
+use crate::snapshot::Snapshot;
+use crate::sync::{Mutex, MutexGuard, lock};
+use crate::transaction::Transaction;
+use crate::turn::{Turn, Turns};
+use std::borrow::Borrow;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+/// An open store. Clones share it; it is closed with the last.
+///
+/// ```
+/// use touchstone_store::{Record, Store};
+///
+/// #[derive(Record, Clone, Debug, PartialEq)]
+/// struct Task {
+///     #[record(key)]
+///     id: i64,
+///     title: String,
+///     #[record(index)]
+///     due: Option<i64>,
+/// }
+///
+/// # let directory = tempfile::tempdir()?;
+/// let store = Store::open(directory.path().join("tasks.db"))?;
+/// let task = Task { id: 1, title: "write".into(), due: Some(20) };
+/// store.insert(&task)?;
+/// assert_eq!(store.get::<Task>(&1)?, Some(task));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Store {
+    inner: Arc<Inner>,
+}
+
+/// What clones of a store share.
+pub(crate) struct Inner {
+    pub(crate) path: PathBuf,
+    pub(crate) options: Options,
+    /// Where the state of the log is read; none where the file is read without one.
+    index: Option<LogIndex>,
+    turns: Arc<Turns>,
+    flushes: Flushes,
+    log: OnceLock<File>,
+    /// Stopped before the connections that it watches are closed.
+    keeper: Keeper,
+    readers: Arc<Readers>,
+    writer: Mutex<Option<Box<Session>>>,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.keeper.stop();
+    }
+}
+
+impl Store {
+    /// Opens the store in that file, made where there is none, with the default [`Options`].
+    ///
+    /// # Errors
+    /// When the file cannot be opened or made, is no store, is of a newer version, or is encrypted.
+    pub fn open(path: impl AsRef<Path>) -> Result<Store> {
+        Options::new().open(path)
+    }
+
+    pub(crate) fn open_with(path: &Path, options: Options) -> Result<Store> {
+        let about = |error: Error| error.context(format_args!("opening {}", path.display()));
+        let session = Box::new(Session::open(path, &options)?);
+        let header = session.connection.header().map_err(|error| about(key_error(error, &options)))?;
+        check(header).map_err(about)?;
+        if !options.read_only {
+            make(&session, header).map_err(about)?;
+        }
+        // SAFETY: the session is kept by the store, whose last connections are closed after everything that looks at
+        // the index has stopped.
+        let index = unsafe { LogIndex::find(session.connection.handle()) };
+        let (turns, alarm) = (Arc::<Turns>::default(), Arc::<Alarm>::default());
+        let readers = Arc::new(Readers::new(path, &options, index, Arc::clone(&alarm)));
+        let keeper = Keeper::new(path, &options, index, Arc::clone(&readers), Arc::clone(&turns), alarm);
+        let writer = if options.read_only {
+            readers.put(readers.register(session));
+            None
+        } else {
+            Some(session)
+        };
+        let inner = Inner {
+            path: path.to_owned(),
+            options,
+            index,
+            turns,
+            flushes: Flushes::default(),
+            log: OnceLock::new(),
+            keeper,
+            readers,
+            writer: Mutex::new(writer),
+        };
+        Ok(Store { inner: Arc::new(inner) })
+    }
+
+    /// Reads: what `work` sees was committed at one moment.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or as `work` does.
+    pub fn read<R>(&self, work: impl FnOnce(&Snapshot<'_>) -> Result<R>) -> Result<R> {
+        work(&self.snapshot()?)
+    }
+
+    /// A snapshot to hold. One that is held for long keeps the log from being emptied, until it expires (see
+    /// [`Options::log_bytes_max`]).
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn snapshot(&self) -> Result<Snapshot<'_>> {
+        Ok(Snapshot::new(&self.inner, self.inner.readers.take()?))
+    }
+
+    /// Writes: what `work` does is committed as one when it returns, and not at all when it fails or panics. One
+    /// transaction is under way at a time; those that wait come in their order.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record)]
+    /// # struct Account { #[record(key)] id: i64, balance: i64 }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("bank.db"))?;
+    /// store.insert_all(&[Account { id: 1, balance: 10 }, Account { id: 2, balance: 0 }])?;
+    /// store.write(|transaction| {
+    ///     transaction.update::<Account>(&1, |account| account.balance -= 5)?;
+    ///     transaction.update::<Account>(&2, |account| account.balance += 5)
+    /// })?;
+    /// assert_eq!(store.get::<Account>(&2)?.map(|account| account.balance), Some(5));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the file cannot be written, another process holds the lock for too long, or as `work` does. Within
+    /// another transaction of the same thread: [`Nested`](ErrorKind::Nested).
+    pub fn write<R>(&self, work: impl FnOnce(&mut Transaction<'_>) -> Result<R>) -> Result<R> {
+        self.try_write(work)
+    }
+
+    /// As [`write`](Store::write), for work that fails with an error of the program's own.
+    ///
+    /// # Errors
+    /// As for [`write`](Store::write).
+    pub fn try_write<R, E: From<Error>>(
+        &self,
+        work: impl FnOnce(&mut Transaction<'_>) -> Result<R, E>,
+    ) -> Result<R, E> {
+        let inner = &*self.inner;
+        let turn = inner.turn()?;
+        let (result, durable) = {
+            let writer = inner.writer()?;
+            let session = writer.session();
+            session.begin_write()?;
+            let mut open = Open { session, schema: session.schema(), committed: false };
+            let mut transaction = Transaction::new(session);
+            let result = work(&mut transaction)?;
+            let durable = transaction.is_durable();
+            open.commit()?;
+            (result, durable)
+        };
+        inner.committed(turn, durable)?;
+        Ok(result)
+    }
+
+    /// Inserts a record, in a transaction of its own.
+    ///
+    /// # Errors
+    /// As for [`write`](Store::write); [`Conflict`](ErrorKind::Conflict) where its key is there already.
+    pub fn insert<T: Record>(&self, record: &T) -> Result<()> {
+        self.alone::<T, ()>(
+            |session, table| access::insert(session, table, record),
+            |transaction| transaction.insert(record),
+        )
+    }
+
+    /// Inserts all the records, or none of them.
+    ///
+    /// # Errors
+    /// As for [`insert`](Store::insert).
+    pub fn insert_all<T: Record, R: Borrow<T>>(&self, records: impl IntoIterator<Item = R>) -> Result<u64> {
+        self.write(|transaction| transaction.insert_all(records))
+    }
+
+    /// Inserts a record, or replaces the one with its key, in a transaction of its own.
+    ///
+    /// # Errors
+    /// As for [`write`](Store::write).
+    pub fn put<T: Record>(&self, record: &T) -> Result<()> {
+        self.alone::<T, ()>(
+            |session, table| access::put(session, table, record),
+            |transaction| transaction.put(record),
+        )
+    }
+
+    /// Inserts or replaces all the records, or none of them.
+    ///
+    /// # Errors
+    /// As for [`put`](Store::put).
+    pub fn put_all<T: Record, R: Borrow<T>>(&self, records: impl IntoIterator<Item = R>) -> Result<u64> {
+        self.write(|transaction| transaction.put_all(records))
+    }
+
+    /// Removes the record with that key, in a transaction of its own; whether there was one.
+    ///
+    /// # Errors
+    /// As for [`write`](Store::write).
+    pub fn remove<T: Record>(&self, key: &(impl Finds<T> + ?Sized)) -> Result<bool> {
+        self.alone::<T, bool>(
+            |session, table| access::remove::<T, _>(session, table, key),
+            |transaction| transaction.remove::<T>(key),
+        )
+    }
+
+    /// The record with that key, as it is now.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or is none of the type's.
+    #[inline]
+    pub fn get<T: Record>(&self, key: &(impl Finds<T> + ?Sized)) -> Result<Option<T>> {
+        let session = self.inner.readers.take()?;
+        let found = Access::new(&session, Which::Own).get(key);
+        self.inner.give_back(session);
+        found
+    }
+
+    /// Every record of a type, as they are now.
+    ///
+    /// # Errors
+    /// As for [`get`](Store::get).
+    pub fn all<T: Record>(&self) -> Result<Vec<T>> {
+        self.read(|snapshot| snapshot.of::<T>().all())
+    }
+
+    /// Where the file is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.inner.path
+    }
+
+    /// How often the log was flushed for commits, since the store was opened: commits that waited together shared one.
+    #[must_use]
+    pub fn flushes(&self) -> u64 {
+        self.inner.flushes.count()
+    }
+
+    /// One statement as a transaction of its own, where the table is ready for it; else a transaction that makes it so.
+    fn alone<T: Record, R>(
+        &self,
+        statement: impl FnOnce(&Session, &crate::table::Table) -> Result<R>,
+        whole: impl FnOnce(&mut Transaction<'_>) -> Result<R>,
+    ) -> Result<R> {
+        let inner = &*self.inner;
+        let turn = inner.turn()?;
+        let result = {
+            let writer = inner.writer()?;
+            let session = writer.session();
+            let ready = session.ready_table::<T>();
+            match ready {
+                Some(table) => Some(statement(session, &table)?),
+                None => None,
+            }
+        };
+        match result {
+            Some(result) => {
+                inner.committed(turn, false)?;
+                Ok(result)
+            }
+            None => {
+                drop(turn);
+                self.write(whole)
+            }
+        }
+    }
+
+    pub(crate) fn inner(&self) -> &Inner {
+        &self.inner
+    }
+}
+
+/// A transaction that is rolled back unless it was committed, also where the program panics.
+struct Open<'s> {
+    session: &'s Session,
+    schema: i64,
+    committed: bool,
+}
+
+impl Open<'_> {
+    fn commit(&mut self) -> Result<()> {
+        if self.session.connection.is_idle() {
+            let why = "the transaction had ended before its commit: a failure that SQLite rolls back at once, or raw SQL, ended it";
+            return Err(Error::new(ErrorKind::Refused, why));
+        }
+        self.session.connection.commit().map_err(|error| error.context("committing"))?;
+        self.committed = true;
+        Ok(())
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        if self.committed {
+            return;
+        }
+        if self.session.schema() == self.schema {
+            self.session.connection.end();
+        } else {
+            self.session.abandon();
+        }
+    }
+}
+
+/// The writer's session, for whoever has the turn.
+pub(crate) struct Writer<'s>(MutexGuard<'s, Option<Box<Session>>>);
+
+impl Writer<'_> {
+    pub(crate) fn session(&self) -> &Session {
+        self.0.as_ref().expect("a store that may be written has a writer")
+    }
+}
+
+impl Inner {
+    pub(crate) fn turn(&self) -> Result<Turn<'_>> {
+        if self.options.read_only {
+            let message = format!("{} was opened to read only", self.path.display());
+            return Err(Error::new(ErrorKind::ReadOnly, message));
+        }
+        self.turns.take().map_err(|_| {
+            let why = "this thread is in a transaction already, and would wait for itself (use the transaction, or a savepoint of it)";
+            Error::new(ErrorKind::Nested, why)
+        })
+    }
+
+    pub(crate) fn writer(&self) -> Result<Writer<'_>> {
+        Ok(Writer(lock(&self.writer)))
+    }
+
+    /// What follows a commit: the turn passes on, the keeper hears of it, and who asked for durability waits for it.
+    fn committed(&self, turn: Turn<'_>, durable: bool) -> Result<()> {
+        let commit = self.flushes.committed();
+        drop(turn);
+        self.keeper.committed();
+        if durable || self.options.durability == Durability::Strict {
+            self.flushes.reach(commit, || self.log()?.sync_data())?;
+        }
+        Ok(())
+    }
+
+    /// The log, to flush it. A lock of SQLite's is on other files, so closing this one loses none.
+    fn log(&self) -> std::io::Result<&File> {
+        if let Some(log) = self.log.get() {
+            return Ok(log);
+        }
+        let mut name = self.path.clone().into_os_string();
+        name.push("-wal");
+        let log = File::open(name)?;
+        // A file that was just made is found again after a loss of power only when its directory was flushed too.
+        let parent = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        File::open(parent.unwrap_or(Path::new(".")))?.sync_all()?;
+        Ok(self.log.get_or_init(|| log))
+    }
+
+    pub(crate) fn give_back(&self, session: Box<Session>) {
+        if self.readers.put(session) {
+            self.keeper.start();
+        }
+    }
+
+    pub(crate) fn index(&self) -> Option<LogIndex> {
+        self.index
+    }
+
+    pub(crate) fn readers(&self) -> &Readers {
+        &self.readers
+    }
+}
+
+fn check(header: Header) -> Result<()> {
+    if header.is_empty && header.application == 0 {
+        return Ok(());
+    }
+    if header.application != APPLICATION_ID {
+        let why = "it is a SQLite file, but no store (copy its rows into a store of its own: see the guide)";
+        return Err(Error::new(ErrorKind::Foreign, why));
+    }
+    if header.version > FORMAT_VERSION {
+        let message = format!(
+            "it is of format {}, and this library knows formats up to {FORMAT_VERSION} (use a newer version of touchstone-store)",
+            header.version
+        );
+        return Err(Error::new(ErrorKind::Newer, message));
+    }
+    Ok(())
+}
+
+/// Makes a new file a store, with a log.
+fn make(session: &Session, header: Header) -> Result<()> {
+    let sql = session.connection.sql();
+    if !header.has_log {
+        let mode: String = sql.query_row("pragma journal_mode = wal", (), |row| row.get(0))?;
+        if mode != "wal" {
+            let message = format!(
+                "the file's journal is `{mode}` and cannot be a log (is the file system a network's?)"
+            );
+            return Err(Error::new(ErrorKind::Refused, message));
+        }
+    }
+    if header.application == 0 {
+        sql.execute_batch(&format!(
+            "begin immediate; pragma application_id = {APPLICATION_ID}; pragma user_version = {FORMAT_VERSION}; commit"
+        ))?;
+    }
+    // The log's index is there once something was read with the log.
+    session.begin_read(None)?;
+    session.connection.commit()
+}
+
+/// With a key, "not a database" means that the key is another.
+fn key_error(error: Error, options: &Options) -> Error {
+    if error.kind() != ErrorKind::Foreign {
+        return error;
+    }
+    if options.key.is_some() {
+        let why = "the key, or the cipher, is not the file's";
+        return Error::new(ErrorKind::WrongKey, why);
+    }
+    Error::new(
+        ErrorKind::Foreign,
+        "it is no SQLite file, or it is encrypted (if so, give its key: `Options::key`)",
+    )
+}

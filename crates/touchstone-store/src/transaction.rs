@@ -1,0 +1,329 @@
+//! A transaction: all of it is committed, or nothing.
+
+use crate::access::{Access, Which, enter};
+use crate::error::{Error, ErrorKind, Result};
+use crate::query::sql::Sql;
+use crate::query::{Condition, Query};
+use crate::record::{Finds, Record};
+use crate::session::Session;
+use crate::snapshot::Reading;
+use std::borrow::Borrow;
+use std::cell::Cell;
+use std::marker::PhantomData;
+
+/// A transaction that is under way. Get one from [`Store::write`](crate::Store::write).
+pub struct Transaction<'s> {
+    session: &'s Session,
+    durable: Cell<bool>,
+}
+
+impl<'s> Transaction<'s> {
+    pub(crate) fn new(session: &'s Session) -> Transaction<'s> {
+        Transaction { session, durable: Cell::new(false) }
+    }
+
+    /// The records of a type.
+    pub fn of<T: Record>(&mut self) -> Writing<'_, T> {
+        Writing { reading: Reading(Access::new(self.session, Which::Own)), transaction: PhantomData }
+    }
+
+    /// The records of a type in a collection of that name, made where there is none. Collections share one table: ten
+    /// thousand open as quickly as one.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone)]
+    /// # struct Task { #[record(key)] id: i64 }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// store.write(|transaction| transaction.collection::<Task>("inbox")?.insert(&Task { id: 1 }))?;
+    /// let count = store.read(|snapshot| snapshot.collection::<Task>("inbox")?.count())?;
+    /// assert_eq!(count, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn collection<T: Record>(&mut self, name: &str) -> Result<Writing<'_, T>> {
+        let _entered = enter(self.session)?;
+        let which = Which::Named(self.session.writable_collection(name)?);
+        let reading = Reading(Access::new(self.session, which));
+        Ok(Writing { reading, transaction: PhantomData })
+    }
+
+    /// Inserts a record.
+    ///
+    /// # Errors
+    /// [`Conflict`](crate::ErrorKind::Conflict) where its key, or its value of a unique index, is there already.
+    pub fn insert<T: Record>(&mut self, record: &T) -> Result<()> {
+        self.of::<T>().insert(record)
+    }
+
+    /// Inserts all the records, or none of them: quicker than one by one.
+    ///
+    /// # Errors
+    /// As for [`insert`](Transaction::insert).
+    pub fn insert_all<T: Record, R: Borrow<T>>(
+        &mut self,
+        records: impl IntoIterator<Item = R>,
+    ) -> Result<u64> {
+        self.of::<T>().insert_all(records)
+    }
+
+    /// Inserts a record, or replaces the one with its key.
+    ///
+    /// # Errors
+    /// [`Conflict`](crate::ErrorKind::Conflict) where its value of a unique index is another record's.
+    pub fn put<T: Record>(&mut self, record: &T) -> Result<()> {
+        self.of::<T>().put(record)
+    }
+
+    /// Inserts or replaces all the records, or none of them.
+    ///
+    /// # Errors
+    /// As for [`put`](Transaction::put).
+    pub fn put_all<T: Record, R: Borrow<T>>(&mut self, records: impl IntoIterator<Item = R>) -> Result<u64> {
+        self.of::<T>().put_all(records)
+    }
+
+    /// Changes the record with that key; whether there was one.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record)]
+    /// # struct Task { #[record(key)] id: i64, done: bool }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// store.insert(&Task { id: 1, done: false })?;
+    /// store.write(|transaction| transaction.update::<Task>(&1, |task| task.done = true))?;
+    /// assert!(store.get::<Task>(&1)?.is_some_and(|task| task.done));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`put`](Transaction::put). A change of the key is refused.
+    pub fn update<T: Record>(
+        &mut self,
+        key: &(impl Finds<T> + ?Sized),
+        change: impl FnOnce(&mut T),
+    ) -> Result<bool>
+    where
+        T::Key: PartialEq,
+    {
+        self.of::<T>().update(key, change)
+    }
+
+    /// Removes the record with that key; whether there was one.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn remove<T: Record>(&mut self, key: &(impl Finds<T> + ?Sized)) -> Result<bool> {
+        self.of::<T>().remove(key)
+    }
+
+    /// The record with that key, as this transaction sees it.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or is none of the type's.
+    pub fn get<T: Record>(&self, key: &(impl Finds<T> + ?Sized)) -> Result<Option<T>> {
+        Access::new(self.session, Which::Own).get(key)
+    }
+
+    /// A query of a type's records, as this transaction sees them.
+    pub fn query<T: Record>(&self) -> Query<'_, T> {
+        Query::new(Access::new(self.session, Which::Own))
+    }
+
+    /// A part that can be undone alone: where `work` fails, nothing of the part stays, and the transaction goes on.
+    ///
+    /// ```
+    /// # use touchstone_store::{Error, ErrorKind, Record, Store};
+    /// # #[derive(Record)]
+    /// # struct Task { #[record(key)] id: i64 }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// store.write(|transaction| {
+    ///     transaction.insert(&Task { id: 1 })?;
+    ///     let part: Result<(), Error> = transaction.savepoint(|transaction| {
+    ///         transaction.insert(&Task { id: 2 })?;
+    ///         Err(Error::new(ErrorKind::Invalid, "never mind"))
+    ///     });
+    ///     assert!(part.is_err());
+    ///     Ok(())
+    /// })?;
+    /// assert!(store.get::<Task>(&1)?.is_some());
+    /// assert!(store.get::<Task>(&2)?.is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As `work` does.
+    pub fn savepoint<R, E: From<Error>>(
+        &mut self,
+        work: impl FnOnce(&mut Transaction<'_>) -> Result<R, E>,
+    ) -> Result<R, E> {
+        let connection = &self.session.connection;
+        if connection.is_idle() {
+            return Err(Error::new(ErrorKind::Refused, "the transaction has ended already").into());
+        }
+        let part = Part { session: self.session, schema: self.session.schema(), kept: Cell::new(false) };
+        connection.sql().execute_batch("savepoint part").map_err(Error::from)?;
+        let result = work(self)?;
+        connection.sql().execute_batch("release part").map_err(Error::from)?;
+        part.kept.set(true);
+        Ok(result)
+    }
+
+    /// Makes the commit wait for a flush of the log: this transaction survives a loss of power, and with it every one
+    /// before it.
+    pub fn durable(&mut self) {
+        self.durable.set(true);
+    }
+
+    pub(crate) fn is_durable(&self) -> bool {
+        self.durable.get()
+    }
+
+    /// The connection, for SQL that the types have no words for. It is part of the transaction, and must not end it.
+    ///
+    /// # Errors
+    /// As `work` does.
+    pub fn sql<R>(&mut self, work: impl FnOnce(&rusqlite::Connection) -> rusqlite::Result<R>) -> Result<R> {
+        let _entered = enter(self.session)?;
+        Ok(work(self.session.connection.sql())?)
+    }
+}
+
+/// A part of a transaction; it is undone unless it was kept, also where the program panics.
+struct Part<'s> {
+    session: &'s Session,
+    schema: i64,
+    kept: Cell<bool>,
+}
+
+impl Drop for Part<'_> {
+    fn drop(&mut self) {
+        if self.kept.get() || self.session.connection.is_idle() {
+            return;
+        }
+        // What cannot be undone in part is undone as a whole: the commit will find the transaction ended.
+        if self.session.connection.sql().execute_batch("rollback to part; release part").is_err() {
+            self.session.connection.end();
+        }
+        if self.session.schema() != self.schema {
+            self.session.forget();
+        }
+    }
+}
+
+/// One type's records in one collection, to read and write.
+pub struct Writing<'t, T> {
+    reading: Reading<'t, T>,
+    /// While the records are written, the transaction is not read elsewhere.
+    transaction: PhantomData<&'t mut ()>,
+}
+
+impl<'t, T> std::ops::Deref for Writing<'t, T> {
+    type Target = Reading<'t, T>;
+
+    fn deref(&self) -> &Reading<'t, T> {
+        &self.reading
+    }
+}
+
+impl<T: Record> Writing<'_, T> {
+    fn access(&self) -> &Access<'_, T> {
+        &self.reading.0
+    }
+
+    /// Inserts a record.
+    ///
+    /// # Errors
+    /// [`Conflict`](crate::ErrorKind::Conflict) where its key, or its value of a unique index, is there already.
+    pub fn insert(&mut self, record: &T) -> Result<()> {
+        self.access().insert(record)
+    }
+
+    /// Inserts all the records, or none of them: quicker than one by one.
+    ///
+    /// # Errors
+    /// As for [`insert`](Writing::insert).
+    pub fn insert_all<R: Borrow<T>>(&mut self, records: impl IntoIterator<Item = R>) -> Result<u64> {
+        self.access().insert_all(records)
+    }
+
+    /// Inserts a record, or replaces the one with its key. Columns of the file that the type does not know stay.
+    ///
+    /// # Errors
+    /// [`Conflict`](crate::ErrorKind::Conflict) where its value of a unique index is another record's.
+    pub fn put(&mut self, record: &T) -> Result<()> {
+        self.access().put(record)
+    }
+
+    /// Inserts or replaces all the records, or none of them.
+    ///
+    /// # Errors
+    /// As for [`put`](Writing::put).
+    pub fn put_all<R: Borrow<T>>(&mut self, records: impl IntoIterator<Item = R>) -> Result<u64> {
+        self.access().put_all(records)
+    }
+
+    /// Changes the record with that key; whether there was one.
+    ///
+    /// # Errors
+    /// As for [`put`](Writing::put). A change of the key is refused.
+    pub fn update(&mut self, key: &(impl Finds<T> + ?Sized), change: impl FnOnce(&mut T)) -> Result<bool>
+    where
+        T::Key: PartialEq,
+    {
+        let Some(mut record) = self.reading.get(key)? else { return Ok(false) };
+        let before = record.key();
+        change(&mut record);
+        if record.key() != before {
+            let message = format!(
+                "the key of a record of `{}` was changed: remove it and insert another",
+                T::SHAPE.name
+            );
+            return Err(Error::new(ErrorKind::Invalid, message));
+        }
+        self.put(&record)?;
+        Ok(true)
+    }
+
+    /// Removes the record with that key; whether there was one.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn remove(&mut self, key: &(impl Finds<T> + ?Sized)) -> Result<bool> {
+        self.access().remove(key)
+    }
+
+    /// Removes the records for which the condition is true; how many there were.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn remove_where(&mut self, condition: impl FnOnce(T::Columns) -> Condition<T>) -> Result<u64> {
+        let access = self.access();
+        let _entered = access.enter()?;
+        let table = access.table()?;
+        if !table.exists() {
+            return Ok(0);
+        }
+        let condition = condition(T::COLUMNS);
+        let sql = Sql::delete(&table, &condition.node);
+        access.session.query(&sql.text, |statement| {
+            // SAFETY: the parameters outlive the closure, after which the statement is reset.
+            unsafe { statement.bind(&sql.parameters, 1)? };
+            statement.run()?;
+            Ok(statement.changes())
+        })
+    }
+
+    /// Removes every record; how many there were.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn clear(&mut self) -> Result<u64> {
+        self.access().clear()
+    }
+}
