@@ -30,7 +30,8 @@ fn main() {
     let mut build = cc::Build::new();
     build.file(directory.join(sqlite3mc_src::SOURCE_FILE)).include(directory).warnings(false);
     for option in OPTIONS {
-        let (name, value) = option.split_once('=').map_or((option, None), |(name, value)| (name, Some(value)));
+        let (name, value) =
+            option.split_once('=').map_or((option, None), |(name, value)| (name, Some(value)));
         build.define(name, value);
     }
     build.compile("touchstone_sqlite");

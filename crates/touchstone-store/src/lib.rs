@@ -4,6 +4,8 @@ extern crate self as touchstone_store;
 
 mod cells;
 #[doc(hidden)]
+pub mod derived;
+#[doc(hidden)]
 pub mod nested;
 mod record;
 mod value;
@@ -13,9 +15,3 @@ pub use nested::Nested;
 pub use record::{Column, ColumnShape, Columns, Finds, Index, Key, KeyPart, Record, Shape};
 pub use touchstone_store_derive::{Nested, Record};
 pub use value::{Field, Kind, Mismatch, Raw, Refusal};
-
-/// What the derives speak of; no interface.
-#[doc(hidden)]
-pub mod derived {
-    pub use crate::value::{read_nested, read_tag, write_nested};
-}

@@ -66,7 +66,9 @@ pub enum Mismatch {
 impl fmt::Display for Mismatch {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
-            Mismatch::Missing => "it is NULL or was written before the field existed, and the field has no default",
+            Mismatch::Missing => {
+                "it is NULL or was written before the field existed, and the field has no default"
+            }
             Mismatch::Kind => "it is of another kind",
             Mismatch::Range => "it is beyond the field's range",
             Mismatch::Utf8 => "it is text that is no UTF-8",
@@ -103,6 +105,11 @@ impl fmt::Display for Refusal {
 /// assert_eq!(<Option<u32> as Field>::KIND, Kind::Integer);
 /// assert!(<Option<u32> as Field>::NULLABLE);
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a column",
+    note = "derive `touchstone_store::Nested` for it, or use a type that is one: numbers, `bool`, `String`, \
+            `Vec<u8>`, a `Vec` of what is nested, and an `Option` of these"
+)]
 pub trait Field: Sized + 'static {
     /// What the column holds.
     const KIND: Kind;
