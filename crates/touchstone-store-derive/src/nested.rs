@@ -45,7 +45,9 @@ pub fn derive(input: &DeriveInput) -> Result<TokenStream> {
             #column
 
             #[inline]
-            fn view(raw: ::touchstone_store::Raw<'_>) -> ::core::result::Result<Self, ::touchstone_store::Mismatch> {
+            fn view(
+                raw: ::touchstone_store::Raw<'_>,
+            ) -> ::core::result::Result<Self, ::touchstone_store::Mismatch> {
                 <Self as ::touchstone_store::Field>::read(raw)
             }
         }
@@ -78,12 +80,12 @@ fn struct_coding(fields: &[Field<'_>]) -> TokenStream {
 
 /// The functions that write and read an enum.
 fn enum_coding(variants: &[Variant<'_>]) -> TokenStream {
-    let Names { writer, reader, count, payload } = Names::default();
+    let Names { writer, reader, count, tag, payload } = Names::default();
     let encode = variants.iter().map(encode_variant);
-    let decode = variants.iter().map(|Variant { ident, tag, fields }| match fields {
+    let decode = variants.iter().map(|Variant { ident, tag: number, fields }| match fields {
         // A payload that a bare variant does not know is skipped, as a field that a struct does not know.
         None => quote! {
-            #tag => {
+            #number => {
                 ::touchstone_store::derived::skip_payload(#reader, #payload)?;
                 ::core::result::Result::Ok(Self::#ident)
             }
@@ -92,7 +94,7 @@ fn enum_coding(variants: &[Variant<'_>]) -> TokenStream {
             let decode = decode_fields(fields);
             let value = constructor(&quote!(Self::#ident), fields);
             quote! {
-                #tag => {
+                #number => {
                     let #count = ::touchstone_store::derived::read_payload(#reader, #payload)?;
                     #decode
                     ::core::result::Result::Ok(#value)
@@ -110,8 +112,8 @@ fn enum_coding(variants: &[Variant<'_>]) -> TokenStream {
         fn decode(
             #reader: &mut ::touchstone_store::derived::Reader<'_>,
         ) -> ::core::result::Result<Self, ::touchstone_store::Mismatch> {
-            let (tag, #payload) = ::touchstone_store::derived::read_variant(#reader)?;
-            match tag {
+            let (#tag, #payload) = ::touchstone_store::derived::read_variant(#reader)?;
+            match #tag {
                 #(#decode)*
                 _ => ::core::result::Result::Err(::touchstone_store::Mismatch::Encoding),
             }
@@ -200,7 +202,9 @@ fn integer_column(variants: &[Variant<'_>]) -> TokenStream {
         }
 
         #[inline]
-        fn read(raw: ::touchstone_store::Raw<'_>) -> ::core::result::Result<Self, ::touchstone_store::Mismatch> {
+        fn read(
+            raw: ::touchstone_store::Raw<'_>,
+        ) -> ::core::result::Result<Self, ::touchstone_store::Mismatch> {
             match ::touchstone_store::derived::read_tag(raw)? {
                 #(#tags => ::core::result::Result::Ok(Self::#idents),)*
                 _ => ::core::result::Result::Err(::touchstone_store::Mismatch::Range),
@@ -220,7 +224,9 @@ fn blob_column() -> TokenStream {
         }
 
         #[inline]
-        fn read(raw: ::touchstone_store::Raw<'_>) -> ::core::result::Result<Self, ::touchstone_store::Mismatch> {
+        fn read(
+            raw: ::touchstone_store::Raw<'_>,
+        ) -> ::core::result::Result<Self, ::touchstone_store::Mismatch> {
             ::touchstone_store::derived::read_nested(raw)
         }
     }
@@ -231,6 +237,7 @@ struct Names {
     writer: Ident,
     reader: Ident,
     count: Ident,
+    tag: Ident,
     payload: Ident,
 }
 
@@ -241,6 +248,7 @@ impl Default for Names {
             writer: name("writer"),
             reader: name("reader"),
             count: name("count"),
+            tag: name("tag"),
             payload: name("payload"),
         }
     }

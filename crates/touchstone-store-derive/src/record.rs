@@ -176,11 +176,11 @@ fn view(columns: &[Column<'_>], view_name: &Ident) -> TokenStream {
             None => quote!(#ident: ::touchstone_store::derived::view_column::<#holds, _>(#row, #place)?),
             Some(default) => quote! {
                 #ident: {
-                    static DEFAULT: ::touchstone_store::derived::DefaultColumn =
+                    static __TOUCHSTONE_DEFAULT: ::touchstone_store::derived::DefaultColumn =
                         ::touchstone_store::derived::DefaultColumn::new(|| {
                             ::touchstone_store::derived::Stored::of::<#holds>(&#default)
                         });
-                    ::touchstone_store::derived::view_column_or::<#holds, _>(#row, #place, &DEFAULT)?
+                    ::touchstone_store::derived::view_column_or::<#holds, _>(#row, #place, &__TOUCHSTONE_DEFAULT)?
                 }
             },
         });
@@ -215,7 +215,9 @@ fn constants(table: &Table<'_>, columns_name: &Ident) -> TokenStream {
         }
     });
     quote! {
-        const COLUMNS: #columns_name = #columns_name { #(#fields: ::touchstone_store::Column::at(#places),)* };
+        const COLUMNS: #columns_name = #columns_name {
+            #(#fields: ::touchstone_store::Column::at(#places),)*
+        };
         const SHAPE: &'static ::touchstone_store::Shape = &::touchstone_store::Shape {
             name: #name,
             keys: #keys,

@@ -68,24 +68,19 @@ impl<'a> Table<'a> {
         // The sort is stable: within the key and outside of it, the order is that of the fields.
         columns.sort_by_key(|column| !column.key);
         let keys = columns.iter().filter(|column| column.key).count();
-        let complaint = match keys {
-            0 => {
-                "a record needs a primary key: mark the field that names it, or several, with \
-                 `#[record(key)]`"
-            }
-            1..=KEYS_MAX => {
-                return Ok(Table {
-                    ident: &input.ident,
-                    visibility: &input.vis,
-                    name,
-                    numbered,
-                    keys,
-                    columns,
-                });
-            }
-            _ => "a primary key has at most four columns: keep those that tell one record from another",
-        };
-        Err(Error::new_spanned(&input.ident, complaint))
+        if keys == 0 {
+            return Err(Error::new_spanned(
+                &input.ident,
+                "a record needs a primary key: mark the field that names it, or several, with `#[record(key)]`",
+            ));
+        }
+        if keys > KEYS_MAX {
+            return Err(Error::new_spanned(
+                columns[KEYS_MAX].ident,
+                "a primary key has at most four columns: keep those that tell one record from another",
+            ));
+        }
+        Ok(Table { ident: &input.ident, visibility: &input.vis, name, numbered, keys, columns })
     }
 }
 
@@ -132,7 +127,7 @@ impl<'a> Column<'a> {
             self.default = Some(without_self(default_value(meta)?, record));
         } else {
             return Err(meta.error(
-                "unknown attribute: a field's are `key`, `index`, `unique`, `column = \"…\"`, `default` and \
+                "unknown attribute: a field's are `key`, `index`, `unique`, `column = \"…\"`, `default`, \
                  `default = …`",
             ));
         }
