@@ -1,10 +1,10 @@
 //! What both derives read in the same way: defaults, documentation, and the types that neither takes.
 
-use proc_macro2::{Group, Ident, TokenStream, TokenTree};
+use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote_spanned};
 use syn::meta::ParseNestedMeta;
 use syn::spanned::Spanned;
-use syn::{Attribute, DeriveInput, Error, Result, Token};
+use syn::{Attribute, DeriveInput, Error, Result, Token, Type};
 
 /// The expression of `default` or `default = …`.
 ///
@@ -24,6 +24,11 @@ pub fn default_value(meta: &ParseNestedMeta<'_>) -> Result<TokenStream> {
         return Err(meta.error("expected an expression after `default =`"));
     }
     Ok(expression)
+}
+
+/// Where code about a field is placed: on its type, to which the compiler then points when the type does not fit.
+pub fn place(holds: &Type) -> Span {
+    Span::call_site().located_at(holds.span())
 }
 
 /// The documentation, to be copied.

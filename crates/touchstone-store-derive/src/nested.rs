@@ -5,9 +5,10 @@
 
 mod declared;
 
+use crate::attribute::place;
 use declared::{Field, Shape, Variant};
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{format_ident, quote};
+use quote::{format_ident, quote, quote_spanned};
 use syn::{DeriveInput, Result};
 
 /// The implementations of `Nested` and `Field`.
@@ -141,14 +142,16 @@ fn encode_variant(Variant { ident, tag, fields }: &Variant<'_>) -> TokenStream {
 /// The map of fields. `values` are references to them.
 fn encode_fields(fields: &[Field<'_>], values: impl Iterator<Item = TokenStream>) -> TokenStream {
     let Names { writer, .. } = Names::default();
-    let tags = fields.iter().map(|field| field.tag);
     let count = fields.len() as u64;
+    let writes = fields.iter().zip(values).map(|(Field { holds, tag, .. }, value)| {
+        quote_spanned! {place(holds)=>
+            ::touchstone_store::derived::write_tag(#writer, #tag);
+            <#holds as ::touchstone_store::Nested>::encode(#value, #writer);
+        }
+    });
     quote! {
         ::touchstone_store::derived::write_map(#writer, #count);
-        #(
-            ::touchstone_store::derived::write_tag(#writer, #tags);
-            ::touchstone_store::Nested::encode(#values, #writer);
-        )*
+        #(#writes)*
     }
 }
 
@@ -159,10 +162,11 @@ fn decode_fields(fields: &[Field<'_>]) -> TokenStream {
         let local = local(at);
         quote!(let mut #local: ::core::option::Option<#holds> = ::core::option::Option::None;)
     });
-    let arms = fields.iter().enumerate().map(|(at, Field { tag, default, .. })| {
+    let arms = fields.iter().enumerate().map(|(at, Field { holds, tag, default, .. })| {
         let local = local(at);
         let read = if default.is_some() { quote!(read_field_or_null) } else { quote!(read_field) };
-        quote!(#tag => #local = ::touchstone_store::derived::#read(#reader)?,)
+        let value = quote_spanned!(place(holds)=> ::touchstone_store::derived::#read::<#holds>(#reader)?);
+        quote!(#tag => #local = #value,)
     });
     quote! {
         #(#declarations)*
@@ -177,10 +181,13 @@ fn decode_fields(fields: &[Field<'_>]) -> TokenStream {
 
 /// The value of the fields that were taken. What it says of tuples is Rust too: `Self { 0: … }`.
 fn constructor(path: &TokenStream, fields: &[Field<'_>]) -> TokenStream {
-    let fields = fields.iter().enumerate().map(|(at, Field { member, default, .. })| {
+    let fields = fields.iter().enumerate().map(|(at, Field { member, holds, default, .. })| {
         let local = local(at);
         match default {
-            None => quote!(#member: ::touchstone_store::derived::required(#local)?),
+            None => {
+                let value = quote_spanned!(place(holds)=> ::touchstone_store::derived::required(#local)?);
+                quote!(#member: #value)
+            }
             // A closure keeps a `return` or a `?` of the expression out of this function.
             Some(default) => quote!(#member: ::core::option::Option::unwrap_or_else(#local, || #default)),
         }

@@ -4,7 +4,7 @@ mod declared;
 
 use declared::{Column, Index, Table};
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{format_ident, quote};
+use quote::{format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::{DeriveInput, Result};
 
@@ -60,18 +60,19 @@ fn view_struct(table: &Table<'_>) -> TokenStream {
     let name = view_name(table);
     let text = name.unraw().to_string();
     let about = format!("A [`{}`] as it lies in the file, borrowed.", ident.unraw());
-    let fields = columns.iter().map(|Column { ident: field, visibility, documentation, holds, .. }| {
+    let views: Vec<_> = columns.iter().map(view_type).collect();
+    let fields = columns.iter().zip(&views).map(|(column, view)| {
+        let Column { ident: field, visibility, documentation, .. } = column;
         let about = format!("The view of [`{}::{}`].", ident.unraw(), field.unraw());
         quote! {
             #[doc = #about]
             #[doc = ""]
             #(#documentation)*
-            #visibility #field: <#holds as ::touchstone_store::Field>::View<'a>
+            #visibility #field: #view
         }
     });
     let idents: Vec<_> = columns.iter().map(|column| column.ident).collect();
     let labels = idents.iter().map(|field| field.unraw().to_string());
-    let holds: Vec<_> = columns.iter().map(|column| &column.holds).collect();
     // The lifetime that the bounds bind without need keeps the compiler from checking them before somebody uses the
     // implementation: a nested type without `Debug` costs the view's, and is no error.
     quote! {
@@ -82,7 +83,7 @@ fn view_struct(table: &Table<'_>) -> TokenStream {
         #[automatically_derived]
         impl<'a> ::core::clone::Clone for #name<'a>
         where
-            #(for<'unused> <#holds as ::touchstone_store::Field>::View<'a>: ::core::clone::Clone,)*
+            #(for<'unused> #views: ::core::clone::Clone,)*
         {
             #[inline]
             fn clone(&self) -> Self {
@@ -93,13 +94,18 @@ fn view_struct(table: &Table<'_>) -> TokenStream {
         #[automatically_derived]
         impl<'a> ::core::fmt::Debug for #name<'a>
         where
-            #(for<'unused> <#holds as ::touchstone_store::Field>::View<'a>: ::core::fmt::Debug,)*
+            #(for<'unused> #views: ::core::fmt::Debug,)*
         {
             fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
                 formatter.debug_struct(#text)#(.field(#labels, &self.#idents))*.finish()
             }
         }
     }
+}
+
+/// The type of a field's view.
+fn view_type(Column { holds, place, .. }: &Column<'_>) -> TokenStream {
+    quote_spanned!(*place=> <#holds as ::touchstone_store::Field>::View<'a>)
 }
 
 /// The implementation itself.
@@ -151,13 +157,17 @@ fn record(table: &Table<'_>) -> TokenStream {
 fn read(columns: &[Column<'_>]) -> TokenStream {
     // The user's defaults stand inside the function and must not see its parameter.
     let row = Ident::new("row", Span::mixed_site());
-    let fields =
-        (0_usize..).zip(columns).map(|(place, Column { ident, holds, default, .. })| match default {
-            None => quote!(#ident: ::touchstone_store::derived::read_column::<#holds, _>(#row, #place)?),
-            Some(default) => quote! {
-                #ident: ::touchstone_store::derived::read_column_or::<#holds, _>(#row, #place, || #default)?
+    let fields = (0_usize..).zip(columns).map(|(at, Column { ident, holds, place, default, .. })| {
+        let value = match default {
+            None => quote_spanned! {*place=>
+                ::touchstone_store::derived::read_column::<#holds, _>(#row, #at)?
             },
-        });
+            Some(default) => quote_spanned! {*place=>
+                ::touchstone_store::derived::read_column_or::<#holds, _>(#row, #at, || #default)?
+            },
+        };
+        quote!(#ident: #value)
+    });
     quote! {
         #[inline]
         fn read<'a>(
@@ -171,19 +181,21 @@ fn read(columns: &[Column<'_>]) -> TokenStream {
 /// The function that borrows a record. What a default lends to views lives as long as the program.
 fn view(columns: &[Column<'_>], view_name: &Ident) -> TokenStream {
     let row = Ident::new("row", Span::mixed_site());
-    let fields =
-        (0_usize..).zip(columns).map(|(place, Column { ident, holds, default, .. })| match default {
-            None => quote!(#ident: ::touchstone_store::derived::view_column::<#holds, _>(#row, #place)?),
-            Some(default) => quote! {
-                #ident: {
-                    static __TOUCHSTONE_DEFAULT: ::touchstone_store::derived::DefaultColumn =
-                        ::touchstone_store::derived::DefaultColumn::new(|| {
-                            ::touchstone_store::derived::Stored::of::<#holds>(&#default)
-                        });
-                    ::touchstone_store::derived::view_column_or::<#holds, _>(#row, #place, &__TOUCHSTONE_DEFAULT)?
-                }
+    let fields = (0_usize..).zip(columns).map(|(at, Column { ident, holds, place, default, .. })| {
+        let value = match default {
+            None => quote_spanned! {*place=>
+                ::touchstone_store::derived::view_column::<#holds, _>(#row, #at)?
             },
-        });
+            Some(default) => quote_spanned! {*place=> {
+                static __TOUCHSTONE_DEFAULT: ::touchstone_store::derived::DefaultColumn =
+                    ::touchstone_store::derived::DefaultColumn::new(|| {
+                        ::touchstone_store::derived::Stored::of::<#holds>(&#default)
+                    });
+                ::touchstone_store::derived::view_column_or::<#holds, _>(#row, #at, &__TOUCHSTONE_DEFAULT)?
+            }},
+        };
+        quote!(#ident: #value)
+    });
     quote! {
         #[inline]
         fn view<'a>(
@@ -199,13 +211,13 @@ fn constants(table: &Table<'_>, columns_name: &Ident) -> TokenStream {
     let Table { name, numbered, keys, columns, .. } = table;
     let fields = columns.iter().map(|column| column.ident);
     let places = (0_u16..).take(columns.len());
-    let shapes = columns.iter().map(|Column { name, holds, index, .. }| {
+    let shapes = columns.iter().map(|Column { name, holds, place, index, .. }| {
         let index = match index {
             Index::None => quote!(None),
             Index::Plain => quote!(Plain),
             Index::Unique => quote!(Unique),
         };
-        quote! {
+        quote_spanned! {*place=>
             ::touchstone_store::ColumnShape {
                 name: #name,
                 kind: <#holds as ::touchstone_store::Field>::KIND,

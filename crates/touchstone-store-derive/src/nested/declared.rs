@@ -156,8 +156,9 @@ fn tags<'a>(parent: impl Iterator<Item = Tagged<'a>>, what: &str) -> Result<Vec<
             None => {}
         }
     }
-    let free = taken.keys().max().map_or(1, |last| last.saturating_add(1));
-    for (name, culprit) in untagged {
+    let last = taken.keys().max().copied().unwrap_or(0);
+    for (after, (name, culprit)) in (1..).zip(untagged) {
+        let free = last.wrapping_add(after);
         let complaint = format!(
             "the {what} `{name}` has no tag, by which the file knows it: add one that was never used, such \
              as `#[tag({free})]`"

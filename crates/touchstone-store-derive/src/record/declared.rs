@@ -1,8 +1,8 @@
 //! A record as its type declares it: read from the struct and its attributes, and refused where it cannot be stored.
 
-use crate::attribute::{Errors, default_value, documentation, refuse_generics, without_self};
+use crate::attribute::{Errors, default_value, documentation, place, refuse_generics, without_self};
 use crate::name::{column_complaint, snake_case, table_complaint};
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::meta::ParseNestedMeta;
@@ -30,6 +30,7 @@ pub struct Column<'a> {
     pub documentation: Vec<&'a Attribute>,
     /// The field's type, without `Self`.
     pub holds: TokenStream,
+    pub place: Span,
     pub name: LitStr,
     pub index: Index,
     /// The default's expression, without `Self`.
@@ -92,6 +93,7 @@ impl<'a> Column<'a> {
             visibility: &field.vis,
             documentation: documentation(&field.attrs),
             holds: without_self(field.ty.to_token_stream(), record),
+            place: place(&field.ty),
             name: LitStr::new(&ident.unraw().to_string(), ident.span()),
             index: Index::None,
             default: None,

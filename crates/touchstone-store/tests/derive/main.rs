@@ -4,7 +4,7 @@ mod evolution;
 mod golden;
 mod nested;
 mod record;
-//mod refused;
+mod refused;
 
 use touchstone_store::{Cells, Columns, Field, Mismatch, Raw, Record};
 

@@ -172,7 +172,6 @@ fn views_can_be_shown_and_copied_where_their_fields_can() {
 
     /// That its view has no `Debug` is no reason to refuse it.
     #[derive(Record)]
-    #[expect(dead_code, reason = "that it compiles is the test")]
     struct Unshown {
         #[record(key)]
         id: i64,
