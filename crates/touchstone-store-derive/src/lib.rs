@@ -20,7 +20,8 @@ use syn::{DeriveInput, parse_macro_input};
 /// - `#[record(index)]`, `#[record(unique)]`: an index, which may also refuse a second record of the same value;
 /// - `#[record(column = "…")]`: the column's name in the file, which stays when the field is renamed;
 /// - `#[record(default)]`, `#[record(default = …)]`: what the field is in rows that were written before it existed,
-///   and where NULL is none of its values. It should always be the same value: a view evaluates it once.
+///   and where NULL is none of its values. It should always be the same value: views evaluate it once. A comma
+///   outside of brackets ends the expression, so one between angle brackets needs braces around the whole.
 ///
 /// Beside the type, the macro writes two structs of its visibility, with its fields: `…Columns`, whose fields are
 /// columns for queries, and `…View`, whose fields are borrowed from the file.
@@ -39,7 +40,11 @@ pub fn record(input: TokenStream) -> TokenStream {
 /// A field that the file's value lacks is `#[nested(default)]` or `#[nested(default = …)]`, else `None` where it is an
 /// `Option`, else an error.
 ///
-/// The type also becomes a column's: a blob, or an integer (the tag) where it is an enum without any payload.
+/// The type also becomes a column's: a blob, or an integer (the tag) where it is an enum without any payload. An enum
+/// that is a column can therefore not gain its first payload later; inside of other values it can.
+///
+/// A type that contains itself is read as deep as the file says. Bytes that somebody else wrote can thus exhaust the
+/// stack: read none of such a type from those whom you do not trust.
 #[proc_macro_derive(Nested, attributes(tag, nested))]
 pub fn nested(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);

@@ -142,3 +142,14 @@ fn bytes_after_the_value_are_refused() {
     assert_eq!(read::<Empty>(&[0xa0]), Ok(Empty {}));
     assert_eq!(read::<Empty>(&[0xa0, 0x00]), Err(Mismatch::Encoding));
 }
+
+#[test]
+fn what_is_unknown_is_skipped_however_deep() {
+    // {99: [[[… 0 …]]]}
+    let mut bytes = vec![0xa1, 0x18, 0x63];
+    bytes.resize(1_000_000, 0x81);
+    bytes.push(0);
+    assert_eq!(read::<Empty>(&bytes), Ok(Empty {}));
+    bytes.pop();
+    assert_eq!(read::<Empty>(&bytes), Err(Mismatch::Encoding));
+}
