@@ -2,7 +2,7 @@
 
 mod declared;
 
-use declared::{Column, Index, Table};
+use declared::{Column, DEFAULT_OF_OPTION, Index, Table};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
@@ -17,10 +17,12 @@ pub fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let columns_struct = columns_struct(&table);
     let view_struct = view_struct(&table);
     let record = record(&table);
+    let assertions = table.columns.iter().filter(|column| column.default.is_some()).map(not_nullable);
     Ok(quote! {
         #columns_struct
         #view_struct
         #record
+        #(#assertions)*
     })
 }
 
@@ -100,6 +102,13 @@ fn view_struct(table: &Table<'_>) -> TokenStream {
                 formatter.debug_struct(#text)#(.field(#labels, &self.#idents))*.finish()
             }
         }
+    }
+}
+
+/// Refuses a default for an `Option` that goes by another name.
+fn not_nullable(Column { holds, place, .. }: &Column<'_>) -> TokenStream {
+    quote_spanned! {*place=>
+        const _: () = ::core::assert!(!<#holds as ::touchstone_store::Field>::NULLABLE, #DEFAULT_OF_OPTION);
     }
 }
 

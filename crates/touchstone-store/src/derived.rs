@@ -32,7 +32,7 @@ pub fn read_column_or<'a, F: Field, C: Columns<'a>>(
     default: impl FnOnce() -> F,
 ) -> Result<F, Fault> {
     let raw = row.next();
-    if lacks::<F>(raw) { Ok(default()) } else { F::read(raw).map_err(|mismatch| (place, mismatch)) }
+    if lacks(raw) { Ok(default()) } else { F::read(raw).map_err(|mismatch| (place, mismatch)) }
 }
 
 /// Borrows the next column.
@@ -55,18 +55,14 @@ pub fn view_column_or<'a, F: Field, C: Columns<'a>>(
     default: &'static DefaultColumn,
 ) -> Result<F::View<'a>, Fault> {
     let raw = row.next();
-    let raw = if lacks::<F>(raw) { default.raw() } else { raw };
+    let raw = if lacks(raw) { default.raw() } else { raw };
     F::view(raw).map_err(|mismatch| (place, mismatch))
 }
 
-/// Whether the default is the value: NULL is not where the field may be `None`, which would not be read as written.
+/// Whether the default is the value. NULL is none of the field's own: for an `Option` the derive refuses a default.
 #[inline]
-fn lacks<F: Field>(raw: Raw<'_>) -> bool {
-    match raw {
-        Raw::Absent => true,
-        Raw::Null => !F::NULLABLE,
-        _ => false,
-    }
+fn lacks(raw: Raw<'_>) -> bool {
+    matches!(raw, Raw::Absent | Raw::Null)
 }
 
 /// A default as a column would hold it, for views to borrow from.

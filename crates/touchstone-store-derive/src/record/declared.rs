@@ -11,6 +11,10 @@ use syn::{Attribute, Data, DeriveInput, Error, Fields, LitStr, Result, Type, Vis
 /// `KeyPart` is implemented for tuples up to this length.
 const KEYS_MAX: usize = 4;
 
+/// NULL cannot be both `None` and the default; and not every way to read a row can tell NULL from what is absent.
+pub const DEFAULT_OF_OPTION: &str = "an `Option` cannot have a default, as it is `None` where the file has nothing: \
+                                     remove `default`, or use the type itself";
+
 /// A table.
 pub struct Table<'a> {
     pub ident: &'a Ident,
@@ -112,6 +116,9 @@ impl<'a> Column<'a> {
                  that stands for none",
             ));
         }
+        if column.default.is_some() && is_option(&field.ty) {
+            return Err(Error::new_spanned(&field.ty, DEFAULT_OF_OPTION));
+        }
         Ok(column)
     }
 
@@ -203,7 +210,8 @@ fn distinct(columns: &[Column<'_>]) -> Result<()> {
     errors.finish()
 }
 
-/// A type's name is all that a macro sees; the compiler refuses the rest, as no `Option` is a `Key`.
+/// A type's name is all that a macro sees. The compiler refuses the others: no `Option` is a `Key`, and the code for
+/// defaults asserts that it is for none.
 fn is_option(holds: &Type) -> bool {
     matches!(holds, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Option"))
 }

@@ -34,7 +34,6 @@ struct Note {
     subtitle: String,
     #[record(default = vec![(1, 2), (3, 4)])]
     spans: Vec<(u32, u32)>,
-    #[record(default = Some(5))]
     stars: Option<i8>,
     picture: Vec<u8>,
 }
@@ -124,11 +123,11 @@ fn defaults_stand_in_for_what_the_file_lacks() {
 
     let note = Note::read(&mut row(older.clone())).expect("the rest has defaults");
     assert_eq!((note.rank, note.seen, &*note.subtitle), (7, false, "untitled"));
-    assert_eq!((note.spans, note.stars), (vec![(1, 2), (3, 4)], Some(5)));
+    assert_eq!((note.spans, note.stars), (vec![(1, 2), (3, 4)], None));
 
     let view = Note::view(&mut row(older)).expect("the rest has defaults");
     assert_eq!((view.rank, view.seen, view.subtitle), (7, false, "untitled"));
-    assert_eq!((view.spans, view.stars), (vec![(1, 2), (3, 4)], Some(5)));
+    assert_eq!((view.spans, view.stars), (vec![(1, 2), (3, 4)], None));
 
     // The picture has none.
     assert_eq!(Note::read(&mut row(known.clone())), Err((10, Mismatch::Missing)));

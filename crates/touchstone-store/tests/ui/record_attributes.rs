@@ -13,6 +13,8 @@ struct Task {
     place: i64,
     #[record(default = )]
     rank: i64,
+    #[record(default = Some(1))]
+    stars: Option<u8>,
     #[record]
     note: String,
 }
