@@ -1,6 +1,6 @@
 //! A row on its way into the file: values borrowed from the record, nested ones encoded into one buffer.
 
-use crate::value::Refusal;
+use crate::value::{Raw, Refusal};
 use std::ops::Range;
 
 /// One value of a row.
@@ -86,6 +86,19 @@ impl<'a> Cells<'a> {
     #[inline]
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Cell<'a>> {
         self.cells.iter()
+    }
+
+    /// The value in that place as it would come back from the file.
+    #[doc(hidden)]
+    pub fn raw(&self, at: usize) -> Option<Raw<'_>> {
+        Some(match self.get(at)? {
+            Cell::Null => Raw::Null,
+            Cell::Integer(value) => Raw::Integer(*value),
+            Cell::Real(value) => Raw::Real(*value),
+            Cell::Text(value) => Raw::Text(value.as_bytes()),
+            Cell::Blob(value) => Raw::Blob(value),
+            Cell::Nested(range) => Raw::Blob(self.bytes(range)),
+        })
     }
 
     /// The bytes of a nested value.

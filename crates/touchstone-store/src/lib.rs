@@ -11,6 +11,8 @@ mod flush;
 mod keeper;
 mod lease;
 #[doc(hidden)]
+pub mod derived;
+#[doc(hidden)]
 pub mod nested;
 mod options;
 mod query;
@@ -36,9 +38,3 @@ pub use store::Store;
 pub use touchstone_store_derive::{Nested, Record};
 pub use transaction::{Transaction, Writing};
 pub use value::{Field, Kind, Mismatch, Raw, Refusal};
-
-/// What the derives speak of; no interface.
-#[doc(hidden)]
-pub mod derived {
-    pub use crate::value::{read_nested, read_tag, write_nested};
-}

@@ -26,7 +26,14 @@ pub type Reader<'a> = Decoder<'a>;
 ///     y: f32,
 /// }
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot lie inside a column",
+    note = "derive `touchstone_store::Nested` for it, or use a type that has it: numbers, `bool`, `String`, \
+            and `Option`, `Vec`, `Box`, arrays and pairs of what is nested"
+)]
 pub trait Nested: Sized + 'static {
+    /// Whether CBOR's null is one of the values.
+    const NULLABLE: bool = false;
     /// What a column of `Vec<Self>` is when it is borrowed: `&[u8]` for bytes, else the vector itself.
     type Slice<'a>;
 
@@ -90,7 +97,6 @@ fn encode_slice<T: Nested>(items: &[T], writer: &mut Writer<'_>) {
 
 fn decode_slice<T: Nested>(reader: &mut Reader<'_>) -> Result<Vec<T>, Mismatch> {
     let length = reader.array().map_err(broken)?.ok_or(Mismatch::Encoding)?;
-    #[expect(clippy::cast_possible_truncation, reason = "bounded on the same line")]
     let mut items = Vec::with_capacity(length.min(RESERVED_MAX) as usize);
     for _ in 0..length {
         items.push(T::decode(reader)?);
@@ -109,7 +115,6 @@ pub fn written<T>(result: Result<T, minicbor::encode::Error<Infallible>>) {
 
 /// What the column holds is no CBOR of the type.
 #[doc(hidden)]
-#[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` takes")]
 pub fn broken(_: minicbor::decode::Error) -> Mismatch {
     Mismatch::Encoding
 }
@@ -219,9 +224,11 @@ impl<T: Nested> Nested for Vec<T> {
 }
 
 impl<T: Nested> Nested for Option<T> {
+    const NULLABLE: bool = true;
     owned_slice!();
 
     fn encode(&self, writer: &mut Writer<'_>) {
+        const { assert!(!T::NULLABLE, "an Option of an Option cannot be nested: both would be null") };
         match self {
             Some(value) => value.encode(writer),
             None => written(writer.null()),
@@ -242,6 +249,7 @@ impl<T: Nested> Nested for Option<T> {
 }
 
 impl<T: Nested> Nested for Box<T> {
+    const NULLABLE: bool = T::NULLABLE;
     owned_slice!();
 
     fn encode(&self, writer: &mut Writer<'_>) {

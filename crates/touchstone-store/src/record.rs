@@ -101,6 +101,11 @@ pub enum Index {
 }
 
 /// A primary key: an integer, text, bytes, or a tuple of them.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a primary key",
+    note = "a key is an integer, `bool`, `String` or `Vec<u8>`, or up to four fields of these: something that is \
+            compared exactly and is never NULL"
+)]
 pub trait Key: Clone + 'static {}
 
 /// Something that a key can be looked up by: the key itself, or what it borrows as (`str` for `String`).

@@ -105,6 +105,11 @@ impl fmt::Display for Refusal {
 /// assert_eq!(<Option<u32> as Field>::KIND, Kind::Integer);
 /// assert!(<Option<u32> as Field>::NULLABLE);
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a column",
+    note = "derive `touchstone_store::Nested` for it, or use a type that is one: numbers, `bool`, `String`, \
+            `Vec<u8>`, a `Vec` of what is nested, and an `Option` of these"
+)]
 pub trait Field: Sized + 'static {
     /// What the column holds.
     const KIND: Kind;

@@ -3,7 +3,7 @@
 use crate::Findings;
 
 /// Endings of files that may be here. A new kind of file is a decision, so it is made in this list.
-const ENDINGS: [&str; 35] = [
+const ENDINGS: [&str; 36] = [
     "bib",
     "c",
     "css",
@@ -27,6 +27,7 @@ const ENDINGS: [&str; 35] = [
     "py",
     "rs",
     "sh",
+    "stderr",
     "sum",
     "svg",
     "swift",

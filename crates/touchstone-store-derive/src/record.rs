@@ -1,0 +1,249 @@
+//! `#[derive(Record)]`: the code of a record. What the type says is read in `declared`.
+
+mod declared;
+
+use declared::{Column, DEFAULT_OF_OPTION, Index, Table};
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
+use syn::ext::IdentExt;
+use syn::{DeriveInput, Result};
+
+/// The implementation of `Record`, and the structs that it speaks of.
+///
+/// # Errors
+/// When the type cannot be a record.
+pub fn derive(input: &DeriveInput) -> Result<TokenStream> {
+    let table = Table::declared(input)?;
+    let columns_struct = columns_struct(&table);
+    let view_struct = view_struct(&table);
+    let record = record(&table);
+    let assertions = table.columns.iter().filter(|column| column.default.is_some()).map(not_nullable);
+    Ok(quote! {
+        #columns_struct
+        #view_struct
+        #record
+        #(#assertions)*
+    })
+}
+
+fn columns_name(table: &Table<'_>) -> Ident {
+    format_ident!("{}Columns", table.ident)
+}
+
+fn view_name(table: &Table<'_>) -> Ident {
+    format_ident!("{}View", table.ident)
+}
+
+/// The struct of the columns. A field is as visible as the record's, so that what is private stays so.
+fn columns_struct(table: &Table<'_>) -> TokenStream {
+    let Table { ident, visibility, columns, .. } = table;
+    let name = columns_name(table);
+    let about = format!("The columns of [`{}`], to build queries with.", ident.unraw());
+    let fields = columns.iter().map(|Column { ident: field, visibility, documentation, holds, .. }| {
+        let about = format!("The column of [`{}::{}`].", ident.unraw(), field.unraw());
+        quote! {
+            #[doc = #about]
+            #[doc = ""]
+            #(#documentation)*
+            #visibility #field: ::touchstone_store::Column<#ident, #holds>
+        }
+    });
+    quote! {
+        #[doc = #about]
+        #[derive(::core::clone::Clone, ::core::marker::Copy)]
+        #[allow(dead_code, reason = "a column may serve no query")]
+        #visibility struct #name { #(#fields,)* }
+    }
+}
+
+/// The struct of the borrowed record.
+fn view_struct(table: &Table<'_>) -> TokenStream {
+    let Table { ident, visibility, columns, .. } = table;
+    let name = view_name(table);
+    let text = name.unraw().to_string();
+    let about = format!("A [`{}`] as it lies in the file, borrowed.", ident.unraw());
+    let views: Vec<_> = columns.iter().map(view_type).collect();
+    let fields = columns.iter().zip(&views).map(|(column, view)| {
+        let Column { ident: field, visibility, documentation, .. } = column;
+        let about = format!("The view of [`{}::{}`].", ident.unraw(), field.unraw());
+        quote! {
+            #[doc = #about]
+            #[doc = ""]
+            #(#documentation)*
+            #visibility #field: #view
+        }
+    });
+    let idents: Vec<_> = columns.iter().map(|column| column.ident).collect();
+    let labels = idents.iter().map(|field| field.unraw().to_string());
+    // The lifetime that the bounds bind without need keeps the compiler from checking them before somebody uses the
+    // implementation: a nested type without `Debug` costs the view's, and is no error.
+    quote! {
+        #[doc = #about]
+        #[allow(dead_code, reason = "a field may be asked for by nobody")]
+        #visibility struct #name<'a> { #(#fields,)* }
+
+        #[automatically_derived]
+        impl<'a> ::core::clone::Clone for #name<'a>
+        where
+            #(for<'unused> #views: ::core::clone::Clone,)*
+        {
+            #[inline]
+            fn clone(&self) -> Self {
+                Self { #(#idents: ::core::clone::Clone::clone(&self.#idents),)* }
+            }
+        }
+
+        #[automatically_derived]
+        impl<'a> ::core::fmt::Debug for #name<'a>
+        where
+            #(for<'unused> #views: ::core::fmt::Debug,)*
+        {
+            fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                formatter.debug_struct(#text)#(.field(#labels, &self.#idents))*.finish()
+            }
+        }
+    }
+}
+
+/// Refuses a default for an `Option` that goes by another name.
+fn not_nullable(Column { holds, place, .. }: &Column<'_>) -> TokenStream {
+    quote_spanned! {*place=>
+        const _: () = ::core::assert!(!<#holds as ::touchstone_store::Field>::NULLABLE, #DEFAULT_OF_OPTION);
+    }
+}
+
+/// The type of a field's view.
+fn view_type(Column { holds, place, .. }: &Column<'_>) -> TokenStream {
+    quote_spanned!(*place=> <#holds as ::touchstone_store::Field>::View<'a>)
+}
+
+/// The implementation itself.
+fn record(table: &Table<'_>) -> TokenStream {
+    let Table { ident, columns, .. } = table;
+    let (columns_name, view_name) = (columns_name(table), view_name(table));
+    let keys = &columns[..table.keys];
+    let key_fields: Vec<_> = keys.iter().map(|key| key.ident).collect();
+    let key_holds = keys.iter().map(|key| &key.holds);
+    // Parentheses around one type are no tuple, and the compiler asks to remove them.
+    let (key_type, key_value) = match &*key_fields {
+        [field] => (quote!(#(#key_holds)*), quote!(::core::clone::Clone::clone(&self.#field))),
+        fields => (quote!((#(#key_holds,)*)), quote!((#(::core::clone::Clone::clone(&self.#fields),)*))),
+    };
+    let constants = constants(table, &columns_name);
+    let fields: Vec<_> = columns.iter().map(|column| column.ident).collect();
+    let read = read(columns);
+    let view = view(columns, &view_name);
+    quote! {
+        #[automatically_derived]
+        impl ::touchstone_store::Record for #ident {
+            type Key = #key_type;
+            type View<'a> = #view_name<'a>;
+            type Columns = #columns_name;
+            #constants
+
+            #[inline]
+            fn key(&self) -> Self::Key {
+                #key_value
+            }
+
+            #[inline]
+            fn write<'a>(&'a self, cells: &mut ::touchstone_store::Cells<'a>) {
+                #(::touchstone_store::Field::write(&self.#fields, cells);)*
+            }
+
+            #[inline]
+            fn write_key<'a>(&'a self, cells: &mut ::touchstone_store::Cells<'a>) {
+                #(::touchstone_store::Field::write(&self.#key_fields, cells);)*
+            }
+
+            #read
+            #view
+        }
+    }
+}
+
+/// The function that reads a record. The fields are initialised in the order of the columns.
+fn read(columns: &[Column<'_>]) -> TokenStream {
+    // The user's defaults stand inside the function and must not see its parameter.
+    let row = Ident::new("row", Span::mixed_site());
+    let fields = (0_usize..).zip(columns).map(|(at, Column { ident, holds, place, default, .. })| {
+        let value = match default {
+            None => quote_spanned! {*place=>
+                ::touchstone_store::derived::read_column::<#holds, _>(#row, #at)?
+            },
+            Some(default) => quote_spanned! {*place=>
+                ::touchstone_store::derived::read_column_or::<#holds, _>(#row, #at, || #default)?
+            },
+        };
+        quote!(#ident: #value)
+    });
+    quote! {
+        #[inline]
+        fn read<'a>(
+            #row: &mut impl ::touchstone_store::Columns<'a>,
+        ) -> ::core::result::Result<Self, (usize, ::touchstone_store::Mismatch)> {
+            ::core::result::Result::Ok(Self { #(#fields,)* })
+        }
+    }
+}
+
+/// The function that borrows a record. What a default lends to views lives as long as the program.
+fn view(columns: &[Column<'_>], view_name: &Ident) -> TokenStream {
+    let row = Ident::new("row", Span::mixed_site());
+    let fields = (0_usize..).zip(columns).map(|(at, Column { ident, holds, place, default, .. })| {
+        let value = match default {
+            None => quote_spanned! {*place=>
+                ::touchstone_store::derived::view_column::<#holds, _>(#row, #at)?
+            },
+            Some(default) => quote_spanned! {*place=> {
+                static __TOUCHSTONE_DEFAULT: ::touchstone_store::derived::DefaultColumn =
+                    ::touchstone_store::derived::DefaultColumn::new(|| {
+                        ::touchstone_store::derived::Stored::of::<#holds>(&#default)
+                    });
+                ::touchstone_store::derived::view_column_or::<#holds, _>(#row, #at, &__TOUCHSTONE_DEFAULT)?
+            }},
+        };
+        quote!(#ident: #value)
+    });
+    quote! {
+        #[inline]
+        fn view<'a>(
+            #row: &mut impl ::touchstone_store::Columns<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, (usize, ::touchstone_store::Mismatch)> {
+            ::core::result::Result::Ok(#view_name { #(#fields,)* })
+        }
+    }
+}
+
+/// What the type says before there is a record.
+fn constants(table: &Table<'_>, columns_name: &Ident) -> TokenStream {
+    let Table { name, numbered, keys, columns, .. } = table;
+    let fields = columns.iter().map(|column| column.ident);
+    let places = (0_u16..).take(columns.len());
+    let shapes = columns.iter().map(|Column { name, holds, place, index, .. }| {
+        let index = match index {
+            Index::None => quote!(None),
+            Index::Plain => quote!(Plain),
+            Index::Unique => quote!(Unique),
+        };
+        quote_spanned! {*place=>
+            ::touchstone_store::ColumnShape {
+                name: #name,
+                kind: <#holds as ::touchstone_store::Field>::KIND,
+                nullable: <#holds as ::touchstone_store::Field>::NULLABLE,
+                index: ::touchstone_store::Index::#index,
+            }
+        }
+    });
+    quote! {
+        const COLUMNS: #columns_name = #columns_name {
+            #(#fields: ::touchstone_store::Column::at(#places),)*
+        };
+        const SHAPE: &'static ::touchstone_store::Shape = &::touchstone_store::Shape {
+            name: #name,
+            keys: #keys,
+            numbered: #numbered,
+            columns: &[#(#shapes,)*],
+        };
+    }
+}

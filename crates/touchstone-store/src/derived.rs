@@ -1,0 +1,218 @@
+//! What the code that the derives write calls: small functions, so that little is written. It is no interface: it
+//! changes with the derives, which are always of the same version.
+
+use crate::cells::Cells;
+use crate::nested::{Nested, Type, broken, written};
+pub use crate::nested::{Reader, Writer};
+use crate::record::Columns;
+use crate::value::{Field, Mismatch, Raw};
+pub use crate::value::{read_nested, read_tag, write_nested};
+use std::sync::LazyLock;
+
+/// Why a record cannot be read: the column's place, and what is wrong there.
+type Fault = (usize, Mismatch);
+
+/// Takes the next column.
+///
+/// # Errors
+/// When its value is none of the field's.
+#[inline]
+pub fn read_column<'a, F: Field, C: Columns<'a>>(row: &mut C, place: usize) -> Result<F, Fault> {
+    F::read(row.next()).map_err(|mismatch| (place, mismatch))
+}
+
+/// Takes the next column, whose field has a default.
+///
+/// # Errors
+/// When its value is none of the field's.
+#[inline]
+pub fn read_column_or<'a, F: Field, C: Columns<'a>>(
+    row: &mut C,
+    place: usize,
+    default: impl FnOnce() -> F,
+) -> Result<F, Fault> {
+    let raw = row.next();
+    if lacks(raw) { Ok(default()) } else { F::read(raw).map_err(|mismatch| (place, mismatch)) }
+}
+
+/// Borrows the next column.
+///
+/// # Errors
+/// When its value is none of the field's.
+#[inline]
+pub fn view_column<'a, F: Field, C: Columns<'a>>(row: &mut C, place: usize) -> Result<F::View<'a>, Fault> {
+    F::view(row.next()).map_err(|mismatch| (place, mismatch))
+}
+
+/// Borrows the next column, or the default of its field.
+///
+/// # Errors
+/// When its value is none of the field's.
+#[inline]
+pub fn view_column_or<'a, F: Field, C: Columns<'a>>(
+    row: &mut C,
+    place: usize,
+    default: &'static DefaultColumn,
+) -> Result<F::View<'a>, Fault> {
+    let raw = row.next();
+    let raw = if lacks(raw) { default.raw() } else { raw };
+    F::view(raw).map_err(|mismatch| (place, mismatch))
+}
+
+/// Whether the default is the value. NULL is none of the field's own: for an `Option` the derive refuses a default.
+#[inline]
+fn lacks(raw: Raw<'_>) -> bool {
+    matches!(raw, Raw::Absent | Raw::Null)
+}
+
+/// A default as a column would hold it, for views to borrow from.
+pub type DefaultColumn = LazyLock<Stored>;
+
+/// A column's value that is its own.
+pub enum Stored {
+    /// As [`Raw::Null`].
+    Null,
+    /// As [`Raw::Integer`].
+    Integer(i64),
+    /// As [`Raw::Real`].
+    Real(f64),
+    /// As [`Raw::Text`].
+    Text(Vec<u8>),
+    /// As [`Raw::Blob`].
+    Blob(Vec<u8>),
+}
+
+impl Stored {
+    /// What a column holds when it holds this. What cannot be stored is NULL.
+    pub fn of<F: Field>(value: &F) -> Stored {
+        let mut cells = Cells::default();
+        value.write(&mut cells);
+        match cells.raw(0) {
+            Some(Raw::Integer(value)) => Stored::Integer(value),
+            Some(Raw::Real(value)) => Stored::Real(value),
+            Some(Raw::Text(bytes)) => Stored::Text(bytes.to_vec()),
+            Some(Raw::Blob(bytes)) => Stored::Blob(bytes.to_vec()),
+            Some(Raw::Null | Raw::Absent) | None => Stored::Null,
+        }
+    }
+
+    /// The value, borrowed.
+    pub fn raw(&self) -> Raw<'_> {
+        match self {
+            Stored::Null => Raw::Null,
+            Stored::Integer(value) => Raw::Integer(*value),
+            Stored::Real(value) => Raw::Real(*value),
+            Stored::Text(bytes) => Raw::Text(bytes),
+            Stored::Blob(bytes) => Raw::Blob(bytes),
+        }
+    }
+}
+
+/// Begins the fields of a struct or a payload.
+#[inline]
+pub fn write_map(writer: &mut Writer<'_>, fields: u64) {
+    written(writer.map(fields));
+}
+
+/// Appends the tag of a field, or of a variant without a payload.
+#[inline]
+pub fn write_tag(writer: &mut Writer<'_>, tag: u32) {
+    written(writer.u32(tag));
+}
+
+/// Begins a variant with a payload.
+#[inline]
+pub fn write_variant(writer: &mut Writer<'_>, tag: u32) {
+    written(writer.array(2));
+    written(writer.u32(tag));
+}
+
+/// Takes the number of fields.
+///
+/// # Errors
+/// When the next item is no map of known length.
+#[inline]
+pub fn read_map(reader: &mut Reader<'_>) -> Result<u64, Mismatch> {
+    reader.map().map_err(broken)?.ok_or(Mismatch::Encoding)
+}
+
+/// Takes a field's tag.
+///
+/// # Errors
+/// When the next item is none.
+#[inline]
+pub fn read_tag_of_field(reader: &mut Reader<'_>) -> Result<u32, Mismatch> {
+    reader.u32().map_err(broken)
+}
+
+/// Takes a variant's tag, and whether a payload follows.
+///
+/// # Errors
+/// When the next item is no variant.
+#[inline]
+pub fn read_variant(reader: &mut Reader<'_>) -> Result<(u32, bool), Mismatch> {
+    let payload = reader.datatype().map_err(broken)? == Type::Array;
+    if payload && reader.array().map_err(broken)? != Some(2) {
+        return Err(Mismatch::Encoding);
+    }
+    Ok((reader.u32().map_err(broken)?, payload))
+}
+
+/// Takes the number of a payload's fields. A variant that was written without a payload has none of them.
+///
+/// # Errors
+/// When the next item is no payload.
+#[inline]
+pub fn read_payload(reader: &mut Reader<'_>, payload: bool) -> Result<u64, Mismatch> {
+    if payload { read_map(reader) } else { Ok(0) }
+}
+
+/// Skips a payload, where there is one.
+///
+/// # Errors
+/// When the next item is none.
+#[inline]
+pub fn skip_payload(reader: &mut Reader<'_>, payload: bool) -> Result<(), Mismatch> {
+    if payload { skip(reader) } else { Ok(()) }
+}
+
+/// Skips an item, however deep.
+///
+/// # Errors
+/// When it is no CBOR.
+#[inline]
+pub fn skip(reader: &mut Reader<'_>) -> Result<(), Mismatch> {
+    reader.skip().map_err(broken)
+}
+
+/// Takes a field's value.
+///
+/// # Errors
+/// When the next item is none.
+#[inline]
+pub fn read_field<T: Nested>(reader: &mut Reader<'_>) -> Result<Option<T>, Mismatch> {
+    T::decode(reader).map(Some)
+}
+
+/// Takes the value of a field that has a default. Null is none where the type has no use for it: the field was an
+/// `Option` once.
+///
+/// # Errors
+/// When the next item is none.
+#[inline]
+pub fn read_field_or_null<T: Nested>(reader: &mut Reader<'_>) -> Result<Option<T>, Mismatch> {
+    if !T::NULLABLE && reader.datatype().map_err(broken)? == Type::Null {
+        reader.null().map_err(broken)?;
+        return Ok(None);
+    }
+    read_field(reader)
+}
+
+/// The value of a field without a default.
+///
+/// # Errors
+/// When the file has none and the type has no value for that.
+#[inline]
+pub fn required<T: Nested>(value: Option<T>) -> Result<T, Mismatch> {
+    value.or_else(T::absent).ok_or(Mismatch::Missing)
+}

@@ -1,0 +1,24 @@
+//! A key is indexed already, and every record has its own.
+
+use touchstone_store::Record;
+
+#[derive(Record)]
+struct Indexed {
+    #[record(key, index)]
+    id: i64,
+}
+
+#[derive(Record)]
+struct Unique {
+    #[record(unique)]
+    #[record(key)]
+    id: i64,
+}
+
+#[derive(Record)]
+struct Defaulted {
+    #[record(key, default = 0)]
+    id: i64,
+}
+
+fn main() {}
