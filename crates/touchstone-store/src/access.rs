@@ -1,12 +1,12 @@
 //! One type's records in one collection, as a snapshot or a transaction reaches them: what is the same for both.
 
 use crate::cells::Cells;
+use crate::engine::statement::Statement;
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::Query;
 use crate::record::{Finds, Record};
 use crate::session::{self, Entered, Session, refused};
 use crate::table::Table;
-use std::borrow::Borrow;
 use std::marker::PhantomData;
 use std::rc::Rc;
 
@@ -143,7 +143,7 @@ impl<'s, T: Record> Access<'s, T> {
         put(self.session, &table, record)
     }
 
-    pub(crate) fn insert_all<R: Borrow<T>>(&self, records: impl IntoIterator<Item = R>) -> Result<u64> {
+    pub(crate) fn insert_all<'r>(&self, records: impl IntoIterator<Item = &'r T>) -> Result<u64> {
         let _entered = self.enter()?;
         let table = self.writable()?;
         let sql = || self.session.connection.prepare(&table.insert_feed_sql());
@@ -153,7 +153,7 @@ impl<'s, T: Record> Access<'s, T> {
         )
     }
 
-    pub(crate) fn put_all<R: Borrow<T>>(&self, records: impl IntoIterator<Item = R>) -> Result<u64> {
+    pub(crate) fn put_all<'r>(&self, records: impl IntoIterator<Item = &'r T>) -> Result<u64> {
         let _entered = self.enter()?;
         let table = self.writable()?;
         let sql = || self.session.connection.prepare(&table.put_feed_sql());
@@ -237,11 +237,7 @@ pub(crate) fn remove<T: Record, Q: Finds<T> + ?Sized>(
 }
 
 #[inline]
-fn write<T: Record>(
-    table: &Table,
-    statement: &crate::engine::statement::Statement,
-    record: &T,
-) -> Result<()> {
+fn write<T: Record>(table: &Table, statement: &Statement, record: &T) -> Result<()> {
     let mut cells = Cells::default();
     table.begin_row(&mut cells);
     record.write(&mut cells);
@@ -252,23 +248,20 @@ fn write<T: Record>(
 }
 
 /// Runs a statement that reads the feed, with the records; how many rows it changed.
-fn feed<T: Record, R: Borrow<T>>(
+fn feed<'r, T: Record>(
     session: &Session,
     table: &Table,
-    statement: &crate::engine::statement::Statement,
-    records: impl IntoIterator<Item = R>,
+    statement: &Statement,
+    records: impl IntoIterator<Item = &'r T>,
 ) -> Result<u64> {
     let feed = session.feed(T::SHAPE.columns.len())?;
     table.bind_collection(statement);
     let mut records = records.into_iter();
-    let mut current: Option<R> = None;
     let mut fill = |cells: &mut Cells<'static>| {
-        current = records.next();
-        let Some(record) = &current else { return false };
-        // SAFETY: the values borrow from `current`, which stays until the next row is asked for; SQLite has made the
-        // stored row of them by then, and they are cleared before anything else is written.
-        let cells = unsafe { std::mem::transmute::<&mut Cells<'static>, &mut Cells<'_>>(cells) };
-        record.borrow().write(cells);
+        let Some(record) = records.next() else { return false };
+        // SAFETY: the values borrow from a record that outlives this function, and nobody reads them after it.
+        let cells = unsafe { std::mem::transmute::<&mut Cells<'static>, &mut Cells<'r>>(cells) };
+        record.write(cells);
         true
     };
     // SAFETY: what `fill` borrows from lives to the end of this function.

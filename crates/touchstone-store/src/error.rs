@@ -47,7 +47,7 @@ pub enum ErrorKind {
 /// ```
 /// use touchstone_store::{ErrorKind, Store};
 ///
-/// let error = Store::open("/no/such/directory/file").unwrap_err();
+/// let error = Store::open("/no/such/directory/file").err().expect("there is no such directory");
 /// assert_eq!(error.kind(), ErrorKind::NotFound);
 /// ```
 pub struct Error(Box<Inner>);

@@ -5,13 +5,13 @@ extern crate self as touchstone_store;
 mod access;
 mod alarm;
 mod cells;
+#[doc(hidden)]
+pub mod derived;
 mod engine;
 mod error;
 mod flush;
 mod keeper;
 mod lease;
-#[doc(hidden)]
-pub mod derived;
 #[doc(hidden)]
 pub mod nested;
 mod options;

@@ -15,7 +15,6 @@ use crate::snapshot::Snapshot;
 use crate::sync::{Mutex, MutexGuard, lock};
 use crate::transaction::Transaction;
 use crate::turn::{Turn, Turns};
-use std::borrow::Borrow;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -192,7 +191,7 @@ impl Store {
     ///
     /// # Errors
     /// As for [`insert`](Store::insert).
-    pub fn insert_all<T: Record, R: Borrow<T>>(&self, records: impl IntoIterator<Item = R>) -> Result<u64> {
+    pub fn insert_all<'r, T: Record>(&self, records: impl IntoIterator<Item = &'r T>) -> Result<u64> {
         self.write(|transaction| transaction.insert_all(records))
     }
 
@@ -211,7 +210,7 @@ impl Store {
     ///
     /// # Errors
     /// As for [`put`](Store::put).
-    pub fn put_all<T: Record, R: Borrow<T>>(&self, records: impl IntoIterator<Item = R>) -> Result<u64> {
+    pub fn put_all<'r, T: Record>(&self, records: impl IntoIterator<Item = &'r T>) -> Result<u64> {
         self.write(|transaction| transaction.put_all(records))
     }
 

@@ -7,7 +7,6 @@ use crate::query::{Condition, Query};
 use crate::record::{Finds, Record};
 use crate::session::Session;
 use crate::snapshot::Reading;
-use std::borrow::Borrow;
 use std::cell::Cell;
 use std::marker::PhantomData;
 
@@ -63,10 +62,7 @@ impl<'s> Transaction<'s> {
     ///
     /// # Errors
     /// As for [`insert`](Transaction::insert).
-    pub fn insert_all<T: Record, R: Borrow<T>>(
-        &mut self,
-        records: impl IntoIterator<Item = R>,
-    ) -> Result<u64> {
+    pub fn insert_all<'r, T: Record>(&mut self, records: impl IntoIterator<Item = &'r T>) -> Result<u64> {
         self.of::<T>().insert_all(records)
     }
 
@@ -82,7 +78,7 @@ impl<'s> Transaction<'s> {
     ///
     /// # Errors
     /// As for [`put`](Transaction::put).
-    pub fn put_all<T: Record, R: Borrow<T>>(&mut self, records: impl IntoIterator<Item = R>) -> Result<u64> {
+    pub fn put_all<'r, T: Record>(&mut self, records: impl IntoIterator<Item = &'r T>) -> Result<u64> {
         self.of::<T>().put_all(records)
     }
 
@@ -248,7 +244,7 @@ impl<T: Record> Writing<'_, T> {
     ///
     /// # Errors
     /// As for [`insert`](Writing::insert).
-    pub fn insert_all<R: Borrow<T>>(&mut self, records: impl IntoIterator<Item = R>) -> Result<u64> {
+    pub fn insert_all<'r>(&mut self, records: impl IntoIterator<Item = &'r T>) -> Result<u64> {
         self.access().insert_all(records)
     }
 
@@ -264,7 +260,7 @@ impl<T: Record> Writing<'_, T> {
     ///
     /// # Errors
     /// As for [`put`](Writing::put).
-    pub fn put_all<R: Borrow<T>>(&mut self, records: impl IntoIterator<Item = R>) -> Result<u64> {
+    pub fn put_all<'r>(&mut self, records: impl IntoIterator<Item = &'r T>) -> Result<u64> {
         self.access().put_all(records)
     }
 
