@@ -1,6 +1,6 @@
 //! One type's records in one collection, as a snapshot or a transaction reaches them: what is the same for both.
 
-use crate::cells::Cells;
+use crate::cells::{Cell, Cells};
 use crate::engine::statement::Statement;
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::Query;
@@ -256,12 +256,16 @@ fn feed<'r, T: Record>(
 ) -> Result<u64> {
     let feed = session.feed(T::SHAPE.columns.len())?;
     table.bind_collection(statement);
+    let mut numbers = Numbers::of(session, table)?;
     let mut records = records.into_iter();
     let mut fill = |cells: &mut Cells<'static>| {
         let Some(record) = records.next() else { return false };
         // SAFETY: the values borrow from a record that outlives this function, and nobody reads them after it.
         let cells = unsafe { std::mem::transmute::<&mut Cells<'static>, &mut Cells<'r>>(cells) };
         record.write(cells);
+        if let Some(numbers) = &mut numbers {
+            numbers.leave_out_next(cells);
+        }
         true
     };
     // SAFETY: what `fill` borrows from lives to the end of this function.
@@ -270,6 +274,36 @@ fn feed<'r, T: Record>(
         (_, Some(why)) => Err(session::stopped::<T>(why)),
         (Err(error), None) => Err(error.context(format_args!("a record of `{}`", table.shape.name))),
         (Ok(()), None) => Ok(statement.changes()),
+    }
+}
+
+/// The greatest row number of a table, while rows are added. A row without a number gets the next one from SQLite, which
+/// then need not search the table for it; so the number of a row that goes on from the last is left out.
+struct Numbers {
+    greatest: i64,
+}
+
+impl Numbers {
+    fn of(session: &Session, table: &Table) -> Result<Option<Numbers>> {
+        if !table.key_is_number() {
+            return Ok(None);
+        }
+        let greatest = table.greatest.with(
+            || session.connection.prepare(&table.greatest_sql()),
+            // The first number of an empty table is 1: SQLite's answer is NULL, which reads as 0.
+            Statement::integer,
+        )?;
+        Ok(Some(Numbers { greatest }))
+    }
+
+    #[inline]
+    fn leave_out_next(&mut self, cells: &mut Cells<'_>) {
+        let Some(Cell::Integer(number)) = cells.get(0) else { return };
+        let number = *number;
+        if self.greatest.checked_add(1) == Some(number) {
+            cells.clear_at(0);
+        }
+        self.greatest = self.greatest.max(number);
     }
 }
 

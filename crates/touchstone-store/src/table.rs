@@ -56,6 +56,7 @@ pub(crate) struct Table {
     pub(crate) put_feed: Held,
     pub(crate) clear: Held,
     pub(crate) count: Held,
+    pub(crate) greatest: Held,
 }
 
 /// What the file has of the type's table.
@@ -103,6 +104,7 @@ impl Table {
             put_feed: Held::default(),
             clear: Held::default(),
             count: Held::default(),
+            greatest: Held::default(),
         })
     }
 
@@ -214,6 +216,11 @@ impl Table {
             String::new()
         };
         format!("select count(*) from {}{condition}", self.quoted())
+    }
+
+    /// The greatest key, of a table whose key is the row's number.
+    pub(crate) fn greatest_sql(&self) -> String {
+        format!("select max({}) from {}", self.expression(0), self.quoted())
     }
 
     fn target(&self) -> String {
