@@ -1,6 +1,7 @@
 //! One type's records in one collection, as a snapshot or a transaction reaches them: what is the same for both.
 
 use crate::cells::{Cell, Cells};
+use crate::engine::scan::Scan;
 use crate::engine::statement::Statement;
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::Query;
@@ -89,7 +90,35 @@ impl<'s, T: Record> Access<'s, T> {
     }
 
     pub(crate) fn all(&self) -> Result<Vec<T>> {
-        Query::new(*self).all()
+        let entered = self.enter()?;
+        let table = self.table()?;
+        if table.collection.is_some() {
+            drop(entered);
+            return Query::new(*self).all();
+        }
+        let Some(mut scan) = self.session.scan(&table)? else { return Ok(Vec::new()) };
+        let result = self.read_all(&mut scan, &table);
+        self.session.end_scan(scan);
+        result
+    }
+
+    fn read_all(&self, scan: &mut Scan, table: &Table) -> Result<Vec<T>> {
+        /// What is reserved at once on the strength of an estimate.
+        const RESERVED_BYTES_MAX: usize = 64 << 20;
+        let (mut found, mut reserved): (Vec<T>, bool) = (Vec::new(), false);
+        loop {
+            let more = self.session.next_page(scan, table, |row| {
+                found.push(row.read()?);
+                Ok(true)
+            })?;
+            if !more {
+                return Ok(found);
+            }
+            if !reserved {
+                found.reserve(scan.estimate().min(RESERVED_BYTES_MAX / size_of::<T>().max(1)));
+                reserved = true;
+            }
+        }
     }
 
     pub(crate) fn count(&self) -> Result<u64> {

@@ -490,7 +490,7 @@ impl<'p> OrderedRow<'p> {
 }
 
 impl<'p> Columns<'p> for OrderedRow<'p> {
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Raw<'p> {
         if let Some(number) = self.number.take() {
             // SQLite stores the number apart from the row, and NULL in the column's place.
