@@ -286,7 +286,7 @@ fn feed<'r, T: Record>(
     let feed = session.feed(T::SHAPE.columns.len())?;
     table.bind_collection(statement);
     let mut numbers = Numbers::of(session, table)?;
-    let mut records = records.into_iter();
+    let mut records = in_key_order(records).into_iter();
     let mut fill = |cells: &mut Cells<'static>| {
         let Some(record) = records.next() else { return false };
         // SAFETY: the values borrow from a record that outlives this function, and nobody reads them after it.
@@ -304,6 +304,16 @@ fn feed<'r, T: Record>(
         (Err(error), None) => Err(error.context(format_args!("a record of `{}`", table.shape.name))),
         (Ok(()), None) => Ok(statement.changes()),
     }
+}
+
+/// The records in the order of their keys, those of one key as they came. The table's tree is then filled from one end to
+/// the other, and not all over: with many records that is the difference between memory and disk.
+fn in_key_order<'r, T: Record>(records: impl IntoIterator<Item = &'r T>) -> Vec<&'r T> {
+    let mut records: Vec<&T> = records.into_iter().collect();
+    if !records.is_sorted_by(|left, right| left.compare_keys(right).is_le()) {
+        records.sort_by(|left, right| left.compare_keys(right));
+    }
+    records
 }
 
 /// The greatest row number of a table, while rows are added. A row without a number gets the next one from SQLite, which
