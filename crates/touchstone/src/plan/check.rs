@@ -101,6 +101,9 @@ impl PlannedCase {
                     self.filled
                 ));
             }
+            if verb.updates() && self.filled == 0 {
+                return Err(format!("its {verb} lane has nothing to write over: `filled` is 0"));
+            }
             if verb == Verb::DeleteMany && !self.restore {
                 return Err(
                     "a delete-many lane leaves nothing for the next slice: say `restore = true`".into()
