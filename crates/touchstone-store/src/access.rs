@@ -172,6 +172,22 @@ impl<'s, T: Record> Access<'s, T> {
         put(self.session, &table, record)
     }
 
+    pub(crate) fn replace(&self, record: &T) -> Result<bool> {
+        let _entered = self.enter()?;
+        let table = self.writable()?;
+        replace(self.session, &table, record)
+    }
+
+    pub(crate) fn replace_all<'r>(&self, records: impl IntoIterator<Item = &'r T>) -> Result<u64> {
+        let _entered = self.enter()?;
+        let table = self.writable()?;
+        let mut replaced = 0;
+        for record in in_key_order(records) {
+            replaced += u64::from(replace(self.session, &table, record)?);
+        }
+        Ok(replaced)
+    }
+
     pub(crate) fn insert_all<'r>(&self, records: impl IntoIterator<Item = &'r T>) -> Result<u64> {
         let _entered = self.enter()?;
         let table = self.writable()?;
@@ -241,6 +257,18 @@ pub(crate) fn put<T: Record>(session: &Session, table: &Table, record: &T) -> Re
     table
         .put
         .with(|| session.connection.prepare(&table.put_sql()), |statement| write(table, statement, record))
+}
+
+/// Replaces, as [`insert`]; whether there was one to replace.
+#[inline]
+pub(crate) fn replace<T: Record>(session: &Session, table: &Table, record: &T) -> Result<bool> {
+    table.replace.with(
+        || session.connection.prepare(&table.replace_sql()),
+        |statement| {
+            write(table, statement, record)?;
+            Ok(statement.changes() > 0)
+        },
+    )
 }
 
 /// Removes, as [`insert`]; whether there was one.

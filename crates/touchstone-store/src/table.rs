@@ -51,6 +51,7 @@ pub(crate) struct Table {
     pub(crate) get: Held,
     pub(crate) insert: Held,
     pub(crate) put: Held,
+    pub(crate) replace: Held,
     pub(crate) remove: Held,
     pub(crate) insert_feed: Held,
     pub(crate) put_feed: Held,
@@ -67,8 +68,6 @@ struct Layout {
     places: Vec<Option<usize>>,
     /// Whether those are 0, 1, 2, …
     in_order: bool,
-    /// Whether the file has all of them.
-    complete: bool,
 }
 
 /// What a table of the file has at one place.
@@ -99,6 +98,7 @@ impl Table {
             get: Held::default(),
             insert: Held::default(),
             put: Held::default(),
+            replace: Held::default(),
             remove: Held::default(),
             insert_feed: Held::default(),
             put_feed: Held::default(),
@@ -111,11 +111,6 @@ impl Table {
     /// Whether the file has the table.
     pub(crate) fn exists(&self) -> bool {
         self.layout.is_some()
-    }
-
-    /// Whether the file has the table with every column of the type.
-    pub(crate) fn is_complete(&self) -> bool {
-        self.layout.as_ref().is_some_and(|layout| layout.complete)
     }
 
     /// The root page of the table's tree.
@@ -242,6 +237,21 @@ impl Table {
 
     pub(crate) fn put_sql(&self) -> String {
         format!("{}{}", self.insert_sql(), self.on_conflict())
+    }
+
+    /// Takes the same parameters as an insert.
+    pub(crate) fn replace_sql(&self) -> String {
+        let first = usize::try_from(self.first()).unwrap_or(1);
+        let places: Vec<String> = self
+            .shape
+            .columns
+            .iter()
+            .enumerate()
+            // A record that is all key is replaced by itself.
+            .skip(if self.shape.keys == self.shape.columns.len() { 0 } else { self.shape.keys })
+            .map(|(at, column)| format!("{} = ?{}", quote(column.name), first + at))
+            .collect();
+        format!("update {} set {} where {}", self.quoted(), places.join(", "), self.by_key())
     }
 
     pub(crate) fn insert_feed_sql(&self) -> String {
@@ -398,8 +408,7 @@ impl Layout {
             places.push(place.map(|place| place - skipped));
         }
         let in_order = places.iter().enumerate().all(|(at, place)| place.is_none_or(|place| place == at));
-        let complete = places.iter().all(Option::is_some);
-        Ok(Some(Layout { root, in_order: in_order && trailing(&places), places, complete }))
+        Ok(Some(Layout { root, in_order: in_order && trailing(&places), places }))
     }
 }
 

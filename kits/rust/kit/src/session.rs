@@ -43,7 +43,7 @@ impl<D: Driver> Kit<D> {
     where
         D: Store<Row>,
     {
-        self.shelf::<Row>()
+        self.records::<Row>()
     }
 
     /// Adds the `document` record.
@@ -52,7 +52,7 @@ impl<D: Driver> Kit<D> {
     where
         D: Store<Document>,
     {
-        self.shelf::<Document>()
+        self.records::<Document>()
     }
 
     /// Adds the `doc` record.
@@ -61,10 +61,13 @@ impl<D: Driver> Kit<D> {
     where
         D: Store<Doc>,
     {
-        self.shelf::<Doc>()
+        self.records::<Doc>()
     }
 
-    fn shelf<R: Record>(mut self) -> Kit<D>
+    /// Adds a record in a type of the driver's own, for a library whose users declare their types to it. What turns the
+    /// kit's record into it runs off the clock.
+    #[must_use]
+    pub fn records<R: Record>(mut self) -> Kit<D>
     where
         D: Store<R>,
     {
