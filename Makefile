@@ -5,6 +5,7 @@ SHELL := /bin/bash
 TOUCHSTONE := target/release/touchstone
 KIT_RUST := kits/rust/Cargo.toml
 KIT_CIPHER := kits/rust/cipher/Cargo.toml
+KIT_STORE := kits/rust/store/Cargo.toml
 
 .PHONY: help bench test tools browser build format lint unit kits clean
 
@@ -39,11 +40,13 @@ format:
 	cargo fmt --all --check
 	cargo fmt --all --check --manifest-path $(KIT_RUST)
 	cargo fmt --all --check --manifest-path $(KIT_CIPHER)
+	cargo fmt --all --check --manifest-path $(KIT_STORE)
 
 lint:
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo clippy --workspace --all-targets --all-features --locked --manifest-path $(KIT_RUST) -- -D warnings
 	cargo clippy --all-targets --locked --manifest-path $(KIT_CIPHER) -- -D warnings
+	cargo clippy --all-targets --locked --manifest-path $(KIT_STORE) -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 
 # The command is built first: the tests of the whole pipeline run it as a user would.
@@ -53,8 +56,10 @@ unit: build
 kits:
 	cargo test --workspace --all-features --locked --manifest-path $(KIT_RUST)
 	cargo test --locked --manifest-path $(KIT_CIPHER)
+	cargo test --locked --manifest-path $(KIT_STORE)
 
 clean:
 	cargo clean
 	cargo clean --manifest-path $(KIT_RUST)
 	cargo clean --manifest-path $(KIT_CIPHER)
+	cargo clean --manifest-path $(KIT_STORE)

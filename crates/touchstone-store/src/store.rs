@@ -78,21 +78,19 @@ impl Store {
         let session = Box::new(Session::open(path, &options)?);
         let header = session.connection.header().map_err(|error| about(key_error(error, &options)))?;
         check(header).map_err(about)?;
-        if !options.read_only {
-            make(&session, header).map_err(about)?;
-        }
         // SAFETY: the session is kept by the store, whose last connections are closed after everything that looks at
         // the index has stopped.
-        let index = unsafe { LogIndex::find(session.connection.handle()) };
+        let find = || unsafe { LogIndex::find(session.connection.handle()) };
+        let mut index = find();
+        if !options.read_only && (header.application == 0 || index.is_none()) {
+            make(&session, header).map_err(about)?;
+            index = find();
+        }
         let (turns, alarm) = (Arc::<Turns>::default(), Arc::<Alarm>::default());
         let readers = Arc::new(Readers::new(path, &options, index, Arc::clone(&alarm)));
         let keeper = Keeper::new(path, &options, index, Arc::clone(&readers), Arc::clone(&turns), alarm);
-        let writer = if options.read_only {
-            readers.put(readers.register(session));
-            None
-        } else {
-            Some(session)
-        };
+        // Whoever reads first reads on this connection; the writer gets one of its own with the first transaction.
+        readers.put(readers.register(session));
         let inner = Inner {
             path: path.to_owned(),
             options,
@@ -101,7 +99,7 @@ impl Store {
             log: OnceLock::new(),
             keeper,
             readers,
-            writer: Mutex::new(writer),
+            writer: Mutex::new(None),
         };
         Ok(Store { inner: Arc::new(inner) })
     }
@@ -353,7 +351,7 @@ pub(crate) struct Writer<'s>(MutexGuard<'s, Option<Box<Session>>>);
 
 impl Writer<'_> {
     pub(crate) fn session(&self) -> &Session {
-        self.0.as_ref().expect("a store that may be written has a writer")
+        self.0.as_ref().expect("the writer is there from the first turn on")
     }
 }
 
@@ -370,7 +368,11 @@ impl Inner {
     }
 
     pub(crate) fn writer(&self) -> Result<Writer<'_>> {
-        Ok(Writer(lock(&self.writer)))
+        let mut writer = lock(&self.writer);
+        if writer.is_none() {
+            *writer = Some(Box::new(Session::open(&self.path, &self.options)?));
+        }
+        Ok(Writer(writer))
     }
 
     /// What follows a commit: the turn passes on, the keeper hears of it, and who asked for durability waits for it.
@@ -403,7 +405,6 @@ impl Inner {
             self.keeper.start();
         }
     }
-
 }
 
 fn check(header: Header) -> Result<()> {
@@ -424,17 +425,14 @@ fn check(header: Header) -> Result<()> {
     Ok(())
 }
 
-/// Makes a new file a store, with a log.
+/// Makes a new file a store, with a log; or gives a store the log back that somebody took from it.
 fn make(session: &Session, header: Header) -> Result<()> {
     let sql = session.connection.sql();
-    if !header.has_log {
-        let mode: String = sql.query_row("pragma journal_mode = wal", (), |row| row.get(0))?;
-        if mode != "wal" {
-            let message = format!(
-                "the file's journal is `{mode}` and cannot be a log (is the file system a network's?)"
-            );
-            return Err(Error::new(ErrorKind::Refused, message));
-        }
+    let mode: String = sql.query_row("pragma journal_mode = wal", (), |row| row.get(0))?;
+    if mode != "wal" {
+        let message =
+            format!("the file's journal is `{mode}` and cannot be a log (is the file system a network's?)");
+        return Err(Error::new(ErrorKind::Refused, message));
     }
     if header.application == 0 {
         sql.execute_batch(&format!(
@@ -442,8 +440,7 @@ fn make(session: &Session, header: Header) -> Result<()> {
         ))?;
     }
     // The log's index is there once something was read with the log.
-    session.begin_read(None)?;
-    session.connection.commit()
+    session.connection.schema_version().map(drop)
 }
 
 /// With a key, "not a database" means that the key is another.

@@ -88,12 +88,18 @@ impl Table {
         collection: Option<i64>,
     ) -> Result<Table> {
         let name = physical_name(shape, collection.is_some());
-        let layout = Layout::find(connection, shape, &name, collection.is_some())?;
-        Ok(Table {
+        let mut table = Table::unknown(shape, collection, name);
+        table.layout = Layout::find(connection, &table)?;
+        Ok(table)
+    }
+
+    /// A table that the file does not have, as far as is known.
+    fn unknown(shape: &'static Shape, collection: Option<i64>, name: String) -> Table {
+        Table {
             shape,
             collection,
             name,
-            layout,
+            layout: None,
             writable: Cell::new(false),
             get: Held::default(),
             insert: Held::default(),
@@ -105,7 +111,7 @@ impl Table {
             clear: Held::default(),
             count: Held::default(),
             greatest: Held::default(),
-        })
+        }
     }
 
     /// Whether the file has the table.
@@ -330,7 +336,7 @@ impl Table {
         }
         let by_number = self.key_is_number() || (shape.numbered && self.collection.is_none());
         let options = if by_number { "STRICT" } else { "STRICT, WITHOUT ROWID" };
-        format!("create table {} ({}) {options}", self.quoted(), parts.join(", "))
+        format!("CREATE TABLE {} ({}) {options}", self.quoted(), parts.join(", "))
     }
 
     fn index_sql(&self, column: &ColumnShape) -> Option<String> {
@@ -378,23 +384,30 @@ fn show(cell: &Value<'_>) -> String {
 }
 
 impl Layout {
-    fn find(
-        connection: &Connection,
-        shape: &'static Shape,
-        name: &str,
-        shared: bool,
-    ) -> Result<Option<Layout>> {
-        let sql = "select rootpage from sqlite_schema where type = 'table' and name = ?1 collate nocase";
+    fn find(connection: &Connection, table: &Table) -> Result<Option<Layout>> {
+        let sql = "select rootpage, sql from sqlite_schema where type = 'table' and name = ?1 collate nocase";
         let mut statement = connection.sql().prepare(sql)?;
-        let mut rows = statement.query([name])?;
+        let mut rows = statement.query([&table.name])?;
         let Some(row) = rows.next()? else { return Ok(None) };
         let root: u32 = row.get(0)?;
+        // A table that was made by this very type needs no look at its columns.
+        if row.get_ref(1)?.as_str() == Ok(table.create_sql().as_str()) {
+            let places = (0..table.shape.columns.len()).map(Some).collect();
+            return Ok(Some(Layout { root, in_order: true, places }));
+        }
+        drop(rows);
+        Layout::of_columns(connection, table, root).map(Some)
+    }
+
+    fn of_columns(connection: &Connection, table: &Table, root: u32) -> Result<Layout> {
+        let (shape, shared) = (table.shape, table.collection.is_some());
         let mut statement = connection.sql().prepare("select name, type, pk from pragma_table_info(?1)")?;
-        let found = statement
-            .query_map([name], |row| Ok(Found { name: row.get(0)?, kind: row.get(1)?, key: row.get(2)? }))?;
+        let found = statement.query_map([&table.name], |row| {
+            Ok(Found { name: row.get(0)?, kind: row.get(1)?, key: row.get(2)? })
+        })?;
         let mut found: Vec<Found> = found.collect::<Result<_, _>>()?;
         check_key(shape, &found, shared)?;
-        if in_key_order(connection, name)? {
+        if in_key_order(connection, &table.name)? {
             // Such a table stores the key first, wherever it was declared.
             found.sort_by_key(|found| if found.key > 0 { found.key } else { i64::MAX });
         }
@@ -408,7 +421,7 @@ impl Layout {
             places.push(place.map(|place| place - skipped));
         }
         let in_order = places.iter().enumerate().all(|(at, place)| place.is_none_or(|place| place == at));
-        Ok(Some(Layout { root, in_order: in_order && trailing(&places), places }))
+        Ok(Layout { root, in_order: in_order && trailing(&places), places })
     }
 }
 

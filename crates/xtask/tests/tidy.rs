@@ -162,9 +162,12 @@ fn every_workspace_has_its_lock_file_and_one_sqlite() {
 #[test]
 fn the_lab_links_no_subject() {
     let tree = Tree::read();
-    let libraries = lock::optional_dependencies(tree.text("kits/rust/drivers/Cargo.toml"));
+    let mut libraries = lock::optional_dependencies(tree.text("kits/rust/drivers/Cargo.toml"));
     assert!(!libraries.is_empty(), "drivers are where they are looked for");
-    assert_none("lab", &lock::no_subject("Cargo.lock", tree.text("Cargo.lock"), &libraries));
+    libraries.insert("touchstone-store".into());
+    let lock = tree.text("Cargo.lock");
+    assert!(lock::closure(lock, "touchstone-cli").contains("clap"), "the command's packages are found");
+    assert_none("lab", &lock::no_subject("Cargo.lock", lock, "touchstone-cli", &libraries));
 }
 
 #[test]

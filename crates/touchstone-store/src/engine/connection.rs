@@ -6,6 +6,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::options::{Cipher, Durability, Options};
 use libsqlite3_sys as ffi;
 use rusqlite::OpenFlags;
+use std::cell::OnceCell;
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::path::Path;
 use std::ptr;
@@ -17,34 +18,20 @@ pub(crate) const FORMAT_VERSION: i32 = 1;
 
 /// An open connection. Statements are dropped before it.
 pub(crate) struct Connection {
-    begin: Statement,
-    begin_write: Statement,
-    commit: Statement,
-    rollback: Statement,
-    cookie: Statement,
+    begin: OnceCell<Statement>,
+    begin_write: OnceCell<Statement>,
+    commit: OnceCell<Statement>,
+    cookie: OnceCell<Statement>,
     raw: rusqlite::Connection,
 }
 
-/// What the first page of a file says of it.
+/// What a file says of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) application: i32,
     pub(crate) version: i32,
-    pub(crate) has_log: bool,
+    /// Whether it has no table, where it is no store's.
     pub(crate) is_empty: bool,
-}
-
-impl Header {
-    fn of(page: &[u8]) -> Option<Header> {
-        let word = |at: usize| Some(i32::from_be_bytes(page.get(at..at + 4)?.try_into().ok()?));
-        Some(Header {
-            application: word(68)?,
-            version: word(60)?,
-            has_log: page.get(18..20)? == [2, 2],
-            // The first page is the root of the schema: no cells, no tables.
-            is_empty: page.get(103..105)? == [0, 0],
-        })
-    }
 }
 
 impl Connection {
@@ -59,18 +46,30 @@ impl Connection {
         let raw = open(path, flags, options)
             .map_err(|error| error.context(format_args!("opening {}", path.display())))?;
         configure(&raw, options)?;
-        // SAFETY: the connection is open, and every statement of the structure is dropped before it.
-        unsafe {
-            let handle = raw.handle();
-            Ok(Connection {
-                begin: Statement::prepare(handle, "begin")?,
-                begin_write: Statement::prepare(handle, "begin immediate")?,
-                commit: Statement::prepare(handle, "commit")?,
-                rollback: Statement::prepare(handle, "rollback")?,
-                cookie: Statement::prepare(handle, "pragma schema_version")?,
-                raw,
-            })
+        Ok(Connection {
+            begin: OnceCell::new(),
+            begin_write: OnceCell::new(),
+            commit: OnceCell::new(),
+            cookie: OnceCell::new(),
+            raw,
+        })
+    }
+
+    /// A statement that is held from its first use on.
+    #[inline]
+    fn held<'s>(&'s self, statement: &'s OnceCell<Statement>, sql: &str) -> Result<&'s Statement> {
+        match statement.get() {
+            Some(statement) => Ok(statement),
+            None => {
+                let made = self.prepare(sql)?;
+                Ok(statement.get_or_init(|| made))
+            }
         }
+    }
+
+    #[inline]
+    fn cookie(&self) -> Result<&Statement> {
+        self.held(&self.cookie, "pragma schema_version")
     }
 
     /// SQLite's own handle.
@@ -91,18 +90,15 @@ impl Connection {
         unsafe { Statement::prepare(self.handle(), sql) }
     }
 
-    /// Reads the first page, through the pager.
+    /// Reads what the file says of itself.
     pub(crate) fn header(&self) -> Result<Header> {
-        let result = self.pages().and_then(|pages| pages.first(Header::of));
-        match result {
-            Ok(Some(header)) => Ok(header),
-            // A file without a page is one that is being made.
-            Ok(None) => Ok(Header { application: 0, version: 0, has_log: false, is_empty: true }),
-            Err(error) if error.sqlite_code().is_none() && error.kind() == ErrorKind::Damaged => {
-                Ok(Header { application: 0, version: 0, has_log: false, is_empty: true })
-            }
-            Err(error) => Err(error),
-        }
+        let number = |sql: &str| Ok::<_, Error>(self.raw.query_row(sql, (), |row| row.get::<_, i32>(0))?);
+        let application = number("pragma application_id")?;
+        Ok(Header {
+            application,
+            version: number("pragma user_version")?,
+            is_empty: application == 0 && number("select count(*) from sqlite_schema")? == 0,
+        })
     }
 
     pub(crate) fn pages(&self) -> Result<Pages> {
@@ -113,32 +109,32 @@ impl Connection {
     /// Begins to read, and tells the schema's version that the snapshot has.
     #[inline]
     pub(crate) fn begin_read(&self) -> Result<i64> {
-        self.begin.run()?;
-        self.cookie.integer().inspect_err(|_| self.end())
+        self.held(&self.begin, "begin")?.run()?;
+        self.cookie().and_then(Statement::integer).inspect_err(|_| self.end())
     }
 
     /// Begins to write, and tells the schema's version.
     #[inline]
     pub(crate) fn begin_write(&self) -> Result<i64> {
-        self.begin_write.run()?;
-        self.cookie.integer().inspect_err(|_| self.end())
+        self.held(&self.begin_write, "begin immediate")?.run()?;
+        self.cookie().and_then(Statement::integer).inspect_err(|_| self.end())
     }
 
     /// The schema's version now.
     pub(crate) fn schema_version(&self) -> Result<i64> {
-        self.cookie.integer()
+        self.cookie()?.integer()
     }
 
     #[inline]
     pub(crate) fn commit(&self) -> Result<()> {
-        self.commit.run()
+        self.held(&self.commit, "commit")?.run()
     }
 
     /// Ends whatever transaction there is, keeping nothing.
     pub(crate) fn end(&self) {
         if !self.is_idle() {
             // SQLite rolls some failures back by itself; what is left is rolled back here, which cannot be refused.
-            let _ = self.rollback.run();
+            let _ = self.raw.execute_batch("rollback");
         }
     }
 

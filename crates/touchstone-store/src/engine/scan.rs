@@ -6,6 +6,7 @@ use super::statement::Statement;
 use crate::error::{Error, ErrorKind, Result};
 use crate::value::Raw;
 use libsqlite3_sys as ffi;
+use std::cell::OnceCell;
 
 /// Deeper than any tree of a file of 2^32 pages; a damaged file may have a circle.
 const DEPTH_MAX: usize = 40;
@@ -14,7 +15,8 @@ const DEPTH_MAX: usize = 40;
 /// first is looked at.
 pub(crate) struct Pages {
     page: Statement,
-    overflow: Statement,
+    overflow: OnceCell<Statement>,
+    connection: *mut ffi::sqlite3,
 }
 
 const SELECT_PAGE: &str = "select data from sqlite_dbpage where pgno = ?1";
@@ -27,7 +29,8 @@ impl Pages {
         unsafe {
             Ok(Pages {
                 page: Statement::prepare(connection, SELECT_PAGE)?,
-                overflow: Statement::prepare(connection, SELECT_PAGE)?,
+                overflow: OnceCell::new(),
+                connection,
             })
         }
     }
@@ -45,21 +48,36 @@ impl Pages {
         // A damaged length must not ask for more memory than the chain of pages has bytes.
         buffer.extend_from_slice(row.local);
         let mut number = row.overflow;
+        let statement = match self.overflow.get() {
+            Some(statement) => statement,
+            None => {
+                // SAFETY: the connection outlives the pages, as `new` was promised.
+                let made = unsafe { Statement::prepare(self.connection, SELECT_PAGE)? };
+                self.overflow.get_or_init(|| made)
+            }
+        };
         while buffer.len() < row.length {
-            let result = self.append(number, row.length, geometry, buffer);
-            self.overflow.reset();
+            let result = append(statement, number, row.length, geometry, buffer);
+            statement.reset();
             number = result?;
         }
         Ok(())
     }
+}
 
-    fn append(&self, number: u32, length: usize, geometry: Geometry, buffer: &mut Vec<u8>) -> Result<u32> {
-        let bytes = fetch(&self.overflow, number)?;
-        let part = (length - buffer.len()).min(geometry.usable - 4);
-        let next = u32_at(bytes, 0).ok_or_else(|| damaged(number))?;
-        buffer.extend_from_slice(bytes.get(4..4 + part).ok_or_else(|| damaged(number))?);
-        Ok(next)
-    }
+/// Appends what an overflow page has of a payload; tells the next page.
+fn append(
+    statement: &Statement,
+    number: u32,
+    length: usize,
+    geometry: Geometry,
+    buffer: &mut Vec<u8>,
+) -> Result<u32> {
+    let bytes = fetch(statement, number)?;
+    let part = (length - buffer.len()).min(geometry.usable - 4);
+    let next = u32_at(bytes, 0).ok_or_else(|| damaged(number))?;
+    buffer.extend_from_slice(bytes.get(4..4 + part).ok_or_else(|| damaged(number))?);
+    Ok(next)
 }
 
 fn fetch(statement: &Statement, number: u32) -> Result<&[u8]> {

@@ -159,7 +159,7 @@ pub(crate) fn explain<T: Record>(query: &Query<'_, T>) -> Result<Explanation> {
         return Ok(Explanation { by_pages: false, sql: None, plan });
     }
     if by_pages(&table, &query.request) {
-        let plan = vec![format!("every page of {}", table.quoted())];
+        let plan = vec![format!("SCAN {} BY PAGES", T::SHAPE.name)];
         return Ok(Explanation { by_pages: true, sql: None, plan });
     }
     let sql = Sql::select(&table, &query.request);

@@ -19,10 +19,30 @@ pub fn one_sqlite(path: &str, lock: &str) -> Findings {
     (linked > 1).then(|| format!("{path}: links SQLite {linked} times")).into_iter().collect()
 }
 
-/// Checks that the lab's lock file has none of the libraries that are measured.
-pub fn no_subject(path: &str, lock: &str, libraries: &BTreeSet<String>) -> Findings {
-    let linked = packages(lock).into_iter().filter(|name| libraries.contains(*name));
-    linked.map(|name| format!("{path}: the lab links {name}, which is measured")).collect()
+/// The packages that a package needs, itself included, by name.
+///
+/// # Panics
+/// When the text is no lock file.
+pub fn closure(lock: &str, root: &str) -> BTreeSet<String> {
+    let lock: toml::Table = lock.parse().expect("a lock file is TOML");
+    let packages = lock.get("package").and_then(toml::Value::as_array).map_or(&[][..], Vec::as_slice);
+    let mut found = BTreeSet::new();
+    let mut next = vec![root.to_owned()];
+    while let Some(name) = next.pop() {
+        let named = packages.iter().filter(|package| package["name"].as_str() == Some(&name));
+        let dependencies = named.filter_map(|package| package.get("dependencies")?.as_array()).flatten();
+        // A dependency is a name, and a version behind it where there are several.
+        let names = dependencies.filter_map(|dependency| dependency.as_str()?.split(' ').next());
+        next.extend(names.filter(|name| !found.contains(*name)).map(str::to_owned));
+        found.insert(name);
+    }
+    found
+}
+
+/// Checks that the command needs none of the libraries that are measured; the project's own store is one of them.
+pub fn no_subject(path: &str, lock: &str, command: &str, libraries: &BTreeSet<String>) -> Findings {
+    let linked = closure(lock, command).into_iter().filter(|name| libraries.contains(name));
+    linked.map(|name| format!("{path}: {command} links {name}, which is measured")).collect()
 }
 
 /// The libraries that a manifest links only on demand: those of its subjects.
@@ -59,6 +79,11 @@ mod tests {
         let manifest = "[dependencies]\nredb = { version = \"4\", optional = true }\nlibc = \"0.2\"\n";
         let libraries = optional_dependencies(manifest);
         assert_eq!(libraries.iter().collect::<Vec<_>>(), ["redb"]);
-        assert_eq!(no_subject("Cargo.lock", LOCK, &libraries).len(), 1);
+        let lock = format!(
+            "{LOCK}\n[[package]]\nname = \"lab\"\ndependencies = [\"between 1.0.0\"]\n\n[[package]]\nname = \"between\"\n\
+             dependencies = [\"redb\"]\n\n[[package]]\nname = \"apart\"\n"
+        );
+        assert_eq!(no_subject("Cargo.lock", &lock, "lab", &libraries).len(), 1);
+        assert_eq!(no_subject("Cargo.lock", &lock, "apart", &libraries).len(), 0);
     }
 }

@@ -1,5 +1,6 @@
 //! Each canary does the mischief that it is built for, and nothing else.
 
+mod conversation;
 mod lab;
 
 use lab::{Session, lane};
@@ -142,4 +143,13 @@ fn a_held_read_transaction_is_no_capability_of_memory() {
     let (_folder, mut session) = canary(env!("CARGO_BIN_EXE_canary-wrong"), Settings::new());
     let lanes = vec![Lane { held: true, ..lane(Verb::Get, 0, 1) }];
     assert!(matches!(session.ask(&Request::Run(Run { lanes, latency: None })), Reply::Error(_)));
+}
+
+#[test]
+fn canaries_speak_the_conversations_that_their_capabilities_allow() {
+    // Neither of these does mischief to the few gets of a conversation.
+    conversation::play_all(env!("CARGO_BIN_EXE_canary-slow"), 8);
+    conversation::play_all(env!("CARGO_BIN_EXE_canary-wrong"), 7);
+    // It has no rows, so it plays the two about documents.
+    conversation::play_all(env!("CARGO_BIN_EXE_canary-hand"), 2);
 }

@@ -149,7 +149,8 @@ impl<R: Record> Scene<R> {
             panic!("no plan")
         };
         let on_sqlite = contender.settings.contains_key("journal_mode");
-        assert_eq!(plan.plan.iter().any(|line| line.contains("INDEX")), on_sqlite, "{plan:?}");
+        let by_key = |line: &String| line.contains("INDEX") || line.contains("PRIMARY KEY");
+        assert_eq!(plan.plan.iter().any(by_key), on_sqlite, "{plan:?}");
         if let Some(statements) = plan.counters.get("statements") {
             assert_eq!(
                 (*statements, plan.counters["reprepares"], plan.counters["full_scan_steps"]),

@@ -16,12 +16,3 @@ fn every_contender_speaks_the_golden_conversations() {
         conversation::play_all(&program, count);
     }
 }
-
-#[test]
-fn canaries_speak_the_conversations_that_their_capabilities_allow() {
-    // Neither of these does mischief to the few gets of a conversation.
-    conversation::play_all(env!("CARGO_BIN_EXE_canary-slow"), 8);
-    conversation::play_all(env!("CARGO_BIN_EXE_canary-wrong"), 7);
-    // It has no rows, so it plays the two about documents.
-    conversation::play_all(env!("CARGO_BIN_EXE_canary-hand"), 2);
-}

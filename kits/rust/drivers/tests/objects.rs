@@ -196,7 +196,8 @@ impl Scene {
         let find = plan(Lane { above: Some(ABOVE), ..lane(Verb::Find, 0, 1) });
         assert!(find.contains("SCAN") && !find.contains("INDEX"), "{find}");
         let get = plan(lane(Verb::Get, 0, 1));
-        assert!(get.contains("INDEX") && !get.contains("SCAN"), "{get}");
+        let by_key = get.contains("INDEX") || get.contains("PRIMARY KEY");
+        assert!(by_key && !get.contains("SCAN"), "{get}");
     }
 }
 
@@ -220,14 +221,14 @@ fn contenders_agree_about_objects() {
         scene.explain();
         asked += 1;
     }
-    assert!(asked > 20, "only {asked} contenders store objects");
+    assert!(2 * asked > contenders().len(), "only {asked} contenders store objects");
 }
 
 #[test]
 fn what_an_object_lane_lacks_is_said() {
     let contenders = contenders();
-    let rusqlite = contenders.iter().find(|contender| contender.subject == "rusqlite").unwrap();
-    let mut scene = Scene::new(rusqlite);
+    let one = contenders.iter().find(|contender| ["rusqlite", "store"].contains(&contender.subject.as_str()));
+    let mut scene = Scene::new(one.unwrap());
     let mut refused = |lane: Lane, kind: FailureKind, part: &str| match scene
         .session
         .ask(&Request::Explain { lanes: vec![lane] })

@@ -3,32 +3,34 @@
 use records::{Doc, Document, Row};
 use std::process::ExitCode;
 use touchstone_kit::{
-    About, Driver, Failure, FailureKind, Kit, Open, RecordKind, Setting, Settings, Verb, failure,
+    Driver, Failure, FailureKind, Kit, Open, Plan, RecordKind, Setting, Settings, Verb, failure,
 };
 use touchstone_store::{
     Cipher, Durability, EncryptionKey, ErrorKind, Options, Record, Snapshot, Transaction,
 };
 
+#[path = "../../../drivers/src/sqlite/about.rs"]
+mod about;
 #[path = "../records.rs"]
 mod records;
 
 fn main() -> ExitCode {
-    let about = About {
-        subject: "store".into(),
-        version: env!("VERSION_TOUCHSTONE_STORE").into(),
-        engine: format!("SQLite {}", rusqlite::version()),
-        engine_source: String::new(),
-        compile_options: Vec::new(),
-    };
+    let about = about::about("store", env!("VERSION_TOUCHSTONE_STORE"));
     Kit::<Driven>::new(about).records::<Row>().records::<Document>().records::<Doc>().main()
 }
+
+/// The columns of a type.
+type Columns<T> = <T as Record>::Columns;
 
 /// A handle on the store: clones share it, which is how its users give it to threads.
 struct Driven {
     store: touchstone_store::Store,
+    record: RecordKind,
     /// The collection of this handle, where it is not the type's own.
     collection: Option<String>,
     held: Option<Snapshot>,
+    /// What a find asked for last; none after any other verb.
+    found_above: Option<i64>,
 }
 
 impl Driven {
@@ -113,7 +115,13 @@ impl Driver for Driven {
 
     fn open(open: &Open) -> Result<Driven, Error> {
         let store = options(open)?.open(open.directory.join("benchmark.sqlite"))?;
-        let driven = Driven { store, collection: collection(open.table), held: None };
+        let driven = Driven {
+            store,
+            record: open.record,
+            collection: collection(open.table),
+            held: None,
+            found_above: None,
+        };
         if open.schema.create {
             driven.create(open.record, open.schema.tables)?;
         }
@@ -121,7 +129,13 @@ impl Driver for Driven {
     }
 
     fn another(&self, open: &Open) -> Result<Driven, Error> {
-        Ok(Driven { store: self.store.clone(), collection: collection(open.table), held: None })
+        Ok(Driven {
+            store: self.store.clone(),
+            record: open.record,
+            collection: collection(open.table),
+            held: None,
+            found_above: None,
+        })
     }
 
     fn settings(&mut self) -> Result<Settings, Error> {
@@ -149,6 +163,27 @@ impl Driver for Driven {
     fn end_read(&mut self) -> Result<(), Error> {
         self.held = None;
         Ok(())
+    }
+
+    /// The plan of the last find, or how a record is found by its key: the store holds the statement of a get, and
+    /// tells of the query that is the same.
+    fn explained(&mut self) -> Result<Plan, Error> {
+        let above = self.found_above.take();
+        let explanation = match (self.record, above) {
+            (RecordKind::Row, _) => {
+                self.read(|rows| rows.query().filter(|row: Columns<Row>| row.key.eq(0)).explain())
+            }
+            (RecordKind::Document, _) => self.read(|documents| {
+                documents.query().filter(|document: Columns<Document>| document.id.eq("")).explain()
+            }),
+            (RecordKind::Doc, None) => {
+                self.read(|docs| docs.query().filter(|doc: Columns<Doc>| doc.title.eq("")).explain())
+            }
+            (RecordKind::Doc, Some(above)) => {
+                self.read(|docs| docs.query().filter(|doc: Columns<Doc>| doc.priority.gt(above)).explain())
+            }
+        }?;
+        Ok(Plan { plan: explanation.plan, ..Plan::default() })
     }
 
     fn close(self) -> Result<(), Error> {
@@ -273,7 +308,8 @@ impl touchstone_kit::Store<Doc> for Driven {
     }
 
     fn find(&mut self, above: i64) -> Result<Vec<Doc>, Error> {
-        self.read(|docs| docs.query().filter(|doc: <Doc as Record>::Columns| doc.priority.gt(above)).all())
+        self.found_above = Some(above);
+        self.read(|docs| docs.query().filter(|doc: Columns<Doc>| doc.priority.gt(above)).all())
     }
 
     fn update_one(&mut self, state: &Doc) -> Result<bool, Error> {
