@@ -1,6 +1,7 @@
 //! A row on its way into the file: values borrowed from the record, nested ones encoded into one buffer.
 
 use crate::value::{Raw, Refusal};
+use smallvec::SmallVec;
 use std::ops::Range;
 
 /// One value of a row.
@@ -18,7 +19,8 @@ pub(crate) enum Cell<'a> {
 /// The values of a row, in the order of its columns. A record appends its own; see [`Field`](crate::Field).
 #[derive(Debug, Default)]
 pub struct Cells<'a> {
-    cells: Vec<Cell<'a>>,
+    /// A row of few columns needs no memory of its own.
+    cells: SmallVec<[Cell<'a>; 8]>,
     buffer: Vec<u8>,
     refused: Option<(usize, Refusal)>,
 }
