@@ -340,3 +340,6 @@ fn unwritten(path: &Path, error: DataError) -> Error {
         DataError::Malformed(what) => unreachable!("writing does not parse: {what}"),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -103,14 +103,15 @@ impl Gate {
             }
         }
         let looks = LOOKS.to_vec();
-        if !can_reject(looks[looks.len() - 1], self.cases.len()) {
+        let choice = Choice { cases: vec![], contenders: vec![], size: Size::Quick, seed: self.seed, looks };
+        let mut plan = Plan::new(&suites, &project.kits, &choice)?;
+        plan.family = plan.cases.len();
+        // A case with scales is as many as it has.
+        if !can_reject(plan.looks[plan.looks.len() - 1], plan.family) {
             bail!(touchstone::Error::input(
                 "that many cases could never be told apart in 24 launches: gate on fewer"
             ));
         }
-        let choice = Choice { cases: vec![], contenders: vec![], size: Size::Quick, seed: self.seed, looks };
-        let mut plan = Plan::new(&suites, &project.kits, &choice)?;
-        plan.family = plan.cases.len();
         for case in &mut plan.cases {
             case.margin = self.margin.unwrap_or(if case.flushes { 0.10 } else { 0.02 });
             for arm in &mut case.arms {

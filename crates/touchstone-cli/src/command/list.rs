@@ -30,6 +30,8 @@ struct ListedSuite {
 struct ListedCase {
     id: String,
     title: String,
+    /// Its own name at each of its scales, where it has any.
+    scales: Vec<String>,
     arms: Vec<String>,
 }
 
@@ -69,6 +71,10 @@ impl Listing {
                 .cases
                 .into_iter()
                 .map(|case| ListedCase {
+                    scales: match case.scales {
+                        Some(_) => case.everywhere().into_iter().map(|scaled| scaled.id).collect(),
+                        None => Vec::new(),
+                    },
                     arms: case.arms.iter().map(ArmSpec::name).collect(),
                     id: case.id,
                     title: case.title,
@@ -102,6 +108,9 @@ impl Listing {
             let _ = writeln!(text, "Suite {}: {}", suite.name, suite.title);
             for case in &suite.cases {
                 let _ = writeln!(text, "  {:<16} {}", case.id, case.title);
+                if !case.scales.is_empty() {
+                    let _ = writeln!(text, "  {:<16} {}", "", case.scales.join(" "));
+                }
             }
             let _ = writeln!(text, "  Claims:");
             for claim in &suite.claims {

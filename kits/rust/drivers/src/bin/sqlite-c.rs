@@ -371,7 +371,13 @@ impl Columns for Doc {
             Content::Images(names) => {
                 images.clear();
                 for name in names {
-                    images.extend_from_slice(&(name.len() as u32).to_le_bytes());
+                    match u8::try_from(name.len()) {
+                        Ok(length @ 0..LONG_NAME) => images.push(length),
+                        _ => {
+                            images.push(LONG_NAME);
+                            images.extend_from_slice(&(name.len() as u32).to_le_bytes());
+                        }
+                    }
                     images.extend_from_slice(name.as_bytes());
                 }
                 statement.bind_blob(8, images);
@@ -404,12 +410,19 @@ impl Columns for Doc {
     }
 }
 
+/// Stands in a blob of images before a length of four bytes; a length below it is one byte.
+const LONG_NAME: u8 = 255;
+
 /// The names in a blob of images; none where it is not one.
 fn images(mut blob: &[u8]) -> Option<Vec<String>> {
     let mut names = Vec::new();
-    while !blob.is_empty() {
-        let (length, rest) = blob.split_first_chunk::<4>()?;
-        let (name, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+    while let Some((length, mut rest)) = blob.split_first() {
+        let mut length = usize::from(*length);
+        if length == usize::from(LONG_NAME) {
+            let (long, after) = rest.split_first_chunk::<4>()?;
+            (length, rest) = (u32::from_le_bytes(*long) as usize, after);
+        }
+        let (name, rest) = rest.split_at_checked(length)?;
         names.push(std::str::from_utf8(name).ok()?.to_owned());
         blob = rest;
     }

@@ -1,0 +1,149 @@
+//! The lab's model of a database against one worked out here, and what it takes for wrong.
+
+use super::{CaseData, Contents, Datasets};
+use std::collections::BTreeMap;
+use touchstone::kit::{Kit, Kits};
+use touchstone::plan::{Choice, Plan, PlannedCase};
+use touchstone::suite::{Size, Suite};
+use touchstone_protocol::{Digest, Doc, Lane, LaneSample, read_dataset};
+
+const SUITE: &str = r#"
+name = "small"
+title = "A small suite"
+source = "nowhere"
+device = "none"
+[[dataset]]
+name = "objects"
+record = "doc"
+records = 60
+[[case]]
+id = "update"
+title = "Update"
+dataset = "objects"
+blocks = 1
+lanes = [{ verb = "update-one", count = 7 }]
+baseline = "one@plain"
+arms = ["one@plain"]
+[[case]]
+id = "delete"
+title = "Delete"
+dataset = "objects"
+tables = 2
+restore = true
+lanes = [{ verb = "delete-many", table = 1 }, { verb = "find", count = 2 }, { verb = "read-all", table = 2 }]
+baseline = "one@plain"
+arms = ["one@plain"]
+"#;
+
+const KIT: &str = r#"
+[kit]
+language = "rust"
+[[subject]]
+name = "one"
+summary = "One"
+build = ["true"]
+run = ["one"]
+  [[subject.profile]]
+  name = "plain"
+  class = "strict"
+"#;
+
+fn case(name: &str) -> PlannedCase {
+    let kits = Kits { kits: vec![Kit::parse(KIT, "kit.toml").unwrap()] };
+    let (cases, contenders) = (vec![name.to_owned()], Vec::new());
+    let choice = Choice { cases, contenders, size: Size::Quick, seed: 42, looks: vec![1] };
+    Plan::new(&[Suite::parse(SUITE, "small.toml").unwrap()], &kits, &choice).unwrap().cases.remove(0)
+}
+
+/// A case's data, with its files as a kit would read them.
+struct Scene {
+    case: PlannedCase,
+    data: CaseData,
+    docs: Vec<Doc>,
+    states: Vec<Doc>,
+    _folder: tempfile::TempDir,
+}
+
+impl Scene {
+    fn new(name: &str) -> Scene {
+        let (case, folder) = (case(name), tempfile::tempdir().unwrap());
+        let data = CaseData::generate(&case, 42, folder.path(), &mut Datasets::default()).unwrap();
+        let docs = read_dataset(&data.dataset_file()).unwrap();
+        let states = data.states_file().map(|file| read_dataset(&file).unwrap()).unwrap_or_default();
+        Scene { case, data, docs, states, _folder: folder }
+    }
+
+    fn lanes(&self, state: u64) -> Vec<Lane> {
+        self.case.arms[0].lanes_at(touchstone::plan::Start { operation: 0, state }, 1)
+    }
+
+    fn wrong(&self, contents: &Contents, lanes: &[Lane], lane: usize, answer: &LaneSample) -> Option<String> {
+        self.data.wrong(contents, &lanes[lane], lanes, answer)
+    }
+}
+
+/// An answer of these objects, each read of them by title.
+fn answer<'d>(docs: impl IntoIterator<Item = &'d Doc>, times: usize) -> LaneSample {
+    let by_title: BTreeMap<&str, &Doc> = docs.into_iter().map(|doc| (doc.title.as_str(), doc)).collect();
+    let digest = Digest::of((0..times).flat_map(|_| by_title.values().copied()));
+    LaneSample { answers: digest.answers(), digest: digest.to_string(), ..LaneSample::default() }
+}
+
+fn acknowledged(answers: u64) -> LaneSample {
+    LaneSample { answers, digest: Digest::default().to_string(), ..LaneSample::default() }
+}
+
+#[test]
+fn after_updates_the_last_state_of_each_object_must_be_there() {
+    let scene = Scene::new("update");
+    let mut contents = scene.data.contents();
+    let mut expected: BTreeMap<&str, &Doc> = scene.docs.iter().map(|doc| (doc.title.as_str(), doc)).collect();
+    assert_eq!(scene.states.len() as u64, scene.case.states_needed());
+    for slice in 0..20 {
+        let lanes = scene.lanes(slice * 7);
+        assert!(scene.wrong(&contents, &lanes, 0, &acknowledged(6)).unwrap().contains("6 of 7"));
+        assert_eq!(scene.wrong(&contents, &lanes, 0, &acknowledged(7)), None);
+        scene.data.play(&mut contents, &lanes[0], &acknowledged(7));
+        let states = &scene.states[slice as usize * 7..(slice as usize + 1) * 7];
+        for state in states {
+            assert_ne!(expected.insert(&state.title, state), Some(state), "nothing is written twice");
+        }
+    }
+    let right = answer(expected.values().copied(), 1);
+    assert_eq!(scene.data.content(&contents, 1), Some((60, right.digest)));
+    let unchanged = answer(&scene.docs, 1);
+    assert_ne!(scene.data.content(&contents, 1), Some((60, unchanged.digest)));
+}
+
+#[test]
+fn who_reads_beside_a_delete_sees_the_table_before_or_after_it() {
+    let scene = Scene::new("delete");
+    let (contents, lanes) = (scene.data.contents(), scene.lanes(0));
+    let (first, second) = scene.docs.split_at(30);
+    let found = first.iter().filter(|doc| doc.priority > lanes[1].above);
+    let found: Vec<&Doc> = found.collect();
+    assert!(!found.is_empty() && lanes[1].above == Some(15));
+    assert_eq!(scene.wrong(&contents, &lanes, 0, &answer(first, 1)), None);
+    assert_eq!(scene.wrong(&contents, &lanes, 1, &answer(found.iter().copied(), 2)), None);
+    assert_eq!(scene.wrong(&contents, &lanes, 1, &answer([], 2)), None);
+    assert_eq!(scene.wrong(&contents, &lanes, 2, &answer(second, 1)), None);
+    let half = answer(found.iter().copied().skip(1), 2);
+    assert!(scene.wrong(&contents, &lanes, 1, &half).unwrap().starts_with("find answered"));
+    // The delete is in the other table, so nothing excuses an empty one here; nor a delete that fetched nothing.
+    assert!(scene.wrong(&contents, &lanes, 2, &answer([], 1)).is_some());
+    assert!(scene.wrong(&contents, &lanes, 0, &answer([], 1)).unwrap().starts_with("delete-many answered"));
+}
+
+#[test]
+fn a_delete_empties_its_table_only_and_one_that_failed_leaves_doubt() {
+    let scene = Scene::new("delete");
+    let (mut contents, lanes) = (scene.data.contents(), scene.lanes(0));
+    scene.data.play(&mut contents, &lanes[0], &answer(&scene.docs[..30], 1));
+    assert_eq!(scene.data.content(&contents, 1), Some((0, "00000000".into())));
+    assert_eq!(scene.data.content(&contents, 2), Some((30, answer(&scene.docs[30..], 1).digest)));
+    let mut failed = acknowledged(0);
+    failed.errors.insert("busy".into(), 1);
+    scene.data.play(&mut contents, &lanes[0], &failed);
+    assert_eq!(scene.data.content(&contents, 2), None);
+    assert_eq!(scene.wrong(&contents, &lanes, 2, &answer([], 1)), None);
+}
