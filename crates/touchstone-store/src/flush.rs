@@ -41,18 +41,15 @@ impl Flushes {
     /// `flush`, for everybody who has committed by then.
     ///
     /// # Errors
-    /// When a flush failed: from then on always.
+    /// When a flush failed before one reached the commit: from then on for every commit.
     pub(crate) fn reach(&self, commit: u64, flush: impl FnOnce() -> std::io::Result<()>) -> Result<()> {
         let mut state = lock(&self.state);
         loop {
-            if let Some(why) = &state.failed {
-                return Err(Error::new(
-                    ErrorKind::Io,
-                    format!("{why} (the commit may be lost; reopen the store)"),
-                ));
-            }
             if state.flushed >= commit {
                 return Ok(());
+            }
+            if let Some(why) = &state.failed {
+                return Err(lost(why));
             }
             if !state.under_way {
                 break;
@@ -73,11 +70,11 @@ impl Flushes {
         let failed = state.failed.clone();
         drop(state);
         self.bell.notify_all();
-        match failed {
-            Some(why) => {
-                Err(Error::new(ErrorKind::Io, format!("{why} (the commit may be lost; reopen the store)")))
-            }
-            None => Ok(()),
-        }
+        failed.map_or(Ok(()), |why| Err(lost(&why)))
     }
+}
+
+#[cold]
+fn lost(why: &str) -> Error {
+    Error::new(ErrorKind::Io, format!("{why} (the commit may be lost; reopen the store)"))
 }

@@ -18,7 +18,8 @@ fn never_mind<R>() -> Result<R> {
 }
 
 fn texts(store: &Store, collection: &str) -> Vec<String> {
-    let notes = store.read(|snapshot| snapshot.collection::<Note>(collection)?.all()).expect("it is readable");
+    let notes =
+        store.read(|snapshot| snapshot.collection::<Note>(collection)?.all()).expect("it is readable");
     notes.into_iter().map(|note| note.text).collect()
 }
 
