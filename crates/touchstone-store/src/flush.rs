@@ -32,6 +32,12 @@ impl Flushes {
         state.committed
     }
 
+    /// How many commits there were.
+    #[cfg(all(test, shuttle))]
+    pub(crate) fn commits(&self) -> u64 {
+        lock(&self.state).committed
+    }
+
     /// How many flushes there were.
     pub(crate) fn count(&self) -> u64 {
         lock(&self.state).count

@@ -2,8 +2,7 @@
 //! so a snapshot ends between two calls of its owner, never in the middle of one.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::sync::{Mutex, MutexGuard, lock};
-use std::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, lock};
 
 /// The right of a session's owner to go on reading.
 pub(crate) struct Lease {
