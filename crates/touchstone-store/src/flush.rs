@@ -43,12 +43,22 @@ impl Flushes {
         lock(&self.state).count
     }
 
+    /// Whether what was committed can still be made durable.
+    ///
+    /// # Errors
+    /// When a flush failed: from then on always.
+    pub(crate) fn check(&self) -> Result<()> {
+        lock(&self.state).failed.as_ref().map_or(Ok(()), |why| {
+            Err(Error::new(ErrorKind::Io, format!("{why} (nothing more is committed; reopen the store)")))
+        })
+    }
+
     /// Returns when a flush that began after that commit has ended. Whoever finds none under way does it, with
     /// `flush`, for everybody who has committed by then.
     ///
     /// # Errors
     /// When a flush failed before one reached the commit: from then on for every commit.
-    pub(crate) fn reach(&self, commit: u64, flush: impl FnOnce() -> std::io::Result<()>) -> Result<()> {
+    pub(crate) fn reach(&self, commit: u64, flush: impl FnOnce() -> Result<()>) -> Result<()> {
         let mut state = lock(&self.state);
         loop {
             if state.flushed >= commit {
@@ -71,7 +81,7 @@ impl Flushes {
         state.count += 1;
         match result {
             Ok(()) => state.flushed = reached,
-            Err(error) => state.failed = Some(format!("flushing the log: {error}")),
+            Err(error) => state.failed = Some(error.to_string()),
         }
         let failed = state.failed.clone();
         drop(state);

@@ -3,6 +3,7 @@
 //! runs them, because only a build of their own has shuttle's primitives in place of the standard library's.
 
 use crate::alarm::{Alarm, Wishes};
+use crate::error::{Error, ErrorKind, Result};
 use crate::flush::Flushes;
 use crate::lease::Lease;
 use crate::sync::{Arc, Mutex, lock};
@@ -106,15 +107,15 @@ fn commit(turns: &Turns, flushes: &Flushes, disk: &Mutex<Disk>) -> u64 {
 }
 
 /// Flushes what was written before it began.
-fn flush(disk: &Mutex<Disk>) -> std::io::Result<()> {
+fn flush(disk: &Mutex<Disk>) -> Result<()> {
     let written = lock(disk).written;
     thread::yield_now();
     lock(disk).durable = written;
     Ok(())
 }
 
-fn fail() -> std::io::Result<()> {
-    Err(std::io::Error::other("the disk is gone"))
+fn fail() -> Result<()> {
+    Err(Error::new(ErrorKind::Io, "the disk is gone"))
 }
 
 #[test]

@@ -5,6 +5,7 @@
 use crate::alarm::Alarm;
 use crate::engine::connection::Connection;
 use crate::engine::log::LogIndex;
+use crate::flush::Flushes;
 use crate::options::Options;
 use crate::readers::Readers;
 use crate::sync::{Mutex, lock};
@@ -33,6 +34,7 @@ struct Shared {
     index: Option<LogIndex>,
     readers: Arc<Readers>,
     turns: Arc<Turns>,
+    flushes: Arc<Flushes>,
     alarm: Arc<Alarm>,
     /// How many frames of the log were copied when it was last looked at.
     copied: AtomicU32,
@@ -43,16 +45,18 @@ impl Keeper {
         path: &Path,
         options: &Options,
         index: Option<LogIndex>,
-        readers: Arc<Readers>,
-        turns: Arc<Turns>,
+        readers: &Arc<Readers>,
+        turns: &Arc<Turns>,
+        flushes: &Arc<Flushes>,
         alarm: Arc<Alarm>,
     ) -> Keeper {
         let shared = Shared {
             path: path.to_owned(),
             options: options.clone(),
             index,
-            readers,
-            turns,
+            readers: Arc::clone(readers),
+            turns: Arc::clone(turns),
+            flushes: Arc::clone(flushes),
             alarm,
             copied: AtomicU32::new(0),
         };
@@ -111,6 +115,11 @@ impl Shared {
 
     /// Copies what it can. A failure is the next commit's to find, or the closing's: nothing is lost by it here.
     fn checkpoint(&self, connection: &mut Option<Connection>) {
+        // After a failed flush the system may hold for written what the disk lacks: a log with a hole must not be copied
+        // into a file that is whole.
+        if self.flushes.check().is_err() {
+            return;
+        }
         if connection.is_none() {
             *connection = Connection::open(&self.path, &self.options).ok();
         }
