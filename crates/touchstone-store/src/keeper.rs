@@ -5,6 +5,7 @@
 use crate::alarm::Alarm;
 use crate::engine::connection::Connection;
 use crate::engine::log::LogIndex;
+use crate::error::Result;
 use crate::flush::Flushes;
 use crate::options::Options;
 use crate::readers::Readers;
@@ -121,7 +122,7 @@ impl Shared {
             return;
         }
         if connection.is_none() {
-            *connection = Connection::open(&self.path, &self.options).ok();
+            *connection = self.open().ok();
         }
         let Some(connection) = connection else { return };
         let Ok((log, copied)) = connection.checkpoint(ffi::SQLITE_CHECKPOINT_PASSIVE) else { return };
@@ -132,6 +133,14 @@ impl Shared {
         if u64::from(log) * page_bytes > self.options.log_bytes_max {
             self.bound(connection);
         }
+    }
+
+    fn open(&self) -> Result<Connection> {
+        let connection = Connection::open(&self.path, &self.options)?;
+        // A connection that has read nothing does not know that there is a log, and copies nothing of it.
+        connection.begin_read()?;
+        connection.commit()?;
+        Ok(connection)
     }
 
     /// Empties a log that is at its limit: nobody writes meanwhile, and snapshots that do not end by themselves expire.
@@ -149,5 +158,32 @@ impl Shared {
         if let Ok((_, copied)) = result {
             self.copied.store(copied, Ordering::Relaxed);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Record, Store};
+
+    #[derive(Record)]
+    struct Note {
+        #[record(key)]
+        id: i64,
+    }
+
+    /// The keeper's connection had never read, did not know of the log, and copied nothing: the log grew until the
+    /// store was closed.
+    #[test]
+    fn the_keeper_copies_the_log() {
+        let directory = tempfile::tempdir().expect("there is room");
+        let path = directory.path().join("notes.db");
+        let store = Store::open(&path).expect("it opens");
+        store.insert_all(&[Note { id: 1 }, Note { id: 2 }]).expect("it is written");
+        let (options, alarm) = (Options::new(), Arc::<Alarm>::default());
+        let readers = Arc::new(Readers::new(&path, &options, None, Arc::clone(&alarm)));
+        let keeper = Keeper::new(&path, &options, None, &readers, &Arc::default(), &Arc::default(), alarm);
+        keeper.shared.checkpoint(&mut None);
+        assert!(keeper.shared.copied.load(Ordering::Relaxed) > 0);
     }
 }
