@@ -2,6 +2,9 @@
 //! function of the writer and the step's number, and writers never touch each other's records: so what a writer left
 //! can be checked alone, whatever the order in which writers took turns.
 
+// Each test that shares this file uses another part of it.
+#![allow(dead_code)]
+
 use std::collections::BTreeMap;
 use touchstone_store::{Error, ErrorKind, Record, Result, Snapshot, Store, Transaction};
 
@@ -145,6 +148,14 @@ impl Step {
                 Change::Remove(place) => drop(state.remove(place)),
             }
         }
+    }
+
+    /// Does it in a transaction that lasts.
+    pub fn run_durably(&self, store: &Store) -> Result<()> {
+        store.write(|transaction| {
+            transaction.durable();
+            self.changes.iter().try_for_each(|change| write(transaction, change))
+        })
     }
 
     /// Does it.
