@@ -422,10 +422,13 @@ fn check(header: Header) -> Result<()> {
 fn make(session: &Session, header: Header) -> Result<()> {
     let sql = session.connection.sql();
     if !header.has_log {
-        let mode: String = sql.query_row("pragma journal_mode = wal", (), |row| row.get(0))?;
-        if mode != "wal" {
+        // Read to its end, because that is where the change is committed, or fails.
+        let mut statement = sql.prepare("pragma journal_mode = wal")?;
+        let modes = statement.query_map((), |row| row.get(0))?.collect::<Result<Vec<String>, _>>()?;
+        if modes != ["wal"] {
             let message = format!(
-                "the file's journal is `{mode}` and cannot be a log (is the file system a network's?)"
+                "the file's journal is `{}` and cannot be a log (is the file system a network's?)",
+                modes.join(", ")
             );
             return Err(Error::new(ErrorKind::Refused, message));
         }
