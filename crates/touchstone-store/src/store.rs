@@ -4,7 +4,7 @@ use crate::access;
 use crate::alarm::Alarm;
 use crate::engine::connection::{APPLICATION_ID, FORMAT_VERSION, Header};
 use crate::engine::log::LogIndex;
-use crate::engine::log_file::{LogFile, LogName};
+use crate::engine::log_file::LogFile;
 use crate::error::{Error, ErrorKind, Result};
 use crate::flush::Flushes;
 use crate::keeper::Keeper;
@@ -54,13 +54,19 @@ pub(crate) struct Inner {
     index: Option<LogIndex>,
     turns: Arc<Turns>,
     flushes: Arc<Flushes>,
-    log_name: Option<LogName>,
-    /// Closed before the connection that its name is of; opened when it is first flushed.
-    log: Mutex<Option<LogFile>>,
+    /// To flush, where the store may be written. Closed before the connection that it was opened beside.
+    log: Mutex<Option<Log>>,
     /// Stopped before the connections that it watches are closed.
     keeper: Keeper,
     readers: Arc<Readers>,
     writer: Mutex<Option<Box<Session>>>,
+}
+
+/// The log, as a file to flush.
+struct Log {
+    file: LogFile,
+    /// Whether its directory was flushed: a file that was just made is found again after a loss of power only then.
+    is_listed: bool,
 }
 
 impl Drop for Inner {
@@ -89,8 +95,13 @@ impl Store {
         // SAFETY: the session is kept by the store, whose last connections are closed after everything that looks at
         // the index has stopped.
         let index = unsafe { LogIndex::find(session.connection.handle()) };
-        // SAFETY: as above.
-        let log_name = unsafe { LogName::of(session.connection.handle()) };
+        let log = if options.read_only {
+            None
+        } else {
+            // SAFETY: the session is the store's writer, which is closed after the log.
+            let file = unsafe { LogFile::open(session.connection.handle()) }.map_err(about)?;
+            Some(Log { file, is_listed: false })
+        };
         let (turns, alarm) = (Arc::<Turns>::default(), Arc::<Alarm>::default());
         let readers = Arc::new(Readers::new(path, &options, index, Arc::clone(&alarm)));
         let flushes = Arc::<Flushes>::default();
@@ -107,8 +118,7 @@ impl Store {
             index,
             turns,
             flushes,
-            log_name,
-            log: Mutex::default(),
+            log: Mutex::new(log),
             keeper,
             readers,
             writer: Mutex::new(writer),
@@ -372,17 +382,17 @@ impl Inner {
     /// Flushes the log.
     fn flush(&self) -> Result<()> {
         let mut log = lock(&self.log);
-        if let Some(log) = &mut *log {
-            return log.flush();
+        let log = log.as_mut().ok_or_else(|| Error::new(ErrorKind::Io, "there is no log to flush"))?;
+        log.file.flush()?;
+        if log.is_listed {
+            return Ok(());
         }
-        let name = self.log_name.ok_or_else(|| Error::new(ErrorKind::Io, "the file has no log to flush"))?;
-        let file = log.insert(name.open()?);
-        file.flush()?;
-        // A file that was just made is found again after a loss of power only when its directory was flushed too.
         let parent = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
         let parent = parent.unwrap_or(Path::new("."));
         let flushed = File::open(parent).and_then(|directory| directory.sync_all());
-        flushed.map_err(|error| Error::io(&error, "flushing the directory", parent))
+        flushed.map_err(|error| Error::io(&error, "flushing the directory", parent))?;
+        log.is_listed = true;
+        Ok(())
     }
 
     pub(crate) fn give_back(&self, session: Box<Session>) {

@@ -4,68 +4,46 @@
 
 use crate::error::{Error, Result};
 use libsqlite3_sys as ffi;
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{CStr, c_int};
 use std::ptr;
-
-/// Where the log is, and what opens it.
-#[derive(Clone, Copy)]
-pub(crate) struct LogName {
-    vfs: *mut ffi::sqlite3_vfs,
-    name: *const c_char,
-}
-
-// SAFETY: a VFS may be used by any thread, and the name is only read.
-unsafe impl Send for LogName {}
-// SAFETY: as above.
-unsafe impl Sync for LogName {}
 
 /// The log, open to be flushed.
 pub(crate) struct LogFile(Box<[u64]>);
 
-impl LogName {
-    /// The log of a connection's file.
+impl LogFile {
+    /// Opens the log of a connection's file, which is there. A failure to write that the system finds from now on is
+    /// told to this file's next flush, whoever else is told.
     ///
     /// # Safety
-    /// The connection is open, and is closed after the last use of the name and of files opened with it.
-    pub(crate) unsafe fn of(connection: *mut ffi::sqlite3) -> Option<LogName> {
+    /// The connection is open, in no other thread's use, and is closed after this file.
+    pub(crate) unsafe fn open(connection: *mut ffi::sqlite3) -> Result<LogFile> {
         let mut vfs: *mut ffi::sqlite3_vfs = ptr::null_mut();
-        // SAFETY: the connection is open; the call stores the VFS's pointer. The name of the log lies behind the file's,
-        // which the connection keeps.
-        let name = unsafe {
-            let main = c"main".as_ptr();
+        let main = c"main".as_ptr();
+        // SAFETY: the connection is open; the call stores the VFS's pointer, and VFSes stay registered. The name of the
+        // log lies behind the file's, which the connection keeps. The memory for the file is as large as the VFS asks,
+        // and as aligned as SQLite's own.
+        unsafe {
             let code = ffi::sqlite3_file_control(
                 connection,
                 main,
                 ffi::SQLITE_FCNTL_VFS_POINTER,
                 (&raw mut vfs).cast(),
             );
-            let file = ffi::sqlite3_db_filename(connection, main);
-            if code != ffi::SQLITE_OK || file.is_null() || *file == 0 {
-                return None;
+            let name = ffi::sqlite3_db_filename(connection, main);
+            if code != ffi::SQLITE_OK || vfs.is_null() || name.is_null() || *name == 0 {
+                return Err(failed(ffi::SQLITE_CANTOPEN, "opening"));
             }
-            ffi::sqlite3_filename_wal(file)
-        };
-        (!vfs.is_null() && !name.is_null()).then_some(LogName { vfs, name })
-    }
-
-    /// Opens the log, which is there.
-    pub(crate) fn open(self) -> Result<LogFile> {
-        // SAFETY: VFSes stay registered, and the name lasts as `of` was promised. The file's memory is as large as the
-        // VFS asks, and as aligned as SQLite's own; an open file has methods.
-        unsafe {
-            let open = (*self.vfs).xOpen.ok_or_else(|| failed(ffi::SQLITE_CANTOPEN, "opening"))?;
-            let size = usize::try_from((*self.vfs).szOsFile).unwrap_or(0);
+            let open = (*vfs).xOpen.ok_or_else(|| failed(ffi::SQLITE_CANTOPEN, "opening"))?;
+            let size = usize::try_from((*vfs).szOsFile).unwrap_or(0);
             let mut file = LogFile(vec![0; size.div_ceil(size_of::<u64>())].into());
             let flags = ffi::SQLITE_OPEN_READWRITE | ffi::SQLITE_OPEN_WAL;
-            match open(self.vfs, self.name, file.raw(), flags, ptr::null_mut()) {
+            match open(vfs, ffi::sqlite3_filename_wal(name), file.raw(), flags, ptr::null_mut()) {
                 ffi::SQLITE_OK => Ok(file),
                 code => Err(failed(code, "opening")),
             }
         }
     }
-}
 
-impl LogFile {
     /// Returns when what was written to the log is on the disk.
     pub(crate) fn flush(&mut self) -> Result<()> {
         let flags = ffi::SQLITE_SYNC_FULL | ffi::SQLITE_SYNC_DATAONLY;

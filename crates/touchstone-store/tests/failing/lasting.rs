@@ -2,7 +2,7 @@
 
 use super::{FILE, LOG, Run, memory, strict};
 use crate::shim::{Call, Fault, Shim};
-use crate::workload::{self, KINDS, check_whole, states, step, steps_held};
+use crate::workload::{KINDS, check_whole, states, step, steps_held};
 use touchstone_store::{ErrorKind, Options};
 
 /// Steps that are taken before the disk is full, at most.
@@ -180,6 +180,6 @@ fn a_disk_that_is_gone_for_writing_leaves_what_was_acknowledged() {
     shim.heal();
     let store = Options::new().open(path).expect("the store opens");
     let found = states(&store, 1).expect("the store is readable");
-    assert_eq!(workload::steps_held(0, &found[0], run.held, run.held), Ok(run.held));
+    assert_eq!(steps_held(0, &found[0], run.held, run.held), Ok(run.held));
     check_whole(&store);
 }

@@ -122,7 +122,7 @@ fn fail_each(options: &Options, exclusive: bool, calls: &'static [Call], full: b
         run.open();
         while run.held < STEPS {
             run.step();
-            if run.held % KINDS == 0 {
+            if run.held.is_multiple_of(KINDS) {
                 run.look(run.held);
             }
         }
