@@ -23,6 +23,7 @@ pub(crate) struct Readers {
     path: PathBuf,
     options: Options,
     index: Option<LogIndex>,
+    #[expect(clippy::vec_box, reason = "the list of all connections has their addresses")]
     idle: Mutex<Vec<Box<Session>>>,
     /// Every connection there is, idle or not, with what is needed to end its snapshot.
     all: Mutex<Vec<Known>>,
@@ -237,7 +238,7 @@ mod tests {
         let (_directory, store) = store();
         let panicked = catch_unwind(AssertUnwindSafe(|| store.get::<Bomb>(&1).is_ok()));
         assert!(panicked.is_err());
-        assert!(store.inner().readers().owners().is_empty());
+        assert!(store.readers().owners().is_empty());
         assert!(store.get::<Bomb>(&2).expect("it is readable").is_none());
     }
 
@@ -247,7 +248,7 @@ mod tests {
     fn a_read_within_a_call_goes_on_while_the_calls_snapshot_expires() {
         let (_directory, store) = store();
         let snapshot = store.snapshot().expect("it is readable");
-        let readers = store.inner().readers();
+        let readers = store.readers();
         let owners = readers.owners();
         let lease = &owners[0].0;
         std::thread::scope(|scope| {

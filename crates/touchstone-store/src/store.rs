@@ -1,6 +1,6 @@
 //! A store: the file, its one writer, its readers, and the thread that keeps the log short.
 
-use crate::access;
+use crate::access::{self, Access, Which};
 use crate::alarm::Alarm;
 use crate::engine::connection::{APPLICATION_ID, FORMAT_VERSION, Header};
 use crate::engine::log::LogIndex;
@@ -256,8 +256,8 @@ impl Store {
     /// When the file cannot be read, or is none of the type's.
     #[inline]
     pub fn get<T: Record>(&self, key: &(impl Finds<T> + ?Sized)) -> Result<Option<T>> {
-        // The snapshot gives the session back also where a field's own code panics.
-        self.snapshot()?.get(key)
+        let lent = Lent { inner: &self.inner, session: Some(self.inner.readers.take()?) };
+        lent.session.as_ref().map_or(Ok(None), |session| Access::new(session, Which::Own).get(key))
     }
 
     /// Every record of a type, as they are now.
@@ -328,6 +328,26 @@ impl Store {
 
     pub(crate) fn give_back(&self, session: Box<Session>) {
         self.inner.give_back(session);
+    }
+
+    #[cfg(test)]
+    pub(crate) fn readers(&self) -> &Readers {
+        &self.inner.readers
+    }
+}
+
+/// A session that is given back also where a field's own code panics.
+struct Lent<'s> {
+    inner: &'s Inner,
+    session: Option<Box<Session>>,
+}
+
+impl Drop for Lent<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(session) = self.session.take() {
+            self.inner.give_back(session);
+        }
     }
 }
 
@@ -415,7 +435,9 @@ impl Inner {
         let parent = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
         let parent = parent.unwrap_or(Path::new("."));
         let flushed = File::open(parent).and_then(|directory| directory.sync_all());
-        flushed.map_err(|error| Error::io(&error, "flushing the directory", parent))?;
+        flushed.map_err(|error| {
+            Error::new(ErrorKind::Io, format!("flushing the directory {}: {error}", parent.display()))
+        })?;
         log.is_listed = true;
         Ok(())
     }
@@ -425,7 +447,6 @@ impl Inner {
             self.keeper.start();
         }
     }
-
 }
 
 fn check(header: Header) -> Result<()> {

@@ -57,7 +57,7 @@ fn a_snapshot_that_is_held_too_long_expires_and_says_so() {
     assert_eq!(store.read(sum).expect("a new snapshot is another"), ACCOUNTS * BALANCE);
 }
 
-fn sum(snapshot: &Snapshot<'_>) -> Result<i64> {
+fn sum(snapshot: &Snapshot) -> Result<i64> {
     let mut sum = 0;
     snapshot.of::<Account>().each_view(|account| {
         sum += account.balance;
@@ -67,12 +67,12 @@ fn sum(snapshot: &Snapshot<'_>) -> Result<i64> {
 }
 
 /// As [`sum`], row by row, with a call for each.
-fn sum_of_rows(snapshot: &Snapshot<'_>) -> Result<i64> {
+fn sum_of_rows(snapshot: &Snapshot) -> Result<i64> {
     snapshot.query::<Account>().rows()?.try_fold(0, |sum, account| Ok(sum + account?.balance))
 }
 
 /// As [`sum`], by an order that only a statement gives, and with a read of another snapshot for each row.
-fn sum_within(store: &Store, snapshot: &Snapshot<'_>) -> Result<i64> {
+fn sum_within(store: &Store, snapshot: &Snapshot) -> Result<i64> {
     let mut sum = 0;
     snapshot.query::<Account>().order(|account| account.note.ascending()).each(|account| {
         sum += account.balance;

@@ -243,7 +243,7 @@ pub fn states(store: &Store, writers: u64) -> Result<Vec<State>> {
     })
 }
 
-fn collections(snapshot: &Snapshot<'_>) -> Result<Vec<String>> {
+fn collections(snapshot: &Snapshot) -> Result<Vec<String>> {
     snapshot.sql(|connection| {
         let sql = "select count(*) from sqlite_schema where name = 'touchstone_collections'";
         if connection.query_row(sql, (), |row| row.get::<_, i64>(0))? == 0 {
