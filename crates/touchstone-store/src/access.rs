@@ -370,7 +370,9 @@ impl Numbers {
         if self.greatest.checked_add(1) == Some(number) {
             cells.clear_at(0);
         }
-        self.greatest = self.greatest.max(number);
+        // Of an empty table 0 is only taken for the greatest: after a first row below it, SQLite counts on from that.
+        let is_unknown = self.greatest == 0 && number < 0;
+        self.greatest = if is_unknown { i64::MAX } else { self.greatest.max(number) };
     }
 }
 

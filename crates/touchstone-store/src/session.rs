@@ -149,8 +149,13 @@ impl Session {
 
     /// Forgets what was known of the file's tables.
     pub(crate) fn forget(&self) {
-        self.collections.borrow_mut().clear();
+        self.forget_collections();
         self.adopt(-1);
+    }
+
+    /// Forgets the numbers of collections: after a rollback, another name may be given one of them.
+    pub(crate) fn forget_collections(&self) {
+        self.collections.borrow_mut().clear();
     }
 
     /// Takes the schema's version; another than before makes the session look again at every table.

@@ -4,6 +4,7 @@ use crate::access::{self, Access, Which};
 use crate::alarm::Alarm;
 use crate::engine::connection::{APPLICATION_ID, FORMAT_VERSION, Header};
 use crate::engine::log::LogIndex;
+use crate::engine::log_file::LogFile;
 use crate::error::{Error, ErrorKind, Result};
 use crate::flush::Flushes;
 use crate::keeper::Keeper;
@@ -17,7 +18,7 @@ use crate::transaction::Transaction;
 use crate::turn::{Turn, Turns};
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// An open store. Clones share it; it is closed with the last.
 ///
@@ -50,12 +51,20 @@ pub(crate) struct Inner {
     pub(crate) path: PathBuf,
     pub(crate) options: Options,
     turns: Arc<Turns>,
-    flushes: Flushes,
-    log: OnceLock<File>,
+    flushes: Arc<Flushes>,
+    /// To flush, from the first transaction on. Closed before the writer's connection, beside which it is opened.
+    log: Mutex<Option<Log>>,
     /// Stopped before the connections that it watches are closed.
     keeper: Keeper,
     readers: Arc<Readers>,
     writer: Mutex<Option<Box<Session>>>,
+}
+
+/// The log, as a file to flush.
+struct Log {
+    file: LogFile,
+    /// Whether its directory was flushed: a file that was just made is found again after a loss of power only then.
+    is_listed: bool,
 }
 
 impl Drop for Inner {
@@ -88,15 +97,16 @@ impl Store {
         }
         let (turns, alarm) = (Arc::<Turns>::default(), Arc::<Alarm>::default());
         let readers = Arc::new(Readers::new(path, &options, index, Arc::clone(&alarm)));
-        let keeper = Keeper::new(path, &options, index, Arc::clone(&readers), Arc::clone(&turns), alarm);
+        let flushes = Arc::<Flushes>::default();
+        let keeper = Keeper::new(path, &options, index, &readers, &turns, &flushes, alarm);
         // Whoever reads first reads on this connection; the writer gets one of its own with the first transaction.
         readers.put(readers.register(session));
         let inner = Inner {
             path: path.to_owned(),
             options,
             turns,
-            flushes: Flushes::default(),
-            log: OnceLock::new(),
+            flushes,
+            log: Mutex::new(None),
             keeper,
             readers,
             writer: Mutex::new(None),
@@ -237,10 +247,8 @@ impl Store {
     /// When the file cannot be read, or is none of the type's.
     #[inline]
     pub fn get<T: Record>(&self, key: &(impl Finds<T> + ?Sized)) -> Result<Option<T>> {
-        let session = self.inner.readers.take()?;
-        let found = Access::new(&session, Which::Own).get(key);
-        self.inner.give_back(session);
-        found
+        let lent = Lent { inner: &self.inner, session: Some(self.inner.readers.take()?) };
+        lent.session.as_ref().map_or(Ok(None), |session| Access::new(session, Which::Own).get(key))
     }
 
     /// Every record of a type, as they are now.
@@ -312,6 +320,26 @@ impl Store {
     pub(crate) fn give_back(&self, session: Box<Session>) {
         self.inner.give_back(session);
     }
+
+    #[cfg(test)]
+    pub(crate) fn readers(&self) -> &Readers {
+        &self.inner.readers
+    }
+}
+
+/// A session that is given back also where a field's own code panics.
+struct Lent<'s> {
+    inner: &'s Inner,
+    session: Option<Box<Session>>,
+}
+
+impl Drop for Lent<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(session) = self.session.take() {
+            self.inner.give_back(session);
+        }
+    }
 }
 
 /// A transaction that is rolled back unless it was committed, also where the program panics.
@@ -340,6 +368,7 @@ impl Drop for Open<'_> {
         }
         if self.session.schema() == self.schema {
             self.session.connection.end();
+            self.session.forget_collections();
         } else {
             self.session.abandon();
         }
@@ -361,16 +390,24 @@ impl Inner {
             let message = format!("{} was opened to read only", self.path.display());
             return Err(Error::new(ErrorKind::ReadOnly, message));
         }
-        self.turns.take().map_err(|_| {
+        let turn = self.turns.take().map_err(|_| {
             let why = "this thread is in a transaction already, and would wait for itself (use the transaction, or a savepoint of it)";
             Error::new(ErrorKind::Nested, why)
-        })
+        })?;
+        if self.options.durability == Durability::Strict {
+            self.flushes.check()?;
+        }
+        Ok(turn)
     }
 
     pub(crate) fn writer(&self) -> Result<Writer<'_>> {
         let mut writer = lock(&self.writer);
         if writer.is_none() {
-            *writer = Some(Box::new(Session::open(&self.path, &self.options)?));
+            let session = Box::new(Session::open(&self.path, &self.options)?);
+            // SAFETY: the session is the store's writer, which is closed after the log.
+            let file = unsafe { LogFile::open(session.connection.handle()) }?;
+            *lock(&self.log) = Some(Log { file, is_listed: false });
+            *writer = Some(session);
         }
         Ok(Writer(writer))
     }
@@ -381,23 +418,27 @@ impl Inner {
         drop(turn);
         self.keeper.committed();
         if durable || self.options.durability == Durability::Strict {
-            self.flushes.reach(commit, || self.log()?.sync_data())?;
+            self.flushes.reach(commit, || self.flush())?;
         }
         Ok(())
     }
 
-    /// The log, to flush it. A lock of SQLite's is on other files, so closing this one loses none.
-    fn log(&self) -> std::io::Result<&File> {
-        if let Some(log) = self.log.get() {
-            return Ok(log);
+    /// Flushes the log.
+    fn flush(&self) -> Result<()> {
+        let mut log = lock(&self.log);
+        let log = log.as_mut().ok_or_else(|| Error::new(ErrorKind::Io, "there is no log to flush"))?;
+        log.file.flush()?;
+        if log.is_listed {
+            return Ok(());
         }
-        let mut name = self.path.clone().into_os_string();
-        name.push("-wal");
-        let log = File::open(name)?;
-        // A file that was just made is found again after a loss of power only when its directory was flushed too.
         let parent = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        File::open(parent.unwrap_or(Path::new(".")))?.sync_all()?;
-        Ok(self.log.get_or_init(|| log))
+        let parent = parent.unwrap_or(Path::new("."));
+        let flushed = File::open(parent).and_then(|directory| directory.sync_all());
+        flushed.map_err(|error| {
+            Error::new(ErrorKind::Io, format!("flushing the directory {}: {error}", parent.display()))
+        })?;
+        log.is_listed = true;
+        Ok(())
     }
 
     pub(crate) fn give_back(&self, session: Box<Session>) {
@@ -428,10 +469,14 @@ fn check(header: Header) -> Result<()> {
 /// Makes a new file a store, with a log; or gives a store the log back that somebody took from it.
 fn make(session: &Session, header: Header) -> Result<()> {
     let sql = session.connection.sql();
-    let mode: String = sql.query_row("pragma journal_mode = wal", (), |row| row.get(0))?;
-    if mode != "wal" {
-        let message =
-            format!("the file's journal is `{mode}` and cannot be a log (is the file system a network's?)");
+    // Read to its end, because that is where the change is committed, or fails.
+    let mut statement = sql.prepare("pragma journal_mode = wal")?;
+    let modes = statement.query_map((), |row| row.get(0))?.collect::<Result<Vec<String>, _>>()?;
+    if modes != ["wal"] {
+        let message = format!(
+            "the file's journal is `{}` and cannot be a log (is the file system a network's?)",
+            modes.join(", ")
+        );
         return Err(Error::new(ErrorKind::Refused, message));
     }
     if header.application == 0 {
