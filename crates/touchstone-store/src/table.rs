@@ -392,7 +392,8 @@ impl Layout {
         }
         let in_order = places.iter().enumerate().all(|(at, place)| place.is_none_or(|place| place == at));
         let complete = places.iter().all(Option::is_some);
-        Ok(Some(Layout { root, in_order: in_order && trailing(&places), places, complete }))
+        let ends = complete || trailing(&places, found.len() - skipped);
+        Ok(Some(Layout { root, in_order: in_order && ends, places, complete }))
     }
 }
 
@@ -402,10 +403,10 @@ fn in_key_order(connection: &Connection, name: &str) -> Result<bool> {
     Ok(connection.sql().query_row(sql, [name], |row| row.get(0))?)
 }
 
-/// Whether what is missing is missing at the end, and nothing that the type does not know follows.
-fn trailing(places: &[Option<usize>]) -> bool {
+/// Whether what is missing is missing at the end, and nothing that the type does not know is there instead.
+fn trailing(places: &[Option<usize>], found: usize) -> bool {
     let known = places.iter().take_while(|place| place.is_some()).count();
-    places[known..].iter().all(Option::is_none)
+    known == found && places[known..].iter().all(Option::is_none)
 }
 
 fn check_key(shape: &Shape, found: &[Found], shared: bool) -> Result<()> {
