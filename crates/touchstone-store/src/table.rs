@@ -317,12 +317,13 @@ impl Table {
     }
 
     fn index_sql(&self, column: &ColumnShape) -> Option<String> {
-        let unique = match column.index {
+        let (unique, ending) = match column.index {
             Index::None => return None,
-            Index::Plain => "",
-            Index::Unique => "unique ",
+            Index::Plain => ("", ""),
+            Index::Unique => ("unique ", ".unique"),
         };
-        let name = quote(&format!("{}_{}", self.name, column.name));
+        // Names of tables and columns have no dot, so no other index, and no table, has the name.
+        let name = quote(&format!("{}.{}{ending}", self.name, column.name));
         let collection =
             if self.collection.is_some() { format!("{}, ", quote(COLLECTION)) } else { String::new() };
         let columns = format!("{collection}{}", quote(column.name));
