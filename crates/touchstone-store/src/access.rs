@@ -111,7 +111,7 @@ impl<'s, T: Record> Access<'s, T> {
     pub(crate) fn each_view(&self, mut visit: impl FnMut(T::View<'_>) -> Result<bool>) -> Result<()> {
         let _entered = self.enter()?;
         let table = self.table()?;
-        if table.collection.is_none() {
+        if table.is_read_by_pages() {
             return self.session.visit(&table, |row| visit(row.view::<T>()?));
         }
         if !table.exists() {

@@ -68,6 +68,10 @@ struct Layout {
     in_order: bool,
     /// Whether the file has all of them.
     complete: bool,
+    /// Whether rows lie in the order of their key, and are not numbered.
+    clustered: bool,
+    /// Whether a column has a default that rows from before it do not hold.
+    has_default: bool,
 }
 
 /// What a table of the file has at one place.
@@ -75,6 +79,7 @@ struct Found {
     name: String,
     kind: String,
     key: i64,
+    has_default: bool,
 }
 
 impl Table {
@@ -124,6 +129,17 @@ impl Table {
     /// Whether the key is the row's number.
     pub(crate) fn key_is_number(&self) -> bool {
         self.collection.is_none() && key_is_number(self.shape)
+    }
+
+    /// Whether rows come in the order of their key when they are read as they lie. It is the file that decides: the
+    /// type may have said otherwise when the table was made.
+    pub(crate) fn in_key_order(&self) -> bool {
+        self.key_is_number() || self.layout.as_ref().is_some_and(|layout| layout.clustered)
+    }
+
+    /// Whether the pages of the table hold all that a statement would tell, and nothing else.
+    pub(crate) fn is_read_by_pages(&self) -> bool {
+        self.collection.is_none() && !self.layout.as_ref().is_some_and(|layout| layout.has_default)
     }
 
     /// Whether the type's columns lie in the stored row in their order, from the first on.
@@ -373,12 +389,10 @@ impl Layout {
         let mut rows = statement.query([name])?;
         let Some(row) = rows.next()? else { return Ok(None) };
         let root: u32 = row.get(0)?;
-        let mut statement = connection.sql().prepare("select name, type, pk from pragma_table_info(?1)")?;
-        let found = statement
-            .query_map([name], |row| Ok(Found { name: row.get(0)?, kind: row.get(1)?, key: row.get(2)? }))?;
-        let mut found: Vec<Found> = found.collect::<Result<_, _>>()?;
+        let mut found = columns(connection, name)?;
         check_key(shape, &found, shared)?;
-        if in_key_order(connection, name)? {
+        let clustered = is_clustered(connection, name)?;
+        if clustered {
             // Such a table stores the key first, wherever it was declared.
             found.sort_by_key(|found| if found.key > 0 { found.key } else { i64::MAX });
         }
@@ -394,12 +408,24 @@ impl Layout {
         let in_order = places.iter().enumerate().all(|(at, place)| place.is_none_or(|place| place == at));
         let complete = places.iter().all(Option::is_some);
         let ends = complete || trailing(&places, found.len() - skipped);
-        Ok(Some(Layout { root, in_order: in_order && ends, places, complete }))
+        let has_default = found.iter().any(|found| found.has_default);
+        let in_order = in_order && ends;
+        Ok(Some(Layout { root, places, in_order, complete, clustered, has_default }))
     }
 }
 
+/// The columns that the table has in the file.
+fn columns(connection: &Connection, name: &str) -> Result<Vec<Found>> {
+    let sql = "select name, type, pk, dflt_value is not null from pragma_table_info(?1)";
+    let mut statement = connection.sql().prepare(sql)?;
+    let found = statement.query_map([name], |row| {
+        Ok(Found { name: row.get(0)?, kind: row.get(1)?, key: row.get(2)?, has_default: row.get(3)? })
+    })?;
+    Ok(found.collect::<Result<_, _>>()?)
+}
+
 /// Whether the table's rows lie in the order of their key, and are not numbered.
-fn in_key_order(connection: &Connection, name: &str) -> Result<bool> {
+fn is_clustered(connection: &Connection, name: &str) -> Result<bool> {
     let sql = "select wr from pragma_table_list(?1) where schema = 'main'";
     Ok(connection.sql().query_row(sql, [name], |row| row.get(0))?)
 }

@@ -29,13 +29,12 @@ pub struct Explanation {
 
 /// Whether the table's pages are read: nothing but the key's order is asked for, and no index narrows the search.
 fn by_pages<T: Record>(table: &Table, request: &Request<T>) -> bool {
-    let clustered = table.key_is_number() || !T::SHAPE.numbered;
     let in_key_order = match request.order.as_slice() {
         [] => true,
-        [order] => clustered && T::SHAPE.keys == 1 && order.column == 0 && !order.descending,
+        [order] => table.in_key_order() && T::SHAPE.keys == 1 && order.column == 0 && !order.descending,
         _ => false,
     };
-    table.collection.is_none()
+    table.is_read_by_pages()
         && in_key_order
         && !request.condition.as_ref().is_some_and(|condition| is_narrowed::<T>(&condition.node))
 }
