@@ -38,6 +38,8 @@ pub(crate) struct Session {
     feeds: RefCell<HashMap<usize, Rc<Box<Feed>>>>,
     /// What the log was when the read transaction that is still open began; none where there is none to go on with.
     pub(crate) parked: Cell<Option<LogState>>,
+    /// What the log was after the writer's last commit: as long as it is that, its tables are as they were.
+    pub(crate) committed: Cell<Option<LogState>>,
     /// Whether somebody used the session since the keeper last looked.
     pub(crate) is_used: Cell<bool>,
     /// Numbers of named collections that were seen.
@@ -63,6 +65,7 @@ impl Session {
             connection: Connection::open(path, options)?,
             feeds: RefCell::default(),
             parked: Cell::new(None),
+            committed: Cell::new(None),
             is_used: Cell::new(false),
             collections: RefCell::default(),
             lease: Arc::default(),

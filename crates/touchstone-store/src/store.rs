@@ -3,7 +3,7 @@
 use crate::access::{self, Access, Which};
 use crate::alarm::Alarm;
 use crate::engine::connection::{APPLICATION_ID, FORMAT_VERSION, Header};
-use crate::engine::log::LogIndex;
+use crate::engine::log::{LogIndex, LogState};
 use crate::error::{Error, ErrorKind, Result};
 use crate::flush::Flushes;
 use crate::keeper::Keeper;
@@ -170,6 +170,7 @@ impl Store {
             let result = work(&mut transaction)?;
             let durable = transaction.is_durable();
             open.commit()?;
+            session.committed.set(inner.log_state());
             (result, durable)
         };
         inner.committed(turn, durable)?;
@@ -268,9 +269,15 @@ impl Store {
         let result = {
             let writer = inner.writer()?;
             let session = writer.session();
-            let ready = session.ready_table::<T>();
-            match ready {
-                Some(table) => Some(statement(session, &table)?),
+            // Whoever else has committed may have changed the table, which only a transaction looks at.
+            let now = inner.log_state();
+            let is_known = now.is_some() && now == session.committed.get();
+            match if is_known { session.ready_table::<T>() } else { None } {
+                Some(table) => {
+                    let result = statement(session, &table)?;
+                    session.committed.set(inner.log_state());
+                    Some(result)
+                }
                 None => None,
             }
         };
@@ -377,6 +384,11 @@ impl Inner {
         if self.readers.put(session) {
             self.keeper.start();
         }
+    }
+
+    #[inline]
+    fn log_state(&self) -> Option<LogState> {
+        self.index.and_then(LogIndex::state)
     }
 
     pub(crate) fn index(&self) -> Option<LogIndex> {

@@ -48,9 +48,8 @@ fn an_index_that_is_added_later_is_used_from_the_first_write_on() {
     let place = place();
     place.write(&[bare(1, "a"), bare(2, "b")]);
     let store = place.open();
-    let find = || {
-        store.read(|snapshot| snapshot.query::<Indexed>().filter(|person| person.mail.eq("b")).all())
-    };
+    let find =
+        || store.read(|snapshot| snapshot.query::<Indexed>().filter(|person| person.mail.eq("b")).all());
     assert_eq!(find().expect("it is found without the index")[0].id, 2);
     assert!(plan(&store).contains("SCAN"), "{}", plan(&store));
     store.put(&Indexed { id: 3, mail: None }).expect("the index is made");

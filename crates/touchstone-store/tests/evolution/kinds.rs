@@ -31,7 +31,10 @@ where
         assert_eq!(kind(store.all::<T>()), ErrorKind::Mismatch);
         assert_eq!(kind(store.get::<T>(&record.key())), ErrorKind::Mismatch);
         assert_eq!(kind(store.read(|snapshot| snapshot.of::<T>().count())), ErrorKind::Mismatch);
-        assert_eq!(kind(store.read(|snapshot| snapshot.of::<T>().each_view(|_| Ok(true)))), ErrorKind::Mismatch);
+        assert_eq!(
+            kind(store.read(|snapshot| snapshot.of::<T>().each_view(|_| Ok(true)))),
+            ErrorKind::Mismatch
+        );
         assert_eq!(kind(store.insert(record)), ErrorKind::Mismatch);
         assert_eq!(kind(store.put_all([record])), ErrorKind::Mismatch);
         assert_eq!(kind(store.remove::<T>(&record.key())), ErrorKind::Mismatch);

@@ -67,7 +67,10 @@ fn a_column_that_another_connection_adds_before_those_that_a_store_would_add() {
     assert_eq!(everywhere::<Longer>(&store).expect("rows are read").len(), 100);
     store.put(&longer(1, Some(1))).expect("the table gets the column");
     place.plain().execute_batch("update task set strange = 'x'").expect("the rows are changed");
-    assert_eq!(everywhere::<Longer>(&store).expect("rows are read")[..2], [longer(1, Some(1)), longer(2, None)]);
+    assert_eq!(
+        everywhere::<Longer>(&store).expect("rows are read")[..2],
+        [longer(1, Some(1)), longer(2, None)]
+    );
 }
 
 #[test]
@@ -92,7 +95,8 @@ fn two_stores_see_each_others_tables_and_columns() {
 fn a_file_that_is_packed_by_another_connection_is_read_on() {
     let place = place();
     let store = place.open();
-    let others: Vec<Other> = (0..500).map(|at| Other { name: format!("{at:04}{}", "x".repeat(50)) }).collect();
+    let others: Vec<Other> =
+        (0..500).map(|at| Other { name: format!("{at:04}{}", "x".repeat(50)) }).collect();
     store.insert_all(&others).expect("they go in");
     store.insert_all(&(1..=500).map(task).collect::<Vec<_>>()).expect("they go in");
     store.write(|transaction| transaction.of::<Other>().clear()).expect("pages are freed");
@@ -150,6 +154,8 @@ fn a_default_that_another_connection_gives_a_column_is_the_same_by_pages_and_by_
         .expect("the table is altered");
     let store = place.open();
     assert_eq!(everywhere::<Longer>(&store).expect("rows are read")[0], longer(1, Some(9)));
-    let found = store.read(|snapshot| snapshot.query::<Longer>().filter(|task| task.name.ne("").and(task.due.eq(9))).count());
+    let found = store.read(|snapshot| {
+        snapshot.query::<Longer>().filter(|task| task.name.ne("").and(task.due.eq(9))).count()
+    });
     assert_eq!(found.expect("rows are counted"), 100);
 }
