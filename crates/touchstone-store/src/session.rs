@@ -150,9 +150,22 @@ impl Session {
         Ok(number)
     }
 
+    /// Forgets the numbers of collections, where some may have been given in what is undone.
+    pub(crate) fn forget_collections(&self) {
+        self.collections.borrow_mut().clear();
+    }
+
+    /// Looks whether SQL that is not the session's own has changed the schema.
+    pub(crate) fn look_again(&self) {
+        match self.connection.schema_version() {
+            Ok(schema) => self.adopt(schema),
+            Err(_) => self.forget(),
+        }
+    }
+
     /// Forgets what was known of the file's tables.
     pub(crate) fn forget(&self) {
-        self.collections.borrow_mut().clear();
+        self.forget_collections();
         self.adopt(-1);
     }
 

@@ -324,6 +324,7 @@ impl Drop for Open<'_> {
         }
         if self.session.schema() == self.schema {
             self.session.connection.end();
+            self.session.forget_collections();
         } else {
             self.session.abandon();
         }

@@ -206,6 +206,7 @@ impl Drop for Part<'_> {
         if self.session.connection.sql().execute_batch("rollback to part; release part").is_err() {
             self.session.connection.end();
         }
+        self.session.forget_collections();
         if self.session.schema() != self.schema {
             self.session.forget();
         }
