@@ -186,7 +186,17 @@ impl<'s> Transaction<'s> {
     /// As `work` does.
     pub fn sql<R>(&mut self, work: impl FnOnce(&rusqlite::Connection) -> rusqlite::Result<R>) -> Result<R> {
         let _entered = enter(self.session)?;
+        let _looks = LooksAgain(self.session);
         Ok(work(self.session.connection.sql())?)
+    }
+}
+
+/// The program's own SQL may have changed tables, also where it failed or panicked.
+struct LooksAgain<'s>(&'s Session);
+
+impl Drop for LooksAgain<'_> {
+    fn drop(&mut self) {
+        self.0.look_again();
     }
 }
 
