@@ -83,7 +83,10 @@ impl Readers {
     }
 
     fn open(&self) -> Result<Box<Session>> {
-        Ok(self.register(Box::new(Session::open(&self.path, &self.options)?)))
+        let session = Session::open(&self.path, &self.options)?;
+        // A snapshot hands its connection out, and must not be written through.
+        session.connection.sql().execute_batch("pragma query_only = on")?;
+        Ok(self.register(Box::new(session)))
     }
 
     /// Makes a connection known, which is the readers' from then on.
@@ -109,7 +112,8 @@ impl Readers {
     pub(crate) fn put(&self, session: Box<Session>) -> bool {
         let is_whole = session.lease.end();
         session.is_used.set(true);
-        let parking = if is_whole && session.parked.get().is_some() { self.parks() } else { Parking::No };
+        let is_left_open = session.parked.get().is_some() && !session.connection.is_idle();
+        let parking = if is_whole && is_left_open { self.parks() } else { Parking::No };
         if parking == Parking::No {
             session.parked.set(None);
             session.connection.end();

@@ -1,6 +1,6 @@
 //! A store: the file, its one writer, its readers, and the thread that keeps the log short.
 
-use crate::access::{self, Access, Which};
+use crate::access;
 use crate::alarm::Alarm;
 use crate::engine::connection::{APPLICATION_ID, FORMAT_VERSION, Header};
 use crate::engine::log::{LogIndex, LogState};
@@ -232,10 +232,7 @@ impl Store {
     /// When the file cannot be read, or is none of the type's.
     #[inline]
     pub fn get<T: Record>(&self, key: &(impl Finds<T> + ?Sized)) -> Result<Option<T>> {
-        let session = self.inner.readers.take()?;
-        let found = Access::new(&session, Which::Own).get(key);
-        self.inner.give_back(session);
-        found
+        self.snapshot()?.get(key)
     }
 
     /// Every record of a type, as they are now.
