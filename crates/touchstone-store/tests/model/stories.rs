@@ -25,8 +25,8 @@ fn never_mind() -> Error {
     Error::new(ErrorKind::Invalid, "never mind")
 }
 
-/// SQLite undoes a failed statement only where it thinks that the statement may fail. It did not think so of a batch
-/// that replaces rows of a table without a unique index, and the rows before the refused one stayed.
+/// SQLite undoes a failed statement only where it expects that the statement may fail: that it expects so of a batch
+/// that replaces rows, whose failure is the program's, is what this test is for.
 #[test]
 fn a_batch_that_is_refused_in_the_middle_leaves_nothing() {
     let (_directory, store) = opened();
@@ -205,7 +205,8 @@ fn tables_that_sql_changes_are_looked_at_again() {
     assert_eq!(store.all::<Task>().expect("they are read"), [task(3), task(4)]);
 }
 
-/// Rows could be removed while an iterator walked over their pages: the walk went astray.
+/// Rows could be removed while an iterator walked over their pages: it said that the file was damaged. Such a program
+/// does not compile any more (see `Writing::query`).
 #[test]
 fn rows_are_removed_after_they_were_found() {
     let (_directory, store) = opened();
