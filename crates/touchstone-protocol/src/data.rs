@@ -1,6 +1,6 @@
-//! Record types and the two files the lab writes for every kit: the dataset and the order of operations.
+//! Record types and the files the lab writes for every kit: the dataset, the order of operations, and new states.
 //!
-//! Both are flat little-endian binary, so that a kit in any language reads them in a few lines, off the clock.
+//! All are flat little-endian binary, so that a kit in any language reads them in a few lines, off the clock.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -19,6 +19,8 @@ pub enum RecordKind {
     Row,
     /// [`Document`]
     Document,
+    /// [`crate::Doc`]
+    Doc,
 }
 
 impl fmt::Display for RecordKind {
@@ -26,6 +28,7 @@ impl fmt::Display for RecordKind {
         formatter.write_str(match self {
             RecordKind::Row => "row",
             RecordKind::Document => "document",
+            RecordKind::Doc => "doc",
         })
     }
 }
@@ -193,27 +196,31 @@ pub fn read_operations(path: &Path) -> Result<Vec<u32>, DataError> {
     Ok(operations.iter().map(|operation| u32::from_le_bytes(*operation)).collect())
 }
 
-fn encode_bytes(value: &[u8], bytes: &mut Vec<u8>) {
+pub(crate) fn encode_bytes(value: &[u8], bytes: &mut Vec<u8>) {
     let length = u32::try_from(value.len()).expect("a field is shorter than 4 GiB");
     bytes.extend_from_slice(&length.to_le_bytes());
     bytes.extend_from_slice(value);
 }
 
-fn decode_bytes<'b>(bytes: &mut &'b [u8]) -> Option<&'b [u8]> {
+pub(crate) fn decode_bytes<'b>(bytes: &mut &'b [u8]) -> Option<&'b [u8]> {
     let (length, rest) = bytes.split_first_chunk::<4>()?;
     let (value, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
     *bytes = rest;
     Some(value)
 }
 
-fn decode_text(bytes: &mut &[u8]) -> Option<String> {
+pub(crate) fn decode_text(bytes: &mut &[u8]) -> Option<String> {
     String::from_utf8(decode_bytes(bytes)?.to_vec()).ok()
 }
 
-fn decode_i64(bytes: &mut &[u8]) -> Option<i64> {
-    let (number, rest) = bytes.split_first_chunk::<8>()?;
+pub(crate) fn decode_i64(bytes: &mut &[u8]) -> Option<i64> {
+    Some(i64::from_le_bytes(decode_array(bytes)?))
+}
+
+pub(crate) fn decode_array<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
+    let (array, rest) = bytes.split_first_chunk::<N>()?;
     *bytes = rest;
-    Some(i64::from_le_bytes(*number))
+    Some(*array)
 }
 
 #[cfg(test)]

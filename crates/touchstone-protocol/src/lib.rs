@@ -5,6 +5,7 @@
 
 mod data;
 mod digest;
+mod doc;
 mod message;
 mod settings;
 
@@ -13,6 +14,7 @@ pub use data::{
     write_operations,
 };
 pub use digest::Digest;
+pub use doc::{Colour, Content, Doc, Position};
 pub use message::{
     Clock, Failure, FailureKind, Hello, Lane, LaneSample, Opened, Plan, Reply, Request, Run, Sample, Schema,
     Usage, Verb,

@@ -23,6 +23,9 @@ pub enum Request {
         dataset: PathBuf,
         /// The operations file; without one, operation i is record i.
         operations: Option<PathBuf>,
+        /// The dataset of new states, which updates write in its order; null where nothing is updated.
+        #[serde(default)]
+        states: Option<PathBuf>,
     },
     /// Open (and with `schema.create` first make) the database in `directory`.
     Open {
@@ -41,6 +44,22 @@ pub enum Request {
         from: u64,
         /// How many.
         count: u64,
+        /// Into which table, from 1.
+        #[serde(default = "first_table")]
+        table: u32,
+    },
+    /// Store records `from..from + count` and delete them all again, `times` over, off the clock, so that the
+    /// database has room to use again, as one that has lived has.
+    Churn {
+        /// The first record.
+        from: u64,
+        /// How many.
+        count: u64,
+        /// In which table, from 1.
+        #[serde(default = "first_table")]
+        table: u32,
+        /// How often.
+        times: u32,
     },
     /// Do the lanes, on the clock.
     Run(Run),
@@ -49,8 +68,12 @@ pub enum Request {
         /// As in [`Run`].
         lanes: Vec<Lane>,
     },
-    /// Read everything through a handle of its own and digest it in key order.
-    Check,
+    /// Read everything of a table through a handle of its own and digest it in key order.
+    Check {
+        /// Which table, from 1.
+        #[serde(default = "first_table")]
+        table: u32,
+    },
     /// Close the database.
     Close,
     /// Reply, then exit with status 0.
@@ -92,6 +115,23 @@ pub struct Lane {
     /// Hold one read transaction open around all of them.
     #[serde(default)]
     pub held: bool,
+    /// On which table, from 1.
+    #[serde(default = "first_table")]
+    pub table: u32,
+    /// What `find` compares with: it answers the objects whose priority is above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub above: Option<i64>,
+}
+
+impl Lane {
+    /// A lane on the first table, without a held read transaction.
+    pub fn new(verb: Verb, from: u64, count: u64) -> Lane {
+        Lane { verb, from, count, held: false, table: first_table(), above: None }
+    }
+}
+
+fn first_table() -> u32 {
+    1
 }
 
 /// What a driver may be asked to do. A driver that lacks one lacks a capability, which is not an error.
@@ -106,13 +146,35 @@ pub enum Verb {
     InsertOne,
     /// Insert all `count` records in one commit.
     InsertMany,
+    /// Find every object whose priority is above a bound, on a field without an index, `count` times over.
+    Find,
+    /// Write each new state over the object of its key, in a commit of its own.
+    UpdateOne,
+    /// Fetch every object, then write all `count` new states, in one transaction.
+    UpdateMany,
+    /// Fetch every object, then delete each, in one transaction.
+    DeleteMany,
     /// Open the database, configure it and answer a first query, `count` times over.
     Open,
 }
 
 impl Verb {
     /// Every verb of this version.
-    pub const ALL: [Verb; 5] = [Verb::Get, Verb::ReadAll, Verb::InsertOne, Verb::InsertMany, Verb::Open];
+    pub const ALL: [Verb; 9] = [
+        Verb::Get,
+        Verb::ReadAll,
+        Verb::InsertOne,
+        Verb::InsertMany,
+        Verb::Open,
+        Verb::Find,
+        Verb::UpdateOne,
+        Verb::UpdateMany,
+        Verb::DeleteMany,
+    ];
+
+    /// The verbs that the published pages ask of plain records; objects have all.
+    pub const OF_RECORDS: [Verb; 5] =
+        [Verb::Get, Verb::ReadAll, Verb::InsertOne, Verb::InsertMany, Verb::Open];
 
     /// The verb's name on the wire.
     pub fn name(self) -> &'static str {
@@ -122,12 +184,26 @@ impl Verb {
             Verb::InsertOne => "insert-one",
             Verb::InsertMany => "insert-many",
             Verb::Open => "open",
+            Verb::Find => "find",
+            Verb::UpdateOne => "update-one",
+            Verb::UpdateMany => "update-many",
+            Verb::DeleteMany => "delete-many",
         }
     }
 
     /// Whether the verb changes what the database holds.
     pub fn writes(self) -> bool {
+        self.inserts() || self.updates() || matches!(self, Verb::DeleteMany)
+    }
+
+    /// Whether the verb stores records of the dataset, which it uses up.
+    pub fn inserts(self) -> bool {
         matches!(self, Verb::InsertOne | Verb::InsertMany)
+    }
+
+    /// Whether the verb writes new states, which it uses up.
+    pub fn updates(self) -> bool {
+        matches!(self, Verb::UpdateOne | Verb::UpdateMany)
     }
 }
 
@@ -149,11 +225,16 @@ pub enum Reply {
         records: u64,
         /// Operations in the order.
         operations: u64,
+        /// New states; left out where there are none.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        states: u64,
     },
     /// To `open`.
     Open(Opened),
     /// To `fill`.
     Fill,
+    /// To `churn`.
+    Churn,
     /// To `run`.
     Run(Sample),
     /// To `explain`.
@@ -171,6 +252,10 @@ pub enum Reply {
     Quit,
     /// To anything that could not be done.
     Error(Failure),
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// Who a driver is.
@@ -192,7 +277,8 @@ pub struct Hello {
     /// How the engine was compiled, in its own words.
     #[serde(default)]
     pub compile_options: Vec<String>,
-    /// What it can do, `record.verb` (and `record.held` for held read transactions).
+    /// What it can do, `record.verb`; also `record.held` for held read transactions and `record.tables` for lanes on
+    /// tables of their own.
     pub capabilities: Vec<String>,
     /// The clock the kit reads.
     pub clock: Clock,

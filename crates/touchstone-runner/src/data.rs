@@ -1,16 +1,24 @@
-//! The files every kit plays: datasets and orders of operations, generated once from the seed.
+//! The files every kit plays: datasets, orders of operations and new states, generated once from the seed.
 //!
 //! The lab keeps what it generated, so it knows the right answer before it asks.
 
+mod contents;
+mod generate;
+
+pub use contents::Contents;
+
 use crate::error::{Error, Result};
-use crate::random::{Stream, stream};
-use rand::{Rng, RngExt};
+use crate::random::stream;
+use generate::{document, new_state, object, row};
+use rand::RngExt;
+use rand::seq::SliceRandom;
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use touchstone::plan::{GETS, PlannedCase};
 use touchstone_protocol::{
-    DataError, Digest, Document, Lane, LaneSample, Record, RecordKind, Row, Verb, write_dataset,
+    DataError, Digest, Doc, Document, Lane, LaneSample, Record, RecordKind, Row, Verb, write_dataset,
     write_operations,
 };
 
@@ -18,11 +26,30 @@ use touchstone_protocol::{
 pub struct Dataset {
     path: PathBuf,
     records: Records,
+    /// The records' numbers in the order of their keys.
+    in_key_order: OnceCell<Vec<u32>>,
 }
 
 enum Records {
     Rows(Vec<Row>),
     Documents(Vec<Document>),
+    Docs(Vec<Doc>),
+}
+
+impl Dataset {
+    /// As kits digest what they read: no two engines owe each other the same natural order.
+    fn in_key_order(&self) -> &[u32] {
+        fn sorted<R: Record>(all: &[R]) -> Vec<u32> {
+            let mut numbers: Vec<u32> = (0..all.len() as u32).collect();
+            numbers.sort_by(|one, other| all[*one as usize].key().cmp(all[*other as usize].key()));
+            numbers
+        }
+        self.in_key_order.get_or_init(|| match &self.records {
+            Records::Rows(rows) => sorted(rows),
+            Records::Documents(documents) => sorted(documents),
+            Records::Docs(docs) => sorted(docs),
+        })
+    }
 }
 
 /// The datasets of a run: cases that play the same one share it, for the page's own size is hundreds of megabytes.
@@ -35,8 +62,9 @@ impl Datasets {
     /// The dataset of a case, generated into `folder` where no case before it had the same.
     fn of(&mut self, case: &PlannedCase, seed: u64, folder: &Path) -> Result<Rc<Dataset>> {
         let (count, planned) = (case.records_needed(), &case.dataset);
-        let name =
-            format!("{}.{}.{}.{count}x{}", case.suite(), planned.name, planned.record, planned.value_bytes);
+        // What an object holds depends on how many there are of it.
+        let each = if planned.record == RecordKind::Doc { planned.records } else { planned.value_bytes };
+        let name = format!("{}.{}.{}.{count}x{each}", case.suite(), planned.name, planned.record);
         if let Some(dataset) = self.made.get(&name) {
             return Ok(Rc::clone(dataset));
         }
@@ -49,27 +77,46 @@ impl Datasets {
             RecordKind::Document => {
                 Records::Documents((0..count).map(|number| document(number, bytes, &mut values)).collect())
             }
+            RecordKind::Doc => {
+                Records::Docs((0..count).map(|number| object(number, planned.records, &mut values)).collect())
+            }
         };
         let path = folder.join(format!("{name}.dataset"));
         let written = match &records {
             Records::Rows(rows) => write_dataset(&path, rows),
             Records::Documents(documents) => write_dataset(&path, documents),
+            Records::Docs(docs) => write_dataset(&path, docs),
         };
         written.map_err(|error| unwritten(&path, error))?;
-        let dataset = Rc::new(Dataset { path, records });
+        let dataset = Rc::new(Dataset { path, records, in_key_order: OnceCell::new() });
         self.made.insert(name, Rc::clone(&dataset));
         Ok(dataset)
     }
 }
 
-/// A case's data: its dataset, and the order in which it is played.
+/// What updates write, in their order.
+#[derive(Default)]
+struct States {
+    file: Option<PathBuf>,
+    docs: Vec<Doc>,
+    /// The record that each is a new state of.
+    of: Vec<u32>,
+}
+
+/// A case's data: its dataset, the order in which it is played, and the new states it is given.
 pub struct CaseData {
     dataset: Rc<Dataset>,
     /// The operations file.
     pub operations_file: PathBuf,
     operations: Vec<u32>,
-    filled: u64,
+    states: States,
+    template: Contents,
+    /// Answers of the database as the template has it, by table and bound: most slices start from it.
+    known: RefCell<BTreeMap<(u32, Option<i64>), Answer>>,
 }
+
+/// How many records an answer has, and their digest.
+type Answer = (u64, String);
 
 impl CaseData {
     /// Generates a case's data into `folder`.
@@ -87,7 +134,10 @@ impl CaseData {
         let operations = operations(case, seed);
         write_operations(&operations_file, &operations)
             .map_err(|error| unwritten(&operations_file, error))?;
-        Ok(CaseData { dataset, operations_file, operations, filled: case.filled })
+        let states = states(case, seed, folder)?;
+        let template = Contents::of_template(case);
+        let known = RefCell::default();
+        Ok(CaseData { dataset, operations_file, operations, states, template, known })
     }
 
     /// The dataset file.
@@ -95,27 +145,54 @@ impl CaseData {
         self.dataset.path.clone()
     }
 
+    /// The file of new states, where anything is updated.
+    pub fn states_file(&self) -> Option<PathBuf> {
+        self.states.file.clone()
+    }
+
     /// How many operations the order holds.
     pub fn operations(&self) -> u64 {
         self.operations.len() as u64
     }
 
-    /// What is wrong with a lane's answer, where something is.
-    pub fn wrong(&self, lane: &Lane, lanes: &[Lane], answer: &LaneSample) -> Option<String> {
-        let acceptable: Vec<(u64, String)> = match lane.verb {
+    /// How many new states there are.
+    pub fn states(&self) -> u64 {
+        self.states.docs.len() as u64
+    }
+
+    /// What a database holds that was just copied from the template.
+    pub fn contents(&self) -> Contents {
+        self.template.clone()
+    }
+
+    /// What is wrong with a lane's answer, where something is. `contents` is what the database held before the lanes.
+    pub fn wrong(
+        &self,
+        contents: &Contents,
+        lane: &Lane,
+        lanes: &[Lane],
+        answer: &LaneSample,
+    ) -> Option<String> {
+        let acceptable: Vec<Answer> = match lane.verb {
             Verb::Open => return None,
-            Verb::InsertOne | Verb::InsertMany => {
+            Verb::InsertOne | Verb::InsertMany | Verb::UpdateOne => {
                 let failed: u64 = answer.errors.values().sum();
                 let too_many = answer.answers > lane.count || (failed == 0 && answer.answers != lane.count);
                 return too_many
                     .then(|| format!("acknowledged {} of {} records", answer.answers, lane.count));
             }
-            Verb::Get => vec![self.digest_of(self.slice(lane).iter().copied())],
-            Verb::ReadAll => self.whole_answers(lane, lanes),
+            Verb::Get => {
+                let found = self.slice(lane).iter().filter_map(|record| contents.object(lane.table, *record));
+                vec![self.digest_of(found)]
+            }
+            Verb::ReadAll | Verb::Find | Verb::UpdateMany | Verb::DeleteMany => {
+                self.whole_answers(contents, lane, lanes)
+            }
         };
-        if !answer.errors.is_empty()
-            || acceptable.iter().any(|(n, d)| (*n, d) == (answer.answers, &answer.digest))
-        {
+        if !answer.errors.is_empty() || !contents.is_certain() {
+            return None;
+        }
+        if acceptable.iter().any(|(n, d)| (*n, d) == (answer.answers, &answer.digest)) {
             return None;
         }
         let (answers, digest) = &acceptable[0];
@@ -125,62 +202,136 @@ impl CaseData {
         ))
     }
 
-    /// A full read beside a batch insert sees the database before the commit or after it, nothing between.
-    fn whole_answers(&self, lane: &Lane, lanes: &[Lane]) -> Vec<(u64, String)> {
-        let before: Vec<u32> = (0..self.filled as u32).collect();
-        let mut snapshots = vec![before.clone()];
-        for writer in lanes.iter().filter(|other| other.verb == Verb::InsertMany) {
-            snapshots.push(before.iter().chain(self.slice(writer)).copied().collect());
+    /// Who looks at a whole table beside one transaction on it sees the table before that or after it, nothing between.
+    fn whole_answers(&self, contents: &Contents, lane: &Lane, lanes: &[Lane]) -> Vec<Answer> {
+        let times = if matches!(lane.verb, Verb::ReadAll | Verb::Find) { lane.count } else { 1 };
+        let mut answers = vec![self.whole_answer(contents, lane, times)];
+        let writers = lanes.iter().filter(|other| {
+            other.table == lane.table
+                && *other != lane
+                && matches!(other.verb, Verb::InsertMany | Verb::UpdateMany | Verb::DeleteMany)
+        });
+        for writer in writers {
+            let mut after = contents.clone();
+            self.apply(&mut after, writer);
+            answers.push(self.whole_answer(&after, lane, times));
         }
-        let repeat = |snapshot: Vec<u32>| {
-            let read = self.in_key_order(snapshot);
-            self.digest_of((0..lane.count).flat_map(|_| read.iter().copied()))
-        };
-        snapshots.into_iter().map(repeat).collect()
+        answers
     }
 
-    /// Records and digest, in key order, of a database that holds what was filled and operations `0..inserted`.
-    pub fn content(&self, inserted: u64) -> (u64, String) {
-        let mut held: Vec<u32> = (0..self.filled as u32).collect();
-        held.extend(&self.operations[..inserted as usize]);
-        self.digest_of(self.in_key_order(held).into_iter())
+    fn whole_answer(&self, contents: &Contents, lane: &Lane, times: u64) -> Answer {
+        let remembered = contents.is_as_template() && times == 1;
+        let key = (lane.table, lane.above);
+        if let Some(answer) = self.known.borrow().get(&key).filter(|_| remembered) {
+            return answer.clone();
+        }
+        let above = |object: &u32| lane.above.is_none_or(|above| self.priority(*object) > Some(above));
+        let all: Vec<u32> = contents.objects(lane.table, self.dataset.in_key_order()).filter(above).collect();
+        let answer = self.digest_of((0..times).flat_map(|_| all.iter().copied()));
+        if remembered {
+            self.known.borrow_mut().insert(key, answer.clone());
+        }
+        answer
     }
 
-    /// As kits digest what they read: no two engines owe each other the same natural order.
-    fn in_key_order(&self, mut records: Vec<u32>) -> Vec<u32> {
-        match &self.dataset.records {
-            Records::Rows(rows) => records.sort_by_key(|record| rows[*record as usize].key),
-            Records::Documents(documents) => {
-                records.sort_by(|a, b| documents[*a as usize].id.cmp(&documents[*b as usize].id));
+    /// What a lane that was answered so did to a database.
+    pub fn play(&self, contents: &mut Contents, lane: &Lane, answer: &LaneSample) {
+        if answer.errors.is_empty() {
+            self.apply(contents, lane);
+        } else if lane.verb.writes() {
+            contents.doubt();
+        }
+    }
+
+    fn apply(&self, contents: &mut Contents, lane: &Lane) {
+        if lane.verb.inserts() {
+            self.slice(lane).iter().for_each(|record| contents.insert(lane.table, *record));
+        } else if lane.verb.updates() {
+            let records = self.dataset_len();
+            for state in lane.from as usize..(lane.from + lane.count) as usize {
+                contents.update(lane.table, self.states.of[state], records + state as u32);
             }
+        } else if lane.verb == Verb::DeleteMany {
+            contents.clear(lane.table);
         }
-        records
+    }
+
+    /// Records and digest, in key order, of a table; none where a failed operation leaves it unknown.
+    pub fn content(&self, contents: &Contents, table: u32) -> Option<Answer> {
+        let whole = Lane { table, ..Lane::new(Verb::ReadAll, 0, 1) };
+        contents.is_certain().then(|| self.whole_answer(contents, &whole, 1))
     }
 
     fn slice(&self, lane: &Lane) -> &[u32] {
         &self.operations[lane.from as usize..(lane.from + lane.count) as usize]
     }
 
-    fn digest_of(&self, records: impl Iterator<Item = u32>) -> (u64, String) {
-        fn digest<R: Record>(all: &[R], records: impl Iterator<Item = u32>) -> (u64, String) {
-            let digest = Digest::of(records.map(|record| &all[record as usize]));
-            (digest.answers(), digest.to_string())
-        }
+    fn dataset_len(&self) -> u32 {
         match &self.dataset.records {
-            Records::Rows(rows) => digest(rows, records),
-            Records::Documents(documents) => digest(documents, records),
+            Records::Rows(rows) => rows.len() as u32,
+            Records::Documents(documents) => documents.len() as u32,
+            Records::Docs(docs) => docs.len() as u32,
         }
+    }
+
+    /// An object is a record of the dataset, or after those a new state.
+    fn doc<'d>(&'d self, docs: &'d [Doc], object: u32) -> &'d Doc {
+        let object = object as usize;
+        docs.get(object).unwrap_or_else(|| &self.states.docs[object - docs.len()])
+    }
+
+    fn priority(&self, object: u32) -> Option<i64> {
+        match &self.dataset.records {
+            Records::Docs(docs) => self.doc(docs, object).priority,
+            Records::Rows(_) | Records::Documents(_) => None,
+        }
+    }
+
+    fn digest_of(&self, objects: impl Iterator<Item = u32>) -> Answer {
+        let digest = match &self.dataset.records {
+            Records::Rows(rows) => Digest::of(objects.map(|object| &rows[object as usize])),
+            Records::Documents(documents) => Digest::of(objects.map(|object| &documents[object as usize])),
+            Records::Docs(docs) => Digest::of(objects.map(|object| self.doc(docs, object))),
+        };
+        (digest.answers(), digest.to_string())
     }
 }
 
 /// Inserts take the records after those stored beforehand, in order; gets ask for stored ones at random.
 fn operations(case: &PlannedCase, seed: u64) -> Vec<u32> {
-    if case.writes() {
+    if case.arms.iter().flat_map(|arm| &arm.lanes).any(|lane| lane.verb.inserts()) {
         return (case.filled as u32..case.records_needed() as u32).collect();
     }
     let mut picks = stream(seed, &format!("operations {}", case.id));
-    let stored = case.filled.max(1) as u32;
+    let stored = case.share_of(case.filled, 1).end.max(1) as u32;
     (0..GETS).map(|_| picks.random_range(0..stored)).collect()
+}
+
+/// One transaction over many objects takes them in order, as a program does that has just fetched them. Single updates
+/// go round over all stored objects, each round in an order of its own.
+fn states(case: &PlannedCase, seed: u64, folder: &Path) -> Result<States> {
+    let (needed, stored) = (case.states_needed(), case.filled as u32);
+    if needed == 0 || stored == 0 {
+        return Ok(States::default());
+    }
+    let shuffled = !case.arms.iter().flat_map(|arm| &arm.lanes).any(|lane| lane.verb == Verb::UpdateMany);
+    let mut values = stream(seed, &format!("states {}", case.id));
+    let mut round: Vec<u32> = (0..stored).collect();
+    let mut states =
+        States { file: Some(folder.join(format!("{}.states", case.file_stem()))), ..States::default() };
+    while (states.docs.len() as u64) < needed {
+        if shuffled {
+            round.shuffle(&mut values);
+        }
+        for record in round.iter().take((needed as usize).saturating_sub(states.docs.len())) {
+            let round = states.docs.len() as u64 / u64::from(stored);
+            states.docs.push(new_state(u64::from(*record), round, case.dataset.records, &mut values));
+            states.of.push(*record);
+        }
+    }
+    let path = states.file.as_ref().expect("it was just named");
+    write_dataset(path, &states.docs).map_err(|error| unwritten(path, error))?;
+    Ok(states)
 }
 
 fn unwritten(path: &Path, error: DataError) -> Error {
@@ -188,21 +339,4 @@ fn unwritten(path: &Path, error: DataError) -> Error {
         DataError::Io(error) => Error::io(format_args!("cannot write {}", path.display()), &error),
         DataError::Malformed(what) => unreachable!("writing does not parse: {what}"),
     }
-}
-
-fn row(key: i64, bytes: usize, values: &mut Stream) -> Row {
-    let mut value = vec![0; bytes];
-    values.fill_bytes(&mut value);
-    Row { key, value }
-}
-
-fn document(number: u64, bytes: usize, values: &mut Stream) -> Document {
-    let mut hash = vec![0; 16];
-    values.fill_bytes(&mut hash);
-    let mut data = format!("{{\"name\":\"bench{number}\",\"text\":\"");
-    while data.len() + 2 < bytes {
-        data.push(char::from(values.random_range(b'a'..=b'z')));
-    }
-    data.push_str("\"}");
-    Document { id: format!("bench{number}"), revision: 1, hash, data }
 }

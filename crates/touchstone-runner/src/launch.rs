@@ -2,7 +2,7 @@
 //!
 //! A subject that fails leaves the launch and its outcome says how; the others go on.
 
-use crate::data::CaseData;
+use crate::data::{CaseData, Contents};
 use crate::error::Result;
 use crate::kits::Project;
 use crate::place::Place;
@@ -10,12 +10,12 @@ use crate::random::{Stream, random_order};
 use crate::session::{Manners, Session, SessionError, SessionResult, unexpected};
 use rand::RngExt;
 use std::path::{Path, PathBuf};
-use touchstone::plan::{PlannedArm, PlannedCase};
+use touchstone::plan::{PlannedArm, PlannedCase, Start};
 use touchstone::record::latency_path;
 use touchstone::sample::{Launch, Outcome, Phase, Slice};
 use touchstone::suite::Cache;
 use touchstone_protocol::{
-    Failure, FailureKind, Hello, Lane, Plan, Reply, Request, Run, Sample, Settings, Verb,
+    Failure, FailureKind, Hello, Lane, LaneSample, Plan, Reply, Request, Run, Sample, Settings, Verb,
 };
 
 /// The most bytes an arm's environment is padded with, so that the stack starts somewhere else in every launch.
@@ -45,8 +45,13 @@ pub struct Player<'s> {
     session: Option<Session>,
     open: bool,
     settings: Settings,
-    next: u64,
-    inserted: u64,
+    /// What it has used up of the operations and the new states.
+    next: Start,
+    /// What its database must hold.
+    contents: Contents,
+    /// Records handed over to be stored, less those deleted again; those stored beforehand are among them.
+    stored: u64,
+    /// Of those, the ones whose storing was acknowledged.
     acknowledged: u64,
     outcome: Outcome,
     error: Option<String>,
@@ -75,9 +80,10 @@ impl<'s> Player<'s> {
             session: None,
             open: false,
             settings: Settings::new(),
-            next: 0,
-            inserted: 0,
-            acknowledged: 0,
+            next: Start::default(),
+            contents: stage.data.contents(),
+            stored: stage.case.filled,
+            acknowledged: stage.case.filled,
             outcome: Outcome::Completed,
             error: None,
         };
@@ -102,7 +108,8 @@ impl<'s> Player<'s> {
         let record = self.stage.case.dataset.record;
         for lane in &self.arm.lanes {
             let held = lane.held.then(|| format!("{record}.held"));
-            for wanted in [Some(format!("{record}.{}", lane.verb)), held].into_iter().flatten() {
+            let tables = (lane.table > 1).then(|| format!("{record}.tables"));
+            for wanted in [Some(format!("{record}.{}", lane.verb)), held, tables].into_iter().flatten() {
                 if !has.contains(&wanted) {
                     return Err(SessionError::Refused(Failure {
                         kind: FailureKind::Unsupported,
@@ -119,12 +126,14 @@ impl<'s> Player<'s> {
             record: self.stage.case.dataset.record,
             dataset: self.stage.data.dataset_file(),
             operations: Some(self.stage.data.operations_file.clone()),
+            states: self.stage.data.states_file(),
         };
+        let wanted = (self.stage.data.operations(), self.stage.data.states());
         match self.ask(&request)? {
-            Reply::Prepare { operations, .. } if operations == self.stage.data.operations() => Ok(()),
-            Reply::Prepare { operations, .. } => Err(SessionError::Rubbish(format!(
-                "it read {operations} operations of {}",
-                self.stage.data.operations()
+            Reply::Prepare { operations, states, .. } if (operations, states) == wanted => Ok(()),
+            Reply::Prepare { operations, states, .. } => Err(SessionError::Rubbish(format!(
+                "it read {operations} operations of {} and {states} new states of {}",
+                wanted.0, wanted.1
             ))),
             other => Err(unexpected("prepare", &other)),
         }
@@ -149,7 +158,9 @@ impl<'s> Player<'s> {
         }
         if case.restore {
             self.place.restore(self.template)?;
-            (self.next, self.inserted, self.acknowledged) = (0, 0, 0);
+            self.next = Start::default();
+            self.contents = self.stage.data.contents();
+            (self.stored, self.acknowledged) = (self.stage.case.filled, self.stage.case.filled);
         }
         if case.cache == Cache::Evicted {
             self.place.evict()?;
@@ -171,9 +182,7 @@ impl<'s> Player<'s> {
     }
 
     fn play(&mut self, first: u64, calibrated: u64, latency: Option<PathBuf>) -> SessionResult<Played> {
-        let used = self.arm.operations_used(calibrated);
-        let from = if used > 0 { self.next } else { first };
-        let lanes = self.arm.lanes_at(from, calibrated);
+        let lanes = self.lanes_at(first, calibrated);
         let reply = self.ask(&Request::Run(Run { lanes: lanes.clone(), latency }))?;
         let Reply::Run(sample) = reply else { return Err(unexpected("run", &reply)) };
         if sample.lanes.len() != lanes.len() {
@@ -183,16 +192,16 @@ impl<'s> Player<'s> {
                 lanes.len()
             )));
         }
-        self.next += used;
         let wrong: Vec<String> = lanes
             .iter()
             .zip(&sample.lanes)
             .filter(|_| !self.stage.case.unchecked)
-            .filter_map(|(lane, answer)| self.stage.data.wrong(lane, &lanes, answer))
+            .filter_map(|(lane, answer)| self.stage.data.wrong(&self.contents, lane, &lanes, answer))
             .collect();
-        for (lane, answer) in lanes.iter().zip(&sample.lanes).filter(|(lane, _)| lane.verb.writes()) {
-            self.inserted += lane.count;
-            self.acknowledged += answer.answers;
+        self.next.operation += self.arm.records_used(calibrated);
+        self.next.state += self.arm.states_used(calibrated);
+        for (lane, answer) in lanes.iter().zip(&sample.lanes) {
+            self.done(lane, answer);
         }
         let wrong = (!wrong.is_empty()).then(|| wrong.join("; "));
         if let Some(wrong) = &wrong {
@@ -202,6 +211,25 @@ impl<'s> Player<'s> {
         Ok(Played { lanes, sample, wrong })
     }
 
+    /// The lanes of a slice; what stores no records starts from operation `first`.
+    fn lanes_at(&self, first: u64, calibrated: u64) -> Vec<Lane> {
+        let inserts = self.arm.records_used(calibrated) > 0;
+        let operation = if inserts { self.next.operation } else { first };
+        self.arm.lanes_at(Start { operation, ..self.next }, calibrated)
+    }
+
+    /// What a lane did to the database.
+    fn done(&mut self, lane: &Lane, answer: &LaneSample) {
+        self.stage.data.play(&mut self.contents, lane, answer);
+        if lane.verb.inserts() {
+            self.stored += lane.count;
+            self.acknowledged += answer.answers;
+        } else if lane.verb == Verb::DeleteMany {
+            self.stored = self.stored.saturating_sub(answer.answers);
+            self.acknowledged = self.acknowledged.saturating_sub(answer.answers);
+        }
+    }
+
     /// Closes, opens again and checks that everything acknowledged is there; then the process leaves, in the first
     /// launch after saying how it does a slice.
     ///
@@ -209,12 +237,13 @@ impl<'s> Player<'s> {
     /// When the lab itself fails.
     pub fn leave(mut self, launch: usize, calibrated: u64) -> Result<Launch> {
         let threads = self.session.as_ref().and_then(Session::threads);
-        let mut found = 0;
+        let mut counted = None;
         if self.plays() && !self.stage.case.unchecked {
             let checked = self.check();
-            found = self.note(checked).unwrap_or(0);
+            counted = self.note(checked);
         }
-        let stored = self.stage.case.filled + self.inserted;
+        let found = counted.unwrap_or(0);
+        let stored = self.stored;
         let file_bytes = self.place.file_bytes();
         let explained =
             if launch == 0 && self.plays() { self.explain(calibrated)? } else { Ok(Default::default()) };
@@ -224,7 +253,7 @@ impl<'s> Player<'s> {
             self.note(left);
         }
         // A part that was cut short has nothing to compare: it is not missing what nobody looked for.
-        let whole = found > 0 && self.outcome == Outcome::Completed;
+        let whole = counted.is_some() && self.outcome == Outcome::Completed;
         Ok(Launch {
             case: self.stage.case.id.clone(),
             launch,
@@ -251,8 +280,7 @@ impl<'s> Player<'s> {
     }
 
     fn explain_slice(&mut self, calibrated: u64) -> SessionResult<Plan> {
-        let from = if self.arm.writes() { self.next } else { 0 };
-        let lanes = self.arm.lanes_at(from, calibrated);
+        let lanes = self.lanes_at(0, calibrated);
         let plan = match self.ask(&Request::Explain { lanes }) {
             Ok(Reply::Explain(plan)) => plan,
             Ok(other) => return Err(unexpected("explain", &other)),
@@ -272,23 +300,36 @@ impl<'s> Player<'s> {
     fn check(&mut self) -> SessionResult<u64> {
         self.close()?;
         self.reopen()?;
-        let reply = self.ask(&Request::Check)?;
-        let Reply::Check { answers, digest } = reply else { return Err(unexpected("check", &reply)) };
+        let (mut found, mut differs) = (0, None);
+        for table in 1..=self.stage.case.tables_used() {
+            let reply = self.ask(&Request::Check { table })?;
+            let Reply::Check { answers, digest } = reply else { return Err(unexpected("check", &reply)) };
+            found += answers;
+            let right = self.stage.data.content(&self.contents, table);
+            if right.is_some_and(|(_, right)| digest != right) {
+                differs = differs.or(Some((table, digest)));
+            }
+        }
         self.close()?;
-        let acknowledged = self.stage.case.filled + self.acknowledged;
-        let (whole, right) = self.stage.data.content(self.inserted);
-        let wrong = if answers != acknowledged {
-            Some(format!("{answers} records are there, {acknowledged} were acknowledged"))
-        } else if answers == whole && digest != right {
-            Some(format!("the database's content has digest {digest}, the right one is {right}"))
-        } else {
-            None
+        let acknowledged = self.acknowledged;
+        let wrong = match differs {
+            _ if found != acknowledged => {
+                Some(format!("{found} records are there, {acknowledged} were acknowledged"))
+            }
+            Some((table, digest)) => Some(self.differs(table, &digest)),
+            None => None,
         };
         if let Some(wrong) = wrong {
             self.outcome = Outcome::Void;
             self.error = Some(wrong);
         }
-        Ok(answers)
+        Ok(found)
+    }
+
+    fn differs(&self, table: u32, digest: &str) -> String {
+        let (_, right) = self.stage.data.content(&self.contents, table).unwrap_or_default();
+        let of = if table == 1 { String::new() } else { format!(" of table {table}") };
+        format!("the database's content{of} has digest {digest}, the right one is {right}")
     }
 
     fn reopen(&mut self) -> SessionResult<()> {
@@ -426,19 +467,24 @@ fn fill(
     session.hello()?;
     let case = stage.case;
     let record = case.dataset.record;
-    let steps = [
-        Request::Prepare { record, dataset: stage.data.dataset_file(), operations: None },
-        Request::Open {
-            directory: place.path().to_owned(),
-            record,
-            schema: arm.schema(case, true),
-            settings: arm.settings.clone(),
-        },
-        Request::Fill { from: 0, count: case.filled },
-        Request::Close,
-    ];
-    for step in steps {
-        session.ask(&step)?;
+    let dataset = stage.data.dataset_file();
+    session.ask(&Request::Prepare { record, dataset, operations: None, states: None })?;
+    session.ask(&Request::Open {
+        directory: place.path().to_owned(),
+        record,
+        schema: arm.schema(case, true),
+        settings: arm.settings.clone(),
+    })?;
+    let tables = 1..=case.tables_used();
+    for table in tables.clone().filter(|_| case.churn > 0) {
+        let churned = case.share_of(case.dataset.records, table);
+        let count = churned.end - churned.start;
+        session.ask(&Request::Churn { from: churned.start, count, table, times: case.churn })?;
     }
+    for table in tables {
+        let stored = case.share_of(case.filled, table);
+        session.ask(&Request::Fill { from: stored.start, count: stored.end - stored.start, table })?;
+    }
+    session.ask(&Request::Close)?;
     session.quit()
 }

@@ -58,8 +58,11 @@ pub fn record_syncs(
 /// One commit of an arm: its verb and the records in it. None for arms that do not commit in one lane.
 fn commit(arm: &PlannedArm) -> Option<(Verb, u64)> {
     match arm.lanes.as_slice() {
-        [lane] if lane.verb == Verb::InsertOne => Some((lane.verb, 1)),
-        [lane] if lane.verb == Verb::InsertMany => Some((lane.verb, lane.count?)),
+        [lane] => match lane.verb {
+            Verb::InsertOne | Verb::UpdateOne | Verb::DeleteMany => Some((lane.verb, 1)),
+            Verb::InsertMany | Verb::UpdateMany => Some((lane.verb, lane.count?)),
+            _ => None,
+        },
         _ => None,
     }
 }
@@ -98,6 +101,7 @@ impl Recorded<'_> {
             record,
             dataset: self.stage.data.dataset_file(),
             operations: Some(self.stage.data.operations_file.clone()),
+            states: self.stage.data.states_file(),
         })?;
         session.ask(&Request::Open {
             directory: directory.to_owned(),
@@ -106,8 +110,8 @@ impl Recorded<'_> {
             settings: self.arm.settings.clone(),
         })?;
         let (verb, records) = commit(self.arm).expect("only committing arms are recorded");
-        for number in 0..self.commits(records) {
-            let lane = Lane { verb, from: number * records, count: records, held: false };
+        for number in 0..self.commits(verb, records) {
+            let lane = Lane { table: self.arm.lanes[0].table, ..Lane::new(verb, number * records, records) };
             session.ask(&Request::Run(Run { lanes: vec![lane], latency: None }))?;
         }
         session.ask(&Request::Close)?;
@@ -117,9 +121,14 @@ impl Recorded<'_> {
         }
     }
 
-    /// As many commits as the operations suffice for.
-    fn commits(&self, records: u64) -> u64 {
-        COMMITS.min(self.stage.data.operations() / records.max(1))
+    /// As many commits as the operations suffice for, or the new states; everything can be deleted once.
+    fn commits(&self, verb: Verb, records: u64) -> u64 {
+        let there = match verb {
+            Verb::DeleteMany => 1,
+            verb if verb.updates() => self.stage.data.states(),
+            _ => self.stage.data.operations(),
+        };
+        COMMITS.min(there / records.max(1))
     }
 
     fn count(&self, trace: &Trace) -> SyncCount {

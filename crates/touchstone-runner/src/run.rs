@@ -127,10 +127,13 @@ impl Templates {
     ) -> Result<std::result::Result<Rc<Place>, SessionError>> {
         let case = stage.case;
         let key = format!(
-            "{} {} {} {:?} {} {} {:?} {:?}",
+            "{} {} {} {} {} {} {:?} {} {} {:?} {:?}",
             case.suite(),
             case.dataset.name,
+            case.dataset.records,
             case.filled,
+            case.churn,
+            case.tables_used(),
             arm.settings,
             arm.contender,
             case.tables,
@@ -427,7 +430,10 @@ impl Floor<'_, '_> {
         for index in random_order(players.len(), random) {
             let player = &mut players[index];
             let [lane] = player.arm.lanes.as_slice() else { continue };
-            if case.restore || lane.count.is_some() || !matches!(lane.verb, Verb::Get | Verb::InsertOne) {
+            if case.restore
+                || lane.count.is_some()
+                || !matches!(lane.verb, Verb::Get | Verb::InsertOne | Verb::UpdateOne)
+            {
                 continue;
             }
             stopped(self.setting)?;

@@ -147,6 +147,12 @@ fn record(table: &Table<'_>) -> TokenStream {
             }
 
             #[inline]
+            fn compare_keys(&self, other: &Self) -> ::std::cmp::Ordering {
+                ::std::cmp::Ordering::Equal
+                    #(.then_with(|| ::std::cmp::Ord::cmp(&self.#key_fields, &other.#key_fields)))*
+            }
+
+            #[inline]
             fn write<'a>(&'a self, cells: &mut ::touchstone_store::Cells<'a>) {
                 #(::touchstone_store::Field::write(&self.#fields, cells);)*
             }

@@ -1,6 +1,7 @@
 //! One type's records in one collection, as a snapshot or a transaction reaches them: what is the same for both.
 
-use crate::cells::Cells;
+use crate::cells::{Cell, Cells};
+use crate::engine::scan::Scan;
 use crate::engine::statement::Statement;
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::Query;
@@ -89,7 +90,35 @@ impl<'s, T: Record> Access<'s, T> {
     }
 
     pub(crate) fn all(&self) -> Result<Vec<T>> {
-        Query::new(*self).all()
+        let entered = self.enter()?;
+        let table = self.table()?;
+        if table.collection.is_some() {
+            drop(entered);
+            return Query::new(*self).all();
+        }
+        let Some(mut scan) = self.session.scan(&table)? else { return Ok(Vec::new()) };
+        let result = self.read_all(&mut scan, &table);
+        self.session.end_scan(scan);
+        result
+    }
+
+    fn read_all(&self, scan: &mut Scan, table: &Table) -> Result<Vec<T>> {
+        /// What is reserved at once on the strength of an estimate.
+        const RESERVED_BYTES_MAX: usize = 64 << 20;
+        let (mut found, mut reserved): (Vec<T>, bool) = (Vec::new(), false);
+        loop {
+            let more = self.session.next_page(scan, table, |row| {
+                found.push(row.read()?);
+                Ok(true)
+            })?;
+            if !more {
+                return Ok(found);
+            }
+            if !reserved {
+                found.reserve(scan.estimate().min(RESERVED_BYTES_MAX / size_of::<T>().max(1)));
+                reserved = true;
+            }
+        }
     }
 
     pub(crate) fn count(&self) -> Result<u64> {
@@ -141,6 +170,22 @@ impl<'s, T: Record> Access<'s, T> {
         let _entered = self.enter()?;
         let table = self.writable()?;
         put(self.session, &table, record)
+    }
+
+    pub(crate) fn replace(&self, record: &T) -> Result<bool> {
+        let _entered = self.enter()?;
+        let table = self.writable()?;
+        replace(self.session, &table, record)
+    }
+
+    pub(crate) fn replace_all<'r>(&self, records: impl IntoIterator<Item = &'r T>) -> Result<u64> {
+        let _entered = self.enter()?;
+        let table = self.writable()?;
+        let mut replaced = 0;
+        for record in in_key_order(records) {
+            replaced += u64::from(replace(self.session, &table, record)?);
+        }
+        Ok(replaced)
     }
 
     pub(crate) fn insert_all<'r>(&self, records: impl IntoIterator<Item = &'r T>) -> Result<u64> {
@@ -214,6 +259,18 @@ pub(crate) fn put<T: Record>(session: &Session, table: &Table, record: &T) -> Re
         .with(|| session.connection.prepare(&table.put_sql()), |statement| write(table, statement, record))
 }
 
+/// Replaces, as [`insert`]; whether there was one to replace.
+#[inline]
+pub(crate) fn replace<T: Record>(session: &Session, table: &Table, record: &T) -> Result<bool> {
+    table.replace.with(
+        || session.connection.prepare(&table.replace_sql()),
+        |statement| {
+            write(table, statement, record)?;
+            Ok(statement.changes() > 0)
+        },
+    )
+}
+
 /// Removes, as [`insert`]; whether there was one.
 #[inline]
 pub(crate) fn remove<T: Record, Q: Finds<T> + ?Sized>(
@@ -256,12 +313,16 @@ fn feed<'r, T: Record>(
 ) -> Result<u64> {
     let feed = session.feed(T::SHAPE.columns.len())?;
     table.bind_collection(statement);
-    let mut records = records.into_iter();
+    let mut numbers = Numbers::of(session, table)?;
+    let mut records = in_key_order(records).into_iter();
     let mut fill = |cells: &mut Cells<'static>| {
         let Some(record) = records.next() else { return false };
         // SAFETY: the values borrow from a record that outlives this function, and nobody reads them after it.
         let cells = unsafe { std::mem::transmute::<&mut Cells<'static>, &mut Cells<'r>>(cells) };
         record.write(cells);
+        if let Some(numbers) = &mut numbers {
+            numbers.leave_out_next(cells);
+        }
         true
     };
     // SAFETY: what `fill` borrows from lives to the end of this function.
@@ -270,6 +331,46 @@ fn feed<'r, T: Record>(
         (_, Some(why)) => Err(session::stopped::<T>(why)),
         (Err(error), None) => Err(error.context(format_args!("a record of `{}`", table.shape.name))),
         (Ok(()), None) => Ok(statement.changes()),
+    }
+}
+
+/// The records in the order of their keys, those of one key as they came. The table's tree is then filled from one end to
+/// the other, and not all over: with many records that is the difference between memory and disk.
+fn in_key_order<'r, T: Record>(records: impl IntoIterator<Item = &'r T>) -> Vec<&'r T> {
+    let mut records: Vec<&T> = records.into_iter().collect();
+    if !records.is_sorted_by(|left, right| left.compare_keys(right).is_le()) {
+        records.sort_by(|left, right| left.compare_keys(right));
+    }
+    records
+}
+
+/// The greatest row number of a table, while rows are added. A row without a number gets the next one from SQLite, which
+/// then need not search the table for it; so the number of a row that goes on from the last is left out.
+struct Numbers {
+    greatest: i64,
+}
+
+impl Numbers {
+    fn of(session: &Session, table: &Table) -> Result<Option<Numbers>> {
+        if !table.key_is_number() {
+            return Ok(None);
+        }
+        let greatest = table.greatest.with(
+            || session.connection.prepare(&table.greatest_sql()),
+            // The first number of an empty table is 1: SQLite's answer is NULL, which reads as 0.
+            Statement::integer,
+        )?;
+        Ok(Some(Numbers { greatest }))
+    }
+
+    #[inline]
+    fn leave_out_next(&mut self, cells: &mut Cells<'_>) {
+        let Some(Cell::Integer(number)) = cells.get(0) else { return };
+        let number = *number;
+        if self.greatest.checked_add(1) == Some(number) {
+            cells.clear_at(0);
+        }
+        self.greatest = self.greatest.max(number);
     }
 }
 

@@ -74,10 +74,6 @@ impl<'a> Cells<'a> {
         self.refused
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.cells.len()
-    }
-
     #[inline]
     pub(crate) fn get(&self, at: usize) -> Option<&Cell<'a>> {
         self.cells.get(at)
@@ -105,6 +101,12 @@ impl<'a> Cells<'a> {
     #[inline]
     pub(crate) fn bytes(&self, range: &Range<usize>) -> &[u8] {
         &self.buffer[range.clone()]
+    }
+
+    /// Puts NULL in a value's place.
+    #[inline]
+    pub(crate) fn clear_at(&mut self, at: usize) {
+        self.cells[at] = Cell::Null;
     }
 
     /// Empties the row and keeps its memory.

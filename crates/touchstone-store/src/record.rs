@@ -3,6 +3,7 @@
 use crate::cells::Cells;
 use crate::value::{Field, Kind, Mismatch, Raw};
 use std::borrow::Borrow;
+use std::cmp::Ordering;
 use std::marker::PhantomData;
 
 /// A type whose values are rows of a table. Derive it with [`Record`](macro@crate::Record).
@@ -36,6 +37,9 @@ pub trait Record: Sized + Send + 'static {
 
     /// A copy of the primary key.
     fn key(&self) -> Self::Key;
+
+    /// Which of two records comes first in the order of the key.
+    fn compare_keys(&self, other: &Self) -> Ordering;
 
     /// Appends every field, in the order of the columns.
     fn write<'a>(&'a self, cells: &mut Cells<'a>);
@@ -106,7 +110,7 @@ pub enum Index {
     note = "a key is an integer, `bool`, `String` or `Vec<u8>`, or up to four fields of these: something that is \
             compared exactly and is never NULL"
 )]
-pub trait Key: Clone + 'static {}
+pub trait Key: Clone + Ord + 'static {}
 
 /// Something that a key can be looked up by: the key itself, or what it borrows as (`str` for `String`).
 pub trait KeyPart {

@@ -12,7 +12,7 @@ use crate::options::Options;
 use crate::record::{Columns, Record};
 use crate::sync::MutexGuard;
 use crate::table::{OrderedRow, PlacedRow, Table};
-use crate::value::{Mismatch, Refusal};
+use crate::value::{Mismatch, Raw, Refusal};
 use std::any::TypeId;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -375,9 +375,29 @@ impl<'p, 't> ScannedRow<'p, 't> {
         }
     }
 
-    /// The values by place, for a condition.
+    /// The value of one of the type's columns, for a condition: the row is read no further.
     #[inline]
-    pub(crate) fn placed(&self) -> Result<PlacedRow<'p, 't>> {
+    pub(crate) fn value(&self, column: usize) -> Option<Raw<'p>> {
+        if self.by_number && column == 0 {
+            return Some(Raw::Integer(self.number));
+        }
+        let Some(place) = self.table.place(column) else { return Some(Raw::Absent) };
+        let mut payload = self.payload;
+        for _ in 0..place {
+            payload.skip()?;
+        }
+        payload.next()
+    }
+
+    /// That the row ends before its values do.
+    #[cold]
+    pub(crate) fn is_short(&self) -> Error {
+        short(self.table.shape.name)
+    }
+
+    /// The values by place.
+    #[inline]
+    fn placed(&self) -> Result<PlacedRow<'p, 't>> {
         PlacedRow::new(self.payload, self.table, self.number).ok_or_else(|| short(self.table.shape.name))
     }
 }

@@ -5,12 +5,12 @@ use crate::error::Result;
 use crate::query::Query;
 use crate::record::{Finds, Record};
 use crate::session::Session;
-use crate::store::Inner;
+use crate::store::Store;
 
 /// The store as it was when the snapshot was taken. Get one from [`Store::read`](crate::Store::read) or
 /// [`Store::snapshot`](crate::Store::snapshot).
-pub struct Snapshot<'s> {
-    store: &'s Inner,
+pub struct Snapshot {
+    store: Store,
     session: Option<Box<Session>>,
     version: Option<Version>,
 }
@@ -19,8 +19,8 @@ pub struct Snapshot<'s> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Version(u32);
 
-impl<'s> Snapshot<'s> {
-    pub(crate) fn new(store: &'s Inner, session: Box<Session>) -> Snapshot<'s> {
+impl Snapshot {
+    pub(crate) fn new(store: Store, session: Box<Session>) -> Snapshot {
         let version = session.parked.get().map(|state| Version(state.change()));
         Snapshot { store, session: Some(session), version }
     }
@@ -88,7 +88,7 @@ impl<'s> Snapshot<'s> {
     }
 }
 
-impl Drop for Snapshot<'_> {
+impl Drop for Snapshot {
     fn drop(&mut self) {
         if let Some(session) = self.session.take() {
             self.store.give_back(session);

@@ -113,7 +113,7 @@ impl Store {
     ///
     /// # Errors
     /// When the file cannot be read, or as `work` does.
-    pub fn read<R>(&self, work: impl FnOnce(&Snapshot<'_>) -> Result<R>) -> Result<R> {
+    pub fn read<R>(&self, work: impl FnOnce(&Snapshot) -> Result<R>) -> Result<R> {
         work(&self.snapshot()?)
     }
 
@@ -122,8 +122,8 @@ impl Store {
     ///
     /// # Errors
     /// When the file cannot be read.
-    pub fn snapshot(&self) -> Result<Snapshot<'_>> {
-        Ok(Snapshot::new(&self.inner, self.inner.readers.take()?))
+    pub fn snapshot(&self) -> Result<Snapshot> {
+        Ok(Snapshot::new(self.clone(), self.inner.readers.take()?))
     }
 
     /// Writes: what `work` does is committed as one when it returns, and not at all when it fails or panics. One
@@ -215,6 +215,17 @@ impl Store {
         self.write(|transaction| transaction.put_all(records))
     }
 
+    /// Replaces the record with that key, in a transaction of its own; whether there was one.
+    ///
+    /// # Errors
+    /// As for [`write`](Store::write).
+    pub fn replace<T: Record>(&self, record: &T) -> Result<bool> {
+        self.alone::<T, bool>(
+            |session, table| access::replace(session, table, record),
+            |transaction| transaction.replace(record),
+        )
+    }
+
     /// Removes the record with that key, in a transaction of its own; whether there was one.
     ///
     /// # Errors
@@ -290,8 +301,25 @@ impl Store {
         }
     }
 
-    pub(crate) fn inner(&self) -> &Inner {
-        &self.inner
+    /// What every commit survives.
+    #[must_use]
+    pub fn durability(&self) -> Durability {
+        self.inner.options.durability
+    }
+
+    /// Whether other processes are shut out, as the engine tells it.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn is_exclusive(&self) -> Result<bool> {
+        let session = self.inner.readers.take()?;
+        let name = session.connection.vfs_name();
+        self.inner.give_back(session);
+        Ok(name.contains("unix-excl"))
+    }
+
+    pub(crate) fn give_back(&self, session: Box<Session>) {
+        self.inner.give_back(session);
     }
 }
 
@@ -387,14 +415,6 @@ impl Inner {
     #[inline]
     fn log_state(&self) -> Option<LogState> {
         self.index.and_then(LogIndex::state)
-    }
-
-    pub(crate) fn index(&self) -> Option<LogIndex> {
-        self.index
-    }
-
-    pub(crate) fn readers(&self) -> &Readers {
-        &self.readers
     }
 }
 

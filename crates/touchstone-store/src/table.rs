@@ -51,11 +51,13 @@ pub(crate) struct Table {
     pub(crate) get: Held,
     pub(crate) insert: Held,
     pub(crate) put: Held,
+    pub(crate) replace: Held,
     pub(crate) remove: Held,
     pub(crate) insert_feed: Held,
     pub(crate) put_feed: Held,
     pub(crate) clear: Held,
     pub(crate) count: Held,
+    pub(crate) greatest: Held,
 }
 
 /// What the file has of the type's table.
@@ -66,8 +68,6 @@ struct Layout {
     places: Vec<Option<usize>>,
     /// Whether those are 0, 1, 2, …
     in_order: bool,
-    /// Whether the file has all of them.
-    complete: bool,
     /// Whether rows lie in the order of their key, and are not numbered.
     clustered: bool,
     /// Whether a column has a default that rows from before it do not hold.
@@ -103,22 +103,19 @@ impl Table {
             get: Held::default(),
             insert: Held::default(),
             put: Held::default(),
+            replace: Held::default(),
             remove: Held::default(),
             insert_feed: Held::default(),
             put_feed: Held::default(),
             clear: Held::default(),
             count: Held::default(),
+            greatest: Held::default(),
         })
     }
 
     /// Whether the file has the table.
     pub(crate) fn exists(&self) -> bool {
         self.layout.is_some()
-    }
-
-    /// Whether the file has the table with every column of the type.
-    pub(crate) fn is_complete(&self) -> bool {
-        self.layout.as_ref().is_some_and(|layout| layout.complete)
     }
 
     /// The root page of the table's tree.
@@ -232,6 +229,11 @@ impl Table {
         format!("select count(*) from {}{condition}", self.quoted())
     }
 
+    /// The greatest key, of a table whose key is the row's number.
+    pub(crate) fn greatest_sql(&self) -> String {
+        format!("select max({}) from {}", self.expression(0), self.quoted())
+    }
+
     fn target(&self) -> String {
         let mut names: Vec<String> = self.shape.columns.iter().map(|column| quote(column.name)).collect();
         if self.collection.is_some() {
@@ -251,6 +253,21 @@ impl Table {
 
     pub(crate) fn put_sql(&self) -> String {
         format!("{}{}", self.insert_sql(), self.on_conflict())
+    }
+
+    /// Takes the same parameters as an insert.
+    pub(crate) fn replace_sql(&self) -> String {
+        let first = usize::try_from(self.first()).unwrap_or(1);
+        let places: Vec<String> = self
+            .shape
+            .columns
+            .iter()
+            .enumerate()
+            // A record that is all key is replaced by itself.
+            .skip(if self.shape.keys == self.shape.columns.len() { 0 } else { self.shape.keys })
+            .map(|(at, column)| format!("{} = ?{}", quote(column.name), first + at))
+            .collect();
+        format!("update {} set {} where {}", self.quoted(), places.join(", "), self.by_key())
     }
 
     pub(crate) fn insert_feed_sql(&self) -> String {
@@ -410,7 +427,7 @@ impl Layout {
         let ends = complete || trailing(&places, found.len() - skipped);
         let has_default = found.iter().any(|found| found.has_default);
         let in_order = in_order && ends;
-        Ok(Some(Layout { root, places, in_order, complete, clustered, has_default }))
+        Ok(Some(Layout { root, places, in_order, clustered, has_default }))
     }
 }
 
@@ -511,7 +528,7 @@ impl<'p> OrderedRow<'p> {
 }
 
 impl<'p> Columns<'p> for OrderedRow<'p> {
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Raw<'p> {
         if let Some(number) = self.number.take() {
             // SQLite stores the number apart from the row, and NULL in the column's place.

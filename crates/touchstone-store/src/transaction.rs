@@ -82,6 +82,22 @@ impl<'s> Transaction<'s> {
         self.of::<T>().put_all(records)
     }
 
+    /// Replaces the record with that key; whether there was one.
+    ///
+    /// # Errors
+    /// As for [`put`](Transaction::put).
+    pub fn replace<T: Record>(&mut self, record: &T) -> Result<bool> {
+        self.of::<T>().replace(record)
+    }
+
+    /// Replaces the records with these keys; how many of them there were.
+    ///
+    /// # Errors
+    /// As for [`put`](Transaction::put).
+    pub fn replace_all<'r, T: Record>(&mut self, records: impl IntoIterator<Item = &'r T>) -> Result<u64> {
+        self.of::<T>().replace_all(records)
+    }
+
     /// Changes the record with that key; whether there was one.
     ///
     /// ```
@@ -317,6 +333,22 @@ impl<T: Record> Writing<'_, T> {
     /// As for [`put`](Writing::put).
     pub fn put_all<'r>(&mut self, records: impl IntoIterator<Item = &'r T>) -> Result<u64> {
         self.access().put_all(records)
+    }
+
+    /// Replaces the record with that key; whether there was one. Columns of the file that the type does not know stay.
+    ///
+    /// # Errors
+    /// As for [`put`](Writing::put).
+    pub fn replace(&mut self, record: &T) -> Result<bool> {
+        self.access().replace(record)
+    }
+
+    /// Replaces the records with these keys; how many of them there were.
+    ///
+    /// # Errors
+    /// As for [`put`](Writing::put).
+    pub fn replace_all<'r>(&mut self, records: impl IntoIterator<Item = &'r T>) -> Result<u64> {
+        self.access().replace_all(records)
     }
 
     /// Changes the record with that key; whether there was one.

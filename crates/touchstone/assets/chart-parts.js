@@ -100,6 +100,12 @@ const parts = (() => {
     return [low * Math.exp(-pad), high * Math.exp(pad)];
   }
 
+  /** The domain made wider on both sides, where its ends are not that far apart. */
+  function spanning([low, high], span) {
+    const wider = Math.sqrt(Math.max(1, span / (high / low)));
+    return [low / wider, high * wider];
+  }
+
   const grid = { stroke: "var(--rule)", strokeOpacity: 1 };
   const axisX = (at, say, label) =>
     Plot.axisX(at, {
@@ -117,10 +123,21 @@ const parts = (() => {
 
   /**
    * Lines with their names at the right end, moved apart where they would meet. `dots` of a line are drawn
-   * beside it.
+   * beside it. The chart is `least` high at least, and its vertical axis reaches from 1 to `span` at least.
    */
-  function lineChart({ lines, baseline, width, domainX, labelX, labelY, ticksX, sayX }) {
-    const height = Math.max(330, lines.length * LABEL_GAP + 120);
+  function lineChart({
+    lines,
+    baseline,
+    width,
+    domainX,
+    labelX,
+    labelY,
+    ticksX,
+    sayX,
+    least = 330,
+    span = 1,
+  }) {
+    const height = Math.max(least, lines.length * LABEL_GAP + 120);
     const margins = {
       marginLeft: 62,
       marginRight:
@@ -132,7 +149,7 @@ const parts = (() => {
       marginBottom: 44,
     };
     const points = lines.flatMap((line) => [...line.points, ...(line.dots ?? [])]);
-    const domainY = logDomain(points.map((point) => point.y));
+    const domainY = spanning(logDomain(points.map((point) => point.y)), span);
     const scaleY = Plot.scale({
       y: { type: "log", domain: domainY, range: [height - margins.marginBottom, margins.marginTop] },
     });

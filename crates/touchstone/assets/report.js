@@ -13,6 +13,9 @@ const CHART_WIDTH_MIN = 560;
  */
 const CHART_WIDTH_PRINT = 860;
 
+/** What a small chart, two of which stand side by side, has of these widths. */
+const SMALL_SHARE = 0.6;
+
 function drawChart(figure, width) {
   if (figure.dataset.width === String(width)) return;
   figure.dataset.width = String(width);
@@ -35,7 +38,8 @@ function drawChart(figure, width) {
 
 function drawCharts(width) {
   for (const figure of document.querySelectorAll("figure[data-chart]")) {
-    drawChart(figure, width ?? Math.max(CHART_WIDTH_MIN, figure.clientWidth));
+    const share = figure.closest(".small-charts") ? SMALL_SHARE : 1;
+    drawChart(figure, width ? width * share : Math.max(CHART_WIDTH_MIN * share, figure.clientWidth));
   }
 }
 

@@ -1,4 +1,4 @@
-// The charts of a whole suite: its claims beside what was published, and growth with the number of tables.
+// The charts of a whole suite: its claims beside what was published, and growth with the number of tables or records.
 
 "use strict";
 
@@ -82,26 +82,24 @@ const suiteCharts = (() => {
     });
   }
 
-  /** Time against the number of tables, both logarithmic. */
-  function scaling({ baseline, arms }, width) {
+  /** Time against how many of something there are, both logarithmic. */
+  function growth({ baseline, arms }, options) {
     const lines = arms.map(({ arm, points }) => ({
       arm,
-      points: points.map((point) => ({ x: point.tables, y: point.ns })),
-      dots: points.flatMap((point) => point.launches.map((ns) => ({ x: point.tables, y: ns }))),
+      points: points.map((point) => ({ x: point.at, y: point.ns })),
+      dots: points.flatMap((point) => point.launches.map((ns) => ({ x: point.at, y: ns }))),
       curve: "linear",
     }));
-    const tables = d3.sort(new Set(lines.flatMap((line) => line.points.map((point) => point.x))));
-    return lineChart({
-      lines,
-      baseline,
-      width,
-      domainX: d3.extent(tables),
-      labelX: "tables in the database",
-      labelY: "time to open",
-      ticksX: tables,
-      sayX: count,
-    });
+    const ticksX = d3.sort(new Set(lines.flatMap((line) => line.points.map((point) => point.x))));
+    return lineChart({ lines, baseline, domainX: d3.extent(ticksX), ticksX, sayX: count, ...options });
   }
 
-  return { claims, scaling };
+  const scaling = (data, width) =>
+    growth(data, { width, labelX: "tables in the database", labelY: "time to open" });
+
+  /** Small, one beside the other; a decade high at least, so that little growth looks little. */
+  const scales = (data, width) =>
+    growth(data, { width, labelX: "records", labelY: "time of one record", least: 240, span: 10 });
+
+  return { claims, scaling, scales };
 })();

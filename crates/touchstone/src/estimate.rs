@@ -368,8 +368,10 @@ fn errors(slices: &[&Slice]) -> BTreeMap<String, u64> {
 fn commits_per_operation(arm: &PlannedArm, slices: &[&Slice]) -> Option<f64> {
     let [lane] = arm.lanes.as_slice() else { return None };
     match lane.verb {
-        Verb::InsertOne => Some(1.0),
-        Verb::InsertMany => slices.first().map(|slice| 1.0 / slice.operations.max(1) as f64),
+        Verb::InsertOne | Verb::UpdateOne => Some(1.0),
+        Verb::InsertMany | Verb::UpdateMany | Verb::DeleteMany => {
+            slices.first().map(|slice| 1.0 / slice.operations.max(1) as f64)
+        }
         _ => None,
     }
 }

@@ -6,8 +6,9 @@ mod check;
 
 use crate::error::{Error, Result};
 use crate::kit::{Contender, DurabilityClass, Kits};
-use crate::suite::{ArmSpec, Cache, Case, Claim, Dataset, Size, Suite};
+use crate::suite::{ArmSpec, Cache, Case, Claim, Dataset, LanePlan, ScaledCase, Size, Suite};
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 use touchstone_protocol::{Lane, RecordKind, Schema, Settings, Verb};
 
 /// The version of the plan's format.
@@ -19,12 +20,13 @@ pub const GETS: u64 = 1 << 17;
 /// Slices of a launch that are not in blocks: warm-up, the latency stretch counted in slices, and the explained one.
 const SLICES_BESIDE_BLOCKS: u64 = 60;
 
-/// The most operations a calibrated slice may have, by verb. Inserts use up records, which must all be generated.
+/// The most operations a calibrated slice may have, by verb. Inserts use up records and updates new states, which must
+/// all be generated.
 pub fn calibrated_count_max(verb: Verb) -> u64 {
     match verb {
-        Verb::InsertOne | Verb::InsertMany => 512,
+        Verb::InsertOne | Verb::InsertMany | Verb::UpdateOne | Verb::UpdateMany => 512,
         Verb::Get => 1 << 16,
-        Verb::ReadAll | Verb::Open => 1 << 10,
+        Verb::ReadAll | Verb::Open | Verb::Find | Verb::DeleteMany => 1 << 10,
     }
 }
 
@@ -77,10 +79,16 @@ pub struct PlannedCase {
     pub id: String,
     /// What happens.
     pub title: String,
+    /// The case of the suite that this is one scale of; none where it has no scales.
+    #[serde(default)]
+    pub scale_of: Option<String>,
     /// The dataset, with the count for this size.
     pub dataset: PlannedDataset,
     /// How many of its records are stored beforehand.
     pub filled: u64,
+    /// How often as many records as it has are stored and deleted again before that.
+    #[serde(default)]
+    pub churn: u32,
     /// Tables in the database.
     pub tables: u32,
     /// What the caches hold when a slice starts.
@@ -114,7 +122,7 @@ pub struct PlannedDataset {
     pub record: RecordKind,
     /// How many records.
     pub records: u64,
-    /// Bytes in each value.
+    /// Bytes in each value; 0 for a doc, whose fields have sizes of their own.
     pub value_bytes: u64,
 }
 
@@ -162,6 +170,16 @@ pub struct PlannedLane {
     pub count: Option<u64>,
     /// Inside one held read transaction.
     pub held: bool,
+    /// On which table, from 1.
+    #[serde(default = "first_table")]
+    pub table: u32,
+    /// What `find` compares with.
+    #[serde(default)]
+    pub above: Option<i64>,
+}
+
+fn first_table() -> u32 {
+    1
 }
 
 /// Which part of the suites to plan, and how much of it.
@@ -196,8 +214,11 @@ impl Plan {
         };
         choice.check(suites)?;
         for suite in suites {
-            for case in suite.cases.iter().filter(|case| choice.takes_case(&suite.name, &case.id)) {
-                plan.cases.push(plan_case(suite, case, kits, choice)?);
+            for case in &suite.cases {
+                let scaled = case.at(choice.size).into_iter();
+                for scaled in scaled.filter(|scaled| choice.takes_case(&suite.name, &case.id, &scaled.id)) {
+                    plan.cases.push(plan_case(suite, case, &scaled, kits, choice)?);
+                }
             }
             plan.suites.push(PlannedSuite {
                 name: suite.name.clone(),
@@ -240,6 +261,15 @@ impl Plan {
     }
 }
 
+/// Where a slice starts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Start {
+    /// In the order of operations.
+    pub operation: u64,
+    /// Among the new states.
+    pub state: u64,
+}
+
 impl PlannedCase {
     /// The arm of that name.
     pub fn arm(&self, name: &str) -> Option<&PlannedArm> {
@@ -249,6 +279,11 @@ impl PlannedCase {
     /// The suite's name.
     pub fn suite(&self) -> &str {
         self.id.split('/').next().unwrap_or_default()
+    }
+
+    /// The id without its suite.
+    pub fn name(&self) -> &str {
+        self.id.split_once('/').map_or(&self.id, |(_, name)| name)
     }
 
     /// Whether any arm stores anything.
@@ -261,12 +296,35 @@ impl PlannedCase {
         self.arms.iter().all(|arm| arm.lanes.len() == 1 && !arm.threads)
     }
 
-    /// Records that its data must have: what is stored beforehand and what the inserts of a launch use up at most.
+    /// Records that its data must have: what is stored beforehand and what the inserts of a launch use up at most; and
+    /// what is stored and deleted before that.
     pub fn records_needed(&self) -> u64 {
-        let slices = if self.restore { 1 } else { u64::from(self.blocks) * 2 + SLICES_BESIDE_BLOCKS };
-        let slice = |arm: &PlannedArm| arm.operations_used(calibrated_count_max(Verb::InsertOne));
-        let inserted = self.arms.iter().map(slice).max().unwrap_or(0).saturating_mul(slices);
-        self.filled.saturating_add(inserted).max(1)
+        let slice = |arm: &PlannedArm| arm.records_used(calibrated_count_max(Verb::InsertOne));
+        let inserted =
+            self.arms.iter().map(slice).max().unwrap_or(0).saturating_mul(self.slices_between_restores());
+        let churned = if self.churn > 0 { self.dataset.records } else { 0 };
+        self.filled.saturating_add(inserted).max(churned).max(1)
+    }
+
+    /// New states that its data must have: what the updates of a launch use up at most.
+    pub fn states_needed(&self) -> u64 {
+        let slice = |arm: &PlannedArm| arm.states_used(calibrated_count_max(Verb::UpdateOne));
+        self.arms.iter().map(slice).max().unwrap_or(0).saturating_mul(self.slices_between_restores())
+    }
+
+    fn slices_between_restores(&self) -> u64 {
+        if self.restore { 1 } else { u64::from(self.blocks) * 2 + SLICES_BESIDE_BLOCKS }
+    }
+
+    /// How many of its tables its lanes use: those numbered up to this one.
+    pub fn tables_used(&self) -> u32 {
+        self.arms.iter().flat_map(|arm| &arm.lanes).map(|lane| lane.table).max().unwrap_or(1)
+    }
+
+    /// Table `table`'s share of the first `records` records, which the tables in use have between them.
+    pub fn share_of(&self, records: u64, table: u32) -> Range<u64> {
+        let share = |tables: u32| records * u64::from(tables) / u64::from(self.tables_used());
+        share(table - 1)..share(table)
     }
 
     /// The id as a file name.
@@ -281,25 +339,39 @@ impl PlannedArm {
         self.lanes.iter().any(|lane| lane.verb.writes())
     }
 
-    /// The lanes of a slice whose first operation is `from`, with `calibrated` operations where the plan leaves
-    /// the count open. Lanes that store records take theirs one after the other.
-    pub fn lanes_at(&self, from: u64, calibrated: u64) -> Vec<Lane> {
-        let mut next = from;
+    /// The lanes of a slice that starts at `start`, with `calibrated` operations where the plan leaves the count open.
+    /// Lanes that use up records or new states take theirs one after the other.
+    pub fn lanes_at(&self, start: Start, calibrated: u64) -> Vec<Lane> {
+        let mut next = start;
         let lane = |lane: &PlannedLane| {
             let count = lane.count.unwrap_or(calibrated);
-            let from = next;
-            if lane.verb.writes() {
-                next += count;
+            let mut from = next.operation;
+            if lane.verb.inserts() {
+                next.operation += count;
+            } else if lane.verb.updates() {
+                from = next.state;
+                next.state += count;
+            } else if lane.verb == Verb::DeleteMany {
+                from = 0;
             }
-            Lane { verb: lane.verb, from, count, held: lane.held }
+            Lane { verb: lane.verb, from, count, held: lane.held, table: lane.table, above: lane.above }
         };
         self.lanes.iter().map(lane).collect()
     }
 
-    /// How many operations of the order a slice uses up.
-    pub fn operations_used(&self, calibrated: u64) -> u64 {
-        let writing = self.lanes.iter().filter(|lane| lane.verb.writes());
-        writing.map(|lane| lane.count.unwrap_or(calibrated)).fold(0, u64::saturating_add)
+    /// How many records a slice uses up.
+    pub fn records_used(&self, calibrated: u64) -> u64 {
+        self.used(calibrated, Verb::inserts)
+    }
+
+    /// How many new states a slice uses up.
+    pub fn states_used(&self, calibrated: u64) -> u64 {
+        self.used(calibrated, Verb::updates)
+    }
+
+    fn used(&self, calibrated: u64, by: fn(Verb) -> bool) -> u64 {
+        let using = self.lanes.iter().filter(|lane| by(lane.verb));
+        using.map(|lane| lane.count.unwrap_or(calibrated)).fold(0, u64::saturating_add)
     }
 
     /// The schema, to make or to expect.
@@ -311,10 +383,17 @@ impl PlannedArm {
 impl Choice {
     fn check(&self, suites: &[Suite]) -> Result<()> {
         for wanted in &self.cases {
-            if !suites.iter().any(|s| s.cases.iter().any(|case| case_matches(wanted, &s.name, &case.id))) {
+            let named = |suite: &Suite, case: &Case| {
+                let scaled = case.at(self.size).into_iter();
+                scaled.map(|scaled| scaled.id).any(|id| is_named(wanted, &suite.name, &case.id, &id))
+            };
+            if !suites.iter().any(|suite| suite.cases.iter().any(|case| named(suite, case))) {
+                let scaled = |suite: &Suite| {
+                    suite.cases.iter().flat_map(|case| case.at(self.size)).collect::<Vec<_>>()
+                };
                 let known: Vec<String> = suites
                     .iter()
-                    .flat_map(|s| s.cases.iter().map(move |c| format!("{}/{}", s.name, c.id)))
+                    .flat_map(|s| scaled(s).into_iter().map(move |case| format!("{}/{}", s.name, case.id)))
                     .collect();
                 return Err(Error::input(format!(
                     "there is no case `{wanted}`; there are {}",
@@ -333,8 +412,8 @@ impl Choice {
         Ok(())
     }
 
-    fn takes_case(&self, suite: &str, case: &str) -> bool {
-        self.cases.is_empty() || self.cases.iter().any(|wanted| case_matches(wanted, suite, case))
+    fn takes_case(&self, suite: &str, case: &str, scaled: &str) -> bool {
+        self.cases.is_empty() || self.cases.iter().any(|wanted| is_named(wanted, suite, case, scaled))
     }
 
     fn takes_arm(&self, case: &Case, arm: &ArmSpec) -> bool {
@@ -350,39 +429,58 @@ fn case_matches(wanted: &str, suite: &str, case: &str) -> bool {
     wanted == case || wanted.split_once('/') == Some((suite, case))
 }
 
+/// A case with scales is wanted by its own name, which is all of them, or by one scale's.
+fn is_named(wanted: &str, suite: &str, case: &str, scaled: &str) -> bool {
+    case_matches(wanted, suite, case) || case_matches(wanted, suite, scaled)
+}
+
 fn arm_matches(wanted: &str, arm: &ArmSpec) -> bool {
     wanted == arm.name() || wanted == arm.contender().to_string() || wanted == arm.contender().subject
 }
 
-fn plan_case(suite: &Suite, case: &Case, kits: &Kits, choice: &Choice) -> Result<PlannedCase> {
+fn plan_case(
+    suite: &Suite,
+    case: &Case,
+    scaled: &ScaledCase,
+    kits: &Kits,
+    choice: &Choice,
+) -> Result<PlannedCase> {
     let dataset =
         suite.datasets.iter().find(|dataset| dataset.name == case.dataset).expect("the suite was checked");
-    let dataset = plan_dataset(dataset, choice.size);
+    let dataset = plan_dataset(dataset, scaled.records, choice.size);
+    let filled = case.filled.as_ref().map_or(dataset.records, |filled| filled.at(choice.size));
+    let tables = case.lanes.iter().map(|lane| u64::from(lane.table)).max().unwrap_or(1);
+    let data = Data { records: dataset.records, filled, filled_of_table: filled / tables };
     let arms = case.arms.iter().filter(|arm| choice.takes_arm(case, arm));
     Ok(PlannedCase {
-        id: format!("{}/{}", suite.name, case.id),
+        id: format!("{}/{}", suite.name, scaled.id),
         title: case.title.clone(),
-        filled: case.filled.map_or(dataset.records, |filled| filled.at(choice.size)),
+        scale_of: scaled.records.map(|_| case.id.clone()),
+        filled,
+        churn: case.churn.as_ref().map_or(0, |churn| churn.at(choice.size)),
         dataset,
         tables: case.tables,
         cache: case.cache,
         restore: case.restore,
         flushes: case.flushes,
         unchecked: case.unchecked,
-        blocks: case.blocks.map_or(default_blocks(case, choice.size), |blocks| blocks.at(choice.size)),
+        blocks: case
+            .blocks
+            .as_ref()
+            .map_or(default_blocks(case, choice.size), |blocks| blocks.at(choice.size)),
         margin: if case.flushes { 0.10 } else { 0.01 },
         baseline: case.baseline.clone(),
         floor: case.floor.clone(),
-        arms: arms.map(|arm| plan_arm(suite, case, arm, kits, choice.size)).collect::<Result<_>>()?,
+        arms: arms.map(|arm| plan_arm(suite, case, arm, &data, kits, choice.size)).collect::<Result<_>>()?,
     })
 }
 
-fn plan_dataset(dataset: &Dataset, size: Size) -> PlannedDataset {
+fn plan_dataset(dataset: &Dataset, records: Option<u64>, size: Size) -> PlannedDataset {
     PlannedDataset {
         name: dataset.name.clone(),
         record: dataset.record,
-        records: dataset.records.at(size),
-        value_bytes: dataset.value_bytes,
+        records: records.unwrap_or_else(|| dataset.records.at(size)),
+        value_bytes: dataset.value_bytes.unwrap_or(0),
     }
 }
 
@@ -395,7 +493,14 @@ fn default_blocks(case: &Case, size: Size) -> u32 {
     }
 }
 
-fn plan_arm(suite: &Suite, case: &Case, arm: &ArmSpec, kits: &Kits, size: Size) -> Result<PlannedArm> {
+fn plan_arm(
+    suite: &Suite,
+    case: &Case,
+    arm: &ArmSpec,
+    data: &Data,
+    kits: &Kits,
+    size: Size,
+) -> Result<PlannedArm> {
     let contender = arm.contender();
     let (language, subject, profile) = kits
         .look_up(contender)
@@ -419,17 +524,35 @@ fn plan_arm(suite: &Suite, case: &Case, arm: &ArmSpec, kits: &Kits, size: Size) 
         profile_settings: profile.settings.clone(),
         indexes,
         threads: profile.threads,
-        lanes: lanes
-            .iter()
-            .map(|lane| PlannedLane {
-                verb: lane.verb,
-                count: match (lane.count, lane.verb) {
-                    (Some(count), _) => Some(count.at(size)),
-                    (None, Verb::ReadAll) => Some(1),
-                    (None, _) => None,
-                },
-                held: lane.held,
-            })
-            .collect(),
+        lanes: plan_lanes(lanes, data, size),
     })
+}
+
+/// What lanes without a count have to go by.
+struct Data {
+    records: u64,
+    filled: u64,
+    /// What a table in use holds at the start.
+    filled_of_table: u64,
+}
+
+fn plan_lanes(lanes: &[LanePlan], data: &Data, size: Size) -> Vec<PlannedLane> {
+    let open_inserts =
+        lanes.iter().filter(|lane| lane.verb == Verb::InsertMany && lane.count.is_none()).count();
+    let unstored = data.records.saturating_sub(data.filled) / open_inserts.max(1) as u64;
+    let lane = |lane: &LanePlan| PlannedLane {
+        verb: lane.verb,
+        count: match (&lane.count, lane.verb) {
+            (Some(count), _) => Some(count.at(size)),
+            (None, Verb::ReadAll | Verb::DeleteMany) => Some(1),
+            (None, Verb::InsertMany) if unstored > 0 => Some(unstored),
+            (None, Verb::UpdateMany) => Some(data.filled_of_table),
+            (None, _) => None,
+        },
+        held: lane.held,
+        table: lane.table,
+        // Priorities reach from minus to plus half of the records: a sixth of all objects are above this.
+        above: (lane.verb == Verb::Find).then_some((data.records / 4) as i64),
+    };
+    lanes.iter().map(lane).collect()
 }

@@ -3,6 +3,10 @@
 //! Its names are checked when it is read and its numbers when it is planned, so that a run never fails half-way over
 //! a typing error.
 
+mod scale;
+
+pub use scale::ScaledCase;
+
 use crate::error::{Error, Result};
 use crate::kit::Contender;
 use crate::name::unique;
@@ -50,8 +54,8 @@ pub struct Dataset {
     pub record: RecordKind,
     /// How many records.
     pub records: BySize<u64>,
-    /// Bytes in each record's value (of a row) or data (of a document).
-    pub value_bytes: u64,
+    /// Bytes in each record's value (of a row) or data (of a document); an object (a doc) has no such field.
+    pub value_bytes: Option<u64>,
 }
 
 /// A value that the quick and the full size may set apart.
@@ -69,13 +73,13 @@ pub enum BySize<T> {
     },
 }
 
-impl<T: Copy> BySize<T> {
+impl<T: Clone> BySize<T> {
     /// The value at a size.
     pub fn at(&self, size: Size) -> T {
-        match (*self, size) {
-            (BySize::Same(value), _) => value,
-            (BySize::Each { quick, .. }, Size::Quick) => quick,
-            (BySize::Each { full, .. }, Size::Full) => full,
+        match (self, size) {
+            (BySize::Same(value), _) => value.clone(),
+            (BySize::Each { quick, .. }, Size::Quick) => quick.clone(),
+            (BySize::Each { full, .. }, Size::Full) => full.clone(),
         }
     }
 }
@@ -132,8 +136,14 @@ pub struct Case {
     pub title: String,
     /// The dataset it plays.
     pub dataset: String,
-    /// How many of the dataset's records the database holds at the start; all, unless said.
+    /// Numbers of records: the case becomes one for each, named `id-records`, with that many records in its dataset.
+    pub scales: Option<BySize<Vec<u64>>>,
+    /// How many of the dataset's records the database holds at the start; all, unless said. Where lanes have tables of
+    /// their own, they are shared out among those.
     pub filled: Option<BySize<u64>>,
+    /// How often as many records as the dataset has are stored and deleted again before any stay, so that the database
+    /// has room to use again; 0, unless said.
+    pub churn: Option<BySize<u32>>,
     /// What runs side by side.
     pub lanes: Vec<LanePlan>,
     /// Tables in the database.
@@ -176,11 +186,14 @@ pub struct LanePlan {
     /// What to do.
     pub verb: Verb,
     /// How many operations; left out, it is calibrated so that the slowest contender needs 2 ms and the quickest at
-    /// least 0.1 ms.
+    /// least 0.1 ms, or is all that there are for a verb that takes many in one transaction.
     pub count: Option<BySize<u64>>,
     /// Inside one held read transaction.
     #[serde(default)]
     pub held: bool,
+    /// On which of the case's tables, from 1.
+    #[serde(default = "one")]
+    pub table: u32,
 }
 
 /// An arm: a contender in a case, perhaps with something varied.
@@ -260,7 +273,7 @@ pub struct Claim {
 pub struct ClaimTest {
     /// What is measured.
     pub measure: Measure,
-    /// In which case.
+    /// In which case; one with scales is named with one of them, or for the measure `scaling` without.
     pub case: String,
     /// Of which arm.
     pub arm: String,
@@ -282,6 +295,9 @@ pub struct ClaimTest {
 pub enum Measure {
     /// Operations a second, or the ratio of two: above 1 the arm does more in the same time.
     Rate,
+    /// Operations a second at a scale over those at the next smaller one, of a case with scales: the least of these
+    /// ratios. At 1 an operation costs the same however many records there are.
+    Scaling,
     /// The mean of a launch's longest operation in a thousand, in ns, or the ratio of two: below 1 the arm stalls
     /// less.
     Stall,
@@ -310,7 +326,19 @@ impl Suite {
     fn check(&self) -> std::result::Result<(), String> {
         unique("dataset", self.datasets.iter().map(|dataset| &dataset.name))?;
         unique("case", self.cases.iter().map(|case| &case.id))?;
+        let scaled = self.cases.iter().flat_map(Case::everywhere);
+        unique("case", scaled.map(|case| case.id))?;
         unique("claim", self.claims.iter().map(|claim| &claim.id))?;
+        for dataset in &self.datasets {
+            let has_values = dataset.record != RecordKind::Doc;
+            if has_values != dataset.value_bytes.is_some() {
+                let remedy = if has_values { "needs" } else { "has fields of its own: leave out" };
+                return Err(format!(
+                    "dataset `{}`: a {} {remedy} `value_bytes`",
+                    dataset.name, dataset.record
+                ));
+            }
+        }
         for case in &self.cases {
             self.check_case(case).map_err(|message| format!("case `{}`: {message}", case.id))?;
         }
@@ -324,6 +352,7 @@ impl Suite {
         if !self.datasets.iter().any(|dataset| dataset.name == case.dataset) {
             return Err(format!("there is no dataset `{}` in this suite", case.dataset));
         }
+        case.check_scales()?;
         unique("arm", case.arms.iter().map(ArmSpec::name))?;
         for (role, arm) in [("baseline", Some(&case.baseline)), ("floor", case.floor.as_ref())] {
             if let Some(arm) = arm.filter(|arm| !case.has_arm(arm)) {
@@ -338,6 +367,10 @@ impl Suite {
             return Err("it has no [[claim.test]], so nothing could show whether it holds".into());
         }
         for test in &claim.tests {
+            if matches!(test.measure, Measure::Scaling) {
+                self.check_scaling(test)?;
+                continue;
+            }
             self.check_arm(&test.case, &test.arm)?;
             if let Some(against) = &test.against {
                 self.check_arm(test.against_case.as_ref().unwrap_or(&test.case), against)?;
@@ -353,10 +386,35 @@ impl Suite {
     }
 
     fn check_arm(&self, case: &str, arm: &str) -> std::result::Result<(), String> {
-        let Some(case) = self.cases.iter().find(|known| known.id == case) else {
+        let is_of = |known: &&Case| known.everywhere().iter().any(|scaled| scaled.id == case);
+        let Some(case) = self.cases.iter().find(is_of) else {
             return Err(format!("there is no case `{case}` in this suite"));
         };
         if case.has_arm(arm) { Ok(()) } else { Err(format!("case `{}` has no arm `{arm}`", case.id)) }
+    }
+
+    fn check_scaling(&self, test: &ClaimTest) -> std::result::Result<(), String> {
+        let scaled = self.cases.iter().find(|case| case.id == test.case && case.scales.is_some());
+        let Some(case) = scaled else {
+            return Err(format!(
+                "measure = \"scaling\" needs a case with `scales`, and `{}` is none",
+                test.case
+            ));
+        };
+        if !case.has_arm(&test.arm) {
+            return Err(format!("case `{}` has no arm `{}`", case.id, test.arm));
+        }
+        if test.against.is_some() || test.against_case.is_some() || test.contains.is_some() {
+            return Err(
+                "measure = \"scaling\" compares an arm with itself: leave out `against`, `against_case` \
+                        and `contains`"
+                    .into(),
+            );
+        }
+        if test.at_least.is_none() && test.at_most.is_none() {
+            return Err("a test needs `at_least` or `at_most`".into());
+        }
+        Ok(())
     }
 }
 

@@ -219,9 +219,95 @@ fn an_edited_plan_that_could_never_run_is_refused_with_the_place() {
         (lane, serde_json::json!({"verb": "read-all", "count": 0, "held": false}), "count of 0"),
         (lane, serde_json::json!({"verb": "insert-many", "count": null, "held": false}), "needs `count`"),
         (lane, insert, "over 16 GiB"),
+        (lane, serde_json::json!({"verb": "find", "count": 1, "held": false}), "needs `above`"),
+        (
+            lane,
+            serde_json::json!({"verb": "find", "count": 1, "held": false, "above": 3}),
+            "needs a dataset of `doc`, and `rows` is of row",
+        ),
+        (
+            lane,
+            serde_json::json!({"verb": "read-all", "count": 1, "held": false, "table": 2}),
+            "on table 2; `tables` numbers them 1 to 1",
+        ),
+        ("/cases/0/churn", 1.into(), "nothing deletes a row"),
     ] {
         assert_says(&edited(pointer, value), &["plan.json", wanted]);
     }
+}
+
+/// The suite with objects and a case at two scales.
+const OBJECTS: &str = r#"
+name = "small"
+title = "A small suite"
+source = "nowhere"
+device = "none"
+[[dataset]]
+name = "objects"
+record = "doc"
+records = 10
+[[case]]
+id = "delete"
+title = "Delete"
+dataset = "objects"
+scales = [10, 100]
+tables = 2
+restore = true
+lanes = [{ verb = "delete-many" }]
+baseline = "one@plain"
+arms = ["one@plain", "two@plain"]
+[[claim]]
+id = "scales"
+statement = "Deleting scales"
+published = "nowhere"
+[[claim.test]]
+measure = "scaling"
+case = "delete"
+arm = "one@plain"
+at_least = 0.5
+"#;
+
+#[test]
+fn objects_and_scales_that_make_no_sense_are_refused_with_the_remedy() {
+    let planned = |text: &str| {
+        Suite::parse(text, "small.toml").and_then(|suite| Plan::new(&[suite], &kits(), &choice()))
+    };
+    planned(OBJECTS).unwrap();
+    for (old, new, wanted) in [
+        (
+            "records = 10\n",
+            "records = 10\nvalue_bytes = 5\n",
+            "dataset `objects`: a doc has fields of its own",
+        ),
+        ("record = \"doc\"", "record = \"row\"", "dataset `objects`: a row needs `value_bytes`"),
+        ("scales = [10, 100]", "scales = []", "at least one, ascending"),
+        ("scales = [10, 100]", "scales = [100, 10]", "at least one, ascending"),
+        ("scales = [10, 100]", "", "\"scaling\" needs a case with `scales`, and `delete` is none"),
+        ("case = \"delete\"\narm", "case = \"delete-10\"\narm", "needs a case with `scales`"),
+        ("arm = \"one@plain\"", "arm = \"six@plain\"", "no arm `six@plain`"),
+        ("at_least = 0.5", "", "`at_least` or `at_most`"),
+        ("at_least = 0.5", "at_least = 0.5\nagainst = \"two@plain\"", "leave out `against`"),
+        ("measure = \"scaling\"", "measure = \"rate\"", "no case `delete`"),
+        ("restore = true", "", "say `restore = true`"),
+        ("\"delete-many\"", "\"delete-many\", count = 2", "count of 1"),
+        ("\"delete-many\"", "\"delete-many\", table = 3", "`tables` numbers them 1 to 2"),
+        ("{ verb = \"delete-many\" }", "{ verb = \"update-one\", table = 2 }", "lanes on table 1 only"),
+        (
+            "lanes = [{ verb = \"delete-many\" }",
+            "filled = 0\nlanes = [{ verb = \"update-one\" }",
+            "`filled` is 0",
+        ),
+        ("\"delete-many\"", "\"update-many\", count = 11", "more objects than the 10 stored"),
+        ("\"delete-many\"", "\"insert-many\"", "needs `count`"),
+    ] {
+        assert_eq!(OBJECTS.matches(old).count(), 1, "{old}");
+        let error = planned(&OBJECTS.replace(old, new)).expect_err(new).to_string();
+        assert_says(&error, &[wanted]);
+    }
+    let unknown = Choice { cases: vec!["small/delete-1000".into()], ..choice() };
+    let suite = Suite::parse(OBJECTS, "small.toml").unwrap();
+    let error = Plan::new(&[suite], &kits(), &unknown).unwrap_err().to_string();
+    assert_says(&error, &["no case `small/delete-1000`", "small/delete-10, small/delete-100"]);
 }
 
 #[test]

@@ -119,7 +119,7 @@ impl Driver {
 
     /// Plays one lane: records answered or acknowledged, and their digest.
     fn run(&mut self, verb: Verb, from: u64, count: u64) -> (u64, String) {
-        let lanes = vec![Lane { verb, from, count, held: false }];
+        let lanes = vec![Lane::new(verb, from, count)];
         match self.ask(&Request::Run(Run { lanes, latency: None })) {
             Reply::Run(sample) => {
                 assert!(sample.wall_ns > 0 && sample.lanes.len() == 1, "{sample:?}");
@@ -170,26 +170,30 @@ fn converse(program: &Path) {
     assert_eq!((protocol, subject.as_str()), (PROTOCOL_VERSION, "shelf"));
     assert_eq!(capabilities, ["row.get", "row.read-all", "row.insert-one", "row.insert-many"]);
 
-    let prepare =
-        |operations| Request::Prepare { record: RecordKind::Row, dataset: dataset.clone(), operations };
-    assert_eq!(driver.ask(&prepare(None)), Reply::Prepare { records: 40, operations: 40 });
+    let prepare = |operations| Request::Prepare {
+        record: RecordKind::Row,
+        dataset: dataset.clone(),
+        operations,
+        states: None,
+    };
+    assert_eq!(driver.ask(&prepare(None)), Reply::Prepare { records: 40, operations: 40, states: 0 });
     assert!(matches!(driver.ask(&open(&directory, true)), Reply::Open(_)));
-    assert_eq!(driver.ask(&Request::Fill { from: 0, count: 20 }), Reply::Fill);
+    assert_eq!(driver.ask(&Request::Fill { from: 0, count: 20, table: 1 }), Reply::Fill);
     assert_eq!(driver.run(Verb::InsertOne, 20, 10).0, 10);
     assert_eq!(driver.run(Verb::InsertMany, 30, 10).0, 10);
     assert_eq!(driver.ask(&Request::Close), Reply::Close);
 
     // Closed and opened again, all of it must be there.
-    let order_reply = Reply::Prepare { records: 40, operations: 5 };
+    let order_reply = Reply::Prepare { records: 40, operations: 5, states: 0 };
     assert_eq!(driver.ask(&prepare(Some(operations.clone()))), order_reply);
     assert!(matches!(driver.ask(&open(&directory, false)), Reply::Open(_)));
     assert_eq!(driver.run(Verb::Get, 0, 5), digest(order.iter().map(|number| &rows[*number as usize])));
     assert_eq!(driver.run(Verb::ReadAll, 0, 2), digest(rows.iter().chain(&rows)));
     let (answers, whole) = digest(&rows);
-    assert_eq!(driver.ask(&Request::Check), Reply::Check { answers, digest: whole });
+    assert_eq!(driver.ask(&Request::Check { table: 1 }), Reply::Check { answers, digest: whole });
 
     // What it cannot do it says.
-    let lanes = vec![Lane { verb: Verb::Open, from: 0, count: 1, held: false }];
+    let lanes = vec![Lane::new(Verb::Open, 0, 1)];
     match driver.ask(&Request::Run(Run { lanes, latency: None })) {
         Reply::Error(failure) => assert_eq!(failure.kind, FailureKind::Unsupported, "{failure:?}"),
         other => panic!("{other:?}"),

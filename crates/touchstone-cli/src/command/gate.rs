@@ -90,7 +90,7 @@ impl Gate {
             let mut suite = project.suites(&[suite_name.to_owned()])?.remove(0);
             let known: Vec<String> = suite.cases.iter().map(|case| case.id.clone()).collect();
             suite.claims.clear();
-            suite.cases.retain(|case| case.id == case_name);
+            suite.cases = suite.cases.into_iter().filter_map(|case| case.named(case_name)).collect();
             let Some(case) = suite.cases.first_mut() else {
                 let known = known.join(", ");
                 let message = format!("suite `{suite_name}` has no case `{case_name}`; there are {known}");

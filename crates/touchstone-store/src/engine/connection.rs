@@ -6,7 +6,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::options::{Cipher, Durability, Options};
 use libsqlite3_sys as ffi;
 use rusqlite::OpenFlags;
-use std::ffi::{CString, c_int};
+use std::ffi::{CStr, CString, c_char, c_int};
 use std::path::Path;
 use std::ptr;
 
@@ -161,6 +161,26 @@ impl Connection {
     /// The size of a page.
     pub(crate) fn page_bytes(&self) -> u64 {
         u64::from(self.raw.pragma_query_value(None, "page_size", |row| row.get::<_, u32>(0)).unwrap_or(4096))
+    }
+
+    /// The name of the VFS that the main file is reached through, as the engine tells it.
+    pub(crate) fn vfs_name(&self) -> String {
+        let mut name: *mut c_char = ptr::null_mut();
+        // SAFETY: the connection is open; the engine allocates the name, and it is freed once.
+        unsafe {
+            ffi::sqlite3_file_control(
+                self.handle(),
+                c"main".as_ptr(),
+                ffi::SQLITE_FCNTL_VFSNAME,
+                (&raw mut name).cast(),
+            );
+            if name.is_null() {
+                return String::new();
+            }
+            let text = CStr::from_ptr(name).to_string_lossy().into_owned();
+            ffi::sqlite3_free(name.cast());
+            text
+        }
     }
 
     /// Whether no transaction is open.

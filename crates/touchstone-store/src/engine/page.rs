@@ -21,6 +21,8 @@ pub(crate) enum PageKind {
 pub(crate) struct Geometry {
     /// Bytes of a page that hold the tree: the rest is the cipher's.
     pub(crate) usable: usize,
+    /// The longest payload that lies wholly in a leaf of a table.
+    leaf_max: usize,
 }
 
 impl Geometry {
@@ -29,14 +31,14 @@ impl Geometry {
         let reserved = usize::from(*first_page.get(20)?);
         let usable = first_page.len().checked_sub(reserved)?;
         // The format allows no less.
-        (usable >= 480).then_some(Geometry { usable })
+        (usable >= 480).then(|| Geometry { usable, leaf_max: usable - 35 })
     }
 
     /// How many bytes of a payload lie in the page itself.
     #[inline]
     fn local(self, length: usize, leaf_of_table: bool) -> usize {
         let usable = self.usable;
-        let most = if leaf_of_table { usable - 35 } else { (usable - 12) * 64 / 255 - 23 };
+        let most = if leaf_of_table { self.leaf_max } else { (usable - 12) * 64 / 255 - 23 };
         if length <= most {
             return length;
         }
@@ -87,6 +89,14 @@ impl<'p> Page<'p> {
         self.start + if matches!(self.kind, PageKind::TableInner | PageKind::IndexInner) { 12 } else { 8 }
     }
 
+    /// Where the cells begin, in their order.
+    #[inline]
+    pub(crate) fn offsets(self) -> impl Iterator<Item = usize> + 'p {
+        let start = self.pointers();
+        let pointers = self.bytes.get(start..start + 2 * self.cells).unwrap_or_default();
+        pointers.as_chunks::<2>().0.iter().map(|pointer| usize::from(u16::from_be_bytes(*pointer)))
+    }
+
     #[inline]
     fn cell(self, at: usize) -> Option<&'p [u8]> {
         let offset = u16_at(self.bytes, self.pointers() + 2 * at)?;
@@ -98,23 +108,41 @@ impl<'p> Page<'p> {
         if at == self.cells { u32_at(self.bytes, self.start + 8) } else { u32_at(self.cell(at)?, 0) }
     }
 
-    /// The row of a cell. Inner pages of tables have none.
-    #[inline]
-    pub(crate) fn row(self, at: usize) -> Option<Row<'p>> {
-        let cell = self.cell(at)?;
-        let of_table = self.kind == PageKind::TableLeaf;
-        let cell = if self.kind == PageKind::IndexInner { cell.get(4..)? } else { cell };
+    /// The row of a leaf of a table that begins there.
+    #[inline(always)]
+    pub(crate) fn numbered_row(self, offset: usize) -> Option<Row<'p>> {
+        let cell = self.bytes.get(offset..)?;
         let (length, used) = varint(cell)?;
-        let mut cell = cell.get(used..)?;
-        let mut number = 0;
-        if of_table {
-            let (value, used) = varint(cell)?;
-            number = value.cast_signed();
-            cell = cell.get(used..)?;
-        }
+        let cell = cell.get(used..)?;
+        let (number, used) = varint(cell)?;
+        let cell = cell.get(used..)?;
+        self.spread(number.cast_signed(), length, cell, true)
+    }
+
+    /// The row of a leaf of an index that begins there.
+    #[inline]
+    pub(crate) fn keyed_row(self, offset: usize) -> Option<Row<'p>> {
+        let cell = self.bytes.get(offset..)?;
+        let (length, used) = varint(cell)?;
+        self.spread(0, length, cell.get(used..)?, false)
+    }
+
+    /// The row of an inner page of an index, after the child of that place.
+    pub(crate) fn inner_row(self, at: usize) -> Option<Row<'p>> {
+        let cell = self.cell(at)?.get(4..)?;
+        let (length, used) = varint(cell)?;
+        self.spread(0, length, cell.get(used..)?, false)
+    }
+
+    /// A row whose payload begins in the page, and may go on in others.
+    #[inline(always)]
+    fn spread(self, number: i64, length: u64, cell: &'p [u8], of_table: bool) -> Option<Row<'p>> {
         let length = usize::try_from(length).ok()?;
+        if length <= self.geometry.leaf_max && (of_table || length <= self.geometry.local(length, false)) {
+            return Some(Row { number, length, local: cell.get(..length)?, overflow: 0 });
+        }
         let local = self.geometry.local(length, of_table);
-        let overflow = if local == length { 0 } else { u32_at(cell, local)? };
+        let overflow = u32_at(cell, local)?;
         Some(Row { number, length, local: cell.get(..local)?, overflow })
     }
 }
@@ -141,7 +169,7 @@ pub(crate) struct Payload<'p> {
 
 impl<'p> Payload<'p> {
     /// Splits a whole payload.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn new(bytes: &'p [u8]) -> Option<Payload<'p>> {
         let (length, used) = varint(bytes)?;
         let length = usize::try_from(length).ok()?;
@@ -149,71 +177,91 @@ impl<'p> Payload<'p> {
     }
 
     /// The next value; [`Raw::Absent`] after the last.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next(&mut self) -> Option<Raw<'p>> {
         if self.types.is_empty() {
             return Some(Raw::Absent);
         }
         let (kind, used) = varint(self.types)?;
-        self.types = &self.types[used..];
-        let length = width(kind)?;
-        let (value, rest) = self.body.split_at_checked(length)?;
+        self.types = self.types.get(used..)?;
+        if kind >= 12 {
+            let length = usize::try_from((kind - 12) / 2).ok()?;
+            let (value, rest) = self.body.split_at_checked(length)?;
+            self.body = rest;
+            return Some(if kind % 2 == 0 { Raw::Blob(value) } else { Raw::Text(value) });
+        }
+        self.number(kind)
+    }
+
+    /// The next value, which is no longer than a number.
+    #[inline(always)]
+    fn number(&mut self, kind: u64) -> Option<Raw<'p>> {
+        Some(match kind {
+            0 => Raw::Null,
+            1 => Raw::Integer(i64::from(i8::from_be_bytes(self.bytes()?))),
+            2 => Raw::Integer(i64::from(i16::from_be_bytes(self.bytes()?))),
+            3 => {
+                let [a, b, c] = self.bytes()?;
+                Raw::Integer(i64::from(i32::from_be_bytes([a, b, c, 0]) >> 8))
+            }
+            4 => Raw::Integer(i64::from(i32::from_be_bytes(self.bytes()?))),
+            5 => {
+                let [a, b, c, d, e, f] = self.bytes()?;
+                Raw::Integer(i64::from_be_bytes([a, b, c, d, e, f, 0, 0]) >> 16)
+            }
+            6 => Raw::Integer(i64::from_be_bytes(self.bytes()?)),
+            7 => Raw::Real(f64::from_be_bytes(self.bytes()?)),
+            8 => Raw::Integer(0),
+            9 => Raw::Integer(1),
+            _ => return None,
+        })
+    }
+
+    #[inline(always)]
+    fn bytes<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (value, rest) = self.body.split_first_chunk::<N>()?;
         self.body = rest;
-        decode(kind, value)
+        Some(*value)
     }
 
     /// Passes over the next value.
     #[inline]
     pub(crate) fn skip(&mut self) -> Option<()> {
-        if !self.types.is_empty() {
-            let (kind, used) = varint(self.types)?;
-            self.types = &self.types[used..];
-            self.body = self.body.get(width(kind)?..)?;
+        match *self.types {
+            [] => {}
+            // A short value: its type is one byte, and the commonest of all.
+            [kind, ref rest @ ..] if kind < 0x80 => {
+                self.types = rest;
+                let length = if kind < 12 { WIDTHS[usize::from(kind)] } else { usize::from((kind - 12) / 2) };
+                self.body = self.body.get(length..)?;
+            }
+            _ => {
+                let (kind, used) = varint(self.types)?;
+                self.types = self.types.get(used..)?;
+                self.body = self.body.get(usize::try_from((kind.checked_sub(12)?) / 2).ok()?..)?;
+            }
         }
         Some(())
     }
 }
 
-/// The bytes of a value of that serial type.
-#[inline]
-fn width(kind: u64) -> Option<usize> {
-    match kind {
-        0 | 8 | 9 => Some(0),
-        1..=4 => Some(kind as usize),
-        5 => Some(6),
-        6 | 7 => Some(8),
-        10 | 11 => None,
-        longer => usize::try_from((longer - 12) / 2).ok(),
+/// The bytes of a value of a type below 12; two types are reserved, and lie in no file.
+const WIDTHS: [usize; 12] = [0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0];
+
+/// A variable-length integer and how many bytes it has.
+#[inline(always)]
+pub(crate) fn varint(bytes: &[u8]) -> Option<(u64, usize)> {
+    match *bytes {
+        [a, ..] if a < 0x80 => Some((u64::from(a), 1)),
+        [a, b, ..] if b < 0x80 => Some((u64::from(a & 0x7f) << 7 | u64::from(b), 2)),
+        [a, b, c, ..] if c < 0x80 => {
+            Some((u64::from(a & 0x7f) << 14 | u64::from(b & 0x7f) << 7 | u64::from(c), 3))
+        }
+        _ => long_varint(bytes),
     }
 }
 
-#[inline]
-fn decode(kind: u64, bytes: &[u8]) -> Option<Raw<'_>> {
-    Some(match kind {
-        0 => Raw::Null,
-        1..=6 => Raw::Integer(signed(bytes)),
-        7 => Raw::Real(f64::from_bits(u64::from_be_bytes(bytes.try_into().ok()?))),
-        8 => Raw::Integer(0),
-        9 => Raw::Integer(1),
-        longer if longer % 2 == 0 => Raw::Blob(bytes),
-        _ => Raw::Text(bytes),
-    })
-}
-
-/// A big-endian integer of up to eight bytes, with its sign.
-#[inline]
-fn signed(bytes: &[u8]) -> i64 {
-    let first = bytes.first().map_or(0, |byte| i64::from(byte.cast_signed()));
-    bytes.iter().skip(1).fold(first, |value, byte| value << 8 | i64::from(*byte))
-}
-
-/// A variable-length integer and how many bytes it has.
-#[inline]
-pub(crate) fn varint(bytes: &[u8]) -> Option<(u64, usize)> {
-    let first = *bytes.first()?;
-    if first < 0x80 { Some((u64::from(first), 1)) } else { long_varint(bytes) }
-}
-
+#[cold]
 fn long_varint(bytes: &[u8]) -> Option<(u64, usize)> {
     let mut value = 0u64;
     for (at, byte) in bytes.iter().take(8).enumerate() {

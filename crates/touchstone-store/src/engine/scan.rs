@@ -94,6 +94,8 @@ pub(crate) struct Scan {
     stack: Vec<Inner>,
     root: Option<u32>,
     gathered: Vec<u8>,
+    /// Rows of the last leaf.
+    leaf_rows: usize,
 }
 
 /// What comes next in a walk.
@@ -106,7 +108,15 @@ enum Stop {
 impl Scan {
     /// Begins before the first row. The connection must be in a transaction until the walk ends.
     pub(crate) fn new(pages: Pages, root: u32, geometry: Geometry) -> Scan {
-        Scan { pages, geometry, stack: Vec::new(), root: Some(root), gathered: Vec::new() }
+        Scan { pages, geometry, stack: Vec::new(), root: Some(root), gathered: Vec::new(), leaf_rows: 0 }
+    }
+
+    /// About how many rows the table has, if all of the tree is as it is on the way to the last leaf.
+    pub(crate) fn estimate(&self) -> usize {
+        self.stack.iter().fold(self.leaf_rows, |rows, inner| {
+            let page = Page::new(&inner.bytes, inner.number, self.geometry);
+            rows.saturating_mul(page.map_or(1, |page| page.len() + 1))
+        })
     }
 
     /// Ends the walk, and gives the pages back for the next.
@@ -138,9 +148,20 @@ impl Scan {
                     }
                     self.stack.push(Inner { number, bytes: bytes.into(), next: 0 });
                 }
-                PageKind::TableLeaf | PageKind::IndexLeaf => {
-                    for at in 0..page.len() {
-                        let row = page.row(at).ok_or_else(|| damaged(number))?;
+                PageKind::TableLeaf => {
+                    self.leaf_rows = page.len();
+                    for offset in page.offsets() {
+                        let row = page.numbered_row(offset).ok_or_else(|| damaged(number))?;
+                        if !give(&self.pages, self.geometry, &mut self.gathered, row, &mut visit)? {
+                            return Ok(false);
+                        }
+                    }
+                    return Ok(true);
+                }
+                PageKind::IndexLeaf => {
+                    self.leaf_rows = page.len();
+                    for offset in page.offsets() {
+                        let row = page.keyed_row(offset).ok_or_else(|| damaged(number))?;
                         if !give(&self.pages, self.geometry, &mut self.gathered, row, &mut visit)? {
                             return Ok(false);
                         }
@@ -180,7 +201,7 @@ impl Scan {
     fn inner_row(&mut self, at: usize, mut visit: impl FnMut(i64, &[u8]) -> Result<bool>) -> Result<bool> {
         let Some(inner) = self.stack.last() else { return Ok(false) };
         let row = Page::new(&inner.bytes, inner.number, self.geometry)
-            .and_then(|page| page.row(at))
+            .and_then(|page| page.inner_row(at))
             .ok_or_else(|| damaged(inner.number))?;
         give(&self.pages, self.geometry, &mut self.gathered, row, &mut visit)
     }

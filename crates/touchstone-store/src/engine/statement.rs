@@ -206,12 +206,6 @@ impl Statement {
         }
     }
 
-    /// The number of columns of the answer.
-    pub(crate) fn width(&self) -> c_int {
-        // SAFETY: the statement is prepared.
-        unsafe { ffi::sqlite3_column_count(self.0.as_ptr()) }
-    }
-
     /// The rows changed by the connection's last statement.
     pub(crate) fn changes(&self) -> u64 {
         // SAFETY: the statement is prepared, so its connection is open.

@@ -12,6 +12,8 @@ use crate::error::Result;
 use crate::record::{Index, Record};
 use crate::session::{self, ScannedRow};
 use crate::table::Table;
+use crate::value::Raw;
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
@@ -70,8 +72,18 @@ impl<'q, T: Record> Sieve<'q, T> {
     #[inline]
     fn admits(&mut self, row: &ScannedRow<'_, '_>) -> Result<bool> {
         if let Some(condition) = &self.request.condition {
-            let placed = row.placed()?;
-            if evaluate(&condition.node, &|column| placed.get(column)) != Some(true) {
+            let is_short = Cell::new(false);
+            let value = |column| {
+                row.value(column).unwrap_or_else(|| {
+                    is_short.set(true);
+                    Raw::Null
+                })
+            };
+            let holds = evaluate(&condition.node, &value);
+            if is_short.get() {
+                return Err(row.is_short());
+            }
+            if holds != Some(true) {
                 return Ok(false);
             }
         }

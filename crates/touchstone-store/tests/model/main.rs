@@ -28,7 +28,7 @@ enum End {
 /// What is done within a transaction.
 #[derive(Clone, Debug)]
 enum Part {
-    Act(AnyAct),
+    Act(Box<AnyAct>),
     Savepoint(Vec<Part>, End),
 }
 
@@ -60,7 +60,7 @@ fn end() -> impl Strategy<Value = End> {
 }
 
 fn parts() -> BoxedStrategy<Vec<Part>> {
-    let part = any_act().prop_map(Part::Act).prop_recursive(3, 12, 4, |part| {
+    let part = any_act().prop_map(|act| Part::Act(Box::new(act))).prop_recursive(3, 12, 4, |part| {
         (vec(part, 0..4), end()).prop_map(|(parts, end)| Part::Savepoint(parts, end))
     });
     vec(part, 0..5).boxed()
@@ -84,7 +84,7 @@ fn step() -> BoxedStrategy<Step> {
 
 /// Snapshots that are held, each with what it must go on seeing.
 struct Held<'h> {
-    snapshot: &'h Snapshot<'h>,
+    snapshot: &'h Snapshot,
     model: &'h Model,
     outer: Option<&'h Held<'h>>,
 }

@@ -91,7 +91,7 @@ macro_rules! types {
 
         impl Model {
             /// Whether the snapshot sees this and nothing else.
-            pub fn is_seen(&self, snapshot: &Snapshot<'_>) -> Result<()> {
+            pub fn is_seen(&self, snapshot: &Snapshot) -> Result<()> {
                 $(seen(&self.$field, snapshot)?;)*
                 Ok(())
             }
@@ -152,7 +152,7 @@ fn sorted<T: Sample>(mut records: Vec<T>) -> Vec<T> {
     records
 }
 
-fn seen<T: Sample>(kept: &Kept<T>, snapshot: &Snapshot<'_>) -> Result<()>
+fn seen<T: Sample>(kept: &Kept<T>, snapshot: &Snapshot) -> Result<()>
 where
     for<'a> T::View<'a>: Debug,
 {

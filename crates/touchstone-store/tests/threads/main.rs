@@ -47,7 +47,7 @@ impl Place {
 }
 
 /// The sum of all balances, by every way to read.
-fn total(snapshot: &Snapshot<'_>) -> Result<i64> {
+fn total(snapshot: &Snapshot) -> Result<i64> {
     let by_pages: i64 = snapshot.of::<Account>().all()?.iter().map(|account| account.balance).sum();
     let mut by_statement = 0;
     snapshot.query::<Account>().order(|account| account.balance.descending()).each(|account| {

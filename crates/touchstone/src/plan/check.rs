@@ -2,13 +2,16 @@
 
 use super::{GETS, Plan, PlannedArm, PlannedCase, PlannedLane};
 use crate::name::{file_name, unique};
-use touchstone_protocol::Verb;
+use touchstone_protocol::{RecordKind, Verb};
 
 /// The most bytes of records a case may need: they are generated once and held by the lab and by every driver.
 const DATA_BYTES_MAX: u64 = 16 << 30;
 
 /// What a record takes in memory besides its value.
 const RECORD_BYTES: u64 = 64;
+
+/// What an object takes in memory.
+const DOC_BYTES: u64 = 256;
 
 type Checked = Result<(), String>;
 
@@ -59,11 +62,55 @@ impl PlannedCase {
             }
         }
         for arm in &self.arms {
-            let checked = file_name(&arm.name).and_then(|()| arm.check());
+            let checked =
+                file_name(&arm.name).and_then(|()| arm.check()).and_then(|()| self.check_lanes(arm));
             checked.map_err(|message| format!("arm `{}`: {message}", arm.name))?;
+        }
+        if self.churn > 0 && self.dataset.record != RecordKind::Doc {
+            return Err(format!(
+                "`churn` deletes again what it stores, and nothing deletes a {}",
+                self.dataset.record
+            ));
         }
         file_name(&self.dataset.name).map_err(|message| format!("its dataset: {message}"))?;
         self.check_data()
+    }
+
+    /// What the lanes ask of this case's data, tables and restoring.
+    fn check_lanes(&self, arm: &PlannedArm) -> Checked {
+        for lane in &arm.lanes {
+            let (verb, record) = (lane.verb, self.dataset.record);
+            if !Verb::OF_RECORDS.contains(&verb) && record != RecordKind::Doc {
+                return Err(format!(
+                    "its {verb} lane needs a dataset of `doc`, and `{}` is of {record}",
+                    self.dataset.name
+                ));
+            }
+            if lane.table == 0 || lane.table > self.tables {
+                return Err(format!(
+                    "its {verb} lane is on table {}; `tables` numbers them 1 to {}",
+                    lane.table, self.tables
+                ));
+            }
+            if verb.updates() && self.tables_used() > 1 {
+                return Err("new states are made for the objects of one table: an update goes with lanes on table 1 only".into());
+            }
+            if verb == Verb::UpdateMany && lane.count > Some(self.filled) {
+                return Err(format!(
+                    "its update-many lane writes over more objects than the {} stored",
+                    self.filled
+                ));
+            }
+            if verb.updates() && self.filled == 0 {
+                return Err(format!("its {verb} lane has nothing to write over: `filled` is 0"));
+            }
+            if verb == Verb::DeleteMany && !self.restore {
+                return Err(
+                    "a delete-many lane leaves nothing for the next slice: say `restore = true`".into()
+                );
+            }
+        }
+        Ok(())
     }
 
     fn check_data(&self) -> Checked {
@@ -75,11 +122,15 @@ impl PlannedCase {
             ));
         }
         let records = self.records_needed();
-        let bytes = records.saturating_mul(dataset.value_bytes.saturating_add(RECORD_BYTES));
-        if bytes > DATA_BYTES_MAX || records > u64::from(u32::MAX) {
+        let each = match dataset.record {
+            RecordKind::Doc => DOC_BYTES,
+            _ => dataset.value_bytes.saturating_add(RECORD_BYTES),
+        };
+        let all = records.saturating_add(self.states_needed());
+        // The highest number stands for no record.
+        if all.saturating_mul(each) > DATA_BYTES_MAX || all >= u64::from(u32::MAX) {
             return Err(format!(
-                "it needs {records} records of {} bytes, all in memory: over {} GiB; ask for fewer or smaller ones",
-                dataset.value_bytes,
+                "it needs {all} records of {each} bytes, all in memory: over {} GiB; ask for fewer or smaller ones",
                 DATA_BYTES_MAX >> 30
             ));
         }
@@ -103,8 +154,12 @@ impl PlannedLane {
             (Verb::Get, Some(count)) if count > GETS => {
                 Err(format!("its get lane has a count of {count}; a slice has at most {GETS}"))
             }
-            (Verb::InsertMany, None) => {
-                Err("an insert-many lane needs `count`, the records in its commit".into())
+            (Verb::InsertMany | Verb::UpdateMany, None) => {
+                Err(format!("an {} lane needs `count`, the records in its commit", self.verb))
+            }
+            (Verb::Find, _) if self.above.is_none() => Err("a find lane needs `above`, the bound".into()),
+            (Verb::DeleteMany, count) if count != Some(1) => {
+                Err("a delete-many lane has a count of 1: it deletes all there is".into())
             }
             _ => Ok(()),
         }

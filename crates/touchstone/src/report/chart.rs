@@ -6,7 +6,7 @@
 mod overview;
 mod single;
 
-pub(super) use overview::{claims, scaling};
+pub(super) use overview::{claims, scales, scaling};
 
 use super::view::{ArmView, CaseView};
 use crate::estimate::{ArmStatistics, CaseStatistics};

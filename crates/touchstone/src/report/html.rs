@@ -35,6 +35,7 @@ struct PageSuite<'p> {
     view: &'p SuiteView,
     claims_chart: Option<Chart>,
     scaling_chart: Option<Chart>,
+    scales_charts: Vec<Chart>,
     cases: Vec<PageCase<'p>>,
 }
 
@@ -87,6 +88,7 @@ fn page_suite<'p>(findings: &Findings<'_>, suite: &'p SuiteView, points: usize) 
         view: suite,
         claims_chart: chart::claims(findings, suite),
         scaling_chart: chart::scaling(findings, &suite.name),
+        scales_charts: chart::scales(findings, &suite.name),
         cases: suite.cases.iter().filter_map(page_case).collect(),
     }
 }

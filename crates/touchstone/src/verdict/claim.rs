@@ -2,7 +2,7 @@
 
 use super::comparison::{incomplete, obstacles};
 use crate::estimate::{ArmStatistics, CaseStatistics, LaunchValue, paired};
-use crate::plan::Plan;
+use crate::plan::{Plan, PlannedCase};
 use crate::statistics::Estimate;
 use crate::suite::{Claim, ClaimTest, Measure};
 use serde::{Deserialize, Serialize};
@@ -46,7 +46,7 @@ pub struct TestOutcome {
     pub at_most: Option<f64>,
     /// In what unit the figures are: `x` for ratios.
     pub unit: String,
-    /// Why it is untested or inconclusive, or what the plan said.
+    /// Why it is untested or inconclusive, what the plan said, or between which scales the figure is.
     pub note: Option<String>,
 }
 
@@ -142,7 +142,8 @@ impl Evidence<'_> {
                 outcome.status = if found { ClaimStatus::Holds } else { ClaimStatus::Refuted };
                 outcome.note = Some(said);
             }
-            Ok(Measured::Figure(figure)) => {
+            Ok(Measured::Figure(figure, said)) => {
+                outcome.note = said;
                 outcome.status = within(&figure, test);
                 outcome.value = Some(figure.value);
                 outcome.low = figure.low;
@@ -153,6 +154,9 @@ impl Evidence<'_> {
     }
 
     fn measure(&self, test: &ClaimTest) -> Result<Measured, String> {
+        if test.measure == Measure::Scaling {
+            return self.scaling(test);
+        }
         let arm = self.arm(&test.case, &test.arm)?;
         if let Some(obstacle) = incomplete(arm).first() {
             return Err(obstacle.clone());
@@ -168,7 +172,7 @@ impl Evidence<'_> {
                     said: format!("the plan says: {said}"),
                 });
             }
-            Measure::Rate | Measure::Latency | Measure::Stall => {}
+            Measure::Rate | Measure::Latency | Measure::Stall | Measure::Scaling => {}
         }
         if let Some(obstacle) = obstacles(arm).first() {
             return Err(obstacle.clone());
@@ -191,13 +195,8 @@ impl Evidence<'_> {
                 Estimate::from_launches(&logs)
             }
         };
-        let estimate = estimate.ok_or("there is no launch that all of them completed")?;
-        let first_look = self.plan.looks.first().copied().unwrap_or_default();
-        if estimate.launches < first_look {
-            return Err(format!("only {} of the {first_look} launches of the first look", estimate.launches));
-        }
-        let figure = Figure::of(&estimate);
-        Ok(Measured::Figure(match (test.measure, &test.against) {
+        let figure = self.figure(estimate)?;
+        let figure = match (test.measure, &test.against) {
             (Measure::Rate, Some(_)) => figure.inverted(),
             (Measure::Rate, None) => {
                 let rate = figure.inverted();
@@ -205,7 +204,48 @@ impl Evidence<'_> {
                 Figure { value: second(rate.value), low: rate.low.map(second), high: rate.high.map(second) }
             }
             _ => figure,
-        }))
+        };
+        Ok(Measured::Figure(figure, None))
+    }
+
+    /// Rates at each scale over those at the one before: the least of them.
+    fn scaling(&self, test: &ClaimTest) -> Result<Measured, String> {
+        let scale_of = Some(&test.case);
+        let mut scales: Vec<&PlannedCase> = self
+            .plan
+            .cases
+            .iter()
+            .filter(|case| case.suite() == self.suite && case.scale_of.as_ref() == scale_of)
+            .collect();
+        scales.sort_by_key(|case| case.dataset.records);
+        let mut least: Option<(Figure, String)> = None;
+        for pair in scales.windows(2) {
+            let [small, large] = [pair[0], pair[1]].map(|case| self.arm(case.name(), &test.arm));
+            let (small, large) = (small?, large?);
+            for arm in [small, large] {
+                if let Some(obstacle) = incomplete(arm).first().or(obstacles(arm).first()) {
+                    return Err(obstacle.clone());
+                }
+            }
+            let times = paired(&large.launches, &small.launches, |launch| Some(launch.operation_ns));
+            let figure = self.figure(times)?.inverted();
+            if least.as_ref().is_none_or(|(known, _)| figure.value < known.value) {
+                let said = format!("from {} to {} records", pair[0].dataset.records, pair[1].dataset.records);
+                least = Some((figure, said));
+            }
+        }
+        let (figure, said) = least.ok_or("fewer than two of its scales were run")?;
+        Ok(Measured::Figure(figure, Some(said)))
+    }
+
+    /// The figure of an estimate that has the launches of the first look behind it.
+    fn figure(&self, estimate: Option<Estimate>) -> Result<Figure, String> {
+        let estimate = estimate.ok_or("there is no launch that all of them completed")?;
+        let first_look = self.plan.looks.first().copied().unwrap_or_default();
+        if estimate.launches < first_look {
+            return Err(format!("only {} of the {first_look} launches of the first look", estimate.launches));
+        }
+        Ok(Figure::of(&estimate))
     }
 
     fn arm(&self, case: &str, arm: &str) -> Result<&ArmStatistics, String> {
@@ -217,13 +257,17 @@ impl Evidence<'_> {
 }
 
 enum Measured {
-    Figure(Figure),
-    Plan { found: bool, said: String },
+    /// With what is to be said of it, if anything.
+    Figure(Figure, Option<String>),
+    Plan {
+        found: bool,
+        said: String,
+    },
 }
 
 impl Measured {
     fn exact(value: f64) -> Measured {
-        Measured::Figure(Figure::exact(value))
+        Measured::Figure(Figure::exact(value), None)
     }
 }
 
@@ -241,7 +285,7 @@ fn within(figure: &Figure, test: &ClaimTest) -> ClaimStatus {
 
 fn unit(test: &ClaimTest) -> &'static str {
     match (test.measure, &test.against) {
-        (Measure::Rate | Measure::Latency | Measure::Stall, Some(_)) => "x",
+        (Measure::Rate | Measure::Latency | Measure::Stall, Some(_)) | (Measure::Scaling, _) => "x",
         (Measure::Rate, None) => "/s",
         (Measure::Latency | Measure::Stall, None) => "ns",
         (Measure::Errors, _) => "failed operations",
@@ -255,6 +299,9 @@ fn describe(test: &ClaimTest) -> String {
     let mine = of(&test.case, &test.arm);
     let what = match test.measure {
         Measure::Rate => "rate",
+        Measure::Scaling => {
+            return format!("least rate of {mine} at a scale over the next smaller one");
+        }
         Measure::Latency => "mean latency",
         Measure::Stall => "longest operations (mean of the longest in a thousand)",
         Measure::Errors => "failed operations",

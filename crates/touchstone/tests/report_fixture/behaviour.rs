@@ -60,6 +60,7 @@ pub fn behaviour(case: &str, arm: &str) -> Behaviour {
         "wcdb/sync-write" => sync_write(arm),
         "couch/get" => get(arm),
         "couch/canaries" => canaries(arm),
+        case if case.starts_with("dflat/") => find(case, arm),
         case => open(case, arm),
     };
     Behaviour { engine: engine(arm), ..behaviour }
@@ -188,6 +189,18 @@ fn canaries(arm: &str) -> Behaviour {
     } else {
         Behaviour::steady(4_030.0)
     }
+}
+
+/// About the same for every object; the mapper needs ever more for each.
+fn find(case: &str, arm: &str) -> Behaviour {
+    let objects: f64 = case.rsplit('-').next().and_then(|objects| objects.parse().ok()).unwrap_or(1.0);
+    let growth = (objects / 1_000.0).log10();
+    let ns = match arm {
+        "sqlite-c@wal-normal" => 430.0 * 1.1_f64.powf(growth),
+        "diesel@wal-normal" => 700.0 * 2.6_f64.powf(growth),
+        _ => 520.0 * 1.2_f64.powf(growth),
+    };
+    Behaviour { plan: vec!["SCAN doc"], launch_noise: 0.01, ..Behaviour::steady(ns) }
 }
 
 /// In proportion to the tables, over a fixed cost.

@@ -20,6 +20,7 @@ use touchstone_protocol::{Clock, Hello, LaneSample, Setting, Usage, Verb};
 
 const WCDB: &str = include_str!("wcdb.toml");
 const COUCH: &str = include_str!("couch.toml");
+const DFLAT: &str = include_str!("dflat.toml");
 const SOURCE: &str = "2025-11-28 17:28:25 281fc0e9afc38674b9b0991943b9e9d1e64c6cbdb133d35f6f5c87ff6af38a88";
 const LAUNCHES: usize = 8;
 const SLICES: u32 = 6;
@@ -35,7 +36,7 @@ pub struct Fixture {
 impl Fixture {
     /// Everything, cut short before its last case.
     pub fn new() -> Fixture {
-        Fixture::of(&[WCDB, COUCH], made_up)
+        Fixture::of(&[WCDB, COUCH, DFLAT], made_up)
     }
 
     /// A plan of which nothing was run.

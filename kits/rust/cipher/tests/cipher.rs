@@ -19,10 +19,10 @@ fn stored(folder: &Path, cipher: &str) -> Settings {
     write_dataset(&folder.join("dataset"), &[Row { key: 1, value: b"to be seen".repeat(20) }]).unwrap();
     let mut session = Session::start(PROGRAM, &[]);
     let dataset = folder.join("dataset");
-    session.ask(&Request::Prepare { record: RecordKind::Row, dataset, operations: None });
+    session.ask(&Request::Prepare { record: RecordKind::Row, dataset, operations: None, states: None });
     fs::create_dir(folder.join("database")).unwrap();
     let settings = session.open(open(folder, cipher, true));
-    assert_eq!(session.ask(&Request::Fill { from: 0, count: 1 }), Reply::Fill);
+    assert_eq!(session.ask(&Request::Fill { from: 0, count: 1, table: 1 }), Reply::Fill);
     assert_eq!(session.ask(&Request::Quit), Reply::Quit);
     assert!(session.end().success());
     settings
@@ -46,7 +46,7 @@ fn seen(folder: &Path) -> bool {
 
 #[test]
 fn it_speaks_the_golden_conversations() {
-    conversation::play_all(PROGRAM, 8);
+    conversation::play_all(PROGRAM, 10);
     let hello = Session::start(PROGRAM, &[]).hello();
     assert!(hello.engine.starts_with(&format!("SQLCipher {}", hello.version)), "{hello:?}");
     assert!(hello.engine.contains("on SQLite 3."), "{hello:?}");

@@ -94,7 +94,7 @@ impl<M: Mischief> Driver for Canary<M> {
 }
 
 impl<M: Mischief, R: Kept> Store<R> for Canary<M> {
-    const VERBS: &'static [Verb] = &Verb::ALL;
+    const VERBS: &'static [Verb] = &Verb::OF_RECORDS;
 
     fn get(&mut self, key: &R::Key) -> Result<Option<R>, Failure> {
         self.mischief.before();

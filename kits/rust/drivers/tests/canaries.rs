@@ -23,10 +23,11 @@ fn canary(program: &str, settings: Settings) -> (TempDir, Session) {
         record: RecordKind::Row,
         dataset: folder.path().join("dataset"),
         operations: None,
+        states: None,
     };
-    assert_eq!(session.ask(&prepare), Reply::Prepare { records: ROWS, operations: ROWS });
+    assert_eq!(session.ask(&prepare), Reply::Prepare { records: ROWS, operations: ROWS, states: 0 });
     session.open(open(folder.path(), true, settings.clone()));
-    assert_eq!(session.ask(&Request::Fill { from: 0, count: ROWS }), Reply::Fill);
+    assert_eq!(session.ask(&Request::Fill { from: 0, count: ROWS, table: 1 }), Reply::Fill);
     assert_eq!(session.ask(&Request::Close), Reply::Close);
     session.open(open(folder.path(), false, settings));
     (folder, session)
@@ -65,7 +66,10 @@ fn wrong_is_wrong_now_and_then_but_its_database_is_right() {
     let wrong = gets(&mut session, 96).lanes.remove(0);
     assert_eq!(wrong.answers, 96);
     assert_ne!(wrong.digest, right.digest);
-    assert_eq!(session.ask(&Request::Check), Reply::Check { answers: ROWS, digest: right_digest() });
+    assert_eq!(
+        session.ask(&Request::Check { table: 1 }),
+        Reply::Check { answers: ROWS, digest: right_digest() }
+    );
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Every contender gives the same answers, whatever its library and its settings: each capability is asked for
-//! through the protocol, in a process of its own, and its answers are compared with those worked out here.
+//! through the protocol, in a process of its own, and its answers are compared with those worked out here. Objects have
+//! verbs that change and delete: `objects.rs` asks for those.
 
 mod contenders;
 mod lab;
@@ -47,10 +48,14 @@ impl<R: Record> Scene<R> {
             record: R::KIND,
             dataset: scene.path("dataset"),
             operations: Some(scene.path("operations")),
+            states: None,
         };
-        assert_eq!(scene.session.ask(&prepare), Reply::Prepare { records: RECORDS, operations: RECORDS });
+        assert_eq!(
+            scene.session.ask(&prepare),
+            Reply::Prepare { records: RECORDS, operations: RECORDS, states: 0 }
+        );
         scene.open(true, indexes);
-        assert_eq!(scene.session.ask(&Request::Fill { from: 0, count: FILLED }), Reply::Fill);
+        assert_eq!(scene.session.ask(&Request::Fill { from: 0, count: FILLED, table: 1 }), Reply::Fill);
         scene.check(FILLED);
         assert_eq!(scene.session.ask(&Request::Close), Reply::Close);
         scene.open(false, indexes);
@@ -80,7 +85,7 @@ impl<R: Record> Scene<R> {
         let mut expected = self.records[..count as usize].to_vec();
         expected.sort_by(|one, other| one.key().cmp(other.key()));
         let digest = Digest::of(&expected).to_string();
-        assert_eq!(self.session.ask(&Request::Check), Reply::Check { answers: count, digest });
+        assert_eq!(self.session.ask(&Request::Check { table: 1 }), Reply::Check { answers: count, digest });
     }
 
     /// The answers to gets of operations `from..from + count`.
@@ -126,7 +131,9 @@ impl<R: Record> Scene<R> {
         let acknowledged: u64 = sample.lanes.iter().map(|lane| lane.answers).sum();
         let busy: u64 = sample.lanes.iter().filter_map(|lane| lane.errors.get("busy")).sum();
         assert_eq!(acknowledged + 25 * busy, 50, "{sample:?}");
-        let Reply::Check { answers, .. } = self.session.ask(&Request::Check) else { panic!("no check") };
+        let Reply::Check { answers, .. } = self.session.ask(&Request::Check { table: 1 }) else {
+            panic!("no check")
+        };
         assert_eq!(answers, FILLED + 50 + acknowledged);
         // A reader beside itself, on the handles that the writers have used.
         let sample = self.session.run(&[lane(Verb::Get, 0, 50), lane(Verb::ReadAll, 0, 1)]);
@@ -212,7 +219,7 @@ fn contenders_say_who_they_are() {
         assert!(hello.version.starts_with(|first: char| first.is_ascii_digit()), "{hello:?}");
         assert_eq!(hello.compile_options.is_empty(), !hello.engine.starts_with("SQLite"), "{hello:?}");
         for record in [RecordKind::Row, RecordKind::Document] {
-            for verb in Verb::ALL {
+            for verb in Verb::OF_RECORDS {
                 assert!(hello.capabilities.contains(&format!("{record}.{verb}")), "{hello:?}");
             }
         }

@@ -11,7 +11,9 @@ fn every_contender_speaks_the_golden_conversations() {
     let programs: BTreeSet<String> =
         contenders::contenders().into_iter().map(|contender| contender.program).collect();
     for program in programs {
-        conversation::play_all(&program, 8);
+        // Objects are beyond some; the two conversations about them are played by the others.
+        let count = if program.ends_with("redb") { 8 } else { 10 };
+        conversation::play_all(&program, count);
     }
 }
 

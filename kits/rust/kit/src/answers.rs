@@ -33,7 +33,7 @@ impl<R: Record> Answers<R> {
         }
     }
 
-    /// Keeps the answer of a read of everything.
+    /// Keeps the answer of a verb that answers many records in an order of its own.
     pub(crate) fn read<E: Into<Failure>>(&mut self, answer: Result<Vec<R>, E>) {
         match answer {
             Ok(records) => self.reads.push(records),
@@ -46,6 +46,15 @@ impl<R: Record> Answers<R> {
     pub(crate) fn acknowledged<E: Into<Failure>>(&mut self, count: usize, answer: Result<(), E>) {
         match answer {
             Ok(()) => self.acknowledged += count as u64,
+            Err(error) => self.failed(error.into()),
+        }
+    }
+
+    /// Counts the acknowledgement of an update, if there was something to write over.
+    #[inline(always)]
+    pub(crate) fn updated<E: Into<Failure>>(&mut self, answer: Result<bool, E>) {
+        match answer {
+            Ok(there) => self.acknowledged += u64::from(there),
             Err(error) => self.failed(error.into()),
         }
     }

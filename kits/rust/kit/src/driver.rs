@@ -37,7 +37,7 @@ pub trait Driver: Sized + Send + 'static {
     fn open(open: &Open) -> Result<Self, Self::Error>;
 
     /// A second handle on the same database, the way the library's users get one. `open` is what the first was
-    /// opened with, except that nothing is to be created.
+    /// opened with, except that nothing is to be created and that it may be about another table.
     ///
     /// # Errors
     /// When the library refuses.
@@ -96,6 +96,9 @@ pub trait Store<R: Record>: Driver {
     /// The verbs that the driver implements.
     const VERBS: &'static [Verb];
 
+    /// Whether a handle can be about another table than the first: [`Open::table`].
+    const TABLES: bool = false;
+
     /// Gets one record by key into an object of its own.
     ///
     /// # Errors
@@ -129,6 +132,45 @@ pub trait Store<R: Record>: Driver {
     fn insert_many(&mut self, records: &[&R]) -> Result<(), Self::Error> {
         let _ = records;
         Err(missing(Verb::InsertMany).into())
+    }
+
+    /// Finds every record whose priority is greater than `above`, into objects. A missing priority is not above
+    /// anything. The field has no index.
+    ///
+    /// # Errors
+    /// As the library does.
+    fn find(&mut self, above: i64) -> Result<Vec<R>, Self::Error> {
+        let _ = above;
+        Err(missing(Verb::Find).into())
+    }
+
+    /// Writes a whole new state over the record with its key, in a commit of its own. False where there is none to
+    /// write over.
+    ///
+    /// # Errors
+    /// As the library does.
+    fn update_one(&mut self, state: &R) -> Result<bool, Self::Error> {
+        let _ = state;
+        Err(missing(Verb::UpdateOne).into())
+    }
+
+    /// In one transaction: fetches every record into an object, then writes each new state, whole, over the record
+    /// with its key. Answers the objects as they were fetched, in any order. All states are written or none.
+    ///
+    /// # Errors
+    /// As the library does.
+    fn update_many(&mut self, states: &[&R]) -> Result<Vec<R>, Self::Error> {
+        let _ = states;
+        Err(missing(Verb::UpdateMany).into())
+    }
+
+    /// In one transaction: fetches every record into an object, then deletes each by its key. Answers the objects as
+    /// they were fetched, in any order.
+    ///
+    /// # Errors
+    /// As the library does.
+    fn delete_many(&mut self) -> Result<Vec<R>, Self::Error> {
+        Err(missing(Verb::DeleteMany).into())
     }
 
     /// Answers a first query after opening: any one record, or none from an empty database.

@@ -20,23 +20,37 @@ pub(crate) enum Work<'d, R: Record> {
     InsertOne(Vec<&'d R>),
     /// Insert the records in one commit.
     InsertMany(Vec<&'d R>),
+    /// Find the records above a bound, so many times.
+    Find {
+        /// The bound.
+        above: i64,
+        /// How often.
+        times: u64,
+    },
+    /// Write each new state in a commit of its own.
+    UpdateOne(Vec<&'d R>),
+    /// Fetch everything and write the new states, in one transaction.
+    UpdateMany(Vec<&'d R>),
+    /// Fetch everything and delete it, in one transaction.
+    DeleteMany,
 }
 
 impl<R: Record> Work<'_, R> {
     fn operations(&self) -> usize {
         match self {
             Work::Get(keys) => keys.len(),
-            Work::ReadAll(times) => *times as usize,
-            Work::InsertOne(records) => records.len(),
-            Work::InsertMany(_) => 1,
+            Work::ReadAll(times) | Work::Find { times, .. } => *times as usize,
+            Work::InsertOne(records) | Work::UpdateOne(records) => records.len(),
+            Work::InsertMany(_) | Work::UpdateMany(_) | Work::DeleteMany => 1,
         }
     }
 
     fn answers(&self) -> Answers<R> {
         match self {
             Work::Get(keys) => Answers::with_capacity(keys.len(), 0),
-            Work::ReadAll(times) => Answers::with_capacity(0, *times as usize),
-            Work::InsertOne(_) | Work::InsertMany(_) => Answers::with_capacity(0, 0),
+            Work::ReadAll(times) | Work::Find { times, .. } => Answers::with_capacity(0, *times as usize),
+            Work::UpdateMany(_) | Work::DeleteMany => Answers::with_capacity(0, 1),
+            Work::InsertOne(_) | Work::InsertMany(_) | Work::UpdateOne(_) => Answers::with_capacity(0, 0),
         }
     }
 
@@ -59,6 +73,26 @@ impl<R: Record> Work<'_, R> {
             }
             Work::InsertMany(records) => {
                 answers.acknowledged(records.len(), driver.insert_many(records));
+                ticks.tick();
+            }
+            Work::Find { above, times } => {
+                for _ in 0..*times {
+                    answers.read(driver.find(*above));
+                    ticks.tick();
+                }
+            }
+            Work::UpdateOne(states) => {
+                for state in states {
+                    answers.updated(driver.update_one(state));
+                    ticks.tick();
+                }
+            }
+            Work::UpdateMany(states) => {
+                answers.read(driver.update_many(states));
+                ticks.tick();
+            }
+            Work::DeleteMany => {
+                answers.read(driver.delete_many());
                 ticks.tick();
             }
         }

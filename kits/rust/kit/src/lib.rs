@@ -73,8 +73,8 @@ pub use lane::get_each;
 pub use open::Open;
 pub use session::Kit;
 pub use touchstone_protocol::{
-    Document, Failure, FailureKind, Plan, Record, RecordKind, Row, Schema, Setting, Settings, Verb,
-    read_dataset, write_dataset,
+    Colour, Content, Doc, Document, Failure, FailureKind, Plan, Position, Record, RecordKind, Row, Schema,
+    Setting, Settings, Verb, read_dataset, write_dataset,
 };
 
 /// A failure of that kind, with a message in the subject's words.

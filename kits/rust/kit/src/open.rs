@@ -12,6 +12,9 @@ pub struct Open {
     pub record: RecordKind,
     /// Its tables and indexes.
     pub schema: Schema,
+    /// The table that the handle's verbs are about, from 1. Only a driver that says [`TABLES`](crate::Store::TABLES)
+    /// is asked for another than the first.
+    pub table: u32,
     /// What is asked for, by neutral name. A driver leaves alone what it has no notion of.
     pub settings: Settings,
 }

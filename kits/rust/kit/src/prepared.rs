@@ -12,14 +12,20 @@ use touchstone_protocol::{
 pub(crate) trait Prepared<D> {
     /// How many records and operations there are.
     fn size(&self) -> Reply;
+    /// Refuses lanes and tables that the driver cannot do, before anything is opened for them.
+    fn require(&self, lanes: &[Lane], tables: u32) -> Result<(), Failure>;
+    /// As [`Prepared::require`], of one of `tables` alone.
+    fn require_table(&self, table: u32, tables: u32) -> Result<(), Failure>;
     /// Stores records `from..from + count`.
     fn fill(&self, handle: &mut D, from: u64, count: u64) -> Result<(), Failure>;
+    /// Stores them and deletes them all again, `times` over.
+    fn churn(&self, handle: &mut D, from: u64, count: u64, times: u32) -> Result<(), Failure>;
     /// Plays the lanes on the clock, one handle each.
-    fn run(&self, handles: &mut [D], run: &Run) -> Result<Sample, Failure>;
+    fn run(&self, handles: Vec<&mut D>, run: &Run) -> Result<Sample, Failure>;
     /// Plays an `open` lane on the clock.
     fn run_open(&self, open: &Open, lane: &Lane, latency: Option<&Path>) -> Result<Sample, Failure>;
     /// Plays the lanes once and tells how, one handle each.
-    fn explain(&self, handles: &mut [D], lanes: &[Lane]) -> Result<Plan, Failure>;
+    fn explain(&self, handles: Vec<&mut D>, lanes: &[Lane]) -> Result<Plan, Failure>;
     /// Reads everything and digests it in key order.
     fn check(&self, handle: &mut D) -> Result<Reply, Failure>;
 }
@@ -29,12 +35,20 @@ pub(crate) struct Dataset<R> {
     records: Vec<R>,
     /// Each operation's record; `None` where operation i is record i.
     operations: Option<Vec<u32>>,
+    /// What updates write, in their order.
+    states: Vec<R>,
 }
 
 impl<R: Record> Dataset<R> {
-    /// Reads both files whole.
-    pub(crate) fn read(dataset: &Path, operations: Option<&Path>) -> Result<Dataset<R>, Failure> {
-        let records: Vec<R> = read_dataset(dataset).map_err(|error| unreadable(dataset, error))?;
+    /// Reads the files whole.
+    pub(crate) fn read(
+        dataset: &Path,
+        operations: Option<&Path>,
+        states: Option<&Path>,
+    ) -> Result<Dataset<R>, Failure> {
+        let read = |path: &Path| read_dataset::<R>(path).map_err(|error| unreadable(path, error));
+        let records = read(dataset)?;
+        let states = states.map(read).transpose()?.unwrap_or_default();
         let operations = match operations {
             Some(path) => Some(read_operations(path).map_err(|error| unreadable(path, error))?),
             None => None,
@@ -44,7 +58,7 @@ impl<R: Record> Dataset<R> {
             let message = format!("an operation names record {operation}; the dataset has {}", records.len());
             return Err(failure(FailureKind::Protocol, message));
         }
-        Ok(Dataset { records, operations })
+        Ok(Dataset { records, operations, states })
     }
 
     /// The records of operations `from..from + count`.
@@ -65,6 +79,15 @@ impl<R: Record> Dataset<R> {
             Verb::ReadAll => Work::ReadAll(lane.count),
             Verb::InsertOne => Work::InsertOne(self.gather(lane.from, lane.count)?.collect()),
             Verb::InsertMany => Work::InsertMany(self.gather(lane.from, lane.count)?.collect()),
+            Verb::Find => {
+                let above = lane.above.ok_or_else(|| {
+                    failure(FailureKind::Protocol, "a find lane needs `above`, the bound to compare with")
+                })?;
+                Work::Find { above, times: lane.count }
+            }
+            Verb::UpdateOne => Work::UpdateOne(self.states(lane)?),
+            Verb::UpdateMany => Work::UpdateMany(self.states(lane)?),
+            Verb::DeleteMany => Work::DeleteMany,
             Verb::Open => {
                 return Err(failure(
                     FailureKind::Unsupported,
@@ -74,15 +97,24 @@ impl<R: Record> Dataset<R> {
         })
     }
 
-    fn play<D: Store<R>>(&self, handles: &mut [D], lanes: &[Lane], latency: bool) -> Result<Played, Failure> {
-        supported::<D, R>(lanes)?;
+    fn states(&self, lane: &Lane) -> Result<Vec<&R>, Failure> {
+        let range = range(lane.from, lane.count, self.states.len(), "new states")?;
+        Ok(self.states[range].iter().collect())
+    }
+
+    fn play<D: Store<R>>(
+        &self,
+        mut handles: Vec<&mut D>,
+        lanes: &[Lane],
+        latency: bool,
+    ) -> Result<Played, Failure> {
         let works = lanes.iter().map(|lane| self.work(lane)).collect::<Result<Vec<_>, _>>()?;
         for (handle, lane) in handles.iter_mut().zip(lanes) {
             if lane.held {
                 handle.begin_read().map_err(Into::into)?;
             }
         }
-        let played = lane::play(handles.iter_mut().zip(works).collect(), latency);
+        let played = lane::play(handles.iter_mut().map(|handle| &mut **handle).zip(works).collect(), latency);
         for (handle, lane) in handles.iter_mut().zip(lanes) {
             if lane.held {
                 handle.end_read().map_err(Into::into)?;
@@ -96,7 +128,27 @@ impl<D: Store<R>, R: Record> Prepared<D> for Dataset<R> {
     fn size(&self) -> Reply {
         let records = self.records.len() as u64;
         let operations = self.operations.as_ref().map_or(records, |operations| operations.len() as u64);
-        Reply::Prepare { records, operations }
+        Reply::Prepare { records, operations, states: self.states.len() as u64 }
+    }
+
+    fn require(&self, lanes: &[Lane], tables: u32) -> Result<(), Failure> {
+        supported::<D, R>(lanes)?;
+        lanes.iter().try_for_each(|lane| Prepared::<D>::require_table(self, lane.table, tables))
+    }
+
+    fn require_table(&self, table: u32, tables: u32) -> Result<(), Failure> {
+        match table {
+            1 => Ok(()),
+            2.. if D::TABLES && table <= tables => Ok(()),
+            _ if D::TABLES || table == 0 => Err(failure(
+                FailureKind::Protocol,
+                format!("table {table} was asked for; the {tables} of this database are numbered from 1"),
+            )),
+            _ => Err(failure(
+                FailureKind::Unsupported,
+                format!("the driver has no {}.tables, so no table {table}", R::KIND),
+            )),
+        }
     }
 
     fn fill(&self, handle: &mut D, from: u64, count: u64) -> Result<(), Failure> {
@@ -108,21 +160,36 @@ impl<D: Store<R>, R: Record> Prepared<D> for Dataset<R> {
         records.into_iter().try_for_each(|record| handle.insert_one(record).map_err(Into::into))
     }
 
-    fn run(&self, handles: &mut [D], run: &Run) -> Result<Sample, Failure> {
+    fn churn(&self, handle: &mut D, from: u64, count: u64, times: u32) -> Result<(), Failure> {
+        if let Some(verb) = [Verb::InsertMany, Verb::DeleteMany].iter().find(|verb| !D::VERBS.contains(verb))
+        {
+            let message = format!("the driver has no {}.{verb}, which churning takes", R::KIND);
+            return Err(failure(FailureKind::Unsupported, message));
+        }
+        let records: Vec<&R> =
+            self.records[range(from, count, self.records.len(), "records")?].iter().collect();
+        for _ in 0..times {
+            handle.insert_many(&records).map_err(Into::into)?;
+            handle.delete_many().map_err(Into::into)?;
+        }
+        Ok(())
+    }
+
+    fn run(&self, handles: Vec<&mut D>, run: &Run) -> Result<Sample, Failure> {
         let played = self.play(handles, &run.lanes, run.latency.is_some())?;
         keep(played, run.latency.as_deref())
     }
 
     fn run_open(&self, open: &Open, lane: &Lane, latency: Option<&Path>) -> Result<Sample, Failure> {
-        supported::<D, R>(std::slice::from_ref(lane))?;
+        Prepared::<D>::require(self, std::slice::from_ref(lane), open.schema.tables)?;
         keep(lane::play_open::<D, R>(open, lane.count)?, latency)
     }
 
-    fn explain(&self, handles: &mut [D], lanes: &[Lane]) -> Result<Plan, Failure> {
-        for handle in handles.iter_mut() {
+    fn explain(&self, mut handles: Vec<&mut D>, lanes: &[Lane]) -> Result<Plan, Failure> {
+        for handle in &mut handles {
             handle.explain().map_err(Into::into)?;
         }
-        let played = self.play(handles, lanes, false);
+        let played = self.play(handles.iter_mut().map(|handle| &mut **handle).collect(), lanes, false);
         let mut whole = Plan::default();
         for handle in handles {
             let plan = handle.explained().map_err(Into::into)?;

@@ -8,8 +8,8 @@ use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use touchstone_protocol::{
-    Document, Hello, LINE_BYTES_MAX, Lane, Opened, PROTOCOL_VERSION, Plan, Record, Reply, Request, Row, Run,
-    Sample, Schema,
+    Doc, Document, Hello, LINE_BYTES_MAX, Lane, Opened, PROTOCOL_VERSION, Plan, Record, Reply, Request, Row,
+    Run, Sample, Schema,
 };
 
 /// A driver with the record types that it stores, ready to talk to the lab.
@@ -24,11 +24,12 @@ pub struct Kit<D> {
 struct Shelf<D> {
     record: RecordKind,
     verbs: &'static [Verb],
+    tables: bool,
     prepare: Prepare<D>,
 }
 
-/// Reads a dataset, and an order of operations if there is one.
-type Prepare<D> = fn(&Path, Option<&Path>) -> Result<Box<dyn Prepared<D>>, Failure>;
+/// Reads a dataset, and an order of operations and new states if there are any.
+type Prepare<D> = fn(&Path, Option<&Path>, Option<&Path>) -> Result<Box<dyn Prepared<D>>, Failure>;
 
 impl<D: Driver> Kit<D> {
     /// A driver that stores nothing yet.
@@ -42,7 +43,7 @@ impl<D: Driver> Kit<D> {
     where
         D: Store<Row>,
     {
-        self.shelf::<Row>()
+        self.records::<Row>()
     }
 
     /// Adds the `document` record.
@@ -51,17 +52,32 @@ impl<D: Driver> Kit<D> {
     where
         D: Store<Document>,
     {
-        self.shelf::<Document>()
+        self.records::<Document>()
     }
 
-    fn shelf<R: Record>(mut self) -> Kit<D>
+    /// Adds the `doc` record.
+    #[must_use]
+    pub fn docs(self) -> Kit<D>
+    where
+        D: Store<Doc>,
+    {
+        self.records::<Doc>()
+    }
+
+    /// Adds a record in a type of the driver's own, for a library whose users declare their types to it. What turns the
+    /// kit's record into it runs off the clock.
+    #[must_use]
+    pub fn records<R: Record>(mut self) -> Kit<D>
     where
         D: Store<R>,
     {
         self.shelves.push(Shelf {
             record: R::KIND,
             verbs: D::VERBS,
-            prepare: |dataset, operations| Ok(Box::new(Dataset::<R>::read(dataset, operations)?)),
+            tables: D::TABLES,
+            prepare: |dataset, operations, states| {
+                Ok(Box::new(Dataset::<R>::read(dataset, operations, states)?))
+            },
         });
         self
     }
@@ -109,21 +125,26 @@ impl<D: Driver> Kit<D> {
     fn answer(&mut self, request: Request) -> Result<Reply, Failure> {
         match request {
             Request::Hello { protocol } => self.hello(protocol),
-            Request::Prepare { record, dataset, operations } => {
-                self.prepare(record, &dataset, operations.as_deref())
+            Request::Prepare { record, dataset, operations, states } => {
+                self.prepare(record, &dataset, operations.as_deref(), states.as_deref())
             }
             Request::Open { directory, record, schema, settings } => {
                 self.open(directory, record, schema, settings)
             }
-            Request::Fill { from, count } => {
-                let (prepared, database) = self.playing()?;
-                prepared.fill(database.own(), from, count).map(|()| Reply::Fill)
+            Request::Fill { from, count, table } => {
+                self.on_table(table, |prepared, handle| prepared.fill(handle, from, count))?;
+                Ok(Reply::Fill)
+            }
+            Request::Churn { from, count, table, times } => {
+                self.on_table(table, |prepared, handle| prepared.churn(handle, from, count, times))?;
+                Ok(Reply::Churn)
             }
             Request::Run(run) => self.run(&run).map(Reply::Run),
             Request::Explain { lanes } => self.explain(&lanes).map(Reply::Explain),
-            Request::Check => {
+            Request::Check { table } => {
                 let (prepared, database) = self.playing()?;
-                let mut handle = database.another()?;
+                prepared.require_table(table, database.open.schema.tables)?;
+                let mut handle = database.another(table)?;
                 let reply = prepared.check(&mut handle);
                 handle.close().map_err(Into::into)?;
                 reply
@@ -143,6 +164,9 @@ impl<D: Driver> Kit<D> {
             capabilities.extend(shelf.verbs.iter().map(|verb| format!("{}.{verb}", shelf.record)));
             if D::HOLDS {
                 capabilities.push(format!("{}.held", shelf.record));
+            }
+            if shelf.tables {
+                capabilities.push(format!("{}.tables", shelf.record));
             }
         }
         let about = self.about.clone();
@@ -164,9 +188,10 @@ impl<D: Driver> Kit<D> {
         record: RecordKind,
         dataset: &Path,
         operations: Option<&Path>,
+        states: Option<&Path>,
     ) -> Result<Reply, Failure> {
         self.prepared = None;
-        let prepared = (self.shelf_of(record)?.prepare)(dataset, operations)?;
+        let prepared = (self.shelf_of(record)?.prepare)(dataset, operations, states)?;
         let (_, prepared) = self.prepared.insert((record, prepared));
         Ok(prepared.size())
     }
@@ -182,7 +207,7 @@ impl<D: Driver> Kit<D> {
         if self.opened.is_some() {
             return Err(failure(FailureKind::Protocol, "a database is open; close it first"));
         }
-        let open = Open { directory, record, schema, settings };
+        let open = Open { directory, record, schema, table: 1, settings };
         let mut handle = D::open(&open).map_err(Into::into)?;
         let settings = handle.settings().map_err(Into::into)?;
         self.opened = Some(Database::new(open, handle));
@@ -194,7 +219,8 @@ impl<D: Driver> Kit<D> {
             return self.run_open(lane, run.latency.as_deref());
         }
         let (prepared, database) = self.playing()?;
-        prepared.run(database.handles(run.lanes.len())?, run)
+        prepared.require(&run.lanes, database.open.schema.tables)?;
+        prepared.run(database.handles(&tables(&run.lanes))?, run)
     }
 
     /// An `open` lane measures the only handle of a process, so the session's own gives way to it.
@@ -209,7 +235,20 @@ impl<D: Driver> Kit<D> {
 
     fn explain(&mut self, lanes: &[Lane]) -> Result<Plan, Failure> {
         let (prepared, database) = self.playing()?;
-        prepared.explain(database.handles(lanes.len())?, lanes)
+        prepared.require(lanes, database.open.schema.tables)?;
+        prepared.explain(database.handles(&tables(lanes))?, lanes)
+    }
+
+    /// Does something off the clock on a handle of that table: the session's own where that is its table.
+    fn on_table(
+        &mut self,
+        table: u32,
+        what: impl FnOnce(&dyn Prepared<D>, &mut D) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let (prepared, database) = self.playing()?;
+        prepared.require_table(table, database.open.schema.tables)?;
+        let mut handles = database.handles(&[table])?;
+        what(prepared, handles.pop().expect("one was asked for"))
     }
 
     fn close(&mut self) -> Result<(), Failure> {
@@ -243,6 +282,10 @@ impl<D: Driver> Kit<D> {
             None => Err(failure(FailureKind::Protocol, "no dataset is prepared")),
         }
     }
+}
+
+fn tables(lanes: &[Lane]) -> Vec<u32> {
+    lanes.iter().map(|lane| lane.table).collect()
 }
 
 /// Has the allocator keep what is freed.

@@ -39,7 +39,7 @@ impl Driver for Logged {
     fn another(&self, open: &Open) -> Result<Logged, Failure> {
         assert!(!open.schema.create, "only the first handle creates");
         let another = Logged { directory: self.directory.clone(), name: "another".into() };
-        another.note("open");
+        another.note(&if open.table == 1 { "open".into() } else { format!("open on table {}", open.table) });
         Ok(another)
     }
 
@@ -74,6 +74,7 @@ impl Driver for Logged {
 
 impl Store<Row> for Logged {
     const VERBS: &'static [Verb] = &[Verb::Get, Verb::ReadAll, Verb::InsertMany, Verb::Open];
+    const TABLES: bool = true;
 
     fn get(&mut self, key: &i64) -> Result<Option<Row>, Failure> {
         self.note(&format!("get {key}"));
@@ -131,9 +132,9 @@ impl Scene {
         let open = format!(
             r#"{{"request":"open","directory":"{}","record":"row","settings":{{}},"#,
             self.folder.path().display()
-        ) + r#""schema":{"create":true,"tables":1,"indexes":[]}}"#;
+        ) + r#""schema":{"create":true,"tables":2,"indexes":[]}}"#;
         let replies = serve(&[&[prepare.as_str(), open.as_str()], lines].concat());
-        assert_eq!(replies[0], Reply::Prepare { records: 5, operations: 4 });
+        assert_eq!(replies[0], Reply::Prepare { records: 5, operations: 4, states: 0 });
         replies[2..].to_vec()
     }
 
@@ -204,6 +205,35 @@ fn lanes_have_handles_of_their_own_which_later_runs_use_again() {
     let count = |what: &str| log.iter().filter(|line| *line == what).count();
     assert_eq!((count("another open"), count("another get 4"), count("first get 4")), (1, 2, 2));
     assert_eq!(log[log.len() - 2..], ["another close", "first close"]);
+}
+
+#[test]
+fn a_lane_has_a_handle_on_its_table_which_later_runs_use_again() {
+    let scene = Scene::new();
+    let lane = |table| format!(r#"{{"verb":"get","from":0,"count":1,"table":{table}}}"#);
+    let run =
+        |one, other| format!(r#"{{"request":"run","lanes":[{},{}],"latency":null}}"#, lane(one), lane(other));
+    let fill = r#"{"request":"fill","from":0,"count":2,"table":2}"#;
+    let wrong = r#"{"request":"check","table":0}"#;
+    let replies = scene.play(&[fill, &run(2, 1), &run(1, 2), &run(2, 2), wrong, END]);
+    assert_eq!(replies[0], Reply::Fill);
+    refused(&replies[4], FailureKind::Protocol, "numbered from 1");
+    let log = scene.log();
+    let count = |what: &str| log.iter().filter(|line| *line == what).count();
+    // One for the fill, which the lanes find again, and one more for the second lane of the last run.
+    assert_eq!((count("another open on table 2"), count("another insert 2")), (2, 1), "{log:?}");
+    assert_eq!((count("first get 4"), count("another get 4")), (2, 4), "{log:?}");
+}
+
+#[test]
+fn what_a_driver_cannot_do_is_refused_before_it_is_asked() {
+    let scene = Scene::new();
+    let find = r#"{"request":"run","lanes":[{"verb":"find","from":0,"count":1,"above":1}],"latency":null}"#;
+    let churn = r#"{"request":"churn","from":0,"count":1,"times":1}"#;
+    let replies = scene.play(&[find, churn, END]);
+    refused(&replies[0], FailureKind::Unsupported, "no row.find");
+    refused(&replies[1], FailureKind::Unsupported, "no row.delete-many, which churning takes");
+    assert_eq!(scene.log(), ["first create", "first close"]);
 }
 
 #[test]
@@ -297,7 +327,10 @@ fn another_version_of_the_protocol_is_refused_with_both_versions_named() {
     let replies = serve(&[r#"{"request":"hello","protocol":7}"#, r#"{"request":"hello","protocol":1}"#, END]);
     refused(&replies[0], FailureKind::Protocol, "protocol 7, this kit speaks 1");
     let Reply::Hello(hello) = &replies[1] else { panic!("{replies:?}") };
-    assert_eq!(hello.capabilities, ["row.get", "row.read-all", "row.insert-many", "row.open", "row.held"]);
+    assert_eq!(
+        hello.capabilities,
+        ["row.get", "row.read-all", "row.insert-many", "row.open", "row.held", "row.tables"]
+    );
     assert!(hello.clock.cost_ns > 0.0 && hello.clock.resolution_ns > 0);
 }
 

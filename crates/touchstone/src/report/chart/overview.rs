@@ -1,4 +1,4 @@
-//! The charts of a whole suite: claims beside what was published, and growth by the number of tables.
+//! The charts of a whole suite: claims beside what was published, and growth by the number of tables or records.
 
 use super::{Chart, rounded};
 use crate::estimate::CaseStatistics;
@@ -77,45 +77,74 @@ struct ScalingArm<'a> {
 
 #[derive(Serialize)]
 struct ScalingPoint {
-    tables: u32,
+    /// Tables or records.
+    at: u64,
     ns: f64,
     launches: Vec<f64>,
 }
 
+type Case<'a> = (&'a PlannedCase, &'a CaseStatistics);
+
+impl<'a> Scaling<'a> {
+    /// Every arm's time by what is counted of each case; none where no arm has two points to join.
+    fn of(cases: &[Case<'a>], at: impl Fn(&PlannedCase) -> u64) -> Option<Scaling<'a>> {
+        let mut arms: Vec<(&str, BTreeMap<u64, ScalingPoint>)> = Vec::new();
+        for (case, statistics) in cases {
+            for planned in case.arms.iter().filter(|arm| !arm.canary) {
+                let measured = statistics.arms.iter().find(|measured| measured.arm == planned.name);
+                let Some((measured, ns)) = measured.and_then(|arm| Some((arm, arm.operation_ns?))) else {
+                    continue;
+                };
+                let launches = measured.launches.iter().map(|value| rounded(value.operation_ns)).collect();
+                let point = ScalingPoint { at: at(case), ns: rounded(ns), launches };
+                let place = arms.iter().position(|(known, _)| *known == planned.name).unwrap_or_else(|| {
+                    arms.push((&planned.name, BTreeMap::new()));
+                    arms.len() - 1
+                });
+                arms[place].1.insert(at(case), point);
+            }
+        }
+        let arm = |(arm, points): (&'a str, BTreeMap<u64, ScalingPoint>)| ScalingArm {
+            arm,
+            points: points.into_values().collect(),
+        };
+        let joined = arms.iter().any(|(_, points)| points.len() > 1);
+        let baseline = cases.first().map_or("", |(case, _)| case.baseline.as_str());
+        joined.then(|| Scaling { baseline, arms: arms.into_iter().map(arm).collect() })
+    }
+}
+
+fn cases_of<'a>(findings: &Findings<'a>, suite: &str) -> Vec<Case<'a>> {
+    let cases = findings.record.plan.cases.iter().zip(findings.statistics);
+    cases.filter(|(case, _)| case.suite() == suite).collect()
+}
+
 /// The cases of a suite in which every arm only opens databases, by the number of tables.
 pub(in crate::report) fn scaling(findings: &Findings<'_>, suite: &str) -> Option<Chart> {
-    let opens = |case: &(&PlannedCase, &CaseStatistics)| {
-        case.0.suite() == suite
-            && case.0.arms.iter().flat_map(|arm| &arm.lanes).all(|lane| lane.verb == Verb::Open)
-    };
-    let cases = findings.record.plan.cases.iter().zip(findings.statistics);
-    let cases: Vec<(&PlannedCase, &CaseStatistics)> = cases.filter(opens).collect();
-    let mut arms: Vec<(&str, BTreeMap<u32, ScalingPoint>)> = Vec::new();
-    for (case, statistics) in &cases {
-        for planned in case.arms.iter().filter(|arm| !arm.canary) {
-            let Some(measured) = statistics.arms.iter().find(|measured| measured.arm == planned.name) else {
-                continue;
-            };
-            let Some(ns) = measured.operation_ns else { continue };
-            let launches = measured.launches.iter().map(|value| rounded(value.operation_ns)).collect();
-            let point = ScalingPoint { tables: case.tables, ns: rounded(ns), launches };
-            let place = arms.iter().position(|(known, _)| *known == planned.name).unwrap_or_else(|| {
-                arms.push((&planned.name, BTreeMap::new()));
-                arms.len() - 1
-            });
-            arms[place].1.insert(case.tables, point);
-        }
-    }
-    if !arms.iter().any(|(_, points)| points.len() > 1) {
-        return None;
-    }
+    let mut cases = cases_of(findings, suite);
+    cases.retain(|(case, _)| case.arms.iter().flat_map(|arm| &arm.lanes).all(|lane| lane.verb == Verb::Open));
+    let data = Scaling::of(&cases, |case| u64::from(case.tables))?;
     let caption = "A small dot is a launch, the line joins the median launches. Both axes are logarithmic: a cost in \
          proportion to the tables rises by one decade for each decade.";
-    let baseline = cases.first().map_or("", |(case, _)| case.baseline.as_str());
-    let arms = arms
-        .into_iter()
-        .map(|(arm, points)| ScalingArm { arm, points: points.into_values().collect() })
-        .collect();
-    let label = format!("Opening by number of tables in {suite}");
-    Some(Chart::new("scaling", label, caption.into(), &Scaling { baseline, arms }))
+    Some(Chart::new("scaling", format!("Opening by number of tables in {suite}"), caption.into(), &data))
+}
+
+/// One chart for each case of a suite that has scales: the time of one record by how many there are.
+pub(in crate::report) fn scales(findings: &Findings<'_>, suite: &str) -> Vec<Chart> {
+    let cases = cases_of(findings, suite);
+    let mut names: Vec<&str> = Vec::new();
+    for name in cases.iter().filter_map(|(case, _)| case.scale_of.as_deref()) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let chart = |name: &str| {
+        let mut scales = cases.clone();
+        scales.retain(|(case, _)| case.scale_of.as_deref() == Some(name));
+        let data = Scaling::of(&scales, |case| case.dataset.records)?;
+        let title = scales.first().map_or("", |(case, _)| case.title.as_str());
+        let label = format!("Time of one record by their number in {suite}/{name}");
+        Some(Chart::new("scales", label, format!("{name}: {title}."), &data))
+    };
+    names.into_iter().filter_map(chart).collect()
 }

@@ -3,12 +3,15 @@
 use crate::plan::{PlannedCase, PlannedLane};
 use crate::report::format;
 use crate::suite::Cache;
-use touchstone_protocol::Verb;
+use touchstone_protocol::{RecordKind, Verb};
 
 /// `100,000 rows of 100 B; read-all; library caches empty; 15 blocks a launch; margin 1 %`.
 pub(super) fn facts(case: &PlannedCase) -> String {
     let dataset = &case.dataset;
-    let noun = format!("{}s of {}", dataset.record, format::bytes(dataset.value_bytes as f64));
+    let noun = match dataset.record {
+        RecordKind::Doc => "docs".to_owned(),
+        record => format!("{record}s of {}", format::bytes(dataset.value_bytes as f64)),
+    };
     let stored = match case.filled {
         filled if filled == dataset.records => format!("{} {noun}", format::count(filled)),
         0 => format!("No {} stored beforehand", dataset.record),
@@ -23,10 +26,15 @@ pub(super) fn facts(case: &PlannedCase) -> String {
         Cache::Evicted => "library and system caches empty",
         Cache::Warm => "caches warm",
     };
+    let churn = (case.churn > 0).then(|| {
+        let times = format::counted(u64::from(case.churn), "time", "times");
+        format!("as many stored and deleted {times} before")
+    });
     let tables = (case.tables > 1).then(|| format::counted(u64::from(case.tables), "table", "tables"));
     let base = case.arm(&case.baseline).or(case.arms.first());
     [
         Some(stored),
+        churn,
         tables,
         base.map(|arm| lanes(&arm.lanes)),
         Some(cache.to_owned()),
@@ -45,9 +53,15 @@ pub(super) fn facts(case: &PlannedCase) -> String {
 fn lanes(lanes: &[PlannedLane]) -> String {
     let lane = |lane: &PlannedLane| {
         let held = if lane.held { " in one held read transaction" } else { "" };
+        let held = match lane.table {
+            1 => held.to_owned(),
+            table => format!(" on table {table}{held}"),
+        };
         match (lane.verb, lane.count) {
             (_, None | Some(1)) => format!("{}{held}", lane.verb),
-            (Verb::InsertMany, Some(count)) => format!("{} of {}{held}", lane.verb, format::count(count)),
+            (Verb::InsertMany | Verb::UpdateMany, Some(count)) => {
+                format!("{} of {}{held}", lane.verb, format::count(count))
+            }
             (_, Some(count)) => format!("{} {} times{held}", lane.verb, format::count(count)),
         }
     };

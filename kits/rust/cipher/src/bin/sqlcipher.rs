@@ -16,5 +16,5 @@ fn main() -> ExitCode {
     let about = sqlite::about("sqlcipher", "");
     // The engine is `SQLCipher 4.14.0 community on SQLite 3.51.3`.
     let version = about.engine.split(' ').nth(1).unwrap_or_default().to_owned();
-    Kit::<Rusqlite>::new(About { version, ..about }).rows().documents().main()
+    Kit::<Rusqlite>::new(About { version, ..about }).rows().documents().docs().main()
 }

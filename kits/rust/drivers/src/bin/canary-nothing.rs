@@ -30,7 +30,7 @@ impl Driver for Nothing {
 }
 
 impl<R: Record + Default> Store<R> for Nothing {
-    const VERBS: &'static [Verb] = &Verb::ALL;
+    const VERBS: &'static [Verb] = &Verb::OF_RECORDS;
 
     fn get(&mut self, key: &R::Key) -> Result<Option<R>, Failure> {
         black_box(key);

@@ -1,5 +1,6 @@
 //! Diesel, as its users write it: tables declared, models derived, queries from the builder, statements cached
-//! by the connection.
+//! by the connection. An object's images are one text in JSON. Tables are declared in the program, so there are as many
+//! for objects as it declares: four.
 
 use diesel::connection::{InstrumentationEvent, SimpleConnection};
 use diesel::deserialize::{self, FromSql};
@@ -13,11 +14,12 @@ use schema::{benchmark, documents};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 use touchstone_kit::{
-    Document, Driver, Failure, FailureKind, Kit, Open, Plan, Row, Setting, Settings, Store, Verb, failure,
+    Colour, Content, Doc, Document, Driver, Failure, FailureKind, Kit, Open, Plan, Position, RecordKind, Row,
+    Setting, Settings, Store, Verb, failure,
 };
 
 fn main() -> ExitCode {
-    Kit::<Diesel>::new(sqlite::about("diesel", env!("VERSION_DIESEL"))).rows().documents().main()
+    Kit::<Diesel>::new(sqlite::about("diesel", env!("VERSION_DIESEL"))).rows().documents().docs().main()
 }
 
 mod schema {
@@ -75,6 +77,8 @@ const ROWS_PER_INSERT: usize = 1_000;
 
 struct Diesel {
     connection: SqliteConnection,
+    /// Which table of objects.
+    table: u32,
     /// The statements that ran while being watched.
     seen: Arc<Mutex<Vec<String>>>,
 }
@@ -91,7 +95,11 @@ impl Driver for Diesel {
         if open.schema.create {
             connection.batch_execute(&sqlite::create(open)?)?;
         }
-        Ok(Diesel { connection, seen: Arc::default() })
+        if open.record == RecordKind::Doc && open.table > DOC_TABLES {
+            let message = format!("table {} was asked for; the program declares {DOC_TABLES}", open.table);
+            return Err(failure(FailureKind::Unsupported, message).into());
+        }
+        Ok(Diesel { connection, table: open.table, seen: Arc::default() })
     }
 
     fn settings(&mut self) -> Result<Settings, Error> {
@@ -144,7 +152,7 @@ impl Driver for Diesel {
 }
 
 impl Store<Row> for Diesel {
-    const VERBS: &'static [Verb] = &Verb::ALL;
+    const VERBS: &'static [Verb] = &Verb::OF_RECORDS;
 
     fn get(&mut self, key: &i64) -> Result<Option<Row>, Error> {
         let row = benchmark::table.find(key).select(BenchmarkRow::as_select());
@@ -192,7 +200,7 @@ impl<'r> From<&'r Row> for NewBenchmarkRow<'r> {
 }
 
 impl Store<Document> for Diesel {
-    const VERBS: &'static [Verb] = &Verb::ALL;
+    const VERBS: &'static [Verb] = &Verb::OF_RECORDS;
 
     fn get(&mut self, id: &String) -> Result<Option<Document>, Error> {
         let document = documents::table.find(id).select(StoredDocument::as_select());
@@ -237,6 +245,236 @@ impl<'r> From<&'r Document> for NewDocument<'r> {
     fn from(document: &'r Document) -> NewDocument<'r> {
         let Document { id, revision, hash, data } = document;
         NewDocument { id, revision: *revision, hash, data }
+    }
+}
+
+/// A table of objects with its models and queries, as a program has them for each of its types.
+macro_rules! doc_table {
+    ($module:ident, $table:ident) => {
+        mod $module {
+            use super::{Columns, DocRow, Error, ROWS_PER_INSERT};
+            use diesel::prelude::*;
+            use touchstone_kit::Doc;
+
+            diesel::table! {
+                $table (title) {
+                    title -> Text,
+                    tag -> Text,
+                    x -> Float,
+                    y -> Float,
+                    z -> Float,
+                    colour -> SmallInt,
+                    content_kind -> SmallInt,
+                    content -> Nullable<Text>,
+                    priority -> Nullable<BigInt>,
+                }
+            }
+            use $table::dsl;
+
+            #[derive(Insertable, AsChangeset)]
+            #[diesel(table_name = $table, treat_none_as_default_value = false)]
+            #[diesel(primary_key(title), treat_none_as_null = true)]
+            struct Written<'r> {
+                title: &'r str,
+                tag: &'r str,
+                x: f32,
+                y: f32,
+                z: f32,
+                colour: i16,
+                content_kind: i16,
+                content: Option<String>,
+                priority: Option<i64>,
+            }
+
+            impl<'r> From<&'r Doc> for Written<'r> {
+                fn from(doc: &'r Doc) -> Written<'r> {
+                    let Columns { position: [x, y, z], colour, content_kind, content } = Columns::of(doc);
+                    let (title, tag, priority) = (&doc.title, &doc.tag, doc.priority);
+                    Written { title, tag, x, y, z, colour, content_kind, content, priority }
+                }
+            }
+
+            pub fn get(connection: &mut SqliteConnection, title: &str) -> Result<Option<Doc>, Error> {
+                let row: Option<DocRow> = dsl::$table.find(title).first(connection).optional()?;
+                row.map(Doc::try_from).transpose()
+            }
+
+            pub fn read_all(connection: &mut SqliteConnection) -> Result<Vec<Doc>, Error> {
+                let rows: Vec<DocRow> = dsl::$table.load(connection)?;
+                rows.into_iter().map(Doc::try_from).collect()
+            }
+
+            pub fn find(connection: &mut SqliteConnection, above: i64) -> Result<Vec<Doc>, Error> {
+                let rows: Vec<DocRow> = dsl::$table.filter(dsl::priority.gt(above)).load(connection)?;
+                rows.into_iter().map(Doc::try_from).collect()
+            }
+
+            pub fn insert(connection: &mut SqliteConnection, docs: &[&Doc]) -> Result<(), Error> {
+                for docs in docs.chunks(ROWS_PER_INSERT) {
+                    let rows: Vec<_> = docs.iter().map(|doc| Written::from(*doc)).collect();
+                    diesel::insert_into(dsl::$table).values(&rows).execute(connection)?;
+                }
+                Ok(())
+            }
+
+            pub fn update(connection: &mut SqliteConnection, state: &Doc) -> Result<bool, Error> {
+                let written = Written::from(state);
+                let changed =
+                    diesel::update(dsl::$table.find(&state.title)).set(&written).execute(connection)?;
+                Ok(changed == 1)
+            }
+
+            pub fn delete(connection: &mut SqliteConnection, title: &str) -> Result<(), Error> {
+                diesel::delete(dsl::$table.find(title)).execute(connection)?;
+                Ok(())
+            }
+
+            pub fn first(connection: &mut SqliteConnection) -> Result<Option<Doc>, Error> {
+                let row: Option<DocRow> = dsl::$table.first(connection).optional()?;
+                row.map(Doc::try_from).transpose()
+            }
+        }
+    };
+}
+
+doc_table!(doc_1, doc);
+doc_table!(doc_2, doc_2);
+doc_table!(doc_3, doc_3);
+doc_table!(doc_4, doc_4);
+
+const DOC_TABLES: u32 = 4;
+
+/// Calls a function of the table that the handle is about.
+macro_rules! on_table {
+    ($table:expr, $function:ident($($argument:expr),*)) => {
+        match $table {
+            1 => doc_1::$function($($argument),*),
+            2 => doc_2::$function($($argument),*),
+            3 => doc_3::$function($($argument),*),
+            _ => doc_4::$function($($argument),*),
+        }
+    };
+}
+
+impl Store<Doc> for Diesel {
+    const VERBS: &'static [Verb] = &Verb::ALL;
+    const TABLES: bool = true;
+
+    fn get(&mut self, title: &String) -> Result<Option<Doc>, Error> {
+        on_table!(self.table, get(&mut self.connection, title))
+    }
+
+    fn read_all(&mut self) -> Result<Vec<Doc>, Error> {
+        on_table!(self.table, read_all(&mut self.connection))
+    }
+
+    fn insert_one(&mut self, record: &Doc) -> Result<(), Error> {
+        on_table!(self.table, insert(&mut self.connection, &[record]))
+    }
+
+    fn insert_many(&mut self, records: &[&Doc]) -> Result<(), Error> {
+        let table = self.table;
+        self.connection.immediate_transaction(|connection| on_table!(table, insert(connection, records)))
+    }
+
+    fn find(&mut self, above: i64) -> Result<Vec<Doc>, Error> {
+        on_table!(self.table, find(&mut self.connection, above))
+    }
+
+    fn update_one(&mut self, state: &Doc) -> Result<bool, Error> {
+        on_table!(self.table, update(&mut self.connection, state))
+    }
+
+    fn update_many(&mut self, states: &[&Doc]) -> Result<Vec<Doc>, Error> {
+        let table = self.table;
+        self.connection.immediate_transaction(|connection| {
+            let fetched = on_table!(table, read_all(connection))?;
+            for state in states {
+                on_table!(table, update(connection, state))?;
+            }
+            Ok(fetched)
+        })
+    }
+
+    fn delete_many(&mut self) -> Result<Vec<Doc>, Error> {
+        let table = self.table;
+        self.connection.immediate_transaction(|connection| {
+            let fetched = on_table!(table, read_all(connection))?;
+            for doc in &fetched {
+                on_table!(table, delete(connection, &doc.title))?;
+            }
+            Ok(fetched)
+        })
+    }
+
+    fn first(&mut self) -> Result<Option<Doc>, Error> {
+        on_table!(self.table, first(&mut self.connection))
+    }
+}
+
+/// A row of any table of objects, column by column.
+#[derive(Queryable)]
+struct DocRow {
+    title: String,
+    tag: String,
+    x: f32,
+    y: f32,
+    z: f32,
+    colour: i16,
+    content_kind: i16,
+    content: Option<String>,
+    priority: Option<i64>,
+}
+
+impl TryFrom<DocRow> for Doc {
+    type Error = Error;
+
+    fn try_from(row: DocRow) -> Result<Doc, Error> {
+        let damaged =
+            |column: &str| failure(FailureKind::Corrupt, format!("column {column} holds what no object has"));
+        let content = match (row.content_kind, row.content) {
+            (0, Some(names)) => Content::Images(
+                serde_json::from_str(&names).map_err(|error| damaged(&format!("content ({error})")))?,
+            ),
+            (1, None) => Content::None,
+            (2, Some(text)) => Content::Text(text),
+            _ => return Err(damaged("content").into()),
+        };
+        let colour = u8::try_from(row.colour).ok().and_then(Colour::from_number);
+        Ok(Doc {
+            title: row.title,
+            tag: row.tag,
+            position: Position { x: row.x, y: row.y, z: row.z },
+            colour: colour.ok_or_else(|| damaged("colour"))?,
+            content,
+            priority: row.priority,
+        })
+    }
+}
+
+/// The columns of an object that are not its fields as they are.
+struct Columns {
+    position: [f32; 3],
+    colour: i16,
+    content_kind: i16,
+    content: Option<String>,
+}
+
+impl Columns {
+    fn of(doc: &Doc) -> Columns {
+        let Position { x, y, z } = doc.position;
+        Columns {
+            position: [x, y, z],
+            colour: doc.colour.number().into(),
+            content_kind: doc.content.number().into(),
+            content: match &doc.content {
+                Content::Images(names) => {
+                    Some(serde_json::to_string(names).expect("texts can be written as JSON"))
+                }
+                Content::None => None,
+                Content::Text(text) => Some(text.clone()),
+            },
+        }
     }
 }
 

@@ -71,6 +71,8 @@ impl Redb {
                     transaction
                         .open_table(TableDefinition::<&str, DocumentValue>::new(&name(DOCUMENTS.name())))?;
                 }
+                // The kit opens nothing for a record without a `Store`.
+                RecordKind::Doc => {}
             }
         }
         Ok(transaction.commit()?)
@@ -117,6 +119,7 @@ impl Driver for Redb {
         self.held = match self.record {
             RecordKind::Row => Held::Rows(self.row_table()?),
             RecordKind::Document => Held::Documents(self.document_table()?),
+            RecordKind::Doc => Held::None,
         };
         Ok(())
     }
@@ -132,7 +135,7 @@ impl Driver for Redb {
 }
 
 impl Store<Row> for Redb {
-    const VERBS: &'static [Verb] = &Verb::ALL;
+    const VERBS: &'static [Verb] = &Verb::OF_RECORDS;
 
     fn get(&mut self, key: &i64) -> Result<Option<Row>, Error> {
         let value = match &self.held {
@@ -180,7 +183,7 @@ fn read_rows(table: &ReadOnlyTable<i64, &'static [u8]>) -> Result<Vec<Row>, Erro
 }
 
 impl Store<Document> for Redb {
-    const VERBS: &'static [Verb] = &Verb::ALL;
+    const VERBS: &'static [Verb] = &Verb::OF_RECORDS;
 
     fn get(&mut self, id: &String) -> Result<Option<Document>, Error> {
         let value = match &self.held {

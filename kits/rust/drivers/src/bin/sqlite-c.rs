@@ -1,7 +1,8 @@
 //! SQLite through its C interface with as little between as possible: the floor for every wrapper.
 //!
 //! Each statement is prepared when first used and then held; bindings point at the caller's memory and are never
-//! cleared; each column is copied once, into the object that is answered.
+//! cleared; each column is copied once, into the object that is answered. The images of an object are one blob: of each
+//! its length and its name.
 
 use drivers::sqlite::{self, Checkpointer, Watch, failure_kind};
 use libsqlite3_sys as ffi;
@@ -12,13 +13,13 @@ use std::process::ExitCode;
 use std::ptr;
 use std::sync::Arc;
 use touchstone_kit::{
-    Document, Driver, Failure, FailureKind, Kit, Open, Plan, Record, RecordKind, Row, Setting, Settings,
-    Store, Verb, failure,
+    Colour, Content, Doc, Document, Driver, Failure, FailureKind, Kit, Open, Plan, Position, Record,
+    RecordKind, Row, Setting, Settings, Store, Verb, failure,
 };
 
 fn main() -> ExitCode {
     let version = sqlite::about("sqlite-c", "").engine.replace("SQLite ", "");
-    Kit::<SqliteC>::new(sqlite::about("sqlite-c", &version)).rows().documents().main()
+    Kit::<SqliteC>::new(sqlite::about("sqlite-c", &version)).rows().documents().docs().main()
 }
 
 /// A connection and its statements.
@@ -27,6 +28,11 @@ pub struct SqliteC {
     read_all: Statement,
     insert: Statement,
     first: Statement,
+    find: Statement,
+    update: Statement,
+    delete: Statement,
+    /// The blob of images that is being bound.
+    images: Vec<u8>,
     begin: Statement,
     begin_immediate: Statement,
     commit: Statement,
@@ -40,16 +46,22 @@ impl SqliteC {
     fn connect(open: &Open) -> Result<SqliteC, Failure> {
         let db = Database::open(&sqlite::file(&open.directory))?;
         db.execute(&sqlite::pragmas(open)?)?;
-        let [get, read_all, insert, first] = match open.record {
-            RecordKind::Row => Row::SQL,
-            RecordKind::Document => Document::SQL,
-        }
-        .map(Statement::new);
+        let sql = match open.record {
+            RecordKind::Row => Row::sql(open.table)?,
+            RecordKind::Document => Document::sql(open.table)?,
+            RecordKind::Doc => Doc::sql(open.table)?,
+        };
+        let [get, read_all, insert, first, find, update, delete] =
+            sql.each_ref().map(|sql| Statement::new(sql));
         Ok(SqliteC {
             get,
             read_all,
             insert,
             first,
+            find,
+            update,
+            delete,
+            images: Vec::new(),
             begin: Statement::new(c"begin"),
             begin_immediate: Statement::new(c"begin immediate"),
             commit: Statement::new(c"commit"),
@@ -119,7 +131,8 @@ impl Driver for SqliteC {
 }
 
 impl<R: Columns> Store<R> for SqliteC {
-    const VERBS: &'static [Verb] = &Verb::ALL;
+    const VERBS: &'static [Verb] = R::VERBS;
+    const TABLES: bool = R::TABLES;
 
     #[inline(always)]
     fn get(&mut self, key: &R::Key) -> Result<Option<R>, Failure> {
@@ -132,38 +145,56 @@ impl<R: Columns> Store<R> for SqliteC {
 
     fn read_all(&mut self) -> Result<Vec<R>, Failure> {
         self.read_all.prepare(&self.db)?;
-        let mut records = Vec::new();
-        while self.read_all.step(&self.db)? {
-            match R::read(&self.read_all) {
-                Ok(record) => records.push(record),
-                Err(failure) => {
-                    self.read_all.reset();
-                    return Err(failure);
-                }
-            }
-        }
-        self.read_all.reset();
-        Ok(records)
+        rows(&self.read_all, &self.db)
     }
 
     fn insert_one(&mut self, record: &R) -> Result<(), Failure> {
         self.insert.prepare(&self.db)?;
-        record.bind(&self.insert);
+        record.bind(&self.insert, &mut self.images);
         self.insert.step(&self.db)?;
         self.insert.reset();
         Ok(())
     }
 
     fn insert_many(&mut self, records: &[&R]) -> Result<(), Failure> {
-        self.begin_immediate.run(&self.db)?;
-        let inserted = records.iter().try_for_each(|record| self.insert_one(*record));
-        match inserted.and_then(|()| self.commit.run(&self.db)) {
-            Ok(()) => Ok(()),
-            Err(failure) => {
-                self.db.execute("rollback").unwrap_or(());
-                Err(failure)
+        self.transaction(|driver| records.iter().try_for_each(|record| driver.insert_one(*record)))
+    }
+
+    fn find(&mut self, above: i64) -> Result<Vec<R>, Failure> {
+        self.find.prepare(&self.db)?;
+        self.find.bind_integer(1, above);
+        rows(&self.find, &self.db)
+    }
+
+    fn update_one(&mut self, state: &R) -> Result<bool, Failure> {
+        self.update.prepare(&self.db)?;
+        state.bind(&self.update, &mut self.images);
+        self.update.step(&self.db)?;
+        self.update.reset();
+        Ok(self.db.changes() == 1)
+    }
+
+    fn update_many(&mut self, states: &[&R]) -> Result<Vec<R>, Failure> {
+        self.transaction(|driver| {
+            let fetched = driver.read_all()?;
+            for state in states {
+                driver.update_one(*state)?;
             }
-        }
+            Ok(fetched)
+        })
+    }
+
+    fn delete_many(&mut self) -> Result<Vec<R>, Failure> {
+        self.transaction(|driver| {
+            let fetched: Vec<R> = driver.read_all()?;
+            driver.delete.prepare(&driver.db)?;
+            for record in &fetched {
+                R::bind_key(record.key(), &driver.delete);
+                driver.delete.step(&driver.db)?;
+                driver.delete.reset();
+            }
+            Ok(fetched)
+        })
     }
 
     fn first(&mut self) -> Result<Option<R>, Failure> {
@@ -174,14 +205,55 @@ impl<R: Columns> Store<R> for SqliteC {
     }
 }
 
+impl SqliteC {
+    /// Does `work` in a transaction that may write from its start.
+    fn transaction<T>(
+        &mut self,
+        work: impl FnOnce(&mut SqliteC) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        self.begin_immediate.run(&self.db)?;
+        match work(self).and_then(|done| self.commit.run(&self.db).map(|()| done)) {
+            Ok(done) => Ok(done),
+            Err(failure) => {
+                self.db.execute("rollback").unwrap_or(());
+                Err(failure)
+            }
+        }
+    }
+}
+
+/// Copies every row of a statement that is prepared and bound.
+fn rows<R: Columns>(statement: &Statement, db: &Database) -> Result<Vec<R>, Failure> {
+    let mut records = Vec::new();
+    while statement.step(db)? {
+        match R::read(statement) {
+            Ok(record) => records.push(record),
+            Err(failure) => {
+                statement.reset();
+                return Err(failure);
+            }
+        }
+    }
+    statement.reset();
+    Ok(records)
+}
+
 /// How a record type lies in its table.
 pub trait Columns: Record {
-    /// Get by key, read everything, insert, read any one.
-    const SQL: [&'static CStr; 4];
+    /// What can be done with it.
+    const VERBS: &'static [Verb] = &Verb::OF_RECORDS;
+    /// Whether there are statements for other tables than the first.
+    const TABLES: bool = false;
+    /// Get by key, read everything, insert, read any one; then, empty where the verbs have no use for them: find,
+    /// update with the arguments of an insert, delete by key.
+    ///
+    /// # Errors
+    /// Never, for no name holds a zero byte.
+    fn sql(table: u32) -> Result<[CString; 7], Failure>;
     /// Binds the key of a get.
     fn bind_key(key: &Self::Key, statement: &Statement);
     /// Binds every column of an insert.
-    fn bind(&self, statement: &Statement);
+    fn bind(&self, statement: &Statement, images: &mut Vec<u8>);
     /// Copies the columns of the row that the statement stands on.
     ///
     /// # Errors
@@ -190,12 +262,18 @@ pub trait Columns: Record {
 }
 
 impl Columns for Row {
-    const SQL: [&'static CStr; 4] = [
-        c"select key, value from benchmark where key = ?1",
-        c"select key, value from benchmark",
-        c"insert into benchmark (key, value) values (?1, ?2)",
-        c"select key, value from benchmark limit 1",
-    ];
+    fn sql(_table: u32) -> Result<[CString; 7], Failure> {
+        Ok([
+            c"select key, value from benchmark where key = ?1",
+            c"select key, value from benchmark",
+            c"insert into benchmark (key, value) values (?1, ?2)",
+            c"select key, value from benchmark limit 1",
+            c"",
+            c"",
+            c"",
+        ]
+        .map(CStr::to_owned))
+    }
 
     #[inline(always)]
     fn bind_key(key: &i64, statement: &Statement) {
@@ -203,7 +281,7 @@ impl Columns for Row {
     }
 
     #[inline(always)]
-    fn bind(&self, statement: &Statement) {
+    fn bind(&self, statement: &Statement, _images: &mut Vec<u8>) {
         statement.bind_integer(1, self.key);
         statement.bind_blob(2, &self.value);
     }
@@ -215,12 +293,18 @@ impl Columns for Row {
 }
 
 impl Columns for Document {
-    const SQL: [&'static CStr; 4] = [
-        c"select id, revision, hash, data from documents where id = ?1",
-        c"select id, revision, hash, data from documents",
-        c"insert into documents (id, revision, hash, data) values (?1, ?2, ?3, ?4)",
-        c"select id, revision, hash, data from documents limit 1",
-    ];
+    fn sql(_table: u32) -> Result<[CString; 7], Failure> {
+        Ok([
+            c"select id, revision, hash, data from documents where id = ?1",
+            c"select id, revision, hash, data from documents",
+            c"insert into documents (id, revision, hash, data) values (?1, ?2, ?3, ?4)",
+            c"select id, revision, hash, data from documents limit 1",
+            c"",
+            c"",
+            c"",
+        ]
+        .map(CStr::to_owned))
+    }
 
     #[inline(always)]
     fn bind_key(id: &String, statement: &Statement) {
@@ -228,7 +312,7 @@ impl Columns for Document {
     }
 
     #[inline(always)]
-    fn bind(&self, statement: &Statement) {
+    fn bind(&self, statement: &Statement, _images: &mut Vec<u8>) {
         statement.bind_text(1, &self.id);
         statement.bind_integer(2, self.revision);
         statement.bind_blob(3, &self.hash);
@@ -244,6 +328,101 @@ impl Columns for Document {
             data: statement.text(3)?.to_owned(),
         })
     }
+}
+
+impl Columns for Doc {
+    const VERBS: &'static [Verb] = &Verb::ALL;
+    const TABLES: bool = true;
+
+    fn sql(table: u32) -> Result<[CString; 7], Failure> {
+        let table = sqlite::table(RecordKind::Doc, table);
+        let columns = "title, tag, x, y, z, colour, content_kind, content, priority";
+        let [get, read_all, insert, first, find, update, delete] = [
+            format!("select {columns} from {table} where title = ?1"),
+            format!("select {columns} from {table}"),
+            format!("insert into {table} ({columns}) values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"),
+            format!("select {columns} from {table} limit 1"),
+            format!("select {columns} from {table} where priority > ?1"),
+            format!(
+                "update {table} set tag = ?2, x = ?3, y = ?4, z = ?5, colour = ?6, content_kind = ?7, \
+                 content = ?8, priority = ?9 where title = ?1"
+            ),
+            format!("delete from {table} where title = ?1"),
+        ]
+        .map(statement_text);
+        Ok([get?, read_all?, insert?, first?, find?, update?, delete?])
+    }
+
+    #[inline(always)]
+    fn bind_key(title: &String, statement: &Statement) {
+        statement.bind_text(1, title);
+    }
+
+    #[inline(always)]
+    fn bind(&self, statement: &Statement, images: &mut Vec<u8>) {
+        statement.bind_text(1, &self.title);
+        statement.bind_text(2, &self.tag);
+        statement.bind_real(3, self.position.x);
+        statement.bind_real(4, self.position.y);
+        statement.bind_real(5, self.position.z);
+        statement.bind_integer(6, self.colour.number().into());
+        statement.bind_integer(7, self.content.number().into());
+        match &self.content {
+            Content::Images(names) => {
+                images.clear();
+                for name in names {
+                    images.extend_from_slice(&(name.len() as u32).to_le_bytes());
+                    images.extend_from_slice(name.as_bytes());
+                }
+                statement.bind_blob(8, images);
+            }
+            Content::None => statement.bind_null(8),
+            Content::Text(text) => statement.bind_text(8, text),
+        }
+        match self.priority {
+            Some(priority) => statement.bind_integer(9, priority),
+            None => statement.bind_null(9),
+        }
+    }
+
+    #[inline(always)]
+    fn read(statement: &Statement) -> Result<Doc, Failure> {
+        let number = |column| u8::try_from(statement.integer(column)).ok();
+        Ok(Doc {
+            title: statement.text(0)?.to_owned(),
+            tag: statement.text(1)?.to_owned(),
+            position: Position { x: statement.real(2), y: statement.real(3), z: statement.real(4) },
+            colour: number(5).and_then(Colour::from_number).ok_or_else(|| damaged("colour"))?,
+            content: match number(6) {
+                Some(0) => Content::Images(images(statement.blob(7)).ok_or_else(|| damaged("content"))?),
+                Some(1) => Content::None,
+                Some(2) => Content::Text(statement.text(7)?.to_owned()),
+                _ => return Err(damaged("content_kind")),
+            },
+            priority: if statement.is_null(8) { None } else { Some(statement.integer(8)) },
+        })
+    }
+}
+
+/// The names in a blob of images; none where it is not one.
+fn images(mut blob: &[u8]) -> Option<Vec<String>> {
+    let mut names = Vec::new();
+    while !blob.is_empty() {
+        let (length, rest) = blob.split_first_chunk::<4>()?;
+        let (name, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+        names.push(std::str::from_utf8(name).ok()?.to_owned());
+        blob = rest;
+    }
+    Some(names)
+}
+
+#[cold]
+fn damaged(column: &str) -> Failure {
+    failure(FailureKind::Corrupt, format!("column {column} holds what no object has"))
+}
+
+fn statement_text(sql: String) -> Result<CString, Failure> {
+    CString::new(sql).map_err(|error| failure(FailureKind::Other, error.to_string()))
 }
 
 /// An open connection.
@@ -276,6 +455,12 @@ impl Database {
         // SAFETY: SQLite returns a C string for every connection, a null one too.
         let message = unsafe { CStr::from_ptr(ffi::sqlite3_errmsg(self.0)) };
         failure(failure_kind(code), message.to_string_lossy())
+    }
+
+    /// Rows that the last statement changed.
+    fn changes(&self) -> c_int {
+        // SAFETY: the connection is open.
+        unsafe { ffi::sqlite3_changes(self.0) }
     }
 
     fn execute(&self, sql: &str) -> Result<(), Failure> {
@@ -360,6 +545,18 @@ impl Statement {
         unsafe { ffi::sqlite3_bind_int64(self.handle, index, number) };
     }
 
+    #[inline(always)]
+    fn bind_real(&self, index: c_int, number: f32) {
+        // SAFETY: as for integers.
+        unsafe { ffi::sqlite3_bind_double(self.handle, index, number.into()) };
+    }
+
+    #[inline(always)]
+    fn bind_null(&self, index: c_int) {
+        // SAFETY: as for integers.
+        unsafe { ffi::sqlite3_bind_null(self.handle, index) };
+    }
+
     /// The bytes must stay where they are until the statement is reset; until it is bound anew nobody looks.
     #[inline(always)]
     fn bind_blob(&self, index: c_int, bytes: &[u8]) {
@@ -384,6 +581,18 @@ impl Statement {
     fn integer(&self, column: c_int) -> i64 {
         // SAFETY: the statement stands on a row.
         unsafe { ffi::sqlite3_column_int64(self.handle, column) }
+    }
+
+    #[inline(always)]
+    fn real(&self, column: c_int) -> f32 {
+        // SAFETY: the statement stands on a row.
+        unsafe { ffi::sqlite3_column_double(self.handle, column) as f32 }
+    }
+
+    #[inline(always)]
+    fn is_null(&self, column: c_int) -> bool {
+        // SAFETY: the statement stands on a row.
+        unsafe { ffi::sqlite3_column_type(self.handle, column) == ffi::SQLITE_NULL }
     }
 
     #[inline(always)]

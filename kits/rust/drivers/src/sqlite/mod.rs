@@ -12,7 +12,7 @@ pub use about::about;
 pub use checkpointer::Checkpointer;
 pub use error::{Error, failure_kind};
 pub use explain::Watch;
-pub use schema::create;
+pub use schema::{create, table};
 pub use settings::{background, pragmas, query, read_back};
 
 use std::path::{Path, PathBuf};

@@ -108,5 +108,5 @@ impl Drop for Session {
 /// A lane without a read transaction.
 #[allow(dead_code, reason = "each test uses a part of it")]
 pub fn lane(verb: Verb, from: u64, count: u64) -> Lane {
-    Lane { verb, from, count, held: false }
+    Lane::new(verb, from, count)
 }

@@ -1,0 +1,80 @@
+//! How each record type is made from its number and a stream of random values.
+
+use crate::random::Stream;
+use rand::{Rng, RngExt};
+use touchstone_protocol::{Colour, Content, Doc, Document, Position, Row};
+
+/// A row: random bytes do not compress.
+pub fn row(key: i64, bytes: usize, values: &mut Stream) -> Row {
+    let mut value = vec![0; bytes];
+    values.fill_bytes(&mut value);
+    Row { key, value }
+}
+
+/// A document of that many bytes of JSON.
+pub fn document(number: u64, bytes: usize, values: &mut Stream) -> Document {
+    let mut hash = vec![0; 16];
+    values.fill_bytes(&mut hash);
+    let mut data = format!("{{\"name\":\"bench{number}\",\"text\":\"");
+    while data.len() + 2 < bytes {
+        data.push(char::from(values.random_range(b'a'..=b'z')));
+    }
+    data.push_str("\"}");
+    Document { id: format!("bench{number}"), revision: 1, hash, data }
+}
+
+/// An object: colour, content and priority go by its number modulo three, and priorities reach from minus to plus half
+/// of all `objects`, so that a bound finds the same share of them however many there are.
+pub fn object(number: u64, objects: u64, values: &mut Stream) -> Doc {
+    Doc { tag: format!("tag{number}"), ..of_kind(number, number, objects, values) }
+}
+
+/// The new state of object `number` in a round of updates: every field but the title may differ, and from round to
+/// round colour, content and priority do.
+pub fn new_state(number: u64, round: u64, objects: u64, values: &mut Stream) -> Doc {
+    Doc { tag: format!("tag{number}.{round}"), ..of_kind(number, number + round + 1, objects, values) }
+}
+
+/// An object with everything that goes by a number modulo three as `like` has it.
+fn of_kind(number: u64, like: u64, objects: u64, values: &mut Stream) -> Doc {
+    let above = number as i64 - (objects / 2) as i64;
+    let (colour, content, priority) = match like % 3 {
+        0 => {
+            let images = (0..=like / 3 % 3).map(|image| format!("image{number}.{image}"));
+            (Colour::Red, Content::Images(images.collect()), Some(-above))
+        }
+        1 => (Colour::Green, Content::None, Some(above)),
+        _ => (Colour::Blue, Content::Text(format!("text{number}")), None),
+    };
+    let mut coordinate = || values.random_range(0.0_f32..1000.0);
+    let position = Position { x: coordinate(), y: coordinate(), z: coordinate() };
+    Doc { title: format!("title{number}"), tag: String::new(), position, colour, content, priority }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::stream;
+
+    #[test]
+    fn a_sixth_of_the_objects_is_above_a_quarter_of_their_number() {
+        let found = |objects: u64| {
+            let mut values = stream(42, "test");
+            let docs = (0..objects).map(|number| object(number, objects, &mut values));
+            docs.filter(|doc| doc.priority > Some((objects / 4) as i64)).count()
+        };
+        assert_eq!([found(1_000), found(10_000), found(100_000)], [167, 1_667, 16_667]);
+    }
+
+    #[test]
+    fn a_new_state_keeps_the_title_and_differs_from_the_one_before() {
+        let mut values = stream(42, "test");
+        let mut last = object(7, 100, &mut values);
+        for round in 0..4 {
+            let state = new_state(7, round, 100, &mut values);
+            assert_eq!(state.title, last.title);
+            assert!(state.tag != last.tag && state.colour != last.colour && state.priority != last.priority);
+            last = state;
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! touchstone-store, as its users write it: declared types, one store for all threads, a call for each verb.
+
+use records::{Doc, Document, Row};
+use std::process::ExitCode;
+use touchstone_kit::{
+    About, Driver, Failure, FailureKind, Kit, Open, RecordKind, Setting, Settings, Verb, failure,
+};
+use touchstone_store::{
+    Cipher, Durability, EncryptionKey, ErrorKind, Options, Record, Snapshot, Transaction,
+};
+
+#[path = "../records.rs"]
+mod records;
+
+fn main() -> ExitCode {
+    let about = About {
+        subject: "store".into(),
+        version: env!("VERSION_TOUCHSTONE_STORE").into(),
+        engine: format!("SQLite {}", rusqlite::version()),
+        engine_source: String::new(),
+        compile_options: Vec::new(),
+    };
+    Kit::<Driven>::new(about).records::<Row>().records::<Document>().records::<Doc>().main()
+}
+
+/// A handle on the store: clones share it, which is how its users give it to threads.
+struct Driven {
+    store: touchstone_store::Store,
+    /// The collection of this handle, where it is not the type's own.
+    collection: Option<String>,
+    held: Option<Snapshot>,
+}
+
+impl Driven {
+    fn read<T: Record, R>(
+        &self,
+        read: impl FnOnce(touchstone_store::Reading<'_, T>) -> touchstone_store::Result<R>,
+    ) -> Result<R, Error> {
+        let records = |snapshot: &Snapshot| match &self.collection {
+            Some(name) => read(snapshot.collection(name)?),
+            None => read(snapshot.of()),
+        };
+        Ok(match &self.held {
+            Some(snapshot) => records(snapshot)?,
+            None => self.store.read(records)?,
+        })
+    }
+
+    fn write<T: Record, R>(
+        &self,
+        write: impl FnOnce(touchstone_store::Writing<'_, T>) -> touchstone_store::Result<R>,
+    ) -> Result<R, Error> {
+        Ok(self.store.write(|transaction| match &self.collection {
+            Some(name) => write(transaction.collection(name)?),
+            None => write(transaction.of()),
+        })?)
+    }
+
+    fn create(&self, record: RecordKind, tables: u32) -> Result<(), Error> {
+        Ok(self.store.write(|transaction| {
+            for table in 1..=tables {
+                match record {
+                    RecordKind::Row => make::<Row>(transaction, table)?,
+                    RecordKind::Document => make::<Document>(transaction, table)?,
+                    RecordKind::Doc => make::<Doc>(transaction, table)?,
+                }
+            }
+            Ok(())
+        })?)
+    }
+}
+
+/// A table is made with its first record; a collection when it is named.
+fn make<T: Record>(transaction: &mut Transaction<'_>, table: u32) -> touchstone_store::Result<()> {
+    let none: [&T; 0] = [];
+    match collection(table) {
+        Some(name) => transaction.collection::<T>(&name)?.insert_all(none)?,
+        None => transaction.insert_all(none)?,
+    };
+    Ok(())
+}
+
+/// Tables after the first are collections of the same type.
+fn collection(table: u32) -> Option<String> {
+    (table > 1).then(|| format!("collection {table}"))
+}
+
+fn options(open: &Open) -> Result<Options, Error> {
+    let mut options = Options::new().create(open.schema.create);
+    options = options.durability(match open.word("durability", &["strict", "consistent", "process"])? {
+        Some("strict") => Durability::Strict,
+        Some("process") => Durability::Process,
+        _ => Durability::Consistent,
+    });
+    options = options.exclusive(open.word("exclusive", &["no", "yes"])? == Some("yes"));
+    if let Some(bytes) = open.number("page_size_bytes")? {
+        options = options.page_size(u32::try_from(bytes).unwrap_or(0));
+    }
+    if let Some(bytes) = open.number("cache_size_bytes")? {
+        options = options.cache_bytes(u64::try_from(bytes).unwrap_or(0));
+    }
+    match open.word("cipher", &["none", "aegis", "sqlcipher-4"])? {
+        Some("aegis") => options = options.key(EncryptionKey::raw([7; 32])).cipher(Cipher::Aegis),
+        Some("sqlcipher-4") => options = options.key(EncryptionKey::raw([7; 32])).cipher(Cipher::SqlCipher),
+        _ => {}
+    }
+    Ok(options)
+}
+
+impl Driver for Driven {
+    type Error = Error;
+    const HOLDS: bool = true;
+
+    fn open(open: &Open) -> Result<Driven, Error> {
+        let store = options(open)?.open(open.directory.join("benchmark.sqlite"))?;
+        let driven = Driven { store, collection: collection(open.table), held: None };
+        if open.schema.create {
+            driven.create(open.record, open.schema.tables)?;
+        }
+        Ok(driven)
+    }
+
+    fn another(&self, open: &Open) -> Result<Driven, Error> {
+        Ok(Driven { store: self.store.clone(), collection: collection(open.table), held: None })
+    }
+
+    fn settings(&mut self) -> Result<Settings, Error> {
+        let durability = match self.store.durability() {
+            Durability::Strict => "strict",
+            Durability::Consistent => "consistent",
+            Durability::Process => "process",
+        };
+        let exclusive = if self.store.is_exclusive()? { "yes" } else { "no" };
+        let mut settings = Settings::from([
+            ("durability".into(), Setting::from(durability)),
+            ("exclusive".into(), Setting::from(exclusive)),
+            // Commits never copy the log: the store has a thread for it.
+            ("checkpoint".into(), Setting::from("background")),
+        ]);
+        settings.extend(self.store.snapshot()?.sql(pragmas)?);
+        Ok(settings)
+    }
+
+    fn begin_read(&mut self) -> Result<(), Error> {
+        self.held = Some(self.store.snapshot()?);
+        Ok(())
+    }
+
+    fn end_read(&mut self) -> Result<(), Error> {
+        self.held = None;
+        Ok(())
+    }
+
+    fn close(self) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+/// What the engine says of itself. A page has bytes reserved only where it is encrypted.
+fn pragmas(connection: &rusqlite::Connection) -> rusqlite::Result<Settings> {
+    let number = |sql: &str| connection.query_row(sql, (), |row| row.get::<_, i64>(0));
+    let page_size_bytes = number("pragma page_size")?;
+    let cache = number("pragma cache_size")?;
+    let is_plain = number("select substr(data, 21, 1) = x'00' from sqlite_dbpage where pgno = 1")? == 1;
+    let cipher: String = connection.query_row("pragma cipher", (), |row| row.get(0))?;
+    let cipher = match (is_plain, cipher.as_str()) {
+        (true, _) => "none",
+        (false, "sqlcipher") => "sqlcipher-4",
+        (false, _) => "aegis",
+    };
+    let journal: String = connection.query_row("pragma journal_mode", (), |row| row.get(0))?;
+    Ok(Settings::from([
+        ("journal_mode".into(), Setting::Word(journal)),
+        ("page_size_bytes".into(), Setting::Number(page_size_bytes)),
+        (
+            "cache_size_bytes".into(),
+            Setting::Number(if cache < 0 { -cache * 1024 } else { cache * page_size_bytes }),
+        ),
+        ("cipher".into(), Setting::from(cipher)),
+    ]))
+}
+
+impl touchstone_kit::Store<Row> for Driven {
+    const VERBS: &'static [Verb] = &Verb::OF_RECORDS;
+    const TABLES: bool = true;
+
+    fn get(&mut self, key: &i64) -> Result<Option<Row>, Error> {
+        match (&self.held, &self.collection) {
+            (None, None) => Ok(self.store.get(key)?),
+            _ => self.read(|records| records.get(key)),
+        }
+    }
+
+    fn read_all(&mut self) -> Result<Vec<Row>, Error> {
+        self.read(|records| records.all())
+    }
+
+    fn insert_one(&mut self, record: &Row) -> Result<(), Error> {
+        match self.collection {
+            None => Ok(self.store.insert(record)?),
+            Some(_) => self.write(|mut records| records.insert(record)),
+        }
+    }
+
+    fn insert_many(&mut self, records: &[&Row]) -> Result<(), Error> {
+        self.write(|mut table| table.insert_all(records.iter().copied()).map(drop))
+    }
+
+    fn first(&mut self) -> Result<Option<Row>, Error> {
+        self.read(|records| records.query().first())
+    }
+}
+
+impl touchstone_kit::Store<Document> for Driven {
+    const VERBS: &'static [Verb] = &Verb::OF_RECORDS;
+    const TABLES: bool = true;
+
+    fn get(&mut self, key: &String) -> Result<Option<Document>, Error> {
+        match (&self.held, &self.collection) {
+            (None, None) => Ok(self.store.get(key)?),
+            _ => self.read(|records| records.get(key)),
+        }
+    }
+
+    fn read_all(&mut self) -> Result<Vec<Document>, Error> {
+        self.read(|records| records.all())
+    }
+
+    fn insert_one(&mut self, record: &Document) -> Result<(), Error> {
+        match self.collection {
+            None => Ok(self.store.insert(record)?),
+            Some(_) => self.write(|mut records| records.insert(record)),
+        }
+    }
+
+    fn insert_many(&mut self, records: &[&Document]) -> Result<(), Error> {
+        self.write(|mut table| table.insert_all(records.iter().copied()).map(drop))
+    }
+
+    fn first(&mut self) -> Result<Option<Document>, Error> {
+        self.read(|records| records.query().first())
+    }
+}
+
+impl touchstone_kit::Store<Doc> for Driven {
+    const VERBS: &'static [Verb] = &Verb::ALL;
+    const TABLES: bool = true;
+
+    fn get(&mut self, key: &String) -> Result<Option<Doc>, Error> {
+        match (&self.held, &self.collection) {
+            (None, None) => Ok(self.store.get(key)?),
+            _ => self.read(|records| records.get(key)),
+        }
+    }
+
+    fn read_all(&mut self) -> Result<Vec<Doc>, Error> {
+        self.read(|records| records.all())
+    }
+
+    fn insert_one(&mut self, record: &Doc) -> Result<(), Error> {
+        match self.collection {
+            None => Ok(self.store.insert(record)?),
+            Some(_) => self.write(|mut records| records.insert(record)),
+        }
+    }
+
+    fn insert_many(&mut self, records: &[&Doc]) -> Result<(), Error> {
+        self.write(|mut table| table.insert_all(records.iter().copied()).map(drop))
+    }
+
+    fn first(&mut self) -> Result<Option<Doc>, Error> {
+        self.read(|records| records.query().first())
+    }
+
+    fn find(&mut self, above: i64) -> Result<Vec<Doc>, Error> {
+        self.read(|docs| docs.query().filter(|doc: <Doc as Record>::Columns| doc.priority.gt(above)).all())
+    }
+
+    fn update_one(&mut self, state: &Doc) -> Result<bool, Error> {
+        match self.collection {
+            None => Ok(self.store.replace(state)?),
+            Some(_) => self.write(|mut docs| docs.replace(state)),
+        }
+    }
+
+    fn update_many(&mut self, states: &[&Doc]) -> Result<Vec<Doc>, Error> {
+        self.write(|mut docs| {
+            let fetched = docs.all()?;
+            docs.replace_all(states.iter().copied())?;
+            Ok(fetched)
+        })
+    }
+
+    fn delete_many(&mut self) -> Result<Vec<Doc>, Error> {
+        self.write(|mut docs| {
+            let fetched: Vec<Doc> = docs.all()?;
+            for doc in &fetched {
+                docs.remove(&doc.title)?;
+            }
+            Ok(fetched)
+        })
+    }
+}
+
+/// The store's error, or what it has no error for.
+enum Error {
+    Store(touchstone_store::Error),
+    Kit(Failure),
+}
+
+impl From<touchstone_store::Error> for Error {
+    fn from(error: touchstone_store::Error) -> Error {
+        Error::Store(error)
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Error {
+        Error::Kit(failure)
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        let error = match error {
+            Error::Kit(failure) => return failure,
+            Error::Store(error) => error,
+        };
+        let kind = match error.kind() {
+            ErrorKind::Busy => FailureKind::Busy,
+            ErrorKind::Full => FailureKind::Full,
+            ErrorKind::Io | ErrorKind::ReadOnly | ErrorKind::NotFound => FailureKind::Io,
+            ErrorKind::Damaged | ErrorKind::Foreign | ErrorKind::WrongKey => FailureKind::Corrupt,
+            _ => FailureKind::Other,
+        };
+        failure(kind, error.to_string())
+    }
+}
