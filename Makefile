@@ -6,16 +6,16 @@ TOUCHSTONE := target/release/touchstone
 KIT_RUST := kits/rust/Cargo.toml
 KIT_CIPHER := kits/rust/cipher/Cargo.toml
 
-.PHONY: help bench test tools browser build format lint unit kits clean
+.PHONY: help bench test tools browser build format lint unit hand-offs kits clean
 
 help:
 	@echo "make bench   re-test the published claims on this machine (quick: some minutes)"
-	@echo "make test    everything that must pass: format, lints, unit, kits, drivers, browser, docs, tidy"
+	@echo "make test    everything that must pass: format, lints, unit, hand-offs, kits, drivers, browser, docs, tidy"
 
 bench: tools build
 	$(TOUCHSTONE) bench
 
-test: tools browser format lint unit kits
+test: tools browser format lint unit hand-offs kits
 	@echo "All of it passed."
 
 # A missing piece is named with its remedy, before anything is built.
@@ -49,6 +49,10 @@ lint:
 # The command is built first: the tests of the whole pipeline run it as a user would.
 unit: build
 	cargo test --workspace --locked
+
+# The orders in which the store's threads may meet, explored: a build of its own, whose primitives a model checker has.
+hand-offs:
+	RUSTFLAGS="--cfg shuttle" cargo test --locked --package touchstone-store --lib --target-dir target/shuttle hand_off
 
 kits:
 	cargo test --workspace --all-features --locked --manifest-path $(KIT_RUST)

@@ -37,5 +37,11 @@ fn main() {
             option.split_once('=').map_or((option, None), |(name, value)| (name, Some(value)));
         build.define(name, value);
     }
+    // A flush of the log need not flush the time of its change, and on Apple's systems must reach the disk itself.
+    match std::env::var("CARGO_CFG_TARGET_OS").as_deref() {
+        Ok("linux" | "android" | "freebsd") => build.define("HAVE_FDATASYNC", "1"),
+        Ok("macos" | "ios") => build.define("HAVE_FULLFSYNC", "1"),
+        _ => &mut build,
+    };
     build.compile("touchstone_sqlite");
 }

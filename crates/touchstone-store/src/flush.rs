@@ -32,27 +32,40 @@ impl Flushes {
         state.committed
     }
 
+    /// How many commits there were.
+    #[cfg(all(test, shuttle))]
+    pub(crate) fn commits(&self) -> u64 {
+        lock(&self.state).committed
+    }
+
     /// How many flushes there were.
     pub(crate) fn count(&self) -> u64 {
         lock(&self.state).count
+    }
+
+    /// Whether what was committed can still be made durable.
+    ///
+    /// # Errors
+    /// When a flush failed: from then on always.
+    pub(crate) fn check(&self) -> Result<()> {
+        lock(&self.state).failed.as_ref().map_or(Ok(()), |why| {
+            Err(Error::new(ErrorKind::Io, format!("{why} (nothing more is committed; reopen the store)")))
+        })
     }
 
     /// Returns when a flush that began after that commit has ended. Whoever finds none under way does it, with
     /// `flush`, for everybody who has committed by then.
     ///
     /// # Errors
-    /// When a flush failed: from then on always.
-    pub(crate) fn reach(&self, commit: u64, flush: impl FnOnce() -> std::io::Result<()>) -> Result<()> {
+    /// When a flush failed before one reached the commit: from then on for every commit.
+    pub(crate) fn reach(&self, commit: u64, flush: impl FnOnce() -> Result<()>) -> Result<()> {
         let mut state = lock(&self.state);
         loop {
-            if let Some(why) = &state.failed {
-                return Err(Error::new(
-                    ErrorKind::Io,
-                    format!("{why} (the commit may be lost; reopen the store)"),
-                ));
-            }
             if state.flushed >= commit {
                 return Ok(());
+            }
+            if let Some(why) = &state.failed {
+                return Err(lost(why));
             }
             if !state.under_way {
                 break;
@@ -68,16 +81,16 @@ impl Flushes {
         state.count += 1;
         match result {
             Ok(()) => state.flushed = reached,
-            Err(error) => state.failed = Some(format!("flushing the log: {error}")),
+            Err(error) => state.failed = Some(error.to_string()),
         }
         let failed = state.failed.clone();
         drop(state);
         self.bell.notify_all();
-        match failed {
-            Some(why) => {
-                Err(Error::new(ErrorKind::Io, format!("{why} (the commit may be lost; reopen the store)")))
-            }
-            None => Ok(()),
-        }
+        failed.map_or(Ok(()), |why| Err(lost(&why)))
     }
+}
+
+#[cold]
+fn lost(why: &str) -> Error {
+    Error::new(ErrorKind::Io, format!("{why} (the commit may be lost; reopen the store)"))
 }

@@ -5,6 +5,8 @@
 use crate::alarm::Alarm;
 use crate::engine::connection::Connection;
 use crate::engine::log::LogIndex;
+use crate::error::Result;
+use crate::flush::Flushes;
 use crate::options::Options;
 use crate::readers::Readers;
 use crate::sync::{Mutex, lock};
@@ -33,6 +35,7 @@ struct Shared {
     index: Option<LogIndex>,
     readers: Arc<Readers>,
     turns: Arc<Turns>,
+    flushes: Arc<Flushes>,
     alarm: Arc<Alarm>,
     /// How many frames of the log were copied when it was last looked at.
     copied: AtomicU32,
@@ -43,16 +46,18 @@ impl Keeper {
         path: &Path,
         options: &Options,
         index: Option<LogIndex>,
-        readers: Arc<Readers>,
-        turns: Arc<Turns>,
+        readers: &Arc<Readers>,
+        turns: &Arc<Turns>,
+        flushes: &Arc<Flushes>,
         alarm: Arc<Alarm>,
     ) -> Keeper {
         let shared = Shared {
             path: path.to_owned(),
             options: options.clone(),
             index,
-            readers,
-            turns,
+            readers: Arc::clone(readers),
+            turns: Arc::clone(turns),
+            flushes: Arc::clone(flushes),
             alarm,
             copied: AtomicU32::new(0),
         };
@@ -111,8 +116,13 @@ impl Shared {
 
     /// Copies what it can. A failure is the next commit's to find, or the closing's: nothing is lost by it here.
     fn checkpoint(&self, connection: &mut Option<Connection>) {
+        // After a failed flush the system may hold for written what the disk lacks: a log with a hole must not be copied
+        // into a file that is whole.
+        if self.flushes.check().is_err() {
+            return;
+        }
         if connection.is_none() {
-            *connection = Connection::open(&self.path, &self.options).ok();
+            *connection = self.open().ok();
         }
         let Some(connection) = connection else { return };
         let Ok((log, copied)) = connection.checkpoint(ffi::SQLITE_CHECKPOINT_PASSIVE) else { return };
@@ -123,6 +133,14 @@ impl Shared {
         if u64::from(log) * page_bytes > self.options.log_bytes_max {
             self.bound(connection);
         }
+    }
+
+    fn open(&self) -> Result<Connection> {
+        let connection = Connection::open(&self.path, &self.options)?;
+        // A connection that has read nothing does not know that there is a log, and copies nothing of it.
+        connection.begin_read()?;
+        connection.commit()?;
+        Ok(connection)
     }
 
     /// Empties a log that is at its limit: nobody writes meanwhile, and snapshots that do not end by themselves expire.
@@ -140,5 +158,32 @@ impl Shared {
         if let Ok((_, copied)) = result {
             self.copied.store(copied, Ordering::Relaxed);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Record, Store};
+
+    #[derive(Record)]
+    struct Note {
+        #[record(key)]
+        id: i64,
+    }
+
+    /// The keeper's connection had never read, did not know of the log, and copied nothing: the log grew until the
+    /// store was closed.
+    #[test]
+    fn the_keeper_copies_the_log() {
+        let directory = tempfile::tempdir().expect("there is room");
+        let path = directory.path().join("notes.db");
+        let store = Store::open(&path).expect("it opens");
+        store.insert_all(&[Note { id: 1 }, Note { id: 2 }]).expect("it is written");
+        let (options, alarm) = (Options::new(), Arc::<Alarm>::default());
+        let readers = Arc::new(Readers::new(&path, &options, None, Arc::clone(&alarm)));
+        let keeper = Keeper::new(&path, &options, None, &readers, &Arc::default(), &Arc::default(), alarm);
+        keeper.shared.checkpoint(&mut None);
+        assert!(keeper.shared.copied.load(Ordering::Relaxed) > 0);
     }
 }

@@ -2,15 +2,15 @@
 //! so a snapshot ends between two calls of its owner, never in the middle of one.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::sync::{Mutex, MutexGuard, lock};
-use std::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, lock};
 
 /// The right of a session's owner to go on reading.
-#[derive(Default)]
 pub(crate) struct Lease {
     gate: Mutex<Gate>,
-    /// The owner is inside, and is to come out.
-    asked: AtomicBool,
+    /// The owner who has the session, or had it last.
+    owner: AtomicU64,
+    /// The last owner who was asked to come out. By number, so that nobody is taken for an owner before him.
+    asked: AtomicU64,
 }
 
 /// Who has the session.
@@ -22,13 +22,22 @@ pub(crate) struct Gate {
     is_expired: bool,
 }
 
+impl Default for Lease {
+    fn default() -> Lease {
+        /// No owner has this number.
+        const NOBODY: u64 = u64::MAX;
+        Lease { gate: Mutex::default(), owner: AtomicU64::new(0), asked: AtomicU64::new(NOBODY) }
+    }
+}
+
 impl Lease {
-    /// Somebody takes the session, with a snapshot of his own.
+    /// Somebody takes the session, with a snapshot of his own; he is inside at once, to begin it.
     #[inline]
-    pub(crate) fn begin(&self) {
+    pub(crate) fn begin(&self) -> MutexGuard<'_, Gate> {
         let mut gate = lock(&self.gate);
         *gate = Gate { owner: gate.owner + 1, is_taken: true, is_expired: false };
-        self.asked.store(false, Ordering::Relaxed);
+        self.owner.store(gate.owner, Ordering::Relaxed);
+        gate
     }
 
     /// The owner gives the session back; whether the snapshot was still his.
@@ -46,13 +55,19 @@ impl Lease {
     #[inline]
     pub(crate) fn enter(&self) -> Result<MutexGuard<'_, Gate>> {
         let gate = lock(&self.gate);
-        if gate.is_expired || self.asked.load(Ordering::Relaxed) { Err(expired()) } else { Ok(gate) }
+        if gate.is_expired || self.is_asked() { Err(expired()) } else { Ok(gate) }
     }
 
     /// Whether a call that takes long may go on.
     #[inline]
     pub(crate) fn check(&self) -> Result<()> {
-        if self.asked.load(Ordering::Relaxed) { Err(expired()) } else { Ok(()) }
+        if self.is_asked() { Err(expired()) } else { Ok(()) }
+    }
+
+    /// Whether the owner, who alone may call this, is to come out.
+    #[inline]
+    fn is_asked(&self) -> bool {
+        self.asked.load(Ordering::Relaxed) == self.owner.load(Ordering::Relaxed)
     }
 
     /// Who has the session now.
@@ -64,13 +79,12 @@ impl Lease {
 
     /// Ends that owner's snapshot with `end`, as soon as he is not inside a call.
     pub(crate) fn expire(&self, owner: u64, end: impl FnOnce()) {
-        self.asked.store(true, Ordering::Relaxed);
+        self.asked.store(owner, Ordering::Relaxed);
         let mut gate = lock(&self.gate);
         if gate.is_taken && gate.owner == owner && !gate.is_expired {
             end();
             gate.is_expired = true;
         }
-        self.asked.store(false, Ordering::Relaxed);
     }
 }
 

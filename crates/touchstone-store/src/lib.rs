@@ -10,6 +10,8 @@ pub mod derived;
 mod engine;
 mod error;
 mod flush;
+#[cfg(all(test, shuttle))]
+mod hand_off;
 mod keeper;
 mod lease;
 #[doc(hidden)]

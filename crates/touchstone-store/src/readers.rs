@@ -71,8 +71,10 @@ impl Readers {
             Some(session) => session,
             None => self.open()?,
         };
-        session.lease.begin();
-        match self.renew(&session) {
+        let gate = session.lease.begin();
+        let renewed = self.renew(&session);
+        drop(gate);
+        match renewed {
             Ok(()) => Ok(session),
             Err(error) => {
                 session.parked.set(None);
@@ -112,13 +114,16 @@ impl Readers {
     pub(crate) fn put(&self, session: Box<Session>) -> bool {
         let is_whole = session.lease.end();
         session.is_used.set(true);
-        let is_left_open = session.parked.get().is_some() && !session.connection.is_idle();
-        let parking = if is_whole && is_left_open { self.parks() } else { Parking::No };
+        let may_park = is_whole && session.parked.get().is_some() && !session.connection.is_idle();
+        // Decided under the lock that the keeper sweeps under: what is left open is always seen by a sweep to come.
+        let mut idle = lock(&self.idle);
+        let parking = if may_park && idle.len() < IDLE_MAX { self.parks() } else { Parking::No };
         if parking == Parking::No {
+            drop(idle);
             session.parked.set(None);
             session.connection.end();
+            idle = lock(&self.idle);
         }
-        let mut idle = lock(&self.idle);
         if idle.len() < IDLE_MAX {
             idle.push(session);
         } else {
@@ -173,11 +178,90 @@ impl Readers {
 
     /// Ends those owners' snapshots.
     pub(crate) fn expire(&self, owners: &[(Arc<Lease>, u64)]) {
-        let all = lock(&self.all);
         for (lease, owner) in owners {
-            let Some(known) = all.iter().find(|known| Arc::ptr_eq(&known.lease, lease)) else { continue };
-            // SAFETY: the connection is not closed while it is in the list, and within the gate nobody else uses it.
-            lease.expire(*owner, || unsafe { (*known.connection).stop() });
+            // The list is not locked while the gate is waited for: who is inside a call may want the list.
+            let known = lock(&self.all)
+                .iter()
+                .find(|known| Arc::ptr_eq(&known.lease, lease))
+                .map(|known| known.connection);
+            let Some(connection) = known else { continue };
+            // SAFETY: the owner who has the session gives it back through the gate before the connection is closed, and
+            // within the gate nobody else uses it.
+            lease.expire(*owner, || unsafe { (*connection).stop() });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::cells::Cells;
+    use crate::value::{Kind, Mismatch, Raw};
+    use crate::{Field, Record, Store};
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    /// A field whose reading panics.
+    struct Explosive;
+
+    impl Field for Explosive {
+        const KIND: Kind = Kind::Integer;
+        type Plain = Explosive;
+        type View<'a> = Explosive;
+
+        fn write<'a>(&'a self, cells: &mut Cells<'a>) {
+            cells.integer(1);
+        }
+
+        fn read(_raw: Raw<'_>) -> Result<Explosive, Mismatch> {
+            panic!("it explodes")
+        }
+
+        fn view(raw: Raw<'_>) -> Result<Explosive, Mismatch> {
+            Explosive::read(raw)
+        }
+    }
+
+    #[derive(Record)]
+    struct Bomb {
+        #[record(key)]
+        id: i64,
+        charge: Explosive,
+    }
+
+    fn store() -> (tempfile::TempDir, Store) {
+        let directory = tempfile::tempdir().expect("there is room");
+        let store = Store::open(directory.path().join("bombs.db")).expect("it opens");
+        store.insert(&Bomb { id: 1, charge: Explosive }).expect("it is written");
+        (directory, store)
+    }
+
+    /// `Store::get` closed the connection under the readers' list, where the keeper found it when snapshots expired.
+    #[test]
+    fn a_panic_of_the_programs_own_leaves_no_connection_that_is_gone() {
+        let (_directory, store) = store();
+        let panicked = catch_unwind(AssertUnwindSafe(|| store.get::<Bomb>(&1).is_ok()));
+        assert!(panicked.is_err());
+        assert!(store.readers().owners().is_empty());
+        assert!(store.get::<Bomb>(&2).expect("it is readable").is_none());
+    }
+
+    /// The keeper held the list of connections while it waited for a call to end, and the call wanted the list for a
+    /// connection of its own.
+    #[test]
+    fn a_read_within_a_call_goes_on_while_the_calls_snapshot_expires() {
+        let (_directory, store) = store();
+        let snapshot = store.snapshot().expect("it is readable");
+        let readers = store.readers();
+        let owners = readers.owners();
+        let lease = &owners[0].0;
+        std::thread::scope(|scope| {
+            let entered = lease.enter().expect("it has not expired");
+            scope.spawn(|| readers.expire(&owners));
+            while lease.check().is_ok() {
+                std::thread::yield_now();
+            }
+            assert!(store.get::<Bomb>(&2).expect("it is readable").is_none());
+            drop(entered);
+        });
+        assert!(snapshot.get::<Bomb>(&2).is_err());
     }
 }

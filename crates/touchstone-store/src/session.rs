@@ -150,11 +150,6 @@ impl Session {
         Ok(number)
     }
 
-    /// Forgets the numbers of collections, where some may have been given in what is undone.
-    pub(crate) fn forget_collections(&self) {
-        self.collections.borrow_mut().clear();
-    }
-
     /// Looks whether SQL that is not the session's own has changed the schema.
     pub(crate) fn look_again(&self) {
         match self.connection.schema_version() {
@@ -167,6 +162,11 @@ impl Session {
     pub(crate) fn forget(&self) {
         self.forget_collections();
         self.adopt(-1);
+    }
+
+    /// Forgets the numbers of collections: after a rollback, another name may be given one of them.
+    pub(crate) fn forget_collections(&self) {
+        self.collections.borrow_mut().clear();
     }
 
     /// Takes the schema's version; another than before makes the session look again at every table.

@@ -4,6 +4,7 @@ use crate::access;
 use crate::alarm::Alarm;
 use crate::engine::connection::{APPLICATION_ID, FORMAT_VERSION, Header};
 use crate::engine::log::{LogIndex, LogState};
+use crate::engine::log_file::{LogFile, LogName};
 use crate::error::{Error, ErrorKind, Result};
 use crate::flush::Flushes;
 use crate::keeper::Keeper;
@@ -17,7 +18,7 @@ use crate::transaction::Transaction;
 use crate::turn::{Turn, Turns};
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// An open store. Clones share it; it is closed with the last.
 ///
@@ -52,8 +53,10 @@ pub(crate) struct Inner {
     /// Where the state of the log is read; none where the file is read without one.
     index: Option<LogIndex>,
     turns: Arc<Turns>,
-    flushes: Flushes,
-    log: OnceLock<File>,
+    flushes: Arc<Flushes>,
+    log_name: Option<LogName>,
+    /// Closed before the connection that its name is of; opened when it is first flushed.
+    log: Mutex<Option<LogFile>>,
     /// Stopped before the connections that it watches are closed.
     keeper: Keeper,
     readers: Arc<Readers>,
@@ -86,9 +89,12 @@ impl Store {
         // SAFETY: the session is kept by the store, whose last connections are closed after everything that looks at
         // the index has stopped.
         let index = unsafe { LogIndex::find(session.connection.handle()) };
+        // SAFETY: as above.
+        let log_name = unsafe { LogName::of(session.connection.handle()) };
         let (turns, alarm) = (Arc::<Turns>::default(), Arc::<Alarm>::default());
         let readers = Arc::new(Readers::new(path, &options, index, Arc::clone(&alarm)));
-        let keeper = Keeper::new(path, &options, index, Arc::clone(&readers), Arc::clone(&turns), alarm);
+        let flushes = Arc::<Flushes>::default();
+        let keeper = Keeper::new(path, &options, index, &readers, &turns, &flushes, alarm);
         let writer = if options.read_only {
             readers.put(readers.register(session));
             None
@@ -100,8 +106,9 @@ impl Store {
             options,
             index,
             turns,
-            flushes: Flushes::default(),
-            log: OnceLock::new(),
+            flushes,
+            log_name,
+            log: Mutex::default(),
             keeper,
             readers,
             writer: Mutex::new(writer),
@@ -243,6 +250,7 @@ impl Store {
     /// When the file cannot be read, or is none of the type's.
     #[inline]
     pub fn get<T: Record>(&self, key: &(impl Finds<T> + ?Sized)) -> Result<Option<T>> {
+        // The snapshot gives the session back also where a field's own code panics.
         self.snapshot()?.get(key)
     }
 
@@ -252,6 +260,11 @@ impl Store {
     /// As for [`get`](Store::get).
     pub fn all<T: Record>(&self) -> Result<Vec<T>> {
         self.read(|snapshot| snapshot.of::<T>().all())
+    }
+
+    #[cfg(test)]
+    pub(crate) fn readers(&self) -> &Readers {
+        &self.inner.readers
     }
 
     /// Where the file is.
@@ -371,10 +384,14 @@ impl Inner {
             let message = format!("{} was opened to read only", self.path.display());
             return Err(Error::new(ErrorKind::ReadOnly, message));
         }
-        self.turns.take().map_err(|_| {
+        let turn = self.turns.take().map_err(|_| {
             let why = "this thread is in a transaction already, and would wait for itself (use the transaction, or a savepoint of it)";
             Error::new(ErrorKind::Nested, why)
-        })
+        })?;
+        if self.options.durability == Durability::Strict {
+            self.flushes.check()?;
+        }
+        Ok(turn)
     }
 
     pub(crate) fn writer(&self) -> Result<Writer<'_>> {
@@ -387,23 +404,25 @@ impl Inner {
         drop(turn);
         self.keeper.committed();
         if durable || self.options.durability == Durability::Strict {
-            self.flushes.reach(commit, || self.log()?.sync_data())?;
+            self.flushes.reach(commit, || self.flush())?;
         }
         Ok(())
     }
 
-    /// The log, to flush it. A lock of SQLite's is on other files, so closing this one loses none.
-    fn log(&self) -> std::io::Result<&File> {
-        if let Some(log) = self.log.get() {
-            return Ok(log);
+    /// Flushes the log.
+    fn flush(&self) -> Result<()> {
+        let mut log = lock(&self.log);
+        if let Some(log) = &mut *log {
+            return log.flush();
         }
-        let mut name = self.path.clone().into_os_string();
-        name.push("-wal");
-        let log = File::open(name)?;
+        let name = self.log_name.ok_or_else(|| Error::new(ErrorKind::Io, "the file has no log to flush"))?;
+        let file = log.insert(name.open()?);
+        file.flush()?;
         // A file that was just made is found again after a loss of power only when its directory was flushed too.
         let parent = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        File::open(parent.unwrap_or(Path::new(".")))?.sync_all()?;
-        Ok(self.log.get_or_init(|| log))
+        let parent = parent.unwrap_or(Path::new("."));
+        let flushed = File::open(parent).and_then(|directory| directory.sync_all());
+        flushed.map_err(|error| Error::io(&error, "flushing the directory", parent))
     }
 
     pub(crate) fn give_back(&self, session: Box<Session>) {
@@ -440,10 +459,13 @@ fn check(header: Header) -> Result<()> {
 fn make(session: &Session, header: Header) -> Result<()> {
     let sql = session.connection.sql();
     if !header.has_log {
-        let mode: String = sql.query_row("pragma journal_mode = wal", (), |row| row.get(0))?;
-        if mode != "wal" {
+        // Read to its end, because that is where the change is committed, or fails.
+        let mut statement = sql.prepare("pragma journal_mode = wal")?;
+        let modes = statement.query_map((), |row| row.get(0))?.collect::<Result<Vec<String>, _>>()?;
+        if modes != ["wal"] {
             let message = format!(
-                "the file's journal is `{mode}` and cannot be a log (is the file system a network's?)"
+                "the file's journal is `{}` and cannot be a log (is the file system a network's?)",
+                modes.join(", ")
             );
             return Err(Error::new(ErrorKind::Refused, message));
         }

@@ -1,9 +1,17 @@
 //! The primitives that threads meet at: the standard library's, or a model checker's when the hand-offs are explored.
 
 #[cfg(shuttle)]
-pub(crate) use shuttle::sync::{Condvar, Mutex, MutexGuard};
+pub(crate) use shuttle::{
+    sync::atomic::{AtomicU64, Ordering},
+    sync::{Arc, Condvar, Mutex, MutexGuard},
+    thread::{ThreadId, current},
+};
 #[cfg(not(shuttle))]
-pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
+pub(crate) use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    sync::{Arc, Condvar, Mutex, MutexGuard},
+    thread::{ThreadId, current},
+};
 
 /// Locks; a thread that panicked with the lock left the state whole, because no state here is changed in two steps.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

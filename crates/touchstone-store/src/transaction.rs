@@ -232,8 +232,9 @@ impl Drop for Part<'_> {
         if self.session.connection.sql().execute_batch("rollback to part; release part").is_err() {
             self.session.connection.end();
         }
-        self.session.forget_collections();
-        if self.session.schema() != self.schema {
+        if self.session.schema() == self.schema {
+            self.session.forget_collections();
+        } else {
             self.session.forget();
         }
     }

@@ -1,10 +1,8 @@
 //! Whose turn it is to write: one thread at a time, in the order in which they came. Threads that wait are never told
 //! "busy", and none overtakes another.
 
-use crate::sync::{Condvar, Mutex, lock};
+use crate::sync::{self, Arc, Condvar, Mutex, ThreadId, lock};
 use std::collections::VecDeque;
-use std::sync::Arc;
-use std::thread::{self, ThreadId};
 
 /// The queue of writers.
 #[derive(Default)]
@@ -36,7 +34,7 @@ pub(crate) struct AlreadyMine;
 impl Turns {
     /// Waits for the turn.
     pub(crate) fn take(&self) -> Result<Turn<'_>, AlreadyMine> {
-        let me = thread::current().id();
+        let me = sync::current().id();
         let mut state = lock(&self.state);
         match state.owner {
             None => state.owner = Some(me),
@@ -49,6 +47,12 @@ impl Turns {
             }
         }
         Ok(Turn { turns: self })
+    }
+
+    /// How many threads wait.
+    #[cfg(all(test, shuttle))]
+    pub(crate) fn waiting(&self) -> usize {
+        lock(&self.state).waiting.len()
     }
 }
 
