@@ -117,6 +117,14 @@ impl Session {
         Ok(Entered { session: self, _gate: gate })
     }
 
+    /// Enters the session to put away what a call has left, also where the snapshot has expired.
+    pub(crate) fn enter_last(&self) -> Entered<'_> {
+        let depth = self.depth.get();
+        let gate = (depth == 0).then(|| self.lease.enter_last());
+        self.depth.set(depth + 1);
+        Entered { session: self, _gate: gate }
+    }
+
     /// The number of a named collection, where it was ever written to.
     pub(crate) fn collection(&self, name: &str) -> Result<Option<i64>> {
         if let Some(number) = self.collections.borrow().get(name) {

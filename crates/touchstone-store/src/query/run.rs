@@ -229,6 +229,9 @@ pub(crate) fn rows<T: Record>(query: Query<'_, T>) -> Result<Rows<'_, T>> {
 
 impl<T: Record> Rows<'_, T> {
     fn advance(&mut self) -> Result<Option<T>> {
+        if let Source::Ended = self.source {
+            return Ok(None);
+        }
         let session = self.access.session;
         let _entered = self.access.enter()?;
         match &mut self.source {
@@ -257,6 +260,8 @@ impl<T: Record> Rows<'_, T> {
     }
 
     fn end(&mut self) {
+        // The keeper may be ending the snapshot, on the same connection.
+        let _entered = self.access.session.enter_last();
         if let Source::Pages { scan, .. } = std::mem::replace(&mut self.source, Source::Ended) {
             self.access.session.end_scan(*scan);
         }

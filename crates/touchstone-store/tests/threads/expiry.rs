@@ -100,7 +100,7 @@ fn rows_that_are_walked_over_expire_too() {
 }
 
 /// The keeper had the writers' turn, and waited for the reader to leave its call; the reader was in a call in which it
-/// wrote, and waited for the turn.
+/// wrote, and waited for the turn, for ever.
 #[test]
 fn a_program_that_writes_while_it_reads_is_not_waited_for() {
     let (place, store) = opened();
