@@ -92,7 +92,7 @@ impl<'s, T: Record> Access<'s, T> {
     pub(crate) fn all(&self) -> Result<Vec<T>> {
         let entered = self.enter()?;
         let table = self.table()?;
-        if table.collection.is_some() {
+        if !table.is_read_by_pages() {
             drop(entered);
             return Query::new(*self).all();
         }
@@ -140,7 +140,7 @@ impl<'s, T: Record> Access<'s, T> {
     pub(crate) fn each_view(&self, mut visit: impl FnMut(T::View<'_>) -> Result<bool>) -> Result<()> {
         let _entered = self.enter()?;
         let table = self.table()?;
-        if table.collection.is_none() {
+        if table.is_read_by_pages() {
             return self.session.visit(&table, |row| visit(row.view::<T>()?));
         }
         if !table.exists() {

@@ -227,7 +227,9 @@ fn a_lease_ends_for_its_own_owner_and_between_two_calls() {
             drop(gate);
             call(&lease, &done, owner);
             let is_whole = lease.end();
-            assert_eq!(is_whole, !lock(&done).ended.contains(&owner));
+            // Who was asked while he was inside comes out without a snapshot to leave open.
+            assert!(!is_whole || !lock(&done).ended.contains(&owner));
+            assert!(is_whole || lock(&done).asked.contains(&owner));
         }
         keeper.join().expect("it does not panic");
     });

@@ -14,7 +14,7 @@ use crate::turn::Turns;
 use libsqlite3_sys as ffi;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -39,6 +39,8 @@ struct Shared {
     alarm: Arc<Alarm>,
     /// How many frames of the log were copied when it was last looked at.
     copied: AtomicU32,
+    /// How large the log was when it could not be emptied; 0 where it could.
+    stuck_bytes: AtomicU64,
 }
 
 impl Keeper {
@@ -60,6 +62,7 @@ impl Keeper {
             flushes: Arc::clone(flushes),
             alarm,
             copied: AtomicU32::new(0),
+            stuck_bytes: AtomicU64::new(0),
         };
         Keeper { shared: Arc::new(shared), thread: Mutex::new(None) }
     }
@@ -130,8 +133,15 @@ impl Shared {
         // The log begins anew with the next commit, but only if nobody reads from it any more.
         self.readers.sweep(false);
         let page_bytes = connection.page_bytes();
-        if u64::from(log) * page_bytes > self.options.log_bytes_max {
-            self.bound(connection);
+        let bytes = u64::from(log) * page_bytes;
+        // Writers wait meanwhile: where it was for nothing, because of a reader who is inside a call, or of another
+        // process, it is not tried again before the log has doubled.
+        let stuck_bytes = self.stuck_bytes.load(Ordering::Relaxed);
+        if bytes <= self.options.log_bytes_max {
+            self.stuck_bytes.store(0, Ordering::Relaxed);
+        } else if bytes / 2 >= stuck_bytes {
+            let is_stuck = self.bound(connection).is_err();
+            self.stuck_bytes.store(if is_stuck { bytes } else { 0 }, Ordering::Relaxed);
         }
     }
 
@@ -144,20 +154,25 @@ impl Shared {
     }
 
     /// Empties a log that is at its limit: nobody writes meanwhile, and snapshots that do not end by themselves expire.
-    fn bound(&self, connection: &Connection) {
-        let Ok(_turn) = self.turns.take() else { return };
+    fn bound(&self, connection: &Connection) -> Result<()> {
+        // The keeper's own thread has no turn already.
+        let Ok(_turn) = self.turns.take() else { return Ok(()) };
         let owners = self.readers.owners();
         self.readers.sweep(true);
         let _ = connection.sql().busy_timeout(PATIENCE);
-        let mut result = connection.checkpoint(ffi::SQLITE_CHECKPOINT_RESTART);
-        if result.is_err() {
-            self.readers.expire(&owners);
-            self.readers.sweep(true);
-            result = connection.checkpoint(ffi::SQLITE_CHECKPOINT_RESTART);
+        // What is cut off cannot be taken for a log that is at its limit still.
+        let mut result = connection.checkpoint(ffi::SQLITE_CHECKPOINT_TRUNCATE);
+        // The first time those who are inside a call come out of it, the second time their snapshots end too.
+        for _ in 0..2 {
+            if result.is_err() {
+                self.readers.expire(&owners);
+                self.readers.sweep(true);
+                result = connection.checkpoint(ffi::SQLITE_CHECKPOINT_TRUNCATE);
+            }
         }
-        if let Ok((_, copied)) = result {
-            self.copied.store(copied, Ordering::Relaxed);
-        }
+        let (_, copied) = result?;
+        self.copied.store(copied, Ordering::Relaxed);
+        Ok(())
     }
 }
 

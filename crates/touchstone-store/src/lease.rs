@@ -2,7 +2,7 @@
 //! so a snapshot ends between two calls of its owner, never in the middle of one.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, lock};
+use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, lock, try_lock};
 
 /// The right of a session's owner to go on reading.
 pub(crate) struct Lease {
@@ -45,7 +45,7 @@ impl Lease {
     pub(crate) fn end(&self) -> bool {
         let mut gate = lock(&self.gate);
         gate.is_taken = false;
-        !gate.is_expired
+        !gate.is_expired && !self.is_asked()
     }
 
     /// Enters for one call.
@@ -56,6 +56,12 @@ impl Lease {
     pub(crate) fn enter(&self) -> Result<MutexGuard<'_, Gate>> {
         let gate = lock(&self.gate);
         if gate.is_expired || self.is_asked() { Err(expired()) } else { Ok(gate) }
+    }
+
+    /// Enters to put away what a call has left, also where the snapshot has expired.
+    #[inline]
+    pub(crate) fn enter_last(&self) -> MutexGuard<'_, Gate> {
+        lock(&self.gate)
     }
 
     /// Whether a call that takes long may go on.
@@ -72,15 +78,19 @@ impl Lease {
 
     /// Who has the session now.
     pub(crate) fn owner(&self) -> Option<u64> {
-        // Whoever is inside a call has it.
-        let gate = lock(&self.gate);
-        gate.is_taken.then_some(gate.owner)
+        match try_lock(&self.gate) {
+            Some(gate) => gate.is_taken.then_some(gate.owner),
+            // Whoever is inside a call has it.
+            None => Some(self.owner.load(Ordering::Relaxed)),
+        }
     }
 
-    /// Ends that owner's snapshot with `end`, as soon as he is not inside a call.
+    /// Ends that owner's snapshot with `end`. Who is inside a call is not waited for, as he may be waiting himself for
+    /// what the keeper has: he comes out as soon as he notices, and his snapshot ends when he is asked again, or gives
+    /// it back.
     pub(crate) fn expire(&self, owner: u64, end: impl FnOnce()) {
         self.asked.store(owner, Ordering::Relaxed);
-        let mut gate = lock(&self.gate);
+        let Some(mut gate) = try_lock(&self.gate) else { return };
         if gate.is_taken && gate.owner == owner && !gate.is_expired {
             end();
             gate.is_expired = true;

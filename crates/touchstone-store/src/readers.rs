@@ -112,7 +112,7 @@ impl Readers {
     pub(crate) fn put(&self, session: Box<Session>) -> bool {
         let is_whole = session.lease.end();
         session.is_used.set(true);
-        let may_park = is_whole && session.parked.get().is_some();
+        let may_park = is_whole && session.parked.get().is_some() && !session.connection.is_idle();
         // Decided under the lock that the keeper sweeps under: what is left open is always seen by a sweep to come.
         let mut idle = lock(&self.idle);
         let parking = if may_park && idle.len() < IDLE_MAX { self.parks() } else { Parking::No };

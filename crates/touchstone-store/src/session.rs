@@ -38,6 +38,10 @@ pub(crate) struct Session {
     feeds: RefCell<HashMap<usize, Rc<Box<Feed>>>>,
     /// What the log was when the read transaction that is still open began; none where there is none to go on with.
     pub(crate) parked: Cell<Option<LogState>>,
+    /// What the log was after the writer's last commit: as long as it is that, its tables are as they were.
+    pub(crate) committed: Cell<Option<LogState>>,
+    /// Whether the connection refuses to write.
+    only_reads: Cell<bool>,
     /// Whether somebody used the session since the keeper last looked.
     pub(crate) is_used: Cell<bool>,
     /// Numbers of named collections that were seen.
@@ -63,6 +67,8 @@ impl Session {
             connection: Connection::open(path, options)?,
             feeds: RefCell::default(),
             parked: Cell::new(None),
+            committed: Cell::new(None),
+            only_reads: Cell::new(false),
             is_used: Cell::new(false),
             collections: RefCell::default(),
             lease: Arc::default(),
@@ -105,6 +111,15 @@ impl Session {
         self.forget();
     }
 
+    /// Makes the connection refuse to write: a snapshot hands it out.
+    pub(crate) fn forbid_writing(&self) -> Result<()> {
+        if !self.only_reads.get() {
+            self.connection.sql().execute_batch("pragma query_only = on")?;
+            self.only_reads.set(true);
+        }
+        Ok(())
+    }
+
     /// Enters the session for a call. A snapshot that has expired cannot be entered.
     #[inline]
     pub(crate) fn enter(&self) -> Result<Entered<'_>> {
@@ -112,6 +127,14 @@ impl Session {
         let gate = if depth == 0 { Some(self.lease.enter()?) } else { None };
         self.depth.set(depth + 1);
         Ok(Entered { session: self, _gate: gate })
+    }
+
+    /// Enters the session to put away what a call has left, also where the snapshot has expired.
+    pub(crate) fn enter_last(&self) -> Entered<'_> {
+        let depth = self.depth.get();
+        let gate = (depth == 0).then(|| self.lease.enter_last());
+        self.depth.set(depth + 1);
+        Entered { session: self, _gate: gate }
     }
 
     /// The number of a named collection, where it was ever written to.
@@ -145,6 +168,14 @@ impl Session {
         let number = sql.last_insert_rowid();
         self.collections.borrow_mut().insert(name.to_owned(), number);
         Ok(number)
+    }
+
+    /// Looks whether SQL that is not the session's own has changed the schema.
+    pub(crate) fn look_again(&self) {
+        match self.connection.schema_version() {
+            Ok(schema) => self.adopt(schema),
+            Err(_) => self.forget(),
+        }
     }
 
     /// Forgets what was known of the file's tables.

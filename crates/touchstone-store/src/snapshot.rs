@@ -1,6 +1,6 @@
 //! A snapshot: everything as it was committed at one moment, however long it is looked at.
 
-use crate::access::{Access, Which};
+use crate::access::{Access, Which, enter};
 use crate::error::Result;
 use crate::query::Query;
 use crate::record::{Finds, Record};
@@ -12,6 +12,7 @@ use crate::store::Store;
 pub struct Snapshot {
     store: Store,
     session: Option<Box<Session>>,
+    version: Option<Version>,
 }
 
 /// Names what a snapshot saw. Two snapshots of one version saw the same.
@@ -20,7 +21,8 @@ pub struct Version(u32);
 
 impl Snapshot {
     pub(crate) fn new(store: Store, session: Box<Session>) -> Snapshot {
-        Snapshot { store, session: Some(session) }
+        let version = session.parked.get().map(|state| Version(state.change()));
+        Snapshot { store, session: Some(session), version }
     }
 
     fn session(&self) -> &Session {
@@ -49,7 +51,7 @@ impl Snapshot {
     /// When the file cannot be read.
     pub fn collection<T: Record>(&self, name: &str) -> Result<Reading<'_, T>> {
         let session = self.session();
-        let _entered = session.enter()?;
+        let _entered = enter(session)?;
         let which = session.collection(name)?.map_or(Which::Unwritten, Which::Named);
         Ok(Reading(Access::new(session, which)))
     }
@@ -70,7 +72,7 @@ impl Snapshot {
     /// What the snapshot saw, by name; none in the rare case that others committed so often meanwhile that it is not
     /// known.
     pub fn version(&self) -> Option<Version> {
-        self.session().parked.get().map(|state| Version(state.change()))
+        self.version
     }
 
     /// The connection, for SQL that the types have no words for. It reads the same snapshot.
@@ -79,7 +81,10 @@ impl Snapshot {
     /// When the snapshot has expired, or as `query` does.
     pub fn sql<R>(&self, query: impl FnOnce(&rusqlite::Connection) -> rusqlite::Result<R>) -> Result<R> {
         let session = self.session();
-        let _entered = session.enter()?;
+        let _entered = enter(session)?;
+        // Whatever it does to the transaction, the next reader begins one of his own.
+        session.parked.set(None);
+        session.forbid_writing()?;
         Ok(query(session.connection.sql())?)
     }
 }

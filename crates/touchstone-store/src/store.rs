@@ -3,7 +3,7 @@
 use crate::access::{self, Access, Which};
 use crate::alarm::Alarm;
 use crate::engine::connection::{APPLICATION_ID, FORMAT_VERSION, Header};
-use crate::engine::log::LogIndex;
+use crate::engine::log::{LogIndex, LogState};
 use crate::engine::log_file::LogFile;
 use crate::error::{Error, ErrorKind, Result};
 use crate::flush::Flushes;
@@ -50,6 +50,8 @@ pub struct Store {
 pub(crate) struct Inner {
     pub(crate) path: PathBuf,
     pub(crate) options: Options,
+    /// Where the state of the log is read; none where the file is read without one.
+    index: Option<LogIndex>,
     turns: Arc<Turns>,
     flushes: Arc<Flushes>,
     /// To flush, from the first transaction on. Closed before the writer's connection, beside which it is opened.
@@ -104,6 +106,7 @@ impl Store {
         let inner = Inner {
             path: path.to_owned(),
             options,
+            index,
             turns,
             flushes,
             log: Mutex::new(None),
@@ -175,6 +178,7 @@ impl Store {
             let result = work(&mut transaction)?;
             let durable = transaction.is_durable();
             open.commit()?;
+            session.committed.set(inner.log_state());
             (result, durable)
         };
         inner.committed(turn, durable)?;
@@ -282,9 +286,15 @@ impl Store {
         let result = {
             let writer = inner.writer()?;
             let session = writer.session();
-            let ready = session.ready_table::<T>();
-            match ready {
-                Some(table) => Some(statement(session, &table)?),
+            // Whoever else has committed may have changed the table, which only a transaction looks at.
+            let now = inner.log_state();
+            let is_known = now.is_some() && now == session.committed.get();
+            match if is_known { session.ready_table::<T>() } else { None } {
+                Some(table) => {
+                    let result = statement(session, &table)?;
+                    session.committed.set(inner.log_state());
+                    Some(result)
+                }
                 None => None,
             }
         };
@@ -445,6 +455,11 @@ impl Inner {
         if self.readers.put(session) {
             self.keeper.start();
         }
+    }
+
+    #[inline]
+    fn log_state(&self) -> Option<LogState> {
+        self.index.and_then(LogIndex::state)
     }
 }
 

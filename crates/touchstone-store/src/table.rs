@@ -68,6 +68,10 @@ struct Layout {
     places: Vec<Option<usize>>,
     /// Whether those are 0, 1, 2, …
     in_order: bool,
+    /// Whether rows lie in the order of their key, and are not numbered.
+    clustered: bool,
+    /// Whether a column has a default that rows from before it do not hold.
+    has_default: bool,
 }
 
 /// What a table of the file has at one place.
@@ -75,6 +79,7 @@ struct Found {
     name: String,
     kind: String,
     key: i64,
+    has_default: bool,
 }
 
 impl Table {
@@ -127,6 +132,17 @@ impl Table {
     /// Whether the key is the row's number.
     pub(crate) fn key_is_number(&self) -> bool {
         self.collection.is_none() && key_is_number(self.shape)
+    }
+
+    /// Whether rows come in the order of their key when they are read as they lie. It is the file that decides: the
+    /// type may have said otherwise when the table was made.
+    pub(crate) fn in_key_order(&self) -> bool {
+        self.key_is_number() || self.layout.as_ref().is_some_and(|layout| layout.clustered)
+    }
+
+    /// Whether the pages of the table hold all that a statement would tell, and nothing else.
+    pub(crate) fn is_read_by_pages(&self) -> bool {
+        self.collection.is_none() && !self.layout.as_ref().is_some_and(|layout| layout.has_default)
     }
 
     /// Whether the type's columns lie in the stored row in their order, from the first on.
@@ -334,18 +350,23 @@ impl Table {
         if !self.key_is_number() {
             parts.push(format!("PRIMARY KEY ({})", keys.join(", ")));
         }
-        let by_number = self.key_is_number() || (shape.numbered && self.collection.is_none());
-        let options = if by_number { "STRICT" } else { "STRICT, WITHOUT ROWID" };
+        let options = if self.is_made_by_number() { "STRICT" } else { "STRICT, WITHOUT ROWID" };
         format!("CREATE TABLE {} ({}) {options}", self.quoted(), parts.join(", "))
     }
 
+    /// Whether the rows of a table that this type makes are numbered.
+    fn is_made_by_number(&self) -> bool {
+        self.key_is_number() || (self.shape.numbered && self.collection.is_none())
+    }
+
     fn index_sql(&self, column: &ColumnShape) -> Option<String> {
-        let unique = match column.index {
+        let (unique, ending) = match column.index {
             Index::None => return None,
-            Index::Plain => "",
-            Index::Unique => "unique ",
+            Index::Plain => ("", ""),
+            Index::Unique => ("unique ", ".unique"),
         };
-        let name = quote(&format!("{}_{}", self.name, column.name));
+        // Names of tables and columns have no dot, so no other index, and no table, has the name.
+        let name = quote(&format!("{}.{}{ending}", self.name, column.name));
         let collection =
             if self.collection.is_some() { format!("{}, ", quote(COLLECTION)) } else { String::new() };
         let columns = format!("{collection}{}", quote(column.name));
@@ -393,7 +414,8 @@ impl Layout {
         // A table that was made by this very type needs no look at its columns.
         if row.get_ref(1)?.as_str() == Ok(table.create_sql().as_str()) {
             let places = (0..table.shape.columns.len()).map(Some).collect();
-            return Ok(Some(Layout { root, in_order: true, places }));
+            let clustered = !table.is_made_by_number();
+            return Ok(Some(Layout { root, places, in_order: true, clustered, has_default: false }));
         }
         drop(rows);
         Layout::of_columns(connection, table, root).map(Some)
@@ -401,13 +423,10 @@ impl Layout {
 
     fn of_columns(connection: &Connection, table: &Table, root: u32) -> Result<Layout> {
         let (shape, shared) = (table.shape, table.collection.is_some());
-        let mut statement = connection.sql().prepare("select name, type, pk from pragma_table_info(?1)")?;
-        let found = statement.query_map([&table.name], |row| {
-            Ok(Found { name: row.get(0)?, kind: row.get(1)?, key: row.get(2)? })
-        })?;
-        let mut found: Vec<Found> = found.collect::<Result<_, _>>()?;
+        let mut found = columns(connection, &table.name)?;
         check_key(shape, &found, shared)?;
-        if in_key_order(connection, &table.name)? {
+        let clustered = is_clustered(connection, &table.name)?;
+        if clustered {
             // Such a table stores the key first, wherever it was declared.
             found.sort_by_key(|found| if found.key > 0 { found.key } else { i64::MAX });
         }
@@ -421,20 +440,33 @@ impl Layout {
             places.push(place.map(|place| place - skipped));
         }
         let in_order = places.iter().enumerate().all(|(at, place)| place.is_none_or(|place| place == at));
-        Ok(Layout { root, in_order: in_order && trailing(&places), places })
+        let complete = places.iter().all(Option::is_some);
+        let ends = complete || trailing(&places, found.len() - skipped);
+        let has_default = found.iter().any(|found| found.has_default);
+        Ok(Layout { root, places, in_order: in_order && ends, clustered, has_default })
     }
 }
 
+/// The columns that the table has in the file.
+fn columns(connection: &Connection, name: &str) -> Result<Vec<Found>> {
+    let sql = "select name, type, pk, dflt_value is not null from pragma_table_info(?1)";
+    let mut statement = connection.sql().prepare(sql)?;
+    let found = statement.query_map([name], |row| {
+        Ok(Found { name: row.get(0)?, kind: row.get(1)?, key: row.get(2)?, has_default: row.get(3)? })
+    })?;
+    Ok(found.collect::<Result<_, _>>()?)
+}
+
 /// Whether the table's rows lie in the order of their key, and are not numbered.
-fn in_key_order(connection: &Connection, name: &str) -> Result<bool> {
+fn is_clustered(connection: &Connection, name: &str) -> Result<bool> {
     let sql = "select wr from pragma_table_list(?1) where schema = 'main'";
     Ok(connection.sql().query_row(sql, [name], |row| row.get(0))?)
 }
 
-/// Whether what is missing is missing at the end, and nothing that the type does not know follows.
-fn trailing(places: &[Option<usize>]) -> bool {
+/// Whether what is missing is missing at the end, and nothing that the type does not know is there instead.
+fn trailing(places: &[Option<usize>], found: usize) -> bool {
     let known = places.iter().take_while(|place| place.is_some()).count();
-    places[known..].iter().all(Option::is_none)
+    known == found && places[known..].iter().all(Option::is_none)
 }
 
 fn check_key(shape: &Shape, found: &[Found], shared: bool) -> Result<()> {

@@ -202,7 +202,17 @@ impl<'s> Transaction<'s> {
     /// As `work` does.
     pub fn sql<R>(&mut self, work: impl FnOnce(&rusqlite::Connection) -> rusqlite::Result<R>) -> Result<R> {
         let _entered = enter(self.session)?;
+        let _looks = LooksAgain(self.session);
         Ok(work(self.session.connection.sql())?)
+    }
+}
+
+/// The program's own SQL may have changed tables, also where it failed or panicked.
+struct LooksAgain<'s>(&'s Session);
+
+impl Drop for LooksAgain<'_> {
+    fn drop(&mut self) {
+        self.0.look_again();
     }
 }
 
@@ -237,17 +247,61 @@ pub struct Writing<'t, T> {
     transaction: PhantomData<&'t mut ()>,
 }
 
-impl<'t, T> std::ops::Deref for Writing<'t, T> {
-    type Target = Reading<'t, T>;
-
-    fn deref(&self) -> &Reading<'t, T> {
-        &self.reading
-    }
-}
-
 impl<T: Record> Writing<'_, T> {
     fn access(&self) -> &Access<'_, T> {
         &self.reading.0
+    }
+
+    /// The record with that key, as this transaction sees it.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or is none of the type's.
+    pub fn get(&self, key: &(impl Finds<T> + ?Sized)) -> Result<Option<T>> {
+        self.reading.get(key)
+    }
+
+    /// Every record.
+    ///
+    /// # Errors
+    /// As for [`get`](Writing::get).
+    pub fn all(&self) -> Result<Vec<T>> {
+        self.reading.all()
+    }
+
+    /// How many records there are.
+    ///
+    /// # Errors
+    /// As for [`get`](Writing::get).
+    pub fn count(&self) -> Result<u64> {
+        self.reading.count()
+    }
+
+    /// Gives every record to `visit`, borrowed where it lies, until it says `false`: no record is copied.
+    ///
+    /// # Errors
+    /// As for [`get`](Writing::get), and as `visit` does.
+    pub fn each_view(&self, visit: impl FnMut(T::View<'_>) -> Result<bool>) -> Result<()> {
+        self.reading.each_view(visit)
+    }
+
+    /// A query of the records. While its rows are walked over, nothing is written: collect them first.
+    ///
+    /// ```compile_fail,E0502
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record)]
+    /// # struct Task { #[record(key)] id: i64 }
+    /// # let store = Store::open("tasks.db")?;
+    /// store.write(|transaction| {
+    ///     let mut tasks = transaction.of::<Task>();
+    ///     for task in tasks.query().rows()? {
+    ///         tasks.remove(&task?.id)?;
+    ///     }
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), touchstone_store::Error>(())
+    /// ```
+    pub fn query(&self) -> Query<'_, T> {
+        self.reading.query()
     }
 
     /// Inserts a record.

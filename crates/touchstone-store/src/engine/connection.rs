@@ -90,8 +90,15 @@ impl Connection {
         unsafe { Statement::prepare(self.handle(), sql) }
     }
 
-    /// Reads what the file says of itself.
+    /// Reads what the file says of itself, all of it at one moment: another may be making it.
     pub(crate) fn header(&self) -> Result<Header> {
+        self.begin_read()?;
+        let header = self.read_header();
+        self.end();
+        header
+    }
+
+    fn read_header(&self) -> Result<Header> {
         let number = |sql: &str| Ok::<_, Error>(self.raw.query_row(sql, (), |row| row.get::<_, i32>(0))?);
         let application = number("pragma application_id")?;
         Ok(Header {

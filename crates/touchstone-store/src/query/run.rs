@@ -31,13 +31,12 @@ pub struct Explanation {
 
 /// Whether the table's pages are read: nothing but the key's order is asked for, and no index narrows the search.
 fn by_pages<T: Record>(table: &Table, request: &Request<T>) -> bool {
-    let clustered = table.key_is_number() || !T::SHAPE.numbered;
     let in_key_order = match request.order.as_slice() {
         [] => true,
-        [order] => clustered && T::SHAPE.keys == 1 && order.column == 0 && !order.descending,
+        [order] => table.in_key_order() && T::SHAPE.keys == 1 && order.column == 0 && !order.descending,
         _ => false,
     };
-    table.collection.is_none()
+    table.is_read_by_pages()
         && in_key_order
         && !request.condition.as_ref().is_some_and(|condition| is_narrowed::<T>(&condition.node))
 }
@@ -230,6 +229,9 @@ pub(crate) fn rows<T: Record>(query: Query<'_, T>) -> Result<Rows<'_, T>> {
 
 impl<T: Record> Rows<'_, T> {
     fn advance(&mut self) -> Result<Option<T>> {
+        if let Source::Ended = self.source {
+            return Ok(None);
+        }
         let session = self.access.session;
         let _entered = self.access.enter()?;
         match &mut self.source {
@@ -258,6 +260,8 @@ impl<T: Record> Rows<'_, T> {
     }
 
     fn end(&mut self) {
+        // The keeper may be ending the snapshot, on the same connection.
+        let _entered = self.access.session.enter_last();
         if let Source::Pages { scan, .. } = std::mem::replace(&mut self.source, Source::Ended) {
             self.access.session.end_scan(*scan);
         }

@@ -1,0 +1,161 @@
+//! A schema that somebody else changes while a store is open: another store, or any program with SQLite.
+
+use super::{Place, everywhere, kind, place};
+use touchstone_store::{ErrorKind, Record};
+
+#[derive(Record, Clone, Debug, PartialEq)]
+#[record(name = "task")]
+struct Task {
+    #[record(key)]
+    id: i64,
+    name: String,
+}
+
+#[derive(Record, Clone, Debug, PartialEq)]
+#[record(name = "task")]
+struct Longer {
+    #[record(key)]
+    id: i64,
+    name: String,
+    #[record(index)]
+    due: Option<i64>,
+}
+
+#[derive(Record, Clone, Debug, PartialEq)]
+struct Other {
+    #[record(key)]
+    name: String,
+}
+
+fn task(id: i64) -> Task {
+    Task { id, name: format!("name {id}") }
+}
+
+fn longer(id: i64, due: Option<i64>) -> Longer {
+    Longer { id, name: format!("name {id}"), due }
+}
+
+fn written() -> Place {
+    let place = place();
+    place.write(&(1..=100).map(task).collect::<Vec<_>>());
+    place
+}
+
+#[test]
+fn a_column_that_another_connection_adds_is_seen() {
+    let place = written();
+    let store = place.open();
+    assert_eq!(everywhere::<Longer>(&store).expect("rows are read").len(), 100);
+    place
+        .plain()
+        .execute_batch("alter table task add column due INTEGER; update task set due = 5 where id = 7")
+        .expect("the table is altered");
+    assert_eq!(store.get::<Longer>(&7).expect("it is read"), Some(longer(7, Some(5))));
+    assert_eq!(everywhere::<Longer>(&store).expect("rows are read")[6], longer(7, Some(5)));
+    store.put(&longer(8, Some(6))).expect("the store writes on");
+    assert_eq!(everywhere::<Longer>(&store).expect("rows are read")[7], longer(8, Some(6)));
+    store.put(&task(7)).expect("the older type writes on");
+    assert_eq!(store.get::<Longer>(&7).expect("it is read"), Some(longer(7, Some(5))));
+}
+
+#[test]
+fn a_column_that_another_connection_adds_before_those_that_a_store_would_add() {
+    let place = written();
+    let store = place.open();
+    store.put(&task(1)).expect("the store writes");
+    place.plain().execute_batch("alter table task add column strange TEXT").expect("the table is altered");
+    assert_eq!(everywhere::<Longer>(&store).expect("rows are read").len(), 100);
+    store.put(&longer(1, Some(1))).expect("the table gets the column");
+    place.plain().execute_batch("update task set strange = 'x'").expect("the rows are changed");
+    assert_eq!(
+        everywhere::<Longer>(&store).expect("rows are read")[..2],
+        [longer(1, Some(1)), longer(2, None)]
+    );
+}
+
+#[test]
+fn two_stores_see_each_others_tables_and_columns() {
+    let place = place();
+    let (one, two) = (place.open(), place.open());
+    assert_eq!(everywhere::<Task>(&two).expect("there is no table"), []);
+    one.insert(&task(1)).expect("it goes in");
+    assert_eq!(everywhere::<Task>(&two).expect("rows are read"), [task(1)]);
+    two.insert(&task(2)).expect("it goes in");
+    one.insert(&longer(3, Some(3))).expect("the table gets a column and an index");
+    two.insert(&task(4)).expect("it goes in");
+    two.put(&longer(1, Some(1))).expect("it goes in");
+    assert_eq!(
+        everywhere::<Longer>(&one).expect("rows are read"),
+        [longer(1, Some(1)), longer(2, None), longer(3, Some(3)), longer(4, None)]
+    );
+    assert_eq!(everywhere::<Task>(&one).expect("rows are read"), everywhere::<Task>(&two).expect("so too"));
+}
+
+#[test]
+fn a_file_that_is_packed_by_another_connection_is_read_on() {
+    let place = place();
+    let store = place.open();
+    let others: Vec<Other> =
+        (0..500).map(|at| Other { name: format!("{at:04}{}", "x".repeat(50)) }).collect();
+    store.insert_all(&others).expect("they go in");
+    store.insert_all(&(1..=500).map(task).collect::<Vec<_>>()).expect("they go in");
+    store.write(|transaction| transaction.of::<Other>().clear()).expect("pages are freed");
+    assert_eq!(everywhere::<Task>(&store).expect("rows are read").len(), 500);
+    let held = store.snapshot().expect("a snapshot is taken");
+    assert_eq!(held.of::<Task>().count().expect("rows are counted"), 500);
+    // The table's root is elsewhere from now on.
+    place.plain().execute_batch("vacuum").expect("the file is packed");
+    assert_eq!(held.of::<Task>().all().expect("rows are read").len(), 500);
+    drop(held);
+    assert_eq!(everywhere::<Task>(&store).expect("rows are read").len(), 500);
+    store.insert(&task(501)).expect("the store writes on");
+    store.insert(&others[0]).expect("the store writes on");
+    assert_eq!(everywhere::<Task>(&store).expect("rows are read").len(), 501);
+    assert_eq!(everywhere::<Other>(&store).expect("rows are read").len(), 1);
+}
+
+/// A statement that was a transaction of its own went on failing after its table was dropped.
+#[test]
+fn a_table_that_another_connection_drops_is_made_again() {
+    let place = written();
+    let store = place.open();
+    store.put(&task(1)).expect("the store writes");
+    store.put(&task(1)).expect("by a statement alone");
+    place.plain().execute_batch("drop table task").expect("the table is dropped");
+    assert_eq!(everywhere::<Task>(&store).expect("there is no table"), []);
+    assert!(!store.remove::<Task>(&1).expect("there is no table"));
+    store.put(&task(2)).expect("the table is made");
+    assert_eq!(everywhere::<Task>(&store).expect("rows are read"), [task(2)]);
+}
+
+#[test]
+fn a_table_that_another_connection_replaces_by_one_of_another_key_is_refused() {
+    let place = written();
+    let store = place.open();
+    store.put(&task(1)).expect("the store writes");
+    store.put(&task(1)).expect("by a statement alone");
+    place
+        .plain()
+        .execute_batch("drop table task; create table task (id TEXT NOT NULL PRIMARY KEY, name TEXT) strict")
+        .expect("the table is replaced");
+    assert_eq!(kind(store.all::<Task>()), ErrorKind::Mismatch);
+    assert!(store.put(&task(1)).is_err());
+    store.insert(&Other { name: "n".into() }).expect("the store goes on");
+    assert_eq!(kind(store.put(&task(1))), ErrorKind::Mismatch);
+}
+
+/// A row that was written before the column has its default, which SQLite knows and the row does not.
+#[test]
+fn a_default_that_another_connection_gives_a_column_is_the_same_by_pages_and_by_statement() {
+    let place = written();
+    place
+        .plain()
+        .execute_batch("alter table task add column due INTEGER default 9")
+        .expect("the table is altered");
+    let store = place.open();
+    assert_eq!(everywhere::<Longer>(&store).expect("rows are read")[0], longer(1, Some(9)));
+    let found = store.read(|snapshot| {
+        snapshot.query::<Longer>().filter(|task| task.name.ne("").and(task.due.eq(9))).count()
+    });
+    assert_eq!(found.expect("rows are counted"), 100);
+}

@@ -1,0 +1,185 @@
+//! Two processes: the test's own program is the other one, told by a variable what to do.
+
+use super::{Account, Entry, place, total};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
+use touchstone_store::{ErrorKind, Options, Store};
+
+const ROLE: &str = "TOUCHSTONE_TEST_ROLE";
+const FILE: &str = "TOUCHSTONE_TEST_FILE";
+const EACH: i64 = 150;
+
+/// The other process; its input is closed, and it is waited for, at the end.
+struct Other {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+}
+
+impl Other {
+    fn start(role: &str, path: &Path) -> Other {
+        let mut child = Command::new(std::env::current_exe().expect("the program is known"))
+            .args(["--exact", "processes::the_other_process", "--nocapture", "--test-threads=1"])
+            .env(ROLE, role)
+            .env(FILE, path)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the other process starts");
+        let (input, output) = (child.stdin.take(), child.stdout.take().expect("it is piped"));
+        Other { child, input, output: BufReader::new(output) }
+    }
+
+    /// Waits until the other says the word.
+    fn expect(&mut self, word: &str) {
+        let mut line = String::new();
+        while !line.trim_end().ends_with(word) {
+            line.clear();
+            let read = self.output.read_line(&mut line).expect("it speaks");
+            assert_ne!(read, 0, "the other process ended before it said `{word}`");
+        }
+    }
+
+    fn end(&mut self) {
+        drop(self.input.take());
+        let mut rest = String::new();
+        self.output.read_to_string(&mut rest).expect("it speaks");
+        assert!(self.child.wait().expect("it ends").success(), "the other process failed: {rest}");
+    }
+}
+
+impl Drop for Other {
+    fn drop(&mut self) {
+        drop(self.input.take());
+        // Where the test failed, the other process may wait for ever; where it did not, it has ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Does nothing in the test's own process.
+#[test]
+fn the_other_process() {
+    let (Ok(role), Some(path)) = (std::env::var(ROLE), std::env::var_os(FILE)) else { return };
+    let path = Path::new(&path);
+    let say = |word: &str| {
+        println!("{word}");
+        std::io::stdout().flush().expect("it is heard");
+    };
+    let wait = || {
+        std::io::stdin().read_to_end(&mut Vec::new()).expect("it is told to end");
+    };
+    match &*role {
+        "insert" => {
+            let store = Store::open(path).expect("the store opens");
+            insert(&store, 2);
+        }
+        "hold" => {
+            let store = Store::open(path).expect("the store opens");
+            store
+                .write(|transaction| {
+                    transaction.put(&Account { id: 7, balance: 7 })?;
+                    say("holding");
+                    wait();
+                    Ok(())
+                })
+                .expect("it is committed");
+        }
+        "exclusive" => {
+            let store = Options::new().exclusive(true).open(path).expect("the store opens");
+            store.put(&Account { id: 1, balance: 1 }).expect("it is written");
+            say("holding");
+            wait();
+        }
+        "killed" => {
+            let store = Store::open(path).expect("the store opens");
+            store.put(&Account { id: 3, balance: 3 }).expect("it is written");
+            let _: Result<(), touchstone_store::Error> = store.write(|transaction| {
+                transaction.put(&Account { id: 4, balance: 4 })?;
+                say("holding");
+                wait();
+                Ok(())
+            });
+        }
+        other => panic!("there is no role `{other}`"),
+    }
+}
+
+fn insert(store: &Store, id: i64) {
+    for at in 0..EACH {
+        let entry = Entry { thread: id, at, text: "t".repeat(200) };
+        if at % 2 == 0 {
+            store.insert(&entry)
+        } else {
+            store.write(|transaction| transaction.insert(&entry))
+        }
+        .expect("it is written");
+        assert_eq!(store.get::<Entry>(&(id, at)).expect("it is read"), Some(entry));
+        if at % 10 == 0 {
+            let update =
+                store.write(|transaction| transaction.update::<Account>(&0, |account| account.balance += 1));
+            assert!(update.expect("it is written"));
+        }
+    }
+}
+
+#[test]
+fn two_processes_write_one_file_and_nothing_is_lost() {
+    let place = place();
+    let store = Options::new().checkpoint_pages(10).open(&place.path).expect("the store opens");
+    store.insert(&Account { id: 0, balance: 0 }).expect("it goes in");
+    let mut others = [Other::start("insert", &place.path)];
+    insert(&store, 1);
+    for other in &mut others {
+        other.end();
+    }
+    assert_eq!(store.all::<Entry>().expect("they are read").len() as i64, 2 * EACH);
+    assert_eq!(store.read(total).expect("it is read"), 2 * EACH / 10);
+}
+
+#[test]
+fn a_process_that_holds_the_lock_is_waited_for_so_long_and_no_longer() {
+    let place = place();
+    let options = Options::new().busy_timeout(Duration::from_millis(20));
+    let store = options.open(&place.path).expect("the store opens");
+    store.insert(&Account { id: 0, balance: 0 }).expect("it goes in");
+    let mut other = Other::start("hold", &place.path);
+    other.expect("holding");
+    let account = Account { id: 1, balance: 1 };
+    assert_eq!(store.put(&account).expect_err("it is locked").kind(), ErrorKind::Busy);
+    assert_eq!(store.put_all([&account]).expect_err("it is locked").kind(), ErrorKind::Busy);
+    assert_eq!(store.write(|_| Ok(())).expect_err("it is locked").kind(), ErrorKind::Busy);
+    assert_eq!(store.read(total).expect("reads do not wait"), 0);
+    other.end();
+    store.put(&account).expect("it is free");
+    assert_eq!(store.read(total).expect("it is read"), 8);
+}
+
+#[test]
+fn an_exclusive_store_keeps_other_processes_out() {
+    let place = place();
+    let mut other = Other::start("exclusive", &place.path);
+    other.expect("holding");
+    let options = Options::new().busy_timeout(Duration::from_millis(20));
+    let refused = options.clone().open(&place.path).map(|_| ()).expect_err("it is locked");
+    assert_eq!(refused.kind(), ErrorKind::Busy);
+    other.end();
+    let store = options.open(&place.path).expect("it is free");
+    assert_eq!(store.read(total).expect("it is read"), 1);
+}
+
+#[test]
+fn a_process_that_is_killed_loses_what_it_had_not_committed() {
+    let place = place();
+    let store = Store::open(&place.path).expect("the store opens");
+    store.insert(&Account { id: 0, balance: 0 }).expect("it goes in");
+    let mut other = Other::start("killed", &place.path);
+    other.expect("holding");
+    other.child.kill().expect("it is killed");
+    other.child.wait().expect("it ends");
+    assert_eq!(store.read(total).expect("it is read"), 3);
+    store.put(&Account { id: 5, balance: 5 }).expect("its lock is gone");
+    assert_eq!(store.read(total).expect("it is read"), 8);
+}
