@@ -14,6 +14,10 @@ pub enum ErrorKind {
     Busy,
     /// The file is encrypted with another key, or not with this cipher.
     WrongKey,
+    /// A key was given for a file that is not encrypted.
+    NotEncrypted,
+    /// The file is there already, and would be overwritten.
+    Exists,
     /// The file is no store: not SQLite's, or another program's.
     Foreign,
     /// The file was written by a newer version of this library.

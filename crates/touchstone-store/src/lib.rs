@@ -4,6 +4,7 @@ extern crate self as touchstone_store;
 
 mod access;
 mod alarm;
+mod backup;
 mod cells;
 #[doc(hidden)]
 pub mod derived;
@@ -15,9 +16,11 @@ mod lease;
 #[doc(hidden)]
 pub mod nested;
 mod options;
+mod place;
 mod query;
 mod readers;
 mod record;
+mod rekey;
 mod session;
 mod snapshot;
 mod store;

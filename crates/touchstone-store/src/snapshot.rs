@@ -23,7 +23,7 @@ impl<'s> Snapshot<'s> {
         Snapshot { store, session: Some(session) }
     }
 
-    fn session(&self) -> &Session {
+    pub(crate) fn session(&self) -> &Session {
         self.session.as_ref().expect("the session is given back only when the snapshot is dropped")
     }
 

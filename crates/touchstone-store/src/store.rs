@@ -2,6 +2,7 @@
 
 use crate::access::{self, Access, Which};
 use crate::alarm::Alarm;
+use crate::engine::cipher;
 use crate::engine::connection::{APPLICATION_ID, FORMAT_VERSION, Header};
 use crate::engine::log::LogIndex;
 use crate::error::{Error, ErrorKind, Result};
@@ -77,8 +78,7 @@ impl Store {
 
     pub(crate) fn open_with(path: &Path, options: Options) -> Result<Store> {
         let about = |error: Error| error.context(format_args!("opening {}", path.display()));
-        let session = Box::new(Session::open(path, &options)?);
-        let header = session.connection.header().map_err(|error| about(key_error(error, &options)))?;
+        let (options, session, header) = unlock(path, options)?;
         check(header).map_err(about)?;
         if !options.read_only {
             make(&session, header).map_err(about)?;
@@ -388,7 +388,7 @@ impl Inner {
     }
 }
 
-fn check(header: Header) -> Result<()> {
+pub(crate) fn check(header: Header) -> Result<()> {
     if header.is_empty && header.application == 0 {
         return Ok(());
     }
@@ -428,17 +428,42 @@ fn make(session: &Session, header: Header) -> Result<()> {
     session.connection.commit()
 }
 
+/// The first connection, with what the file says of itself under its key.
+fn unlock(path: &Path, options: Options) -> Result<(Options, Box<Session>, Header)> {
+    // Two programs may make an encrypted file at once. The one that comes second finds another salt than the one it
+    // chose while the file was empty, and looks again.
+    let may_be_new = options.key.is_some() && std::fs::metadata(path).map_or(true, |file| file.len() == 0);
+    let mut tries = if may_be_new { 2 } else { 1 };
+    loop {
+        tries -= 1;
+        let resolved = cipher::resolve(path, options.clone())?;
+        let session = Box::new(Session::open(path, &resolved)?);
+        match session.connection.header() {
+            Ok(header) => return Ok((resolved, session, header)),
+            Err(error) => {
+                let error = key_error(error, path, &options);
+                if error.kind() != ErrorKind::WrongKey || tries == 0 {
+                    return Err(error.context(format_args!("opening {}", path.display())));
+                }
+            }
+        }
+    }
+}
+
 /// With a key, "not a database" means that the key is another.
-fn key_error(error: Error, options: &Options) -> Error {
+pub(crate) fn key_error(error: Error, path: &Path, options: &Options) -> Error {
     if error.kind() != ErrorKind::Foreign {
         return error;
     }
-    if options.key.is_some() {
-        let why = "the key, or the cipher, is not the file's";
-        return Error::new(ErrorKind::WrongKey, why);
+    match (&options.key, cipher::is_plain(path)) {
+        (Some(_), true) => {
+            let why = "a key was given, but the file is not encrypted (open it without, or encrypt it: `Store::change_key`)";
+            Error::new(ErrorKind::NotEncrypted, why)
+        }
+        (Some(_), false) => Error::new(ErrorKind::WrongKey, "the key, or the cipher, is not the file's"),
+        (None, _) => {
+            let why = "it is no SQLite file, or it is encrypted (if so, give its key: `Options::key`)";
+            Error::new(ErrorKind::Foreign, why)
+        }
     }
-    Error::new(
-        ErrorKind::Foreign,
-        "it is no SQLite file, or it is encrypted (if so, give its key: `Options::key`)",
-    )
 }

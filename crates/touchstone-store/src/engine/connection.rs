@@ -1,9 +1,10 @@
 //! One connection to the file, configured, with the statements that begin and end transactions.
 
+use super::cipher;
 use super::scan::Pages;
 use super::statement::Statement;
 use crate::error::{Error, ErrorKind, Result};
-use crate::options::{Cipher, Durability, Options};
+use crate::options::{Durability, Options};
 use libsqlite3_sys as ffi;
 use rusqlite::OpenFlags;
 use std::ffi::{CString, c_int};
@@ -58,6 +59,11 @@ impl Connection {
         };
         let raw = open(path, flags, options)
             .map_err(|error| error.context(format_args!("opening {}", path.display())))?;
+        Connection::with(raw, options)
+    }
+
+    /// Gives the key and the settings to a connection that has read nothing yet.
+    pub(crate) fn with(raw: rusqlite::Connection, options: &Options) -> Result<Connection> {
         configure(&raw, options)?;
         // SAFETY: the connection is open, and every statement of the structure is dropped before it.
         unsafe {
@@ -83,6 +89,11 @@ impl Connection {
     /// The connection, for what is asked rarely.
     pub(crate) fn sql(&self) -> &rusqlite::Connection {
         &self.raw
+    }
+
+    /// As [`sql`](Connection::sql), for what wants it alone.
+    pub(crate) fn sql_mut(&mut self) -> &mut rusqlite::Connection {
+        &mut self.raw
     }
 
     /// Prepares a statement, which must be dropped before the connection.
@@ -185,7 +196,8 @@ impl Connection {
     }
 }
 
-fn open(path: &Path, flags: OpenFlags, options: &Options) -> Result<rusqlite::Connection> {
+/// A connection without a key and without settings.
+pub(crate) fn open(path: &Path, flags: OpenFlags, options: &Options) -> Result<rusqlite::Connection> {
     let vfs = match (&options.vfs, options.exclusive) {
         (Some(name), _) => Some(name.as_str()),
         (None, true) => Some("multipleciphers-unix-excl"),
@@ -203,13 +215,7 @@ fn open(path: &Path, flags: OpenFlags, options: &Options) -> Result<rusqlite::Co
 
 /// What a connection is told before it reads. What is SQLite's default, as built here, is not told again.
 fn configure(raw: &rusqlite::Connection, options: &Options) -> Result<()> {
-    if let Some(key) = &options.key {
-        let scheme = match options.cipher {
-            Cipher::Aegis => "pragma cipher = 'aegis'",
-            Cipher::SqlCipher => "pragma cipher = 'sqlcipher'; pragma legacy = 4",
-        };
-        raw.execute_batch(&format!("{scheme}; pragma key = {}", key.quoted(options.cipher)))?;
-    }
+    cipher::unlock(raw, options)?;
     raw.busy_timeout(options.busy_timeout)?;
     // SAFETY: the connection is open. Only the keeper's thread copies the log.
     unsafe { ffi::sqlite3_wal_autocheckpoint(raw.handle(), 0) };
