@@ -1,0 +1,126 @@
+//! A change of key: to another one, to another cipher, to none, and back.
+
+use crate::{Secret, kinds, marked, raw, secrets};
+use std::path::Path;
+use touchstone_store::{Cipher, EncryptionKey, ErrorKind, Options, Store};
+
+fn every() -> Vec<(&'static str, Options)> {
+    let mut all = vec![("plain", Options::new()), ("another key", raw(9))];
+    all.extend(kinds());
+    all
+}
+
+fn files(folder: &Path) -> Vec<String> {
+    let names = std::fs::read_dir(folder).unwrap();
+    let mut names: Vec<String> =
+        names.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn every_kind_becomes_every_other_and_the_old_key_is_refused() {
+    for (from, old) in every() {
+        for (to, new) in every() {
+            let directory = tempfile::tempdir().unwrap();
+            // A name that must be written otherwise in a URI.
+            let path = directory.path().join("a store?#%20.db");
+            let store = old.clone().open(&path).unwrap();
+            store.insert_all(&secrets(3000)).unwrap();
+            store
+                .write(|transaction| transaction.collection::<Secret>("inbox")?.insert(&secrets(1)[0]))
+                .unwrap();
+            drop(store);
+            Store::change_key(&path, old.clone(), new.clone()).unwrap();
+            assert_eq!(files(directory.path()), ["a store?#%20.db"], "{from} to {to}");
+            assert_eq!(marked(directory.path()).is_empty(), to != "plain", "{from} to {to}");
+            if from != to {
+                let error = old.clone().open(&path).err().unwrap();
+                let expected = match (from, to) {
+                    ("plain", _) => ErrorKind::Foreign,
+                    (_, "plain") => ErrorKind::NotEncrypted,
+                    _ => ErrorKind::WrongKey,
+                };
+                assert_eq!(error.kind(), expected, "{from} to {to}");
+            }
+            let store = new.open(&path).unwrap();
+            assert_eq!(store.all::<Secret>().unwrap(), secrets(3000), "{from} to {to}");
+            let inbox = store.read(|snapshot| snapshot.collection::<Secret>("inbox")?.all()).unwrap();
+            assert_eq!(inbox, secrets(1));
+            store.put_all(&secrets(3001)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_passphrase_becomes_another() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store.db");
+    let old = Options::new().key(EncryptionKey::passphrase("old words"));
+    let new = Options::new().key(EncryptionKey::passphrase("new words")).cipher(Cipher::SqlCipher);
+    old.clone().open(&path).unwrap().insert_all(&secrets(10)).unwrap();
+    Store::change_key(&path, old.clone(), new.clone()).unwrap();
+    assert_eq!(old.open(&path).err().unwrap().kind(), ErrorKind::WrongKey);
+    assert_eq!(new.open(&path).unwrap().all::<Secret>().unwrap(), secrets(10));
+}
+
+#[test]
+fn the_size_of_pages_may_change_with_the_key() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store.db");
+    Store::open(&path).unwrap().insert_all(&secrets(1000)).unwrap();
+    Store::change_key(&path, Options::new(), raw(7).page_size(16_384)).unwrap();
+    let store = raw(7).open(&path).unwrap();
+    let bytes: i64 = store
+        .read(|snapshot| snapshot.sql(|sql| sql.pragma_query_value(None, "page_size", |row| row.get(0))))
+        .unwrap();
+    assert_eq!(bytes, 16_384);
+    assert_eq!(store.all::<Secret>().unwrap(), secrets(1000));
+}
+
+#[test]
+fn a_store_that_is_open_is_left_as_it_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store.db");
+    let store = raw(7).open(&path).unwrap();
+    store.insert_all(&secrets(10)).unwrap();
+    let now = raw(7).busy_timeout(std::time::Duration::ZERO);
+    let error = Store::change_key(&path, now.clone(), Options::new()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Busy, "{error}");
+    store.insert(&secrets(11)[10]).unwrap();
+    drop(store);
+    Store::change_key(&path, now, Options::new()).unwrap();
+    assert_eq!(Store::open(&path).unwrap().all::<Secret>().unwrap(), secrets(11));
+}
+
+#[test]
+fn what_is_refused_changes_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store.db");
+    raw(7).open(&path).unwrap().insert_all(&secrets(10)).unwrap();
+    let refused = |current: Options| Store::change_key(&path, current, raw(9)).unwrap_err().kind();
+    assert_eq!(refused(raw(8)), ErrorKind::WrongKey);
+    assert_eq!(refused(Options::new()), ErrorKind::Foreign);
+    assert_eq!(refused(raw(7).cipher(Cipher::SqlCipher)), ErrorKind::WrongKey);
+    let none = Store::change_key(directory.path().join("none.db"), raw(7), raw(9)).unwrap_err();
+    assert_eq!(none.kind(), ErrorKind::NotFound);
+    assert_eq!(files(directory.path()), ["store.db"]);
+    assert_eq!(raw(7).open(&path).unwrap().all::<Secret>().unwrap(), secrets(10));
+}
+
+/// A crash between the copy and the renaming leaves a copy behind, and the old file without its log.
+#[test]
+fn a_change_that_was_cut_short_is_begun_anew() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store.db");
+    Store::open(&path).unwrap().insert_all(&secrets(10)).unwrap();
+    let raw_file = rusqlite::Connection::open(&path).unwrap();
+    raw_file.execute_batch("pragma locking_mode = exclusive; begin exclusive; commit").unwrap();
+    let mode: String = raw_file.query_row("pragma journal_mode = delete", (), |row| row.get(0)).unwrap();
+    assert_eq!(mode, "delete");
+    drop(raw_file);
+    std::fs::write(directory.path().join("store.db.1-0.tmp"), "half of a copy").unwrap();
+    assert_eq!(Store::open(&path).unwrap().all::<Secret>().unwrap(), secrets(10));
+    Store::change_key(&path, Options::new(), raw(7)).unwrap();
+    assert_eq!(raw(7).open(&path).unwrap().all::<Secret>().unwrap(), secrets(10));
+}

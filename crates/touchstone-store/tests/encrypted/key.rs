@@ -1,0 +1,113 @@
+//! What opens a store, and what does not.
+
+use crate::{Secret, kinds, raw, secrets};
+use touchstone_store::{Cipher, EncryptionKey, ErrorKind, Options, Store};
+
+fn kind(options: Options, path: &std::path::Path) -> Option<ErrorKind> {
+    options.open(path).err().map(|error| error.kind())
+}
+
+#[test]
+fn a_store_is_read_with_its_key_and_with_no_other() {
+    for (name, options) in kinds() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("store.db");
+        options.clone().open(&path).unwrap().insert_all(&secrets(100)).unwrap();
+        assert_eq!(options.clone().open(&path).unwrap().all::<Secret>().unwrap(), secrets(100), "{name}");
+        assert_eq!(kind(raw(8).cipher(cipher(name)), &path), Some(ErrorKind::WrongKey), "{name}");
+        let words = EncryptionKey::passphrase("words");
+        assert_eq!(kind(Options::new().key(words).cipher(cipher(name)), &path), Some(ErrorKind::WrongKey));
+        let error = Store::open(&path).err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Foreign, "{name}");
+        assert!(error.to_string().contains("Options::key"), "{error}");
+        assert_eq!(
+            options.open(&path).unwrap().all::<Secret>().unwrap(),
+            secrets(100),
+            "{name}: refusals changed nothing"
+        );
+    }
+}
+
+fn cipher(name: &str) -> Cipher {
+    if name == "aegis" { Cipher::Aegis } else { Cipher::SqlCipher }
+}
+
+#[test]
+fn the_other_cipher_is_a_wrong_key() {
+    for (name, options) in kinds() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("store.db");
+        options.open(&path).unwrap().insert_all(&secrets(1)).unwrap();
+        let other = if name == "aegis" { Cipher::SqlCipher } else { Cipher::Aegis };
+        assert_eq!(kind(raw(7).cipher(other), &path), Some(ErrorKind::WrongKey), "{name}");
+    }
+}
+
+#[test]
+fn a_key_for_a_plain_file_is_refused_and_says_so() {
+    for (name, options) in kinds() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("store.db");
+        Store::open(&path).unwrap().insert_all(&secrets(1)).unwrap();
+        let error = options.open(&path).err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::NotEncrypted, "{name}");
+        assert!(error.to_string().contains("is not encrypted"), "{error}");
+        assert_eq!(Store::open(&path).unwrap().all::<Secret>().unwrap(), secrets(1));
+    }
+}
+
+#[test]
+fn a_passphrase_opens_what_it_made_and_every_connection_of_it() {
+    for cipher in [Cipher::Aegis, Cipher::SqlCipher] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("store.db");
+        // What the engine, or SQL, would take for something else.
+        let words = "raw:it's \"quoted\" x'00' \u{e4}";
+        let options = Options::new().key(EncryptionKey::passphrase(words)).cipher(cipher);
+        let store = options.clone().open(&path).unwrap();
+        store.insert_all(&secrets(10)).unwrap();
+        // Connections of several readers at once, and of the thread that keeps the log short.
+        let snapshots: Vec<_> = (0..4).map(|_| store.snapshot().unwrap()).collect();
+        for snapshot in &snapshots {
+            assert_eq!(snapshot.of::<Secret>().all().unwrap(), secrets(10));
+        }
+        drop(snapshots);
+        drop(store);
+        assert_eq!(options.open(&path).unwrap().all::<Secret>().unwrap(), secrets(10));
+        let other = Options::new().key(EncryptionKey::passphrase("other words")).cipher(cipher);
+        assert_eq!(kind(other, &path), Some(ErrorKind::WrongKey));
+    }
+}
+
+#[test]
+fn pages_of_every_size_are_encrypted() {
+    for (name, options) in kinds() {
+        for bytes in [1024, 16_384, 65_536] {
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("store.db");
+            let options = options.clone().page_size(bytes);
+            options.clone().open(&path).unwrap().insert_all(&secrets(500)).unwrap();
+            // Only one of the ciphers tells the size of its pages in the clear.
+            let again = if name == "aegis" { raw(7) } else { options };
+            let store = again.open(&path).unwrap();
+            assert_eq!(store.all::<Secret>().unwrap(), secrets(500), "{name}, {bytes}");
+            store.backup(directory.path().join("copy")).unwrap();
+        }
+    }
+}
+
+#[test]
+fn one_flipped_bit_of_a_page_is_noticed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store.db");
+    raw(7).open(&path).unwrap().insert_all(&secrets(1000)).unwrap();
+    let mut bytes = std::fs::read(&path).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    let store = raw(7).open(&path).unwrap();
+    let read = store.all::<Secret>();
+    let searched =
+        store.read(|snapshot| snapshot.query::<Secret>().order(|secret| secret.title.ascending()).all());
+    assert!(read.is_err() || searched.is_err());
+}
