@@ -6,6 +6,7 @@ mod access;
 mod alarm;
 mod backup;
 mod cells;
+mod check;
 #[doc(hidden)]
 pub mod derived;
 mod engine;
@@ -31,6 +32,7 @@ mod turn;
 mod value;
 
 pub use cells::Cells;
+pub use check::{Check, CheckReport, Problem};
 pub use error::{Error, ErrorKind, Result};
 pub use nested::Nested;
 pub use options::{Cipher, Durability, EncryptionKey, Options};
