@@ -36,7 +36,7 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    fn of(page: &[u8]) -> Option<Header> {
+    pub(crate) fn of(page: &[u8]) -> Option<Header> {
         let word = |at: usize| Some(i32::from_be_bytes(page.get(at..at + 4)?.try_into().ok()?));
         Some(Header {
             application: word(68)?,

@@ -98,6 +98,12 @@ impl<'p> Page<'p> {
         if at == self.cells { u32_at(self.bytes, self.start + 8) } else { u32_at(self.cell(at)?, 0) }
     }
 
+    /// The greatest row number of the child before a cell, on an inner page of a table.
+    pub(crate) fn bound(self, at: usize) -> Option<i64> {
+        let (number, _) = varint(self.cell(at).filter(|_| self.kind == PageKind::TableInner)?.get(4..)?)?;
+        Some(number.cast_signed())
+    }
+
     /// The row of a cell. Inner pages of tables have none.
     #[inline]
     pub(crate) fn row(self, at: usize) -> Option<Row<'p>> {
