@@ -37,6 +37,7 @@ impl Store {
         let path = path.as_ref();
         let about = |error: Error| error.context(format_args!("backing up to {}", path.display()));
         let made = NewFile::beside(path).map_err(about)?;
+        made.create_like(self.path()).map_err(about)?;
         self.copy_to(made.path()).map_err(about)?;
         made.place().map_err(about)
     }

@@ -38,15 +38,27 @@ impl NewFile {
                 Err(error) => return Err(Error::io(&error, "looking at", &path)),
             }
         }
-        Ok(NewFile::replacing(target))
-    }
-
-    /// As [`beside`](NewFile::beside), for a place whose file is to be replaced.
-    pub(crate) fn replacing(target: &Path) -> NewFile {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let made = companion(target, &format!(".{}-{number}.tmp", std::process::id()));
+        Ok(NewFile { target: target.to_owned(), made, is_placed: false })
+    }
+
+    /// As [`beside`](NewFile::beside), for a place whose file is to be replaced by the one who has its lock. What
+    /// somebody before him left half made is removed.
+    pub(crate) fn replacing(target: &Path) -> NewFile {
+        let made = companion(target, ".new.tmp");
+        // It is not there, or cannot be removed and is then in the way of the next step, which says so.
+        let _ = fs::remove_file(&made);
         NewFile { target: target.to_owned(), made, is_placed: false }
+    }
+
+    /// Makes the file, empty, with the permissions of another one: a copy is no more public than what it is of.
+    pub(crate) fn create_like(&self, model: &Path) -> Result<()> {
+        let made = File::create_new(&self.made).map_err(|error| Error::io(&error, "making", &self.made))?;
+        let permissions = fs::metadata(model).map(|model| model.permissions());
+        let set = permissions.and_then(|permissions| made.set_permissions(permissions));
+        set.map_err(|error| Error::io(&error, "giving permissions to", &self.made))
     }
 
     /// Where the file is made.

@@ -55,17 +55,17 @@ fn change(path: &Path, current: Options, new: Options) -> Result<()> {
     current.check()?;
     new.check()?;
     // The file is looked for before anything is opened: SQLite would say less.
-    let mut old = File::options()
-        .read(true)
-        .write(true)
-        .open(path)
-        .map_err(|error| Error::io(&error, "opening", path))?;
+    let old = File::options().read(true).write(true).open(path);
+    let old = old.map_err(|error| Error::io(&error, "opening", path))?;
+    // A link to the file stays one.
+    let path = &fs::canonicalize(path).map_err(|error| Error::io(&error, "looking for", path))?;
     let current = cipher::resolve(path, Options { read_only: false, create: false, ..current })?;
     let source = seize(path, &current)?;
     let header = source.header()?;
     check(header)?;
     let new = cipher::resolve_new(Options { vfs: current.vfs.clone(), ..new })?;
     let made = NewFile::replacing(path);
+    made.create_like(path)?;
     write_anew(&source, made.path(), &new)?;
     verify(made.path(), &new, header)?;
     // The log is gone since the file was seized. What is left is memory that was shared.
@@ -73,10 +73,24 @@ fn change(path: &Path, current: Options, new: Options) -> Result<()> {
         let _ = fs::remove_file(companion(path, ending));
     }
     made.replace()?;
-    // Somebody may have opened the old file and wait for its lock: he must not write to a file that has no name.
-    let _ = old.write_all(&[0; 100]);
+    spoil(&old);
     drop(source);
     Ok(())
+}
+
+/// Makes a file that has no name any more unreadable: somebody may have opened it before, and wait for its lock to
+/// write what nobody would find.
+fn spoil(mut old: &File) {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        // It may have another name, which is somebody's copy.
+        if old.metadata().is_ok_and(|file| file.nlink() == 0) {
+            // He who waits is in any case later than this.
+            let _ = old.write_all(&[0; 100]);
+        }
+    }
+    let _ = &mut old;
 }
 
 /// A connection that nobody else can read or write beside, to a file without a log.

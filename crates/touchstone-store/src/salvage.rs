@@ -142,6 +142,7 @@ fn salvage(damaged: &Path, options: Options, new: &Path) -> Result<SalvageReport
         page_size: options.page_size.or_else(|| u32::try_from(source.page_bytes()).ok()),
         ..cipher::resolve_new(options)?
     };
+    made.create_like(damaged)?;
     let mut rebuilt = Rebuilt::new(made.path(), &there)?;
     rebuilt.fill(&schema, &mut source, &mut report)?;
     rebuilt.finish()?;

@@ -181,6 +181,14 @@ impl Connection {
         unsafe { ffi::sqlite3_get_autocommit(self.handle()) != 0 }
     }
 
+    /// Whether the last call did not fail.
+    #[inline]
+    pub(crate) fn is_well(&self) -> bool {
+        // SAFETY: the connection is open.
+        let code = unsafe { ffi::sqlite3_errcode(self.handle()) };
+        matches!(code, ffi::SQLITE_OK | ffi::SQLITE_ROW | ffi::SQLITE_DONE)
+    }
+
     /// Copies what it can of the log into the file: how many pages the log has, and how many of them are copied.
     pub(crate) fn checkpoint(&self, mode: c_int) -> Result<(u32, u32)> {
         let (mut log, mut copied) = (0, 0);

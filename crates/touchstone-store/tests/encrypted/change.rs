@@ -119,8 +119,77 @@ fn a_change_that_was_cut_short_is_begun_anew() {
     let mode: String = raw_file.query_row("pragma journal_mode = delete", (), |row| row.get(0)).unwrap();
     assert_eq!(mode, "delete");
     drop(raw_file);
-    std::fs::write(directory.path().join("store.db.1-0.tmp"), "half of a copy").unwrap();
+    std::fs::write(directory.path().join("store.db.new.tmp"), "half of a copy").unwrap();
     assert_eq!(Store::open(&path).unwrap().all::<Secret>().unwrap(), secrets(10));
     Store::change_key(&path, Options::new(), raw(7)).unwrap();
     assert_eq!(raw(7).open(&path).unwrap().all::<Secret>().unwrap(), secrets(10));
+}
+
+/// Whose process is killed, at whatever moment, has the store under one of the two keys, with all that was in it.
+#[test]
+fn a_killed_change_leaves_the_old_file_or_the_new_one() {
+    use std::io::{BufRead as _, BufReader};
+    const ORDERS: &str = "TOUCHSTONE_CHANGES_OF";
+    if let Ok(path) = std::env::var(ORDERS) {
+        for turn in 0.. {
+            let keys = [raw(7), raw(8).cipher(Cipher::SqlCipher)];
+            let (current, new) = if turn % 2 == 0 { (&keys[0], &keys[1]) } else { (&keys[1], &keys[0]) };
+            Store::change_key(&path, current.clone(), new.clone()).unwrap();
+            println!("changed");
+        }
+    }
+    for turns in 1..=12 {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("store.db");
+        raw(7).open(&path).unwrap().insert_all(&secrets(500)).unwrap();
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "--nocapture", "change::a_killed_change_leaves_the_old_file_or_the_new_one"])
+            .env(ORDERS, &path)
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+        assert_eq!(lines.filter(|line| line.ends_with("changed")).take(turns).count(), turns);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let opened: Vec<Store> = [raw(7), raw(8).cipher(Cipher::SqlCipher)]
+            .into_iter()
+            .filter_map(|options| options.create(false).open(&path).ok())
+            .collect();
+        assert_eq!(opened.len(), 1, "after {turns} changes");
+        assert_eq!(opened[0].all::<Secret>().unwrap(), secrets(500), "after {turns} changes");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_stays_a_link_and_a_private_file_private() {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    let directory = tempfile::tempdir().unwrap();
+    let (path, link) = (directory.path().join("store.db"), directory.path().join("link.db"));
+    raw(7).open(&path).unwrap().insert_all(&secrets(10)).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    symlink(&path, &link).unwrap();
+    Store::change_key(&link, raw(7), Options::new()).unwrap();
+    assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+    let store = Store::open(&path).unwrap();
+    assert_eq!(store.all::<Secret>().unwrap(), secrets(10));
+    store.backup(directory.path().join("copy.db")).unwrap();
+    for name in ["store.db", "copy.db"] {
+        let mode = std::fs::metadata(directory.path().join(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+}
+
+/// Somebody's other name of the old file is a copy of his, and stays one.
+#[cfg(unix)]
+#[test]
+fn another_name_of_the_old_file_is_left_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, other) = (directory.path().join("store.db"), directory.path().join("other.db"));
+    raw(7).open(&path).unwrap().insert_all(&secrets(10)).unwrap();
+    std::fs::hard_link(&path, &other).unwrap();
+    Store::change_key(&path, raw(7), raw(9)).unwrap();
+    assert_eq!(raw(7).open(&other).unwrap().all::<Secret>().unwrap(), secrets(10));
+    assert_eq!(raw(9).open(&path).unwrap().all::<Secret>().unwrap(), secrets(10));
 }
