@@ -54,9 +54,6 @@ impl Store {
 fn change(path: &Path, current: Options, new: Options) -> Result<()> {
     current.check()?;
     new.check()?;
-    // The file is looked for before anything is opened: SQLite would say less.
-    let old = File::options().read(true).write(true).open(path);
-    let old = old.map_err(|error| Error::io(&error, "opening", path))?;
     // A link to the file stays one.
     let path = &fs::canonicalize(path).map_err(|error| Error::io(&error, "looking for", path))?;
     let current = cipher::resolve(path, Options { read_only: false, create: false, ..current })?;
@@ -64,6 +61,9 @@ fn change(path: &Path, current: Options, new: Options) -> Result<()> {
     let header = source.header()?;
     check(header)?;
     let new = cipher::resolve_new(Options { vfs: current.vfs.clone(), ..new })?;
+    // Opened only now, and closed after the connection: closing it ends the locks of this process.
+    let old = File::options().read(true).write(true).open(path);
+    let old = old.map_err(|error| Error::io(&error, "opening", path))?;
     let made = NewFile::replacing(path);
     made.create_like(path)?;
     write_anew(&source, made.path(), &new)?;
@@ -75,6 +75,7 @@ fn change(path: &Path, current: Options, new: Options) -> Result<()> {
     made.replace()?;
     spoil(&old);
     drop(source);
+    drop(old);
     Ok(())
 }
 

@@ -126,7 +126,7 @@ impl Store {
 fn salvage(damaged: &Path, options: Options, new: &Path) -> Result<SalvageReport> {
     options.check()?;
     let made = NewFile::beside(new)?;
-    let scratch = Scratch::copy(damaged, new)?;
+    let scratch = Scratch::copy(damaged, new, &options)?;
     let here = Options { read_only: false, create: false, exclusive: false, vfs: None, ..options.clone() };
     let mut source = Damaged::open(scratch.path(), &cipher::resolve(scratch.path(), here)?)?;
     let header = source.header();
@@ -157,11 +157,11 @@ struct Scratch {
 }
 
 impl Scratch {
-    fn copy(damaged: &Path, new: &Path) -> Result<Scratch> {
+    fn copy(damaged: &Path, new: &Path, options: &Options) -> Result<Scratch> {
         let folder = companion(new, &format!(".{}.salvage.tmp", std::process::id()));
         fs::create_dir(&folder).map_err(|error| Error::io(&error, "making", &folder))?;
         let scratch = Scratch { file: folder.join("damaged"), folder };
-        fs::copy(damaged, &scratch.file).map_err(|error| Error::io(&error, "copying", damaged))?;
+        cipher::copy(damaged, &scratch.file, options)?;
         // Shared memory is not copied: it is made anew from the log.
         for ending in COMPANIONS.iter().filter(|ending| **ending != "-shm") {
             let (from, to) = (companion(damaged, ending), companion(&scratch.file, ending));

@@ -455,7 +455,7 @@ pub(crate) fn key_error(error: Error, path: &Path, options: &Options) -> Error {
     if error.kind() != ErrorKind::Foreign {
         return error;
     }
-    match (&options.key, cipher::is_plain(path)) {
+    match (&options.key, cipher::is_plain(path, options)) {
         (Some(_), true) => {
             let why = "a key was given, but the file is not encrypted (open it without, or encrypt it: `Store::change_key`)";
             Error::new(ErrorKind::NotEncrypted, why)

@@ -56,9 +56,9 @@ fn notes() -> Vec<Note> {
 
 fn readings() -> Vec<Reading> {
     let reading = |at: u64| Reading {
-        sensor: if at % 2 == 0 { "even" } else { "odd" }.into(),
+        sensor: if at.is_multiple_of(2) { "even" } else { "odd" }.into(),
         at,
-        value: (at % 7 != 0).then_some(at as f64 * 0.5),
+        value: (!at.is_multiple_of(7)).then_some(at as f64 * 0.5),
     };
     let mut readings: Vec<Reading> = (0..40).map(reading).collect();
     readings.sort_by_key(|reading| (reading.sensor.clone(), reading.at));

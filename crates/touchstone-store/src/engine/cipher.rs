@@ -7,6 +7,7 @@ use crate::options::{Cipher, EncryptionKey, KEY_BYTES, KeyMaterial, Options, SAL
 use libsqlite3_sys as ffi;
 use rusqlite::OpenFlags;
 use std::ffi::{c_char, c_int, c_uchar, c_void};
+use std::io::Write as _;
 use std::path::Path;
 use std::ptr;
 use zeroize::Zeroizing;
@@ -95,10 +96,41 @@ pub(crate) fn resolve_new(options: Options) -> Result<Options> {
 }
 
 /// Whether the file begins as one does that is not encrypted.
-pub(crate) fn is_plain(path: &Path) -> bool {
-    use std::io::Read as _;
+pub(crate) fn is_plain(path: &Path, options: &Options) -> bool {
     let mut start = [0; SALT_BYTES];
-    std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == *PLAIN
+    bytes_of(path, options).is_ok_and(|raw| {
+        // SAFETY: the connection is open, and no other thread has it.
+        unsafe { read_file(raw.handle(), &mut start, 0) == ffi::SQLITE_OK && start == *PLAIN }
+    })
+}
+
+/// Copies a file as it lies.
+pub(crate) fn copy(path: &Path, to: &Path, options: &Options) -> Result<()> {
+    const PART: usize = 1 << 20;
+    let failed = |error: std::io::Error, path: &Path| Error::io(&error, "copying", path);
+    let length = std::fs::metadata(path).map_err(|error| failed(error, path))?.len();
+    let raw = bytes_of(path, options)?;
+    let mut copy = std::fs::File::create_new(to).map_err(|error| failed(error, to))?;
+    let (mut part, mut offset) = (vec![0; PART], 0);
+    while offset < length {
+        let wanted = usize::try_from(length - offset).map_or(PART, |left| left.min(PART));
+        let from = i64::try_from(offset).unwrap_or(i64::MAX);
+        // SAFETY: the connection is open, and no other thread has it.
+        let code = unsafe { read_file(raw.handle(), &mut part[..wanted], from) };
+        if code != ffi::SQLITE_OK {
+            return Err(Error::sqlite(code, format!("copying {}", path.display())));
+        }
+        copy.write_all(&part[..wanted]).map_err(|error| failed(error, to))?;
+        offset += wanted as u64;
+    }
+    Ok(())
+}
+
+/// A connection to read a file's bytes with. A file of this process's own would take the locks of every store that
+/// this process has on the file along when it is closed, which is how POSIX has it; SQLite's files do not.
+fn bytes_of(path: &Path, options: &Options) -> Result<rusqlite::Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;
+    open(path, flags | OpenFlags::SQLITE_OPEN_READ_ONLY, options)
 }
 
 fn derive(words: &str, cipher: Cipher, salt: [u8; SALT_BYTES]) -> Result<EncryptionKey> {

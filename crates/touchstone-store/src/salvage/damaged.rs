@@ -55,7 +55,7 @@ impl Damaged {
         let readable = connection.first_page_is_readable();
         let page_bytes = match readable {
             Ok(()) => usize::try_from(connection.page_bytes()).unwrap_or(4096),
-            Err(error) if options.key.is_some() || !looks_plain(path) => {
+            Err(error) if options.key.is_some() || !looks_plain(path, options) => {
                 return Err(key_error(error, path, options));
             }
             // Without a key the page is only bytes, and the tree on it may be whole where the header is not.
@@ -295,8 +295,8 @@ impl PageKind {
 }
 
 /// Whether the first page has a tree in the clear, whatever became of the header before it.
-fn looks_plain(path: &Path) -> bool {
-    cipher::is_plain(path) || matches!(start_of(path).get(100), Some(0x05 | 0x0d))
+fn looks_plain(path: &Path, options: &Options) -> bool {
+    cipher::is_plain(path, options) || matches!(start_of(path).get(100), Some(0x05 | 0x0d))
 }
 
 /// The size of pages that the header says, where it says one.

@@ -193,3 +193,35 @@ fn another_name_of_the_old_file_is_left_alone() {
     assert_eq!(raw(7).open(&other).unwrap().all::<Secret>().unwrap(), secrets(10));
     assert_eq!(raw(9).open(&path).unwrap().all::<Secret>().unwrap(), secrets(10));
 }
+
+/// POSIX ends every lock that a process has on a file when it closes any of its descriptors of it. A store that is open
+/// must not lose its own because another opening of the same file, in the same process, was refused.
+#[test]
+fn what_is_refused_takes_no_locks_along() {
+    const ORDERS: &str = "TOUCHSTONE_LOCKS_OF";
+    let now = |options: Options| options.busy_timeout(std::time::Duration::ZERO);
+    if let Ok(path) = std::env::var(ORDERS) {
+        let error = Store::change_key(path, now(raw(7)), raw(9)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Busy, "{error}");
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store.db");
+    let store = raw(7).open(&path).unwrap();
+    store.insert_all(&secrets(10)).unwrap();
+    let refused = [
+        raw(8).open(&path).err().unwrap(),
+        Store::open(&path).err().unwrap(),
+        Options::new().key(EncryptionKey::passphrase("words")).open(&path).err().unwrap(),
+        Store::change_key(&path, now(raw(7)), raw(9)).unwrap_err(),
+        Store::salvage(&path, raw(8), directory.path().join("saved.db")).unwrap_err(),
+    ];
+    assert_eq!(refused.len(), 5);
+    let child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "change::what_is_refused_takes_no_locks_along"])
+        .env(ORDERS, &path)
+        .output()
+        .unwrap();
+    assert!(child.status.success(), "{}", String::from_utf8_lossy(&child.stdout));
+    assert_eq!(store.all::<Secret>().unwrap(), secrets(10));
+}
