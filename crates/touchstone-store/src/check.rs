@@ -13,19 +13,50 @@ use std::fmt;
 const PROBLEMS_MAX: usize = 1000;
 
 /// A check to run. Get one from [`Store::check`].
+///
+/// ```
+/// # use touchstone_store::Store;
+/// # let directory = tempfile::tempdir()?;
+/// # let store = Store::open(directory.path().join("notes.db"))?;
+/// // Without types, pages, indexes and references are checked.
+/// assert!(store.check().run()?.is_whole());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "a check is made by `run`"]
 pub struct Check<'s> {
     store: &'s Store,
     records: Vec<fn(&Snapshot<'_>, &mut CheckReport) -> Result<()>>,
 }
 
 /// What a check found.
+///
+/// ```
+/// # use touchstone_store::{Record, Store};
+/// # #[derive(Record)]
+/// # struct Note { #[record(key)] id: i64, stars: u8 }
+/// # let directory = tempfile::tempdir()?;
+/// # let store = Store::open(directory.path().join("notes.db"))?;
+/// store.insert(&Note { id: 4, stars: 5 })?;
+/// store.write(|transaction| transaction.sql(|sql| sql.execute("update note set stars = 1000", ())))?;
+/// let report = store.check().records::<Note>().run()?;
+/// assert!(!report.is_whole());
+/// assert!(report.problems()[0].to_string().starts_with("record 4 of `note`: column `stars`"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CheckReport {
     problems: Vec<Problem>,
     records: u64,
 }
 
-/// Something that is wrong with the file.
+/// Something that is wrong with the file. It is printed as a sentence; programs match on its kind.
+///
+/// ```
+/// use touchstone_store::Problem;
+///
+/// let problem = Problem::Reference { table: "note".into(), refers_to: "task".into() };
+/// assert_eq!(problem.to_string(), "a row of `note` refers to a row of `task` that is not there");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Problem {
@@ -107,7 +138,6 @@ impl Store {
     /// assert_eq!(report.records(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[must_use]
     pub fn check(&self) -> Check<'_> {
         Check { store: self, records: Vec::new() }
     }
@@ -115,7 +145,6 @@ impl Store {
 
 impl Check<'_> {
     /// Reads every record of the type too, those in named collections as well, and tells each that is not the type's.
-    #[must_use]
     pub fn records<T: Record>(mut self) -> Self {
         self.records.push(check_records::<T>);
         self

@@ -21,10 +21,22 @@ pub enum Durability {
 }
 
 /// How pages are encrypted.
+///
+/// ```
+/// use touchstone_store::{Cipher, EncryptionKey, Options};
+///
+/// # let directory = tempfile::tempdir()?;
+/// # let path = directory.path().join("shared.db");
+/// // A file that SQLCipher's own tools read too: `pragma key = "x'0707…07'"`.
+/// let store = Options::new().key(EncryptionKey::raw([7; 32])).cipher(Cipher::SqlCipher).open(&path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Cipher {
     /// AEGIS-256X2: authenticated, and made of the processor's own AES rounds, two blocks at a time. A passphrase goes
-    /// through Argon2id.
+    /// through Argon2id, three times over 64 MiB. Tools of SQLite3 Multiple Ciphers read such a file with
+    /// `pragma cipher = 'aegis'`, `pragma algorithm = 'aegis-256x2'`, and for a passphrase `pragma tcost = 3` and
+    /// `pragma mcost = 65536`.
     #[default]
     Aegis,
     /// What `SQLCipher` 4 reads and writes: AES-256-CBC with HMAC-SHA512, much slower. A passphrase goes through PBKDF2.
@@ -222,7 +234,8 @@ impl Options {
         self
     }
 
-    /// Encrypts a new file, or opens an encrypted one.
+    /// Encrypts a new file, or opens an encrypted one. A plain file is not encrypted by it, but refused: see
+    /// [`Store::change_key`].
     #[must_use]
     pub fn key(mut self, key: EncryptionKey) -> Options {
         self.key = Some(key);

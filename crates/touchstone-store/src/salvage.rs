@@ -19,6 +19,29 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What a salvage saved, and what it could not.
+///
+/// ```
+/// # use touchstone_store::{Options, Record, Store};
+/// # #[derive(Record)]
+/// # struct Note { #[record(key)] id: i64, text: String }
+/// # let directory = tempfile::tempdir()?;
+/// # let (damaged, saved) = (directory.path().join("damaged.db"), directory.path().join("saved.db"));
+/// # let store = Store::open(&damaged)?;
+/// # store.insert_all(&[1, 2, 3].map(|id| Note { id, text: "text".repeat(id as usize * 300) }))?;
+/// # drop(store);
+/// # let mut bytes = std::fs::read(&damaged)?;
+/// # let at = bytes.len() - 4096;
+/// # bytes[at..].fill(0xff);
+/// # std::fs::write(&damaged, bytes)?;
+/// let report = Store::salvage(&damaged, Options::new(), &saved)?;
+/// if !report.is_complete() {
+///     for table in report.tables() {
+///         println!("{}: {} rows saved, {} pages lost", table.name, table.rows, table.pages_lost);
+///     }
+/// }
+/// assert!(!report.is_complete());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SalvageReport {
     tables: Vec<SalvagedTable>,
@@ -26,7 +49,7 @@ pub struct SalvageReport {
     log_lost: bool,
 }
 
-/// What a salvage saved of one table.
+/// What a salvage saved of one table. See [`SalvageReport`] for how to get one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SalvagedTable {

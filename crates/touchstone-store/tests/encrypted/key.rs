@@ -120,3 +120,74 @@ fn one_flipped_bit_of_a_page_is_noticed() {
     let found = (1..=1000).filter(|id| store.get::<Secret>(id).is_ok_and(|secret| secret.is_some())).count();
     assert!(found > 900, "{found}");
 }
+
+/// What is derived here is what the engine would derive: its own shell opens the file, told the parameters.
+#[test]
+fn the_engine_itself_opens_a_passphrases_store() {
+    let schemes = [
+        (
+            Cipher::Aegis,
+            "pragma cipher = 'aegis'; pragma algorithm = 'aegis-256x2';
+             pragma tcost = 3; pragma mcost = 65536; pragma pcost = 1",
+        ),
+        (Cipher::SqlCipher, "pragma cipher = 'sqlcipher'; pragma legacy = 4"),
+    ];
+    for (cipher, scheme) in schemes {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("store.db");
+        let options = Options::new().key(EncryptionKey::passphrase("it's words")).cipher(cipher);
+        options.open(&path).unwrap().insert_all(&secrets(10)).unwrap();
+        let sql = rusqlite::Connection::open(&path).unwrap();
+        sql.execute_batch(&format!("{scheme}; pragma key = 'it''s words'")).unwrap();
+        let count: i64 = sql.query_row("select count(*) from secret", (), |row| row.get(0)).unwrap();
+        assert_eq!(count, 10, "{cipher:?}");
+    }
+}
+
+/// Processes that make one store at the same moment choose a salt each. One of them is the file's, and all open it.
+#[test]
+fn a_store_that_many_processes_make_at_once_is_everybodys() {
+    const ORDERS: &str = "TOUCHSTONE_MAKES";
+    let kinds = || {
+        let words = || EncryptionKey::passphrase("words");
+        [
+            Options::new(),
+            raw(7),
+            raw(7).cipher(Cipher::SqlCipher),
+            Options::new().key(words()),
+            Options::new().key(words()).cipher(Cipher::SqlCipher),
+        ]
+    };
+    if let Ok(orders) = std::env::var(ORDERS) {
+        let [kind, id, path] = orders.splitn(3, ' ').collect::<Vec<_>>()[..] else { panic!("{orders}") };
+        let store = kinds()[kind.parse::<usize>().unwrap()].clone().open(path).unwrap();
+        let id: usize = id.parse().unwrap();
+        store.insert(&secrets(4)[id]).unwrap();
+        return;
+    }
+    for kind in 0..kinds().len() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("store.db");
+        let child = |id: usize| {
+            std::process::Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", "key::a_store_that_many_processes_make_at_once_is_everybodys"])
+                .env(ORDERS, format!("{kind} {id} {}", path.display()))
+                .stdout(std::process::Stdio::piped())
+                .stderr(std::process::Stdio::piped())
+                .spawn()
+                .unwrap()
+        };
+        let children: Vec<_> = (0..4).map(child).collect();
+        for child in children {
+            let output = child.wait_with_output().unwrap();
+            let said = String::from_utf8_lossy(&output.stdout);
+            assert!(
+                output.status.success(),
+                "kind {kind}: {said}{}",
+                String::from_utf8_lossy(&output.stderr)
+            );
+        }
+        let store = kinds()[kind].clone().open(&path).unwrap();
+        assert_eq!(store.all::<Secret>().unwrap(), secrets(4), "kind {kind}");
+    }
+}
