@@ -12,6 +12,9 @@ use std::fmt;
 /// Problems of one table, or of the pages, that are told; a damaged file may have one for each row.
 const PROBLEMS_MAX: usize = 1000;
 
+/// A part of a check.
+type Part = fn(&Snapshot<'_>, &mut CheckReport) -> Result<()>;
+
 /// A check to run. Get one from [`Store::check`].
 ///
 /// ```
@@ -25,7 +28,7 @@ const PROBLEMS_MAX: usize = 1000;
 #[must_use = "a check is made by `run`"]
 pub struct Check<'s> {
     store: &'s Store,
-    records: Vec<fn(&Snapshot<'_>, &mut CheckReport) -> Result<()>>,
+    records: Vec<Part>,
 }
 
 /// What a check found.
@@ -123,7 +126,7 @@ impl CheckReport {
 }
 
 impl Store {
-    /// A check of the whole store, as of one moment: every page, every index against its table, every reference; and
+    /// A check of the whole store, as of one moment unless something is found: every page, every index against its table, every reference; and
     /// the records of the types that are named with [`Check::records`]. It reads the whole file, and writers go on.
     ///
     /// ```
@@ -150,36 +153,35 @@ impl Check<'_> {
         self
     }
 
-    /// Runs the check.
+    /// Runs the check. A damaged page ends the reading of its table, and the other tables are read all the same.
     ///
     /// # Errors
     /// When the file cannot be read for another reason than damage: that is what the report tells.
     pub fn run(self) -> Result<CheckReport> {
         let mut report = CheckReport::default();
-        let snapshot = match self.store.snapshot() {
-            Err(error) if error.kind() == ErrorKind::Damaged => {
-                report.problems.push(Problem::File(error.to_string()));
-                return Ok(report);
+        let mut parts: Vec<Part> = vec![check_pages, check_references];
+        parts.extend(self.records);
+        let mut snapshot = None;
+        for part in parts {
+            let found = report.problems.len();
+            let result = match snapshot.take() {
+                None => self.store.snapshot().map(|taken| snapshot.insert(taken)),
+                Some(taken) => Ok(snapshot.insert(taken)),
+            };
+            match result.and_then(|snapshot| part(snapshot, &mut report)) {
+                Err(error) if error.kind() == ErrorKind::Damaged => {
+                    report.problems.push(Problem::File(error.to_string()));
+                }
+                result => result?,
             }
-            snapshot => snapshot?,
-        };
-        damage(check_pages(&snapshot, &mut report), &mut report)?;
-        damage(check_references(&snapshot, &mut report), &mut report)?;
-        for check in self.records {
-            damage(check(&snapshot, &mut report), &mut report)?;
+            if report.problems.len() > found
+                && let Some(damaged) = snapshot.take()
+            {
+                // After a page that cannot be decrypted nothing more is read in the same transaction.
+                damaged.session().parked.set(None);
+            }
         }
         Ok(report)
-    }
-}
-
-/// What ended a part of the check: damage is a finding, anything else an error.
-fn damage(result: Result<()>, report: &mut CheckReport) -> Result<()> {
-    match result {
-        Err(error) if error.kind() == ErrorKind::Damaged => {
-            report.problems.push(Problem::File(error.to_string()));
-            Ok(())
-        }
-        result => result,
     }
 }
 

@@ -39,7 +39,7 @@ pub enum Cipher {
     /// `pragma mcost = 65536`.
     #[default]
     Aegis,
-    /// What `SQLCipher` 4 reads and writes: AES-256-CBC with HMAC-SHA512, much slower. A passphrase goes through PBKDF2.
+    /// What `SQLCipher` 4 reads and writes: AES-256-CBC with HMAC-SHA512, at several times the cost. A passphrase goes through PBKDF2.
     /// A size of pages other than 4,096 must be told at every opening: such a file does not tell it.
     SqlCipher,
 }

@@ -1,7 +1,7 @@
 //! The check of a whole store: silent where nothing is wrong, and each thing that is wrong told by its place.
 
 use std::path::Path;
-use touchstone_store::{Options, Problem, Record, Store};
+use touchstone_store::{EncryptionKey, Options, Problem, Record, Store};
 
 #[derive(Record, Clone, Debug, PartialEq)]
 struct Task {
@@ -111,4 +111,37 @@ fn a_record_missing_from_an_index_is_found() {
     .unwrap();
     drop(sql);
     assert!(!problems(&Store::open(&path).unwrap()).is_empty());
+}
+
+#[derive(Record, Clone, Debug, PartialEq)]
+struct Other {
+    #[record(key)]
+    id: i64,
+    small: u8,
+}
+
+/// The engine fails every page after one that it cannot decrypt, for as long as the transaction lasts.
+#[test]
+fn damage_of_one_table_hides_nothing_of_another() {
+    for options in [Options::new(), Options::new().key(EncryptionKey::raw([7; 32]))] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("store.db");
+        let store = options.clone().open(&path).unwrap();
+        store.insert_all(&tasks(2000)).unwrap();
+        store.insert(&Other { id: 7, small: 1 }).unwrap();
+        store
+            .write(|transaction| transaction.sql(|sql| sql.execute("update other set small = -1", ())))
+            .unwrap();
+        drop(store);
+        let mut bytes = std::fs::read(&path).unwrap();
+        let leaf = bytes.len() / 4096 / 2;
+        bytes[leaf * 4096..(leaf + 1) * 4096].fill(0xff);
+        std::fs::write(&path, bytes).unwrap();
+        let store = options.open(&path).unwrap();
+        let report = store.check().records::<Task>().records::<Other>().run().unwrap();
+        let told: Vec<String> = report.problems().iter().map(Problem::to_string).collect();
+        assert!(told.last().unwrap().starts_with("record 7 of `other`"), "{told:?}");
+        assert!(told.len() > 1, "{told:?}");
+        assert_eq!(store.get::<Task>(&1).unwrap().unwrap(), tasks(1)[0], "and the store is read as before");
+    }
 }
