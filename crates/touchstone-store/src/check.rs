@@ -164,11 +164,11 @@ impl Check<'_> {
         let mut snapshot = None;
         for part in parts {
             let found = report.problems.len();
-            let result = match snapshot.take() {
-                None => self.store.snapshot().map(|taken| snapshot.insert(taken)),
-                Some(taken) => Ok(snapshot.insert(taken)),
+            let taken = match snapshot.take() {
+                Some(taken) => Ok(taken),
+                None => self.store.snapshot(),
             };
-            match result.and_then(|snapshot| part(snapshot, &mut report)) {
+            match taken.and_then(|taken| part(snapshot.insert(taken), &mut report)) {
                 Err(error) if error.kind() == ErrorKind::Damaged => {
                     report.problems.push(Problem::File(error.to_string()));
                 }

@@ -5,12 +5,11 @@ use crate::engine::cipher;
 use crate::engine::connection::{Connection, Header, open};
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::{Cipher, Options};
-use crate::place::{COMPANIONS, NewFile, companion};
+use crate::place::{COMPANIONS, NewFile, companion, sync_directory};
 use crate::store::{Store, check, key_error};
 use rusqlite::OpenFlags;
 use std::fmt::Write as _;
 use std::fs::{self, File};
-use std::io::Write as _;
 use std::path::Path;
 use zeroize::Zeroizing;
 
@@ -72,6 +71,8 @@ fn change(path: &Path, current: Options, new: Options) -> Result<()> {
     for ending in COMPANIONS {
         let _ = fs::remove_file(companion(path, ending));
     }
+    // After a loss of power the old log must not lie beside the new file, whose pages it would be copied over.
+    sync_directory(path)?;
     made.replace()?;
     spoil(&old);
     drop(source);
@@ -81,18 +82,20 @@ fn change(path: &Path, current: Options, new: Options) -> Result<()> {
 
 /// Makes a file that has no name any more unreadable: somebody may have opened it before, and wait for its lock to
 /// write what nobody would find.
+#[cfg(unix)]
 fn spoil(mut old: &File) {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt as _;
-        // It may have another name, which is somebody's copy.
-        if old.metadata().is_ok_and(|file| file.nlink() == 0) {
-            // He who waits is in any case later than this.
-            let _ = old.write_all(&[0; 100]);
-        }
+    use std::io::Write as _;
+    use std::os::unix::fs::MetadataExt as _;
+    // It may have another name, which is somebody's copy.
+    if old.metadata().is_ok_and(|file| file.nlink() == 0) {
+        // Where this fails, he who waits is no worse off than without it.
+        let _ = old.write_all(&[0; 100]);
     }
-    let _ = &mut old;
 }
+
+/// Elsewhere a file that somebody has open cannot be replaced.
+#[cfg(not(unix))]
+fn spoil(_old: &File) {}
 
 /// A connection that nobody else can read or write beside, to a file without a log.
 fn seize(path: &Path, options: &Options) -> Result<Connection> {

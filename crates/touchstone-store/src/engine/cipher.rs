@@ -37,6 +37,10 @@ unsafe extern "C" {
 }
 
 /// Gives a connection that has read nothing yet its key.
+///
+/// Of the variants with a key of 256 bits, AEGIS-256X2 takes 443 ns to open a page of 4 KiB where AEGIS-256 takes 586
+/// (on an EPYC with VAES and AVX-512; both are chosen when the program runs). AEGIS-256X4 takes 387 there, but wants
+/// registers that most processors do not have, and a file outlives the machine it was made on.
 pub(crate) fn unlock(raw: &rusqlite::Connection, options: &Options) -> Result<()> {
     let Some(key) = &options.key else { return Ok(()) };
     let scheme = match (options.cipher, options.page_size) {
