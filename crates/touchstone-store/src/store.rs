@@ -78,11 +78,19 @@ impl Store {
 
     pub(crate) fn open_with(path: &Path, options: Options) -> Result<Store> {
         let about = |error: Error| error.context(format_args!("opening {}", path.display()));
-        let (options, session, header) = unlock(path, options)?;
-        check(header).map_err(about)?;
-        if !options.read_only {
-            make(&session, header).map_err(about)?;
-        }
+        let mut tries = MAKE_TRIES;
+        let (options, session) = loop {
+            tries -= 1;
+            let (resolved, session, header) = unlock(path, options.clone())?;
+            check(header).map_err(about)?;
+            let made = if resolved.read_only { Ok(()) } else { make(&session, header) };
+            match made {
+                Ok(()) => break (resolved, session),
+                // Another process made the file since it was looked at, perhaps with another salt.
+                Err(error) if header.application == 0 && tries > 0 && is_overtaken(&error) => {}
+                Err(error) => return Err(about(error)),
+            }
+        };
         // SAFETY: the session is kept by the store, whose last connections are closed after everything that looks at
         // the index has stopped.
         let index = unsafe { LogIndex::find(session.connection.handle()) };
@@ -426,6 +434,14 @@ fn make(session: &Session, header: Header) -> Result<()> {
     // The log's index is there once something was read with the log.
     session.begin_read(None)?;
     session.connection.commit()
+}
+
+/// How often a new file is looked at again, where other processes make it at the same time.
+const MAKE_TRIES: u32 = 8;
+
+/// Whether a file could not be made because somebody else is making it.
+fn is_overtaken(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Foreign | ErrorKind::Busy)
 }
 
 /// The first connection, with what the file says of itself under its key.

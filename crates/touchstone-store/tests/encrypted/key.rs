@@ -191,3 +191,22 @@ fn a_store_that_many_processes_make_at_once_is_everybodys() {
         assert_eq!(store.all::<Secret>().unwrap(), secrets(4), "kind {kind}");
     }
 }
+
+#[test]
+fn an_exclusive_store_is_encrypted_and_copied_as_any_other() {
+    for (name, options) in kinds() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("store.db");
+        let options = options.exclusive(true);
+        let store = options.clone().open(&path).unwrap();
+        store.insert_all(&secrets(100)).unwrap();
+        store.backup(directory.path().join("copy.db")).unwrap();
+        drop(store);
+        assert_eq!(crate::marked(directory.path()), Vec::<String>::new(), "{name}");
+        for file in ["store.db", "copy.db"] {
+            let store = options.clone().open(directory.path().join(file)).unwrap();
+            assert_eq!(store.all::<Secret>().unwrap(), secrets(100), "{name}, {file}");
+        }
+        assert_eq!(kind(raw(8).exclusive(true).cipher(cipher(name)), &path), Some(ErrorKind::WrongKey));
+    }
+}
