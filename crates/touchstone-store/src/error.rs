@@ -2,6 +2,7 @@
 
 use libsqlite3_sys as ffi;
 use std::fmt;
+use std::path::Path;
 
 /// What kind of failure it was, for a program to act on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -13,6 +14,10 @@ pub enum ErrorKind {
     Busy,
     /// The file is encrypted with another key, or not with this cipher.
     WrongKey,
+    /// A key was given for a file that is not encrypted.
+    NotEncrypted,
+    /// The file is there already, and would be overwritten.
+    Exists,
     /// The file is no store: not SQLite's, or another program's.
     Foreign,
     /// The file was written by a newer version of this library.
@@ -96,6 +101,18 @@ impl Error {
     pub(crate) fn sqlite(code: i32, message: impl fmt::Display) -> Error {
         let (kind, remedy) = classify(code);
         Error(Box::new(Inner { kind, message: format!("{message}{remedy}"), code: Some(code) }))
+    }
+
+    pub(crate) fn io(error: &std::io::Error, doing: impl fmt::Display, path: &Path) -> Error {
+        let kind = match error.kind() {
+            std::io::ErrorKind::NotFound => ErrorKind::NotFound,
+            std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
+                ErrorKind::ReadOnly
+            }
+            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => ErrorKind::Full,
+            _ => ErrorKind::Io,
+        };
+        Error::new(kind, format!("{doing} {}: {error}", path.display()))
     }
 }
 

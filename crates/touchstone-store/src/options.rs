@@ -5,6 +5,7 @@ use crate::store::Store;
 use std::fmt;
 use std::path::Path;
 use std::time::Duration;
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 /// What an acknowledged commit survives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -20,12 +21,26 @@ pub enum Durability {
 }
 
 /// How pages are encrypted.
+///
+/// ```
+/// use touchstone_store::{Cipher, EncryptionKey, Options};
+///
+/// # let directory = tempfile::tempdir()?;
+/// # let path = directory.path().join("shared.db");
+/// // A file that SQLCipher's own tools read too: `pragma key = "x'0707…07'"`.
+/// let store = Options::new().key(EncryptionKey::raw([7; 32])).cipher(Cipher::SqlCipher).open(&path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Cipher {
-    /// AEGIS-256: authenticated, and made of the processor's own AES rounds. A passphrase goes through Argon2id.
+    /// AEGIS-256X2: authenticated, and made of the processor's own AES rounds, two blocks at a time. A passphrase goes
+    /// through Argon2id, three times over 64 MiB. Tools of SQLite3 Multiple Ciphers read such a file with
+    /// `pragma cipher = 'aegis'`, `pragma algorithm = 'aegis-256x2'`, and for a passphrase `pragma tcost = 3` and
+    /// `pragma mcost = 65536`.
     #[default]
     Aegis,
-    /// What `SQLCipher` 4 reads and writes: AES-256-CBC with HMAC-SHA512. A passphrase goes through PBKDF2.
+    /// What `SQLCipher` 4 reads and writes: AES-256-CBC with HMAC-SHA512, at several times the cost. A passphrase goes through PBKDF2.
+    /// A size of pages other than 4,096 must be told at every opening: such a file does not tell it.
     SqlCipher,
 }
 
@@ -39,38 +54,56 @@ pub enum Cipher {
 /// assert_eq!(format!("{key:?}"), "EncryptionKey(..)");
 /// ```
 #[derive(Clone, PartialEq, Eq)]
-pub struct EncryptionKey(KeyMaterial);
+pub struct EncryptionKey(pub(crate) KeyMaterial);
 
-#[derive(Clone, PartialEq, Eq)]
-enum KeyMaterial {
-    Raw([u8; 32]),
+/// The bytes of a key.
+pub(crate) const KEY_BYTES: usize = 32;
+/// The bytes of a salt, which every encrypted file begins with.
+pub(crate) const SALT_BYTES: usize = 16;
+
+#[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
+pub(crate) enum KeyMaterial {
+    Raw([u8; KEY_BYTES]),
     Passphrase(String),
+    /// What a passphrase and a file's salt make.
+    Derived {
+        key: [u8; KEY_BYTES],
+        salt: [u8; SALT_BYTES],
+    },
 }
 
 impl EncryptionKey {
     /// A key of 32 random bytes: opening takes no derivation.
+    ///
+    /// ```
+    /// use touchstone_store::{EncryptionKey, ErrorKind, Options};
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("secrets.db");
+    /// let store = Options::new().key(EncryptionKey::raw([7; 32])).open(&path)?;
+    /// drop(store);
+    /// let error = Options::new().key(EncryptionKey::raw([8; 32])).open(&path).err();
+    /// assert_eq!(error.map(|error| error.kind()), Some(ErrorKind::WrongKey));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn raw(bytes: [u8; 32]) -> EncryptionKey {
         EncryptionKey(KeyMaterial::Raw(bytes))
     }
 
-    /// A passphrase, from which the cipher derives a key each time a connection is opened.
+    /// A passphrase, from which a key is derived once when the store is opened: a tenth of a second or two, on purpose.
     pub fn passphrase(words: impl Into<String>) -> EncryptionKey {
         EncryptionKey(KeyMaterial::Passphrase(words.into()))
     }
 
-    /// The key as the engine's pragmas take it, quoted.
-    pub(crate) fn quoted(&self, cipher: Cipher) -> String {
-        match &self.0 {
-            KeyMaterial::Passphrase(words) => format!("'{}'", words.replace('\'', "''")),
-            KeyMaterial::Raw(bytes) => {
-                let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-                match cipher {
-                    Cipher::Aegis => format!("'raw:{hex}'"),
-                    Cipher::SqlCipher => format!("\"x'{hex}'\""),
-                }
-            }
-        }
+    /// The key as the engine takes it: bytes that it derives nothing from.
+    pub(crate) fn engine_bytes(&self) -> Zeroizing<Vec<u8>> {
+        let (key, salt): (&[u8], &[u8]) = match &self.0 {
+            KeyMaterial::Raw(key) => (key, &[]),
+            KeyMaterial::Derived { key, salt } => (key, salt),
+            KeyMaterial::Passphrase(_) => (&[], &[]),
+        };
+        Zeroizing::new([b"raw:", key, salt].concat())
     }
 
     fn is_empty(&self) -> bool {
@@ -201,7 +234,8 @@ impl Options {
         self
     }
 
-    /// Encrypts a new file, or opens an encrypted one.
+    /// Encrypts a new file, or opens an encrypted one. A plain file is not encrypted by it, but refused: see
+    /// [`Store::change_key`].
     #[must_use]
     pub fn key(mut self, key: EncryptionKey) -> Options {
         self.key = Some(key);
@@ -231,7 +265,7 @@ impl Options {
         Store::open_with(path.as_ref(), self)
     }
 
-    fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         if let Some(bytes) = self.page_size
             && !(bytes.is_power_of_two() && (512..=65_536).contains(&bytes))
         {

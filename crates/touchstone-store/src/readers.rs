@@ -110,7 +110,8 @@ impl Readers {
     /// Takes a connection back. Whether the keeper is needed from now on, because a snapshot is left open.
     #[inline]
     pub(crate) fn put(&self, session: Box<Session>) -> bool {
-        let is_whole = session.lease.end();
+        // A page that cannot be decrypted, or read, fails every page after it until the transaction ends.
+        let is_whole = session.lease.end() && session.connection.is_well();
         session.is_used.set(true);
         let may_park = is_whole && session.parked.get().is_some() && !session.connection.is_idle();
         // Decided under the lock that the keeper sweeps under: what is left open is always seen by a sweep to come.

@@ -25,7 +25,7 @@ impl Snapshot {
         Snapshot { store, session: Some(session), version }
     }
 
-    fn session(&self) -> &Session {
+    pub(crate) fn session(&self) -> &Session {
         self.session.as_ref().expect("the session is given back only when the snapshot is dropped")
     }
 

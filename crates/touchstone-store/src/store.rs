@@ -2,6 +2,7 @@
 
 use crate::access::{self, Access, Which};
 use crate::alarm::Alarm;
+use crate::engine::cipher;
 use crate::engine::connection::{APPLICATION_ID, FORMAT_VERSION, Header};
 use crate::engine::log::{LogIndex, LogState};
 use crate::engine::log_file::LogFile;
@@ -86,17 +87,22 @@ impl Store {
 
     pub(crate) fn open_with(path: &Path, options: Options) -> Result<Store> {
         let about = |error: Error| error.context(format_args!("opening {}", path.display()));
-        let session = Box::new(Session::open(path, &options)?);
-        let header = session.connection.header().map_err(|error| about(key_error(error, &options)))?;
-        check(header).map_err(about)?;
-        // SAFETY: the session is kept by the store, whose last connections are closed after everything that looks at
-        // the index has stopped.
-        let find = || unsafe { LogIndex::find(session.connection.handle()) };
-        let mut index = find();
-        if !options.read_only && (header.application == 0 || index.is_none()) {
-            make(&session, header).map_err(about)?;
-            index = find();
-        }
+        let mut tries = MAKE_TRIES;
+        let (options, session) = loop {
+            tries -= 1;
+            let (resolved, session, header) = unlock(path, options.clone())?;
+            check(header).map_err(about)?;
+            if resolved.read_only || (header.application != 0 && find_index(&session).is_some()) {
+                break (resolved, session);
+            }
+            match make(&session, header) {
+                Ok(()) => break (resolved, session),
+                // Another process made the file since it was looked at, perhaps with another salt.
+                Err(error) if header.application == 0 && tries > 0 && is_overtaken(&error) => {}
+                Err(error) => return Err(about(error)),
+            }
+        };
+        let index = find_index(&session);
         let (turns, alarm) = (Arc::<Turns>::default(), Arc::<Alarm>::default());
         let readers = Arc::new(Readers::new(path, &options, index, Arc::clone(&alarm)));
         let flushes = Arc::<Flushes>::default();
@@ -327,6 +333,10 @@ impl Store {
         Ok(name.contains("unix-excl"))
     }
 
+    pub(crate) fn options(&self) -> &Options {
+        &self.inner.options
+    }
+
     pub(crate) fn give_back(&self, session: Box<Session>) {
         self.inner.give_back(session);
     }
@@ -463,7 +473,7 @@ impl Inner {
     }
 }
 
-fn check(header: Header) -> Result<()> {
+pub(crate) fn check(header: Header) -> Result<()> {
     if header.is_empty && header.application == 0 {
         return Ok(());
     }
@@ -503,17 +513,57 @@ fn make(session: &Session, header: Header) -> Result<()> {
     session.connection.schema_version().map(drop)
 }
 
+/// Where the state of the log lies in memory.
+fn find_index(session: &Session) -> Option<LogIndex> {
+    // SAFETY: the session is kept by the store, whose last connections are closed after everything that looks at the
+    // index has stopped.
+    unsafe { LogIndex::find(session.connection.handle()) }
+}
+
+/// How often a new file is looked at again, where other processes make it at the same time.
+const MAKE_TRIES: u32 = 8;
+
+/// Whether a file could not be made because somebody else is making it.
+fn is_overtaken(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Foreign | ErrorKind::Busy)
+}
+
+/// The first connection, with what the file says of itself under its key.
+fn unlock(path: &Path, options: Options) -> Result<(Options, Box<Session>, Header)> {
+    // Two programs may make an encrypted file at once. The one that comes second finds another salt than the one it
+    // chose while the file was empty, and looks again.
+    let may_be_new = options.key.is_some() && std::fs::metadata(path).map_or(true, |file| file.len() == 0);
+    let mut tries = if may_be_new { 2 } else { 1 };
+    loop {
+        tries -= 1;
+        let resolved = cipher::resolve(path, options.clone())?;
+        let session = Box::new(Session::open(path, &resolved)?);
+        match session.connection.header() {
+            Ok(header) => return Ok((resolved, session, header)),
+            Err(error) => {
+                let error = key_error(error, path, &options);
+                if error.kind() != ErrorKind::WrongKey || tries == 0 {
+                    return Err(error.context(format_args!("opening {}", path.display())));
+                }
+            }
+        }
+    }
+}
+
 /// With a key, "not a database" means that the key is another.
-fn key_error(error: Error, options: &Options) -> Error {
+pub(crate) fn key_error(error: Error, path: &Path, options: &Options) -> Error {
     if error.kind() != ErrorKind::Foreign {
         return error;
     }
-    if options.key.is_some() {
-        let why = "the key, or the cipher, is not the file's";
-        return Error::new(ErrorKind::WrongKey, why);
+    match (&options.key, cipher::is_plain(path, options)) {
+        (Some(_), true) => {
+            let why = "a key was given, but the file is not encrypted (open it without, or encrypt it: `Store::change_key`)";
+            Error::new(ErrorKind::NotEncrypted, why)
+        }
+        (Some(_), false) => Error::new(ErrorKind::WrongKey, "the key, or the cipher, is not the file's"),
+        (None, _) => {
+            let why = "it is no SQLite file, or it is encrypted (if so, give its key: `Options::key`)";
+            Error::new(ErrorKind::Foreign, why)
+        }
     }
-    Error::new(
-        ErrorKind::Foreign,
-        "it is no SQLite file, or it is encrypted (if so, give its key: `Options::key`)",
-    )
 }

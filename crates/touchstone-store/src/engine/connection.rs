@@ -1,9 +1,10 @@
 //! One connection to the file, configured, with the statements that begin and end transactions.
 
+use super::cipher;
 use super::scan::Pages;
 use super::statement::Statement;
 use crate::error::{Error, ErrorKind, Result};
-use crate::options::{Cipher, Durability, Options};
+use crate::options::{Durability, Options};
 use libsqlite3_sys as ffi;
 use rusqlite::OpenFlags;
 use std::cell::OnceCell;
@@ -34,6 +35,18 @@ pub(crate) struct Header {
     pub(crate) is_empty: bool,
 }
 
+impl Header {
+    pub(crate) fn of(page: &[u8]) -> Option<Header> {
+        let word = |at: usize| Some(i32::from_be_bytes(page.get(at..at + 4)?.try_into().ok()?));
+        Some(Header {
+            application: word(68)?,
+            version: word(60)?,
+            // The first page is the root of the schema: no cells, no tables.
+            is_empty: page.get(103..105)? == [0, 0],
+        })
+    }
+}
+
 impl Connection {
     /// Opens the file and gives the key; reads nothing yet.
     pub(crate) fn open(path: &Path, options: &Options) -> Result<Connection> {
@@ -45,6 +58,11 @@ impl Connection {
         };
         let raw = open(path, flags, options)
             .map_err(|error| error.context(format_args!("opening {}", path.display())))?;
+        Connection::with(raw, options)
+    }
+
+    /// Gives the key and the settings to a connection that has read nothing yet.
+    pub(crate) fn with(raw: rusqlite::Connection, options: &Options) -> Result<Connection> {
         configure(&raw, options)?;
         Ok(Connection {
             begin: OnceCell::new(),
@@ -82,6 +100,11 @@ impl Connection {
     /// The connection, for what is asked rarely.
     pub(crate) fn sql(&self) -> &rusqlite::Connection {
         &self.raw
+    }
+
+    /// As [`sql`](Connection::sql), for what wants it alone.
+    pub(crate) fn sql_mut(&mut self) -> &mut rusqlite::Connection {
+        &mut self.raw
     }
 
     /// Prepares a statement, which must be dropped before the connection.
@@ -193,6 +216,14 @@ impl Connection {
         unsafe { ffi::sqlite3_get_autocommit(self.handle()) != 0 }
     }
 
+    /// Whether the last call did not fail.
+    #[inline]
+    pub(crate) fn is_well(&self) -> bool {
+        // SAFETY: the connection is open.
+        let code = unsafe { ffi::sqlite3_errcode(self.handle()) };
+        matches!(code, ffi::SQLITE_OK | ffi::SQLITE_ROW | ffi::SQLITE_DONE)
+    }
+
     /// Copies what it can of the log into the file: how many pages the log has, and how many of them are copied.
     pub(crate) fn checkpoint(&self, mode: c_int) -> Result<(u32, u32)> {
         let (mut log, mut copied) = (0, 0);
@@ -208,7 +239,8 @@ impl Connection {
     }
 }
 
-fn open(path: &Path, flags: OpenFlags, options: &Options) -> Result<rusqlite::Connection> {
+/// A connection without a key and without settings.
+pub(crate) fn open(path: &Path, flags: OpenFlags, options: &Options) -> Result<rusqlite::Connection> {
     let vfs = match (&options.vfs, options.exclusive) {
         (Some(name), _) => Some(name.as_str()),
         (None, true) => Some("multipleciphers-unix-excl"),
@@ -226,13 +258,7 @@ fn open(path: &Path, flags: OpenFlags, options: &Options) -> Result<rusqlite::Co
 
 /// What a connection is told before it reads. What is SQLite's default, as built here, is not told again.
 fn configure(raw: &rusqlite::Connection, options: &Options) -> Result<()> {
-    if let Some(key) = &options.key {
-        let scheme = match options.cipher {
-            Cipher::Aegis => "pragma cipher = 'aegis'",
-            Cipher::SqlCipher => "pragma cipher = 'sqlcipher'; pragma legacy = 4",
-        };
-        raw.execute_batch(&format!("{scheme}; pragma key = {}", key.quoted(options.cipher)))?;
-    }
+    cipher::unlock(raw, options)?;
     raw.busy_timeout(options.busy_timeout)?;
     // SAFETY: the connection is open. Only the keeper's thread copies the log.
     unsafe { ffi::sqlite3_wal_autocheckpoint(raw.handle(), 0) };

@@ -30,6 +30,11 @@ impl Geometry {
     pub(crate) fn of(first_page: &[u8]) -> Option<Geometry> {
         let reserved = usize::from(*first_page.get(20)?);
         let usable = first_page.len().checked_sub(reserved)?;
+        Geometry::new(usable)
+    }
+
+    /// Of pages with that many bytes for the tree.
+    pub(crate) fn new(usable: usize) -> Option<Geometry> {
         // The format allows no less.
         (usable >= 480).then(|| Geometry { usable, leaf_max: usable - 35 })
     }
@@ -97,15 +102,33 @@ impl<'p> Page<'p> {
         pointers.as_chunks::<2>().0.iter().map(|pointer| usize::from(u16::from_be_bytes(*pointer)))
     }
 
-    #[inline]
+    fn offset(self, at: usize) -> Option<usize> {
+        u16_at(self.bytes, self.pointers() + 2 * at).map(usize::from)
+    }
+
     fn cell(self, at: usize) -> Option<&'p [u8]> {
-        let offset = u16_at(self.bytes, self.pointers() + 2 * at)?;
-        self.bytes.get(usize::from(offset)..)
+        self.bytes.get(self.offset(at)?..)
     }
 
     /// The child before a cell of an inner page, or the last one.
     pub(crate) fn child(self, at: usize) -> Option<u32> {
         if at == self.cells { u32_at(self.bytes, self.start + 8) } else { u32_at(self.cell(at)?, 0) }
+    }
+
+    /// The greatest row number of the child before a cell, on an inner page of a table.
+    pub(crate) fn bound(self, at: usize) -> Option<i64> {
+        let (number, _) = varint(self.cell(at).filter(|_| self.kind == PageKind::TableInner)?.get(4..)?)?;
+        Some(number.cast_signed())
+    }
+
+    /// The row of a cell. Inner pages of tables have none.
+    pub(crate) fn row(self, at: usize) -> Option<Row<'p>> {
+        match self.kind {
+            PageKind::TableInner => None,
+            PageKind::IndexInner => self.inner_row(at),
+            PageKind::TableLeaf => self.numbered_row(self.offset(at)?),
+            PageKind::IndexLeaf => self.keyed_row(self.offset(at)?),
+        }
     }
 
     /// The row of a leaf of a table that begins there.

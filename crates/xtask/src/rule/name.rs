@@ -3,10 +3,11 @@
 use crate::Findings;
 
 /// Endings of files that may be here. A new kind of file is a decision, so it is made in this list.
-const ENDINGS: [&str; 36] = [
+const ENDINGS: [&str; 37] = [
     "bib",
     "c",
     "css",
+    "db",
     "expect",
     "gitattributes",
     "gitignore",

@@ -1,0 +1,70 @@
+//! A copy of an open store, as of one moment, while others go on writing.
+
+use crate::engine::connection::Connection;
+use crate::error::{Error, ErrorKind, Result};
+use crate::options::Options;
+use crate::place::NewFile;
+use crate::store::Store;
+use rusqlite::backup::{Backup, StepResult};
+use std::path::Path;
+
+/// Pages between two looks at whether the snapshot may still be held.
+const STEP_PAGES: i32 = 1024;
+
+impl Store {
+    /// Copies the store into a new file, as it is at this moment: writers go on meanwhile, and what they commit is not
+    /// in the copy. The copy is encrypted as the store is, with the same key. The file is there when this returns, and
+    /// survives a loss of power; after a failure nothing is there.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record)]
+    /// # struct Note { #[record(key)] id: i64 }
+    /// # let directory = tempfile::tempdir()?;
+    /// let store = Store::open(directory.path().join("notes.db"))?;
+    /// store.insert(&Note { id: 1 })?;
+    /// store.backup(directory.path().join("notes.backup"))?;
+    ///
+    /// let copy = Store::open(directory.path().join("notes.backup"))?;
+    /// assert_eq!(copy.all::<Note>()?.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Exists`](ErrorKind::Exists) where a file is there that is not empty. When the store cannot be read, the copy
+    /// cannot be written, or so much is written meanwhile that the snapshot [expires](ErrorKind::Expired).
+    pub fn backup(&self, path: impl AsRef<Path>) -> Result<()> {
+        let path = path.as_ref();
+        let about = |error: Error| error.context(format_args!("backing up to {}", path.display()));
+        let made = NewFile::beside(path).map_err(about)?;
+        made.create_like(self.path()).map_err(about)?;
+        self.copy_to(made.path()).map_err(about)?;
+        made.place().map_err(about)
+    }
+
+    fn copy_to(&self, path: &Path) -> Result<()> {
+        let snapshot = self.snapshot()?;
+        let page_bytes = snapshot.session().connection.page_bytes();
+        let options = Options {
+            read_only: false,
+            create: true,
+            // The engine copies encrypted pages only between files whose pages are of one size.
+            page_size: u32::try_from(page_bytes).ok(),
+            ..self.options().clone()
+        };
+        let mut copy = Connection::open(path, &options)?;
+        // Nobody looks for the copy before it is whole, so nothing of it must survive a failure.
+        copy.sql().execute_batch("pragma journal_mode = off; pragma synchronous = off")?;
+        let session = snapshot.session();
+        let backup = Backup::new(session.connection.sql(), copy.sql_mut())?;
+        loop {
+            // Between two steps the snapshot may expire, and this then ends: a step would begin another snapshot.
+            let _entered = session.enter()?;
+            match backup.step(STEP_PAGES)? {
+                StepResult::Done => return Ok(()),
+                StepResult::More => {}
+                _ => return Err(Error::new(ErrorKind::Busy, "the store's file was locked meanwhile")),
+            }
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! A file that is made beside its place and put there when it is whole: after a failure, or a crash, there is no half of
+//! it under its name.
+
+use crate::error::{Error, ErrorKind, Result};
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// What SQLite puts beside a file.
+pub(crate) const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
+
+/// A file on its way to its place. Dropped, it is removed.
+pub(crate) struct NewFile {
+    target: PathBuf,
+    made: PathBuf,
+    is_placed: bool,
+}
+
+impl NewFile {
+    /// Chooses a name beside the place, which must be free: nothing is there, or an empty file.
+    ///
+    /// # Errors
+    /// [`Exists`](ErrorKind::Exists) where something is there, or where SQLite would take a log left behind by
+    /// another file for this one's.
+    pub(crate) fn beside(target: &Path) -> Result<NewFile> {
+        let companions = COMPANIONS.iter().map(|ending| companion(target, ending));
+        for path in std::iter::once(target.to_owned()).chain(companions) {
+            match fs::metadata(&path) {
+                Ok(file) if file.len() > 0 || !file.is_file() => {
+                    let message =
+                        format!("{} is there already (give another name, or remove it)", path.display());
+                    return Err(Error::new(ErrorKind::Exists, message));
+                }
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(Error::io(&error, "looking at", &path)),
+            }
+        }
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let made = companion(target, &format!(".{}-{number}.tmp", std::process::id()));
+        Ok(NewFile { target: target.to_owned(), made, is_placed: false })
+    }
+
+    /// As [`beside`](NewFile::beside), for a place whose file is to be replaced by the one who has its lock. What
+    /// somebody before him left half made is removed.
+    pub(crate) fn replacing(target: &Path) -> NewFile {
+        let made = companion(target, ".new.tmp");
+        // It is not there, or cannot be removed and is then in the way of the next step, which says so.
+        let _ = fs::remove_file(&made);
+        NewFile { target: target.to_owned(), made, is_placed: false }
+    }
+
+    /// Makes the file, empty, with the permissions of another one: a copy is no more public than what it is of.
+    pub(crate) fn create_like(&self, model: &Path) -> Result<()> {
+        let made = File::create_new(&self.made).map_err(|error| Error::io(&error, "making", &self.made))?;
+        let permissions = fs::metadata(model).map(|model| model.permissions());
+        let set = permissions.and_then(|permissions| made.set_permissions(permissions));
+        set.map_err(|error| Error::io(&error, "giving permissions to", &self.made))
+    }
+
+    /// Where the file is made.
+    pub(crate) fn path(&self) -> &Path {
+        &self.made
+    }
+
+    /// Flushes the file and puts it in its place, which is still free.
+    pub(crate) fn place(mut self) -> Result<()> {
+        self.sync()?;
+        // A file that somebody put there meanwhile is not overwritten: a link is refused where a name is taken.
+        let linked = match fs::hard_link(&self.made, &self.target) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                drop(NewFile::beside(&self.target)?);
+                false
+            }
+            // Not every file system has links.
+            result => result.is_ok(),
+        };
+        if !linked {
+            return self.rename();
+        }
+        self.is_placed = true;
+        fs::remove_file(&self.made).map_err(|error| Error::io(&error, "removing", &self.made))?;
+        sync_directory(&self.target)
+    }
+
+    /// Flushes the file and puts it in the place of the one that is there.
+    pub(crate) fn replace(self) -> Result<()> {
+        self.sync()?;
+        self.rename()
+    }
+
+    fn sync(&self) -> Result<()> {
+        let synced = File::open(&self.made).and_then(|file| file.sync_all());
+        synced.map_err(|error| Error::io(&error, "flushing", &self.made))
+    }
+
+    fn rename(mut self) -> Result<()> {
+        fs::rename(&self.made, &self.target)
+            .map_err(|error| Error::io(&error, "putting the new file in its place", &self.target))?;
+        self.is_placed = true;
+        sync_directory(&self.target)
+    }
+}
+
+impl Drop for NewFile {
+    fn drop(&mut self) {
+        // Most of these were never there.
+        if !self.is_placed {
+            let _ = fs::remove_file(&self.made);
+        }
+        for ending in COMPANIONS {
+            let _ = fs::remove_file(companion(&self.made, ending));
+        }
+    }
+}
+
+/// The path with that ending behind its name.
+pub(crate) fn companion(path: &Path, ending: &str) -> PathBuf {
+    let mut name: OsString = path.as_os_str().to_owned();
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+/// A name is there after a loss of power only when its directory was flushed.
+pub(crate) fn sync_directory(path: &Path) -> Result<()> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let directory = parent.unwrap_or(Path::new("."));
+    let synced = File::open(directory).and_then(|directory| directory.sync_all());
+    synced.map_err(|error| Error::io(&error, "flushing the directory", directory))
+}

@@ -1,0 +1,211 @@
+//! What is readable of a damaged store, saved into a new one. The damaged file is copied first and never written to; the
+//! copy is read page by page, without SQLite's trust in what pages say of each other, and what cannot be read is passed
+//! over and counted. The program's types are not needed: rows are saved as they lie.
+
+mod damaged;
+mod orphan;
+mod rebuild;
+mod row;
+
+use crate::engine::cipher;
+use crate::engine::connection::APPLICATION_ID;
+use crate::error::{Error, Result};
+use crate::options::Options;
+use crate::place::{COMPANIONS, NewFile, companion};
+use crate::store::{Store, check};
+use damaged::Damaged;
+use rebuild::Rebuilt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What a salvage saved, and what it could not.
+///
+/// ```
+/// # use touchstone_store::{Options, Record, Store};
+/// # #[derive(Record)]
+/// # struct Note { #[record(key)] id: i64, text: String }
+/// # let directory = tempfile::tempdir()?;
+/// # let (damaged, saved) = (directory.path().join("damaged.db"), directory.path().join("saved.db"));
+/// # let store = Store::open(&damaged)?;
+/// # store.insert_all(&[1, 2, 3].map(|id| Note { id, text: "text".repeat(id as usize * 300) }))?;
+/// # drop(store);
+/// # let mut bytes = std::fs::read(&damaged)?;
+/// # let at = bytes.len() - 4096;
+/// # bytes[at..].fill(0xff);
+/// # std::fs::write(&damaged, bytes)?;
+/// let report = Store::salvage(&damaged, Options::new(), &saved)?;
+/// if !report.is_complete() {
+///     for table in report.tables() {
+///         println!("{}: {} rows saved, {} pages lost", table.name, table.rows, table.pages_lost);
+///     }
+/// }
+/// assert!(!report.is_complete());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SalvageReport {
+    tables: Vec<SalvagedTable>,
+    not_made: Vec<String>,
+    log_lost: bool,
+}
+
+/// What a salvage saved of one table. See [`SalvageReport`] for how to get one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SalvagedTable {
+    /// The table's name. The list of tables is one too, `sqlite_schema`: what is lost of it is whole tables.
+    pub name: String,
+    /// Rows that are in the new store.
+    pub rows: u64,
+    /// Rows that could not be read. Those of lost pages are not among them: nobody knows how many they were.
+    pub rows_lost: u64,
+    /// Rows that were read, and that the new table refused: because another row with the same key, or the same value
+    /// of a unique index, was there already, or a value is none of its column's.
+    pub rows_refused: u64,
+    /// Pages that could not be read, with whatever they held or led to.
+    pub pages_lost: u64,
+    /// Rows among those saved that were found in pages which no page led to any more.
+    pub rows_found: u64,
+    /// Rows among those saved whose value ends, from one page to the next, in nothing but zeros: it may be so, or the
+    /// page may be lost. In an encrypted store there are none.
+    pub rows_doubtful: u64,
+}
+
+impl SalvageReport {
+    /// Every table that was there, in the order of the file.
+    #[must_use]
+    pub fn tables(&self) -> &[SalvagedTable] {
+        &self.tables
+    }
+
+    /// Names of tables, indexes, views and triggers that could not be made again.
+    #[must_use]
+    pub fn not_made(&self) -> &[String] {
+        &self.not_made
+    }
+
+    /// Whether the newest commits, which were still in the log, could not be read.
+    #[must_use]
+    pub fn log_lost(&self) -> bool {
+        self.log_lost
+    }
+
+    /// Rows that are in the new store, of all tables.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        self.tables.iter().map(|table| table.rows).sum()
+    }
+
+    /// Whether nothing was lost, as far as can be known.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        let whole = |table: &SalvagedTable| {
+            let lost = (table.rows_lost, table.rows_refused, table.pages_lost);
+            lost == (0, 0, 0) && (table.rows_found, table.rows_doubtful) == (0, 0)
+        };
+        self.tables.iter().all(whole) && self.not_made.is_empty() && !self.log_lost
+    }
+}
+
+impl Store {
+    /// Saves what is readable of a damaged store into a new one, under the same key. Nobody may have the damaged file
+    /// open, and nothing is written to it; beside the new file there must be room for it twice.
+    ///
+    /// What was flipped inside a value cannot be told from the value, except in an encrypted store, whose every page is
+    /// authenticated: there each row that is saved is as it was written. [`Store::check`] tells which rows of the new
+    /// store are not their types'.
+    ///
+    /// ```
+    /// # use touchstone_store::{Options, Record, Store};
+    /// # #[derive(Record)]
+    /// # struct Note { #[record(key)] id: i64 }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let damaged = directory.path().join("damaged.db");
+    /// # let store = Store::open(&damaged)?;
+    /// # store.insert(&Note { id: 1 })?;
+    /// # drop(store);
+    /// let saved = directory.path().join("saved.db");
+    /// let report = Store::salvage(&damaged, Options::new(), &saved)?;
+    /// println!("{} rows saved, complete: {}", report.rows(), report.is_complete());
+    /// assert_eq!(Store::open(&saved)?.all::<Note>()?.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Exists`](crate::ErrorKind::Exists) where the new file is there already; [`WrongKey`](crate::ErrorKind::WrongKey)
+    /// or [`Foreign`](crate::ErrorKind::Foreign) where the first page cannot be read, which a wrong key and damage have
+    /// in common; [`Damaged`](crate::ErrorKind::Damaged) where no table is known. The new file is then not there.
+    pub fn salvage(
+        damaged: impl AsRef<Path>,
+        options: Options,
+        new: impl AsRef<Path>,
+    ) -> Result<SalvageReport> {
+        let (damaged, new) = (damaged.as_ref(), new.as_ref());
+        salvage(damaged, options, new)
+            .map_err(|error| error.context(format_args!("salvaging {}", damaged.display())))
+    }
+}
+
+fn salvage(damaged: &Path, options: Options, new: &Path) -> Result<SalvageReport> {
+    options.check()?;
+    let made = NewFile::beside(new)?;
+    let scratch = Scratch::copy(damaged, new, &options)?;
+    let here = Options { read_only: false, create: false, exclusive: false, vfs: None, ..options.clone() };
+    let mut source = Damaged::open(scratch.path(), &cipher::resolve(scratch.path(), here)?)?;
+    let header = source.header();
+    // Another application's number is what damage looks like too; a newer format is looked at only where it is ours.
+    if header.application == APPLICATION_ID {
+        check(header)?;
+    }
+    let mut report = SalvageReport { log_lost: source.log_is_lost(), ..SalvageReport::default() };
+    let schema = source.schema(&mut report)?;
+    let there = Options {
+        read_only: false,
+        create: true,
+        page_size: options.page_size.or_else(|| u32::try_from(source.page_bytes()).ok()),
+        ..cipher::resolve_new(options)?
+    };
+    made.create_like(damaged)?;
+    let mut rebuilt = Rebuilt::new(made.path(), &there)?;
+    rebuilt.fill(&schema, &mut source, &mut report)?;
+    rebuilt.finish()?;
+    made.place()?;
+    Ok(report)
+}
+
+/// A copy of a damaged file with its log, to work on. Dropped, it is removed.
+struct Scratch {
+    folder: PathBuf,
+    file: PathBuf,
+}
+
+impl Scratch {
+    fn copy(damaged: &Path, new: &Path, options: &Options) -> Result<Scratch> {
+        let folder = companion(new, &format!(".{}.salvage.tmp", std::process::id()));
+        fs::create_dir(&folder).map_err(|error| Error::io(&error, "making", &folder))?;
+        let scratch = Scratch { file: folder.join("damaged"), folder };
+        cipher::copy(damaged, &scratch.file, options)?;
+        // Shared memory is not copied: it is made anew from the log.
+        for ending in COMPANIONS.iter().filter(|ending| **ending != "-shm") {
+            let (from, to) = (companion(damaged, ending), companion(&scratch.file, ending));
+            match fs::copy(&from, to) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(Error::io(&error, "copying", &from));
+                }
+                _ => {}
+            }
+        }
+        Ok(scratch)
+    }
+
+    fn path(&self) -> &Path {
+        &self.file
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What cannot be removed is a copy with a name that says what it is.
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}

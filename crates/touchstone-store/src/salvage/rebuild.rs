@@ -1,0 +1,242 @@
+//! The new store of a salvage: tables made from the SQL that the damaged file kept of them, rows put in as they lay.
+
+use super::damaged::{Damaged, Item};
+use super::orphan;
+use super::{SalvageReport, SalvagedTable};
+use crate::cells::Cells;
+use crate::engine::connection::{APPLICATION_ID, Connection, FORMAT_VERSION};
+use crate::engine::statement::Statement;
+use crate::error::Result;
+use crate::options::Options;
+use crate::table::quote;
+use crate::value::Raw;
+use libsqlite3_sys as ffi;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// The store that is being made.
+pub(crate) struct Rebuilt {
+    connection: Connection,
+}
+
+/// A table that was made, and how its stored rows go into it.
+pub(crate) struct Target {
+    name: String,
+    root: u32,
+    /// Whether its rows are numbered.
+    pub(crate) numbered: bool,
+    /// The word for a row's number, where no column is called so and none is the number itself.
+    number: Option<&'static str>,
+    /// The columns in the order in which a row stores them; none for one that SQLite computes.
+    columns: Vec<Option<String>>,
+    /// The column that is the row's number.
+    key: Option<usize>,
+    pub(crate) saved: SalvagedTable,
+    /// The statements by how many columns a row stores; dropped before the connection.
+    statements: RefCell<HashMap<usize, Statement>>,
+}
+
+impl Rebuilt {
+    pub(crate) fn new(path: &Path, options: &Options) -> Result<Rebuilt> {
+        let connection = Connection::open(path, options)?;
+        // Nobody looks for the file before it is whole. References are checked by `Store::check`: the rows come in the
+        // order of their pages.
+        connection.sql().execute_batch(&format!(
+            "pragma journal_mode = off; pragma synchronous = off; pragma foreign_keys = off; begin;
+             pragma application_id = {APPLICATION_ID}; pragma user_version = {FORMAT_VERSION}"
+        ))?;
+        Ok(Rebuilt { connection })
+    }
+
+    /// Makes every table, index, view and trigger, with the rows that can be read.
+    pub(crate) fn fill(
+        &mut self,
+        schema: &[Item],
+        source: &mut Damaged,
+        report: &mut SalvageReport,
+    ) -> Result<()> {
+        // What is unique refuses a second row as it comes; what is not is quicker to make at the end.
+        let mut targets = Vec::new();
+        for item in schema.iter().filter(|item| item.is_table() && !item.is_internal()) {
+            match self.make(item, "CREATE TABLE ").then(|| self.target(item)).transpose()? {
+                Some(target) => targets.push(target),
+                None => report.not_made.push(item.name.clone()),
+            }
+        }
+        let (unique, rest): (Vec<&Item>, Vec<&Item>) = schema
+            .iter()
+            .filter(|item| !item.is_table() && !item.sql.is_empty())
+            .partition(|item| item.sql.starts_with("CREATE UNIQUE INDEX "));
+        self.make_all(&unique, "CREATE UNIQUE INDEX ", report);
+        for target in &mut targets {
+            let (root, numbered) = (target.root, target.numbered);
+            let mut saved = std::mem::take(&mut target.saved);
+            source.walk(root, numbered, &mut saved, &mut |number, row, saved| {
+                self.insert(target, number, row, saved)
+            })?;
+            target.saved = saved;
+        }
+        let others_lost = pass_over_internal(schema, source)? || !report.tables.is_empty();
+        if !others_lost {
+            orphan::find(self, source, &mut targets)?;
+        }
+        report.tables.extend(targets.into_iter().map(|target| target.saved));
+        for opening in ["CREATE INDEX ", "CREATE VIEW ", "CREATE TRIGGER "] {
+            let items: Vec<&Item> =
+                rest.iter().filter(|item| item.sql.starts_with(opening)).copied().collect();
+            self.make_all(&items, opening, report);
+        }
+        Ok(())
+    }
+
+    /// Ends the transaction: the file is whole.
+    pub(crate) fn finish(self) -> Result<()> {
+        self.connection.commit()
+    }
+
+    fn make_all(&self, items: &[&Item], opening: &str, report: &mut SalvageReport) {
+        for item in items {
+            if !self.make(item, opening) {
+                report.not_made.push(item.name.clone());
+            }
+        }
+    }
+
+    /// Runs the item's SQL, which SQLite keeps with this opening; whether it was made, and under its name.
+    fn make(&self, item: &Item, opening: &str) -> bool {
+        let sql = self.connection.sql();
+        // What is no single statement of this kind is damage, or somebody's trick, and is not run.
+        item.sql.starts_with(opening)
+            && sql.execute(&item.sql, ()).is_ok()
+            && sql
+                .prepare("select 1 from sqlite_schema where name = ?1")
+                .and_then(|mut named| named.exists([&item.name]))
+                .unwrap_or(false)
+    }
+
+    fn target(&self, item: &Item) -> Result<Target> {
+        let sql = self.connection.sql();
+        let without_numbers: bool = sql.query_row(
+            "select wr from pragma_table_list where schema = 'main' and name = ?1",
+            [&item.name],
+            |row| row.get(0),
+        )?;
+        let mut columns = sql.prepare("select name, type, pk, hidden from pragma_table_xinfo(?1)")?;
+        let columns = columns.query_map([&item.name], |row| {
+            Ok((
+                row.get::<_, String>(0)?,
+                row.get::<_, String>(1)?,
+                row.get::<_, i64>(2)?,
+                row.get::<_, i64>(3)?,
+            ))
+        })?;
+        let columns: Vec<(String, String, i64, i64)> = columns.collect::<rusqlite::Result<_>>()?;
+        // A computed column that is not stored has no place in a row.
+        let mut stored: Vec<_> = columns.iter().filter(|(.., hidden)| *hidden != 2).collect();
+        if without_numbers {
+            stored.sort_by_key(|(_, _, key, _)| if *key > 0 { *key } else { i64::MAX });
+        }
+        // The key is the row's number where it needs no index of its own.
+        let has_index = "select 1 from pragma_index_list(?1) where origin = 'pk'";
+        let key_is_number = !without_numbers && !sql.prepare(has_index)?.exists([&item.name])?;
+        let key = stored.iter().position(|(_, _, key, _)| key_is_number && *key > 0);
+        let is_free = |word: &&str| !columns.iter().any(|(name, ..)| name.eq_ignore_ascii_case(word));
+        let number = ["rowid", "_rowid_", "oid"].into_iter().find(is_free);
+        Ok(Target {
+            name: item.name.clone(),
+            root: item.root,
+            numbered: !without_numbers,
+            number: number.filter(|_| !without_numbers && key.is_none()),
+            columns: stored
+                .into_iter()
+                .map(|(name, .., hidden)| (*hidden == 0).then(|| quote(name)))
+                .collect(),
+            key,
+            saved: SalvagedTable { name: item.name.clone(), ..SalvagedTable::default() },
+            statements: RefCell::default(),
+        })
+    }
+
+    /// Puts a row into its table, and counts it.
+    pub(crate) fn insert(
+        &self,
+        target: &Target,
+        number: i64,
+        row: &[Raw<'_>],
+        saved: &mut SalvagedTable,
+    ) -> Result<()> {
+        if row.len() > target.columns.len() {
+            saved.rows_lost += 1;
+            return Ok(());
+        }
+        let mut cells = Cells::default();
+        if target.number.is_some() {
+            cells.integer(number);
+        }
+        for (at, value) in row.iter().enumerate().filter(|(at, _)| target.columns[*at].is_some()) {
+            append(&mut cells, if Some(at) == target.key { Raw::Integer(number) } else { *value });
+        }
+        let mut statements = target.statements.borrow_mut();
+        let statement = match statements.entry(row.len()) {
+            Entry::Occupied(held) => held.into_mut(),
+            Entry::Vacant(place) => place.insert(self.connection.prepare(&target.insert_sql(row.len()))?),
+        };
+        // SAFETY: the row outlives the call, at whose end the statement is reset.
+        unsafe { statement.bind(&cells, 1)? };
+        match statement.run() {
+            Ok(()) => saved.rows += 1,
+            Err(error) if error.sqlite_code().is_some_and(|code| code & 0xff == ffi::SQLITE_CONSTRAINT) => {
+                saved.rows_refused += 1;
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+}
+
+impl Target {
+    /// The statement for a row that stores that many columns: one that was added later keeps its default.
+    fn insert_sql(&self, stored: usize) -> String {
+        let columns = self.columns[..stored].iter().flatten().map(String::as_str);
+        let names: Vec<&str> = self.number.into_iter().chain(columns).collect();
+        let mut places = String::new();
+        for at in 1..=names.len() {
+            let _ = write!(places, "{}?{at}", if at == 1 { "" } else { ", " });
+        }
+        format!("insert into {} ({}) values ({places})", quote(&self.name), names.join(", "))
+    }
+}
+
+impl Item {
+    fn is_table(&self) -> bool {
+        self.kind == "table"
+    }
+
+    /// What SQLite keeps for itself, and makes anew.
+    fn is_internal(&self) -> bool {
+        self.name.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("sqlite_"))
+    }
+}
+
+/// Takes the pages of SQLite's own tables, so that nobody takes them for others; whether some could not be read.
+fn pass_over_internal(schema: &[Item], source: &mut Damaged) -> Result<bool> {
+    let mut passed = SalvagedTable::default();
+    for item in schema.iter().filter(|item| item.is_table() && item.is_internal()) {
+        source.walk(item.root, true, &mut passed, &mut |_, _, _| Ok(()))?;
+    }
+    Ok(passed.pages_lost > 0)
+}
+
+fn append<'r>(cells: &mut Cells<'r>, value: Raw<'r>) {
+    match value {
+        Raw::Absent | Raw::Null => cells.null(),
+        Raw::Integer(value) => cells.integer(value),
+        Raw::Real(value) => cells.real(value),
+        // What is no UTF-8 was not taken for a row.
+        Raw::Text(bytes) => cells.text(std::str::from_utf8(bytes).unwrap_or_default()),
+        Raw::Blob(bytes) => cells.blob(bytes),
+    }
+}
