@@ -19,6 +19,8 @@ use crate::turn::{Turn, Turns};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// An open store. Clones share it; it is closed with the last.
 ///
@@ -84,7 +86,7 @@ impl Store {
         let header = session.connection.header().map_err(|error| about(key_error(error, &options)))?;
         check(header).map_err(about)?;
         if !options.read_only {
-            make(&session, header).map_err(about)?;
+            make(&session, header, &options).map_err(about)?;
         }
         // SAFETY: the session is kept by the store, whose last connections are closed after everything that looks at
         // the index has stopped.
@@ -455,8 +457,25 @@ fn check(header: Header) -> Result<()> {
     Ok(())
 }
 
+/// Makes a new file a store. Where others make the same file, SQLite does not wait to begin the log.
+fn make(session: &Session, mut header: Header, options: &Options) -> Result<()> {
+    const PAUSE: Duration = Duration::from_millis(1);
+    let end = Instant::now() + options.busy_timeout;
+    loop {
+        match make_once(session, header) {
+            Err(error) if error.kind() == ErrorKind::Busy && Instant::now() < end => {
+                session.connection.end();
+                thread::sleep(PAUSE);
+                header = session.connection.header()?;
+                check(header)?;
+            }
+            made => return made,
+        }
+    }
+}
+
 /// Makes a new file a store, with a log.
-fn make(session: &Session, header: Header) -> Result<()> {
+fn make_once(session: &Session, header: Header) -> Result<()> {
     let sql = session.connection.sql();
     if !header.has_log {
         // Read to its end, because that is where the change is committed, or fails.
