@@ -82,7 +82,12 @@ impl Store {
 
     pub(crate) fn open_with(path: &Path, options: Options) -> Result<Store> {
         let about = |error: Error| error.context(format_args!("opening {}", path.display()));
-        let session = Box::new(Session::open(path, &options)?);
+        let session = Session::open(path, &options).map_err(|error| match error.kind() {
+            // What a connection is told may make it read already.
+            ErrorKind::Foreign => about(key_error(error, &options)),
+            _ => error,
+        })?;
+        let session = Box::new(session);
         let header = session.connection.header().map_err(|error| about(key_error(error, &options)))?;
         check(header).map_err(about)?;
         if !options.read_only {
@@ -440,12 +445,15 @@ impl Inner {
 }
 
 fn check(header: Header) -> Result<()> {
-    if header.is_empty && header.application == 0 {
+    if header.is_empty && header.application == 0 && header.is_utf_8 {
         return Ok(());
     }
     if header.application != APPLICATION_ID {
         let why = "it is a SQLite file, but no store (copy its rows into a store of its own: see the guide)";
         return Err(Error::new(ErrorKind::Foreign, why));
+    }
+    if !header.is_utf_8 {
+        return Err(Error::new(ErrorKind::Foreign, "its text is in UTF-16, which a store cannot read"));
     }
     if header.version > FORMAT_VERSION {
         let message = format!(

@@ -32,6 +32,8 @@ pub(crate) struct Header {
     pub(crate) version: i32,
     pub(crate) has_log: bool,
     pub(crate) is_empty: bool,
+    /// Whether text is stored as it is read from pages.
+    pub(crate) is_utf_8: bool,
 }
 
 impl Header {
@@ -43,6 +45,8 @@ impl Header {
             has_log: page.get(18..20)? == [2, 2],
             // The first page is the root of the schema: no cells, no tables.
             is_empty: page.get(103..105)? == [0, 0],
+            // None is chosen before the first table.
+            is_utf_8: matches!(word(56)?, 0 | 1),
         })
     }
 }
@@ -97,9 +101,11 @@ impl Connection {
         match result {
             Ok(Some(header)) => Ok(header),
             // A file without a page is one that is being made.
-            Ok(None) => Ok(Header { application: 0, version: 0, has_log: false, is_empty: true }),
+            Ok(None) => {
+                Ok(Header { application: 0, version: 0, has_log: false, is_empty: true, is_utf_8: true })
+            }
             Err(error) if error.sqlite_code().is_none() && error.kind() == ErrorKind::Damaged => {
-                Ok(Header { application: 0, version: 0, has_log: false, is_empty: true })
+                Ok(Header { application: 0, version: 0, has_log: false, is_empty: true, is_utf_8: true })
             }
             Err(error) => Err(error),
         }
