@@ -282,3 +282,6 @@ fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
 pub(crate) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
+
+#[cfg(test)]
+mod tests;
