@@ -224,6 +224,12 @@ impl<'p> Payload<'p> {
         Some(*value)
     }
 
+    /// Whether nothing follows the last value; as long as it was not reached, that is not known, and believed.
+    #[inline(always)]
+    pub(crate) fn is_whole(&self) -> bool {
+        !self.types.is_empty() || self.body.is_empty()
+    }
+
     /// Passes over the next value.
     #[inline]
     pub(crate) fn skip(&mut self) -> Option<()> {
