@@ -202,7 +202,7 @@ impl Name {
         let nullable = |value: Option<Value>| value.unwrap_or(Value::Null);
         match self {
             Name::Id => Value::Integer(row.id),
-            Name::Small => nullable(row.small.map(|small| Value::Integer(small.into()))),
+            Name::Small => nullable(row.small.map(Value::Integer)),
             Name::Large => Value::Integer(row.large),
             Name::Real => nullable(row.real.map(Value::Real)),
             Name::Text => nullable(row.text.clone().map(Value::Text)),

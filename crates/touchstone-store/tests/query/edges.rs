@@ -81,12 +81,7 @@ fn long_lists_and_deep_conditions_are_answered_or_refused() {
     let (_directory, store) = filled();
     for length in [100i64, 40_000] {
         for found in counts(&store, |indexed| {
-            let column = if indexed {
-                Row::COLUMNS.small.is_in(0..length)
-            } else {
-                Row::COLUMNS.large.is_in(0..length)
-            };
-            column
+            if indexed { Row::COLUMNS.small.is_in(0..length) } else { Row::COLUMNS.large.is_in(0..length) }
         }) {
             match found {
                 Ok(found) => assert_eq!(found, 50),
