@@ -377,7 +377,7 @@ impl<'p, 't> ScannedRow<'p, 't> {
         if self.in_order {
             let mut row = OrderedRow::new(self.payload, self.by_number.then_some(self.number));
             let record = T::read(&mut row);
-            if row.is_damaged { Err(short(T::SHAPE.name)) } else { record.map_err(unfit::<T>) }
+            if row.is_whole() { record.map_err(unfit::<T>) } else { Err(short(T::SHAPE.name)) }
         } else {
             T::read(&mut self.placed()?).map_err(unfit::<T>)
         }
@@ -389,7 +389,7 @@ impl<'p, 't> ScannedRow<'p, 't> {
         if self.in_order {
             let mut row = OrderedRow::new(self.payload, self.by_number.then_some(self.number));
             let record = T::view(&mut row);
-            if row.is_damaged { Err(short(T::SHAPE.name)) } else { record.map_err(unfit::<T>) }
+            if row.is_whole() { record.map_err(unfit::<T>) } else { Err(short(T::SHAPE.name)) }
         } else {
             T::view(&mut self.placed()?).map_err(unfit::<T>)
         }
@@ -430,7 +430,7 @@ pub(crate) fn read<'a, T: Record>(columns: &mut impl Columns<'a>) -> Result<T> {
 
 #[cold]
 fn short(name: &str) -> Error {
-    Error::new(ErrorKind::Damaged, format!("a row of `{name}` ends before its values do"))
+    Error::new(ErrorKind::Damaged, format!("a row of `{name}` is shorter or longer than its values"))
 }
 
 /// A value of the file is none of the type's.

@@ -20,6 +20,8 @@ use crate::turn::{Turn, Turns};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// An open store. Clones share it; it is closed with the last.
 ///
@@ -95,7 +97,7 @@ impl Store {
             if resolved.read_only || (header.application != 0 && find_index(&session).is_some()) {
                 break (resolved, session);
             }
-            match make(&session, header) {
+            match make(&session, header, &resolved) {
                 Ok(()) => break (resolved, session),
                 // Another process made the file since it was looked at, perhaps with another salt.
                 Err(error) if header.application == 0 && tries > 0 && is_overtaken(&error) => {}
@@ -474,12 +476,15 @@ impl Inner {
 }
 
 pub(crate) fn check(header: Header) -> Result<()> {
-    if header.is_empty && header.application == 0 {
+    if header.is_empty && header.application == 0 && header.is_utf_8 {
         return Ok(());
     }
     if header.application != APPLICATION_ID {
         let why = "it is a SQLite file, but no store (copy its rows into a store of its own: see the guide)";
         return Err(Error::new(ErrorKind::Foreign, why));
+    }
+    if !header.is_utf_8 {
+        return Err(Error::new(ErrorKind::Foreign, "its text is in UTF-16, which a store cannot read"));
     }
     if header.version > FORMAT_VERSION {
         let message = format!(
@@ -491,8 +496,25 @@ pub(crate) fn check(header: Header) -> Result<()> {
     Ok(())
 }
 
-/// Makes a new file a store, with a log; or gives a store the log back that somebody took from it.
-fn make(session: &Session, header: Header) -> Result<()> {
+/// Makes a new file a store, with a log; or gives a store the log back that somebody took from it. Where others make the
+/// same file, SQLite does not wait to begin the log.
+fn make(session: &Session, mut header: Header, options: &Options) -> Result<()> {
+    const PAUSE: Duration = Duration::from_millis(1);
+    let end = Instant::now() + options.busy_timeout;
+    loop {
+        match make_once(session, header) {
+            Err(error) if error.kind() == ErrorKind::Busy && Instant::now() < end => {
+                session.connection.end();
+                thread::sleep(PAUSE);
+                header = session.connection.header()?;
+                check(header)?;
+            }
+            made => return made,
+        }
+    }
+}
+
+fn make_once(session: &Session, header: Header) -> Result<()> {
     let sql = session.connection.sql();
     // Read to its end, because that is where the change is committed, or fails.
     let mut statement = sql.prepare("pragma journal_mode = wal")?;
@@ -537,9 +559,13 @@ fn unlock(path: &Path, options: Options) -> Result<(Options, Box<Session>, Heade
     loop {
         tries -= 1;
         let resolved = cipher::resolve(path, options.clone())?;
-        let session = Box::new(Session::open(path, &resolved)?);
-        match session.connection.header() {
-            Ok(header) => return Ok((resolved, session, header)),
+        // What a connection is told may make it read already.
+        let opened = Session::open(path, &resolved).and_then(|session| {
+            let header = session.connection.header()?;
+            Ok((Box::new(session), header))
+        });
+        match opened {
+            Ok((session, header)) => return Ok((resolved, session, header)),
             Err(error) => {
                 let error = key_error(error, path, &options);
                 if error.kind() != ErrorKind::WrongKey || tries == 0 {

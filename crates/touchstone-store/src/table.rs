@@ -533,13 +533,19 @@ pub(crate) struct OrderedRow<'p> {
     /// The key, where it is the row's number.
     number: Option<i64>,
     /// The payload ended before its values did.
-    pub(crate) is_damaged: bool,
+    is_damaged: bool,
 }
 
 impl<'p> OrderedRow<'p> {
     #[inline]
     pub(crate) fn new(payload: Payload<'p>, number: Option<i64>) -> OrderedRow<'p> {
         OrderedRow { payload, number, is_damaged: false }
+    }
+
+    /// Whether the payload is as long as the values that were read of it.
+    #[inline]
+    pub(crate) fn is_whole(&self) -> bool {
+        !self.is_damaged && self.payload.is_whole()
     }
 }
 
@@ -574,7 +580,8 @@ impl<'p, 't> PlacedRow<'p, 't> {
         let mut values = SmallVec::new();
         loop {
             match payload.next()? {
-                Raw::Absent => break,
+                Raw::Absent if payload.is_whole() => break,
+                Raw::Absent => return None,
                 value => values.push(value),
             }
         }

@@ -106,7 +106,7 @@ fn a_record_missing_from_an_index_is_found() {
     // The index is told to be another one than it is.
     sql.execute_batch(
         "pragma writable_schema = on;
-         update sqlite_schema set sql = 'create index "task.title" on task (id, title)' where name = 'task.title'",
+         update sqlite_schema set sql = 'create index \"task.title\" on task (id, title)' where name = 'task.title'",
     )
     .unwrap();
     drop(sql);

@@ -33,6 +33,8 @@ pub(crate) struct Header {
     pub(crate) version: i32,
     /// Whether it has no table, where it is no store's.
     pub(crate) is_empty: bool,
+    /// Whether text is stored as it is read from pages.
+    pub(crate) is_utf_8: bool,
 }
 
 impl Header {
@@ -43,6 +45,8 @@ impl Header {
             version: word(60)?,
             // The first page is the root of the schema: no cells, no tables.
             is_empty: page.get(103..105)? == [0, 0],
+            // None is chosen before the first table.
+            is_utf_8: matches!(word(56)?, 0 | 1),
         })
     }
 }
@@ -128,7 +132,13 @@ impl Connection {
             application,
             version: number("pragma user_version")?,
             is_empty: application == 0 && number("select count(*) from sqlite_schema")? == 0,
+            is_utf_8: application != 0 || self.is_utf_8()?,
         })
+    }
+
+    fn is_utf_8(&self) -> Result<bool> {
+        let encoding: String = self.raw.query_row("pragma encoding", (), |row| row.get(0))?;
+        Ok(encoding == "UTF-8")
     }
 
     pub(crate) fn pages(&self) -> Result<Pages> {

@@ -247,6 +247,12 @@ impl<'p> Payload<'p> {
         Some(*value)
     }
 
+    /// Whether nothing follows the last value; as long as it was not reached, that is not known, and believed.
+    #[inline(always)]
+    pub(crate) fn is_whole(&self) -> bool {
+        !self.types.is_empty() || self.body.is_empty()
+    }
+
     /// Passes over the next value.
     #[inline]
     pub(crate) fn skip(&mut self) -> Option<()> {
@@ -305,3 +311,6 @@ fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
 pub(crate) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
+
+#[cfg(test)]
+mod tests;

@@ -68,7 +68,7 @@ impl Damaged {
             pages: u32::try_from(file_bytes.div_ceil(page_bytes as u64)).unwrap_or(u32::MAX),
             geometry: Geometry::new(page_bytes)
                 .ok_or_else(|| Error::new(ErrorKind::Damaged, NOTHING_KNOWN))?,
-            header: Header { application: 0, version: 0, is_empty: true },
+            header: Header { application: 0, version: 0, is_empty: true, is_utf_8: true },
             taken: Vec::new(),
             knows_free: false,
             log_is_lost,

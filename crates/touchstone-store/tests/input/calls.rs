@@ -1,0 +1,170 @@
+//! Values that do not fit, and calls that do not belong.
+
+use super::{Note, Word, goes_on, kind, note, place};
+use libsqlite3_sys as ffi;
+use touchstone_store::{ErrorKind, Options, Record, Result, Store};
+
+#[test]
+fn what_is_beyond_sqlites_limit_is_too_big() {
+    let place = place();
+    let store = place.open();
+    store.insert(&note(1)).expect("it goes in");
+    let large = Note { text: "x".repeat(200_000), ..note(2) };
+    let word = Word { word: "w".into(), length: 1, body: vec![0; 60_000] };
+    store
+        .write(|transaction| {
+            transaction.insert(&word)?;
+            // SAFETY: the connection is open, and this thread's.
+            let before = transaction.sql(|sql| unsafe {
+                Ok(ffi::sqlite3_limit(sql.handle(), ffi::SQLITE_LIMIT_LENGTH, 100_000))
+            })?;
+            assert_eq!(kind(transaction.insert(&large)), ErrorKind::TooBig);
+            assert_eq!(kind(transaction.put_all(&[note(3), large.clone()])), ErrorKind::TooBig);
+            let long = Word { word: "k".repeat(60_000), ..word.clone() };
+            assert_eq!(kind(transaction.insert(&long)), ErrorKind::TooBig, "all of a row together");
+            // SAFETY: as above.
+            transaction.sql(|sql| unsafe {
+                Ok(ffi::sqlite3_limit(sql.handle(), ffi::SQLITE_LIMIT_LENGTH, before))
+            })?;
+            transaction.insert(&large)
+        })
+        .expect("the rest is committed");
+    assert_eq!(store.all::<Note>().expect("they are read"), [note(1), large]);
+    goes_on(&store);
+}
+
+#[test]
+fn values_that_no_column_can_hold_are_invalid() {
+    #[derive(Record, Clone, Debug, PartialEq)]
+    struct Wide {
+        #[record(key)]
+        id: u64,
+        real: f32,
+    }
+    let place = place();
+    let store = place.open();
+    let wide = |id, real| Wide { id, real };
+    for bad in [wide(u64::MAX, 1.0), wide(1 << 63, 1.0), wide(1, f32::NAN)] {
+        assert_eq!(kind(store.insert(&bad)), ErrorKind::Invalid);
+        assert_eq!(kind(store.put(&bad)), ErrorKind::Invalid);
+        assert_eq!(kind(store.insert_all([&wide(7, 1.0), &bad])), ErrorKind::Invalid);
+        assert_eq!(kind(store.put_all([&wide(7, 1.0), &bad])), ErrorKind::Invalid);
+        assert_eq!(store.all::<Wide>().expect("nothing went in"), []);
+    }
+    store.insert(&wide(i64::MAX as u64, f32::INFINITY)).expect("it goes in");
+    assert_eq!(kind(store.get::<Wide>(&u64::MAX)), ErrorKind::Invalid);
+    assert_eq!(store.all::<Wide>().expect("it is read"), [wide(i64::MAX as u64, f32::INFINITY)]);
+    goes_on(&store);
+}
+
+#[test]
+fn nothing_is_written_to_a_store_that_is_read_only() {
+    let place = place();
+    place.open().insert(&note(1)).expect("it goes in");
+    let store = Options::new().read_only(true).open(&place.path).expect("the store opens");
+    assert_eq!(kind(store.insert(&note(2))), ErrorKind::ReadOnly);
+    assert_eq!(kind(store.write(|_| Ok(()))), ErrorKind::ReadOnly);
+    assert_eq!(kind(store.remove::<Note>(&1)), ErrorKind::ReadOnly);
+    let written = store.read(|snapshot| snapshot.sql(|sql| sql.execute("delete from note", ())));
+    assert_eq!(kind(written), ErrorKind::ReadOnly);
+    for _ in 0..30 {
+        assert_eq!(store.all::<Note>().expect("it is read"), [note(1)]);
+    }
+}
+
+/// Whatever raw SQL does to the transaction, what comes after is no transaction of its own.
+#[test]
+fn sql_that_ends_the_transaction_is_an_error() {
+    let place = place();
+    let store = place.open();
+    store.insert(&note(1)).expect("it goes in");
+    for end in ["commit", "rollback"] {
+        let result = store.write(|transaction| {
+            transaction.sql(|sql| sql.execute_batch(end))?;
+            assert_eq!(kind(transaction.insert(&note(2))), ErrorKind::Refused);
+            assert_eq!(kind(transaction.insert_all(&[note(2)])), ErrorKind::Refused);
+            assert_eq!(kind(transaction.get::<Note>(&1)), ErrorKind::Refused);
+            assert_eq!(kind(transaction.of::<Note>().clear()), ErrorKind::Refused);
+            assert_eq!(kind(transaction.collection::<Note>("c").map(|_| ())), ErrorKind::Refused);
+            let part: Result<()> = transaction.savepoint(|_| Ok(()));
+            assert_eq!(kind(part), ErrorKind::Refused);
+            Ok(())
+        });
+        assert_eq!(kind(result), ErrorKind::Refused);
+        let result = store.write(|transaction| {
+            transaction.savepoint(|transaction| transaction.sql(|sql| sql.execute_batch(end)))
+        });
+        assert_eq!(kind(result), ErrorKind::Refused);
+        assert_eq!(store.all::<Note>().expect("nothing else went in"), [note(1)]);
+        goes_on(&store);
+    }
+}
+
+#[test]
+fn a_first_table_whose_transaction_sql_ends_is_made_again() {
+    for end in ["commit", "rollback"] {
+        let place = place();
+        let store = place.open();
+        let result = store.write(|transaction| {
+            transaction.insert(&note(1))?;
+            transaction.collection::<Note>("c")?.insert(&note(1))?;
+            transaction.sql(|sql| sql.execute_batch(end))
+        });
+        assert_eq!(kind(result), ErrorKind::Refused);
+        let kept = if end == "commit" { vec![note(1)] } else { Vec::new() };
+        assert_eq!(store.all::<Note>().expect("it is read"), kept);
+        let in_collection = store.read(|snapshot| snapshot.collection::<Note>("c")?.all());
+        assert_eq!(in_collection.expect("it is read"), kept);
+        goes_on(&store);
+    }
+}
+
+#[test]
+fn text_that_is_no_utf_8_is_a_mismatch_of_its_row_alone() {
+    let place = place();
+    let store = place.open();
+    store.insert_all(&[note(1), note(2)]).expect("they go in");
+    let damage = "update note set text = cast(x'ff61' as text) where id = 2";
+    place.plain().execute(damage, ()).expect("the row is changed");
+    assert_eq!(kind(store.get::<Note>(&2)), ErrorKind::Mismatch);
+    assert_eq!(kind(store.all::<Note>()), ErrorKind::Mismatch);
+    assert_eq!(
+        kind(store.read(|snapshot| snapshot.of::<Note>().each_view(|_| Ok(true)))),
+        ErrorKind::Mismatch
+    );
+    let mut rows = Vec::new();
+    store
+        .read(|snapshot| {
+            rows.extend(
+                snapshot
+                    .query::<Note>()
+                    .rows()?
+                    .take(10)
+                    .map(|row| row.map(|_| ()).map_err(|error| error.kind())),
+            );
+            Ok(())
+        })
+        .expect("the snapshot is taken");
+    assert_eq!(rows.last(), Some(&Err(ErrorKind::Mismatch)), "an error is the last");
+    assert_eq!(store.get::<Note>(&1).expect("the other is read"), Some(note(1)));
+    store.put(&note(2)).expect("it is replaced");
+    assert_eq!(store.all::<Note>().expect("they are read"), [note(1), note(2)]);
+}
+
+#[test]
+fn null_where_a_value_must_be_is_a_mismatch_of_its_row_alone() {
+    let place = place();
+    let store: Store = place.open();
+    store.insert_all(&[note(1), note(2)]).expect("they go in");
+    place.plain().execute("update note set text = null where id = 2", ()).expect("the row is changed");
+    assert_eq!(kind(store.get::<Note>(&2)), ErrorKind::Mismatch);
+    assert_eq!(kind(store.all::<Note>()), ErrorKind::Mismatch);
+    assert_eq!(store.read(|snapshot| snapshot.of::<Note>().count()).expect("they are counted"), 2);
+    assert_eq!(store.get::<Note>(&1).expect("the other is read"), Some(note(1)));
+    goes_on_without_reading_all(&store);
+}
+
+fn goes_on_without_reading_all(store: &Store) {
+    store.put(&note(3)).expect("the store writes on");
+    assert_eq!(store.get::<Note>(&3).expect("the store reads on"), Some(note(3)));
+}

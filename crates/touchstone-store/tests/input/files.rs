@@ -1,0 +1,96 @@
+//! Files that are no stores, or not of this library's time.
+
+use super::{Note, goes_on, kind, note, place};
+use touchstone_store::{EncryptionKey, ErrorKind, Options, Store};
+
+#[test]
+fn a_foreign_sqlite_file_is_refused_and_left_as_it_is() {
+    for sql in
+        ["create table t (a)", "pragma journal_mode = wal; create table t (a)", "pragma application_id = 7"]
+    {
+        let place = place();
+        place.plain().execute_batch(sql).expect("the file is made");
+        let before = std::fs::read(&place.path).expect("it is there");
+        assert_eq!(kind(Store::open(&place.path)), ErrorKind::Foreign);
+        assert_eq!(kind(Options::new().read_only(true).open(&place.path)), ErrorKind::Foreign);
+        assert_eq!(std::fs::read(&place.path).expect("it is there"), before, "{sql}");
+    }
+}
+
+#[test]
+fn what_is_no_sqlite_file_is_refused_and_left_as_it_is() {
+    for text in ["hello".to_owned(), "line\n".repeat(1000), "SQLite format 3".to_owned(), "\0".repeat(8192)] {
+        let place = place();
+        std::fs::write(&place.path, &text).expect("the file is made");
+        assert_eq!(kind(Store::open(&place.path)), ErrorKind::Foreign, "{text:.20}");
+        assert_eq!(kind(Options::new().cache_bytes(10_000).open(&place.path)), ErrorKind::Foreign);
+        assert_eq!(kind(Options::new().read_only(true).open(&place.path)), ErrorKind::Foreign);
+        assert_eq!(std::fs::read_to_string(&place.path).expect("it is there"), text);
+    }
+}
+
+#[test]
+fn an_empty_file_becomes_a_store() {
+    let place = place();
+    std::fs::write(&place.path, "").expect("the file is made");
+    goes_on(&place.open());
+    goes_on(&place.open());
+}
+
+#[test]
+fn what_is_not_there_is_not_found() {
+    let place = place();
+    assert_eq!(kind(Store::open(place.path.join("file"))), ErrorKind::NotFound);
+    assert_eq!(kind(Options::new().create(false).open(&place.path)), ErrorKind::NotFound);
+    assert_eq!(kind(Options::new().read_only(true).open(&place.path)), ErrorKind::NotFound);
+    let directory = place.path.parent().expect("it lies in a directory");
+    assert_eq!(kind(Store::open(directory)), ErrorKind::NotFound, "a directory is no file");
+    goes_on(&place.open());
+}
+
+#[test]
+fn a_file_of_a_newer_version_is_refused_and_left_as_it_is() {
+    let place = place();
+    place.open().insert(&note(1)).expect("it goes in");
+    place.plain().execute_batch("pragma user_version = 2").expect("the version is set");
+    assert_eq!(kind(Store::open(&place.path)), ErrorKind::Newer);
+    assert_eq!(kind(Options::new().read_only(true).open(&place.path)), ErrorKind::Newer);
+    place.plain().execute_batch("pragma user_version = 1").expect("the version is set");
+    assert_eq!(place.open().all::<Note>().expect("nothing was lost"), [note(1)]);
+}
+
+/// A text is read where it lies, as UTF-8: a file whose text is another's would give nonsense.
+#[test]
+fn a_file_of_utf_16_is_refused() {
+    let place = place();
+    place
+        .plain()
+        .execute_batch(
+            "pragma encoding = 'UTF-16le'; pragma user_version = 0; create table t (a); drop table t",
+        )
+        .expect("the file is made");
+    assert_eq!(kind(Store::open(&place.path)), ErrorKind::Foreign);
+}
+
+/// Where the size of the cache was given, the key's error was told as a foreign file's.
+#[test]
+fn a_wrong_key_is_a_wrong_key_with_any_options() {
+    let place = place();
+    let open = |words: &str| {
+        Options::new().key(EncryptionKey::passphrase(words)).cache_bytes(100_000).open(&place.path)
+    };
+    open("right").expect("the store opens").insert(&note(1)).expect("it goes in");
+    assert_eq!(kind(open("wrong")), ErrorKind::WrongKey);
+    assert_eq!(kind(Store::open(&place.path)), ErrorKind::Foreign);
+    assert_eq!(open("right").expect("the store opens").all::<Note>().expect("it is read"), [note(1)]);
+}
+
+#[test]
+fn options_that_cannot_be_are_refused() {
+    let place = place();
+    for bytes in [0, 1, 511, 1000, 131_072] {
+        assert_eq!(kind(Options::new().page_size(bytes).open(&place.path)), ErrorKind::Invalid);
+    }
+    assert_eq!(kind(Options::new().key(EncryptionKey::passphrase("")).open(&place.path)), ErrorKind::Invalid);
+    assert!(!place.path.exists());
+}

@@ -1,0 +1,129 @@
+//! Edges that random questions seldom meet.
+
+use super::{Row, opened};
+use touchstone_store::{Condition, ErrorKind, Record, Result, Store};
+
+fn row(id: i64) -> Row {
+    Row { id, small: Some(id), large: id, real: None, text: None, word: format!("w{id}"), bytes: None }
+}
+
+fn filled() -> (tempfile::TempDir, Store) {
+    let (directory, store) = opened();
+    store.insert_all(&(0..50).map(row).collect::<Vec<_>>()).expect("they go in");
+    (directory, store)
+}
+
+/// By pages and by the statement that an index asks for.
+fn counts(store: &Store, condition: impl Fn(bool) -> Condition<Row>) -> Vec<Result<u64>> {
+    [false, true]
+        .map(|indexed| store.read(|snapshot| snapshot.query::<Row>().filter(|_| condition(indexed)).count()))
+        .into()
+}
+
+#[test]
+fn numbers_beyond_sqlites_compare_as_what_they_are() {
+    #[derive(Record)]
+    struct Wide {
+        #[record(key)]
+        id: i64,
+        plain: u64,
+        #[record(index)]
+        indexed: Option<u64>,
+    }
+    let (_directory, store) = opened();
+    let largest = i64::MAX as u64;
+    store
+        .insert_all(&[
+            Wide { id: 1, plain: largest, indexed: Some(largest) },
+            Wide { id: 2, plain: 0, indexed: None },
+        ])
+        .expect("they go in");
+    let count = |condition: fn(WideColumns) -> Condition<Wide>| {
+        store.read(|snapshot| snapshot.query::<Wide>().filter(condition).count()).expect("it is counted")
+    };
+    assert_eq!(count(|wide| wide.plain.lt(u64::MAX)), 2);
+    assert_eq!(count(|wide| wide.plain.ge(u64::MAX)), 0);
+    assert_eq!(count(|wide| wide.plain.eq(u64::MAX)), 0);
+    assert_eq!(count(|wide| wide.plain.ne(u64::MAX)), 2);
+    assert_eq!(count(|wide| wide.plain.is_in([u64::MAX, i64::MAX as u64])), 1);
+    assert_eq!(count(|wide| wide.indexed.lt(u64::MAX)), 1);
+    assert_eq!(count(|wide| wide.indexed.gt(u64::MAX)), 0);
+    assert_eq!(count(|wide| wide.indexed.is_in([u64::MAX])), 0);
+    assert_eq!(count(|wide| wide.indexed.between(0, u64::MAX)), 1);
+    assert_eq!(count(|wide| wide.indexed.ne(Some(u64::MAX))), 1);
+}
+
+#[test]
+fn nan_compares_as_unknown() {
+    let (_directory, store) = opened();
+    store.insert(&Row { real: Some(1.0), ..row(1) }).expect("it goes in");
+    let count = |condition: fn(super::RowColumns) -> Condition<Row>| {
+        let found = store.read(|snapshot| snapshot.query::<Row>().filter(condition).count());
+        (
+            found.expect("it is counted"),
+            store
+                .read(|snapshot| {
+                    snapshot.query::<Row>().filter(condition).order(|row| row.word.descending()).all()
+                })
+                .expect("it is read")
+                .len(),
+        )
+    };
+    assert_eq!(count(|row| row.real.eq(f64::NAN)), (0, 0));
+    assert_eq!(count(|row| row.real.ne(f64::NAN)), (0, 0));
+    assert_eq!(count(|row| row.real.lt(f64::NAN).not()), (0, 0));
+    assert_eq!(count(|row| row.real.is_in([f64::NAN, 1.0])), (1, 1));
+}
+
+/// An answer, or a typed error: SQLite has limits that pages have not.
+#[test]
+fn long_lists_and_deep_conditions_are_answered_or_refused() {
+    let (_directory, store) = filled();
+    for length in [100i64, 40_000] {
+        for found in counts(&store, |indexed| {
+            if indexed { Row::COLUMNS.small.is_in(0..length) } else { Row::COLUMNS.large.is_in(0..length) }
+        }) {
+            match found {
+                Ok(found) => assert_eq!(found, 50),
+                Err(error) => assert_eq!((error.kind(), length), (ErrorKind::Refused, 40_000)),
+            }
+        }
+    }
+    for depth in [50i64, 1500] {
+        for found in counts(&store, |indexed| {
+            let one = |at| if indexed { Row::COLUMNS.small.eq(at) } else { Row::COLUMNS.large.eq(at) };
+            (1..depth).fold(one(0), |condition, at| condition.or(one(at)))
+        }) {
+            match found {
+                Ok(found) => assert_eq!(found, 50),
+                Err(error) => assert_eq!((error.kind(), depth), (ErrorKind::Refused, 1500)),
+            }
+        }
+    }
+    assert_eq!(store.all::<Row>().expect("the store goes on").len(), 50);
+}
+
+#[test]
+fn a_visit_may_stop_fail_and_ask_again() {
+    let (_directory, store) = filled();
+    for descending in [false, true] {
+        let mut seen = 0;
+        let result = store.read(|snapshot| {
+            let query = snapshot.query::<Row>();
+            let query = if descending { query.order(|row| row.id.descending()) } else { query };
+            query.each(|row| {
+                seen += 1;
+                assert_eq!(snapshot.get::<Row>(&row.id)?, Some(row.clone()));
+                assert_eq!(snapshot.query::<Row>().filter(|columns| columns.large.eq(row.large)).count()?, 1);
+                assert_eq!(snapshot.query::<Row>().rows()?.count(), 50);
+                if seen == 20 {
+                    return Err(touchstone_store::Error::new(ErrorKind::Invalid, "enough"));
+                }
+                Ok(true)
+            })
+        });
+        assert_eq!((result.expect_err("it failed").kind(), seen), (ErrorKind::Invalid, 20));
+        let rows = store.read(|snapshot| Ok(snapshot.query::<Row>().rows()?.take(3).count()));
+        assert_eq!(rows.expect("they are read"), 3);
+    }
+}
