@@ -19,6 +19,8 @@ use crate::turn::{Turn, Turns};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// An open store. Clones share it; it is closed with the last.
 ///
@@ -88,7 +90,7 @@ impl Store {
         let header = session.connection.header().map_err(|error| about(key_error(error, &options)))?;
         check(header).map_err(about)?;
         if !options.read_only {
-            make(&session, header).map_err(about)?;
+            make(&session, header, &options).map_err(about)?;
         }
         // SAFETY: the session is kept by the store, whose last connections are closed after everything that looks at
         // the index has stopped.
@@ -468,20 +470,11 @@ fn check(header: Header) -> Result<()> {
 }
 
 /// Makes a new file a store, with a log.
-fn make(session: &Session, header: Header) -> Result<()> {
-    let sql = session.connection.sql();
+fn make(session: &Session, header: Header, options: &Options) -> Result<()> {
     if !header.has_log {
-        // Read to its end, because that is where the change is committed, or fails.
-        let mut statement = sql.prepare("pragma journal_mode = wal")?;
-        let modes = statement.query_map((), |row| row.get(0))?.collect::<Result<Vec<String>, _>>()?;
-        if modes != ["wal"] {
-            let message = format!(
-                "the file's journal is `{}` and cannot be a log (is the file system a network's?)",
-                modes.join(", ")
-            );
-            return Err(Error::new(ErrorKind::Refused, message));
-        }
+        begin_log(session, options.busy_timeout)?;
     }
+    let sql = session.connection.sql();
     if header.application == 0 {
         sql.execute_batch(&format!(
             "begin immediate; pragma application_id = {APPLICATION_ID}; pragma user_version = {FORMAT_VERSION}; commit"
@@ -490,6 +483,35 @@ fn make(session: &Session, header: Header) -> Result<()> {
     // The log's index is there once something was read with the log.
     session.begin_read(None)?;
     session.connection.commit()
+}
+
+/// Gives the file a log. SQLite does not wait where another process is making the same file: both may have read it
+/// already, and each would wait for the other.
+fn begin_log(session: &Session, patience: Duration) -> Result<()> {
+    const PAUSE: Duration = Duration::from_millis(1);
+    let begun = Instant::now();
+    loop {
+        match change_journal(session) {
+            Err(error) if error.kind() == ErrorKind::Busy && begun.elapsed() < patience => {
+                thread::sleep(PAUSE)
+            }
+            result => return result,
+        }
+    }
+}
+
+fn change_journal(session: &Session) -> Result<()> {
+    // Read to its end, because that is where the change is committed, or fails.
+    let mut statement = session.connection.sql().prepare("pragma journal_mode = wal")?;
+    let modes = statement.query_map((), |row| row.get(0))?.collect::<Result<Vec<String>, _>>()?;
+    if modes == ["wal"] {
+        return Ok(());
+    }
+    let message = format!(
+        "the file's journal is `{}` and cannot be a log (is the file system a network's?)",
+        modes.join(", ")
+    );
+    Err(Error::new(ErrorKind::Refused, message))
 }
 
 /// With a key, "not a database" means that the key is another.
