@@ -322,7 +322,7 @@ impl touchstone_kit::Store<Doc> for Driven {
     fn update_many(&mut self, states: &[&Doc]) -> Result<Vec<Doc>, Error> {
         self.write(|mut docs| {
             let fetched = docs.all()?;
-            docs.replace_all(states.iter().copied())?;
+            docs.put_all(states.iter().copied())?;
             Ok(fetched)
         })
     }
