@@ -160,6 +160,17 @@ fn every_workspace_has_its_lock_file_and_one_sqlite() {
 }
 
 #[test]
+fn nobody_asks_for_a_second_engine_beside_the_stores() {
+    let tree = Tree::read();
+    let manifests = tree.ending(&["Cargo.toml"]).filter(|(path, _)| {
+        !path.starts_with("kits/")
+            || path.starts_with("kits/rust/kit/")
+            || path.starts_with("kits/rust/store/")
+    });
+    every("engines", layer::CRATES.len() + 2, manifests, lock::no_engine);
+}
+
+#[test]
 fn the_lab_links_no_subject() {
     let tree = Tree::read();
     let mut libraries = lock::optional_dependencies(tree.text("kits/rust/drivers/Cargo.toml"));
