@@ -217,7 +217,9 @@ fn every_contender_on_sqlite_says_how_it_does_a_slice() {
             let untold = inserts || unseen;
             assert_eq!(measured.plan.is_empty(), untold, "{} in {}: {:?}", arm.name, case.id, measured.plan);
             assert!(!measured.plan.concat().contains("not explained"), "{:?}", measured.plan);
-            let counted = !measured.counters.is_empty() || arm.contender.subject == "diesel";
+            // Nor does diesel hand out its statements, and the store tells a plan without having run it.
+            let uncounted = ["diesel", "store"].contains(&arm.contender.subject.as_str());
+            let counted = uncounted || !measured.counters.is_empty();
             assert!(counted, "{} in {}", arm.name, case.id);
         }
     }

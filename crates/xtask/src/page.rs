@@ -47,8 +47,9 @@ pub fn commands(language: &str, text: &str, line: usize) -> Result<Vec<Command>,
 
 fn command(words: Vec<String>, line: usize) -> Command {
     let is_variable = |word: &String| {
-        word.split_once('=')
-            .is_some_and(|(name, _)| !name.is_empty() && name.chars().all(|c| c.is_ascii_uppercase()))
+        word.split_once('=').is_some_and(|(name, _)| {
+            !name.is_empty() && name.chars().all(|c| c.is_ascii_uppercase() || c == '_')
+        })
     };
     let count = words.iter().take_while(|word| is_variable(word)).count();
     let variable =

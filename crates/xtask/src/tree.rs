@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Folders that hold nothing written by hand: git, builds, scratch runs, environments of other languages.
+/// What holds nothing written by hand: git (a file in a second work tree), builds, scratch runs, environments of other
+/// languages.
 const SKIPPED: [&str; 8] =
     [".git", "target", "runs", ".venv", "node_modules", "__pycache__", ".gradle", ".pytest_cache"];
 
@@ -44,10 +45,11 @@ impl Tree {
         for entry in fs::read_dir(folder).expect("a folder of the project can be read") {
             let path = entry.expect("a folder of the project can be read").path();
             let name = path.file_name().unwrap_or_default().to_string_lossy();
+            if SKIPPED.contains(&name.as_ref()) {
+                continue;
+            }
             if path.is_dir() {
-                if !SKIPPED.contains(&name.as_ref()) {
-                    self.gather(&path);
-                }
+                self.gather(&path);
             } else if !name.ends_with(".tmp") {
                 // A file may go away while others work in the tree.
                 let Ok(bytes) = fs::read(&path) else { continue };

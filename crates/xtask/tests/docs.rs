@@ -17,8 +17,20 @@ use xtask::markdown::{Block, blocks, prose};
 use xtask::page::{Command, commands, reduced};
 use xtask::{Tree, assert_none};
 
-/// What blocks may be in. `rust` stands in the driver guide only, where `guide.rs` builds it.
-const LANGUAGES: [&str; 6] = ["sh", "console", "toml", "json", "rust", "text"];
+/// What blocks may be in on every page.
+const LANGUAGES: [&str; 5] = ["sh", "console", "toml", "json", "text"];
+
+/// What blocks may be in on one page, because a test of its own reads them there: `guide.rs` builds the driver guide's,
+/// and the store's crate runs what stands on the pages about it.
+const LANGUAGES_OF_PAGES: [(&str, &str); 4] = [
+    ("docs/guide-driver.md", "rust"),
+    ("docs/guide-store.md", "rust"),
+    ("docs/store-format.md", "rust"),
+    ("docs/store-format.md", "sql"),
+];
+
+/// Where commands of other programs stand, because a test of its own runs them: `tests/format.rs` of the store.
+const SQLITE_SESSIONS: &str = "docs/store-format.md";
 
 /// Verbs that leave nothing which a later command of the page needs: the same command is run once for all pages.
 const ONCE: [&str; 7] = ["bench", "gate", "calibrate", "doctor", "list", "completions", "man"];
@@ -59,8 +71,8 @@ fn every_block_is_in_a_language_that_is_checked() {
     let mut findings = Vec::new();
     for (path, text) in pages(&tree) {
         for block in blocks(text) {
-            let elsewhere = block.language == "rust" && path != "docs/guide-driver.md";
-            if elsewhere || !LANGUAGES.contains(&block.language.as_str()) {
+            let language = block.language.as_str();
+            if !LANGUAGES.contains(&language) && !LANGUAGES_OF_PAGES.contains(&(path, language)) {
                 findings.push(format!(
                     "{path}:{}: nobody checks a block of `{}` here",
                     block.line, block.language
@@ -101,7 +113,8 @@ fn every_command_on_a_page_is_one() {
                 touchstone_cli::Cli::try_parse_from(&command.words).map(drop).map_err(|e| e.to_string())
             }
             "make" => make_knows(&tree.root, &command.words[1..]),
-            "cargo" => cargo_knows(&tree, &command.words[1..]),
+            "cargo" => cargo_knows(&tree, &command.words[1..]).and_then(|()| tests_read(&tree, &command)),
+            "sqlite3" if path == SQLITE_SESSIONS => Ok(()),
             other => Err(format!("nobody checks `{other}`: write it in the text, not in a block")),
         };
         if let Err(why) = checked {
@@ -144,6 +157,18 @@ fn cargo_knows(tree: &Tree, words: &[String]) -> Result<(), String> {
                 }
             }
             other => return Err(format!("nobody checks `{other}` of cargo")),
+        }
+    }
+    Ok(())
+}
+
+/// Checks that a test asks for each variable that the command sets for it.
+fn tests_read(tree: &Tree, command: &Command) -> Result<(), String> {
+    for (name, _) in &command.variables {
+        let asked = format!("(\"{name}\")");
+        let mut tests = tree.ending(&[".rs"]).filter(|(path, _)| path.contains("/tests/"));
+        if !tests.any(|(_, text)| text.contains(&asked)) {
+            return Err(format!("no test asks for {name}"));
         }
     }
     Ok(())

@@ -384,7 +384,7 @@ fn thousands(number: usize) -> String {
 }
 
 #[test]
-fn every_word_for_a_verdict_a_claim_and_a_class_stands_in_the_glossary() {
+fn every_word_for_a_verdict_a_claim_a_class_and_the_store_stands_in_the_glossary() {
     let tree = Tree::read();
     let glossary = tree.text("docs/glossary.md");
     let words = [
@@ -434,6 +434,17 @@ fn every_word_for_a_verdict_a_claim_and_a_class_stands_in_the_glossary() {
         "look",
         "flush probe",
         "red flag",
+        "store",
+        "column",
+        "nested value",
+        "collection",
+        "snapshot",
+        "transaction",
+        "log",
+        "keeper",
+        "group flush",
+        "expiry",
+        "salvage",
     ];
     let missing = words.iter().filter(|word| !glossary.contains(&format!("**{word}**")));
     assert_none("glossary", &missing.map(|word| format!("`{word}` has no entry")).collect::<Vec<_>>());

@@ -97,10 +97,12 @@ fn the_lab_names_no_subject() {
         kits.iter().flat_map(|kit| &kit.subjects).map(|subject| subject.name.clone()).collect();
     assert!(subjects.len() > 3, "kits are where they are looked for");
     let tests = test_files(&tree);
+    // The store is a subject itself, and is written on another's bindings.
+    let elsewhere = ["crates/xtask/", "crates/touchstone-store/", "crates/touchstone-store-derive/"];
     let lab = rust(&tree).filter(|(path, _)| {
         path.starts_with("crates/")
             && path.contains("/src/")
-            && !path.starts_with("crates/xtask/")
+            && !elsewhere.iter().any(|folder| path.starts_with(folder))
             && !tests.contains(*path)
     });
     every("subjects", 50, lab, |path, text| subject::check(path, text, &subjects));
@@ -157,6 +159,17 @@ fn every_workspace_has_its_lock_file_and_one_sqlite() {
         }
     }
     assert_none("locks", &findings);
+}
+
+#[test]
+fn nobody_asks_for_a_second_engine_beside_the_stores() {
+    let tree = Tree::read();
+    let manifests = tree.ending(&["Cargo.toml"]).filter(|(path, _)| {
+        !path.starts_with("kits/")
+            || path.starts_with("kits/rust/kit/")
+            || path.starts_with("kits/rust/store/")
+    });
+    every("engines", layer::CRATES.len() + 2, manifests, lock::no_engine);
 }
 
 #[test]

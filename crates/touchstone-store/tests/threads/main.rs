@@ -2,8 +2,8 @@
 //! what is seen is one order of transactions that agrees with the clock.
 
 mod expiry;
+mod one_process;
 mod processes;
-mod shared;
 
 use std::path::PathBuf;
 use tempfile::TempDir;

@@ -45,6 +45,14 @@ pub fn no_subject(path: &str, lock: &str, command: &str, libraries: &BTreeSet<St
     linked.map(|name| format!("{path}: {command} links {name}, which is measured")).collect()
 }
 
+/// Checks that a manifest beside the store's asks the bindings for no engine: the store brings its own, and features are
+/// united over all members.
+pub fn no_engine(path: &str, manifest: &str) -> Findings {
+    let lines = manifest.lines().filter(|line| !line.trim_start().starts_with('#'));
+    let asked = lines.filter(|line| line.contains("\"bundled"));
+    asked.map(|line| format!("{path}: asks for a second SQLite beside the store's: {line}")).collect()
+}
+
 /// The libraries that a manifest links only on demand: those of its subjects.
 ///
 /// # Panics
@@ -72,6 +80,13 @@ mod tests {
         assert_eq!(one_sqlite("Cargo.lock", LOCK).len(), 0);
         let twice = format!("{LOCK}\n[[package]]\nname = \"libsqlite3-sys\"\n");
         assert_eq!(one_sqlite("Cargo.lock", &twice).len(), 1);
+    }
+
+    #[test]
+    fn an_engine_beside_the_stores_is_found() {
+        let asks = "rusqlite = { version = \"1\", features = [\"bundled-full\"] }\n";
+        assert_eq!(no_engine("crates/a/Cargo.toml", asks).len(), 1);
+        assert_eq!(no_engine("crates/a/Cargo.toml", &format!("# {asks}")).len(), 0);
     }
 
     #[test]

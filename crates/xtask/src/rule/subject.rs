@@ -1,7 +1,8 @@
 //! The lab names no subject: `kits/*/kit.toml` alone knows who can be measured.
 //!
 //! Code and strings may not name one, or adding a subject would touch more than its kit. Comments may: they explain
-//! with examples, and examples need names. So may attributes, where the examples of `--help` stand, and tests.
+//! with examples, and examples need names. So may attributes, where the examples of `--help` stand, and tests. A subject may
+//! be called as methods are: a call of one names nobody.
 
 use crate::Findings;
 use crate::rust::{Source, line_of, words};
@@ -26,8 +27,8 @@ pub fn check(path: &str, text: &str, subjects: &[String]) -> Findings {
         findings.extend(
             strings.map(|(line, text)| format!("{path}:{line}: the string \"{text}\" names {subject}")),
         );
-        let code =
-            words(&source.code, subject).map(|at| line_of(&source.code, at)).filter(|line| *line < tests);
+        let named = words(&source.code, subject).filter(|at| !source.code[..*at].ends_with('.'));
+        let code = named.map(|at| line_of(&source.code, at)).filter(|line| *line < tests);
         findings.extend(code.map(|line| format!("{path}:{line}: the code names {subject}")));
     }
     findings
@@ -79,6 +80,7 @@ mod tests {
             check_text("/// Such as `redb`.\n#[arg(help = \"redb\")]\nlet a = \"sqlite-connect\";").len(),
             0
         );
+        assert_eq!(check_text("flag.redb(true)").len(), 0);
         assert_eq!(check_text("#[cfg(test)]\nmod tests { const A: &str = \"redb\"; }").len(), 0);
     }
 
