@@ -105,6 +105,15 @@ impl Session {
         Ok(())
     }
 
+    /// Notes what the log is after a commit of this session, unless another process committed behind it already: its
+    /// tables may be others by then.
+    #[inline]
+    pub(crate) fn note_commit(&self, before: Option<LogState>, after: Option<LogState>) {
+        let is_alone =
+            |after: &LogState| before.is_some_and(|before| after.change().wrapping_sub(before.change()) <= 1);
+        self.committed.set(after.filter(is_alone));
+    }
+
     /// Ends the transaction, keeping nothing, and forgets tables that may have been made in it.
     pub(crate) fn abandon(&self) {
         self.connection.end();

@@ -181,12 +181,13 @@ impl Store {
             let writer = inner.writer()?;
             let session = writer.session();
             session.begin_write()?;
+            let before = inner.log_state();
             let mut open = Open { session, schema: session.schema(), committed: false };
             let mut transaction = Transaction::new(session);
             let result = work(&mut transaction)?;
             let durable = transaction.is_durable();
             open.commit()?;
-            session.committed.set(inner.log_state());
+            session.note_commit(before, inner.log_state());
             (result, durable)
         };
         inner.committed(turn, durable)?;
@@ -299,8 +300,9 @@ impl Store {
             let is_known = now.is_some() && now == session.committed.get();
             match if is_known { session.ready_table::<T>() } else { None } {
                 Some(table) => {
+                    let before = session.committed.get();
                     let result = statement(session, &table)?;
-                    session.committed.set(inner.log_state());
+                    session.note_commit(before, inner.log_state());
                     Some(result)
                 }
                 None => None,
