@@ -6,7 +6,7 @@ use touchstone_kit::{
     Driver, Failure, FailureKind, Kit, Open, Plan, RecordKind, Setting, Settings, Verb, failure,
 };
 use touchstone_store::{
-    Cipher, Durability, EncryptionKey, ErrorKind, Options, Record, Snapshot, Transaction,
+    Cipher, Durability, EncryptionKey, ErrorKind, Options, Reading, Record, Snapshot, Transaction,
 };
 
 #[path = "../../../drivers/src/sqlite/about.rs"]
@@ -29,14 +29,26 @@ struct Driven {
     /// The collection of this handle, where it is not the type's own.
     collection: Option<String>,
     held: Option<Snapshot>,
-    /// What a find asked for last; none after any other verb.
-    found_above: Option<i64>,
+    played: Played,
+}
+
+/// How the verb that was played last finds its records.
+#[derive(Clone, Copy)]
+enum Played {
+    /// It finds none, as an insert does.
+    None,
+    /// By their keys.
+    Keys,
+    /// All of them.
+    All,
+    /// Those of a priority above this.
+    Above(i64),
 }
 
 impl Driven {
     fn read<T: Record, R>(
         &self,
-        read: impl FnOnce(touchstone_store::Reading<'_, T>) -> touchstone_store::Result<R>,
+        read: impl FnOnce(Reading<'_, T>) -> touchstone_store::Result<R>,
     ) -> Result<R, Error> {
         let records = |snapshot: &Snapshot| match &self.collection {
             Some(name) => read(snapshot.collection(name)?),
@@ -120,7 +132,7 @@ impl Driver for Driven {
             record: open.record,
             collection: collection(open.table),
             held: None,
-            found_above: None,
+            played: Played::None,
         };
         if open.schema.create {
             driven.create(open.record, open.schema.tables)?;
@@ -134,7 +146,7 @@ impl Driver for Driven {
             record: open.record,
             collection: collection(open.table),
             held: None,
-            found_above: None,
+            played: Played::None,
         })
     }
 
@@ -165,23 +177,28 @@ impl Driver for Driven {
         Ok(())
     }
 
-    /// The plan of the last find, or how a record is found by its key: the store holds the statement of a get, and
-    /// tells of the query that is the same.
+    /// How the last verb finds its records: the store holds the statement of a get, and reads a whole table by its pages;
+    /// it tells of the queries that are the same.
     fn explained(&mut self) -> Result<Plan, Error> {
-        let above = self.found_above.take();
-        let explanation = match (self.record, above) {
-            (RecordKind::Row, _) => {
+        let explanation = match (self.record, self.played) {
+            (_, Played::None) => return Ok(Plan::default()),
+            (RecordKind::Row, Played::Keys) => {
                 self.read(|rows| rows.query().filter(|row: Columns<Row>| row.key.eq(0)).explain())
             }
-            (RecordKind::Document, _) => self.read(|documents| {
+            (RecordKind::Row, _) => self.read(|rows: Reading<'_, Row>| rows.query().explain()),
+            (RecordKind::Document, Played::Keys) => self.read(|documents| {
                 documents.query().filter(|document: Columns<Document>| document.id.eq("")).explain()
             }),
-            (RecordKind::Doc, None) => {
+            (RecordKind::Document, _) => {
+                self.read(|documents: Reading<'_, Document>| documents.query().explain())
+            }
+            (RecordKind::Doc, Played::Keys) => {
                 self.read(|docs| docs.query().filter(|doc: Columns<Doc>| doc.title.eq("")).explain())
             }
-            (RecordKind::Doc, Some(above)) => {
+            (RecordKind::Doc, Played::Above(above)) => {
                 self.read(|docs| docs.query().filter(|doc: Columns<Doc>| doc.priority.gt(above)).explain())
             }
+            (RecordKind::Doc, Played::All) => self.read(|docs: Reading<'_, Doc>| docs.query().explain()),
         }?;
         Ok(Plan { plan: explanation.plan, ..Plan::default() })
     }
@@ -220,6 +237,7 @@ impl touchstone_kit::Store<Row> for Driven {
     const TABLES: bool = true;
 
     fn get(&mut self, key: &i64) -> Result<Option<Row>, Error> {
+        self.played = Played::Keys;
         match (&self.held, &self.collection) {
             (None, None) => Ok(self.store.get(key)?),
             _ => self.read(|records| records.get(key)),
@@ -227,10 +245,12 @@ impl touchstone_kit::Store<Row> for Driven {
     }
 
     fn read_all(&mut self) -> Result<Vec<Row>, Error> {
+        self.played = Played::All;
         self.read(|records| records.all())
     }
 
     fn insert_one(&mut self, record: &Row) -> Result<(), Error> {
+        self.played = Played::None;
         match self.collection {
             None => Ok(self.store.insert(record)?),
             Some(_) => self.write(|mut records| records.insert(record)),
@@ -238,6 +258,7 @@ impl touchstone_kit::Store<Row> for Driven {
     }
 
     fn insert_many(&mut self, records: &[&Row]) -> Result<(), Error> {
+        self.played = Played::None;
         self.write(|mut table| table.insert_all(records.iter().copied()).map(drop))
     }
 
@@ -251,6 +272,7 @@ impl touchstone_kit::Store<Document> for Driven {
     const TABLES: bool = true;
 
     fn get(&mut self, key: &String) -> Result<Option<Document>, Error> {
+        self.played = Played::Keys;
         match (&self.held, &self.collection) {
             (None, None) => Ok(self.store.get(key)?),
             _ => self.read(|records| records.get(key)),
@@ -258,10 +280,12 @@ impl touchstone_kit::Store<Document> for Driven {
     }
 
     fn read_all(&mut self) -> Result<Vec<Document>, Error> {
+        self.played = Played::All;
         self.read(|records| records.all())
     }
 
     fn insert_one(&mut self, record: &Document) -> Result<(), Error> {
+        self.played = Played::None;
         match self.collection {
             None => Ok(self.store.insert(record)?),
             Some(_) => self.write(|mut records| records.insert(record)),
@@ -269,6 +293,7 @@ impl touchstone_kit::Store<Document> for Driven {
     }
 
     fn insert_many(&mut self, records: &[&Document]) -> Result<(), Error> {
+        self.played = Played::None;
         self.write(|mut table| table.insert_all(records.iter().copied()).map(drop))
     }
 
@@ -282,6 +307,7 @@ impl touchstone_kit::Store<Doc> for Driven {
     const TABLES: bool = true;
 
     fn get(&mut self, key: &String) -> Result<Option<Doc>, Error> {
+        self.played = Played::Keys;
         match (&self.held, &self.collection) {
             (None, None) => Ok(self.store.get(key)?),
             _ => self.read(|records| records.get(key)),
@@ -289,10 +315,12 @@ impl touchstone_kit::Store<Doc> for Driven {
     }
 
     fn read_all(&mut self) -> Result<Vec<Doc>, Error> {
+        self.played = Played::All;
         self.read(|records| records.all())
     }
 
     fn insert_one(&mut self, record: &Doc) -> Result<(), Error> {
+        self.played = Played::None;
         match self.collection {
             None => Ok(self.store.insert(record)?),
             Some(_) => self.write(|mut records| records.insert(record)),
@@ -300,6 +328,7 @@ impl touchstone_kit::Store<Doc> for Driven {
     }
 
     fn insert_many(&mut self, records: &[&Doc]) -> Result<(), Error> {
+        self.played = Played::None;
         self.write(|mut table| table.insert_all(records.iter().copied()).map(drop))
     }
 
@@ -308,11 +337,12 @@ impl touchstone_kit::Store<Doc> for Driven {
     }
 
     fn find(&mut self, above: i64) -> Result<Vec<Doc>, Error> {
-        self.found_above = Some(above);
+        self.played = Played::Above(above);
         self.read(|docs| docs.query().filter(|doc: Columns<Doc>| doc.priority.gt(above)).all())
     }
 
     fn update_one(&mut self, state: &Doc) -> Result<bool, Error> {
+        self.played = Played::Keys;
         match self.collection {
             None => Ok(self.store.replace(state)?),
             Some(_) => self.write(|mut docs| docs.replace(state)),
@@ -320,6 +350,7 @@ impl touchstone_kit::Store<Doc> for Driven {
     }
 
     fn update_many(&mut self, states: &[&Doc]) -> Result<Vec<Doc>, Error> {
+        self.played = Played::All;
         self.write(|mut docs| {
             let fetched = docs.all()?;
             docs.put_all(states.iter().copied())?;
@@ -328,6 +359,7 @@ impl touchstone_kit::Store<Doc> for Driven {
     }
 
     fn delete_many(&mut self) -> Result<Vec<Doc>, Error> {
+        self.played = Played::All;
         self.write(|mut docs| {
             let fetched: Vec<Doc> = docs.all()?;
             for doc in &fetched {
