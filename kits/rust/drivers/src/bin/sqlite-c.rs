@@ -372,7 +372,7 @@ impl Columns for Doc {
                 images.clear();
                 for name in names {
                     match u8::try_from(name.len()) {
-                        Ok(length @ 0..LONG_NAME) => images.push(length),
+                        Ok(length) if length < LONG_NAME => images.push(length),
                         _ => {
                             images.push(LONG_NAME);
                             images.extend_from_slice(&(name.len() as u32).to_le_bytes());
