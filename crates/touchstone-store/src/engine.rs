@@ -6,6 +6,7 @@ pub(crate) mod connection;
 pub(crate) mod feed;
 pub(crate) mod log;
 pub(crate) mod log_file;
+pub(crate) mod log_vfs;
 pub(crate) mod page;
 pub(crate) mod scan;
 pub(crate) mod statement;

@@ -1,6 +1,7 @@
 //! One connection to the file, configured, with the statements that begin and end transactions.
 
 use super::cipher;
+use super::log_vfs;
 use super::scan::Pages;
 use super::statement::Statement;
 use crate::error::{Error, ErrorKind, Result};
@@ -251,19 +252,24 @@ impl Connection {
 
 /// A connection without a key and without settings.
 pub(crate) fn open(path: &Path, flags: OpenFlags, options: &Options) -> Result<rusqlite::Connection> {
-    let vfs = match (&options.vfs, options.exclusive) {
-        (Some(name), _) => Some(name.as_str()),
-        (None, true) => Some("multipleciphers-unix-excl"),
-        (None, false) => None,
+    let name = vfs_name(options)?;
+    Ok(rusqlite::Connection::open_with_flags_and_vfs(path, flags, name.as_c_str())?)
+}
+
+/// The VFS of the engine's ciphers, over the one that gathers what is written to the log, over the system's.
+fn vfs_name(options: &Options) -> Result<CString> {
+    /// What the engine makes of a VFS's name, where it is to encrypt what passes.
+    const CIPHERS: &str = "multipleciphers-";
+    let system = match (&options.vfs, options.exclusive) {
+        (Some(name), _) => name.strip_prefix(CIPHERS).unwrap_or(name),
+        (None, true) => "unix-excl",
+        (None, false) => "unix",
     };
-    Ok(match vfs {
-        Some(name) => {
-            let name = CString::new(name)
-                .map_err(|_| Error::new(ErrorKind::Invalid, "the VFS's name has a zero"))?;
-            rusqlite::Connection::open_with_flags_and_vfs(path, flags, name.as_c_str())?
-        }
-        None => rusqlite::Connection::open_with_flags(path, flags)?,
-    })
+    let unknown = || Error::new(ErrorKind::Invalid, format!("there is no VFS with the name `{system}`"));
+    let system = CString::new(system).map_err(|_| unknown())?;
+    let over = log_vfs::over(&system).ok_or_else(unknown)?;
+    let name = [CIPHERS.as_bytes(), over.as_bytes()].concat();
+    CString::new(name).map_err(|_| unknown())
 }
 
 /// What a connection is told before it reads. What is SQLite's default, as built here, is not told again.

@@ -1,0 +1,92 @@
+//! What reaches the log: frames are gathered and written together, and whoever reads the file afterwards, also SQLite
+//! itself from a copy, must find every commit in it whole.
+
+use std::path::Path;
+use touchstone_store::{Error, ErrorKind, Options, Record, Store};
+
+#[derive(Record, Clone, Debug, PartialEq)]
+struct Note {
+    #[record(key)]
+    id: i64,
+    text: String,
+}
+
+fn note(id: i64, round: i64) -> Note {
+    Note {
+        id,
+        text: format!(
+            "{id} in round {round} {}",
+            "x".repeat(usize::try_from(id * round % 90).expect("it is small"))
+        ),
+    }
+}
+
+/// Pages leave a cache this small in the middle of a transaction, and are changed again after it.
+fn open(path: &Path) -> Store {
+    let options = Options::new().page_size(512).cache_bytes(8192).checkpoint_pages(u32::MAX);
+    options.open(path).expect("the store opens")
+}
+
+/// The notes, as SQLite finds them in a copy of the file and its log, which it must recover.
+fn in_a_copy(path: &Path) -> Vec<Note> {
+    let copies = tempfile::tempdir().expect("there is room");
+    let copy = copies.path().join("copy.db");
+    std::fs::copy(path, &copy).expect("it is there");
+    std::fs::copy(path.with_extension("db-wal"), copy.with_extension("db-wal")).expect("it is there");
+    let sql = rusqlite::Connection::open(copy).expect("it opens");
+    let whole: String = sql.query_row("pragma integrity_check", (), |row| row.get(0)).expect("it is checked");
+    assert_eq!(whole, "ok");
+    let mut statement = sql.prepare("select id, text from note order by id").expect("there is the table");
+    let notes = statement.query_map((), |row| Ok(Note { id: row.get(0)?, text: row.get(1)? }));
+    notes.expect("it is read").collect::<Result<_, _>>().expect("it is read")
+}
+
+/// A page of a transaction that was written and changed again is written over, and the checksums of all frames after it
+/// are corrected, in headers that no page follows: the last of them is the one that commits.
+#[test]
+fn a_transaction_that_changes_pages_again_is_whole_in_the_log() {
+    const NOTES: i64 = 2_000;
+    let directory = tempfile::tempdir().expect("there is room");
+    let path = directory.path().join("notes.db");
+    let store = open(&path);
+    for round in 1..=4 {
+        let notes: Vec<Note> = (0..NOTES).map(|id| note(id, round)).collect();
+        let write = store.write(|transaction| {
+            // Here and there, so that every page is changed, leaves the cache, and is changed again.
+            for step in 0..7 {
+                for note in notes.iter().skip(step).step_by(7) {
+                    transaction.put(note)?;
+                }
+            }
+            Ok(())
+        });
+        write.expect("it is written");
+        assert_eq!(in_a_copy(&path), notes, "round {round}");
+        assert_eq!(open(&path).all::<Note>().expect("it is read"), notes, "round {round}");
+    }
+}
+
+/// What an undone transaction left in the log is written over by the next.
+#[test]
+fn a_commit_after_an_undone_transaction_is_whole_in_the_log() {
+    let directory = tempfile::tempdir().expect("there is room");
+    let path = directory.path().join("notes.db");
+    let store = open(&path);
+    let mut kept = Vec::new();
+    for round in 1..=6 {
+        let undone = store.write(|transaction| {
+            for id in 10_000..12_000 {
+                transaction.insert(&note(id, round))?;
+            }
+            Err::<(), Error>(Error::new(ErrorKind::Invalid, "never mind"))
+        });
+        assert!(undone.is_err());
+        for id in round * 1000..round * 1000 + 20 * round {
+            store.insert(&note(id, round)).expect("it is written");
+            kept.push(note(id, round));
+            kept.sort_by_key(|note| note.id);
+            assert_eq!(open(&path).all::<Note>().expect("it is read"), kept, "round {round}, {id}");
+        }
+        assert_eq!(in_a_copy(&path), kept, "round {round}");
+    }
+}
