@@ -35,7 +35,7 @@ pub(crate) struct Session {
     geometry: Cell<Option<Geometry>>,
     schema: Cell<i64>,
     pub(crate) connection: Connection,
-    feeds: RefCell<HashMap<usize, Rc<Box<Feed>>>>,
+    feeds: RefCell<HashMap<usize, Rc<Feed>>>,
     /// What the log was when the read transaction that is still open began; none where there is none to go on with.
     pub(crate) parked: Cell<Option<LogState>>,
     /// What the log was after the writer's last commit: as long as it is that, its tables are as they were.
@@ -273,13 +273,13 @@ impl Session {
     }
 
     /// The feed for tables of that many columns.
-    pub(crate) fn feed(&self, width: usize) -> Result<Rc<Box<Feed>>> {
+    pub(crate) fn feed(&self, width: usize) -> Result<Rc<Feed>> {
         if let Some(feed) = self.feeds.borrow().get(&width) {
             return Ok(Rc::clone(feed));
         }
         // SAFETY: the connection is open, and the structure drops it before the feeds.
         let made = unsafe { Feed::register(self.connection.handle(), width) };
-        let feed = Rc::new(made.map_err(|code| Error::sqlite(code, "registering the feed"))?);
+        let feed = made.map_err(|code| Error::sqlite(code, "registering the feed"))?;
         self.feeds.borrow_mut().insert(width, Rc::clone(&feed));
         Ok(feed)
     }

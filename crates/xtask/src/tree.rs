@@ -44,10 +44,12 @@ impl Tree {
         for entry in fs::read_dir(folder).expect("a folder of the project can be read") {
             let path = entry.expect("a folder of the project can be read").path();
             let name = path.file_name().unwrap_or_default().to_string_lossy();
+            if SKIPPED.contains(&name.as_ref()) {
+                // In a second work tree `.git` is a file.
+                continue;
+            }
             if path.is_dir() {
-                if !SKIPPED.contains(&name.as_ref()) {
-                    self.gather(&path);
-                }
+                self.gather(&path);
             } else if !name.ends_with(".tmp") {
                 // A file may go away while others work in the tree.
                 let Ok(bytes) = fs::read(&path) else { continue };

@@ -8,7 +8,7 @@ use std::any::Any;
 use std::cell::{Cell as Slot, RefCell};
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::ptr;
+use std::rc::Rc;
 
 /// What fills the next row; `false` at the end.
 type Fill<'f> = dyn FnMut(&mut Cells<'static>) -> bool + 'f;
@@ -38,8 +38,8 @@ impl Feed {
     ///
     /// # Safety
     /// The connection is open, and closed before the feed is dropped.
-    pub(crate) unsafe fn register(connection: *mut ffi::sqlite3, width: usize) -> Result<Box<Feed>, c_int> {
-        let feed = Box::new(Feed { width, source: Slot::new(None), stopped: RefCell::new(None) });
+    pub(crate) unsafe fn register(connection: *mut ffi::sqlite3, width: usize) -> Result<Rc<Feed>, c_int> {
+        let feed = Rc::new(Feed { width, source: Slot::new(None), stopped: RefCell::new(None) });
         let name = CString::new(Feed::name(width)).unwrap_or_default();
         // SAFETY: the connection is open, and the feed outlives it.
         let code = unsafe {
@@ -47,7 +47,7 @@ impl Feed {
                 connection,
                 name.as_ptr(),
                 &raw const MODULE,
-                ptr::from_ref::<Feed>(&feed).cast_mut().cast(),
+                Rc::as_ptr(&feed).cast_mut().cast(),
                 None,
             )
         };

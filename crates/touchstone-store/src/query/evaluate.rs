@@ -51,9 +51,11 @@ fn or(left: Option<bool>, right: Option<bool>) -> Option<bool> {
 
 fn is_in(value: Raw<'_>, values: &[Value]) -> Option<bool> {
     // Nothing is in an empty list, not even what is unknown.
-    values.iter().fold(Some(false), |found, other| {
-        or(found, compare(value, other).map(|order| order == Ordering::Equal))
-    })
+    let mut found = Some(false);
+    for other in values {
+        found = or(found, compare(value, other).map(|order| order == Ordering::Equal));
+    }
+    found
 }
 
 fn holds(comparison: Comparison, order: Ordering) -> bool {

@@ -1,9 +1,9 @@
 //! Many threads, two stores, two processes on one file: nothing is lost, nobody is told "busy" who need not be, and
 //! what is seen is one order of transactions that agrees with the clock.
 
+mod concurrent;
 mod expiry;
 mod processes;
-mod shared;
 
 use std::path::PathBuf;
 use tempfile::TempDir;
