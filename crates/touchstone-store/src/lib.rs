@@ -128,6 +128,8 @@ pub use nested::Nested;
 pub use options::{Cipher, Durability, EncryptionKey, Options};
 pub use query::{Condition, Explanation, Operand, Order, Query, Rows};
 pub use record::{Column, ColumnShape, Columns, Finds, Index, Key, KeyPart, Record, Shape};
+/// The binding whose connection [`Transaction::sql`] and [`Snapshot::sql`] lend, in the version that fits.
+pub use rusqlite;
 pub use salvage::{SalvageReport, SalvagedTable};
 pub use snapshot::{Reading, Snapshot, Version};
 pub use store::Store;
