@@ -17,6 +17,34 @@ pub(crate) enum Cell<'a> {
 }
 
 /// The values of a row, in the order of its columns. A record appends its own; see [`Field`](crate::Field).
+///
+/// ```
+/// use touchstone_store::{Cells, Field, Kind, Mismatch, Raw};
+///
+/// /// A type of the program's own, stored as what it holds.
+/// #[derive(Clone, Copy, Debug, PartialEq)]
+/// struct Celsius(f64);
+///
+/// impl Field for Celsius {
+///     const KIND: Kind = Kind::Real;
+///     type Plain = Celsius;
+///     type View<'a> = Celsius;
+///
+///     fn write<'a>(&'a self, cells: &mut Cells<'a>) {
+///         self.0.write(cells);
+///     }
+///
+///     fn read(raw: Raw<'_>) -> Result<Celsius, Mismatch> {
+///         f64::read(raw).map(Celsius)
+///     }
+///
+///     fn view(raw: Raw<'_>) -> Result<Celsius, Mismatch> {
+///         Celsius::read(raw)
+///     }
+/// }
+///
+/// assert_eq!(Celsius::read(Raw::Real(21.5)), Ok(Celsius(21.5)));
+/// ```
 #[derive(Debug, Default)]
 pub struct Cells<'a> {
     /// A row of few columns needs no memory of its own.
@@ -27,36 +55,66 @@ pub struct Cells<'a> {
 
 impl<'a> Cells<'a> {
     /// Appends NULL.
+    ///
+    /// ```
+    /// let mut cells = touchstone_store::Cells::default();
+    /// cells.null();
+    /// ```
     #[inline]
     pub fn null(&mut self) {
         self.cells.push(Cell::Null);
     }
 
     /// Appends an integer.
+    ///
+    /// ```
+    /// let mut cells = touchstone_store::Cells::default();
+    /// cells.integer(20);
+    /// ```
     #[inline]
     pub fn integer(&mut self, value: i64) {
         self.cells.push(Cell::Integer(value));
     }
 
     /// Appends a number, which must not be NaN.
+    ///
+    /// ```
+    /// let mut cells = touchstone_store::Cells::default();
+    /// cells.real(21.5);
+    /// ```
     #[inline]
     pub fn real(&mut self, value: f64) {
         self.cells.push(Cell::Real(value));
     }
 
     /// Appends text.
+    ///
+    /// ```
+    /// let mut cells = touchstone_store::Cells::default();
+    /// cells.text("write");
+    /// ```
     #[inline]
     pub fn text(&mut self, value: &'a str) {
         self.cells.push(Cell::Text(value));
     }
 
     /// Appends bytes.
+    ///
+    /// ```
+    /// let mut cells = touchstone_store::Cells::default();
+    /// cells.blob(&[1, 2, 3]);
+    /// ```
     #[inline]
     pub fn blob(&mut self, value: &'a [u8]) {
         self.cells.push(Cell::Blob(value));
     }
 
     /// Appends the bytes that `encode` writes at the end of the buffer that it is given.
+    ///
+    /// ```
+    /// let mut cells = touchstone_store::Cells::default();
+    /// cells.nested(|bytes| bytes.extend([0x83, 1, 2, 3]));
+    /// ```
     #[inline]
     pub fn nested(&mut self, encode: impl FnOnce(&mut Vec<u8>)) {
         let start = self.buffer.len();
@@ -65,6 +123,11 @@ impl<'a> Cells<'a> {
     }
 
     /// Appends nothing that can be stored: the row is refused.
+    ///
+    /// ```
+    /// let mut cells = touchstone_store::Cells::default();
+    /// cells.refuse(touchstone_store::Refusal::Nan);
+    /// ```
     #[cold]
     pub fn refuse(&mut self, why: Refusal) {
         self.refused.get_or_insert((self.cells.len(), why));

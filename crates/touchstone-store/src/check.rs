@@ -107,18 +107,57 @@ impl fmt::Display for Problem {
 
 impl CheckReport {
     /// Whether nothing was found.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// assert!(store.check().run()?.is_whole());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.problems.is_empty()
     }
 
     /// What was found.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// for problem in store.check().records::<Task>().run()?.problems() {
+    ///     println!("{problem}");
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
 
     /// How many records were read as their types.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// assert_eq!(store.check().records::<Task>().run()?.records(), 2);
+    /// assert_eq!(store.check().run()?.records(), 0, "no type was named");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn records(&self) -> u64 {
         self.records
@@ -148,12 +187,32 @@ impl Store {
 
 impl Check<'_> {
     /// Reads every record of the type too, those in named collections as well, and tells each that is not the type's.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// let report = store.check().records::<Task>().run()?;
+    /// assert_eq!((report.is_whole(), report.records()), (true, 2));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn records<T: Record>(mut self) -> Self {
         self.records.push(check_records::<T>);
         self
     }
 
     /// Runs the check. A damaged page ends the reading of its table, and the other tables are read all the same.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// let store = touchstone_store::Store::open(directory.path().join("tasks.db"))?;
+    /// assert!(store.check().run()?.is_whole());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// When the file cannot be read for another reason than damage: that is what the report tells.

@@ -5,6 +5,25 @@ use std::fmt;
 use std::path::Path;
 
 /// What kind of failure it was, for a program to act on.
+///
+/// ```
+/// # use touchstone_store::{Record, Store};
+/// # #[derive(Record, Clone, Debug, PartialEq)]
+/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+/// # let directory = tempfile::tempdir()?;
+/// # let store = Store::open(directory.path().join("tasks.db"))?;
+/// use touchstone_store::ErrorKind;
+///
+/// let task = Task { id: 1, title: "write".into(), due: None };
+/// for _ in 0..2 {
+///     match store.insert(&task) {
+///         Ok(()) => {}
+///         Err(error) if error.kind() == ErrorKind::Conflict => assert!(store.replace(&task)?),
+///         Err(error) => return Err(error.into()),
+///     }
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -63,6 +82,15 @@ struct Inner {
 }
 
 /// What the functions of this crate return.
+///
+/// ```
+/// # use touchstone_store::Record;
+/// # #[derive(Record)]
+/// # struct Task { #[record(key)] id: i64 }
+/// fn is_empty(store: &touchstone_store::Store) -> touchstone_store::Result<bool> {
+///     Ok(store.read(|snapshot| snapshot.of::<Task>().count())? == 0)
+/// }
+/// ```
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
@@ -79,12 +107,31 @@ impl Error {
     }
 
     /// What kind of failure it was.
+    ///
+    /// ```
+    /// use touchstone_store::{ErrorKind, Options};
+    ///
+    /// let error = Options::new().page_size(7).open("tasks.db").err().expect("pages are not so small");
+    /// assert_eq!(error.kind(), ErrorKind::Invalid);
+    /// ```
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
     /// SQLite's extended result code, where it was SQLite that failed.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// let failed = store.write(|transaction| transaction.sql(|sql| sql.execute("no such statement", ())));
+    /// // SQLITE_ERROR
+    /// assert_eq!(failed.err().and_then(|error| error.sqlite_code()), Some(1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn sqlite_code(&self) -> Option<i32> {
         self.0.code

@@ -1,4 +1,92 @@
-//! Typed records on SQLite.
+//! Typed records on SQLite: plain structs are rows, queries are Rust, and the file is one that every SQLite tool opens.
+//!
+//! It is for programs that keep their own data: applications, services on one machine, devices. A type is declared
+//! once; its table, its indexes and its columns follow from it, and from what it becomes later.
+//!
+//! ```
+//! use touchstone_store::{Record, Store};
+//!
+//! #[derive(Record, Clone, Debug, PartialEq)]
+//! struct Task {
+//!     #[record(key)]
+//!     id: i64,
+//!     title: String,
+//!     #[record(index)]
+//!     due: Option<i64>,
+//! }
+//!
+//! # let directory = tempfile::tempdir()?;
+//! # let path = directory.path().join("tasks.db");
+//! let store = Store::open(&path)?;
+//! store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+//!
+//! // A transaction is committed when its closure returns, and undone when it fails or panics.
+//! store.write(|transaction| {
+//!     transaction.insert(&Task { id: 2, title: "read".into(), due: Some(10) })?;
+//!     transaction.update::<Task>(&1, |task| task.title = "write well".into())
+//! })?;
+//!
+//! // What a snapshot sees was committed at one moment. The compiler knows the columns and their types.
+//! let next = store.read(|snapshot| {
+//!     snapshot.query::<Task>().filter(|task| task.due.lt(30)).order(|task| task.due.ascending()).first()
+//! })?;
+//! assert_eq!(next.map(|task| task.title), Some("read".into()));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What it promises
+//!
+//! - **Strict serialisability.** Transactions come one after the other, in the order of their commits, also among
+//!   threads and processes. A read that begins after a commit has returned sees that commit.
+//! - **Snapshots.** Reading never waits for writing, nor writing for reading. A snapshot sees one moment for as long as
+//!   it is held; where that would let the log grow without bound it ends with [`Expired`](ErrorKind::Expired), and never
+//!   shows anything else than that moment.
+//! - **Durability by name.** Each store, or each transaction, says what its commits survive:
+//!
+//!   | class | a commit that has returned survives | and costs |
+//!   |---|---|---|
+//!   | [`Strict`](Durability::Strict) | a loss of power | a flush of the log, which commits that wait together share |
+//!   | [`Consistent`](Durability::Consistent), the default | a crash of the process; after a loss of power the store is whole, the newest commits may be gone | a write into the log |
+//!   | [`Process`](Durability::Process) | a crash of the process; after a loss of power the file may be damaged | the same, and never a flush |
+//!
+//!   [`Transaction::durable`] makes one commit wait for the flush, and with it all before it.
+//! - **All or nothing.** A transaction that fails, panics or is cut off leaves nothing behind.
+//! - **Types that change.** A field is added, dropped or renamed without a migration: no row is rewritten, and what an
+//!   older program wrote is read by the newer one. What cannot be read as asked is refused with
+//!   [`Mismatch`](ErrorKind::Mismatch), and never guessed.
+//! - **Errors to act on.** Each [`Error`] has a [kind](ErrorKind) for the program, and a message that says what failed,
+//!   on which input, and the remedy. A damaged file is an error, not a panic.
+//! - **A file that is yours.** It is a SQLite database with ordinary tables. With an [`EncryptionKey`] every page is
+//!   encrypted and authenticated, the log's too; [`Cipher::SqlCipher`] writes what `SQLCipher` reads.
+//!
+//! # What it is not
+//!
+//! - No server, and no store of several machines. The file lies on a local disk: a log in shared memory, as SQLite's
+//!   is, works on no network file system.
+//! - No mapper of objects. There are no relations, no lazy fields and no sessions: a record is what its struct says, and
+//!   a reference is a key. Joins and sums are [SQL](Snapshot::sql) on the same snapshot.
+//! - Not for many writers at once. One transaction writes at a time, and the others wait in their order.
+//! - Not asynchronous. Calls block, mostly for microseconds; an asynchronous program calls them where blocking is
+//!   allowed.
+//!
+//! # Where to find what
+//!
+//! | you want to | look at |
+//! |---|---|
+//! | declare what is stored | [`Record`](macro@Record), [`Nested`](macro@Nested) for values within a column, [`Field`] for columns of your own types |
+//! | open a file | [`Store::open`], [`Options`], [`Durability`], [`EncryptionKey`], [`Cipher`] |
+//! | write one record | [`Store::insert`], [`Store::put`], [`Store::replace`], [`Store::remove`] |
+//! | write several, or read and write | [`Store::write`], [`Store::try_write`], [`Transaction`], [`Writing`] |
+//! | read | [`Store::get`], [`Store::read`], [`Snapshot`], [`Reading`], [`Version`] |
+//! | ask | [`Query`], [`Column`], [`Condition`], [`Order`], [`Rows`], [`Explanation`] |
+//! | keep many lists of one type | [`Transaction::collection`], [`Snapshot::collection`] |
+//! | keep it safe | [`Store::backup`], [`Store::check`], [`Store::salvage`], [`Store::change_key`] |
+//! | say what a type cannot | [`Transaction::sql`], [`Snapshot::sql`] |
+//! | handle failures | [`Error`], [`ErrorKind`] |
+//!
+//! The guide, `docs/guide-store.md` in the repository, goes through all of it, and through moving a program here from
+//! rusqlite and from an object-relational mapper. Programs that run are in `examples/`: `todo`, `bank`,
+//! `notes_encrypted` and `from_rusqlite`.
 
 extern crate self as touchstone_store;
 
@@ -16,7 +104,6 @@ mod flush;
 mod hand_off;
 mod keeper;
 mod lease;
-#[doc(hidden)]
 pub mod nested;
 mod options;
 mod place;
@@ -41,9 +128,67 @@ pub use nested::Nested;
 pub use options::{Cipher, Durability, EncryptionKey, Options};
 pub use query::{Condition, Explanation, Operand, Order, Query, Rows};
 pub use record::{Column, ColumnShape, Columns, Finds, Index, Key, KeyPart, Record, Shape};
+/// The binding whose connection [`Transaction::sql`] and [`Snapshot::sql`] lend, in the version that fits.
+pub use rusqlite;
 pub use salvage::{SalvageReport, SalvagedTable};
 pub use snapshot::{Reading, Snapshot, Version};
 pub use store::Store;
-pub use touchstone_store_derive::{Nested, Record};
+/// ```
+/// use touchstone_store::{Nested, Record, Store};
+///
+/// #[derive(Nested, Clone, Debug, PartialEq)]
+/// enum Contact {
+///     #[tag(1)]
+///     Mail {
+///         #[tag(1)]
+///         address: String,
+///     },
+///     #[tag(2)]
+///     Nobody,
+/// }
+///
+/// #[derive(Record, Clone, Debug, PartialEq)]
+/// struct Person {
+///     #[record(key)]
+///     id: i64,
+///     contacts: Vec<Contact>,
+/// }
+///
+/// # let directory = tempfile::tempdir()?;
+/// # let store = Store::open(directory.path().join("people.db"))?;
+/// let ada = Person { id: 1, contacts: vec![Contact::Mail { address: "ada@example.org".into() }, Contact::Nobody] };
+/// store.insert(&ada)?;
+/// assert_eq!(store.get::<Person>(&1)?, Some(ada));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+pub use touchstone_store_derive::Nested;
+/// ```
+/// use touchstone_store::{Record, Store};
+///
+/// #[derive(Record, Clone, Debug, PartialEq)]
+/// #[record(name = "entries")]
+/// struct Entry {
+///     #[record(key)]
+///     book: String,
+///     #[record(key)]
+///     line: u32,
+///     #[record(column = "text")]
+///     words: String,
+///     #[record(index)]
+///     written: i64,
+///     #[record(default = 3)]
+///     stars: u8,
+/// }
+///
+/// # let directory = tempfile::tempdir()?;
+/// # let store = Store::open(directory.path().join("books.db"))?;
+/// let entry = Entry { book: "log".into(), line: 1, words: "began".into(), written: 20, stars: 5 };
+/// store.insert(&entry)?;
+/// assert_eq!(store.get::<Entry>(&("log".to_owned(), 1))?, Some(entry));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+pub use touchstone_store_derive::Record;
 pub use transaction::{Transaction, Writing};
 pub use value::{Field, Kind, Mismatch, Raw, Refusal};

@@ -3,13 +3,33 @@
 
 use crate::cells::Cells;
 use crate::value::Mismatch;
+#[doc(hidden)]
 pub use minicbor::data::Type;
 use minicbor::{Decoder, Encoder};
 use std::convert::Infallible;
 
 /// Writes CBOR into a buffer, which cannot fail.
+///
+/// ```
+/// use touchstone_store::nested::{Nested, Writer};
+///
+/// fn length_of(value: &impl Nested) -> usize {
+///     let mut bytes = Vec::new();
+///     value.encode(&mut Writer::new(&mut bytes));
+///     bytes.len()
+/// }
+///
+/// assert_eq!(length_of(&1_u8), 1);
+/// ```
 pub type Writer<'a> = Encoder<&'a mut Vec<u8>>;
 /// Reads CBOR from a column.
+///
+/// ```
+/// use touchstone_store::nested::{Nested, Reader};
+///
+/// // 0x18 says that the number is in the next byte.
+/// assert_eq!(u32::decode(&mut Reader::new(&[0x18, 0xff])), Ok(255));
+/// ```
 pub type Reader<'a> = Decoder<'a>;
 
 /// A type that can lie inside a column. Derive it with [`Nested`](macro@crate::Nested); numbers, `bool`, `String`,
@@ -38,26 +58,61 @@ pub trait Nested: Sized + 'static {
     type Slice<'a>;
 
     /// Appends the value.
+    ///
+    /// ```
+    /// use touchstone_store::nested::{Nested, Writer};
+    ///
+    /// let mut bytes = Vec::new();
+    /// "hi".to_owned().encode(&mut Writer::new(&mut bytes));
+    /// assert_eq!(bytes, [0x62, b'h', b'i']);
+    /// ```
     fn encode(&self, writer: &mut Writer<'_>);
 
     /// Takes the value.
+    ///
+    /// ```
+    /// use touchstone_store::nested::{Nested, Reader};
+    ///
+    /// assert_eq!(String::decode(&mut Reader::new(&[0x62, b'h', b'i'])), Ok("hi".to_owned()));
+    /// assert!(u32::decode(&mut Reader::new(&[0x62, b'h', b'i'])).is_err());
+    /// ```
     ///
     /// # Errors
     /// When the next item is none of this type's.
     fn decode(reader: &mut Reader<'_>) -> Result<Self, Mismatch>;
 
     /// What a field that the file's value lacks is; none where it must be there.
+    ///
+    /// ```
+    /// use touchstone_store::Nested;
+    ///
+    /// assert_eq!(<Option<u32> as Nested>::absent(), Some(None));
+    /// assert_eq!(u32::absent(), None);
+    /// ```
     #[must_use]
     fn absent() -> Option<Self> {
         None
     }
 
     /// Appends a vector of them as a column.
+    ///
+    /// ```
+    /// use touchstone_store::{Cells, Nested};
+    ///
+    /// let mut cells = Cells::default();
+    /// u32::write_slice(&[1, 2, 3], &mut cells);
+    /// ```
     fn write_slice<'a>(items: &'a [Self], cells: &mut Cells<'a>) {
         cells.nested(|bytes| encode_slice(items, &mut Encoder::new(bytes)));
     }
 
     /// Takes a vector of them from a column.
+    ///
+    /// ```
+    /// use touchstone_store::Nested;
+    ///
+    /// assert_eq!(u32::read_slice(&[0x83, 1, 2, 3]), Ok(vec![1, 2, 3]));
+    /// ```
     ///
     /// # Errors
     /// When the column is none.
@@ -67,16 +122,38 @@ pub trait Nested: Sized + 'static {
 
     /// As [`read_slice`](Nested::read_slice), borrowed where it can be.
     ///
+    /// ```
+    /// use touchstone_store::Nested;
+    ///
+    /// let bytes = [1, 2, 3];
+    /// let borrowed: &[u8] = u8::view_slice(&bytes).expect("bytes are as they lie");
+    /// assert_eq!(borrowed, bytes);
+    /// ```
+    ///
     /// # Errors
     /// When the column is none.
     fn view_slice(bytes: &[u8]) -> Result<Self::Slice<'_>, Mismatch>;
 
     /// Appends a vector of them inside another value.
+    ///
+    /// ```
+    /// use touchstone_store::nested::{Nested, Writer};
+    ///
+    /// let mut bytes = Vec::new();
+    /// u32::encode_slice(&[1, 2, 3], &mut Writer::new(&mut bytes));
+    /// assert_eq!(bytes, [0x83, 1, 2, 3]);
+    /// ```
     fn encode_slice(items: &[Self], writer: &mut Writer<'_>) {
         encode_slice(items, writer);
     }
 
     /// Takes a vector of them from inside another value.
+    ///
+    /// ```
+    /// use touchstone_store::nested::{Nested, Reader};
+    ///
+    /// assert_eq!(u32::decode_slice(&mut Reader::new(&[0x83, 1, 2, 3])), Ok(vec![1, 2, 3]));
+    /// ```
     ///
     /// # Errors
     /// When the next item is none.

@@ -8,6 +8,16 @@ use std::time::Duration;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 /// What an acknowledged commit survives.
+///
+/// ```
+/// use touchstone_store::{Durability, Options};
+///
+/// # let directory = tempfile::tempdir()?;
+/// # let path = directory.path().join("tasks.db");
+/// let store = Options::new().durability(Durability::Strict).open(&path)?;
+/// assert_eq!(store.durability(), Durability::Strict);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Durability {
     /// A loss of power. A commit returns after a flush of the log; commits that wait together share one.
@@ -92,6 +102,18 @@ impl EncryptionKey {
     }
 
     /// A passphrase, from which a key is derived once when the store is opened: a tenth of a second or two, on purpose.
+    ///
+    /// ```
+    /// use touchstone_store::{EncryptionKey, ErrorKind, Options, Store};
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("tasks.db");
+    /// let key = EncryptionKey::passphrase("correct horse battery staple");
+    /// drop(Options::new().key(key).open(&path)?);
+    /// let error = Store::open(&path).err().expect("the file is encrypted");
+    /// assert_eq!(error.kind(), ErrorKind::Foreign);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn passphrase(words: impl Into<String>) -> EncryptionKey {
         EncryptionKey(KeyMaterial::Passphrase(words.into()))
     }
@@ -164,12 +186,32 @@ impl Default for Options {
 
 impl Options {
     /// The defaults: shared with other processes, [`Consistent`](Durability::Consistent), not encrypted.
+    ///
+    /// ```
+    /// use touchstone_store::{Durability, Options};
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("tasks.db");
+    /// let store = Options::new().open(&path)?;
+    /// assert_eq!(store.durability(), Durability::Consistent);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn new() -> Options {
         Options::default()
     }
 
     /// What every commit survives.
+    ///
+    /// ```
+    /// use touchstone_store::{Durability, Options};
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("tasks.db");
+    /// let cache = Options::new().durability(Durability::Process).open(&path)?;
+    /// assert_eq!(cache.durability(), Durability::Process);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn durability(mut self, durability: Durability) -> Options {
         self.durability = durability;
@@ -177,6 +219,18 @@ impl Options {
     }
 
     /// Shuts other processes out for as long as the store is open, and saves the locks of every transaction.
+    ///
+    /// ```
+    /// use touchstone_store::Options;
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("tasks.db");
+    /// let store = Options::new().exclusive(true).open(&path)?;
+    /// # if cfg!(unix) {
+    /// assert!(store.is_exclusive()?);
+    /// # }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn exclusive(mut self, exclusive: bool) -> Options {
         self.exclusive = exclusive;
@@ -184,6 +238,20 @@ impl Options {
     }
 
     /// Opens the file to read only. A file of an older version is read as it is.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// use touchstone_store::{ErrorKind, Options};
+    ///
+    /// let reader = Options::new().read_only(true).open(store.path())?;
+    /// let refused = reader.insert(&Task { id: 1, title: "write".into(), due: None });
+    /// assert_eq!(refused.map_err(|error| error.kind()), Err(ErrorKind::ReadOnly));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn read_only(mut self, read_only: bool) -> Options {
         self.read_only = read_only;
@@ -191,6 +259,16 @@ impl Options {
     }
 
     /// Whether to make the file where there is none (the default).
+    ///
+    /// ```
+    /// use touchstone_store::{ErrorKind, Options};
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("tasks.db");
+    /// let error = Options::new().create(false).open(&path).err().expect("there is no such file");
+    /// assert_eq!(error.kind(), ErrorKind::NotFound);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn create(mut self, create: bool) -> Options {
         self.create = create;
@@ -199,6 +277,17 @@ impl Options {
 
     /// The size of a new file's pages in bytes, a power of two from 512 to 65,536; 4,096 by default. Bigger pages are
     /// better for bulk, smaller ones for single commits. A file that is there keeps its own.
+    ///
+    /// ```
+    /// use touchstone_store::{ErrorKind, Options};
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("tasks.db");
+    /// let error = Options::new().page_size(5000).open(&path).err().expect("it is no power of two");
+    /// assert_eq!(error.kind(), ErrorKind::Invalid);
+    /// let store = Options::new().page_size(16_384).open(&path)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn page_size(mut self, bytes: u32) -> Options {
         self.page_size = Some(bytes);
@@ -206,6 +295,15 @@ impl Options {
     }
 
     /// The memory of each connection's page cache in bytes; 2,048,000 by default.
+    ///
+    /// ```
+    /// use touchstone_store::Options;
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("tasks.db");
+    /// let store = Options::new().cache_bytes(64 << 20).open(&path)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn cache_bytes(mut self, bytes: u64) -> Options {
         self.cache_bytes = Some(bytes);
@@ -214,6 +312,16 @@ impl Options {
 
     /// How long a transaction waits for another *process*; 5 seconds by default. Threads of this process wait in a
     /// queue, for as long as it takes.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use touchstone_store::Options;
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("tasks.db");
+    /// let store = Options::new().busy_timeout(Duration::from_millis(200)).open(&path)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn busy_timeout(mut self, timeout: Duration) -> Options {
         self.busy_timeout = timeout;
@@ -221,6 +329,15 @@ impl Options {
     }
 
     /// How many pages the log may have before it is copied into the file, off the committing thread; 1,000 by default.
+    ///
+    /// ```
+    /// use touchstone_store::Options;
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("tasks.db");
+    /// let store = Options::new().checkpoint_pages(10_000).open(&path)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn checkpoint_pages(mut self, pages: u32) -> Options {
         self.checkpoint_pages = pages.max(1);
@@ -228,6 +345,15 @@ impl Options {
     }
 
     /// How large the log may become when a snapshot is held open: beyond, the snapshot expires. 256 MiB by default.
+    ///
+    /// ```
+    /// use touchstone_store::Options;
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("tasks.db");
+    /// let store = Options::new().log_bytes_max(1 << 30).open(&path)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn log_bytes_max(mut self, bytes: u64) -> Options {
         self.log_bytes_max = bytes;
@@ -236,6 +362,18 @@ impl Options {
 
     /// Encrypts a new file, or opens an encrypted one. A plain file is not encrypted by it, but refused: see
     /// [`Store::change_key`].
+    ///
+    /// ```
+    /// use touchstone_store::{EncryptionKey, ErrorKind, Options};
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("tasks.db");
+    /// let options = Options::new().key(EncryptionKey::raw([7; 32]));
+    /// drop(options.clone().open(&path)?);
+    /// let other = options.key(EncryptionKey::raw([8; 32])).open(&path).err();
+    /// assert_eq!(other.map(|error| error.kind()), Some(ErrorKind::WrongKey));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn key(mut self, key: EncryptionKey) -> Options {
         self.key = Some(key);
@@ -243,6 +381,16 @@ impl Options {
     }
 
     /// How pages are encrypted, where there is a key.
+    ///
+    /// ```
+    /// use touchstone_store::{Cipher, EncryptionKey, Options};
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("tasks.db");
+    /// let key = EncryptionKey::raw([7; 32]);
+    /// let store = Options::new().key(key).cipher(Cipher::SqlCipher).open(&path)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn cipher(mut self, cipher: Cipher) -> Options {
         self.cipher = cipher;
@@ -250,6 +398,15 @@ impl Options {
     }
 
     /// The name of a registered SQLite VFS to reach files through; for tests that make files fail.
+    ///
+    /// ```
+    /// use touchstone_store::Options;
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("tasks.db");
+    /// assert!(Options::new().vfs("no such one").open(&path).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn vfs(mut self, name: impl Into<String>) -> Options {
         self.vfs = Some(name.into());
@@ -257,6 +414,16 @@ impl Options {
     }
 
     /// Opens the store.
+    ///
+    /// ```
+    /// use touchstone_store::{EncryptionKey, Options};
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("tasks.db");
+    /// let store = Options::new().key(EncryptionKey::raw([7; 32])).page_size(8192).open(&path)?;
+    /// assert_eq!(store.path(), path);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// When the file cannot be opened or made, is no store, is of a newer version, or has another key.

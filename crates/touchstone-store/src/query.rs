@@ -62,6 +62,23 @@ impl<'s, T: Record> Query<'s, T> {
 
     /// Keeps the records for which the condition is true: not those for which it is unknown, as in SQL. Of several
     /// filters, all must be true.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// let snapshot = store.snapshot()?;
+    /// let early = snapshot.query::<Task>().filter(|task| task.due.lt(30)).filter(|task| task.title.starts_with("w"));
+    /// assert_eq!(early.count()?, 1);
+    /// // Whether a task without a date is due before 30 is unknown, and so is whether it is not.
+    /// let late = snapshot.query::<Task>().filter(|task| task.due.lt(30).not());
+    /// assert_eq!(late.count()?, 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn filter(mut self, condition: impl FnOnce(T::Columns) -> Condition<T>) -> Query<'s, T> {
         let condition = condition(T::COLUMNS);
@@ -74,6 +91,20 @@ impl<'s, T: Record> Query<'s, T> {
 
     /// Orders the records; a second call orders what the first leaves equal, and what is equal after all is in the order
     /// of the key, so that the answer is always the same. Without an order, records come as they are found.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// let snapshot = store.snapshot()?;
+    /// let first = snapshot.query::<Task>().order(|task| task.due.descending()).first()?;
+    /// assert_eq!(first.map(|task| task.title), Some("write".into()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn order(mut self, order: impl FnOnce(T::Columns) -> Order<T>) -> Query<'s, T> {
         self.request.order.push(order(T::COLUMNS));
@@ -81,6 +112,19 @@ impl<'s, T: Record> Query<'s, T> {
     }
 
     /// At most that many records.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// let one = store.snapshot()?.query::<Task>().order(|task| task.id.descending()).limit(1).all()?;
+    /// assert_eq!(one[0].id, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn limit(mut self, records: u64) -> Query<'s, T> {
         self.request.limit = Some(records);
@@ -88,6 +132,19 @@ impl<'s, T: Record> Query<'s, T> {
     }
 
     /// Leaves out that many records first.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// let rest = store.snapshot()?.query::<Task>().order(|task| task.id.ascending()).offset(1).all()?;
+    /// assert_eq!(rest[0].id, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn offset(mut self, records: u64) -> Query<'s, T> {
         self.request.offset = records;
@@ -95,6 +152,18 @@ impl<'s, T: Record> Query<'s, T> {
     }
 
     /// The records.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// assert_eq!(store.snapshot()?.query::<Task>().filter(|task| task.due.is_null()).all()?.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// When a page is damaged or cannot be read, or a value is none of its field's.
@@ -108,6 +177,19 @@ impl<'s, T: Record> Query<'s, T> {
     }
 
     /// The first record.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// let first = store.snapshot()?.query::<Task>().order(|task| task.title.ascending()).first()?;
+    /// assert_eq!(first.map(|task| task.title), Some("rest".into()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As for [`all`](Query::all).
@@ -123,6 +205,18 @@ impl<'s, T: Record> Query<'s, T> {
 
     /// How many records there are.
     ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// assert_eq!(store.snapshot()?.query::<Task>().filter(|task| task.due.is_null()).count()?, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As for [`all`](Query::all).
     pub fn count(self) -> Result<u64> {
@@ -130,6 +224,23 @@ impl<'s, T: Record> Query<'s, T> {
     }
 
     /// Gives the records one by one, until `visit` says `false`.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// let mut titles = Vec::new();
+    /// store.snapshot()?.query::<Task>().order(|task| task.id.ascending()).each(|task| {
+    ///     titles.push(task.title);
+    ///     Ok(titles.len() < 10)
+    /// })?;
+    /// assert_eq!(titles, ["write", "rest"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As for [`all`](Query::all), and as `visit` does.
@@ -139,6 +250,21 @@ impl<'s, T: Record> Query<'s, T> {
 
     /// The records one by one, as an iterator: for more of them than memory holds.
     ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// let snapshot = store.snapshot()?;
+    /// let titles: Vec<String> =
+    ///     snapshot.query::<Task>().rows()?.map(|task| Ok(task?.title)).collect::<touchstone_store::Result<_>>()?;
+    /// assert_eq!(titles.len(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As for [`all`](Query::all); so may each record.
     pub fn rows(self) -> Result<Rows<'s, T>> {
@@ -146,6 +272,19 @@ impl<'s, T: Record> Query<'s, T> {
     }
 
     /// How the query would be run: by pages or by a statement, and by which of SQLite's plans.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// let explanation = store.snapshot()?.query::<Task>().filter(|task| task.id.eq(1)).explain()?;
+    /// assert_eq!(explanation.plan, ["SEARCH task USING INTEGER PRIMARY KEY (rowid=?)"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// When SQLite refuses the statement.

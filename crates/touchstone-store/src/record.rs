@@ -36,18 +36,77 @@ pub trait Record: Sized + Send + 'static {
     const SHAPE: &'static Shape;
 
     /// A copy of the primary key.
+    ///
+    /// ```
+    /// # use touchstone_store::Record;
+    /// #[derive(Record)]
+    /// struct Page {
+    ///     #[record(key)]
+    ///     book: String,
+    ///     #[record(key)]
+    ///     number: u32,
+    /// }
+    ///
+    /// let page = Page { book: "Emma".into(), number: 3 };
+    /// assert_eq!(page.key(), ("Emma".to_owned(), 3));
+    /// ```
     fn key(&self) -> Self::Key;
 
     /// Which of two records comes first in the order of the key.
+    ///
+    /// ```
+    /// # use touchstone_store::Record;
+    /// # #[derive(Record)]
+    /// # struct Task { #[record(key)] id: i64, title: String }
+    /// let mut tasks = [Task { id: 2, title: "a".into() }, Task { id: 1, title: "b".into() }];
+    /// tasks.sort_by(Task::compare_keys);
+    /// assert_eq!(tasks[0].id, 1);
+    /// ```
     fn compare_keys(&self, other: &Self) -> Ordering;
 
     /// Appends every field, in the order of the columns.
+    ///
+    /// ```
+    /// # use touchstone_store::{Cells, Record};
+    /// # #[derive(Record)]
+    /// # struct Task { #[record(key)] id: i64, title: String }
+    /// let task = Task { id: 1, title: "write".into() };
+    /// let mut cells = Cells::default();
+    /// task.write(&mut cells);
+    /// ```
     fn write<'a>(&'a self, cells: &mut Cells<'a>);
 
     /// Appends the fields of the key.
+    ///
+    /// ```
+    /// # use touchstone_store::{Cells, Record};
+    /// # #[derive(Record)]
+    /// # struct Task { #[record(key)] id: i64, title: String }
+    /// let task = Task { id: 1, title: "write".into() };
+    /// let mut cells = Cells::default();
+    /// task.write_key(&mut cells);
+    /// ```
     fn write_key<'a>(&'a self, cells: &mut Cells<'a>);
 
     /// Takes every field, in the order of the columns.
+    ///
+    /// ```
+    /// # use touchstone_store::{Columns, Mismatch, Raw, Record};
+    /// # #[derive(Record, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String }
+    /// struct Row(Vec<Raw<'static>>);
+    ///
+    /// impl Columns<'static> for Row {
+    ///     fn next(&mut self) -> Raw<'static> {
+    ///         self.0.remove(0)
+    ///     }
+    /// }
+    ///
+    /// let mut row = Row(vec![Raw::Integer(1), Raw::Text(b"write")]);
+    /// assert_eq!(Task::read(&mut row), Ok(Task { id: 1, title: "write".into() }));
+    /// let mut row = Row(vec![Raw::Integer(1), Raw::Null]);
+    /// assert_eq!(Task::read(&mut row), Err((1, Mismatch::Missing)));
+    /// ```
     ///
     /// # Errors
     /// When a value of the file is none of its field's: the column's place, and why.
@@ -55,18 +114,77 @@ pub trait Record: Sized + Send + 'static {
 
     /// As [`read`](Record::read), without copies.
     ///
+    /// ```
+    /// # use touchstone_store::{Columns, Raw, Record};
+    /// # #[derive(Record)]
+    /// # struct Task { #[record(key)] id: i64, title: String }
+    /// # struct Row(Vec<Raw<'static>>);
+    /// # impl Columns<'static> for Row {
+    /// #     fn next(&mut self) -> Raw<'static> {
+    /// #         self.0.remove(0)
+    /// #     }
+    /// # }
+    /// let mut row = Row(vec![Raw::Integer(1), Raw::Text(b"write")]);
+    /// let title: &'static str = Task::view(&mut row).expect("it is a task").title;
+    /// assert_eq!(title, "write");
+    /// ```
+    ///
     /// # Errors
     /// When a value of the file is none of its field's: the column's place, and why.
     fn view<'a>(columns: &mut impl Columns<'a>) -> Result<Self::View<'a>, (usize, Mismatch)>;
 }
 
 /// The values of a row, in the order of the columns.
+///
+/// ```
+/// use touchstone_store::{Columns, Raw};
+///
+/// struct Nulls;
+///
+/// impl<'a> Columns<'a> for Nulls {
+///     fn next(&mut self) -> Raw<'a> {
+///         Raw::Null
+///     }
+/// }
+///
+/// assert_eq!(Nulls.next(), Raw::Null);
+/// ```
 pub trait Columns<'a> {
     /// The next value.
+    ///
+    /// ```
+    /// # use touchstone_store::{Columns, Raw};
+    /// struct Counted(i64);
+    ///
+    /// impl<'a> Columns<'a> for Counted {
+    ///     fn next(&mut self) -> Raw<'a> {
+    ///         self.0 += 1;
+    ///         Raw::Integer(self.0)
+    ///     }
+    /// }
+    ///
+    /// let mut row = Counted(0);
+    /// assert_eq!((row.next(), row.next()), (Raw::Integer(1), Raw::Integer(2)));
+    /// ```
     fn next(&mut self) -> Raw<'a>;
 }
 
 /// A table, as a type declares it.
+///
+/// ```
+/// use touchstone_store::Record;
+///
+/// #[derive(Record)]
+/// struct Task {
+///     #[record(key)]
+///     id: i64,
+///     title: String,
+/// }
+///
+/// assert_eq!((Task::SHAPE.name, Task::SHAPE.keys), ("task", 1));
+/// let columns: Vec<&str> = Task::SHAPE.columns.iter().map(|column| column.name).collect();
+/// assert_eq!(columns, ["id", "title"]);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// The table's name.
@@ -81,6 +199,21 @@ pub struct Shape {
 }
 
 /// A column, as a field declares it.
+///
+/// ```
+/// use touchstone_store::{Index, Kind, Record};
+///
+/// #[derive(Record)]
+/// struct Task {
+///     #[record(key)]
+///     id: i64,
+///     #[record(index, column = "due_at")]
+///     due: Option<i64>,
+/// }
+///
+/// let due = Task::SHAPE.columns[1];
+/// assert_eq!((due.name, due.kind, due.nullable, due.index), ("due_at", Kind::Integer, true, Index::Plain));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ColumnShape {
     /// The name in the file. It stays when the field is renamed.
@@ -94,6 +227,26 @@ pub struct ColumnShape {
 }
 
 /// An index on one column.
+///
+/// ```
+/// use touchstone_store::{ErrorKind, Record, Store};
+///
+/// #[derive(Record)]
+/// struct Person {
+///     #[record(key)]
+///     id: i64,
+///     #[record(unique)]
+///     mail: Option<String>,
+/// }
+///
+/// # let directory = tempfile::tempdir()?;
+/// # let store = Store::open(directory.path().join("people.db"))?;
+/// store.insert_all(&[Person { id: 1, mail: None }, Person { id: 2, mail: None }])?;
+/// store.insert(&Person { id: 3, mail: Some("ada@example.org".into()) })?;
+/// let second = store.insert(&Person { id: 4, mail: Some("ada@example.org".into()) });
+/// assert_eq!(second.map_err(|error| error.kind()), Err(ErrorKind::Conflict));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Index {
     /// No index.
@@ -105,6 +258,18 @@ pub enum Index {
 }
 
 /// A primary key: an integer, text, bytes, or a tuple of them.
+///
+/// ```
+/// use touchstone_store::{Key, Record};
+///
+/// fn newest<T: Record>(records: &[T]) -> Option<T::Key> {
+///     records.iter().map(Record::key).max()
+/// }
+///
+/// fn is_key<K: Key>() {}
+/// is_key::<i64>();
+/// is_key::<(String, u32)>();
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a primary key",
     note = "a key is an integer, `bool`, `String` or `Vec<u8>`, or up to four fields of these: something that is \
@@ -113,8 +278,33 @@ pub enum Index {
 pub trait Key: Clone + Ord + 'static {}
 
 /// Something that a key can be looked up by: the key itself, or what it borrows as (`str` for `String`).
+///
+/// ```
+/// # use touchstone_store::{Record, Store};
+/// #[derive(Record)]
+/// struct Word {
+///     #[record(key)]
+///     word: String,
+///     count: u64,
+/// }
+///
+/// # let directory = tempfile::tempdir()?;
+/// # let store = Store::open(directory.path().join("words.db"))?;
+/// store.insert(&Word { word: "emma".into(), count: 865 })?;
+/// // A `&str` finds what has a `String` for its key.
+/// assert!(store.get::<Word>("emma")?.is_some());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait KeyPart {
     /// Appends the key's columns.
+    ///
+    /// ```
+    /// use touchstone_store::{Cells, KeyPart};
+    ///
+    /// let page = ("Emma".to_owned(), 3_u32);
+    /// let mut cells = Cells::default();
+    /// page.write_key(&mut cells);
+    /// ```
     fn write_key<'a>(&'a self, cells: &mut Cells<'a>);
 }
 
@@ -162,10 +352,39 @@ key_tuple!(A 0, B 1, C 2);
 key_tuple!(A 0, B 1, C 2, D 3);
 
 /// What finds a record of `T`: its key, or what the key borrows as.
+///
+/// ```
+/// use touchstone_store::{Finds, Record, Result, Store};
+///
+/// fn has<T: Record>(store: &Store, key: &(impl Finds<T> + ?Sized)) -> Result<bool> {
+///     Ok(store.get::<T>(key)?.is_some())
+/// }
+/// # #[derive(Record)]
+/// # struct Task { #[record(key)] id: i64 }
+/// # let directory = tempfile::tempdir()?;
+/// # let store = Store::open(directory.path().join("tasks.db"))?;
+/// assert!(!has::<Task>(&store, &1)?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Finds<T: Record>: KeyPart {}
 impl<T: Record, Q: KeyPart + ?Sized> Finds<T> for Q where T::Key: Borrow<Q> {}
 
 /// A column of `T` that holds an `F`, to build queries with.
+///
+/// ```
+/// # use touchstone_store::{Record, Store};
+/// # #[derive(Record, Clone, Debug, PartialEq)]
+/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+/// # let directory = tempfile::tempdir()?;
+/// # let store = Store::open(directory.path().join("tasks.db"))?;
+/// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+/// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+/// use touchstone_store::Column;
+///
+/// let due: Column<Task, Option<i64>> = Task::COLUMNS.due;
+/// assert_eq!(store.snapshot()?.query::<Task>().filter(|_| due.ge(20)).count()?, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Column<T, F> {
     pub(crate) at: u16,
     marker: PhantomData<fn() -> (T, F)>,
@@ -187,6 +406,20 @@ impl<T: Record, F: Field> Column<T, F> {
     }
 
     /// The column's name in the file.
+    ///
+    /// ```
+    /// use touchstone_store::Record;
+    ///
+    /// #[derive(Record)]
+    /// struct Task {
+    ///     #[record(key)]
+    ///     id: i64,
+    ///     #[record(column = "due_at")]
+    ///     due: Option<i64>,
+    /// }
+    ///
+    /// assert_eq!(Task::COLUMNS.due.name(), "due_at");
+    /// ```
     pub fn name(self) -> &'static str {
         T::SHAPE.columns[usize::from(self.at)].name
     }

@@ -50,6 +50,22 @@ pub struct SalvageReport {
 }
 
 /// What a salvage saved of one table. See [`SalvageReport`] for how to get one.
+///
+/// ```
+/// # use touchstone_store::{Record, Store};
+/// # #[derive(Record, Clone, Debug, PartialEq)]
+/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+/// # let directory = tempfile::tempdir()?;
+/// # let store = Store::open(directory.path().join("tasks.db"))?;
+/// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+/// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+/// # drop(store);
+/// # let (damaged, saved) = (directory.path().join("tasks.db"), directory.path().join("saved.db"));
+/// let report = Store::salvage(&damaged, touchstone_store::Options::new(), &saved)?;
+/// let table = report.tables().iter().find(|table| table.name == "task").expect("there is one");
+/// assert_eq!((table.rows, table.rows_lost, table.pages_lost), (2, 0, 0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SalvagedTable {
@@ -73,30 +89,105 @@ pub struct SalvagedTable {
 
 impl SalvageReport {
     /// Every table that was there, in the order of the file.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # drop(store);
+    /// # let (damaged, saved) = (directory.path().join("tasks.db"), directory.path().join("saved.db"));
+    /// let report = Store::salvage(&damaged, touchstone_store::Options::new(), &saved)?;
+    /// assert!(report.tables().iter().any(|table| table.name == "task" && table.rows == 2));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn tables(&self) -> &[SalvagedTable] {
         &self.tables
     }
 
     /// Names of tables, indexes, views and triggers that could not be made again.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # drop(store);
+    /// # let (damaged, saved) = (directory.path().join("tasks.db"), directory.path().join("saved.db"));
+    /// let report = Store::salvage(&damaged, touchstone_store::Options::new(), &saved)?;
+    /// assert!(report.not_made().is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn not_made(&self) -> &[String] {
         &self.not_made
     }
 
     /// Whether the newest commits, which were still in the log, could not be read.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # drop(store);
+    /// # let (damaged, saved) = (directory.path().join("tasks.db"), directory.path().join("saved.db"));
+    /// let report = Store::salvage(&damaged, touchstone_store::Options::new(), &saved)?;
+    /// assert!(!report.log_lost());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn log_lost(&self) -> bool {
         self.log_lost
     }
 
     /// Rows that are in the new store, of all tables.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # drop(store);
+    /// # let (damaged, saved) = (directory.path().join("tasks.db"), directory.path().join("saved.db"));
+    /// let report = Store::salvage(&damaged, touchstone_store::Options::new(), &saved)?;
+    /// assert_eq!(report.rows(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn rows(&self) -> u64 {
         self.tables.iter().map(|table| table.rows).sum()
     }
 
     /// Whether nothing was lost, as far as can be known.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # drop(store);
+    /// # let (damaged, saved) = (directory.path().join("tasks.db"), directory.path().join("saved.db"));
+    /// let report = Store::salvage(&damaged, touchstone_store::Options::new(), &saved)?;
+    /// assert!(report.is_complete());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn is_complete(&self) -> bool {
         let whole = |table: &SalvagedTable| {

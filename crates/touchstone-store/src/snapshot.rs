@@ -9,6 +9,21 @@ use crate::store::Store;
 
 /// The store as it was when the snapshot was taken. Get one from [`Store::read`](crate::Store::read) or
 /// [`Store::snapshot`](crate::Store::snapshot).
+///
+/// ```
+/// # use touchstone_store::{Record, Store};
+/// # #[derive(Record, Clone, Debug, PartialEq)]
+/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+/// # let directory = tempfile::tempdir()?;
+/// # let store = Store::open(directory.path().join("tasks.db"))?;
+/// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+/// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+/// let snapshot = store.snapshot()?;
+/// store.remove::<Task>(&1)?;
+/// assert!(snapshot.get::<Task>(&1)?.is_some(), "it sees what was there when it was taken");
+/// assert!(store.get::<Task>(&1)?.is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Snapshot {
     store: Store,
     session: Option<Box<Session>>,
@@ -16,6 +31,22 @@ pub struct Snapshot {
 }
 
 /// Names what a snapshot saw. Two snapshots of one version saw the same.
+///
+/// ```
+/// # use touchstone_store::{Record, Store};
+/// # #[derive(Record, Clone, Debug, PartialEq)]
+/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+/// # let directory = tempfile::tempdir()?;
+/// # let store = Store::open(directory.path().join("tasks.db"))?;
+/// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+/// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+/// let version = || store.read(|snapshot| Ok(snapshot.version()));
+/// let before = version()?;
+/// assert_eq!(before, version()?, "nothing was committed between the two");
+/// store.remove::<Task>(&1)?;
+/// assert_ne!(before, version()?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Version(u32);
 
@@ -47,6 +78,22 @@ impl Snapshot {
 
     /// The records of a type in a collection of that name. A collection that nobody has written to is empty.
     ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// store.write(|transaction| {
+    ///     let task = Task { id: 1, title: "write".into(), due: None };
+    ///     transaction.collection::<Task>("inbox")?.insert(&task)
+    /// })?;
+    /// let snapshot = store.snapshot()?;
+    /// assert_eq!(snapshot.collection::<Task>("inbox")?.count()?, 1);
+    /// assert_eq!(snapshot.collection::<Task>("nobody wrote to this one")?.count()?, 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// When the file cannot be read.
     pub fn collection<T: Record>(&self, name: &str) -> Result<Reading<'_, T>> {
@@ -58,6 +105,19 @@ impl Snapshot {
 
     /// The record with that key.
     ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// let title = store.read(|snapshot| Ok(snapshot.get::<Task>(&2)?.map(|task| task.title)))?;
+    /// assert_eq!(title.as_deref(), Some("rest"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// When the file cannot be read, or is none of the type's.
     pub fn get<T: Record>(&self, key: &(impl Finds<T> + ?Sized)) -> Result<Option<T>> {
@@ -65,17 +125,58 @@ impl Snapshot {
     }
 
     /// A query of a type's records.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// let due = store.read(|snapshot| snapshot.query::<Task>().filter(|task| task.due.le(20)).all())?;
+    /// assert_eq!(due.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn query<T: Record>(&self) -> Query<'_, T> {
         self.of::<T>().query()
     }
 
     /// What the snapshot saw, by name; none in the rare case that others committed so often meanwhile that it is not
     /// known.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// let (one, other) = (store.snapshot()?, store.snapshot()?);
+    /// assert_eq!(one.version(), other.version());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn version(&self) -> Option<Version> {
         self.version
     }
 
     /// The connection, for SQL that the types have no words for. It reads the same snapshot.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// let longest: i64 = store.read(|snapshot| {
+    ///     snapshot.sql(|sql| sql.query_row("select max(length(title)) from task", (), |row| row.get(0)))
+    /// })?;
+    /// assert_eq!(longest, 5);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// When the snapshot has expired, or as `query` does.
@@ -98,10 +199,38 @@ impl Drop for Snapshot {
 }
 
 /// One type's records in one collection, to read.
+///
+/// ```
+/// # use touchstone_store::{Record, Store};
+/// # #[derive(Record, Clone, Debug, PartialEq)]
+/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+/// # let directory = tempfile::tempdir()?;
+/// # let store = Store::open(directory.path().join("tasks.db"))?;
+/// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+/// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+/// let (count, first) = store.read(|snapshot| {
+///     let tasks = snapshot.of::<Task>();
+///     Ok((tasks.count()?, tasks.get(&1)?))
+/// })?;
+/// assert_eq!((count, first.map(|task| task.due)), (2, Some(Some(20))));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Reading<'s, T>(pub(crate) Access<'s, T>);
 
 impl<'s, T: Record> Reading<'s, T> {
     /// The record with that key.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// assert!(store.snapshot()?.of::<Task>().get(&2)?.is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// When the file cannot be read, or is none of the type's.
@@ -112,6 +241,18 @@ impl<'s, T: Record> Reading<'s, T> {
 
     /// Every record.
     ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// assert_eq!(store.snapshot()?.of::<Task>().all()?.len(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As for [`get`](Reading::get).
     pub fn all(&self) -> Result<Vec<T>> {
@@ -119,6 +260,18 @@ impl<'s, T: Record> Reading<'s, T> {
     }
 
     /// How many records there are.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// assert_eq!(store.snapshot()?.of::<Task>().count()?, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As for [`get`](Reading::get).
@@ -153,6 +306,20 @@ impl<'s, T: Record> Reading<'s, T> {
     }
 
     /// A query of the records.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// let snapshot = store.snapshot()?;
+    /// let tasks = snapshot.of::<Task>();
+    /// assert_eq!(tasks.query().filter(|task| task.title.eq("rest")).count()?, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn query(&self) -> Query<'s, T> {
         Query::new(self.0)
     }

@@ -81,6 +81,16 @@ impl Drop for Inner {
 impl Store {
     /// Opens the store in that file, made where there is none, with the default [`Options`].
     ///
+    /// ```
+    /// use touchstone_store::Store;
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("tasks.db");
+    /// let store = Store::open(&path)?;
+    /// assert_eq!(store.path(), path);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// When the file cannot be opened or made, is no store, is of a newer version, or is encrypted.
     pub fn open(path: impl AsRef<Path>) -> Result<Store> {
@@ -127,6 +137,23 @@ impl Store {
 
     /// Reads: what `work` sees was committed at one moment.
     ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// let (all, due) = store.read(|snapshot| {
+    ///     let all = snapshot.of::<Task>().count()?;
+    ///     let due = snapshot.query::<Task>().filter(|task| task.due.is_not_null()).count()?;
+    ///     Ok((all, due))
+    /// })?;
+    /// assert_eq!((all, due), (2, 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// When the file cannot be read, or as `work` does.
     pub fn read<R>(&self, work: impl FnOnce(&Snapshot) -> Result<R>) -> Result<R> {
@@ -135,6 +162,19 @@ impl Store {
 
     /// A snapshot to hold. One that is held for long keeps the log from being emptied, until it expires (see
     /// [`Options::log_bytes_max`]).
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// let before = store.snapshot()?;
+    /// store.insert(&Task { id: 1, title: "write".into(), due: None })?;
+    /// assert_eq!(before.of::<Task>().count()?, 0);
+    /// assert_eq!(store.snapshot()?.of::<Task>().count()?, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -169,6 +209,33 @@ impl Store {
 
     /// As [`write`](Store::write), for work that fails with an error of the program's own.
     ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// #[derive(Debug)]
+    /// enum Failure {
+    ///     Store(touchstone_store::Error),
+    ///     TooMany,
+    /// }
+    ///
+    /// impl From<touchstone_store::Error> for Failure {
+    ///     fn from(error: touchstone_store::Error) -> Failure {
+    ///         Failure::Store(error)
+    ///     }
+    /// }
+    ///
+    /// let failed = store.try_write(|transaction| {
+    ///     transaction.insert(&Task { id: 1, title: "write".into(), due: None })?;
+    ///     if transaction.of::<Task>().count()? > 0 { Err(Failure::TooMany) } else { Ok(()) }
+    /// });
+    /// assert!(matches!(failed, Err(Failure::TooMany)));
+    /// assert!(store.all::<Task>()?.is_empty(), "nothing of it was committed");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As for [`write`](Store::write).
     pub fn try_write<R, E: From<Error>>(
@@ -196,6 +263,21 @@ impl Store {
 
     /// Inserts a record, in a transaction of its own.
     ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// use touchstone_store::ErrorKind;
+    ///
+    /// let task = Task { id: 1, title: "write".into(), due: None };
+    /// store.insert(&task)?;
+    /// let error = store.insert(&task).expect_err("the key is there already");
+    /// assert_eq!(error.kind(), ErrorKind::Conflict);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As for [`write`](Store::write); [`Conflict`](ErrorKind::Conflict) where its key is there already.
     pub fn insert<T: Record>(&self, record: &T) -> Result<()> {
@@ -207,6 +289,17 @@ impl Store {
 
     /// Inserts all the records, or none of them.
     ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// let tasks: Vec<Task> = (0..100).map(|id| Task { id, title: format!("task {id}"), due: None }).collect();
+    /// assert_eq!(store.insert_all(&tasks)?, 100);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As for [`insert`](Store::insert).
     pub fn insert_all<'r, T: Record>(&self, records: impl IntoIterator<Item = &'r T>) -> Result<u64> {
@@ -214,6 +307,18 @@ impl Store {
     }
 
     /// Inserts a record, or replaces the one with its key, in a transaction of its own.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// store.put(&Task { id: 1, title: "write".into(), due: None })?;
+    /// store.put(&Task { id: 1, title: "write well".into(), due: None })?;
+    /// assert_eq!(store.get::<Task>(&1)?.map(|task| task.title), Some("write well".into()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As for [`write`](Store::write).
@@ -226,6 +331,19 @@ impl Store {
 
     /// Inserts or replaces all the records, or none of them.
     ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// let task = |id| Task { id, title: format!("task {id}"), due: None };
+    /// store.put_all(&[task(1), task(2)])?;
+    /// store.put_all(&[task(2), task(3)])?;
+    /// assert_eq!(store.all::<Task>()?.len(), 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As for [`put`](Store::put).
     pub fn put_all<'r, T: Record>(&self, records: impl IntoIterator<Item = &'r T>) -> Result<u64> {
@@ -233,6 +351,19 @@ impl Store {
     }
 
     /// Replaces the record with that key, in a transaction of its own; whether there was one.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// let task = Task { id: 1, title: "write".into(), due: None };
+    /// assert!(!store.replace(&task)?, "there is none to replace");
+    /// store.insert(&task)?;
+    /// assert!(store.replace(&Task { due: Some(20), ..task })?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As for [`write`](Store::write).
@@ -245,6 +376,19 @@ impl Store {
 
     /// Removes the record with that key, in a transaction of its own; whether there was one.
     ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// assert!(store.remove::<Task>(&1)?);
+    /// assert!(!store.remove::<Task>(&1)?, "it is gone already");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As for [`write`](Store::write).
     pub fn remove<T: Record>(&self, key: &(impl Finds<T> + ?Sized)) -> Result<bool> {
@@ -256,6 +400,24 @@ impl Store {
 
     /// The record with that key, as it is now.
     ///
+    /// ```
+    /// #[derive(touchstone_store::Record)]
+    /// struct Page {
+    ///     #[record(key)]
+    ///     book: String,
+    ///     #[record(key)]
+    ///     number: u32,
+    ///     text: String,
+    /// }
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = touchstone_store::Store::open(directory.path().join("books.db"))?;
+    /// store.insert(&Page { book: "Emma".into(), number: 1, text: "Emma Woodhouse, handsome".into() })?;
+    /// let page = store.get::<Page>(&("Emma".to_owned(), 1))?;
+    /// assert!(page.is_some_and(|page| page.text.starts_with("Emma")));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// When the file cannot be read, or is none of the type's.
     #[inline]
@@ -266,6 +428,18 @@ impl Store {
 
     /// Every record of a type, as they are now.
     ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// assert_eq!(store.all::<Task>()?.len(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As for [`get`](Store::get).
     pub fn all<T: Record>(&self) -> Result<Vec<T>> {
@@ -273,12 +447,37 @@ impl Store {
     }
 
     /// Where the file is.
+    ///
+    /// ```
+    /// use touchstone_store::Store;
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("tasks.db");
+    /// assert_eq!(Store::open(&path)?.path(), path);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.inner.path
     }
 
     /// How often the log was flushed for commits, since the store was opened: commits that waited together shared one.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// store.insert(&Task { id: 1, title: "write".into(), due: None })?;
+    /// assert_eq!(store.flushes(), 0, "a commit waits for no flush unless it asks for one");
+    /// store.write(|transaction| {
+    ///     transaction.durable();
+    ///     transaction.insert(&Task { id: 2, title: "rest".into(), due: None })
+    /// })?;
+    /// assert_eq!(store.flushes(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn flushes(&self) -> u64 {
         self.inner.flushes.count()
@@ -321,12 +520,33 @@ impl Store {
     }
 
     /// What every commit survives.
+    ///
+    /// ```
+    /// use touchstone_store::{Durability, Options};
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("tasks.db");
+    /// let store = Options::new().durability(Durability::Strict).open(&path)?;
+    /// assert_eq!(store.durability(), Durability::Strict);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn durability(&self) -> Durability {
         self.inner.options.durability
     }
 
     /// Whether other processes are shut out, as the engine tells it.
+    ///
+    /// ```
+    /// use touchstone_store::Options;
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("tasks.db");
+    /// # if cfg!(unix) {
+    /// assert!(Options::new().exclusive(true).open(&path)?.is_exclusive()?);
+    /// # }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// When the file cannot be read.

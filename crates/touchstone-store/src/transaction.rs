@@ -11,6 +11,23 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 
 /// A transaction that is under way. Get one from [`Store::write`](crate::Store::write).
+///
+/// ```
+/// # use touchstone_store::{Record, Store};
+/// # #[derive(Record, Clone, Debug, PartialEq)]
+/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+/// # let directory = tempfile::tempdir()?;
+/// # let store = Store::open(directory.path().join("tasks.db"))?;
+/// store.write(|transaction| {
+///     transaction.insert(&Task { id: 1, title: "write".into(), due: None })?;
+///     // It sees what it has written itself; others do so once it is committed.
+///     assert!(transaction.get::<Task>(&1)?.is_some());
+///     assert!(store.get::<Task>(&1)?.is_none());
+///     Ok(())
+/// })?;
+/// assert!(store.get::<Task>(&1)?.is_some());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Transaction<'s> {
     session: &'s Session,
     durable: Cell<bool>,
@@ -22,6 +39,23 @@ impl<'s> Transaction<'s> {
     }
 
     /// The records of a type.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// store.write(|transaction| {
+    ///     let mut tasks = transaction.of::<Task>();
+    ///     tasks.remove(&1)?;
+    ///     assert_eq!(tasks.count()?, 1);
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn of<T: Record>(&mut self) -> Writing<'_, T> {
         Writing { reading: Reading(Access::new(self.session, Which::Own)), transaction: PhantomData }
     }
@@ -52,6 +86,17 @@ impl<'s> Transaction<'s> {
 
     /// Inserts a record.
     ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// store.write(|transaction| transaction.insert(&Task { id: 1, title: "write".into(), due: None }))?;
+    /// assert_eq!(store.all::<Task>()?.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Conflict`](crate::ErrorKind::Conflict) where its key, or its value of a unique index, is there already.
     pub fn insert<T: Record>(&mut self, record: &T) -> Result<()> {
@@ -59,6 +104,17 @@ impl<'s> Transaction<'s> {
     }
 
     /// Inserts all the records, or none of them: quicker than one by one.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// let tasks: Vec<Task> = (0..100).map(|id| Task { id, title: format!("task {id}"), due: None }).collect();
+    /// assert_eq!(store.write(|transaction| transaction.insert_all(&tasks))?, 100);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As for [`insert`](Transaction::insert).
@@ -68,6 +124,19 @@ impl<'s> Transaction<'s> {
 
     /// Inserts a record, or replaces the one with its key.
     ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// store.write(|transaction| transaction.put(&Task { id: 2, title: "sleep".into(), due: None }))?;
+    /// assert!(store.get::<Task>(&2)?.is_some_and(|task| task.title == "sleep"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Conflict`](crate::ErrorKind::Conflict) where its value of a unique index is another record's.
     pub fn put<T: Record>(&mut self, record: &T) -> Result<()> {
@@ -75,6 +144,20 @@ impl<'s> Transaction<'s> {
     }
 
     /// Inserts or replaces all the records, or none of them.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// let task = |id| Task { id, title: format!("task {id}"), due: None };
+    /// assert_eq!(store.write(|transaction| transaction.put_all(&[task(2), task(3)]))?, 2);
+    /// assert_eq!(store.all::<Task>()?.len(), 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As for [`put`](Transaction::put).
@@ -84,6 +167,21 @@ impl<'s> Transaction<'s> {
 
     /// Replaces the record with that key; whether there was one.
     ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// let there = store.write(|transaction| {
+    ///     transaction.replace(&Task { id: 3, title: "sleep".into(), due: None })
+    /// })?;
+    /// assert!(!there);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As for [`put`](Transaction::put).
     pub fn replace<T: Record>(&mut self, record: &T) -> Result<bool> {
@@ -91,6 +189,19 @@ impl<'s> Transaction<'s> {
     }
 
     /// Replaces the records with these keys; how many of them there were.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// let task = |id| Task { id, title: format!("task {id}"), due: None };
+    /// assert_eq!(store.write(|transaction| transaction.replace_all(&[task(2), task(3)]))?, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As for [`put`](Transaction::put).
@@ -127,6 +238,19 @@ impl<'s> Transaction<'s> {
 
     /// Removes the record with that key; whether there was one.
     ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// store.write(|transaction| transaction.remove::<Task>(&1))?;
+    /// assert_eq!(store.all::<Task>()?.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// When the file cannot be written.
     pub fn remove<T: Record>(&mut self, key: &(impl Finds<T> + ?Sized)) -> Result<bool> {
@@ -135,6 +259,19 @@ impl<'s> Transaction<'s> {
 
     /// The record with that key, as this transaction sees it.
     ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// let due = store.write(|transaction| Ok(transaction.get::<Task>(&1)?.and_then(|task| task.due)))?;
+    /// assert_eq!(due, Some(20));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// When the file cannot be read, or is none of the type's.
     pub fn get<T: Record>(&self, key: &(impl Finds<T> + ?Sized)) -> Result<Option<T>> {
@@ -142,6 +279,25 @@ impl<'s> Transaction<'s> {
     }
 
     /// A query of a type's records, as this transaction sees them.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// let late = store.write(|transaction| {
+    ///     let late = transaction.query::<Task>().filter(|task| task.due.lt(30)).all()?;
+    ///     for task in &late {
+    ///         transaction.update::<Task>(&task.id, |task| task.due = Some(30))?;
+    ///     }
+    ///     Ok(late.len())
+    /// })?;
+    /// assert_eq!(late, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn query<T: Record>(&self) -> Query<'_, T> {
         Query::new(Access::new(self.session, Which::Own))
     }
@@ -188,6 +344,22 @@ impl<'s> Transaction<'s> {
 
     /// Makes the commit wait for a flush of the log: this transaction survives a loss of power, and with it every one
     /// before it.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// store.insert(&Task { id: 1, title: "may be lost with the power".into(), due: None })?;
+    /// store.write(|transaction| {
+    ///     transaction.durable();
+    ///     transaction.insert(&Task { id: 2, title: "must not be".into(), due: None })
+    /// })?;
+    /// // Now neither is lost.
+    /// assert_eq!(store.flushes(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn durable(&mut self) {
         self.durable.set(true);
     }
@@ -197,6 +369,22 @@ impl<'s> Transaction<'s> {
     }
 
     /// The connection, for SQL that the types have no words for. It is part of the transaction, and must not end it.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// let changed = store.write(|transaction| {
+    ///     transaction.sql(|sql| sql.execute("update task set title = upper(title) where due is null", ()))
+    /// })?;
+    /// assert_eq!(changed, 1);
+    /// assert_eq!(store.get::<Task>(&2)?.map(|task| task.title), Some("REST".into()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As `work` does.
@@ -241,6 +429,22 @@ impl Drop for Part<'_> {
 }
 
 /// One type's records in one collection, to read and write.
+///
+/// ```
+/// # use touchstone_store::{Record, Store};
+/// # #[derive(Record, Clone, Debug, PartialEq)]
+/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+/// # let directory = tempfile::tempdir()?;
+/// # let store = Store::open(directory.path().join("tasks.db"))?;
+/// store.write(|transaction| {
+///     let mut tasks = transaction.of::<Task>();
+///     tasks.insert(&Task { id: 1, title: "write".into(), due: None })?;
+///     tasks.update(&1, |task| task.due = Some(20))?;
+///     assert_eq!(tasks.count()?, 1);
+///     Ok(())
+/// })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Writing<'t, T> {
     reading: Reading<'t, T>,
     /// While the records are written, the transaction is not read elsewhere.
@@ -254,6 +458,21 @@ impl<T: Record> Writing<'_, T> {
 
     /// The record with that key, as this transaction sees it.
     ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// store.write(|transaction| {
+    ///     assert!(transaction.of::<Task>().get(&2)?.is_some());
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// When the file cannot be read, or is none of the type's.
     pub fn get(&self, key: &(impl Finds<T> + ?Sized)) -> Result<Option<T>> {
@@ -261,6 +480,19 @@ impl<T: Record> Writing<'_, T> {
     }
 
     /// Every record.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// let tasks = store.write(|transaction| transaction.of::<Task>().all())?;
+    /// assert_eq!(tasks.len(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As for [`get`](Writing::get).
@@ -270,6 +502,18 @@ impl<T: Record> Writing<'_, T> {
 
     /// How many records there are.
     ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// assert_eq!(store.write(|transaction| transaction.of::<Task>().count())?, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As for [`get`](Writing::get).
     pub fn count(&self) -> Result<u64> {
@@ -278,6 +522,25 @@ impl<T: Record> Writing<'_, T> {
 
     /// Gives every record to `visit`, borrowed where it lies, until it says `false`: no record is copied.
     ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// let mut letters = 0;
+    /// store.write(|transaction| {
+    ///     transaction.of::<Task>().each_view(|task| {
+    ///         letters += task.title.len();
+    ///         Ok(true)
+    ///     })
+    /// })?;
+    /// assert_eq!(letters, 9);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As for [`get`](Writing::get), and as `visit` does.
     pub fn each_view(&self, visit: impl FnMut(T::View<'_>) -> Result<bool>) -> Result<()> {
@@ -285,6 +548,26 @@ impl<T: Record> Writing<'_, T> {
     }
 
     /// A query of the records. While its rows are walked over, nothing is written: collect them first.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record)]
+    /// # struct Task { #[record(key)] id: i64, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert_all(&[Task { id: 1, due: Some(20) }, Task { id: 2, due: None }])?;
+    /// store.write(|transaction| {
+    ///     let mut tasks = transaction.of::<Task>();
+    ///     for task in tasks.query().filter(|task| task.due.is_null()).all()? {
+    ///         tasks.remove(&task.id)?;
+    ///     }
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!(store.all::<Task>()?.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// This is not compiled:
     ///
     /// ```compile_fail,E0502
     /// # use touchstone_store::{Record, Store};
@@ -306,6 +589,19 @@ impl<T: Record> Writing<'_, T> {
 
     /// Inserts a record.
     ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// store.write(|transaction| {
+    ///     transaction.of::<Task>().insert(&Task { id: 1, title: "write".into(), due: None })
+    /// })?;
+    /// assert_eq!(store.all::<Task>()?.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Conflict`](crate::ErrorKind::Conflict) where its key, or its value of a unique index, is there already.
     pub fn insert(&mut self, record: &T) -> Result<()> {
@@ -313,6 +609,18 @@ impl<T: Record> Writing<'_, T> {
     }
 
     /// Inserts all the records, or none of them: quicker than one by one.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// let tasks: Vec<Task> = (0..100).map(|id| Task { id, title: format!("task {id}"), due: None }).collect();
+    /// let inserted = store.write(|transaction| transaction.collection::<Task>("inbox")?.insert_all(&tasks))?;
+    /// assert_eq!(inserted, 100);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As for [`insert`](Writing::insert).
@@ -322,6 +630,21 @@ impl<T: Record> Writing<'_, T> {
 
     /// Inserts a record, or replaces the one with its key. Columns of the file that the type does not know stay.
     ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// store.write(|transaction| {
+    ///     transaction.of::<Task>().put(&Task { id: 2, title: "sleep".into(), due: None })
+    /// })?;
+    /// assert!(store.get::<Task>(&2)?.is_some_and(|task| task.title == "sleep"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Conflict`](crate::ErrorKind::Conflict) where its value of a unique index is another record's.
     pub fn put(&mut self, record: &T) -> Result<()> {
@@ -329,6 +652,20 @@ impl<T: Record> Writing<'_, T> {
     }
 
     /// Inserts or replaces all the records, or none of them.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// let task = |id| Task { id, title: format!("task {id}"), due: None };
+    /// let written = store.write(|transaction| transaction.of::<Task>().put_all(&[task(2), task(3)]))?;
+    /// assert_eq!((written, store.all::<Task>()?.len()), (2, 3));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As for [`put`](Writing::put).
@@ -338,6 +675,21 @@ impl<T: Record> Writing<'_, T> {
 
     /// Replaces the record with that key; whether there was one. Columns of the file that the type does not know stay.
     ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// let there = store.write(|transaction| {
+    ///     transaction.of::<Task>().replace(&Task { id: 2, title: "sleep".into(), due: None })
+    /// })?;
+    /// assert!(there);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As for [`put`](Writing::put).
     pub fn replace(&mut self, record: &T) -> Result<bool> {
@@ -346,6 +698,20 @@ impl<T: Record> Writing<'_, T> {
 
     /// Replaces the records with these keys; how many of them there were.
     ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// let task = |id| Task { id, title: format!("task {id}"), due: None };
+    /// let replaced = store.write(|transaction| transaction.of::<Task>().replace_all(&[task(2), task(3)]))?;
+    /// assert_eq!((replaced, store.all::<Task>()?.len()), (1, 2));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As for [`put`](Writing::put).
     pub fn replace_all<'r>(&mut self, records: impl IntoIterator<Item = &'r T>) -> Result<u64> {
@@ -353,6 +719,22 @@ impl<T: Record> Writing<'_, T> {
     }
 
     /// Changes the record with that key; whether there was one.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// use touchstone_store::ErrorKind;
+    ///
+    /// store.write(|transaction| transaction.of::<Task>().update(&1, |task| task.due = None))?;
+    /// let moved = store.write(|transaction| transaction.of::<Task>().update(&1, |task| task.id = 9));
+    /// assert_eq!(moved.map_err(|error| error.kind()), Err(ErrorKind::Invalid));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As for [`put`](Writing::put). A change of the key is refused.
@@ -376,6 +758,18 @@ impl<T: Record> Writing<'_, T> {
 
     /// Removes the record with that key; whether there was one.
     ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// assert!(store.write(|transaction| transaction.of::<Task>().remove(&1))?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// When the file cannot be written.
     pub fn remove(&mut self, key: &(impl Finds<T> + ?Sized)) -> Result<bool> {
@@ -383,6 +777,19 @@ impl<T: Record> Writing<'_, T> {
     }
 
     /// Removes the records for which the condition is true; how many there were.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// let removed = store.write(|transaction| transaction.of::<Task>().remove_where(|task| task.due.lt(30)))?;
+    /// assert_eq!(removed, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -404,6 +811,19 @@ impl<T: Record> Writing<'_, T> {
     }
 
     /// Removes every record; how many there were.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// assert_eq!(store.write(|transaction| transaction.of::<Task>().clear())?, 2);
+    /// assert!(store.all::<Task>()?.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// When the file cannot be written.

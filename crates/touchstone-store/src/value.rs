@@ -6,6 +6,14 @@ use crate::nested::{self, Nested};
 use std::fmt;
 
 /// What a column of the file holds.
+///
+/// ```
+/// use touchstone_store::{Field, Kind};
+///
+/// assert_eq!(u8::KIND, Kind::Integer);
+/// assert_eq!(<Option<f64> as Field>::KIND, Kind::Real);
+/// assert_eq!(Vec::<u8>::KIND, Kind::Blob);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A signed integer of up to 64 bits.
@@ -20,6 +28,10 @@ pub enum Kind {
 
 impl Kind {
     /// The type's name in a `create table`.
+    ///
+    /// ```
+    /// assert_eq!(touchstone_store::Kind::Integer.sql(), "INTEGER");
+    /// ```
     pub const fn sql(self) -> &'static str {
         match self {
             Kind::Integer => "INTEGER",
@@ -31,6 +43,13 @@ impl Kind {
 }
 
 /// A value as it lies in the file.
+///
+/// ```
+/// use touchstone_store::{Field, Raw};
+///
+/// assert_eq!(String::read(Raw::Text(b"write")), Ok("write".to_owned()));
+/// assert_eq!(<Option<i64> as Field>::read(Raw::Absent), Ok(None));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Raw<'a> {
     /// The row was written before the column was added.
@@ -48,6 +67,14 @@ pub enum Raw<'a> {
 }
 
 /// Why a value of the file is none of the field's.
+///
+/// ```
+/// use touchstone_store::{Field, Mismatch, Raw};
+///
+/// assert_eq!(u8::read(Raw::Integer(256)), Err(Mismatch::Range));
+/// assert_eq!(u8::read(Raw::Text(b"1")), Err(Mismatch::Kind));
+/// assert_eq!(Mismatch::Range.to_string(), "it is beyond the field's range");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Mismatch {
@@ -78,6 +105,23 @@ impl fmt::Display for Mismatch {
 }
 
 /// Why a value of a field cannot be stored.
+///
+/// ```
+/// use touchstone_store::{ErrorKind, Record, Store};
+///
+/// #[derive(Record)]
+/// struct Reading {
+///     #[record(key)]
+///     id: i64,
+///     celsius: f64,
+/// }
+///
+/// # let directory = tempfile::tempdir()?;
+/// # let store = Store::open(directory.path().join("readings.db"))?;
+/// let error = store.insert(&Reading { id: 1, celsius: f64::NAN }).expect_err("SQLite has no NaN");
+/// assert_eq!(error.kind(), ErrorKind::Invalid);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refusal {
@@ -121,15 +165,36 @@ pub trait Field: Sized + 'static {
     type View<'a>;
 
     /// Appends the value to the row.
+    ///
+    /// ```
+    /// use touchstone_store::{Cells, Field};
+    ///
+    /// let mut cells = Cells::default();
+    /// 20_i64.write(&mut cells);
+    /// ```
     fn write<'a>(&'a self, cells: &mut Cells<'a>);
 
     /// The value that lies in the file.
+    ///
+    /// ```
+    /// use touchstone_store::{Field, Raw};
+    ///
+    /// assert_eq!(bool::read(Raw::Integer(1)), Ok(true));
+    /// assert!(bool::read(Raw::Integer(2)).is_err());
+    /// ```
     ///
     /// # Errors
     /// When it is none of this type's.
     fn read(raw: Raw<'_>) -> Result<Self, Mismatch>;
 
     /// As [`read`](Field::read), without a copy.
+    ///
+    /// ```
+    /// use touchstone_store::{Field, Raw};
+    ///
+    /// let text: &'static str = String::view(Raw::Text(b"write")).expect("it is text");
+    /// assert_eq!(text, "write");
+    /// ```
     ///
     /// # Errors
     /// When it is none of this type's.

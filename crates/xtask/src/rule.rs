@@ -1,5 +1,6 @@
 //! The rules, one file per kind. Each takes a path and a text and gives what it found wrong.
 
+pub mod example;
 pub mod header;
 pub mod layer;
 pub mod lock;

@@ -6,6 +6,24 @@ use crate::value::{Field, Refusal};
 use std::marker::PhantomData;
 
 /// A condition on records of `T`. It is true, false, or unknown where a NULL is compared, as in SQL.
+///
+/// ```
+/// # use touchstone_store::{Record, Store};
+/// # #[derive(Record, Clone, Debug, PartialEq)]
+/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+/// # let directory = tempfile::tempdir()?;
+/// # let store = Store::open(directory.path().join("tasks.db"))?;
+/// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+/// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+/// use touchstone_store::Condition;
+///
+/// fn is_urgent(task: <Task as Record>::Columns) -> Condition<Task> {
+///     task.due.lt(30).or(task.title.starts_with("!"))
+/// }
+///
+/// assert_eq!(store.snapshot()?.query::<Task>().filter(is_urgent).count()?, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Condition<T> {
     pub(crate) node: Node,
@@ -73,6 +91,26 @@ impl Value {
 
 /// What a column of `F`s can be compared with: an `F`, an `Option` of one (NULL where it is none), and for text a
 /// `&str`, for bytes a slice.
+///
+/// ```
+/// # use touchstone_store::{Record, Store};
+/// # #[derive(Record, Clone, Debug, PartialEq)]
+/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+/// # let directory = tempfile::tempdir()?;
+/// # let store = Store::open(directory.path().join("tasks.db"))?;
+/// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+/// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+/// let (text, owned, none) = ("rest", String::from("rest"), None::<i64>);
+/// let snapshot = store.snapshot()?;
+/// let count = |condition| snapshot.query::<Task>().filter(|_| condition).count();
+/// let task = Task::COLUMNS;
+/// assert_eq!(count(task.title.eq(text))?, 1);
+/// assert_eq!(count(task.title.eq(owned))?, 1);
+/// assert_eq!(count(task.due.eq(20))?, 1);
+/// // Nothing equals NULL; `is_null` asks for it.
+/// assert_eq!(count(task.due.eq(none))?, 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Operand<F> {
     #[doc(hidden)]
     fn operand(self) -> Compared;
@@ -112,18 +150,60 @@ impl<T> Condition<T> {
     }
 
     /// True where both are true, false where one is false.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// let snapshot = store.snapshot()?;
+    /// let both = snapshot.query::<Task>().filter(|task| task.id.ge(1).and(task.due.is_null()));
+    /// assert_eq!(both.count()?, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn and(self, other: Condition<T>) -> Condition<T> {
         Condition::new(Node::And(Box::new(self.node), Box::new(other.node)))
     }
 
     /// True where one is true, false where both are false.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// let snapshot = store.snapshot()?;
+    /// let either = snapshot.query::<Task>().filter(|task| task.id.eq(1).or(task.due.is_null()));
+    /// assert_eq!(either.count()?, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn or(self, other: Condition<T>) -> Condition<T> {
         Condition::new(Node::Or(Box::new(self.node), Box::new(other.node)))
     }
 
     /// True where it is false, and unknown where it is unknown.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// let snapshot = store.snapshot()?;
+    /// let others = snapshot.query::<Task>().filter(|task| task.title.contains("rest").not());
+    /// assert_eq!(others.count()?, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     #[expect(
         clippy::should_implement_trait,
@@ -144,62 +224,212 @@ impl<T: Record, F: Field> Column<T, F> {
     }
 
     /// The value is the other.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// assert_eq!(store.snapshot()?.query::<Task>().filter(|task| task.title.eq("rest")).count()?, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn eq(self, other: impl Operand<F::Plain>) -> Condition<T> {
         self.compare(Comparison::Equal, other)
     }
 
     /// The value is not the other.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// let snapshot = store.snapshot()?;
+    /// assert_eq!(snapshot.query::<Task>().filter(|task| task.title.ne("rest")).count()?, 1);
+    /// // A date that is NULL is not known to be another one.
+    /// assert_eq!(snapshot.query::<Task>().filter(|task| task.due.ne(7)).count()?, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn ne(self, other: impl Operand<F::Plain>) -> Condition<T> {
         self.compare(Comparison::NotEqual, other)
     }
 
     /// The value is less than the other.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// assert_eq!(store.snapshot()?.query::<Task>().filter(|task| task.due.lt(21)).count()?, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn lt(self, other: impl Operand<F::Plain>) -> Condition<T> {
         self.compare(Comparison::Less, other)
     }
 
     /// The value is less than the other, or the other.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// assert_eq!(store.snapshot()?.query::<Task>().filter(|task| task.due.le(20)).count()?, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn le(self, other: impl Operand<F::Plain>) -> Condition<T> {
         self.compare(Comparison::LessOrEqual, other)
     }
 
     /// The value is greater than the other.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// assert_eq!(store.snapshot()?.query::<Task>().filter(|task| task.id.gt(1)).count()?, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn gt(self, other: impl Operand<F::Plain>) -> Condition<T> {
         self.compare(Comparison::Greater, other)
     }
 
     /// The value is greater than the other, or the other.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// assert_eq!(store.snapshot()?.query::<Task>().filter(|task| task.id.ge(1)).count()?, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn ge(self, other: impl Operand<F::Plain>) -> Condition<T> {
         self.compare(Comparison::GreaterOrEqual, other)
     }
 
     /// The value lies between the two, or is one of them.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// assert_eq!(store.snapshot()?.query::<Task>().filter(|task| task.due.between(10, 20)).count()?, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn between(self, low: impl Operand<F::Plain>, high: impl Operand<F::Plain>) -> Condition<T> {
         Condition::new(Node::Between(self.place(), low.operand().0, high.operand().0))
     }
 
     /// The value is one of the others.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// let wanted = ["rest", "sleep"];
+    /// assert_eq!(store.snapshot()?.query::<Task>().filter(|task| task.title.is_in(wanted)).count()?, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn is_in<O: Operand<F::Plain>>(self, others: impl IntoIterator<Item = O>) -> Condition<T> {
         let others = others.into_iter().map(|other| other.operand().0).collect();
         Condition::new(Node::In(self.place(), others))
     }
 
     /// The value is NULL: never unknown.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// assert_eq!(store.snapshot()?.query::<Task>().filter(|task| task.due.is_null()).count()?, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn is_null(self) -> Condition<T> {
         Condition::new(Node::IsNull(self.place()))
     }
 
     /// The value is not NULL: never unknown.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// assert_eq!(store.snapshot()?.query::<Task>().filter(|task| task.due.is_not_null()).count()?, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn is_not_null(self) -> Condition<T> {
         self.is_null().not()
     }
 
     /// The smallest first, NULLs before all.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// let tasks = store.snapshot()?.query::<Task>().order(|task| task.due.ascending()).all()?;
+    /// assert_eq!(tasks[0].due, None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn ascending(self) -> Order<T> {
         Order { column: self.place(), descending: false, marker: PhantomData }
     }
 
     /// The greatest first, NULLs after all.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// let tasks = store.snapshot()?.query::<Task>().order(|task| task.due.descending()).all()?;
+    /// assert_eq!(tasks[0].due, Some(20));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn descending(self) -> Order<T> {
         Order { column: self.place(), descending: true, marker: PhantomData }
     }
@@ -207,6 +437,18 @@ impl<T: Record, F: Field> Column<T, F> {
 
 impl<T: Record, F: Field<Plain = String>> Column<T, F> {
     /// The text begins with the other, byte for byte.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// assert_eq!(store.snapshot()?.query::<Task>().filter(|task| task.title.starts_with("wr")).count()?, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn starts_with(self, other: impl Into<String>) -> Condition<T> {
         let prefix = other.into();
         let end = after(&prefix);
@@ -214,6 +456,18 @@ impl<T: Record, F: Field<Plain = String>> Column<T, F> {
     }
 
     /// The text has the other in it, byte for byte.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// assert_eq!(store.snapshot()?.query::<Task>().filter(|task| task.title.contains("es")).count()?, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn contains(self, other: impl Into<String>) -> Condition<T> {
         Condition::new(Node::Contains(self.place(), other.into()))
     }
@@ -234,6 +488,21 @@ fn after(prefix: &str) -> Option<String> {
 }
 
 /// An order of records of `T`.
+///
+/// ```
+/// # use touchstone_store::{Record, Store};
+/// # #[derive(Record, Clone, Debug, PartialEq)]
+/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+/// # let directory = tempfile::tempdir()?;
+/// # let store = Store::open(directory.path().join("tasks.db"))?;
+/// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+/// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+/// use touchstone_store::Order;
+///
+/// let newest_first: Order<Task> = Task::COLUMNS.id.descending();
+/// assert_eq!(store.snapshot()?.query::<Task>().order(|_| newest_first).all()?[0].id, 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Order<T> {
     pub(crate) column: usize,

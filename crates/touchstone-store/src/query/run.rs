@@ -18,6 +18,21 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 /// How a query is run.
+///
+/// ```
+/// # use touchstone_store::{Record, Store};
+/// # #[derive(Record, Clone, Debug, PartialEq)]
+/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+/// # let directory = tempfile::tempdir()?;
+/// # let store = Store::open(directory.path().join("tasks.db"))?;
+/// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+/// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+/// let explanation = store.snapshot()?.query::<Task>().filter(|task| task.title.contains("it")).explain()?;
+/// // No index can help, so the table's pages are read as they lie.
+/// assert!(explanation.by_pages);
+/// assert_eq!(explanation.plan, ["SCAN task BY PAGES"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Explanation {
