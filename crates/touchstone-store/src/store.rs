@@ -253,6 +253,9 @@ impl Store {
             let mut transaction = Transaction::new(session);
             let result = work(&mut transaction)?;
             let durable = transaction.is_durable();
+            if durable && inner.options.durability == Durability::Process {
+                return Err(cannot_last().into());
+            }
             open.commit()?;
             session.note_commit(before, inner.log_state());
             (result, durable)
@@ -569,6 +572,12 @@ impl Store {
     pub(crate) fn readers(&self) -> &Readers {
         &self.inner.readers
     }
+}
+
+#[cold]
+fn cannot_last() -> Error {
+    let why = "a store that is opened with `Durability::Process` cannot make a transaction durable (open it with `Consistent`)";
+    Error::new(ErrorKind::Invalid, why)
 }
 
 /// A session that is given back also where a field's own code panics.

@@ -343,7 +343,8 @@ impl<'s> Transaction<'s> {
     }
 
     /// Makes the commit wait for a flush of the log: this transaction survives a loss of power, and with it every one
-    /// before it.
+    /// before it. A store of the class [`Process`](crate::Durability::Process) cannot promise it: there the transaction
+    /// is refused when it is to be committed.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};

@@ -168,3 +168,19 @@ fn goes_on_without_reading_all(store: &Store) {
     store.put(&note(3)).expect("the store writes on");
     assert_eq!(store.get::<Note>(&3).expect("the store reads on"), Some(note(3)));
 }
+
+#[test]
+fn a_store_that_cannot_outlive_the_power_promises_nothing_of_it() {
+    let place = place();
+    let options = touchstone_store::Options::new().durability(touchstone_store::Durability::Process);
+    let store = options.open(&place.path).expect("it opens");
+    let error = store
+        .write(|transaction| {
+            transaction.durable();
+            transaction.insert(&note(1))
+        })
+        .expect_err("it cannot be promised");
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    assert!(store.all::<Note>().expect("it is read").is_empty());
+    store.insert(&note(1)).expect("the store goes on");
+}
