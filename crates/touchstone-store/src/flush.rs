@@ -1,14 +1,21 @@
 //! Flushes of the log that commits share: while one flush is under way, those who come wait, and the next flush is for
-//! all of them.
+//! all of them. Before it begins, it waits a little for those whom the last one let go: else writers fall into two
+//! groups that wait for each other's flushes in turn, and each flush is for half of them.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::sync::{Condvar, Mutex, lock};
+use crate::sync::{Condvar, Mutex, MutexGuard, lock, wait_for};
+use std::time::{Duration, Instant};
+
+/// What part of the last flush's time the next one waits at most.
+const GATHERING_PART: u32 = 2;
 
 /// The flushes of a store.
 #[derive(Default)]
 pub(crate) struct Flushes {
     state: Mutex<State>,
     bell: Condvar,
+    /// Rings for who gathers, when somebody has committed.
+    arrival: Condvar,
 }
 
 #[derive(Default)]
@@ -18,6 +25,12 @@ struct State {
     /// Commits that a flush has reached.
     flushed: u64,
     under_way: bool,
+    /// The commits that somebody waits for.
+    awaited: Vec<u64>,
+    /// How many commits the next flush may expect to be for.
+    expected: u64,
+    /// How long the last flush took.
+    lasted: Duration,
     /// A flush failed: what the disk holds is not known any more.
     failed: Option<String>,
     /// Flushes so far.
@@ -29,6 +42,7 @@ impl Flushes {
     pub(crate) fn committed(&self) -> u64 {
         let mut state = lock(&self.state);
         state.committed += 1;
+        self.arrival.notify_one();
         state.committed
     }
 
@@ -60,6 +74,7 @@ impl Flushes {
     /// When a flush failed before one reached the commit: from then on for every commit.
     pub(crate) fn reach(&self, commit: u64, flush: impl FnOnce() -> Result<()>) -> Result<()> {
         let mut state = lock(&self.state);
+        let mut is_awaited = false;
         loop {
             if state.flushed >= commit {
                 return Ok(());
@@ -67,22 +82,49 @@ impl Flushes {
             if let Some(why) = &state.failed {
                 return Err(lost(why));
             }
+            if !is_awaited {
+                state.awaited.push(commit);
+                is_awaited = true;
+            }
             if !state.under_way {
                 break;
             }
             state = self.bell.wait(state).unwrap_or_else(std::sync::PoisonError::into_inner);
         }
-        let reached = state.committed;
         state.under_way = true;
+        let state = self.gather(state);
+        let reached = state.committed;
         drop(state);
+        let begun = Instant::now();
         let result = flush();
+        self.end(reached, begun.elapsed(), result)
+    }
+
+    /// Waits for those whom the last flush let go, as long as it is worth it.
+    fn gather<'s>(&'s self, mut state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
+        let end = Instant::now() + state.lasted / GATHERING_PART;
+        let mut is_over = false;
+        while !is_over && state.committed - state.flushed < state.expected {
+            let left = end.saturating_duration_since(Instant::now());
+            (state, is_over) = wait_for(&self.arrival, &self.state, state, left);
+        }
+        state
+    }
+
+    fn end(&self, reached: u64, lasted: Duration, result: Result<()>) -> Result<()> {
         let mut state = lock(&self.state);
         state.under_way = false;
         state.count += 1;
+        state.lasted = lasted;
         match result {
             Ok(()) => state.flushed = reached,
             Err(error) => state.failed = Some(error.to_string()),
         }
+        let before = state.awaited.len();
+        state.awaited.retain(|commit| *commit > reached);
+        // Whoever is let go now commits again, if he goes on as before; those who came meanwhile wait already.
+        let let_go = before - state.awaited.len();
+        state.expected = state.committed - state.flushed + let_go as u64;
         let failed = state.failed.clone();
         drop(state);
         self.bell.notify_all();

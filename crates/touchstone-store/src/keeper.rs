@@ -23,6 +23,9 @@ const PARKED_MAX: Duration = Duration::from_millis(50);
 /// How long snapshots have to end by themselves, where the log is at its limit, before they expire.
 const PATIENCE: Duration = Duration::from_millis(200);
 
+/// How many times as long as it is to be copied at the log must be, before writers wait until the rest is copied.
+const OUTRUN: u32 = 4;
+
 /// The keeper of a store. Its thread starts when there is something to do.
 pub(crate) struct Keeper {
     shared: Arc<Shared>,
@@ -137,12 +140,26 @@ impl Shared {
         // Writers wait meanwhile: where it was for nothing, because of a reader who is inside a call, or of another
         // process, it is not tried again before the log has doubled.
         let stuck_bytes = self.stuck_bytes.load(Ordering::Relaxed);
-        if bytes <= self.options.log_bytes_max {
+        let is_outrun = log / self.options.checkpoint_pages >= OUTRUN;
+        if bytes <= self.options.log_bytes_max && !is_outrun {
             self.stuck_bytes.store(0, Ordering::Relaxed);
         } else if bytes / 2 >= stuck_bytes {
-            let is_stuck = self.bound(connection).is_err();
-            self.stuck_bytes.store(if is_stuck { bytes } else { 0 }, Ordering::Relaxed);
+            let is_limit = bytes > self.options.log_bytes_max;
+            let result = if is_limit { self.bound(connection) } else { self.catch_up(connection) };
+            self.stuck_bytes.store(if result.is_err() { bytes } else { 0 }, Ordering::Relaxed);
         }
+    }
+
+    /// Copies the rest while nobody writes, so that the log begins anew: beside a writer who never pauses, the last pages
+    /// are always new ones. Most of the log was copied just before, so it does not take long.
+    fn catch_up(&self, connection: &Connection) -> Result<()> {
+        // The keeper's own thread has no turn already.
+        let Ok(_turn) = self.turns.take() else { return Ok(()) };
+        self.readers.sweep(true);
+        connection.sql().busy_timeout(Duration::ZERO)?;
+        let (_, copied) = connection.checkpoint(ffi::SQLITE_CHECKPOINT_RESTART)?;
+        self.copied.store(copied, Ordering::Relaxed);
+        Ok(())
     }
 
     fn open(&self) -> Result<Connection> {

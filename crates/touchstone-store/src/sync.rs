@@ -13,6 +13,8 @@ pub(crate) use std::{
     thread::{ThreadId, current},
 };
 
+use std::time::Duration;
+
 /// Locks; a thread that panicked with the lock left the state whole, because no state here is changed in two steps.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
@@ -25,4 +27,29 @@ pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
         Err(std::sync::TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
         Err(std::sync::TryLockError::WouldBlock) => None,
     }
+}
+
+/// Waits for the bell, or for that long; whether it was that long.
+#[cfg(not(shuttle))]
+pub(crate) fn wait_for<'s, T>(
+    bell: &Condvar,
+    _mutex: &'s Mutex<T>,
+    guard: MutexGuard<'s, T>,
+    time: Duration,
+) -> (MutexGuard<'s, T>, bool) {
+    let (guard, result) = bell.wait_timeout(guard, time).unwrap_or_else(std::sync::PoisonError::into_inner);
+    (guard, result.timed_out() || time.is_zero())
+}
+
+/// Waits for the bell, or for that long: here, where there is no time, until others had a chance.
+#[cfg(shuttle)]
+pub(crate) fn wait_for<'s, T>(
+    _bell: &Condvar,
+    mutex: &'s Mutex<T>,
+    guard: MutexGuard<'s, T>,
+    _time: Duration,
+) -> (MutexGuard<'s, T>, bool) {
+    drop(guard);
+    shuttle::thread::yield_now();
+    (lock(mutex), true)
 }

@@ -45,7 +45,7 @@ impl Pages {
     /// The whole payload of a row that goes on in other pages.
     fn gather(&self, row: Row<'_>, geometry: Geometry, buffer: &mut Vec<u8>) -> Result<()> {
         buffer.clear();
-        // A damaged length must not ask for more memory than the chain of pages has bytes.
+        self.check_length(row, geometry)?;
         buffer.extend_from_slice(row.local);
         let mut number = row.overflow;
         let statement = match self.overflow.get() {
@@ -62,6 +62,19 @@ impl Pages {
             number = result?;
         }
         Ok(())
+    }
+
+    /// A damaged length, with a chain of pages that runs in a circle, must not ask for more memory than the file has.
+    fn check_length(&self, row: Row<'_>, geometry: Geometry) -> Result<()> {
+        /// Shorter rows are not worth the question.
+        const UNASKED_BYTES: usize = 1 << 20;
+        if row.length <= UNASKED_BYTES {
+            return Ok(());
+        }
+        // SAFETY: the connection outlives the call.
+        let pages = unsafe { Statement::prepare(self.connection, "pragma page_count")? }.integer()?;
+        let bytes = usize::try_from(pages).unwrap_or(0).saturating_mul(geometry.usable);
+        if row.length <= bytes { Ok(()) } else { Err(damaged(row.overflow)) }
     }
 }
 

@@ -33,7 +33,7 @@ fn check(store: &Store, ids: &[i64], split: usize) {
             transaction.of::<Row>().clear()?;
             for part in [&ids[..split], &ids[split..]] {
                 let rows: Vec<Row> = part.iter().rev().map(|id| Row { id: *id }).collect();
-                if split % 2 == 0 {
+                if split.is_multiple_of(2) {
                     transaction.insert_all(&rows)?
                 } else {
                     transaction.put_all(&rows)?

@@ -8,9 +8,9 @@ mod workload;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use touchstone_store::{Durability, Options, Store};
-use workload::{Item, Random, check_whole, states, step, steps_held};
+use workload::{Item, KINDS, Random, check_whole, states, step, steps_held};
 
 /// Threads that write at once.
 const WRITERS: u64 = 3;
@@ -35,6 +35,8 @@ impl Mode {
             .exclusive(self.exclusive)
             .checkpoint_pages(self.checkpoint_pages)
             .log_bytes_max(u64::from(self.checkpoint_pages) * 64 * 1024)
+            // Processes poll for the lock, and one that writes without a pause lets others in only now and then.
+            .busy_timeout(Duration::from_secs(120))
             .open(path)
             .expect("the store opens")
     }
@@ -62,15 +64,22 @@ fn child() {
     let Ok(order) = std::env::var(CHILD) else { return };
     let mut parts = order.split('|');
     let mut part = || parts.next().expect("the parent gave the order");
-    let (path, mode, first) = (part(), Mode::from_text(part()), part());
-    let first: Vec<u64> = first.split(' ').map(|number| number.parse().expect("a number")).collect();
+    let (path, mode, first, writers) = (part(), Mode::from_text(part()), part(), part());
+    let numbers = |text: &str| -> Vec<u64> {
+        text.split(' ').map(|number| number.parse().expect("a number")).collect()
+    };
+    let (first, writers) = (numbers(first), numbers(writers));
     let store = &mode.open(Path::new(path));
     std::thread::scope(|scope| {
-        for writer in 0..WRITERS {
+        for writer in writers {
             let first = first[writer as usize];
             scope.spawn(move || {
                 for number in first.. {
-                    step(writer, number).run(store).expect("the step succeeds");
+                    if let Err(error) = step(writer, number).run(store) {
+                        eprintln!("{error:?}");
+                        // The other threads would go on for ever.
+                        std::process::exit(1);
+                    }
                     // One call of the system, so that no line is half written and none mixes with another.
                     let line = format!("{writer} {number}\n");
                     std::io::stderr().write_all(line.as_bytes()).expect("the parent listens");
@@ -96,9 +105,9 @@ struct Writing {
 }
 
 impl Writing {
-    fn begin(path: &Path, mode: Mode, first: &Acknowledged) -> Writing {
-        let first: Vec<String> = first.iter().map(u64::to_string).collect();
-        let order = format!("{}|{}|{}", path.display(), mode.to_text(), first.join(" "));
+    fn begin(path: &Path, mode: Mode, first: &Acknowledged, writers: &[u64]) -> Writing {
+        let text = |numbers: &[u64]| numbers.iter().map(u64::to_string).collect::<Vec<String>>().join(" ");
+        let order = format!("{}|{}|{}|{}", path.display(), mode.to_text(), text(first), text(writers));
         let mut child = Command::new(std::env::current_exe().expect("the test has a program"))
             .args(["--exact", "child", "--nocapture", "--test-threads", "1"])
             .env(CHILD, order)
@@ -134,6 +143,15 @@ impl Writing {
     }
 }
 
+impl Drop for Writing {
+    /// A child does not outlive a test that fails.
+    fn drop(&mut self) {
+        // It is dead already where the test went well.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 /// Notes an acknowledgement. A child that says anything else has failed.
 fn note(line: &str, acknowledged: &mut Acknowledged) {
     let numbers: Option<Vec<u64>> = line.split_whitespace().map(|number| number.parse().ok()).collect();
@@ -143,9 +161,12 @@ fn note(line: &str, acknowledged: &mut Acknowledged) {
     *next += 1;
 }
 
+fn kills() -> u64 {
+    std::env::var("TOUCHSTONE_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(KILLS_USUALLY)
+}
+
 fn kill_often(durability: Durability, exclusive: bool) {
-    let asked = std::env::var("TOUCHSTONE_KILLS").ok().and_then(|kills| kills.parse().ok());
-    let (kills, begun) = (asked.unwrap_or(KILLS_USUALLY), Instant::now());
+    let (kills, begun) = (kills(), Instant::now());
     let (mut commits, mut in_flight) = (0, 0);
     for file in 0..kills.div_ceil(LIVES) {
         let directory = tempfile::tempdir().expect("there is room");
@@ -161,7 +182,7 @@ fn kill_often(durability: Durability, exclusive: bool) {
             let (after, bits) = (random.below(after + 1), random.below(23));
             let work = random.below(1 << bits);
             let mut acknowledged = held;
-            commits += Writing::begin(&path, mode, &held).kill(after, work, &mut acknowledged);
+            commits += Writing::begin(&path, mode, &held, &[0, 1, 2]).kill(after, work, &mut acknowledged);
             let store = mode.open(&path);
             let found = states(&store, WRITERS).expect("the store is readable");
             for (writer, state) in found.iter().enumerate() {
@@ -207,4 +228,59 @@ fn process_commits_survive_a_kill() {
 #[test]
 fn process_commits_survive_a_kill_in_exclusive_mode() {
     kill_often(Durability::Process, true);
+}
+
+/// One of two processes is killed while both write; the other goes on, and notices nothing. Fewer kills and commits than
+/// above, because processes that poll for one lock come to it slowly.
+#[test]
+fn a_process_goes_on_after_another_was_killed() {
+    for seed in 0..kills().div_ceil(5) {
+        let mut random = Random::new(seed);
+        let directory = tempfile::tempdir().expect("there is room");
+        let path = directory.path().join("crash.db");
+        let mode = Mode { durability: Durability::Consistent, exclusive: false, checkpoint_pages: 16 };
+        let mut acknowledged: Acknowledged = [0; WRITERS as usize];
+        let killed = Writing::begin(&path, mode, &acknowledged, &[0, 1]);
+        let other = Writing::begin(&path, mode, &acknowledged, &[2]);
+        killed.kill(random.below(4), random.below(1 << 20), &mut acknowledged);
+        let store = mode.open(&path);
+        let check = |writers: std::ops::Range<usize>, acknowledged: &Acknowledged| {
+            let found = states(&store, WRITERS).expect("the store is readable");
+            for writer in writers {
+                let told = acknowledged[writer];
+                let steps = steps_held(writer as u64, &found[writer], told, told + 1);
+                steps.unwrap_or_else(|why| panic!("kill {seed}: {why}"));
+            }
+        };
+        check(0..2, &acknowledged);
+        other.kill(random.below(4), random.below(1 << 20), &mut acknowledged);
+        check(0..3, &acknowledged);
+        check_whole(&store);
+    }
+}
+
+/// SQLite refused, at once, whoever came while another was making the file.
+#[test]
+fn several_may_make_the_file_at_once() {
+    for _ in 0..kills() {
+        let directory = tempfile::tempdir().expect("there is room");
+        let path = directory.path().join("crash.db");
+        let mode = Mode { durability: Durability::Consistent, exclusive: false, checkpoint_pages: 16 };
+        let at_once = std::sync::Barrier::new(WRITERS as usize);
+        std::thread::scope(|scope| {
+            for writer in 0..WRITERS {
+                let (path, at_once) = (&path, &at_once);
+                scope.spawn(move || {
+                    at_once.wait();
+                    let store = mode.open(path);
+                    (0..KINDS)
+                        .for_each(|number| step(writer, number).run(&store).expect("the step succeeds"));
+                });
+            }
+        });
+        let found = states(&mode.open(&path), WRITERS).expect("the store is readable");
+        for (writer, state) in found.iter().enumerate() {
+            assert_eq!(steps_held(writer as u64, state, KINDS, KINDS), Ok(KINDS));
+        }
+    }
 }

@@ -128,3 +128,26 @@ fn whoever_reads_sees_one_moment_or_is_told_that_it_is_over() {
     println!("{} reads saw one moment, {} snapshots expired", whole.into_inner(), expired.into_inner());
     assert_eq!(store.read(sum).expect("it is readable"), ACCOUNTS * BALANCE);
 }
+
+/// Beside a writer who never paused, the last pages of the log were always new ones: it never began anew, and grew to its
+/// limit of 256 MiB.
+#[test]
+fn the_log_begins_anew_beside_a_writer_who_never_pauses() {
+    const COMMITS: i64 = 20_000;
+    let directory = tempfile::tempdir().expect("there is room");
+    let path = directory.path().join("steady.db");
+    let store = Options::new().checkpoint_pages(100).open(&path).expect("it opens");
+    for id in 0..COMMITS {
+        store.insert(&Steady { id, text: "as long as a line".to_owned() }).expect("it is written");
+    }
+    let log_bytes = std::fs::metadata(directory.path().join("steady.db-wal")).expect("it is there").len();
+    // Each commit writes at least one page.
+    assert!(log_bytes < COMMITS.cast_unsigned() * 4096 / 2, "the log has {log_bytes} bytes");
+}
+
+#[derive(Record)]
+struct Steady {
+    #[record(key)]
+    id: i64,
+    text: String,
+}
