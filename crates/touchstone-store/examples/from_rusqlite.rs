@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     make_old(&old)?;
 
     // The old file is another program's. It is not taken for a store, and stays as it is.
-    let refused = Store::open(&old).err().expect("it is no store");
+    let refused = Store::open(&old).expect_err("it is no store");
     assert_eq!(refused.kind(), ErrorKind::Foreign);
     println!("Opened as a store: {refused}");
 

@@ -49,7 +49,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// Why a file does not open.
 fn refusal(options: Options, path: &Path) -> ErrorKind {
-    let error = options.open(path).err().expect("it must not open");
+    let error = options.open(path).expect_err("it must not open");
     println!("  {error}");
     error.kind()
 }

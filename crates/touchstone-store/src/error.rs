@@ -70,7 +70,7 @@ pub enum ErrorKind {
 /// ```
 /// use touchstone_store::{ErrorKind, Store};
 ///
-/// let error = Store::open("/no/such/directory/file").err().expect("there is no such directory");
+/// let error = Store::open("/no/such/directory/file").expect_err("there is no such directory");
 /// assert_eq!(error.kind(), ErrorKind::NotFound);
 /// ```
 pub struct Error(Box<Inner>);
@@ -111,7 +111,7 @@ impl Error {
     /// ```
     /// use touchstone_store::{ErrorKind, Options};
     ///
-    /// let error = Options::new().page_size(7).open("tasks.db").err().expect("pages are not so small");
+    /// let error = Options::new().page_size(7).open("tasks.db").expect_err("pages are not so small");
     /// assert_eq!(error.kind(), ErrorKind::Invalid);
     /// ```
     #[must_use]

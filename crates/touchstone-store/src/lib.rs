@@ -88,6 +88,8 @@
 //! rusqlite and from an object-relational mapper. Programs that run are in `examples/`: `todo`, `bank`,
 //! `notes_encrypted` and `from_rusqlite`.
 
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
+
 extern crate self as touchstone_store;
 
 mod access;
@@ -133,6 +135,8 @@ pub use rusqlite;
 pub use salvage::{SalvageReport, SalvagedTable};
 pub use snapshot::{Reading, Snapshot, Version};
 pub use store::Store;
+/// Implements [`trait@Nested`] and [`Field`] for a struct or an enum.
+///
 /// ```
 /// use touchstone_store::{Nested, Record, Store};
 ///
@@ -163,6 +167,8 @@ pub use store::Store;
 /// ```
 ///
 pub use touchstone_store_derive::Nested;
+/// Implements [`trait@Record`] for a struct: its table, its columns, its key.
+///
 /// ```
 /// use touchstone_store::{Record, Store};
 ///

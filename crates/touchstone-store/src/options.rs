@@ -110,7 +110,7 @@ impl EncryptionKey {
     /// # let path = directory.path().join("tasks.db");
     /// let key = EncryptionKey::passphrase("correct horse battery staple");
     /// drop(Options::new().key(key).open(&path)?);
-    /// let error = Store::open(&path).err().expect("the file is encrypted");
+    /// let error = Store::open(&path).expect_err("the file is encrypted");
     /// assert_eq!(error.kind(), ErrorKind::Foreign);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -265,7 +265,7 @@ impl Options {
     ///
     /// # let directory = tempfile::tempdir()?;
     /// # let path = directory.path().join("tasks.db");
-    /// let error = Options::new().create(false).open(&path).err().expect("there is no such file");
+    /// let error = Options::new().create(false).open(&path).expect_err("there is no such file");
     /// assert_eq!(error.kind(), ErrorKind::NotFound);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -283,7 +283,7 @@ impl Options {
     ///
     /// # let directory = tempfile::tempdir()?;
     /// # let path = directory.path().join("tasks.db");
-    /// let error = Options::new().page_size(5000).open(&path).err().expect("it is no power of two");
+    /// let error = Options::new().page_size(5000).open(&path).expect_err("it is no power of two");
     /// assert_eq!(error.kind(), ErrorKind::Invalid);
     /// let store = Options::new().page_size(16_384).open(&path)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -4,6 +4,7 @@ use crate::cells::Cells;
 use crate::value::{Field, Kind, Mismatch, Raw};
 use std::borrow::Borrow;
 use std::cmp::Ordering;
+use std::fmt;
 use std::marker::PhantomData;
 
 /// A type whose values are rows of a table. Derive it with [`Record`](macro@crate::Record).
@@ -397,6 +398,12 @@ impl<T, F> Clone for Column<T, F> {
 }
 
 impl<T, F> Copy for Column<T, F> {}
+
+impl<T: Record, F: Field> fmt::Debug for Column<T, F> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("Column").field(&self.name()).finish()
+    }
+}
 
 impl<T: Record, F: Field> Column<T, F> {
     /// The column at that place of the shape; for the derive.

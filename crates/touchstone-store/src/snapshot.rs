@@ -6,6 +6,7 @@ use crate::query::Query;
 use crate::record::{Finds, Record};
 use crate::session::Session;
 use crate::store::Store;
+use std::fmt;
 
 /// The store as it was when the snapshot was taken. Get one from [`Store::read`](crate::Store::read) or
 /// [`Store::snapshot`](crate::Store::snapshot).
@@ -49,6 +50,13 @@ pub struct Snapshot {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Version(u32);
+
+impl fmt::Debug for Snapshot {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = formatter.debug_struct("Snapshot");
+        shown.field("store", &self.store).field("version", &self.version).finish_non_exhaustive()
+    }
+}
 
 impl Snapshot {
     pub(crate) fn new(store: Store, session: Box<Session>) -> Snapshot {

@@ -17,6 +17,7 @@ use crate::snapshot::Snapshot;
 use crate::sync::{Mutex, MutexGuard, lock};
 use crate::transaction::Transaction;
 use crate::turn::{Turn, Turns};
+use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -47,6 +48,12 @@ use std::time::{Duration, Instant};
 #[derive(Clone)]
 pub struct Store {
     inner: Arc<Inner>,
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Store").field("path", &self.inner.path).finish_non_exhaustive()
+    }
 }
 
 /// What clones of a store share.

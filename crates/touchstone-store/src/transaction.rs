@@ -8,6 +8,7 @@ use crate::record::{Finds, Record};
 use crate::session::Session;
 use crate::snapshot::Reading;
 use std::cell::Cell;
+use std::fmt;
 use std::marker::PhantomData;
 
 /// A transaction that is under way. Get one from [`Store::write`](crate::Store::write).
@@ -31,6 +32,12 @@ use std::marker::PhantomData;
 pub struct Transaction<'s> {
     session: &'s Session,
     durable: Cell<bool>,
+}
+
+impl fmt::Debug for Transaction<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Transaction").field("durable", &self.durable.get()).finish_non_exhaustive()
+    }
 }
 
 impl<'s> Transaction<'s> {

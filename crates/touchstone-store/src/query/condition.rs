@@ -3,6 +3,7 @@
 use crate::cells::{Cell, Cells};
 use crate::record::{Column, Record};
 use crate::value::{Field, Refusal};
+use std::fmt;
 use std::marker::PhantomData;
 
 /// A condition on records of `T`. It is true, false, or unknown where a NULL is compared, as in SQL.
@@ -24,10 +25,22 @@ use std::marker::PhantomData;
 /// assert_eq!(store.snapshot()?.query::<Task>().filter(is_urgent).count()?, 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug)]
 pub struct Condition<T> {
     pub(crate) node: Node,
     marker: PhantomData<fn() -> T>,
+}
+
+// Written out, because a derive would ask the same of the record.
+impl<T> Clone for Condition<T> {
+    fn clone(&self) -> Condition<T> {
+        Condition::new(self.node.clone())
+    }
+}
+
+impl<T> fmt::Debug for Condition<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("Condition").field(&self.node).finish()
+    }
 }
 
 /// A condition's tree.
@@ -503,7 +516,6 @@ fn after(prefix: &str) -> Option<String> {
 /// assert_eq!(store.snapshot()?.query::<Task>().order(|_| newest_first).all()?[0].id, 2);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
 pub struct Order<T> {
     pub(crate) column: usize,
     pub(crate) descending: bool,
@@ -517,3 +529,10 @@ impl<T> Clone for Order<T> {
 }
 
 impl<T> Copy for Order<T> {}
+
+impl<T> fmt::Debug for Order<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (column, descending) = (self.column, self.descending);
+        formatter.debug_struct("Order").field("column", &column).field("descending", &descending).finish()
+    }
+}

@@ -127,3 +127,22 @@ fn a_visit_may_stop_fail_and_ask_again() {
         assert_eq!(rows.expect("they are read"), 3);
     }
 }
+
+/// A derive had asked of the record what it asked of the condition, so that of a plain record none could be cloned.
+#[test]
+fn conditions_are_cloned_and_shown_whatever_the_record_is() {
+    #[derive(Record)]
+    struct Plain {
+        #[record(key)]
+        id: i64,
+    }
+    let column = Plain::COLUMNS.id;
+    let condition = column.eq(1).clone();
+    assert_eq!(format!("{column:?}"), "Column(\"id\")");
+    assert_eq!(format!("{condition:?}"), "Condition(Compare(0, Equal, Integer(1)))");
+    assert_eq!(format!("{:?}", column.descending()), "Order { column: 0, descending: true }");
+    let (_directory, store) = filled();
+    assert!(format!("{store:?}").starts_with("Store { path: "), "{store:?}");
+    let snapshot = store.snapshot().expect("it is readable");
+    assert_eq!(snapshot.query::<Plain>().filter(|_| condition).count().expect("it is asked"), 0);
+}
