@@ -2,7 +2,7 @@
 
 use super::{Note, Word, goes_on, kind, note, place};
 use libsqlite3_sys as ffi;
-use touchstone_store::{ErrorKind, Options, Record, Result, Store};
+use touchstone_store::{Durability, ErrorKind, Options, Record, Result, Store};
 
 #[test]
 fn what_is_beyond_sqlites_limit_is_too_big() {
@@ -172,7 +172,7 @@ fn goes_on_without_reading_all(store: &Store) {
 #[test]
 fn a_store_that_cannot_outlive_the_power_promises_nothing_of_it() {
     let place = place();
-    let options = touchstone_store::Options::new().durability(touchstone_store::Durability::Process);
+    let options = Options::new().durability(Durability::Process);
     let store = options.open(&place.path).expect("it opens");
     let error = store
         .write(|transaction| {
