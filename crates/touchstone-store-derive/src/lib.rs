@@ -44,8 +44,8 @@ pub fn record(input: TokenStream) -> TokenStream {
 /// The type also becomes a column's: a blob, or an integer (the tag) where it is an enum without any payload. An enum
 /// that is a column can therefore not gain its first payload later; inside of other values it can.
 ///
-/// A type that contains itself is read as deep as the file says. Bytes that somebody else wrote can thus exhaust the
-/// stack: read none of such a type from those whom you do not trust.
+/// A type may contain itself, in a box or a vector, 128 deep: deeper values are refused when they are written, and
+/// deeper bytes are no encoding.
 #[proc_macro_derive(Nested, attributes(tag, nested))]
 pub fn nested(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);

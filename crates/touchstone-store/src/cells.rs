@@ -1,5 +1,6 @@
 //! A row on its way into the file: values borrowed from the record, nested ones encoded into one buffer.
 
+use crate::depth;
 use crate::value::{Raw, Refusal};
 use smallvec::SmallVec;
 use std::ops::Range;
@@ -119,6 +120,9 @@ impl<'a> Cells<'a> {
     pub fn nested(&mut self, encode: impl FnOnce(&mut Vec<u8>)) {
         let start = self.buffer.len();
         encode(&mut self.buffer);
+        if depth::was_too_deep() {
+            return self.refuse(Refusal::Depth);
+        }
         self.cells.push(Cell::Nested(start..self.buffer.len()));
     }
 

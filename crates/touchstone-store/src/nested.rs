@@ -2,6 +2,7 @@
 //! CBOR reader can open a column. Comparison and indexes stop at the column: what is to be queried is a field.
 
 use crate::cells::Cells;
+use crate::depth;
 use crate::value::Mismatch;
 #[doc(hidden)]
 pub use minicbor::data::Type;
@@ -167,12 +168,14 @@ const RESERVED_MAX: u64 = 4096;
 
 fn encode_slice<T: Nested>(items: &[T], writer: &mut Writer<'_>) {
     written(writer.array(items.len() as u64));
-    for item in items {
-        item.encode(writer);
-    }
+    depth::write(|| items.iter().for_each(|item| item.encode(writer)));
 }
 
 fn decode_slice<T: Nested>(reader: &mut Reader<'_>) -> Result<Vec<T>, Mismatch> {
+    depth::read(|| decode_items(reader)).unwrap_or(Err(Mismatch::Encoding))
+}
+
+fn decode_items<T: Nested>(reader: &mut Reader<'_>) -> Result<Vec<T>, Mismatch> {
     let length = reader.array().map_err(broken)?.ok_or(Mismatch::Encoding)?;
     let mut items = Vec::with_capacity(length.min(RESERVED_MAX) as usize);
     for _ in 0..length {
@@ -330,11 +333,11 @@ impl<T: Nested> Nested for Box<T> {
     owned_slice!();
 
     fn encode(&self, writer: &mut Writer<'_>) {
-        (**self).encode(writer);
+        depth::write(|| (**self).encode(writer));
     }
 
     fn decode(reader: &mut Reader<'_>) -> Result<Box<T>, Mismatch> {
-        T::decode(reader).map(Box::new)
+        depth::read(|| T::decode(reader)).unwrap_or(Err(Mismatch::Encoding)).map(Box::new)
     }
 
     fn absent() -> Option<Box<T>> {

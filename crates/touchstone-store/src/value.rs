@@ -129,6 +129,8 @@ pub enum Refusal {
     Nan,
     /// The number is beyond a signed 64-bit integer.
     Range,
+    /// Nested values lie more than 128 deep within each other.
+    Depth,
 }
 
 impl fmt::Display for Refusal {
@@ -136,6 +138,7 @@ impl fmt::Display for Refusal {
         formatter.write_str(match self {
             Refusal::Nan => "NaN cannot be stored in a column: store an `Option`, or nest the value",
             Refusal::Range => "the number is beyond a signed 64-bit integer",
+            Refusal::Depth => "its values lie more than 128 deep within each other",
         })
     }
 }

@@ -87,8 +87,8 @@ impl Value {
         field.write(&mut cells);
         match cells.refused() {
             Some((_, Refusal::Range)) => return Value::Above,
-            // As a parameter of SQLite, NaN is NULL.
-            Some((_, Refusal::Nan)) => return Value::Null,
+            // As a parameter of SQLite, NaN is NULL. What cannot be stored is like nothing that is.
+            Some((_, Refusal::Nan | Refusal::Depth)) => return Value::Null,
             None => {}
         }
         match cells.get(0) {

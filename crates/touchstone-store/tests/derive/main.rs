@@ -1,5 +1,6 @@
 //! What the derives write, tested without a file: rows go from a record's cells straight back to its columns.
 
+mod depth;
 mod evolution;
 mod golden;
 mod nested;
