@@ -10,7 +10,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use support::{Ended, Judged, finish, folder, plan, touchstone, wait_for, write_plan};
+use support::{Ended, Judged, build, finish, folder, plan, touchstone, wait_for, write_plan};
 use tempfile::TempDir;
 use touchstone::record::{Record, Status, file};
 use touchstone::sample::Outcome;
@@ -89,7 +89,10 @@ fn plan_of_rows(folder: &Path, case: &str) -> PathBuf {
 #[test]
 fn a_record_that_cannot_be_written_ends_the_lab_and_can_be_read() {
     let folder = folder();
-    let plan = write_plan(folder.path(), &plan("smoke", &["write", "read", "open"], 4));
+    let plan = plan("smoke", &["write", "read", "open"], 4);
+    // What is waited for below is a launch, not the build of an engine.
+    build(&plan);
+    let plan = write_plan(folder.path(), &plan);
     let record = folder.path().join("record");
     let mut lab = touchstone();
     lab.arg("run").arg(plan).arg("--out").arg(&record).stdout(Stdio::piped()).stderr(Stdio::piped());
