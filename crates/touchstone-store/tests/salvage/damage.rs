@@ -2,6 +2,7 @@
 
 use crate::{Contents, contents, doubtful, kinds, make, salvage};
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 use std::fs;
 use std::sync::OnceLock;
 use touchstone_store::ErrorKind;
@@ -106,8 +107,19 @@ fn check(kind: usize, damages: &[Damage]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// The same cases each time, unless others are asked for: a run that fails must fail again.
+fn config() -> ProptestConfig {
+    let number = |name: &str| std::env::var(name).ok().and_then(|number| number.parse().ok());
+    ProptestConfig {
+        cases: number("TOUCHSTONE_CASES").and_then(|cases| u32::try_from(cases).ok()).unwrap_or(24),
+        rng_seed: RngSeed::Fixed(number("TOUCHSTONE_SEED").unwrap_or(1)),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(config())]
 
     #[test]
     fn a_plain_store_gives_nothing_that_was_not_there(damages in prop::collection::vec(damage(), 1..12)) {

@@ -24,7 +24,7 @@ struct Reading {
     #[record(key)]
     sensor: String,
     #[record(key)]
-    at: u64,
+    at: i64,
     value: Option<f64>,
 }
 
@@ -35,7 +35,7 @@ struct Document {
     #[record(key)]
     name: String,
     #[record(unique)]
-    serial: u32,
+    serial: i64,
     text: String,
 }
 
@@ -48,7 +48,7 @@ fn tasks() -> Vec<Task> {
 
 fn readings() -> Vec<Reading> {
     let reading =
-        |at: u64| Reading { sensor: format!("sensor {}", at % 3), at, value: Some(at as f64 / 2.0) };
+        |at: i64| Reading { sensor: format!("sensor {}", at % 3), at, value: Some(at as f64 / 2.0) };
     let mut readings: Vec<Reading> = (0..1500).map(reading).collect();
     readings.sort_by_key(|reading| (reading.sensor.clone(), reading.at));
     readings
@@ -56,7 +56,7 @@ fn readings() -> Vec<Reading> {
 
 fn documents() -> Vec<Document> {
     let document =
-        |serial: u32| Document { name: format!("document {serial:05}"), serial, text: "text ".repeat(60) };
+        |serial: i64| Document { name: format!("document {serial:05}"), serial, text: "text ".repeat(60) };
     (0..300).map(document).collect()
 }
 
