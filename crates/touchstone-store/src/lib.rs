@@ -108,6 +108,7 @@ mod hand_off;
 mod keeper;
 mod lease;
 pub mod nested;
+mod opening;
 mod options;
 mod place;
 mod query;
@@ -123,6 +124,7 @@ mod table;
 mod transaction;
 mod turn;
 mod value;
+mod writing;
 
 pub use cells::Cells;
 pub use check::{Check, CheckReport, Problem};
@@ -197,5 +199,6 @@ pub use touchstone_store_derive::Nested;
 /// ```
 ///
 pub use touchstone_store_derive::Record;
-pub use transaction::{Transaction, Writing};
+pub use transaction::Transaction;
 pub use value::{Field, Kind, Mismatch, Raw, Refusal};
+pub use writing::Writing;

@@ -4,9 +4,10 @@
 use crate::engine::cipher;
 use crate::engine::connection::{Connection, Header, open};
 use crate::error::{Error, ErrorKind, Result};
+use crate::opening::{check, key_error};
 use crate::options::{Cipher, Options};
 use crate::place::{COMPANIONS, NewFile, companion, sync_directory};
-use crate::store::{Store, check, key_error};
+use crate::store::Store;
 use rusqlite::OpenFlags;
 use std::fmt::Write as _;
 use std::fs::{self, File};

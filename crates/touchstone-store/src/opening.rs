@@ -1,0 +1,154 @@
+//! Opens the file: whose it is, which key it has, which version; and makes it a store where it is new, also where others
+//! make it at the same time.
+
+use crate::engine::cipher;
+use crate::engine::connection::{APPLICATION_ID, FORMAT_VERSION, Header};
+use crate::engine::log::LogIndex;
+use crate::error::{Error, ErrorKind, Result};
+use crate::options::Options;
+use crate::session::Session;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The first connection of a store, whose file is made where there is none; with what was settled about its key.
+///
+/// # Errors
+/// As [`Store::open`](crate::Store::open).
+pub(crate) fn open(path: &Path, options: Options) -> Result<(Options, Box<Session>)> {
+    let about = |error: Error| error.context(format_args!("opening {}", path.display()));
+    let mut tries = MAKE_TRIES;
+    loop {
+        tries -= 1;
+        let (resolved, session, header) = unlock(path, options.clone())?;
+        check(header).map_err(about)?;
+        if resolved.read_only || (header.application != 0 && find_index(&session).is_some()) {
+            return Ok((resolved, session));
+        }
+        match make(&session, header, &resolved) {
+            Ok(()) => return Ok((resolved, session)),
+            // Another process made the file since it was looked at, perhaps with another salt.
+            Err(error) if header.application == 0 && tries > 0 && is_overtaken(&error) => {}
+            Err(error) => return Err(about(error)),
+        }
+    }
+}
+
+pub(crate) fn check(header: Header) -> Result<()> {
+    if header.is_empty && header.application == 0 && header.is_utf_8 {
+        return Ok(());
+    }
+    if header.application != APPLICATION_ID {
+        let why = "it is a SQLite file, but no store (copy its rows into a store of its own: see the guide)";
+        return Err(Error::new(ErrorKind::Foreign, why));
+    }
+    if !header.is_utf_8 {
+        return Err(Error::new(ErrorKind::Foreign, "its text is in UTF-16, which a store cannot read"));
+    }
+    if header.version > FORMAT_VERSION {
+        let message = format!(
+            "it is of format {}, and this library knows formats up to {FORMAT_VERSION} (use a newer version of touchstone-store)",
+            header.version
+        );
+        return Err(Error::new(ErrorKind::Newer, message));
+    }
+    Ok(())
+}
+
+/// Makes a new file a store, with a log; or gives a store the log back that somebody took from it. Where others make the
+/// same file, SQLite does not wait to begin the log.
+fn make(session: &Session, mut header: Header, options: &Options) -> Result<()> {
+    const PAUSE: Duration = Duration::from_millis(1);
+    let end = Instant::now() + options.busy_timeout;
+    loop {
+        match make_once(session, header) {
+            Err(error) if error.kind() == ErrorKind::Busy && Instant::now() < end => {
+                session.connection.end();
+                thread::sleep(PAUSE);
+                header = session.connection.header()?;
+                check(header)?;
+            }
+            made => return made,
+        }
+    }
+}
+
+fn make_once(session: &Session, header: Header) -> Result<()> {
+    let sql = session.connection.sql();
+    // Read to its end, because that is where the change is committed, or fails.
+    let mut statement = sql.prepare("pragma journal_mode = wal")?;
+    let modes = statement.query_map((), |row| row.get(0))?.collect::<Result<Vec<String>, _>>()?;
+    if modes != ["wal"] {
+        let message = format!(
+            "the file's journal is `{}` and cannot be a log (is the file system a network's?)",
+            modes.join(", ")
+        );
+        return Err(Error::new(ErrorKind::Refused, message));
+    }
+    if header.application == 0 {
+        sql.execute_batch(&format!(
+            "begin immediate; pragma application_id = {APPLICATION_ID}; pragma user_version = {FORMAT_VERSION}; commit"
+        ))?;
+    }
+    // The log's index is there once something was read with the log.
+    session.connection.schema_version().map(drop)
+}
+
+/// Where the state of the log lies in memory.
+pub(crate) fn find_index(session: &Session) -> Option<LogIndex> {
+    // SAFETY: the session is kept by the store, whose last connections are closed after everything that looks at the
+    // index has stopped.
+    unsafe { LogIndex::find(session.connection.handle()) }
+}
+
+/// How often a new file is looked at again, where other processes make it at the same time.
+const MAKE_TRIES: u32 = 8;
+
+/// Whether a file could not be made because somebody else is making it.
+fn is_overtaken(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Foreign | ErrorKind::Busy)
+}
+
+/// The first connection, with what the file says of itself under its key.
+fn unlock(path: &Path, options: Options) -> Result<(Options, Box<Session>, Header)> {
+    // Two programs may make an encrypted file at once. The one that comes second finds another salt than the one it
+    // chose while the file was empty, and looks again.
+    let may_be_new = options.key.is_some() && std::fs::metadata(path).map_or(true, |file| file.len() == 0);
+    let mut tries = if may_be_new { 2 } else { 1 };
+    loop {
+        tries -= 1;
+        let resolved = cipher::resolve(path, options.clone())?;
+        // What a connection is told may make it read already.
+        let opened = Session::open(path, &resolved).and_then(|session| {
+            let header = session.connection.header()?;
+            Ok((Box::new(session), header))
+        });
+        match opened {
+            Ok((session, header)) => return Ok((resolved, session, header)),
+            Err(error) => {
+                let error = key_error(error, path, &options);
+                if error.kind() != ErrorKind::WrongKey || tries == 0 {
+                    return Err(error.context(format_args!("opening {}", path.display())));
+                }
+            }
+        }
+    }
+}
+
+/// With a key, "not a database" means that the key is another.
+pub(crate) fn key_error(error: Error, path: &Path, options: &Options) -> Error {
+    if error.kind() != ErrorKind::Foreign {
+        return error;
+    }
+    match (&options.key, cipher::is_plain(path, options)) {
+        (Some(_), true) => {
+            let why = "a key was given, but the file is not encrypted (open it without, or encrypt it: `Store::change_key`)";
+            Error::new(ErrorKind::NotEncrypted, why)
+        }
+        (Some(_), false) => Error::new(ErrorKind::WrongKey, "the key, or the cipher, is not the file's"),
+        (None, _) => {
+            let why = "it is no SQLite file, or it is encrypted (if so, give its key: `Options::key`)";
+            Error::new(ErrorKind::Foreign, why)
+        }
+    }
+}

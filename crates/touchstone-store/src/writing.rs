@@ -1,0 +1,419 @@
+//! One type's records in one collection, as a transaction reaches them.
+
+use crate::access::Access;
+use crate::error::{Error, ErrorKind, Result};
+use crate::query::sql::Sql;
+use crate::query::{Condition, Query};
+use crate::record::{Finds, Record};
+use crate::snapshot::Reading;
+use std::marker::PhantomData;
+
+/// One type's records in one collection, to read and write.
+///
+/// ```
+/// # use touchstone_store::{Record, Store};
+/// # #[derive(Record, Clone, Debug, PartialEq)]
+/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+/// # let directory = tempfile::tempdir()?;
+/// # let store = Store::open(directory.path().join("tasks.db"))?;
+/// store.write(|transaction| {
+///     let mut tasks = transaction.of::<Task>();
+///     tasks.insert(&Task { id: 1, title: "write".into(), due: None })?;
+///     tasks.update(&1, |task| task.due = Some(20))?;
+///     assert_eq!(tasks.count()?, 1);
+///     Ok(())
+/// })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Writing<'t, T> {
+    reading: Reading<'t, T>,
+    /// While the records are written, the transaction is not read elsewhere.
+    transaction: PhantomData<&'t mut ()>,
+}
+
+impl<'t, T: Record> Writing<'t, T> {
+    pub(crate) fn new(access: Access<'t, T>) -> Writing<'t, T> {
+        Writing { reading: Reading(access), transaction: PhantomData }
+    }
+}
+
+impl<T: Record> Writing<'_, T> {
+    fn access(&self) -> &Access<'_, T> {
+        &self.reading.0
+    }
+
+    /// The record with that key, as this transaction sees it.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// store.write(|transaction| {
+    ///     assert!(transaction.of::<Task>().get(&2)?.is_some());
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the file cannot be read, or is none of the type's.
+    pub fn get(&self, key: &(impl Finds<T> + ?Sized)) -> Result<Option<T>> {
+        self.reading.get(key)
+    }
+
+    /// Every record.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// let tasks = store.write(|transaction| transaction.of::<Task>().all())?;
+    /// assert_eq!(tasks.len(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`get`](Writing::get).
+    pub fn all(&self) -> Result<Vec<T>> {
+        self.reading.all()
+    }
+
+    /// How many records there are.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// assert_eq!(store.write(|transaction| transaction.of::<Task>().count())?, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`get`](Writing::get).
+    pub fn count(&self) -> Result<u64> {
+        self.reading.count()
+    }
+
+    /// Gives every record to `visit`, borrowed where it lies, until it says `false`: no record is copied.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// let mut letters = 0;
+    /// store.write(|transaction| {
+    ///     transaction.of::<Task>().each_view(|task| {
+    ///         letters += task.title.len();
+    ///         Ok(true)
+    ///     })
+    /// })?;
+    /// assert_eq!(letters, 9);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`get`](Writing::get), and as `visit` does.
+    pub fn each_view(&self, visit: impl FnMut(T::View<'_>) -> Result<bool>) -> Result<()> {
+        self.reading.each_view(visit)
+    }
+
+    /// A query of the records. While its rows are walked over, nothing is written: collect them first.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record)]
+    /// # struct Task { #[record(key)] id: i64, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert_all(&[Task { id: 1, due: Some(20) }, Task { id: 2, due: None }])?;
+    /// store.write(|transaction| {
+    ///     let mut tasks = transaction.of::<Task>();
+    ///     for task in tasks.query().filter(|task| task.due.is_null()).all()? {
+    ///         tasks.remove(&task.id)?;
+    ///     }
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!(store.all::<Task>()?.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// This is not compiled:
+    ///
+    /// ```compile_fail,E0502
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record)]
+    /// # struct Task { #[record(key)] id: i64 }
+    /// # let store = Store::open("tasks.db")?;
+    /// store.write(|transaction| {
+    ///     let mut tasks = transaction.of::<Task>();
+    ///     for task in tasks.query().rows()? {
+    ///         tasks.remove(&task?.id)?;
+    ///     }
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), touchstone_store::Error>(())
+    /// ```
+    pub fn query(&self) -> Query<'_, T> {
+        self.reading.query()
+    }
+
+    /// Inserts a record.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// store.write(|transaction| {
+    ///     transaction.of::<Task>().insert(&Task { id: 1, title: "write".into(), due: None })
+    /// })?;
+    /// assert_eq!(store.all::<Task>()?.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Conflict`](crate::ErrorKind::Conflict) where its key, or its value of a unique index, is there already.
+    pub fn insert(&mut self, record: &T) -> Result<()> {
+        self.access().insert(record)
+    }
+
+    /// Inserts all the records, or none of them: quicker than one by one.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// let tasks: Vec<Task> = (0..100).map(|id| Task { id, title: format!("task {id}"), due: None }).collect();
+    /// let inserted = store.write(|transaction| transaction.collection::<Task>("inbox")?.insert_all(&tasks))?;
+    /// assert_eq!(inserted, 100);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`insert`](Writing::insert).
+    pub fn insert_all<'r>(&mut self, records: impl IntoIterator<Item = &'r T>) -> Result<u64> {
+        self.access().insert_all(records)
+    }
+
+    /// Inserts a record, or replaces the one with its key. Columns of the file that the type does not know stay.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// store.write(|transaction| {
+    ///     transaction.of::<Task>().put(&Task { id: 2, title: "sleep".into(), due: None })
+    /// })?;
+    /// assert!(store.get::<Task>(&2)?.is_some_and(|task| task.title == "sleep"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Conflict`](crate::ErrorKind::Conflict) where its value of a unique index is another record's.
+    pub fn put(&mut self, record: &T) -> Result<()> {
+        self.access().put(record)
+    }
+
+    /// Inserts or replaces all the records, or none of them.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// let task = |id| Task { id, title: format!("task {id}"), due: None };
+    /// let written = store.write(|transaction| transaction.of::<Task>().put_all(&[task(2), task(3)]))?;
+    /// assert_eq!((written, store.all::<Task>()?.len()), (2, 3));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`put`](Writing::put).
+    pub fn put_all<'r>(&mut self, records: impl IntoIterator<Item = &'r T>) -> Result<u64> {
+        self.access().put_all(records)
+    }
+
+    /// Replaces the record with that key; whether there was one. Columns of the file that the type does not know stay.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// let there = store.write(|transaction| {
+    ///     transaction.of::<Task>().replace(&Task { id: 2, title: "sleep".into(), due: None })
+    /// })?;
+    /// assert!(there);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`put`](Writing::put).
+    pub fn replace(&mut self, record: &T) -> Result<bool> {
+        self.access().replace(record)
+    }
+
+    /// Replaces the records with these keys; how many of them there were.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// let task = |id| Task { id, title: format!("task {id}"), due: None };
+    /// let replaced = store.write(|transaction| transaction.of::<Task>().replace_all(&[task(2), task(3)]))?;
+    /// assert_eq!((replaced, store.all::<Task>()?.len()), (1, 2));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`put`](Writing::put).
+    pub fn replace_all<'r>(&mut self, records: impl IntoIterator<Item = &'r T>) -> Result<u64> {
+        self.access().replace_all(records)
+    }
+
+    /// Changes the record with that key; whether there was one.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// use touchstone_store::ErrorKind;
+    ///
+    /// store.write(|transaction| transaction.of::<Task>().update(&1, |task| task.due = None))?;
+    /// let moved = store.write(|transaction| transaction.of::<Task>().update(&1, |task| task.id = 9));
+    /// assert_eq!(moved.map_err(|error| error.kind()), Err(ErrorKind::Invalid));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`put`](Writing::put). A change of the key is refused.
+    pub fn update(&mut self, key: &(impl Finds<T> + ?Sized), change: impl FnOnce(&mut T)) -> Result<bool>
+    where
+        T::Key: PartialEq,
+    {
+        let Some(mut record) = self.reading.get(key)? else { return Ok(false) };
+        let before = record.key();
+        change(&mut record);
+        if record.key() != before {
+            let message = format!(
+                "the key of a record of `{}` was changed: remove it and insert another",
+                T::SHAPE.name
+            );
+            return Err(Error::new(ErrorKind::Invalid, message));
+        }
+        self.put(&record)?;
+        Ok(true)
+    }
+
+    /// Removes the record with that key; whether there was one.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// assert!(store.write(|transaction| transaction.of::<Task>().remove(&1))?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn remove(&mut self, key: &(impl Finds<T> + ?Sized)) -> Result<bool> {
+        self.access().remove(key)
+    }
+
+    /// Removes the records for which the condition is true; how many there were.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// let removed = store.write(|transaction| transaction.of::<Task>().remove_where(|task| task.due.lt(30)))?;
+    /// assert_eq!(removed, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn remove_where(&mut self, condition: impl FnOnce(T::Columns) -> Condition<T>) -> Result<u64> {
+        let access = self.access();
+        let _entered = access.enter()?;
+        let table = access.table()?;
+        if !table.exists() {
+            return Ok(0);
+        }
+        let condition = condition(T::COLUMNS);
+        let sql = Sql::delete(&table, &condition.node);
+        access.session.query(&sql.text, |statement| {
+            // SAFETY: the parameters outlive the closure, after which the statement is reset.
+            unsafe { statement.bind(&sql.parameters, 1)? };
+            statement.run()?;
+            Ok(statement.changes())
+        })
+    }
+
+    /// Removes every record; how many there were.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// assert_eq!(store.write(|transaction| transaction.of::<Task>().clear())?, 2);
+    /// assert!(store.all::<Task>()?.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn clear(&mut self) -> Result<u64> {
+        self.access().clear()
+    }
+}
