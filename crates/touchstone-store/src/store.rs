@@ -1,6 +1,5 @@
 //! A store: the file, its one writer, its readers, and the thread that keeps the log short.
 
-use crate::access::{self, Access, Which};
 use crate::alarm::Alarm;
 use crate::engine::log::{LogIndex, LogState};
 use crate::engine::log_file::LogFile;
@@ -10,7 +9,6 @@ use crate::keeper::Keeper;
 use crate::opening;
 use crate::options::{Durability, Options};
 use crate::readers::Readers;
-use crate::record::{Finds, Record};
 use crate::session::Session;
 use crate::snapshot::Snapshot;
 use crate::sync::{Mutex, MutexGuard, lock};
@@ -20,6 +18,8 @@ use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+mod single;
 
 /// An open store. Clones share it; it is closed with the last.
 ///
@@ -253,191 +253,6 @@ impl Store {
         Ok(result)
     }
 
-    /// Inserts a record, in a transaction of its own.
-    ///
-    /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// use touchstone_store::ErrorKind;
-    ///
-    /// let task = Task { id: 1, title: "write".into(), due: None };
-    /// store.insert(&task)?;
-    /// let error = store.insert(&task).expect_err("the key is there already");
-    /// assert_eq!(error.kind(), ErrorKind::Conflict);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// As for [`write`](Store::write); [`Conflict`](ErrorKind::Conflict) where its key is there already.
-    pub fn insert<T: Record>(&self, record: &T) -> Result<()> {
-        self.alone::<T, ()>(
-            |session, table| access::insert(session, table, record),
-            |transaction| transaction.insert(record),
-        )
-    }
-
-    /// Inserts all the records, or none of them.
-    ///
-    /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// let tasks: Vec<Task> = (0..100).map(|id| Task { id, title: format!("task {id}"), due: None }).collect();
-    /// assert_eq!(store.insert_all(&tasks)?, 100);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// As for [`insert`](Store::insert).
-    pub fn insert_all<'r, T: Record>(&self, records: impl IntoIterator<Item = &'r T>) -> Result<u64> {
-        self.write(|transaction| transaction.insert_all(records))
-    }
-
-    /// Inserts a record, or replaces the one with its key, in a transaction of its own.
-    ///
-    /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// store.put(&Task { id: 1, title: "write".into(), due: None })?;
-    /// store.put(&Task { id: 1, title: "write well".into(), due: None })?;
-    /// assert_eq!(store.get::<Task>(&1)?.map(|task| task.title), Some("write well".into()));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// As for [`write`](Store::write).
-    pub fn put<T: Record>(&self, record: &T) -> Result<()> {
-        self.alone::<T, ()>(
-            |session, table| access::put(session, table, record),
-            |transaction| transaction.put(record),
-        )
-    }
-
-    /// Inserts or replaces all the records, or none of them.
-    ///
-    /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// let task = |id| Task { id, title: format!("task {id}"), due: None };
-    /// store.put_all(&[task(1), task(2)])?;
-    /// store.put_all(&[task(2), task(3)])?;
-    /// assert_eq!(store.all::<Task>()?.len(), 3);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// As for [`put`](Store::put).
-    pub fn put_all<'r, T: Record>(&self, records: impl IntoIterator<Item = &'r T>) -> Result<u64> {
-        self.write(|transaction| transaction.put_all(records))
-    }
-
-    /// Replaces the record with that key, in a transaction of its own; whether there was one.
-    ///
-    /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// let task = Task { id: 1, title: "write".into(), due: None };
-    /// assert!(!store.replace(&task)?, "there is none to replace");
-    /// store.insert(&task)?;
-    /// assert!(store.replace(&Task { due: Some(20), ..task })?);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// As for [`write`](Store::write).
-    pub fn replace<T: Record>(&self, record: &T) -> Result<bool> {
-        self.alone::<T, bool>(
-            |session, table| access::replace(session, table, record),
-            |transaction| transaction.replace(record),
-        )
-    }
-
-    /// Removes the record with that key, in a transaction of its own; whether there was one.
-    ///
-    /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
-    /// assert!(store.remove::<Task>(&1)?);
-    /// assert!(!store.remove::<Task>(&1)?, "it is gone already");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// As for [`write`](Store::write).
-    pub fn remove<T: Record>(&self, key: &(impl Finds<T> + ?Sized)) -> Result<bool> {
-        self.alone::<T, bool>(
-            |session, table| access::remove::<T, _>(session, table, key),
-            |transaction| transaction.remove::<T>(key),
-        )
-    }
-
-    /// The record with that key, as it is now.
-    ///
-    /// ```
-    /// #[derive(touchstone_store::Record)]
-    /// struct Page {
-    ///     #[record(key)]
-    ///     book: String,
-    ///     #[record(key)]
-    ///     number: u32,
-    ///     text: String,
-    /// }
-    ///
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = touchstone_store::Store::open(directory.path().join("books.db"))?;
-    /// store.insert(&Page { book: "Emma".into(), number: 1, text: "Emma Woodhouse, handsome".into() })?;
-    /// let page = store.get::<Page>(&("Emma".to_owned(), 1))?;
-    /// assert!(page.is_some_and(|page| page.text.starts_with("Emma")));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// When the file cannot be read, or is none of the type's.
-    #[inline]
-    pub fn get<T: Record>(&self, key: &(impl Finds<T> + ?Sized)) -> Result<Option<T>> {
-        let lent = Lent { inner: &self.inner, session: Some(self.inner.readers.take()?) };
-        lent.session.as_ref().map_or(Ok(None), |session| Access::new(session, Which::Own).get(key))
-    }
-
-    /// Every record of a type, as they are now.
-    ///
-    /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
-    /// assert_eq!(store.all::<Task>()?.len(), 2);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// As for [`get`](Store::get).
-    pub fn all<T: Record>(&self) -> Result<Vec<T>> {
-        self.read(|snapshot| snapshot.of::<T>().all())
-    }
-
     /// Where the file is.
     ///
     /// ```
@@ -473,42 +288,6 @@ impl Store {
     #[must_use]
     pub fn flushes(&self) -> u64 {
         self.inner.flushes.count()
-    }
-
-    /// One statement as a transaction of its own, where the table is ready for it; else a transaction that makes it so.
-    fn alone<T: Record, R>(
-        &self,
-        statement: impl FnOnce(&Session, &crate::table::Table) -> Result<R>,
-        whole: impl FnOnce(&mut Transaction<'_>) -> Result<R>,
-    ) -> Result<R> {
-        let inner = &*self.inner;
-        let turn = inner.turn()?;
-        let result = {
-            let writer = inner.writer()?;
-            let session = writer.session();
-            // Whoever else has committed may have changed the table, which only a transaction looks at.
-            let now = inner.log_state();
-            let is_known = now.is_some() && now == session.committed.get();
-            match if is_known { session.ready_table::<T>() } else { None } {
-                Some(table) => {
-                    let before = session.committed.get();
-                    let result = statement(session, &table)?;
-                    session.note_commit(before, inner.log_state());
-                    Some(result)
-                }
-                None => None,
-            }
-        };
-        match result {
-            Some(result) => {
-                inner.committed(turn, false)?;
-                Ok(result)
-            }
-            None => {
-                drop(turn);
-                self.write(whole)
-            }
-        }
     }
 
     /// What every commit survives.
@@ -567,21 +346,6 @@ impl Store {
 fn cannot_last() -> Error {
     let why = "a store that is opened with `Durability::Process` cannot make a transaction durable (open it with `Consistent`)";
     Error::new(ErrorKind::Invalid, why)
-}
-
-/// A session that is given back also where a field's own code panics.
-struct Lent<'s> {
-    inner: &'s Inner,
-    session: Option<Box<Session>>,
-}
-
-impl Drop for Lent<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        if let Some(session) = self.session.take() {
-            self.inner.give_back(session);
-        }
-    }
 }
 
 /// A transaction that is rolled back unless it was committed, also where the program panics.
