@@ -3,7 +3,7 @@
 use crate::cells::{Cell, Cells};
 use crate::engine::scan::Scan;
 use crate::engine::statement::Statement;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::query::Query;
 use crate::record::{Finds, Record};
 use crate::session::{self, Entered, Session, refused};
@@ -97,9 +97,7 @@ impl<'s, T: Record> Access<'s, T> {
             return Query::new(*self).all();
         }
         let Some(mut scan) = self.session.scan(&table)? else { return Ok(Vec::new()) };
-        let result = self.read_all(&mut scan, &table);
-        self.session.end_scan(scan);
-        result
+        self.read_all(&mut scan, &table)
     }
 
     fn read_all(&self, scan: &mut Scan, table: &Table) -> Result<Vec<T>> {
@@ -238,9 +236,8 @@ impl<'s, T: Record> Access<'s, T> {
 #[inline]
 pub(crate) fn enter(session: &Session) -> Result<Entered<'_>> {
     let entered = session.enter()?;
-    // SQLite rolls back by itself when the disk is full or fails, and raw SQL may commit: what comes after must not be
-    // a transaction of its own.
-    if session.connection.is_idle() { Err(ended()) } else { Ok(entered) }
+    session.check_open()?;
+    Ok(entered)
 }
 
 /// Inserts on a connection in a transaction, or in one of its own.
@@ -381,11 +378,4 @@ fn check<T: Record>(table: &Table, cells: &Cells<'_>) -> Result<()> {
         None => Ok(()),
         Some((column, why)) => Err(refused::<T>(column - usize::from(table.collection.is_some()), why)),
     }
-}
-
-#[cold]
-fn ended() -> Error {
-    let why =
-        "the transaction has ended already: a failure that SQLite rolls back at once, or raw SQL, ended it";
-    Error::new(ErrorKind::Refused, why)
 }

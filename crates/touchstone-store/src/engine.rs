@@ -8,5 +8,6 @@ pub(crate) mod log;
 pub(crate) mod log_file;
 pub(crate) mod log_vfs;
 pub(crate) mod page;
+pub(crate) mod pager;
 pub(crate) mod scan;
 pub(crate) mod statement;

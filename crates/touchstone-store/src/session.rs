@@ -4,7 +4,8 @@ use crate::engine::connection::Connection;
 use crate::engine::feed::{Feed, Stopped};
 use crate::engine::log::{LogIndex, LogState};
 use crate::engine::page::{Geometry, Payload};
-use crate::engine::scan::{Pages, Scan, damaged};
+use crate::engine::pager::{Pages, damaged};
+use crate::engine::scan::Scan;
 use crate::engine::statement::Statement;
 use crate::error::{Error, ErrorKind, Result};
 use crate::lease::{Gate, Lease};
@@ -31,7 +32,6 @@ pub(crate) struct Session {
     last_table: RefCell<Option<(TableId, Rc<Table>)>>,
     tables: RefCell<HashMap<TableId, Rc<Table>>>,
     queries: RefCell<HashMap<String, Statement>>,
-    pages: Cell<Option<Pages>>,
     geometry: Cell<Option<Geometry>>,
     schema: Cell<i64>,
     pub(crate) connection: Connection,
@@ -61,7 +61,6 @@ impl Session {
             last_table: RefCell::new(None),
             tables: RefCell::default(),
             queries: RefCell::default(),
-            pages: Cell::new(None),
             geometry: Cell::new(None),
             schema: Cell::new(-1),
             connection: Connection::open(path, options)?,
@@ -144,6 +143,13 @@ impl Session {
         let gate = (depth == 0).then(|| self.lease.enter_last());
         self.depth.set(depth + 1);
         Entered { session: self, _gate: gate }
+    }
+
+    /// That the transaction is still there. SQLite rolls back by itself when the disk is full or fails, and raw SQL may
+    /// commit: what comes after must not be a transaction of its own.
+    #[inline]
+    pub(crate) fn check_open(&self) -> Result<()> {
+        if self.connection.is_idle() { Err(ended()) } else { Ok(()) }
     }
 
     /// The number of a named collection, where it was ever written to.
@@ -296,17 +302,9 @@ impl Session {
     /// Begins a walk over the table's rows, in the tree's order; none where there is no table.
     pub(crate) fn scan(&self, table: &Table) -> Result<Option<Scan>> {
         let Some(root) = table.root() else { return Ok(None) };
-        let pages = match self.pages.take() {
-            Some(pages) => pages,
-            None => self.connection.pages()?,
-        };
-        let geometry = self.geometry(&pages)?;
+        let pages = self.connection.pages();
+        let geometry = self.geometry(pages)?;
         Ok(Some(Scan::new(pages, root, geometry)))
-    }
-
-    /// Ends a walk, and keeps its statements for the next.
-    pub(crate) fn end_scan(&self, scan: Scan) {
-        self.pages.set(Some(scan.end()));
     }
 
     /// Gives every row of the table to `visit`, in the tree's order, until it says `false`.
@@ -316,18 +314,7 @@ impl Session {
         mut visit: impl FnMut(ScannedRow<'_, '_>) -> Result<bool>,
     ) -> Result<()> {
         let Some(mut scan) = self.scan(table)? else { return Ok(()) };
-        let result = self.visit_pages(&mut scan, table, &mut visit);
-        self.end_scan(scan);
-        result
-    }
-
-    fn visit_pages(
-        &self,
-        scan: &mut Scan,
-        table: &Table,
-        visit: &mut impl FnMut(ScannedRow<'_, '_>) -> Result<bool>,
-    ) -> Result<()> {
-        while self.next_page(scan, table, &mut *visit)? {}
+        while self.next_page(&mut scan, table, &mut visit)? {}
         Ok(())
     }
 
@@ -340,6 +327,8 @@ impl Session {
         mut visit: impl FnMut(ScannedRow<'_, '_>) -> Result<bool>,
     ) -> Result<bool> {
         self.lease.check()?;
+        // What the program did while it looked at the last rows may have ended the transaction that they are of.
+        self.check_open()?;
         let (in_order, by_number) = (table.in_order(), table.key_is_number());
         scan.next_page(|number, bytes| {
             let payload = Payload::new(bytes).ok_or_else(|| short(table.shape.name))?;
@@ -347,11 +336,13 @@ impl Session {
         })
     }
 
-    fn geometry(&self, pages: &Pages) -> Result<Geometry> {
+    fn geometry(&self, pages: Pages) -> Result<Geometry> {
         if let Some(geometry) = self.geometry.get() {
             return Ok(geometry);
         }
-        let geometry = pages.first(Geometry::of)?.ok_or_else(|| damaged(1))?;
+        let mut first = vec![0; usize::try_from(self.connection.page_bytes()).unwrap_or(0)];
+        pages.copy(1, 0, &mut first)?;
+        let geometry = Geometry::of(&first).ok_or_else(|| damaged(1))?;
         self.geometry.set(Some(geometry));
         Ok(geometry)
     }
@@ -435,6 +426,13 @@ impl<'p, 't> ScannedRow<'p, 't> {
 #[inline]
 pub(crate) fn read<'a, T: Record>(columns: &mut impl Columns<'a>) -> Result<T> {
     T::read(columns).map_err(unfit::<T>)
+}
+
+#[cold]
+fn ended() -> Error {
+    let why =
+        "the transaction has ended already: a failure that SQLite rolls back at once, or raw SQL, ended it";
+    Error::new(ErrorKind::Refused, why)
 }
 
 #[cold]

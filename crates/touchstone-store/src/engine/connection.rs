@@ -2,7 +2,7 @@
 
 use super::cipher;
 use super::log_vfs;
-use super::scan::Pages;
+use super::pager::Pages;
 use super::statement::Statement;
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::{Durability, Options};
@@ -122,7 +122,10 @@ impl Connection {
     pub(crate) fn header(&self) -> Result<Header> {
         self.begin_read()?;
         let header = self.read_header();
-        self.end();
+        // Ended by the statement that ends every transaction, which is wanted again soon: opening prepares none in vain.
+        if self.commit().is_err() {
+            self.end();
+        }
         header
     }
 
@@ -142,8 +145,8 @@ impl Connection {
         Ok(encoding == "UTF-8")
     }
 
-    pub(crate) fn pages(&self) -> Result<Pages> {
-        // SAFETY: the connection is open, and sessions drop what they prepared first.
+    pub(crate) fn pages(&self) -> Pages {
+        // SAFETY: the connection is open, and sessions drop what reads its pages first.
         unsafe { Pages::new(self.handle()) }
     }
 

@@ -1,7 +1,8 @@
-/* The engine in one unit with what this store adds to it: the ciphers derive a key on every connection and tell nobody,
- * and the functions that derive it are the unit's own. Deriving once for a store needs them by name. */
+/* The engine in one unit with what this store adds to it, which calls functions that are the unit's own. */
 
 #include "sqlite3mc_amalgamation.c"
+
+/* The ciphers derive a key on every connection and tell nobody. Deriving once for a store needs their functions by name. */
 
 /* RFC 9106's second recommendation but for its lanes, which the engine would take one after the other. */
 #define ARGON2_PASSES 3
@@ -19,4 +20,24 @@ int touchstone_derive_argon2id(const unsigned char *words, size_t length, const 
 void touchstone_derive_pbkdf2(const unsigned char *words, size_t length, const unsigned char *salt,
                               unsigned char *key) {
   fastpbkdf2_hmac_sha512(words, length, salt, 16, PBKDF2_ROUNDS, key, 32);
+}
+
+/* Copies bytes of a page as the connection's transaction has it. `sqlite_dbpage` does the same with a step of a virtual
+ * machine, an allocation and a whole page. */
+int touchstone_page_copy(sqlite3 *connection, unsigned number, unsigned from, unsigned char *bytes, unsigned length) {
+  Btree *tree = connection->aDb[0].pBt;
+  DbPage *page = 0;
+  int code = SQLITE_MISUSE;
+  if (sqlite3BtreeTxnState(tree) != SQLITE_TXN_NONE) {
+    if (number == 0 || number > sqlite3BtreeLastPage(tree)) return SQLITE_CORRUPT;
+    if ((u64)from + length > (u64)sqlite3BtreeGetPageSize(tree)) return SQLITE_CORRUPT;
+    code = sqlite3PagerGet(sqlite3BtreePager(tree), number, &page, 0);
+  }
+  if (code != SQLITE_OK) {
+    sqlite3Error(connection, code);
+    return code;
+  }
+  memcpy(bytes, (unsigned char *)sqlite3PagerGetData(page) + from, length);
+  sqlite3PagerUnref(page);
+  return SQLITE_OK;
 }

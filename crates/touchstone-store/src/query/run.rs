@@ -277,9 +277,7 @@ impl<T: Record> Rows<'_, T> {
     fn end(&mut self) {
         // The keeper may be ending the snapshot, on the same connection.
         let _entered = self.access.session.enter_last();
-        if let Source::Pages { scan, .. } = std::mem::replace(&mut self.source, Source::Ended) {
-            self.access.session.end_scan(*scan);
-        }
+        self.source = Source::Ended;
     }
 }
 

@@ -101,6 +101,28 @@ fn sql_that_ends_the_transaction_is_an_error() {
 }
 
 #[test]
+fn sql_that_ends_a_snapshot_ends_the_look_at_its_rows() {
+    let place = place();
+    let store = place.open();
+    let notes: Vec<Note> = (0..2_000).map(note).collect();
+    store.insert_all(&notes).expect("they go in");
+    let snapshot = store.snapshot().expect("it reads");
+    let mut seen = 0;
+    let result = snapshot.of::<Note>().each_view(|_| {
+        seen += 1;
+        if seen == 1 {
+            snapshot.sql(|sql| sql.execute_batch("commit"))?
+        }
+        Ok(true)
+    });
+    assert_eq!(kind(result), ErrorKind::Refused);
+    assert!((1..2_000).contains(&seen), "the rows of one page were at hand: {seen}");
+    drop(snapshot);
+    assert_eq!(store.all::<Note>().expect("the store goes on"), notes);
+    goes_on(&store);
+}
+
+#[test]
 fn a_first_table_whose_transaction_sql_ends_is_made_again() {
     for end in ["commit", "rollback"] {
         let place = place();
