@@ -373,7 +373,8 @@ impl<'s> Transaction<'s> {
         self.durable.get()
     }
 
-    /// The connection, for SQL that the types have no words for. It is part of the transaction, and must not end it.
+    /// The connection, for SQL that the types have no words for. It is part of the transaction, and must not end it; the
+    /// connection's rollback hook is the store's.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};

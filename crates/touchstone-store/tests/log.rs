@@ -90,3 +90,33 @@ fn a_commit_after_an_undone_transaction_is_whole_in_the_log() {
         assert_eq!(in_a_copy(&path), kept, "round {round}");
     }
 }
+
+/// What an undone transaction had gathered was written when its store next read the log, over what another store had
+/// committed in the same place by then.
+#[test]
+fn an_undone_transaction_writes_nothing_over_what_others_commit_after_it() {
+    const NOTES: i64 = 400;
+    let directory = tempfile::tempdir().expect("there is room");
+    let path = directory.path().join("notes.db");
+    let mut kept: Vec<Note> = (0..NOTES).map(|id| note(id, 1)).collect();
+    open(&path).insert_all(&kept).expect("it is written");
+    for step in 2..=8 {
+        // Opened anew, they begin a log that has no page the rollback would read, and so write what is gathered.
+        let (store, other) = (open(&path), open(&path));
+        let undone = store.write(|transaction| {
+            for note in kept.iter().step_by(step) {
+                transaction.put(&Note { id: note.id, text: note.text.to_uppercase() })?;
+            }
+            Err::<(), Error>(Error::new(ErrorKind::Invalid, "never mind"))
+        });
+        assert!(undone.is_err());
+        for note in kept.iter_mut().step_by(step + 1) {
+            note.text.insert(0, '!');
+        }
+        let changed: Vec<&Note> = kept.iter().step_by(step + 1).collect();
+        other.put_all(changed).expect("it is written");
+        store.remove::<Note>(&NOTES).expect("the file is readable");
+        assert!(in_a_copy(&path) == kept, "every {step}");
+        assert!(open(&path).all::<Note>().expect("it is read") == kept, "every {step}");
+    }
+}

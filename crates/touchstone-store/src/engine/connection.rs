@@ -280,7 +280,10 @@ fn configure(raw: &rusqlite::Connection, options: &Options) -> Result<()> {
     cipher::unlock(raw, options)?;
     raw.busy_timeout(options.busy_timeout)?;
     // SAFETY: the connection is open. Only the keeper's thread copies the log.
-    unsafe { ffi::sqlite3_wal_autocheckpoint(raw.handle(), 0) };
+    unsafe {
+        ffi::sqlite3_wal_autocheckpoint(raw.handle(), 0);
+        log_vfs::forget_what_is_rolled_back(raw.handle());
+    }
     if let Some(bytes) = options.page_size {
         raw.execute_batch(&format!("pragma page_size = {bytes}"))?;
     }

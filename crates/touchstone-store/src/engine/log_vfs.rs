@@ -1,7 +1,8 @@
 //! A VFS between the engine and the system's, which gathers what is written to the log. SQLite writes a frame's header
 //! and its page apart, and every page of a transaction by itself; here they reach the file together, at the latest with
 //! the frame that commits, whose write tells of any failure. Until then nobody else may read them, and who wrote them gets
-//! them written first when it reads. Every other file is the system's own.
+//! them written first when it reads. What a transaction gathered that is rolled back is forgotten: as soon as its lock is
+//! gone, its place in the log is somebody else's. Every other file is the system's own.
 
 use libsqlite3_sys as ffi;
 use std::collections::HashMap;
@@ -137,6 +138,12 @@ impl Gathering {
         code
     }
 
+    /// Forgets what a transaction has gathered that is rolled back, and where it had written.
+    fn forget(&mut self) {
+        self.gathered.clear();
+        self.end = 0;
+    }
+
     fn write(&mut self, bytes: &[u8], offset: i64) -> c_int {
         let end = self.start + self.gathered.len() as i64;
         if !self.gathered.is_empty() && offset != end {
@@ -257,10 +264,49 @@ after_writing! {
     truncate: xTruncate(size: ffi::sqlite3_int64) or SQLITE_IOERR_TRUNCATE;
     sync: xSync(flags: c_int) or SQLITE_IOERR_FSYNC;
     size: xFileSize(out: *mut ffi::sqlite3_int64) or SQLITE_IOERR_FSTAT;
-    control: xFileControl(operation: c_int, argument: *mut c_void) or SQLITE_NOTFOUND;
+    pass_control: xFileControl(operation: c_int, argument: *mut c_void) or SQLITE_NOTFOUND;
     lock: xLock(level: c_int) or SQLITE_OK;
     unlock: xUnlock(level: c_int) or SQLITE_OK;
     reserved: xCheckReservedLock(out: *mut c_int) or SQLITE_OK;
+}
+
+/// What a log is told when its connection's transaction is rolled back; SQLite leaves numbers above 100 to others.
+const FORGET: c_int = 0x546f_7573;
+
+unsafe extern "C" fn control(file: *mut ffi::sqlite3_file, operation: c_int, argument: *mut c_void) -> c_int {
+    // SAFETY: SQLite passes a file that is open.
+    unsafe {
+        if operation == FORGET {
+            log(file).forget();
+            return ffi::SQLITE_OK;
+        }
+        pass_control(file, operation, argument)
+    }
+}
+
+/// Makes a connection's log forget what is rolled back. SQLite rolls back without a call of the log's methods, also by
+/// itself where a statement fails.
+///
+/// # Safety
+/// The connection is open.
+pub(crate) unsafe fn forget_what_is_rolled_back(connection: *mut ffi::sqlite3) {
+    // SAFETY: the connection is open as long as it calls.
+    unsafe { ffi::sqlite3_rollback_hook(connection, Some(rolled_back), connection.cast()) };
+}
+
+unsafe extern "C" fn rolled_back(connection: *mut c_void) {
+    let mut journal: *mut ffi::sqlite3_file = ptr::null_mut();
+    // SAFETY: SQLite passes the connection, which is open; the call stores the pointer to its log, or to the journal of a
+    // file that has none, which knows nothing of the order.
+    unsafe {
+        let connection = connection.cast();
+        let (main, pointer) = (c"main".as_ptr(), ffi::SQLITE_FCNTL_JOURNAL_POINTER);
+        ffi::sqlite3_file_control(connection, main, pointer, (&raw mut journal).cast());
+        let methods = journal.as_ref().and_then(|file| file.pMethods.as_ref());
+        if let Some(control) = methods.and_then(|methods| methods.xFileControl) {
+            control(journal, FORGET, ptr::null_mut());
+        }
+    }
 }
 
 unsafe extern "C" fn sector_size(file: *mut ffi::sqlite3_file) -> c_int {
