@@ -126,7 +126,8 @@ impl Gathering {
         }
     }
 
-    /// Writes what was gathered. What cannot be written is gone: the transaction fails, and its frames with it.
+    /// Writes what was gathered. What cannot be written is kept: where only a statement fails for it, the transaction
+    /// goes on, and relies on the frames of the statements before.
     fn write_gathered(&mut self) -> c_int {
         if self.gathered.is_empty() {
             return ffi::SQLITE_OK;
@@ -134,7 +135,9 @@ impl Gathering {
         let gathered = std::mem::take(&mut self.gathered);
         let code = self.write_through(&gathered, self.start);
         self.gathered = gathered;
-        self.gathered.clear();
+        if code == ffi::SQLITE_OK {
+            self.gathered.clear();
+        }
         code
     }
 

@@ -1,6 +1,7 @@
 //! Makes the n-th call of each kind fail, for every n of a fixed run: opening, writing, reading, closing. Every failure
 //! is an error that says what it is, the store can be used after it, and what it holds is what was acknowledged.
 
+mod gathered;
 mod lasting;
 #[path = "../shim/mod.rs"]
 mod shim;
