@@ -43,13 +43,14 @@ pub(crate) fn over(below: &CStr) -> Option<CString> {
         if below.is_null() {
             return None;
         }
-        let over = Box::leak(Box::new(LogVfs { vfs: *below, below }));
-        over.vfs.iVersion = (*below).iVersion.min(2);
-        over.vfs.szOsFile += c_int::try_from(size_of::<Gathering>()).ok()?;
-        over.vfs.pNext = ptr::null_mut();
-        over.vfs.zName = name.clone().into_raw();
-        forward(&mut over.vfs);
-        if ffi::sqlite3_vfs_register(&raw mut over.vfs, 0) != ffi::SQLITE_OK {
+        let mut vfs = *below;
+        vfs.iVersion = vfs.iVersion.min(2);
+        vfs.szOsFile += c_int::try_from(size_of::<Gathering>()).ok()?;
+        vfs.pNext = ptr::null_mut();
+        vfs.zName = name.clone().into_raw();
+        forward(&mut vfs);
+        let over = Box::into_raw(Box::new(LogVfs { vfs, below }));
+        if ffi::sqlite3_vfs_register(over.cast(), 0) != ffi::SQLITE_OK {
             return None;
         }
     }
@@ -93,10 +94,12 @@ pass_on! {
     xCurrentTimeInt64(out: *mut ffi::sqlite3_int64) -> c_int;
 }
 
-/// The log as one connection has it open. The system's file lies behind it.
+/// The log as one connection has it open.
 #[repr(C)]
 struct Gathering {
     base: ffi::sqlite3_file,
+    /// The system's file, which lies behind this structure.
+    below: *mut ffi::sqlite3_file,
     /// What is not in the file yet.
     gathered: Vec<u8>,
     /// Where it belongs.
@@ -108,15 +111,9 @@ struct Gathering {
 }
 
 impl Gathering {
-    /// The system's file.
-    fn below(&mut self) -> *mut ffi::sqlite3_file {
-        // SAFETY: SQLite gave memory for both.
-        unsafe { ptr::from_mut(self).add(1).cast() }
-    }
-
-    fn write_through(&mut self, bytes: &[u8], offset: i64) -> c_int {
+    fn write_through(&self, bytes: &[u8], offset: i64) -> c_int {
         let Ok(length) = c_int::try_from(bytes.len()) else { return ffi::SQLITE_IOERR_WRITE };
-        let file = self.below();
+        let file = self.below;
         // SAFETY: the system's file is open.
         unsafe {
             match (*file).pMethods.as_ref().and_then(|methods| methods.xWrite) {
@@ -132,9 +129,7 @@ impl Gathering {
         if self.gathered.is_empty() {
             return ffi::SQLITE_OK;
         }
-        let gathered = std::mem::take(&mut self.gathered);
-        let code = self.write_through(&gathered, self.start);
-        self.gathered = gathered;
+        let code = self.write_through(&self.gathered, self.start);
         if code == ffi::SQLITE_OK {
             self.gathered.clear();
         }
@@ -196,10 +191,13 @@ unsafe extern "C" fn open(
         }
         let own = file.cast::<Gathering>();
         (*file).pMethods = ptr::null();
-        let code = open(below, path, own.add(1).cast(), flags, out);
+        let real = own.add(1).cast();
+        let code = open(below, path, real, flags, out);
         if code == ffi::SQLITE_OK {
             let base = ffi::sqlite3_file { pMethods: &raw const METHODS };
-            ptr::write(own, Gathering { base, gathered: Vec::new(), start: 0, end: 0, commits: false });
+            let gathering =
+                Gathering { base, below: real, gathered: Vec::new(), start: 0, end: 0, commits: false };
+            ptr::write(own, gathering);
         }
         code
     }
@@ -230,7 +228,7 @@ unsafe extern "C" fn write(
 unsafe extern "C" fn close(file: *mut ffi::sqlite3_file) -> c_int {
     // SAFETY: SQLite closes a file once. What is still gathered belongs to no commit.
     unsafe {
-        let below = log(file).below();
+        let below = log(file).below;
         let code = match (*below).pMethods.as_ref().and_then(|methods| methods.xClose) {
             Some(close) => close(below),
             None => ffi::SQLITE_OK,
@@ -252,7 +250,7 @@ macro_rules! after_writing {
                 if code != ffi::SQLITE_OK {
                     return code;
                 }
-                let below = log.below();
+                let below = log.below;
                 match (*below).pMethods.as_ref().and_then(|methods| methods.$method) {
                     Some(method) => method(below, $($name),*),
                     None => ffi::$failure,
@@ -315,7 +313,7 @@ unsafe extern "C" fn rolled_back(connection: *mut c_void) {
 unsafe extern "C" fn sector_size(file: *mut ffi::sqlite3_file) -> c_int {
     // SAFETY: SQLite passes a file that is open.
     unsafe {
-        let below = log(file).below();
+        let below = log(file).below;
         (*below).pMethods.as_ref().and_then(|methods| methods.xSectorSize).map_or(0, |method| method(below))
     }
 }
@@ -323,7 +321,7 @@ unsafe extern "C" fn sector_size(file: *mut ffi::sqlite3_file) -> c_int {
 unsafe extern "C" fn characteristics(file: *mut ffi::sqlite3_file) -> c_int {
     // SAFETY: SQLite passes a file that is open.
     unsafe {
-        let below = log(file).below();
+        let below = log(file).below;
         let method = (*below).pMethods.as_ref().and_then(|methods| methods.xDeviceCharacteristics);
         method.map_or(0, |method| method(below))
     }
