@@ -304,7 +304,7 @@ impl Session {
         let Some(root) = table.root() else { return Ok(None) };
         let pages = self.connection.pages();
         let geometry = self.geometry(pages)?;
-        Ok(Some(Scan::new(pages, root, geometry)))
+        Ok(Some(Scan::new(pages, root, table.is_numbered(), geometry)))
     }
 
     /// Gives every row of the table to `visit`, in the tree's order, until it says `false`.

@@ -140,6 +140,11 @@ impl Table {
         self.key_is_number() || self.layout.as_ref().is_some_and(|layout| layout.clustered)
     }
 
+    /// Whether rows are numbered in the file.
+    pub(crate) fn is_numbered(&self) -> bool {
+        self.layout.as_ref().is_some_and(|layout| !layout.clustered)
+    }
+
     /// Whether the pages of the table hold all that a statement would tell, and nothing else.
     pub(crate) fn is_read_by_pages(&self) -> bool {
         self.collection.is_none() && !self.layout.as_ref().is_some_and(|layout| layout.has_default)

@@ -16,6 +16,13 @@ pub(crate) enum PageKind {
     IndexLeaf,
 }
 
+impl PageKind {
+    /// Whether rows are numbered in such a tree.
+    pub(crate) fn is_numbered(self) -> bool {
+        matches!(self, PageKind::TableInner | PageKind::TableLeaf)
+    }
+}
+
 /// How pages of a file are laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Geometry {

@@ -22,6 +22,8 @@ pub(crate) struct Scan {
     geometry: Geometry,
     stack: Vec<Inner>,
     root: Option<u32>,
+    /// Whether rows are numbered: a page that says otherwise is of another tree.
+    is_numbered: bool,
     /// The page that was come to last.
     page: Box<[u8]>,
     gathered: Vec<u8>,
@@ -38,13 +40,14 @@ enum Stop {
 
 impl Scan {
     /// Begins before the first row. The connection must be in a transaction until the walk ends.
-    pub(crate) fn new(pages: Pages, root: u32, geometry: Geometry) -> Scan {
+    pub(crate) fn new(pages: Pages, root: u32, is_numbered: bool, geometry: Geometry) -> Scan {
         let page = vec![0; geometry.usable].into();
         Scan {
             pages,
             geometry,
             stack: Vec::new(),
             root: Some(root),
+            is_numbered,
             page,
             gathered: Vec::new(),
             leaf_rows: 0,
@@ -74,6 +77,9 @@ impl Scan {
             };
             self.pages.copy(number, 0, &mut self.page)?;
             let page = Page::new(&self.page, number, self.geometry).ok_or_else(|| damaged(number))?;
+            if page.kind().is_numbered() != self.is_numbered {
+                return Err(damaged(number));
+            }
             match page.kind() {
                 PageKind::TableInner | PageKind::IndexInner => {
                     if self.stack.len() == DEPTH_MAX {

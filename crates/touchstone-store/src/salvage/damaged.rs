@@ -288,13 +288,6 @@ impl Connection {
     }
 }
 
-impl PageKind {
-    /// Whether rows are numbered in such a tree.
-    fn is_numbered(self) -> bool {
-        matches!(self, PageKind::TableInner | PageKind::TableLeaf)
-    }
-}
-
 /// Whether the first page has a tree in the clear, whatever became of the header before it.
 fn looks_plain(path: &Path, options: &Options) -> bool {
     cipher::is_plain(path, options) || matches!(start_of(path).get(100), Some(0x05 | 0x0d))

@@ -163,6 +163,33 @@ fn a_chain_of_pages_that_is_a_circle_has_an_end() {
     check(&bytes, "page", &pages()).expect("it has an end");
 }
 
+/// A page of another tree in the place of a table's, as a misdirected write leaves it, was read as the table's own
+/// where its rows have the same shape.
+#[test]
+fn a_page_of_another_tree_is_none_of_the_tables() {
+    let whole = made();
+    let trees = || whole.chunks_exact(512).enumerate();
+    let has = |page: &[u8], text: &[u8]| page.windows(text.len()).any(|window| window == text);
+    let leaf = trees().find(|(_, page)| page[0] == 0x0d && has(page, b"page 0")).expect("there is one").0;
+    let root = {
+        let place = place();
+        std::fs::write(&place.path, &whole).expect("the file is written");
+        let sql = "select rootpage - 1 from sqlite_schema where name = 'page'";
+        let root = place.plain().query_row(sql, (), |row| row.get::<_, u32>(0)).expect("the table is there");
+        usize::try_from(root).expect("it is small")
+    };
+    let mut others = 0;
+    for (_, other) in trees().filter(|(_, page)| page[0] == 0x0a && has(page, b"word 0")) {
+        for place in [leaf, root] {
+            let mut bytes = whole.clone();
+            bytes[place * 512..(place + 1) * 512].copy_from_slice(other);
+            check(&bytes, "page", &pages()).expect("it is found");
+        }
+        others += 1;
+    }
+    assert!(others > 10, "leaves of a table in the order of its key, and of its index");
+}
+
 /// A row whose length was damaged to be one byte more than its values was read as if it were whole, where SQLite finds
 /// it corrupt.
 #[test]
