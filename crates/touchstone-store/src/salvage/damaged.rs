@@ -245,6 +245,10 @@ impl Damaged {
     /// is on it twice.
     fn take_free_pages(&mut self, first: &[u8]) {
         let (Some(mut trunk), Some(count)) = (u32_at(first, 32), u32_at(first, 36)) else { return };
+        // A list that runs in a circle is followed until it is longer than it says.
+        if count > self.pages {
+            return;
+        }
         let mut free = Vec::new();
         while trunk != 0 && free.len() <= count as usize {
             let Some(page) = (trunk <= self.pages).then(|| self.page(trunk)).flatten() else { return };

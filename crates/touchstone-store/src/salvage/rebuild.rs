@@ -6,7 +6,7 @@ use super::{SalvageReport, SalvagedTable};
 use crate::cells::Cells;
 use crate::engine::connection::{APPLICATION_ID, Connection, FORMAT_VERSION};
 use crate::engine::statement::Statement;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::options::Options;
 use crate::table::quote;
 use crate::value::Raw;
@@ -168,7 +168,7 @@ impl Rebuilt {
         row: &[Raw<'_>],
         saved: &mut SalvagedTable,
     ) -> Result<()> {
-        if row.len() > target.columns.len() {
+        if !target.may_store(row.len()) {
             saved.rows_lost += 1;
             return Ok(());
         }
@@ -188,9 +188,7 @@ impl Rebuilt {
         unsafe { statement.bind(&cells, 1)? };
         match statement.run() {
             Ok(()) => saved.rows += 1,
-            Err(error) if error.sqlite_code().is_some_and(|code| code & 0xff == ffi::SQLITE_CONSTRAINT) => {
-                saved.rows_refused += 1;
-            }
+            Err(error) if is_refusal(&error) => saved.rows_refused += 1,
             Err(error) => return Err(error),
         }
         Ok(())
@@ -198,6 +196,11 @@ impl Rebuilt {
 }
 
 impl Target {
+    /// Whether a row may store that many columns: some, no more than there are, and the one that is its number.
+    fn may_store(&self, columns: usize) -> bool {
+        columns > self.key.unwrap_or(0) && columns <= self.columns.len()
+    }
+
     /// The statement for a row that stores that many columns: one that was added later keeps its default.
     fn insert_sql(&self, stored: usize) -> String {
         let columns = self.columns[..stored].iter().flatten().map(String::as_str);
@@ -219,6 +222,14 @@ impl Item {
     fn is_internal(&self) -> bool {
         self.name.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("sqlite_"))
     }
+}
+
+/// Whether it is the row that was at fault: what its table says of it does not hold, or cannot be computed.
+fn is_refusal(error: &Error) -> bool {
+    matches!(
+        error.sqlite_code().map(|code| code & 0xff),
+        Some(ffi::SQLITE_CONSTRAINT | ffi::SQLITE_ERROR | ffi::SQLITE_MISMATCH | ffi::SQLITE_TOOBIG)
+    )
 }
 
 /// Takes the pages of SQLite's own tables, so that nobody takes them for others; whether some could not be read.

@@ -2,6 +2,7 @@
 
 use crate::{Task, contents, doubtful, kinds, make, salvage, tasks};
 use std::fs;
+use std::path::{Path, PathBuf};
 use touchstone_store::{EncryptionKey, ErrorKind, Options, Record, Store};
 
 #[test]
@@ -242,4 +243,85 @@ fn tables_of_raw_sql_are_saved_with_views_and_triggers() {
     assert_eq!(read("select group_concat(id || name) from counter"), "1one,2two");
     assert_eq!(read("select group_concat(twice) from doubled"), "2,4");
     assert_eq!(read("select group_concat(name) from sqlite_schema where type = 'trigger'"), "counted");
+}
+
+/// Changes what a file holds once to something of the same length.
+fn replace(path: &Path, from: &[u8], to: &[u8]) {
+    assert_eq!(from.len(), to.len());
+    let mut bytes = fs::read(path).unwrap();
+    let at: Vec<usize> = (0..bytes.len() - from.len()).filter(|at| bytes[*at..].starts_with(from)).collect();
+    assert_eq!(at.len(), 1);
+    bytes[at[0]..at[0] + to.len()].copy_from_slice(to);
+    fs::write(path, bytes).unwrap();
+}
+
+/// A store with a table that raw SQL made and filled.
+fn made_by_sql(sql: &str) -> (tempfile::TempDir, PathBuf) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store.db");
+    let store = Store::open(&path).unwrap();
+    store.write(|transaction| transaction.sql(|connection| connection.execute_batch(sql))).unwrap();
+    (directory, path)
+}
+
+/// What the only table then has, and how many of its rows were lost and refused.
+fn rows_of(path: &Path, sql: &str) -> (String, u64, u64) {
+    let saved = path.with_extension("saved");
+    let report = Store::salvage(path, Options::new(), &saved).unwrap();
+    let rows = Store::open(&saved)
+        .unwrap()
+        .read(|snapshot| snapshot.sql(|connection| connection.query_row(sql, (), |row| row.get(0))))
+        .unwrap();
+    (rows, report.tables()[0].rows_lost, report.tables()[0].rows_refused)
+}
+
+/// Such a row made a statement that is none, and the salvage failed.
+#[test]
+fn a_row_of_no_columns_is_lost_and_no_other() {
+    let (_directory, path) = made_by_sql(
+        "create table empty (id integer primary key, a); insert into empty values (84, 'a'), (85, null), (86, 'b')",
+    );
+    // The length of the row, its number, and its header: a length and two types.
+    replace(&path, &[3, 85, 3, 0, 0], &[1, 85, 1, 0, 0]);
+    assert_eq!(rows_of(&path, "select group_concat(id || a) from empty"), ("84a,86b".into(), 1, 0));
+}
+
+/// It was saved under a number that no row had.
+#[test]
+fn a_row_that_ends_before_its_number_is_lost() {
+    let (_directory, path) = made_by_sql(
+        "create table late (a text, id integer primary key); insert into late values ('a', 84), ('b', 85), ('c', 86)",
+    );
+    // The header's two types become one, of a text that is one byte longer.
+    replace(&path, &[4, 85, 3, 15, 0, b'b'], &[4, 85, 2, 17, 0, b'b']);
+    assert_eq!(rows_of(&path, "select group_concat(a || id) from late"), ("a84,c86".into(), 1, 0));
+}
+
+/// That the condition could not be computed was taken for a failure of the new file.
+#[test]
+fn a_row_whose_condition_cannot_be_computed_is_refused() {
+    let (_directory, path) = made_by_sql(
+        "create table document (id integer primary key, body text check (body ->> '$.a' > 0));
+         insert into document values (1, '{\"a\":1}'), (2, '{\"a\":2}'), (3, '{\"a\":3}')",
+    );
+    replace(&path, b"{\"a\":2}", b"{\"a\":2{");
+    assert_eq!(rows_of(&path, "select group_concat(id) from document"), ("1,3".into(), 0, 1));
+}
+
+/// The list of free pages was followed, and remembered, until it was as long as the header says: four billion pages.
+#[test]
+fn a_list_of_free_pages_in_a_circle_is_none() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store.db");
+    make(&path, &Options::new());
+    let before = contents(&Store::open(&path).unwrap());
+    let mut bytes = fs::read(&path).unwrap();
+    let trunk = u32::from_be_bytes(bytes[32..36].try_into().unwrap());
+    assert_ne!(trunk, 0, "there are free pages");
+    bytes[36..40].fill(0xff);
+    let at = (trunk as usize - 1) * 4096;
+    bytes[at..at + 4].copy_from_slice(&trunk.to_be_bytes());
+    fs::write(&path, bytes).unwrap();
+    let (_, saved) = salvage(&path, &Options::new()).unwrap();
+    assert_eq!(saved, before);
 }
