@@ -16,8 +16,8 @@ use crate::place::{COMPANIONS, NewFile, companion};
 use crate::store::Store;
 use damaged::Damaged;
 use rebuild::Rebuilt;
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 /// What a salvage saved, and what it could not.
 ///
@@ -274,14 +274,14 @@ struct Scratch {
 impl Scratch {
     fn copy(damaged: &Path, new: &Path, options: &Options) -> Result<Scratch> {
         let folder = companion(new, &format!(".{}.salvage.tmp", std::process::id()));
-        fs::create_dir(&folder).map_err(|error| Error::io(&error, "making", &folder))?;
+        create_private(&folder).map_err(|error| Error::io(&error, "making", &folder))?;
         let scratch = Scratch { file: folder.join("damaged"), folder };
         cipher::copy(damaged, &scratch.file, options)?;
         // Shared memory is not copied: it is made anew from the log.
         for ending in COMPANIONS.iter().filter(|ending| **ending != "-shm") {
             let (from, to) = (companion(damaged, ending), companion(&scratch.file, ending));
             match fs::copy(&from, to) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
                     return Err(Error::io(&error, "copying", &from));
                 }
                 _ => {}
@@ -295,9 +295,36 @@ impl Scratch {
     }
 }
 
+/// Makes a folder that is nobody else's: the damaged file may be, and its copy is no more public than it.
+fn create_private(folder: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
 impl Drop for Scratch {
     fn drop(&mut self) {
         // What cannot be removed is a copy with a name that says what it is.
         let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    /// Whoever may not read the damaged file could read its copy while it was salvaged.
+    #[test]
+    fn the_copy_of_a_private_file_is_private() {
+        let directory = tempfile::tempdir().expect("there is room");
+        let damaged = directory.path().join("damaged.db");
+        fs::write(&damaged, "secret").expect("there is room");
+        fs::set_permissions(&damaged, fs::Permissions::from_mode(0o600)).expect("it is there");
+        let scratch = Scratch::copy(&damaged, &directory.path().join("saved.db"), &Options::new());
+        let scratch = scratch.expect("there is room");
+        let mode = fs::metadata(&scratch.folder).expect("it is there").permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{mode:o}");
     }
 }
