@@ -47,7 +47,7 @@ impl Store {
         let page_bytes = snapshot.session().connection.page_bytes();
         let options = Options {
             read_only: false,
-            create: true,
+            create: false,
             // The engine copies encrypted pages only between files whose pages are of one size.
             page_size: u32::try_from(page_bytes).ok(),
             ..self.options().clone()

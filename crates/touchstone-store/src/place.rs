@@ -2,14 +2,23 @@
 //! it under its name.
 
 use crate::error::{Error, ErrorKind, Result};
-use std::ffi::OsString;
-use std::fs::{self, File};
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, DirEntry, File};
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 /// What SQLite puts beside a file.
 pub(crate) const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
+
+/// What the name of a file ends with that is on its way to its place, after a dot and a number of so many digits.
+const ON_ITS_WAY: &str = ".tmp";
+const DIGITS: usize = 16;
+
+/// How long nobody has written to a file on its way before it is taken for a killed process's. Whoever makes one writes
+/// without a pause; another process, perhaps on another machine, cannot be asked.
+const ABANDONED: Duration = Duration::from_secs(60 * 60);
 
 /// A file on its way to its place. Dropped, it is removed.
 pub(crate) struct NewFile {
@@ -19,7 +28,8 @@ pub(crate) struct NewFile {
 }
 
 impl NewFile {
-    /// Chooses a name beside the place, which must be free: nothing is there, or an empty file.
+    /// Chooses a name beside the place, which must be free: nothing is there, or an empty file. What a killed process
+    /// left on its way there is removed.
     ///
     /// # Errors
     /// [`Exists`](ErrorKind::Exists) where something is there, or where SQLite would take a log left behind by
@@ -38,10 +48,8 @@ impl NewFile {
                 Err(error) => return Err(Error::io(&error, "looking at", &path)),
             }
         }
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let made = companion(target, &format!(".{}-{number}.tmp", std::process::id()));
-        Ok(NewFile { target: target.to_owned(), made, is_placed: false })
+        remove_abandoned(target);
+        Ok(NewFile { target: target.to_owned(), made: on_its_way(target), is_placed: false })
     }
 
     /// As [`beside`](NewFile::beside), for a place whose file is to be replaced by the one who has its lock. What
@@ -124,10 +132,49 @@ pub(crate) fn companion(path: &Path, ending: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
+/// A name beside the place, for what is on its way there. Its number is no process's: two containers may have one
+/// folder, and each a process of the same number.
+pub(crate) fn on_its_way(target: &Path) -> PathBuf {
+    let number = RandomState::new().build_hasher().finish();
+    companion(target, &format!(".{number:0DIGITS$x}{ON_ITS_WAY}"))
+}
+
+/// Removes what killed processes left beside the place. Most often nothing is there, and what cannot be removed is in
+/// nobody's way.
+fn remove_abandoned(target: &Path) {
+    let (Some(name), Ok(entries)) = (target.file_name(), fs::read_dir(directory(target))) else { return };
+    for entry in entries.flatten() {
+        if is_on_its_way(&entry.file_name(), name) && is_abandoned(&entry).unwrap_or(false) {
+            let _ = fs::remove_file(entry.path()).or_else(|_| fs::remove_dir_all(entry.path()));
+        }
+    }
+}
+
+/// Whether a name is one of [`on_its_way`]'s, or of what SQLite puts beside such a file.
+fn is_on_its_way(name: &OsStr, target: &OsStr) -> bool {
+    let number_and_ending = |rest: &[u8]| {
+        let (number, ending) = rest.split_at_checked(DIGITS)?;
+        let behind = ending.strip_prefix(ON_ITS_WAY.as_bytes())?;
+        let is_ours = behind.is_empty() || COMPANIONS.iter().any(|companion| companion.as_bytes() == behind);
+        Some(is_ours && number.iter().all(u8::is_ascii_hexdigit))
+    };
+    let rest = name.as_encoded_bytes().strip_prefix(target.as_encoded_bytes());
+    rest.and_then(|rest| rest.strip_prefix(b".")).and_then(number_and_ending).unwrap_or(false)
+}
+
+fn is_abandoned(entry: &DirEntry) -> io::Result<bool> {
+    Ok(entry.metadata()?.modified()?.elapsed().is_ok_and(|since| since > ABANDONED))
+}
+
+/// The directory that a path's name is in.
+fn directory(path: &Path) -> &Path {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    parent.unwrap_or(Path::new("."))
+}
+
 /// A name is there after a loss of power only when its directory was flushed.
 pub(crate) fn sync_directory(path: &Path) -> Result<()> {
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let directory = parent.unwrap_or(Path::new("."));
+    let directory = directory(path);
     let synced = File::open(directory).and_then(|directory| directory.sync_all());
     synced.map_err(|error| Error::io(&error, "flushing the directory", directory))
 }

@@ -12,7 +12,7 @@ use crate::engine::connection::APPLICATION_ID;
 use crate::error::{Error, Result};
 use crate::opening::check;
 use crate::options::Options;
-use crate::place::{COMPANIONS, NewFile, companion};
+use crate::place::{COMPANIONS, NewFile, companion, on_its_way};
 use crate::store::Store;
 use damaged::Damaged;
 use rebuild::Rebuilt;
@@ -253,7 +253,7 @@ fn salvage(damaged: &Path, options: Options, new: &Path) -> Result<SalvageReport
     let schema = source.schema(&mut report)?;
     let there = Options {
         read_only: false,
-        create: true,
+        create: false,
         page_size: options.page_size.or_else(|| u32::try_from(source.page_bytes()).ok()),
         ..cipher::resolve_new(options)?
     };
@@ -273,7 +273,7 @@ struct Scratch {
 
 impl Scratch {
     fn copy(damaged: &Path, new: &Path, options: &Options) -> Result<Scratch> {
-        let folder = companion(new, &format!(".{}.salvage.tmp", std::process::id()));
+        let folder = on_its_way(new);
         create_private(&folder).map_err(|error| Error::io(&error, "making", &folder))?;
         let scratch = Scratch { file: folder.join("damaged"), folder };
         cipher::copy(damaged, &scratch.file, options)?;

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
 use touchstone_store::{Cipher, EncryptionKey, ErrorKind, Options, Record, Store};
 
 #[derive(Record, Clone, Debug, PartialEq)]
@@ -113,6 +114,43 @@ fn nothing_is_written_over() {
     fs::write(&copy, "").unwrap();
     store.backup(&copy).unwrap();
     assert_eq!(Store::open(&copy).unwrap().all::<Account>().unwrap(), accounts());
+}
+
+/// A killed process left what it had made, for ever; in a container, where every process has the same number, the next
+/// one could not make its own for it.
+#[test]
+fn what_a_killed_process_left_is_removed() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(directory.path().join("bank.db")).unwrap();
+    store.insert_all(&accounts()).unwrap();
+    let copies = directory.path().join("copies");
+    let (left, others) = (
+        [
+            "copy.db.0123456789abcdef.tmp",
+            "copy.db.0123456789abcdef.tmp-journal",
+            "copy.db.fedcba9876543210.tmp",
+        ],
+        ["copy.db.notes.tmp", "copy.db.0123456789abcdef.tmp.txt", "other.db.0123456789abcdef.tmp"],
+    );
+    fs::create_dir(&copies).unwrap();
+    // The last one is a salvage's folder.
+    fs::create_dir(copies.join(left[2])).unwrap();
+    fs::write(copies.join(left[2]).join("damaged"), "a copy").unwrap();
+    for name in left[..2].iter().chain(&others) {
+        fs::write(copies.join(name), "half of a copy").unwrap();
+    }
+    let long_ago = SystemTime::now() - Duration::from_secs(2 * 60 * 60);
+    for name in left.iter().chain(&others) {
+        fs::File::open(copies.join(name)).unwrap().set_modified(long_ago).unwrap();
+    }
+    // Somebody else's, who is still at it.
+    let under_way = "copy.db.00000000ffffffff.tmp";
+    fs::write(copies.join(under_way), "half of a copy").unwrap();
+    store.backup(copies.join("copy.db")).unwrap();
+    let mut expected = vec!["copy.db", under_way];
+    expected.extend(others);
+    expected.sort_unstable();
+    assert_eq!(files(&copies), expected);
 }
 
 #[test]

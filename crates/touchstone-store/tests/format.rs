@@ -273,7 +273,7 @@ fn beside_the_file_lies_what_the_page_says() {
         drop(store);
         assert_eq!(names(folder.path()), [FILE], "closed");
     }
-    for ending in ["-wal", "-shm", ".new.tmp", ".PID-N.tmp"] {
+    for ending in ["-wal", "-shm", ".new.tmp", ".NUMBER.tmp"] {
         assert!(PAGE.contains(&format!("| `notes.db{ending}` |")), "{ending}");
     }
 }
