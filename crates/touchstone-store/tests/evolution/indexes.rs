@@ -73,6 +73,29 @@ fn a_unique_index_over_duplicates_is_refused_and_nothing_is_lost() {
     assert_eq!(store.all::<Bare>().expect("rows are read").len(), 3);
 }
 
+/// A type that no longer says unique cannot be told from one that never did, whose program may share the file with one
+/// that relies on it: only SQL takes the promise back.
+#[test]
+fn a_unique_index_that_a_type_has_lost_goes_on_refusing_until_sql_drops_it() {
+    let place = place();
+    place.write(&[unique(1, "same")]);
+    let store = place.open();
+    assert_eq!(kind(store.insert(&bare(2, "same"))), ErrorKind::Conflict);
+    store
+        .write(|transaction| {
+            transaction.sql(|sql| sql.execute_batch("drop index \"person.mail.unique\""))?;
+            transaction.insert(&bare(2, "same"))
+        })
+        .expect("nothing refuses it any more");
+    store.insert(&bare(3, "same")).expect("nor after it");
+    assert_eq!(
+        kind(store.insert(&unique(4, "other"))),
+        ErrorKind::Conflict,
+        "the index cannot be made again"
+    );
+    assert_eq!(store.all::<Bare>().expect("rows are read").len(), 3);
+}
+
 /// An index was named by its column alone, so a column that had one already never got the one that is unique, and
 /// duplicates went in.
 #[test]
