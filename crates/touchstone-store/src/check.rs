@@ -263,9 +263,13 @@ fn check_references(snapshot: &Snapshot, report: &mut CheckReport) -> Result<()>
         let mut check = sql.prepare("pragma foreign_key_check")?;
         let rows = check
             .query_map((), |row| Ok(Problem::Reference { table: row.get(0)?, refers_to: row.get(2)? }))?;
-        rows.take(PROBLEMS_MAX).collect::<rusqlite::Result<Vec<Problem>>>()
+        rows.take(PROBLEMS_MAX + 1).collect::<rusqlite::Result<Vec<Problem>>>()
     })?;
-    report.problems.extend(found);
+    let is_cut = found.len() > PROBLEMS_MAX;
+    report.problems.extend(found.into_iter().take(PROBLEMS_MAX));
+    if is_cut {
+        report.problems.push(Problem::More("the references".to_owned()));
+    }
     Ok(())
 }
 

@@ -81,6 +81,24 @@ fn a_reference_to_nothing_is_told() {
     assert_eq!(problems(&store), ["a row of `note` refers to a row of `task` that is not there"]);
 }
 
+/// As of records and pages, a thousand are told, and that there are more.
+#[test]
+fn references_to_nothing_that_are_not_told_are_not_kept_secret() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store.db");
+    drop(filled(&path));
+    let sql = rusqlite::Connection::open(&path).unwrap();
+    sql.execute_batch("pragma foreign_keys = off; create table note (task integer references task)").unwrap();
+    for (rows, told) in [(1000, 1000), (1, 1001)] {
+        let dangling = "with recursive n(n) as (values (1) union all select n + 1 from n where n < ?1)
+                        insert into note select 10000 + n from n";
+        sql.execute(dangling, [rows]).unwrap();
+        let problems = problems(&Store::open(&path).unwrap());
+        assert_eq!(problems.len(), told);
+        assert_eq!(problems.last().unwrap().ends_with("there are more problems than are told"), told > 1000);
+    }
+}
+
 #[test]
 fn damaged_pages_are_findings_and_no_failure() {
     let directory = tempfile::tempdir().unwrap();
