@@ -57,13 +57,15 @@ fn change(path: &Path, current: Options, new: Options) -> Result<()> {
     // A link to the file stays one.
     let path = &fs::canonicalize(path).map_err(|error| Error::io(&error, "looking for", path))?;
     let current = cipher::resolve(path, Options { read_only: false, create: false, ..current })?;
+    // Closed after the connection, also after a failure: closing it ends the locks of this process.
+    let old;
     let source = seize(path, &current)?;
     let header = source.header()?;
     check(header)?;
     let new = cipher::resolve_new(Options { vfs: current.vfs.clone(), ..new })?;
-    // Opened only now, and closed after the connection: closing it ends the locks of this process.
-    let old = File::options().read(true).write(true).open(path);
-    let old = old.map_err(|error| Error::io(&error, "opening", path))?;
+    // Opened only now: before it was seized, the file may have been another one.
+    let opened = File::options().read(true).write(true).open(path);
+    old = opened.map_err(|error| Error::io(&error, "opening", path))?;
     let made = NewFile::replacing(path);
     made.create_like(path)?;
     write_anew(&source, made.path(), &new)?;
@@ -76,8 +78,6 @@ fn change(path: &Path, current: Options, new: Options) -> Result<()> {
     sync_directory(path)?;
     made.replace()?;
     spoil(&old);
-    drop(source);
-    drop(old);
     Ok(())
 }
 
