@@ -19,12 +19,19 @@ pub(crate) struct LogState([u64; WORDS]);
 impl LogState {
     /// Counts commits, of whichever process, and wraps: the third 32-bit word of the header.
     pub(crate) fn change(self) -> u32 {
-        (self.0[1] & 0xffff_ffff) as u32
+        self.word(2)
     }
 
     /// The frames of the log that are committed: the fifth 32-bit word.
     pub(crate) fn frames(self) -> u32 {
-        (self.0[2] & 0xffff_ffff) as u32
+        self.word(4)
+    }
+
+    /// A 32-bit word of the header, which is as the processor has it.
+    fn word(self, at: usize) -> u32 {
+        let bytes = self.0[at / 2].to_ne_bytes();
+        let (words, _) = bytes.as_chunks::<4>();
+        u32::from_ne_bytes(words[at % 2])
     }
 }
 
