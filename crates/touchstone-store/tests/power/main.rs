@@ -10,7 +10,7 @@ mod workload;
 
 use shim::disk::{Disk, Unsynced};
 use shim::{Event, Shim};
-use touchstone_store::{Durability, EncryptionKey, Options, Store};
+use touchstone_store::{Cipher, Durability, EncryptionKey, Options, Store};
 use workload::{Call, Random, check_whole, states, step, steps_held};
 
 /// Threads that write at once.
@@ -179,6 +179,12 @@ fn strict_commits_survive_a_loss_of_power_in_exclusive_mode() {
 #[test]
 fn encrypted_strict_commits_survive_a_loss_of_power() {
     cut_often(&Options::new().key(EncryptionKey::raw([7; 32])), false, Durability::Strict);
+}
+
+#[test]
+fn strict_commits_of_sqlcipher_survive_a_loss_of_power() {
+    let options = Options::new().key(EncryptionKey::raw([7; 32])).cipher(Cipher::SqlCipher);
+    cut_often(&options, false, Durability::Strict);
 }
 
 #[test]
