@@ -176,6 +176,12 @@ fn strict_commits_survive_a_loss_of_power_in_exclusive_mode() {
     cut_often(&Options::new(), true, Durability::Strict);
 }
 
+/// Pages that leave the cache are in the log before their transaction is, and may be written there again.
+#[test]
+fn strict_commits_larger_than_the_cache_survive_a_loss_of_power() {
+    cut_often(&Options::new().page_size(512).cache_bytes(8192), false, Durability::Strict);
+}
+
 #[test]
 fn encrypted_strict_commits_survive_a_loss_of_power() {
     cut_often(&Options::new().key(EncryptionKey::raw([7; 32])), false, Durability::Strict);
