@@ -1,8 +1,13 @@
 //! What reaches the log: frames are gathered and written together, and whoever reads the file afterwards, also SQLite
 //! itself from a copy, must find every commit in it whole.
 
+#[path = "workload/mod.rs"]
+mod workload;
+
+use std::collections::BTreeMap;
 use std::path::Path;
-use touchstone_store::{Error, ErrorKind, Options, Record, Store};
+use touchstone_store::{Error, ErrorKind, Options, Record, Result, Store};
+use workload::Random;
 
 #[derive(Record, Clone, Debug, PartialEq)]
 struct Note {
@@ -19,6 +24,11 @@ fn note(id: i64, round: i64) -> Note {
             "x".repeat(usize::try_from(id * round % 90).expect("it is small"))
         ),
     }
+}
+
+/// Undoes what was done, or not.
+fn never_mind(is_undone: bool) -> Result<()> {
+    if is_undone { Err(Error::new(ErrorKind::Invalid, "never mind")) } else { Ok(()) }
 }
 
 /// Pages leave a cache this small in the middle of a transaction, and are changed again after it.
@@ -78,7 +88,7 @@ fn a_commit_after_an_undone_transaction_is_whole_in_the_log() {
             for id in 10_000..12_000 {
                 transaction.insert(&note(id, round))?;
             }
-            Err::<(), Error>(Error::new(ErrorKind::Invalid, "never mind"))
+            never_mind(true)
         });
         assert!(undone.is_err());
         for id in round * 1000..round * 1000 + 20 * round {
@@ -107,7 +117,7 @@ fn an_undone_transaction_writes_nothing_over_what_others_commit_after_it() {
             for note in kept.iter().step_by(step) {
                 transaction.put(&Note { id: note.id, text: note.text.to_uppercase() })?;
             }
-            Err::<(), Error>(Error::new(ErrorKind::Invalid, "never mind"))
+            never_mind(true)
         });
         assert!(undone.is_err());
         for note in kept.iter_mut().step_by(step + 1) {
@@ -118,5 +128,55 @@ fn an_undone_transaction_writes_nothing_over_what_others_commit_after_it() {
         store.remove::<Note>(&NOTES).expect("the file is readable");
         assert!(in_a_copy(&path) == kept, "every {step}");
         assert!(open(&path).all::<Note>().expect("it is read") == kept, "every {step}");
+    }
+}
+
+/// Two stores write the same file in turn, and undo parts of what they write and all of it: whatever the one left
+/// ungathered, unwritten or undone, the other finds what was committed.
+#[test]
+fn two_stores_that_undo_what_they_write_find_what_was_committed() {
+    const NOTES: u64 = 300;
+    let mut random = Random::new(1);
+    let directory = tempfile::tempdir().expect("there is room");
+    let path = directory.path().join("notes.db");
+    let mut stores = Vec::new();
+    let mut kept = BTreeMap::new();
+    for round in 0..400 {
+        if round % 8 == 0 {
+            // The log is emptied, so that nothing is read of it for a while.
+            stores.clear();
+            stores.extend([open(&path), open(&path)]);
+        }
+        let store = &stores[random.below(2) as usize];
+        let mut after = kept.clone();
+        let is_undone = random.below(3) == 0;
+        let written = store.write(|transaction| {
+            for _ in 0..=random.below(4) {
+                let before = after.clone();
+                let part = transaction.savepoint(|part| {
+                    for _ in 0..random.below(60) {
+                        let note = note(random.below(NOTES).cast_signed(), round);
+                        part.put(&note)?;
+                        after.insert(note.id, note);
+                    }
+                    never_mind(random.below(3) == 0)
+                });
+                if part.is_err() {
+                    after = before;
+                }
+            }
+            never_mind(is_undone)
+        });
+        assert_eq!(written.is_err(), is_undone);
+        if !is_undone {
+            kept = after;
+        }
+        for store in &stores {
+            let found = store.all::<Note>().expect("it is read");
+            assert!(found.iter().eq(kept.values()), "round {round}");
+        }
+        if round % 50 == 0 {
+            assert!(in_a_copy(&path).iter().eq(kept.values()), "round {round}");
+        }
     }
 }
