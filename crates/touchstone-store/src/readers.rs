@@ -2,7 +2,7 @@
 //! committed since: then a read takes no lock and no system call. The keeper ends snapshots that nobody comes back for.
 
 use crate::alarm::Alarm;
-use crate::engine::connection::Connection;
+use crate::engine::connection::Stopper;
 use crate::engine::log::LogIndex;
 use crate::error::Result;
 use crate::lease::Lease;
@@ -23,7 +23,7 @@ pub(crate) struct Readers {
     path: PathBuf,
     options: Options,
     index: Option<LogIndex>,
-    #[expect(clippy::vec_box, reason = "the list of all connections has their addresses")]
+    #[expect(clippy::vec_box, reason = "a session is large, and taken and put back for every read")]
     idle: Mutex<Vec<Box<Session>>>,
     /// Every connection there is, idle or not, with what is needed to end its snapshot.
     all: Mutex<Vec<Known>>,
@@ -44,11 +44,8 @@ enum Parking {
 /// A connection. It is removed from the list before it is closed.
 struct Known {
     lease: Arc<Lease>,
-    connection: *const Connection,
+    stopper: Stopper,
 }
-
-// SAFETY: the connection is reached only within its lease's gate.
-unsafe impl Send for Known {}
 
 impl Readers {
     pub(crate) fn new(path: &Path, options: &Options, index: Option<LogIndex>, alarm: Arc<Alarm>) -> Readers {
@@ -91,7 +88,7 @@ impl Readers {
 
     /// Makes a connection known, which is the readers' from then on.
     pub(crate) fn register(&self, session: Box<Session>) -> Box<Session> {
-        let known = Known { lease: Arc::clone(&session.lease), connection: &raw const session.connection };
+        let known = Known { lease: Arc::clone(&session.lease), stopper: session.connection.stopper() };
         lock(&self.all).push(known);
         session
     }
@@ -182,11 +179,11 @@ impl Readers {
             let known = lock(&self.all)
                 .iter()
                 .find(|known| Arc::ptr_eq(&known.lease, lease))
-                .map(|known| known.connection);
-            let Some(connection) = known else { continue };
+                .map(|known| known.stopper);
+            let Some(stopper) = known else { continue };
             // SAFETY: the owner who has the session gives it back through the gate before the connection is closed, and
             // within the gate nobody else uses it.
-            lease.expire(*owner, || unsafe { (*connection).stop() });
+            lease.expire(*owner, || unsafe { stopper.stop() });
         }
     }
 }

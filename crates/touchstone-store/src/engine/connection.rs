@@ -27,6 +27,34 @@ pub(crate) struct Connection {
     raw: rusqlite::Connection,
 }
 
+/// A connection as SQLite knows it, wherever its session is.
+#[derive(Clone, Copy)]
+pub(crate) struct Stopper(*mut ffi::sqlite3);
+
+// SAFETY: it is used as `stop` asks.
+unsafe impl Send for Stopper {}
+
+impl Stopper {
+    /// Ends whatever is running: the transaction, and statements, which have no more rows.
+    ///
+    /// # Safety
+    /// The connection is open, and nobody else uses it meanwhile.
+    pub(crate) unsafe fn stop(self) {
+        let mut statement = ptr::null_mut();
+        // SAFETY: the caller's promise. A rollback where nothing is to be rolled back is refused, and does nothing.
+        unsafe {
+            loop {
+                statement = ffi::sqlite3_next_stmt(self.0, statement);
+                if statement.is_null() {
+                    break;
+                }
+                ffi::sqlite3_reset(statement);
+            }
+            ffi::sqlite3_exec(self.0, c"rollback".as_ptr(), None, ptr::null_mut(), ptr::null_mut());
+        }
+    }
+}
+
 /// What a file says of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
@@ -182,20 +210,9 @@ impl Connection {
         }
     }
 
-    /// Ends whatever is running: statements too, which have no more rows.
-    pub(crate) fn stop(&self) {
-        let mut statement = ptr::null_mut();
-        loop {
-            // SAFETY: the connection is open, and the caller alone uses it.
-            unsafe {
-                statement = ffi::sqlite3_next_stmt(self.handle(), statement);
-                if statement.is_null() {
-                    break;
-                }
-                ffi::sqlite3_reset(statement);
-            }
-        }
-        self.end();
+    /// What ends the connection's snapshot where its session is somebody else's.
+    pub(crate) fn stopper(&self) -> Stopper {
+        Stopper(self.handle())
     }
 
     /// The size of a page.
