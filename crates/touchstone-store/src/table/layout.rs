@@ -1,0 +1,138 @@
+//! How a type's table lies in the file: which columns it has, where in a row they are, and whether they are the type's.
+
+use super::Table;
+use crate::engine::connection::Connection;
+use crate::error::{Error, ErrorKind, Result};
+use crate::record::{ColumnShape, Shape};
+use crate::value::Kind;
+
+/// What the file has of the type's table.
+#[derive(Clone, Debug)]
+pub(super) struct Layout {
+    pub(super) root: u32,
+    /// Where in a stored row each of the type's columns lies; none that the file lacks.
+    pub(super) places: Vec<Option<usize>>,
+    /// Whether those are 0, 1, 2, …
+    pub(super) in_order: bool,
+    /// Whether rows lie in the order of their key, and are not numbered.
+    pub(super) clustered: bool,
+    /// Whether a column has a default that rows from before it do not hold.
+    pub(super) has_default: bool,
+}
+
+/// What a table of the file has at one place.
+struct Found {
+    name: String,
+    kind: String,
+    key: i64,
+    has_default: bool,
+}
+
+impl Layout {
+    /// Looks the table up; none where the file has none of that name.
+    ///
+    /// # Errors
+    /// When the table there is none of the type's.
+    pub(super) fn find(connection: &Connection, table: &Table) -> Result<Option<Layout>> {
+        let sql = "select rootpage, sql from sqlite_schema where type = 'table' and name = ?1 collate nocase";
+        let mut statement = connection.sql().prepare(sql)?;
+        let mut rows = statement.query([&table.name])?;
+        let Some(row) = rows.next()? else { return Ok(None) };
+        let root: u32 = row.get(0)?;
+        // A table that was made by this very type needs no look at its columns.
+        if row.get_ref(1)?.as_str() == Ok(table.create_sql().as_str()) {
+            let places = (0..table.shape.columns.len()).map(Some).collect();
+            let clustered = !table.is_made_by_number();
+            return Ok(Some(Layout { root, places, in_order: true, clustered, has_default: false }));
+        }
+        drop(rows);
+        Layout::of_columns(connection, table, root).map(Some)
+    }
+
+    fn of_columns(connection: &Connection, table: &Table, root: u32) -> Result<Layout> {
+        let (shape, shared) = (table.shape, table.collection.is_some());
+        let mut found = columns(connection, &table.name)?;
+        check_key(shape, &found, shared)?;
+        let clustered = is_clustered(connection, &table.name)?;
+        if clustered {
+            // Such a table stores the key first, wherever it was declared.
+            found.sort_by_key(|found| if found.key > 0 { found.key } else { i64::MAX });
+        }
+        let skipped = usize::from(shared);
+        let mut places = Vec::new();
+        for column in shape.columns {
+            let place = found.iter().position(|found| found.name.eq_ignore_ascii_case(column.name));
+            if let Some(place) = place {
+                check_kind(shape, column, &found[place])?;
+            }
+            places.push(place.map(|place| place - skipped));
+        }
+        let in_order = places.iter().enumerate().all(|(at, place)| place.is_none_or(|place| place == at));
+        let complete = places.iter().all(Option::is_some);
+        let ends = complete || trailing(&places, found.len() - skipped);
+        let has_default = found.iter().any(|found| found.has_default);
+        Ok(Layout { root, places, in_order: in_order && ends, clustered, has_default })
+    }
+}
+
+/// The columns that the table has in the file.
+fn columns(connection: &Connection, name: &str) -> Result<Vec<Found>> {
+    let sql = "select name, type, pk, dflt_value is not null from pragma_table_info(?1)";
+    let mut statement = connection.sql().prepare(sql)?;
+    let found = statement.query_map([name], |row| {
+        Ok(Found { name: row.get(0)?, kind: row.get(1)?, key: row.get(2)?, has_default: row.get(3)? })
+    })?;
+    Ok(found.collect::<Result<_, _>>()?)
+}
+
+/// Whether the table's rows lie in the order of their key, and are not numbered.
+fn is_clustered(connection: &Connection, name: &str) -> Result<bool> {
+    let sql = "select wr from pragma_table_list(?1) where schema = 'main'";
+    Ok(connection.sql().query_row(sql, [name], |row| row.get(0))?)
+}
+
+/// Whether what is missing is missing at the end, and nothing that the type does not know is there instead.
+fn trailing(places: &[Option<usize>], found: usize) -> bool {
+    let known = places.iter().take_while(|place| place.is_some()).count();
+    known == found && places[known..].iter().all(Option::is_none)
+}
+
+fn check_key(shape: &Shape, found: &[Found], shared: bool) -> Result<()> {
+    let mut keys: Vec<&Found> = found.iter().filter(|found| found.key > 0).collect();
+    keys.sort_by_key(|found| found.key);
+    let keys = if shared && !keys.is_empty() { &keys[1..] } else { &keys[..] };
+    let declared = &shape.columns[..shape.keys];
+    let same = keys.len() == declared.len()
+        && keys.iter().zip(declared).all(|(found, column)| {
+            found.name.eq_ignore_ascii_case(column.name) && found.kind.eq_ignore_ascii_case(column.kind.sql())
+        });
+    if same {
+        return Ok(());
+    }
+    let in_file: Vec<String> = keys.iter().map(|found| format!("{} {}", found.name, found.kind)).collect();
+    let in_type: Vec<String> =
+        declared.iter().map(|column| format!("{} {}", column.name, column.kind.sql())).collect();
+    let message = format!(
+        "the key of `{}` is ({}) in the file and ({}) in the type (a key cannot change: store a record of another name, and copy)",
+        shape.name,
+        in_file.join(", "),
+        in_type.join(", ")
+    );
+    Err(Error::new(ErrorKind::Mismatch, message))
+}
+
+fn check_kind(shape: &Shape, column: &ColumnShape, found: &Found) -> Result<()> {
+    if found.kind.eq_ignore_ascii_case(column.kind.sql())
+        || (column.kind == Kind::Integer && found.kind.eq_ignore_ascii_case("INT"))
+    {
+        return Ok(());
+    }
+    let message = format!(
+        "column `{}` of `{}` is {} in the file and {} in the type (give the field another column)",
+        column.name,
+        shape.name,
+        found.kind,
+        column.kind.sql()
+    );
+    Err(Error::new(ErrorKind::Mismatch, message))
+}

@@ -1,0 +1,87 @@
+//! A stored row as its page has it: its values in the order of the type's columns, by whichever way leads there.
+
+use super::Table;
+use crate::engine::page::Payload;
+use crate::record::Columns;
+use crate::value::Raw;
+use smallvec::SmallVec;
+
+/// A stored row's values in the order of the type's columns, where they lie so in the file.
+pub(crate) struct OrderedRow<'p> {
+    payload: Payload<'p>,
+    /// The key, where it is the row's number.
+    number: Option<i64>,
+    /// The payload ended before its values did.
+    is_damaged: bool,
+}
+
+impl<'p> OrderedRow<'p> {
+    #[inline]
+    pub(crate) fn new(payload: Payload<'p>, number: Option<i64>) -> OrderedRow<'p> {
+        OrderedRow { payload, number, is_damaged: false }
+    }
+
+    /// Whether the payload is as long as the values that were read of it.
+    #[inline]
+    pub(crate) fn is_whole(&self) -> bool {
+        !self.is_damaged && self.payload.is_whole()
+    }
+}
+
+impl<'p> Columns<'p> for OrderedRow<'p> {
+    #[inline(always)]
+    fn next(&mut self) -> Raw<'p> {
+        if let Some(number) = self.number.take() {
+            // SQLite stores the number apart from the row, and NULL in the column's place.
+            self.is_damaged |= self.payload.skip().is_none();
+            return Raw::Integer(number);
+        }
+        match self.payload.next() {
+            Some(value) => value,
+            None => {
+                self.is_damaged = true;
+                Raw::Null
+            }
+        }
+    }
+}
+
+/// A stored row's values, by place.
+pub(crate) struct PlacedRow<'p, 't> {
+    values: SmallVec<[Raw<'p>; 16]>,
+    table: &'t Table,
+    number: Option<i64>,
+    at: usize,
+}
+
+impl<'p, 't> PlacedRow<'p, 't> {
+    pub(crate) fn new(mut payload: Payload<'p>, table: &'t Table, number: i64) -> Option<PlacedRow<'p, 't>> {
+        let mut values = SmallVec::new();
+        loop {
+            match payload.next()? {
+                Raw::Absent if payload.is_whole() => break,
+                Raw::Absent => return None,
+                value => values.push(value),
+            }
+        }
+        let number = table.key_is_number().then_some(number);
+        Some(PlacedRow { values, table, number, at: 0 })
+    }
+
+    /// The value of one of the type's columns.
+    pub(crate) fn get(&self, column: usize) -> Raw<'p> {
+        if let (Some(number), 0) = (self.number, column) {
+            return Raw::Integer(number);
+        }
+        let place = self.table.place(column);
+        place.and_then(|place| self.values.get(place)).copied().unwrap_or(Raw::Absent)
+    }
+}
+
+impl<'p> Columns<'p> for PlacedRow<'p, '_> {
+    fn next(&mut self) -> Raw<'p> {
+        let value = self.get(self.at);
+        self.at += 1;
+        value
+    }
+}

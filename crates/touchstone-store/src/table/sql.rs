@@ -1,0 +1,221 @@
+//! The SQL of a table: the statements on its rows, and those that make it, or what the file lacks of it.
+
+use super::{COLLECTION, Table};
+use crate::engine::feed::Feed;
+use crate::record::{ColumnShape, Index};
+use std::fmt::Write as _;
+
+impl Table {
+    /// The table's name, quoted.
+    pub(crate) fn quoted(&self) -> String {
+        quote(&self.name)
+    }
+
+    /// The expressions that select the type's columns in their order.
+    pub(crate) fn selection(&self) -> String {
+        let columns = self.shape.columns.iter().enumerate();
+        let names: Vec<String> = columns.map(|(at, column)| self.column(at, column)).collect();
+        names.join(", ")
+    }
+
+    /// The expression of one column: NULL where the file has none.
+    fn column(&self, at: usize, column: &ColumnShape) -> String {
+        match &self.layout {
+            Some(layout) if layout.places[at].is_some() => quote(column.name),
+            _ => "null".to_owned(),
+        }
+    }
+
+    /// As [`column`](Table::column), by place.
+    pub(crate) fn expression(&self, at: usize) -> String {
+        self.column(at, &self.shape.columns[at])
+    }
+
+    /// How many parameters come before a statement's own: the collection's number.
+    pub(crate) fn first(&self) -> i32 {
+        if self.collection.is_some() { 2 } else { 1 }
+    }
+
+    /// The condition that a row is of the collection, with `and` behind it.
+    pub(crate) fn within(&self) -> String {
+        if self.collection.is_some() { format!("{} = ?1 and ", quote(COLLECTION)) } else { String::new() }
+    }
+
+    fn by_key(&self) -> String {
+        let mut condition = self.within();
+        for (at, column) in (self.first()..).zip(&self.shape.columns[..self.shape.keys]) {
+            let and = if at == self.first() { "" } else { " and " };
+            let _ = write!(condition, "{and}{} = ?{at}", quote(column.name));
+        }
+        condition
+    }
+
+    pub(crate) fn get_sql(&self) -> String {
+        format!("select {} from {} where {}", self.selection(), self.quoted(), self.by_key())
+    }
+
+    pub(crate) fn remove_sql(&self) -> String {
+        format!("delete from {} where {}", self.quoted(), self.by_key())
+    }
+
+    /// The condition that a row is of the collection, as all that follows the table's name.
+    fn whole(&self) -> String {
+        // Without a condition SQLite drops the pages instead of the rows one by one.
+        if self.collection.is_some() { format!(" where {} = ?1", quote(COLLECTION)) } else { String::new() }
+    }
+
+    pub(crate) fn clear_sql(&self) -> String {
+        format!("delete from {}{}", self.quoted(), self.whole())
+    }
+
+    pub(crate) fn count_sql(&self) -> String {
+        format!("select count(*) from {}{}", self.quoted(), self.whole())
+    }
+
+    /// The greatest key, of a table whose key is the row's number.
+    pub(crate) fn greatest_sql(&self) -> String {
+        format!("select max({}) from {}", self.expression(0), self.quoted())
+    }
+
+    fn target(&self) -> String {
+        let mut names: Vec<String> = self.shape.columns.iter().map(|column| quote(column.name)).collect();
+        if self.collection.is_some() {
+            names.insert(0, quote(COLLECTION));
+        }
+        format!("{} ({})", self.quoted(), names.join(", "))
+    }
+
+    fn width(&self) -> usize {
+        self.shape.columns.len() + usize::from(self.collection.is_some())
+    }
+
+    pub(crate) fn insert_sql(&self) -> String {
+        let places: Vec<String> = (1..=self.width()).map(|at| format!("?{at}")).collect();
+        format!("insert into {} values ({})", self.target(), places.join(", "))
+    }
+
+    pub(crate) fn put_sql(&self) -> String {
+        format!("{}{}", self.insert_sql(), self.on_conflict())
+    }
+
+    /// Takes the same parameters as an insert.
+    pub(crate) fn replace_sql(&self) -> String {
+        let first = usize::try_from(self.first()).unwrap_or(1);
+        let places: Vec<String> = self
+            .shape
+            .columns
+            .iter()
+            .enumerate()
+            // A record that is all key is replaced by itself.
+            .skip(if self.shape.keys == self.shape.columns.len() { 0 } else { self.shape.keys })
+            .map(|(at, column)| format!("{} = ?{}", quote(column.name), first + at))
+            .collect();
+        format!("update {} set {} where {}", self.quoted(), places.join(", "), self.by_key())
+    }
+
+    pub(crate) fn insert_feed_sql(&self) -> String {
+        let columns = self.shape.columns.len();
+        let mut places: Vec<String> = (0..columns).map(|at| format!("c{at}")).collect();
+        if self.collection.is_some() {
+            places.insert(0, "?1".to_owned());
+        }
+        // The condition tells SQLite's parser that what follows is no join.
+        format!(
+            "insert into {} select {} from {} where true",
+            self.target(),
+            places.join(", "),
+            Feed::name(columns)
+        )
+    }
+
+    pub(crate) fn put_feed_sql(&self) -> String {
+        format!("{}{}", self.insert_feed_sql(), self.on_conflict())
+    }
+
+    /// Columns of the file that the type does not know keep their values, which `replace` would not do.
+    fn on_conflict(&self) -> String {
+        let mut keys: Vec<String> =
+            self.shape.columns[..self.shape.keys].iter().map(|column| quote(column.name)).collect();
+        if self.collection.is_some() {
+            keys.insert(0, quote(COLLECTION));
+        }
+        let rest: Vec<String> = self.shape.columns[self.shape.keys..]
+            .iter()
+            .map(|column| format!("{0} = excluded.{0}", quote(column.name)))
+            .collect();
+        let action =
+            if rest.is_empty() { "nothing".to_owned() } else { format!("update set {}", rest.join(", ")) };
+        format!(" on conflict ({}) do {action}", keys.join(", "))
+    }
+
+    /// The statements that make the table, or what the file lacks of it. Each changes nothing that is there.
+    pub(crate) fn make_sql(&self) -> Vec<String> {
+        let mut statements = match &self.layout {
+            None => vec![self.create_sql()],
+            Some(layout) => {
+                let lacking =
+                    self.shape.columns.iter().zip(&layout.places).filter(|(_, place)| place.is_none());
+                lacking
+                    .map(|(column, _)| {
+                        format!("alter table {} add column {}", self.quoted(), definition(column))
+                    })
+                    .collect()
+            }
+        };
+        statements.extend(self.shape.columns.iter().filter_map(|column| self.index_sql(column)));
+        statements
+    }
+
+    pub(super) fn create_sql(&self) -> String {
+        let shape = self.shape;
+        let mut parts: Vec<String> = Vec::new();
+        let mut keys: Vec<String> =
+            shape.columns[..shape.keys].iter().map(|column| quote(column.name)).collect();
+        if self.collection.is_some() {
+            parts.push(format!("{} INTEGER NOT NULL", quote(COLLECTION)));
+            keys.insert(0, quote(COLLECTION));
+        }
+        for (at, column) in shape.columns.iter().enumerate() {
+            // Only a key is never NULL: a type that drops a field goes on writing to the file, without its value.
+            let constraint = match at < shape.keys {
+                true if self.key_is_number() => " PRIMARY KEY",
+                true => " NOT NULL",
+                false => "",
+            };
+            parts.push(format!("{}{constraint}", definition(column)));
+        }
+        if !self.key_is_number() {
+            parts.push(format!("PRIMARY KEY ({})", keys.join(", ")));
+        }
+        let options = if self.is_made_by_number() { "STRICT" } else { "STRICT, WITHOUT ROWID" };
+        format!("CREATE TABLE {} ({}) {options}", self.quoted(), parts.join(", "))
+    }
+
+    /// Whether the rows of a table that this type makes are numbered.
+    pub(super) fn is_made_by_number(&self) -> bool {
+        self.key_is_number() || (self.shape.numbered && self.collection.is_none())
+    }
+
+    fn index_sql(&self, column: &ColumnShape) -> Option<String> {
+        let (unique, ending) = match column.index {
+            Index::None => return None,
+            Index::Plain => ("", ""),
+            Index::Unique => ("unique ", ".unique"),
+        };
+        // Names of tables and columns have no dot, so no other index, and no table, has the name.
+        let name = quote(&format!("{}.{}{ending}", self.name, column.name));
+        let collection =
+            if self.collection.is_some() { format!("{}, ", quote(COLLECTION)) } else { String::new() };
+        let columns = format!("{collection}{}", quote(column.name));
+        Some(format!("create {unique}index if not exists {name} on {} ({columns})", self.quoted()))
+    }
+}
+
+fn definition(column: &ColumnShape) -> String {
+    format!("{} {}", quote(column.name), column.kind.sql())
+}
+
+/// A name in SQL.
+pub(crate) fn quote(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
