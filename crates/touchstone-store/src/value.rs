@@ -263,64 +263,49 @@ impl Field for bool {
     }
 }
 
-impl Field for f64 {
-    const KIND: Kind = Kind::Real;
-    type Plain = f64;
-    type View<'a> = f64;
+macro_rules! real {
+    ($($type:ty: $narrow:expr),*) => {$(
+        impl Field for $type {
+            const KIND: Kind = Kind::Real;
+            type Plain = $type;
+            type View<'a> = $type;
 
-    #[inline]
-    fn write<'a>(&'a self, cells: &mut Cells<'a>) {
-        if self.is_nan() {
-            cells.refuse(Refusal::Nan);
-        } else {
-            cells.real(*self);
+            #[inline]
+            fn write<'a>(&'a self, cells: &mut Cells<'a>) {
+                if self.is_nan() {
+                    cells.refuse(Refusal::Nan);
+                } else {
+                    cells.real(f64::from(*self));
+                }
+            }
+
+            #[inline]
+            fn read(raw: Raw<'_>) -> Result<$type, Mismatch> {
+                match raw {
+                    Raw::Real(value) => $narrow(value),
+                    // SQLite stores a whole number of a REAL column as an integer, to save bytes.
+                    #[expect(clippy::cast_precision_loss, reason = "only what was a float is stored so")]
+                    Raw::Integer(value) => $narrow(value as f64),
+                    other => Err(unfit(other)),
+                }
+            }
+
+            #[inline]
+            fn view(raw: Raw<'_>) -> Result<$type, Mismatch> {
+                <$type>::read(raw)
+            }
         }
-    }
-
-    #[inline]
-    fn read(raw: Raw<'_>) -> Result<f64, Mismatch> {
-        match raw {
-            Raw::Real(value) => Ok(value),
-            // SQLite stores a whole number of a REAL column as an integer, to save bytes.
-            #[expect(clippy::cast_precision_loss, reason = "only what was a float is stored so")]
-            Raw::Integer(value) => Ok(value as f64),
-            other => Err(unfit(other)),
-        }
-    }
-
-    #[inline]
-    fn view(raw: Raw<'_>) -> Result<f64, Mismatch> {
-        f64::read(raw)
-    }
+    )*};
 }
 
-impl Field for f32 {
-    const KIND: Kind = Kind::Real;
-    type Plain = f32;
-    type View<'a> = f32;
+real!(f64: Ok, f32: narrowed);
 
-    #[inline]
-    fn write<'a>(&'a self, cells: &mut Cells<'a>) {
-        if self.is_nan() {
-            cells.refuse(Refusal::Nan);
-        } else {
-            cells.real(f64::from(*self));
-        }
-    }
-
-    #[inline]
-    fn read(raw: Raw<'_>) -> Result<f32, Mismatch> {
-        let wide = f64::read(raw)?;
-        #[expect(clippy::cast_possible_truncation, reason = "what is lost is what the check refuses")]
-        let value = wide as f32;
-        // A finite number that only a wider type can hold was written by somebody else.
-        if value.is_infinite() && wide.is_finite() { Err(Mismatch::Range) } else { Ok(value) }
-    }
-
-    #[inline]
-    fn view(raw: Raw<'_>) -> Result<f32, Mismatch> {
-        f32::read(raw)
-    }
+/// The nearest number of half the width, where a type was changed to it. One that is too large has none.
+#[inline]
+fn narrowed(wide: f64) -> Result<f32, Mismatch> {
+    #[expect(clippy::cast_possible_truncation, reason = "the nearest is asked for")]
+    let value = wide as f32;
+    if value.is_infinite() && wide.is_finite() { Err(Mismatch::Range) } else { Ok(value) }
 }
 
 impl Field for String {
