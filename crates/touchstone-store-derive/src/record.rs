@@ -131,6 +131,7 @@ fn record(table: &Table<'_>) -> TokenStream {
     };
     let constants = constants(table, &columns_name);
     let fields: Vec<_> = columns.iter().map(|column| column.ident).collect();
+    let defaults = defaults(columns);
     let read = read(columns);
     let view = view(columns, &view_name);
     quote! {
@@ -162,8 +163,42 @@ fn record(table: &Table<'_>) -> TokenStream {
                 #(::touchstone_store::Field::write(&self.#key_fields, cells);)*
             }
 
+            #defaults
             #read
             #view
+        }
+    }
+}
+
+/// The function that tells defaults as columns would hold them, where there are any: for views, which borrow from them,
+/// and for queries, which compare with them. They live as long as the program.
+fn defaults(columns: &[Column<'_>]) -> TokenStream {
+    // The user's defaults stand inside the function and must not see its parameter.
+    let column = Ident::new("column", Span::mixed_site());
+    let arms: Vec<_> = (0_usize..)
+        .zip(columns)
+        .filter_map(|(at, Column { holds, place, default, .. })| {
+            let default = default.as_ref()?;
+            Some(quote_spanned! {*place=> #at => {
+                static __TOUCHSTONE_DEFAULT: ::touchstone_store::derived::DefaultColumn =
+                    ::touchstone_store::derived::DefaultColumn::new(|| {
+                        ::touchstone_store::derived::Stored::of::<#holds>(&#default)
+                    });
+                ::core::option::Option::Some(&__TOUCHSTONE_DEFAULT)
+            }})
+        })
+        .collect();
+    if arms.is_empty() {
+        return TokenStream::new();
+    }
+    quote! {
+        fn default_of(
+            #column: usize,
+        ) -> ::core::option::Option<&'static ::touchstone_store::derived::Stored> {
+            match #column {
+                #(#arms)*
+                _ => ::core::option::Option::None,
+            }
         }
     }
 }
@@ -193,7 +228,7 @@ fn read(columns: &[Column<'_>]) -> TokenStream {
     }
 }
 
-/// The function that borrows a record. What a default lends to views lives as long as the program.
+/// The function that borrows a record.
 fn view(columns: &[Column<'_>], view_name: &Ident) -> TokenStream {
     let row = Ident::new("row", Span::mixed_site());
     let fields = (0_usize..).zip(columns).map(|(at, Column { ident, holds, place, default, .. })| {
@@ -201,13 +236,13 @@ fn view(columns: &[Column<'_>], view_name: &Ident) -> TokenStream {
             None => quote_spanned! {*place=>
                 ::touchstone_store::derived::view_column::<#holds, _>(#row, #at)?
             },
-            Some(default) => quote_spanned! {*place=> {
-                static __TOUCHSTONE_DEFAULT: ::touchstone_store::derived::DefaultColumn =
-                    ::touchstone_store::derived::DefaultColumn::new(|| {
-                        ::touchstone_store::derived::Stored::of::<#holds>(&#default)
-                    });
-                ::touchstone_store::derived::view_column_or::<#holds, _>(#row, #at, &__TOUCHSTONE_DEFAULT)?
-            }},
+            Some(_) => quote_spanned! {*place=>
+                ::touchstone_store::derived::view_column_or::<#holds, _>(
+                    #row,
+                    #at,
+                    <Self as ::touchstone_store::Record>::default_of,
+                )?
+            },
         };
         quote!(#ident: #value)
     });

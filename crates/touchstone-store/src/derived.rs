@@ -1,7 +1,7 @@
 //! What the code that the derives write calls: small functions, so that little is written. It is no interface: it
 //! changes with the derives, which are always of the same version.
 
-use crate::cells::Cells;
+use crate::cells::{Cell, Cells};
 use crate::nested::{Nested, Type, broken, written};
 pub use crate::nested::{Reader, Writer};
 use crate::record::Columns;
@@ -52,10 +52,10 @@ pub fn view_column<'a, F: Field, C: Columns<'a>>(row: &mut C, place: usize) -> R
 pub fn view_column_or<'a, F: Field, C: Columns<'a>>(
     row: &mut C,
     place: usize,
-    default: &'static DefaultColumn,
+    default_of: impl FnOnce(usize) -> Option<&'static Stored>,
 ) -> Result<F::View<'a>, Fault> {
     let raw = row.next();
-    let raw = if lacks(raw) { default.raw() } else { raw };
+    let raw = if lacks(raw) { default_of(place).map_or(raw, Stored::raw) } else { raw };
     F::view(raw).map_err(|mismatch| (place, mismatch))
 }
 
@@ -65,10 +65,11 @@ fn lacks(raw: Raw<'_>) -> bool {
     matches!(raw, Raw::Absent | Raw::Null)
 }
 
-/// A default as a column would hold it, for views to borrow from.
+/// A default as a column would hold it, made when it is first wanted.
 pub type DefaultColumn = LazyLock<Stored>;
 
 /// A column's value that is its own.
+#[derive(Clone, Debug, PartialEq)]
 pub enum Stored {
     /// As [`Raw::Null`].
     Null,
@@ -77,7 +78,7 @@ pub enum Stored {
     /// As [`Raw::Real`].
     Real(f64),
     /// As [`Raw::Text`].
-    Text(Vec<u8>),
+    Text(String),
     /// As [`Raw::Blob`].
     Blob(Vec<u8>),
 }
@@ -87,12 +88,29 @@ impl Stored {
     pub fn of<F: Field>(value: &F) -> Stored {
         let mut cells = Cells::default();
         value.write(&mut cells);
-        match cells.raw(0) {
-            Some(Raw::Integer(value)) => Stored::Integer(value),
-            Some(Raw::Real(value)) => Stored::Real(value),
-            Some(Raw::Text(bytes)) => Stored::Text(bytes.to_vec()),
-            Some(Raw::Blob(bytes)) => Stored::Blob(bytes.to_vec()),
-            Some(Raw::Null | Raw::Absent) | None => Stored::Null,
+        Stored::first(&cells)
+    }
+
+    /// The first value of a row.
+    pub(crate) fn first(cells: &Cells<'_>) -> Stored {
+        match cells.get(0) {
+            None | Some(Cell::Null) => Stored::Null,
+            Some(Cell::Integer(value)) => Stored::Integer(*value),
+            Some(Cell::Real(value)) => Stored::Real(*value),
+            Some(Cell::Text(text)) => Stored::Text((*text).to_owned()),
+            Some(Cell::Blob(bytes)) => Stored::Blob(bytes.to_vec()),
+            Some(Cell::Nested(range)) => Stored::Blob(cells.bytes(range).to_vec()),
+        }
+    }
+
+    /// Appends the value.
+    pub(crate) fn write<'a>(&'a self, cells: &mut Cells<'a>) {
+        match self {
+            Stored::Null => cells.null(),
+            Stored::Integer(value) => cells.integer(*value),
+            Stored::Real(value) => cells.real(*value),
+            Stored::Text(text) => cells.text(text),
+            Stored::Blob(bytes) => cells.blob(bytes),
         }
     }
 
@@ -102,7 +120,7 @@ impl Stored {
             Stored::Null => Raw::Null,
             Stored::Integer(value) => Raw::Integer(*value),
             Stored::Real(value) => Raw::Real(*value),
-            Stored::Text(bytes) => Raw::Text(bytes),
+            Stored::Text(text) => Raw::Text(text.as_bytes()),
             Stored::Blob(bytes) => Raw::Blob(bytes),
         }
     }

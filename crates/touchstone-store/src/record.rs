@@ -1,6 +1,7 @@
 //! What a type says of itself to be stored: its table, its columns, its key. Derived; nothing here touches a file.
 
 use crate::cells::Cells;
+use crate::derived::Stored;
 use crate::value::{Field, Kind, Mismatch, Raw};
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -133,6 +134,12 @@ pub trait Record: Sized + Send + 'static {
     /// # Errors
     /// When a value of the file is none of its field's: the column's place, and why.
     fn view<'a>(columns: &mut impl Columns<'a>) -> Result<Self::View<'a>, (usize, Mismatch)>;
+
+    /// What NULL in a column stands for, where the field has a default; for the derive.
+    #[doc(hidden)]
+    fn default_of(_column: usize) -> Option<&'static Stored> {
+        None
+    }
 }
 
 /// The values of a row, in the order of the columns.

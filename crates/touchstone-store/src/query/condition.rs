@@ -1,6 +1,8 @@
 //! Conditions and orders, as trees: built by the methods of columns, whose types the compiler checks.
 
-use crate::cells::{Cell, Cells};
+use super::evaluate::evaluate;
+use crate::cells::Cells;
+use crate::derived::Stored;
 use crate::record::{Column, Record};
 use crate::value::{Field, Refusal};
 use std::fmt;
@@ -46,9 +48,9 @@ impl<T> fmt::Debug for Condition<T> {
 /// A condition's tree.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Node {
-    Compare(usize, Comparison, Value),
-    Between(usize, Value, Value),
-    In(usize, Vec<Value>),
+    Compare(usize, Comparison, Stored),
+    Between(usize, Stored, Stored),
+    In(usize, Vec<Stored>),
     IsNull(usize),
     /// With the least text that is greater than everything that begins so, where there is one.
     StartsWith(usize, String, Option<String>),
@@ -69,35 +71,28 @@ pub(crate) enum Comparison {
     GreaterOrEqual,
 }
 
-/// A value that a condition compares with.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Value {
-    Null,
-    Integer(i64),
-    /// Above every integer that SQLite has.
-    Above,
-    Real(f64),
-    Text(String),
-    Blob(Vec<u8>),
+/// The value that a condition compares with.
+fn value<F: Field>(field: &F) -> Stored {
+    /// No integer that SQLite has is greater, and it is none itself.
+    const ABOVE: f64 = 9.3e18;
+    let mut cells = Cells::default();
+    field.write(&mut cells);
+    match cells.refused() {
+        Some((_, Refusal::Range)) => Stored::Real(ABOVE),
+        // As a parameter of SQLite, NaN is NULL. What cannot be stored is like nothing that is.
+        _ => Stored::first(&cells),
+    }
 }
 
-impl Value {
-    fn of<F: Field>(field: &F) -> Value {
-        let mut cells = Cells::default();
-        field.write(&mut cells);
-        match cells.refused() {
-            Some((_, Refusal::Range)) => return Value::Above,
-            // As a parameter of SQLite, NaN is NULL. What cannot be stored is like nothing that is.
-            Some((_, Refusal::Nan | Refusal::Depth)) => return Value::Null,
-            None => {}
-        }
-        match cells.get(0) {
-            None | Some(Cell::Null) => Value::Null,
-            Some(Cell::Integer(value)) => Value::Integer(*value),
-            Some(Cell::Real(value)) => Value::Real(*value),
-            Some(Cell::Text(text)) => Value::Text((*text).to_owned()),
-            Some(Cell::Blob(bytes)) => Value::Blob(bytes.to_vec()),
-            Some(Cell::Nested(range)) => Value::Blob(cells.bytes(range).to_vec()),
+impl Node {
+    /// The condition, on a column whose NULL stands for a default: it is then what it is for the default.
+    fn with_default(self, column: usize, default: &Stored) -> Node {
+        let is_null = Box::new(Node::IsNull(column));
+        match evaluate(&self, &|_| default.raw()) {
+            Some(true) => Node::Or(is_null, Box::new(self)),
+            Some(false) => Node::And(Box::new(Node::Not(is_null)), Box::new(self)),
+            // It is compared with NULL, and unknown for NULL too.
+            None => self,
         }
     }
 }
@@ -131,29 +126,29 @@ pub trait Operand<F> {
 
 /// A value to compare with.
 #[doc(hidden)]
-pub struct Compared(pub(crate) Value);
+pub struct Compared(pub(crate) Stored);
 
 impl<F: Field> Operand<F> for F {
     fn operand(self) -> Compared {
-        Compared(Value::of(&self))
+        Compared(value(&self))
     }
 }
 
 impl<F: Field> Operand<F> for Option<F> {
     fn operand(self) -> Compared {
-        Compared(self.as_ref().map_or(Value::Null, Value::of))
+        Compared(self.as_ref().map_or(Stored::Null, value))
     }
 }
 
 impl Operand<String> for &str {
     fn operand(self) -> Compared {
-        Compared(Value::Text(self.to_owned()))
+        Compared(Stored::Text(self.to_owned()))
     }
 }
 
 impl Operand<Vec<u8>> for &[u8] {
     fn operand(self) -> Compared {
-        Compared(Value::Blob(self.to_vec()))
+        Compared(Stored::Blob(self.to_vec()))
     }
 }
 
@@ -232,8 +227,16 @@ impl<T: Record, F: Field> Column<T, F> {
         usize::from(self.at)
     }
 
+    /// A condition on this column.
+    fn condition(self, node: Node) -> Condition<T> {
+        Condition::new(match T::default_of(self.place()) {
+            Some(default) => node.with_default(self.place(), default),
+            None => node,
+        })
+    }
+
     fn compare(self, comparison: Comparison, other: impl Operand<F::Plain>) -> Condition<T> {
-        Condition::new(Node::Compare(self.place(), comparison, other.operand().0))
+        self.condition(Node::Compare(self.place(), comparison, other.operand().0))
     }
 
     /// The value is the other.
@@ -355,7 +358,7 @@ impl<T: Record, F: Field> Column<T, F> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn between(self, low: impl Operand<F::Plain>, high: impl Operand<F::Plain>) -> Condition<T> {
-        Condition::new(Node::Between(self.place(), low.operand().0, high.operand().0))
+        self.condition(Node::Between(self.place(), low.operand().0, high.operand().0))
     }
 
     /// The value is one of the others.
@@ -374,7 +377,7 @@ impl<T: Record, F: Field> Column<T, F> {
     /// ```
     pub fn is_in<O: Operand<F::Plain>>(self, others: impl IntoIterator<Item = O>) -> Condition<T> {
         let others = others.into_iter().map(|other| other.operand().0).collect();
-        Condition::new(Node::In(self.place(), others))
+        self.condition(Node::In(self.place(), others))
     }
 
     /// The value is NULL: never unknown.
@@ -391,7 +394,7 @@ impl<T: Record, F: Field> Column<T, F> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn is_null(self) -> Condition<T> {
-        Condition::new(Node::IsNull(self.place()))
+        self.condition(Node::IsNull(self.place()))
     }
 
     /// The value is not NULL: never unknown.
@@ -465,7 +468,7 @@ impl<T: Record, F: Field<Plain = String>> Column<T, F> {
     pub fn starts_with(self, other: impl Into<String>) -> Condition<T> {
         let prefix = other.into();
         let end = after(&prefix);
-        Condition::new(Node::StartsWith(self.place(), prefix, end))
+        self.condition(Node::StartsWith(self.place(), prefix, end))
     }
 
     /// The text has the other in it, byte for byte.
@@ -482,7 +485,7 @@ impl<T: Record, F: Field<Plain = String>> Column<T, F> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn contains(self, other: impl Into<String>) -> Condition<T> {
-        Condition::new(Node::Contains(self.place(), other.into()))
+        self.condition(Node::Contains(self.place(), other.into()))
     }
 }
 

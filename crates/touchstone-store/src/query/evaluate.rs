@@ -1,6 +1,7 @@
 //! What a condition is for one row, in SQL's logic of three values: `Some(true)`, `Some(false)`, and `None` for unknown.
 
-use super::condition::{Comparison, Node, Value};
+use super::condition::{Comparison, Node};
+use crate::derived::Stored;
 use crate::value::Raw;
 use std::cmp::Ordering;
 
@@ -49,7 +50,7 @@ fn or(left: Option<bool>, right: Option<bool>) -> Option<bool> {
     }
 }
 
-fn is_in(value: Raw<'_>, values: &[Value]) -> Option<bool> {
+fn is_in(value: Raw<'_>, values: &[Stored]) -> Option<bool> {
     // Nothing is in an empty list, not even what is unknown.
     let equal = values.iter().map(|other| compare(value, other).map(|order| order == Ordering::Equal));
     equal.reduce(or).unwrap_or(Some(false))
@@ -83,17 +84,15 @@ fn contains(text: &[u8], part: &[u8]) -> bool {
 
 /// SQLite's order of values: numbers, then text, then bytes.
 #[inline]
-fn compare(value: Raw<'_>, other: &Value) -> Option<Ordering> {
-    Some(match (value, other) {
-        (Raw::Null | Raw::Absent, _) | (_, Value::Null) => return None,
-        (Raw::Integer(left), Value::Integer(right)) => left.cmp(right),
-        (Raw::Real(left), Value::Real(right)) => left.partial_cmp(right)?,
-        (Raw::Integer(left), Value::Real(right)) => integer_with_real(left, *right),
-        (Raw::Real(left), Value::Integer(right)) => integer_with_real(*right, left).reverse(),
-        (Raw::Integer(_) | Raw::Real(_), Value::Above | Value::Text(_) | Value::Blob(_))
-        | (Raw::Text(_), Value::Blob(_)) => Ordering::Less,
-        (Raw::Text(left), Value::Text(right)) => left.cmp(right.as_bytes()),
-        (Raw::Blob(left), Value::Blob(right)) => left.cmp(right),
+fn compare(value: Raw<'_>, other: &Stored) -> Option<Ordering> {
+    Some(match (value, other.raw()) {
+        (Raw::Null | Raw::Absent, _) | (_, Raw::Null | Raw::Absent) => return None,
+        (Raw::Integer(left), Raw::Integer(right)) => left.cmp(&right),
+        (Raw::Real(left), Raw::Real(right)) => left.partial_cmp(&right)?,
+        (Raw::Integer(left), Raw::Real(right)) => integer_with_real(left, right),
+        (Raw::Real(left), Raw::Integer(right)) => integer_with_real(right, left).reverse(),
+        (Raw::Integer(_) | Raw::Real(_), _) | (Raw::Text(_), Raw::Blob(_)) => Ordering::Less,
+        (Raw::Text(left), Raw::Text(right)) | (Raw::Blob(left), Raw::Blob(right)) => left.cmp(right),
         (Raw::Text(_) | Raw::Blob(_), _) => Ordering::Greater,
     })
 }

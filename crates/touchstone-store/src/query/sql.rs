@@ -1,8 +1,9 @@
 //! A query as a statement of SQL, with its values as parameters, so that a program's query is prepared once.
 
 use super::Request;
-use super::condition::{Comparison, Node, Order, Value};
+use super::condition::{Comparison, Node, Order};
 use crate::cells::Cells;
+use crate::derived::Stored;
 use crate::record::Record;
 use crate::table::Table;
 use std::fmt::Write as _;
@@ -120,20 +121,9 @@ impl<'q> Sql<'q> {
         self.text.push(')');
     }
 
-    fn value(&mut self, value: &'q Value) {
-        if let Value::Above = value {
-            // No integer is greater, and SQLite reads the literal as a float.
-            self.text.push_str("9.3e18");
-            return;
-        }
+    fn value(&mut self, value: &'q Stored) {
         let _ = write!(self.text, "?{}", self.next);
-        self.parameter(|cells| match value {
-            Value::Null | Value::Above => cells.null(),
-            Value::Integer(value) => cells.integer(*value),
-            Value::Real(value) => cells.real(*value),
-            Value::Text(text) => cells.text(text),
-            Value::Blob(bytes) => cells.blob(bytes),
-        });
+        self.parameter(|cells| value.write(cells));
     }
 
     fn parameter(&mut self, add: impl FnOnce(&mut Cells<'q>)) {
@@ -145,14 +135,21 @@ impl<'q> Sql<'q> {
         if order.is_empty() {
             return;
         }
-        let mut terms: Vec<String> = order
-            .iter()
-            .map(|order| {
-                format!("{}{}", table.expression(order.column), if order.descending { " desc" } else { "" })
-            })
-            .collect();
-        terms.extend((0..T::SHAPE.keys).map(|at| table.expression(at)));
-        let _ = write!(self.text, " order by {}", terms.join(", "));
+        self.text.push_str(" order by ");
+        for order in order {
+            let expression = table.expression(order.column);
+            match T::default_of(order.column) {
+                Some(default) => {
+                    let _ = write!(self.text, "ifnull({expression}, ");
+                    self.value(default);
+                    self.text.push(')');
+                }
+                None => self.text.push_str(&expression),
+            }
+            self.text.push_str(if order.descending { " desc, " } else { ", " });
+        }
+        let keys: Vec<String> = (0..T::SHAPE.keys).map(|at| table.expression(at)).collect();
+        self.text.push_str(&keys.join(", "));
     }
 
     fn limit<T>(&mut self, request: &Request<T>) {

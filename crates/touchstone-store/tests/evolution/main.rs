@@ -1,6 +1,7 @@
 //! Types that change while their file stays, and files that change while a store has them open.
 
 mod columns;
+mod defaults;
 mod indexes;
 mod kinds;
 mod others;
