@@ -1,6 +1,7 @@
 //! A row on its way into the file: values borrowed from the record, nested ones encoded into one buffer.
 
 use crate::depth;
+use crate::error::{Error, ErrorKind, Result};
 use crate::value::{Raw, Refusal};
 use smallvec::SmallVec;
 use std::ops::Range;
@@ -143,6 +144,15 @@ impl<'a> Cells<'a> {
         self.refused
     }
 
+    /// That there are as many values as columns: a [`Field`](crate::Field) of the program's own may append what it likes.
+    ///
+    /// # Errors
+    /// When there are more, or fewer.
+    #[inline]
+    pub(crate) fn check_length(&self, expected: usize) -> Result<()> {
+        if self.cells.len() == expected { Ok(()) } else { Err(misfit(self.cells.len(), expected)) }
+    }
+
     #[inline]
     pub(crate) fn get(&self, at: usize) -> Option<&Cell<'a>> {
         self.cells.get(at)
@@ -185,4 +195,12 @@ impl<'a> Cells<'a> {
         self.buffer.clear();
         self.refused = None;
     }
+}
+
+#[cold]
+fn misfit(given: usize, expected: usize) -> Error {
+    let message = format!(
+        "{given} values were given for {expected} columns: does each `Field::write` and `KeyPart::write_key` of the program's own append one for each column?"
+    );
+    Error::new(ErrorKind::Invalid, message)
 }

@@ -459,9 +459,8 @@ pub(crate) fn refused<T: Record>(column: usize, why: Refusal) -> Error {
 /// What ended a batch early, as an error; the program's own panic goes on.
 pub(crate) fn stopped<T: Record>(why: Stopped) -> Error {
     match why {
-        Stopped::Refused(row, column, why) => {
-            refused::<T>(column, why).context(format_args!("record {row} of the batch"))
-        }
+        Stopped::Refused(column, why) => refused::<T>(column, why),
+        Stopped::Failed(error) => error,
         Stopped::Panicked(panic) => std::panic::resume_unwind(panic),
     }
 }

@@ -2,6 +2,7 @@
 //! it costs less than a bound, stepped and reset statement for each. The values are handed over where they lie.
 
 use crate::cells::{Cell, Cells};
+use crate::error::Error;
 use crate::value::Refusal;
 use libsqlite3_sys as ffi;
 use std::any::Any;
@@ -22,8 +23,10 @@ pub(crate) struct Feed {
 
 /// Why a batch ended before its end.
 pub(crate) enum Stopped {
-    /// A value that no column can hold: the row's place in the batch, the column's, and why.
-    Refused(u64, usize, Refusal),
+    /// A value that no column can hold: the column's place, and why.
+    Refused(usize, Refusal),
+    /// The row is none.
+    Failed(Error),
     /// The program's own code panicked while a record was taken.
     Panicked(Box<dyn Any + Send>),
 }
@@ -105,7 +108,12 @@ impl Cursor {
             Err(panic) => return feed.stop(Stopped::Panicked(panic)),
         }
         if let Some((column, why)) = self.cells.refused() {
-            return feed.stop(Stopped::Refused(self.row, column, why));
+            return feed.stop(Stopped::Refused(column, why));
+        }
+        if !self.ended
+            && let Err(error) = self.cells.check_length(feed.width)
+        {
+            return feed.stop(Stopped::Failed(error));
         }
         self.row += 1;
         ffi::SQLITE_OK

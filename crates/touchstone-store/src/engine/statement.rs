@@ -45,6 +45,10 @@ impl Statement {
     /// The row, and what it borrows from, stay as they are until the statement is reset.
     #[inline]
     pub(crate) unsafe fn bind(&self, cells: &Cells<'_>, first: c_int) -> Result<()> {
+        // One that is left out would still be bound to what an earlier row had there, which is gone.
+        // SAFETY: the statement is prepared.
+        let parameters = unsafe { ffi::sqlite3_bind_parameter_count(self.0.as_ptr()) };
+        cells.check_length(usize::try_from(parameters - (first - 1)).unwrap_or(0))?;
         for (at, cell) in (first..).zip(cells.iter()) {
             // SAFETY: the statement is prepared; the bytes outlive its step, as the caller promises.
             let code = unsafe {

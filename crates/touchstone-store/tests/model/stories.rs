@@ -236,3 +236,46 @@ fn minus_zero_is_zero() {
     let found = store.read(|snapshot| snapshot.query::<Task>().filter(|task| task.rank.eq(-0.0)).count());
     assert_eq!(found.expect("it is counted"), 1);
 }
+
+/// A field that appended no value left the statement's parameter as it was: bound to a text of an earlier record, which
+/// was gone. In a batch, the values of the columns behind it were each other's.
+#[test]
+fn a_field_that_appends_no_value_or_two_is_refused() {
+    #[derive(Clone, Debug, PartialEq)]
+    struct Odd(Vec<String>);
+    impl Field for Odd {
+        const KIND: Kind = Kind::Text;
+        type Plain = Odd;
+        type View<'a> = Odd;
+        fn write<'a>(&'a self, cells: &mut Cells<'a>) {
+            self.0.iter().for_each(|text| cells.text(text));
+        }
+        fn read(raw: Raw<'_>) -> Result<Odd, Mismatch> {
+            Ok(Odd(vec![String::read(raw)?]))
+        }
+        fn view(raw: Raw<'_>) -> Result<Odd, Mismatch> {
+            Odd::read(raw)
+        }
+    }
+    #[derive(Record, Clone, Debug, PartialEq)]
+    struct Strange {
+        #[record(key)]
+        id: i64,
+        odd: Odd,
+        note: Option<String>,
+    }
+    let (_directory, store) = opened();
+    let strange = |id, texts: &[&str]| {
+        let odd = Odd(texts.iter().map(|text| (*text).to_owned()).collect());
+        Strange { id, odd, note: Some("note".into()) }
+    };
+    let good = strange(1, &["one"]);
+    for refused in [strange(2, &[]), strange(2, &["one", "two"])] {
+        store.put(&good).expect("it goes in");
+        let alone = store.put(&refused).expect_err("it is no row");
+        let batch = store.put_all(&[good.clone(), refused.clone()]).expect_err("it is no row");
+        assert_eq!((alone.kind(), batch.kind()), (ErrorKind::Invalid, ErrorKind::Invalid));
+        assert!(batch.to_string().contains("for 3 columns"), "{batch}");
+        assert_eq!(store.all::<Strange>().expect("they are read"), std::slice::from_ref(&good));
+    }
+}
