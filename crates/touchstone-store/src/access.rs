@@ -3,7 +3,7 @@
 use crate::cells::{Cell, Cells};
 use crate::engine::scan::Scan;
 use crate::engine::statement::Statement;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::query::Query;
 use crate::record::{Finds, Record};
 use crate::session::{self, Entered, Session, refused};
@@ -301,7 +301,7 @@ fn write<T: Record>(table: &Table, statement: &Statement, record: &T) -> Result<
     statement.run().map_err(|error| table.name_row(error, &cells))
 }
 
-/// Runs a statement that reads the feed, with the records; how many rows it changed.
+/// Runs a statement that reads the feed, with the records; how many they were.
 fn feed<'r, T: Record>(
     session: &Session,
     table: &Table,
@@ -311,9 +311,11 @@ fn feed<'r, T: Record>(
     let feed = session.feed(T::SHAPE.columns.len())?;
     table.bind_collection(statement);
     let mut numbers = Numbers::of(session, table)?;
-    let mut records = in_key_order(records).into_iter();
+    let records = in_key_order(records);
+    let (mut left, mut last) = (records.iter(), None);
     let mut fill = |cells: &mut Cells<'static>| {
-        let Some(record) = records.next() else { return false };
+        last = left.next().copied();
+        let Some(record) = last else { return false };
         // SAFETY: the values borrow from a record that outlives this function, and nobody reads them after it.
         let cells = unsafe { std::mem::transmute::<&mut Cells<'static>, &mut Cells<'r>>(cells) };
         record.write(cells);
@@ -324,11 +326,24 @@ fn feed<'r, T: Record>(
     };
     // SAFETY: what `fill` borrows from lives to the end of this function.
     let (result, why) = unsafe { feed.with(&mut fill, || statement.run()) };
-    match (result, why) {
-        (_, Some(why)) => Err(session::stopped::<T>(why)),
-        (Err(error), None) => Err(error.context(format_args!("a record of `{}`", table.shape.name))),
-        (Ok(()), None) => Ok(statement.changes()),
-    }
+    let error = match (result, why) {
+        (Ok(()), None) => return Ok(records.len() as u64),
+        (_, Some(why)) => session::stopped::<T>(why),
+        (Err(error), None) => error,
+    };
+    Err(match last {
+        Some(record) => name_record(table, error, record),
+        None => error.context(format_args!("a record of `{}`", table.shape.name)),
+    })
+}
+
+/// Says which record a failure was about.
+#[cold]
+fn name_record<T: Record>(table: &Table, error: Error, record: &T) -> Error {
+    let mut cells = Cells::default();
+    table.begin_row(&mut cells);
+    record.write_key(&mut cells);
+    table.name_row(error, &cells)
 }
 
 /// The records in the order of their keys, those of one key as they came. The table's tree is then filled from one end to

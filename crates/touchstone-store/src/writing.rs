@@ -194,7 +194,7 @@ impl<T: Record> Writing<'_, T> {
         self.access().insert(record)
     }
 
-    /// Inserts all the records, or none of them: quicker than one by one.
+    /// Inserts all the records, or none of them; how many there were. It costs less than one by one.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -237,7 +237,7 @@ impl<T: Record> Writing<'_, T> {
         self.access().put(record)
     }
 
-    /// Inserts or replaces all the records, or none of them.
+    /// Inserts or replaces all the records, or none of them; how many were given.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};

@@ -1,6 +1,6 @@
 //! Batches keep the keys that their records have.
 
-use touchstone_store::{Record, Store};
+use touchstone_store::{ErrorKind, Record, Store};
 
 #[derive(Record, Clone, Debug, PartialEq)]
 struct Row {
@@ -44,4 +44,58 @@ fn check(store: &Store, ids: &[i64], split: usize) {
         .expect("it is written");
     let found: Vec<i64> = store.all::<Row>().expect("it is readable").iter().map(|row| row.id).collect();
     assert_eq!(found, ids, "{split} first");
+}
+
+#[derive(Record, Clone, Debug, PartialEq)]
+struct Person {
+    #[record(key)]
+    id: i64,
+    #[record(unique)]
+    mail: Option<String>,
+    height: f64,
+}
+
+fn person(id: i64, mail: &str) -> Person {
+    Person { id, mail: Some(mail.into()), height: 1.5 }
+}
+
+/// A record that was refused was told by its place among the sorted ones, and one that conflicted not at all.
+#[test]
+fn a_failure_names_the_record_that_it_is_about() {
+    let directory = tempfile::tempdir().expect("there is room");
+    let store = Store::open(directory.path().join("people.db")).expect("it opens");
+    store.insert(&person(5, "ada")).expect("it goes in");
+    let refused = Person { height: f64::NAN, ..person(3, "eve") };
+    let error = store.put_all(&[person(9, "bob"), refused, person(1, "joe")]).expect_err("it has a NaN");
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    assert!(error.to_string().starts_with("person 3: field `height`"), "{error}");
+    let batch = [person(9, "bob"), person(4, "ada"), person(1, "joe")];
+    let error = store.put_all(&batch).expect_err("somebody has that address");
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    assert!(error.to_string().starts_with("person 4: "), "{error}");
+    assert!(error.to_string().contains("person.mail"), "{error}");
+    let named = store.write(|transaction| transaction.collection::<Person>("a")?.insert_all(&batch[..2]));
+    assert_eq!(named.expect("there is nobody else"), 2);
+    let named = store.write(|transaction| transaction.collection::<Person>("a")?.insert_all(&batch[1..]));
+    let error = named.expect_err("there is one of them");
+    assert!(error.to_string().starts_with("person 4: "), "{error}");
+}
+
+/// Those that were there already were not counted where a type is nothing but its key, and were where it is more.
+#[test]
+fn a_batch_counts_what_it_was_given() {
+    #[derive(Record)]
+    struct Word {
+        #[record(key)]
+        text: String,
+    }
+    let directory = tempfile::tempdir().expect("there is room");
+    let store = Store::open(directory.path().join("words.db")).expect("it opens");
+    let words = ["b", "a", "b"].map(|text| Word { text: text.into() });
+    assert_eq!(store.put_all(&words).expect("they go in"), 3);
+    assert_eq!(store.put_all(&words).expect("they are there"), 3);
+    assert_eq!(store.put_all(&[person(1, "a"), person(1, "b")]).expect("they go in"), 2);
+    assert_eq!(store.insert_all(&[person(2, "a")]).expect("it goes in"), 1);
+    let replaced = store.write(|transaction| transaction.replace_all(&words[1..]));
+    assert_eq!(replaced.expect("they are there"), 2);
 }

@@ -87,7 +87,7 @@ impl<T: Sample> Change<T> {
     pub fn apply(&self, rows: &mut Rows<T>) -> Outcome {
         match self {
             Change::Insert(record) => insert(rows, record).map(|()| 1),
-            Change::Put(record) => put(rows, record).map(|_| 1),
+            Change::Put(record) => put(rows, record),
             Change::Remove(record) => Ok(u64::from(rows.remove(&record.key()).is_some())),
             Change::Update(old, new, keeps_key) => {
                 if !rows.contains_key(&old.key()) {
@@ -97,7 +97,7 @@ impl<T: Sample> Change<T> {
                 if becomes.key() != old.key() {
                     return Err(ErrorKind::Invalid);
                 }
-                put(rows, &becomes).map(|_| 1)
+                put(rows, &becomes)
             }
             Change::InsertAll(all) => whole(rows, all, |rows, record| insert(rows, record).map(|()| 1)),
             Change::PutAll(all) => whole(rows, all, put),
@@ -147,7 +147,6 @@ fn insert<T: Sample>(rows: &mut Rows<T>, record: &T) -> std::result::Result<(), 
     Ok(())
 }
 
-/// Where a type is nothing but its key, there is nothing to replace.
 fn put<T: Sample>(rows: &mut Rows<T>, record: &T) -> Outcome {
     if record.is_refused() {
         return Err(ErrorKind::Invalid);
@@ -155,8 +154,8 @@ fn put<T: Sample>(rows: &mut Rows<T>, record: &T) -> Outcome {
     if is_taken(rows, record) {
         return Err(ErrorKind::Conflict);
     }
-    let before = rows.insert(record.key(), record.clone());
-    Ok(u64::from(before.is_none() || T::SHAPE.columns.len() > T::SHAPE.keys))
+    rows.insert(record.key(), record.clone());
+    Ok(1)
 }
 
 /// Whether another record has its unique value.
