@@ -117,10 +117,16 @@ impl<'a> Cells<'a> {
     /// let mut cells = touchstone_store::Cells::default();
     /// cells.nested(|bytes| bytes.extend([0x83, 1, 2, 3]));
     /// ```
+    ///
+    /// # Panics
+    /// When `encode` takes away what was in the buffer: other values of the row lie there.
     #[inline]
     pub fn nested(&mut self, encode: impl FnOnce(&mut Vec<u8>)) {
         let start = self.buffer.len();
+        // What was too deep elsewhere, where nobody asked, is not about this value.
+        depth::was_too_deep();
         encode(&mut self.buffer);
+        assert!(self.buffer.len() >= start, "a value's encoding is appended to the buffer");
         if depth::was_too_deep() {
             return self.refuse(Refusal::Depth);
         }

@@ -118,7 +118,7 @@ pub trait Nested: Sized + 'static {
     /// # Errors
     /// When the column is none.
     fn read_slice(bytes: &[u8]) -> Result<Vec<Self>, Mismatch> {
-        decode_slice(&mut Decoder::new(bytes))
+        whole(bytes, decode_slice)
     }
 
     /// As [`read_slice`](Nested::read_slice), borrowed where it can be.
@@ -204,8 +204,16 @@ pub(crate) fn to_bytes<T: Nested>(value: &T, bytes: &mut Vec<u8>) {
 }
 
 pub(crate) fn from_bytes<T: Nested>(bytes: &[u8]) -> Result<T, Mismatch> {
+    whole(bytes, T::decode)
+}
+
+/// The one value that all of the bytes are.
+fn whole<V>(
+    bytes: &[u8],
+    decode: impl FnOnce(&mut Reader<'_>) -> Result<V, Mismatch>,
+) -> Result<V, Mismatch> {
     let mut reader = Decoder::new(bytes);
-    let value = T::decode(&mut reader)?;
+    let value = decode(&mut reader)?;
     if reader.position() == bytes.len() { Ok(value) } else { Err(Mismatch::Encoding) }
 }
 

@@ -1,6 +1,7 @@
 //! A type that contains itself: as deep as is allowed, and deeper.
 
 use tempfile::tempdir;
+use touchstone_store::nested::Writer;
 use touchstone_store::{ErrorKind, Nested, Record, Store};
 
 #[derive(Nested, Clone, Debug, PartialEq)]
@@ -39,6 +40,15 @@ fn what_is_too_deep_is_refused_and_what_is_written_is_read() {
         }
     }
     assert_eq!(store.all::<Chain>().expect("it is read").len(), 4);
+}
+
+/// What a program encoded for itself, too deep for a column, made the next value that it stored refused.
+#[test]
+fn what_is_encoded_elsewhere_is_no_matter() {
+    let directory = tempdir().expect("there is room");
+    let store = Store::open(directory.path().join("chains.db")).expect("it opens");
+    chain(1, 200).link.encode(&mut Writer::new(&mut Vec::new()));
+    store.insert(&chain(1, 1)).expect("it is not deep");
 }
 
 /// Bytes that say that each link has another one: more of them than any stack has room for.

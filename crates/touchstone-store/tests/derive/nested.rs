@@ -141,6 +141,8 @@ fn lengths_that_lie_are_refused_at_the_end_of_the_bytes() {
 fn bytes_after_the_value_are_refused() {
     assert_eq!(read::<Empty>(&[0xa0]), Ok(Empty {}));
     assert_eq!(read::<Empty>(&[0xa0, 0x00]), Err(Mismatch::Encoding));
+    assert_eq!(read::<Vec<u32>>(&[0x81, 0x01]), Ok(vec![1]));
+    assert_eq!(read::<Vec<u32>>(&[0x81, 0x01, 0x00]), Err(Mismatch::Encoding));
 }
 
 #[test]
