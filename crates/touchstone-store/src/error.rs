@@ -166,8 +166,14 @@ impl Error {
 /// The kind of an extended result code, and what to do about it.
 fn classify(code: i32) -> (ErrorKind, &'static str) {
     match code {
-        ffi::SQLITE_CONSTRAINT_PRIMARYKEY | ffi::SQLITE_CONSTRAINT_ROWID | ffi::SQLITE_CONSTRAINT_UNIQUE => {
+        ffi::SQLITE_CONSTRAINT_PRIMARYKEY | ffi::SQLITE_CONSTRAINT_ROWID => {
             return (ErrorKind::Conflict, " (to replace the record, put it instead of inserting it)");
+        }
+        ffi::SQLITE_CONSTRAINT_UNIQUE => {
+            return (
+                ErrorKind::Conflict,
+                " (another record has this value: change or remove one of the two)",
+            );
         }
         ffi::SQLITE_CONSTRAINT_DATATYPE => return (ErrorKind::Mismatch, ""),
         _ => {}

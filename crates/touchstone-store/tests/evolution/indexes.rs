@@ -108,6 +108,22 @@ fn an_index_that_becomes_unique_is_unique() {
     assert_eq!(kind(store.put(&unique(2, "a"))), ErrorKind::Conflict);
 }
 
+/// Whoever put a record was told to put it.
+#[test]
+fn a_conflict_says_what_is_the_same_and_what_helps() {
+    let place = place();
+    let store = place.open();
+    store.insert(&unique(1, "a")).expect("it goes in");
+    let same_key = store.insert(&unique(1, "b")).expect_err("the key is there").to_string();
+    assert!(same_key.contains("person 1: ") && same_key.contains("person.id"), "{same_key}");
+    assert!(same_key.contains("put it instead"), "{same_key}");
+    for failed in [store.insert(&unique(2, "a")), store.put(&unique(2, "a"))] {
+        let same_value = failed.expect_err("the value is there").to_string();
+        assert!(same_value.contains("person 2: ") && same_value.contains("person.mail"), "{same_value}");
+        assert!(same_value.contains("another record has this value"), "{same_value}");
+    }
+}
+
 /// The index on `b_c` of `a` and that on `c` of `a_b` had one name, so the second was never made.
 #[test]
 fn indexes_of_two_tables_are_two() {
