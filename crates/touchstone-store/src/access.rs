@@ -78,7 +78,10 @@ impl<'s, T: Record> Access<'s, T> {
         let mut cells = Cells::default();
         table.begin_row(&mut cells);
         key.write_key(&mut cells);
-        check::<T>(&table, &cells)?;
+        // What cannot be stored is not there.
+        if cells.refused().is_some() {
+            return Ok(None);
+        }
         table.get.with(
             || self.session.connection.prepare(&table.get_sql()),
             |statement| {
@@ -278,7 +281,10 @@ pub(crate) fn remove<T: Record, Q: Finds<T> + ?Sized>(
     let mut cells = Cells::default();
     table.begin_row(&mut cells);
     key.write_key(&mut cells);
-    check::<T>(table, &cells)?;
+    // What cannot be stored is not there.
+    if cells.refused().is_some() {
+        return Ok(false);
+    }
     table.remove.with(
         || session.connection.prepare(&table.remove_sql()),
         |statement| {

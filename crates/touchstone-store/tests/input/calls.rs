@@ -2,7 +2,7 @@
 
 use super::{Note, Word, goes_on, kind, note, place};
 use libsqlite3_sys as ffi;
-use touchstone_store::{Durability, ErrorKind, Options, Record, Result, Store};
+use touchstone_store::{Condition, Durability, ErrorKind, Options, Record, Result, Store};
 
 #[test]
 fn what_is_beyond_sqlites_limit_is_too_big() {
@@ -52,7 +52,16 @@ fn values_that_no_column_can_hold_are_invalid() {
         assert_eq!(store.all::<Wide>().expect("nothing went in"), []);
     }
     store.insert(&wide(i64::MAX as u64, f32::INFINITY)).expect("it goes in");
-    assert_eq!(kind(store.get::<Wide>(&u64::MAX)), ErrorKind::Invalid);
+    // What cannot be stored is not there, and a query says so too.
+    assert_eq!(store.get::<Wide>(&u64::MAX).expect("it is looked up"), None);
+    assert!(!store.remove::<Wide>(&u64::MAX).expect("it is looked up"));
+    let asked = |condition: fn(WideColumns) -> Condition<Wide>| {
+        store.read(|snapshot| snapshot.query::<Wide>().filter(condition).count()).expect("it is asked")
+    };
+    assert_eq!(asked(|wide| wide.id.eq(u64::MAX)), 0);
+    assert_eq!(asked(|wide| wide.id.lt(u64::MAX)), 1);
+    assert_eq!(asked(|wide| wide.id.between(1, u64::MAX)), 1);
+    assert_eq!(asked(|wide| wide.id.is_in([u64::MAX, i64::MAX as u64])), 1);
     assert_eq!(store.all::<Wide>().expect("it is read"), [wide(i64::MAX as u64, f32::INFINITY)]);
     goes_on(&store);
 }
