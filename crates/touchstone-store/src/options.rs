@@ -66,6 +66,10 @@ pub enum Cipher {
 #[derive(Clone, PartialEq, Eq)]
 pub struct EncryptionKey(pub(crate) KeyMaterial);
 
+/// SQLite counts kibibytes of a cache, and milliseconds of a wait, in 32 bits.
+const CACHE_BYTES_MAX: u64 = (i32::MAX as u64) << 10;
+const BUSY_TIMEOUT_MAX: Duration = Duration::from_millis(i32::MAX as u64);
+
 /// The bytes of a key.
 pub(crate) const KEY_BYTES: usize = 32;
 /// The bytes of a salt, which every encrypted file begins with.
@@ -294,7 +298,7 @@ impl Options {
         self
     }
 
-    /// The memory of each connection's page cache in bytes; 2,048,000 by default.
+    /// The memory of each connection's page cache in bytes; 2,048,000 by default, at most two tebibytes.
     ///
     /// ```
     /// use touchstone_store::Options;
@@ -306,12 +310,13 @@ impl Options {
     /// ```
     #[must_use]
     pub fn cache_bytes(mut self, bytes: u64) -> Options {
-        self.cache_bytes = Some(bytes);
+        // SQLite takes a greater number for none at all.
+        self.cache_bytes = Some(bytes.min(CACHE_BYTES_MAX));
         self
     }
 
-    /// How long a transaction waits for another *process*; 5 seconds by default. Threads of this process wait in a
-    /// queue, for as long as it takes.
+    /// How long a transaction waits for another *process*; 5 seconds by default, at most 24 days. Threads of this process
+    /// wait in a queue, for as long as it takes.
     ///
     /// ```
     /// use std::time::Duration;
@@ -324,7 +329,7 @@ impl Options {
     /// ```
     #[must_use]
     pub fn busy_timeout(mut self, timeout: Duration) -> Options {
-        self.busy_timeout = timeout;
+        self.busy_timeout = timeout.min(BUSY_TIMEOUT_MAX);
         self
     }
 

@@ -2,6 +2,7 @@
 
 use super::{Note, Word, goes_on, kind, note, place};
 use libsqlite3_sys as ffi;
+use std::time::Duration;
 use touchstone_store::{Condition, Durability, ErrorKind, Options, Record, Result, Store};
 
 #[test]
@@ -214,4 +215,17 @@ fn a_store_that_cannot_outlive_the_power_promises_nothing_of_it() {
     assert_eq!(error.kind(), ErrorKind::Invalid);
     assert!(store.all::<Note>().expect("it is read").is_empty());
     store.insert(&note(1)).expect("the store goes on");
+}
+
+/// A wait of more than 24 days was a panic.
+#[test]
+fn options_that_are_beyond_sqlites_are_its_greatest() {
+    let place = place();
+    let options = Options::new().busy_timeout(Duration::MAX).cache_bytes(u64::MAX);
+    let store = options.open(&place.path).expect("the store opens");
+    store.insert(&note(1)).expect("it goes in");
+    let cache = |sql: &rusqlite::Connection| sql.pragma_query_value(None, "cache_size", |row| row.get(0));
+    let kibibytes: i64 = store.read(|snapshot| snapshot.sql(cache)).expect("it is told");
+    assert_eq!(kibibytes, -i64::from(i32::MAX));
+    goes_on(&store);
 }
