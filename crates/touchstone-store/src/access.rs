@@ -7,9 +7,8 @@ use crate::error::{Error, Result};
 use crate::query::Query;
 use crate::record::{Finds, Record};
 use crate::session::{self, Entered, Session, refused};
-use crate::table::Table;
+use crate::table::{Section, Table};
 use std::marker::PhantomData;
-use std::rc::Rc;
 
 /// Which collection of a type is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +49,7 @@ impl<'s, T: Record> Access<'s, T> {
 
     /// The table as it is.
     #[inline]
-    pub(crate) fn table(&self) -> Result<Rc<Table>> {
+    pub(crate) fn table(&self) -> Result<Section> {
         // A collection that was never written to has no rows, whatever the table holds: no collection has this number.
         const NOBODY: i64 = -1;
         self.session.table::<T>(match self.which {
@@ -61,7 +60,7 @@ impl<'s, T: Record> Access<'s, T> {
     }
 
     #[inline]
-    fn writable(&self) -> Result<Rc<Table>> {
+    fn writable(&self) -> Result<Section> {
         self.session.writable_table::<T>(match self.which {
             Which::Named(number) => Some(number),
             Which::Own | Which::Unwritten => None,
@@ -245,7 +244,7 @@ pub(crate) fn enter(session: &Session) -> Result<Entered<'_>> {
 
 /// Inserts on a connection in a transaction, or in one of its own.
 #[inline]
-pub(crate) fn insert<T: Record>(session: &Session, table: &Table, record: &T) -> Result<()> {
+pub(crate) fn insert<T: Record>(session: &Session, table: &Section, record: &T) -> Result<()> {
     table
         .insert
         .with(|| session.connection.prepare(&table.insert_sql()), |statement| write(table, statement, record))
@@ -253,7 +252,7 @@ pub(crate) fn insert<T: Record>(session: &Session, table: &Table, record: &T) ->
 
 /// Inserts or replaces, as [`insert`].
 #[inline]
-pub(crate) fn put<T: Record>(session: &Session, table: &Table, record: &T) -> Result<()> {
+pub(crate) fn put<T: Record>(session: &Session, table: &Section, record: &T) -> Result<()> {
     table
         .put
         .with(|| session.connection.prepare(&table.put_sql()), |statement| write(table, statement, record))
@@ -261,7 +260,7 @@ pub(crate) fn put<T: Record>(session: &Session, table: &Table, record: &T) -> Re
 
 /// Replaces, as [`insert`]; whether there was one to replace.
 #[inline]
-pub(crate) fn replace<T: Record>(session: &Session, table: &Table, record: &T) -> Result<bool> {
+pub(crate) fn replace<T: Record>(session: &Session, table: &Section, record: &T) -> Result<bool> {
     table.replace.with(
         || session.connection.prepare(&table.replace_sql()),
         |statement| {
@@ -275,7 +274,7 @@ pub(crate) fn replace<T: Record>(session: &Session, table: &Table, record: &T) -
 #[inline]
 pub(crate) fn remove<T: Record, Q: Finds<T> + ?Sized>(
     session: &Session,
-    table: &Table,
+    table: &Section,
     key: &Q,
 ) -> Result<bool> {
     let mut cells = Cells::default();
@@ -297,7 +296,7 @@ pub(crate) fn remove<T: Record, Q: Finds<T> + ?Sized>(
 }
 
 #[inline]
-fn write<T: Record>(table: &Table, statement: &Statement, record: &T) -> Result<()> {
+fn write<T: Record>(table: &Section, statement: &Statement, record: &T) -> Result<()> {
     let mut cells = Cells::default();
     table.begin_row(&mut cells);
     record.write(&mut cells);
@@ -310,7 +309,7 @@ fn write<T: Record>(table: &Table, statement: &Statement, record: &T) -> Result<
 /// Runs a statement that reads the feed, with the records; how many they were.
 fn feed<'r, T: Record>(
     session: &Session,
-    table: &Table,
+    table: &Section,
     statement: &Statement,
     records: impl IntoIterator<Item = &'r T>,
 ) -> Result<u64> {
@@ -345,7 +344,7 @@ fn feed<'r, T: Record>(
 
 /// Says which record a failure was about.
 #[cold]
-fn name_record<T: Record>(table: &Table, error: Error, record: &T) -> Error {
+fn name_record<T: Record>(table: &Section, error: Error, record: &T) -> Error {
     let mut cells = Cells::default();
     table.begin_row(&mut cells);
     record.write_key(&mut cells);
@@ -397,6 +396,6 @@ impl Numbers {
 fn check<T: Record>(table: &Table, cells: &Cells<'_>) -> Result<()> {
     match cells.refused() {
         None => Ok(()),
-        Some((column, why)) => Err(refused::<T>(column - usize::from(table.collection.is_some()), why)),
+        Some((column, why)) => Err(refused::<T>(column - usize::from(table.is_shared), why)),
     }
 }

@@ -12,7 +12,7 @@ use crate::lease::{Gate, Lease};
 use crate::options::Options;
 use crate::record::{Columns, Record};
 use crate::sync::MutexGuard;
-use crate::table::{OrderedRow, PlacedRow, Table};
+use crate::table::{OrderedRow, PlacedRow, Section, Table};
 use crate::value::{Mismatch, Raw, Refusal};
 use std::any::TypeId;
 use std::cell::{Cell, RefCell};
@@ -24,8 +24,8 @@ use std::sync::Arc;
 /// Statements of queries that are kept: those of a program's own code are few.
 const QUERIES_MAX: usize = 64;
 
-/// A table of this session: the type, and the collection's number.
-type TableId = (TypeId, Option<i64>);
+/// A table of this session: the type, and whether it is the one that its collections share.
+type TableId = (TypeId, bool);
 
 /// A connection with what is held on it. Statements are dropped before the connection, feeds after it.
 pub(crate) struct Session {
@@ -216,14 +216,14 @@ impl Session {
 
     /// The table of a type, or of a named collection of it, as the file has it now.
     #[inline]
-    pub(crate) fn table<T: Record>(&self, collection: Option<i64>) -> Result<Rc<Table>> {
-        let id = (TypeId::of::<T>(), collection);
+    pub(crate) fn table<T: Record>(&self, collection: Option<i64>) -> Result<Section> {
+        let id = (TypeId::of::<T>(), collection.is_some());
         if let Some((last, table)) = &*self.last_table.borrow()
             && *last == id
         {
-            return Ok(Rc::clone(table));
+            return Ok(Section::new(Rc::clone(table), collection));
         }
-        self.find_table::<T>(id)
+        Ok(Section::new(self.find_table::<T>(id)?, collection))
     }
 
     fn find_table<T: Record>(&self, id: TableId) -> Result<Rc<Table>> {
@@ -241,7 +241,7 @@ impl Session {
     }
 
     /// The table of a type, made or completed where the file has not all of it.
-    pub(crate) fn writable_table<T: Record>(&self, collection: Option<i64>) -> Result<Rc<Table>> {
+    pub(crate) fn writable_table<T: Record>(&self, collection: Option<i64>) -> Result<Section> {
         let table = self.table::<T>(collection)?;
         if table.writable.get() {
             return Ok(table);
@@ -261,7 +261,7 @@ impl Session {
 
     /// The type's own table, where it was written to before: then one statement can be a transaction of its own.
     #[inline]
-    pub(crate) fn ready_table<T: Record>(&self) -> Option<Rc<Table>> {
+    pub(crate) fn ready_table<T: Record>(&self) -> Option<Section> {
         self.table::<T>(None).ok().filter(|table| table.writable.get())
     }
 

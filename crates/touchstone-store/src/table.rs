@@ -15,6 +15,8 @@ use layout::Layout;
 pub(crate) use row::{OrderedRow, PlacedRow};
 pub(crate) use sql::quote;
 use std::cell::Cell;
+use std::ops::Deref;
+use std::rc::Rc;
 
 /// The column before the key, in the table that a type's named collections share.
 const COLLECTION: &str = "touchstone_collection";
@@ -42,11 +44,10 @@ impl Held {
     }
 }
 
-/// A type's table, or the part of one that is a named collection.
+/// A type's own table, or the one that its named collections share.
 pub(crate) struct Table {
     pub(crate) shape: &'static Shape,
-    /// The collection's number in the table that collections share; none for the type's own table.
-    pub(crate) collection: Option<i64>,
+    pub(crate) is_shared: bool,
     name: String,
     layout: Option<Layout>,
     /// Whether the indexes were seen to be there.
@@ -68,23 +69,18 @@ impl Table {
     ///
     /// # Errors
     /// When the table there is none of the type's.
-    pub(crate) fn find(
-        connection: &Connection,
-        shape: &'static Shape,
-        collection: Option<i64>,
-    ) -> Result<Table> {
-        let name = physical_name(shape, collection.is_some());
-        let mut table = Table::unknown(shape, collection, name);
+    pub(crate) fn find(connection: &Connection, shape: &'static Shape, is_shared: bool) -> Result<Table> {
+        let mut table = Table::unknown(shape, is_shared);
         table.layout = Layout::find(connection, &table)?;
         Ok(table)
     }
 
     /// A table that the file does not have, as far as is known.
-    fn unknown(shape: &'static Shape, collection: Option<i64>, name: String) -> Table {
+    fn unknown(shape: &'static Shape, is_shared: bool) -> Table {
         Table {
             shape,
-            collection,
-            name,
+            is_shared,
+            name: physical_name(shape, is_shared),
             layout: None,
             writable: Cell::new(false),
             get: Held::default(),
@@ -112,7 +108,7 @@ impl Table {
 
     /// Whether the key is the row's number.
     pub(crate) fn key_is_number(&self) -> bool {
-        self.collection.is_none() && key_is_number(self.shape)
+        !self.is_shared && key_is_number(self.shape)
     }
 
     /// Whether rows come in the order of their key when they are read as they lie. It is the file that decides: the
@@ -128,18 +124,51 @@ impl Table {
 
     /// Whether the pages of the table hold all that a statement would tell, and nothing else.
     pub(crate) fn is_read_by_pages(&self) -> bool {
-        self.collection.is_none() && !self.layout.as_ref().is_some_and(|layout| layout.has_default)
+        !self.is_shared && !self.layout.as_ref().is_some_and(|layout| layout.has_default)
     }
 
     /// Whether the type's columns lie in the stored row in their order, from the first on.
     pub(crate) fn in_order(&self) -> bool {
-        self.collection.is_none() && self.layout.as_ref().is_some_and(|layout| layout.in_order)
+        !self.is_shared && self.layout.as_ref().is_some_and(|layout| layout.in_order)
     }
 
     /// Where in a stored row the type's column lies.
     pub(crate) fn place(&self, column: usize) -> Option<usize> {
         let place = self.layout.as_ref()?.places[column]?;
-        Some(place + usize::from(self.collection.is_some()))
+        Some(place + usize::from(self.is_shared))
+    }
+
+    /// Says which key a failure was about.
+    pub(crate) fn name_row(&self, error: Error, cells: &Cells<'_>) -> Error {
+        let skipped = usize::from(self.is_shared);
+        let keys: Vec<String> =
+            (skipped..skipped + self.shape.keys).filter_map(|at| cells.get(at)).map(show).collect();
+        error.context(format_args!("{} {}", self.shape.name, keys.join(", ")))
+    }
+}
+
+/// A type's own table, or the section of the shared one that is a named collection. However many of these there are,
+/// they have one table, and its statements.
+pub(crate) struct Section {
+    table: Rc<Table>,
+    /// The collection's number; none for the type's own table.
+    collection: Option<i64>,
+}
+
+impl Deref for Section {
+    type Target = Table;
+
+    #[inline]
+    fn deref(&self) -> &Table {
+        &self.table
+    }
+}
+
+impl Section {
+    #[inline]
+    pub(crate) fn new(table: Rc<Table>, collection: Option<i64>) -> Section {
+        debug_assert_eq!(table.is_shared, collection.is_some());
+        Section { table, collection }
     }
 
     /// Appends the collection's number, which comes before the record's values.
@@ -156,14 +185,6 @@ impl Table {
         if let Some(number) = self.collection {
             statement.bind_integer(1, number);
         }
-    }
-
-    /// Says which key a failure was about.
-    pub(crate) fn name_row(&self, error: Error, cells: &Cells<'_>) -> Error {
-        let skipped = usize::from(self.collection.is_some());
-        let keys: Vec<String> =
-            (skipped..skipped + self.shape.keys).filter_map(|at| cells.get(at)).map(show).collect();
-        error.context(format_args!("{} {}", self.shape.name, keys.join(", ")))
     }
 }
 
@@ -186,6 +207,6 @@ fn key_is_number(shape: &Shape) -> bool {
     shape.keys == 1 && shape.columns[0].kind == Kind::Integer
 }
 
-fn physical_name(shape: &Shape, shared: bool) -> String {
-    if shared { format!("{}_in_collections", shape.name) } else { shape.name.to_owned() }
+fn physical_name(shape: &Shape, is_shared: bool) -> String {
+    if is_shared { format!("{}_in_collections", shape.name) } else { shape.name.to_owned() }
 }

@@ -11,11 +11,10 @@ use crate::engine::statement::Statement;
 use crate::error::Result;
 use crate::record::{Index, Record};
 use crate::session::{self, ScannedRow};
-use crate::table::Table;
+use crate::table::{Section, Table};
 use crate::value::Raw;
 use std::cell::Cell;
 use std::collections::VecDeque;
-use std::rc::Rc;
 
 /// How a query is run.
 ///
@@ -214,7 +213,7 @@ pub struct Rows<'s, T: Record> {
 
 enum Source<T> {
     Ended,
-    Pages { scan: Box<Scan>, table: Rc<Table>, page: VecDeque<T>, passed: u64, left: u64 },
+    Pages { scan: Box<Scan>, table: Section, page: VecDeque<T>, passed: u64, left: u64 },
     Statement(Statement),
 }
 

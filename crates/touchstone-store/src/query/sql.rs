@@ -5,7 +5,7 @@ use super::condition::{Comparison, Node, Order};
 use crate::cells::Cells;
 use crate::derived::Stored;
 use crate::record::Record;
-use crate::table::Table;
+use crate::table::{Section, Table};
 use std::fmt::Write as _;
 
 /// A statement and its parameters, which borrow from the query.
@@ -16,14 +16,14 @@ pub(crate) struct Sql<'q> {
 }
 
 impl<'q> Sql<'q> {
-    fn new(table: &Table, text: String) -> Sql<'q> {
+    fn new(table: &Section, text: String) -> Sql<'q> {
         let mut parameters = Cells::default();
         table.begin_row(&mut parameters);
         Sql { text, parameters, next: table.first() }
     }
 
     /// The records of a query.
-    pub(crate) fn select<T: Record>(table: &Table, request: &'q Request<T>) -> Sql<'q> {
+    pub(crate) fn select<T: Record>(table: &Section, request: &'q Request<T>) -> Sql<'q> {
         let mut sql = Sql::new(table, format!("select {} from {}", table.selection(), table.quoted()));
         sql.condition(table, request.condition.as_ref().map(|condition| &condition.node));
         sql.order(table, &request.order);
@@ -32,7 +32,7 @@ impl<'q> Sql<'q> {
     }
 
     /// How many records a query has.
-    pub(crate) fn count<T: Record>(table: &Table, request: &'q Request<T>) -> Sql<'q> {
+    pub(crate) fn count<T: Record>(table: &Section, request: &'q Request<T>) -> Sql<'q> {
         let mut sql = Sql::new(table, format!("select count(*) from (select 1 from {}", table.quoted()));
         sql.condition(table, request.condition.as_ref().map(|condition| &condition.node));
         sql.limit(request);
@@ -41,7 +41,7 @@ impl<'q> Sql<'q> {
     }
 
     /// The deletion of a query's records.
-    pub(crate) fn delete(table: &Table, condition: &'q Node) -> Sql<'q> {
+    pub(crate) fn delete(table: &Section, condition: &'q Node) -> Sql<'q> {
         let mut sql = Sql::new(table, format!("delete from {}", table.quoted()));
         sql.condition(table, Some(condition));
         sql

@@ -5,7 +5,7 @@ use crate::access::{self, Access, Which};
 use crate::error::Result;
 use crate::record::{Finds, Record};
 use crate::session::Session;
-use crate::table::Table;
+use crate::table::Section;
 use crate::transaction::Transaction;
 
 impl Store {
@@ -197,7 +197,7 @@ impl Store {
     /// One statement as a transaction of its own, where the table is ready for it; else a transaction that makes it so.
     fn alone<T: Record, R>(
         &self,
-        statement: impl FnOnce(&Session, &Table) -> Result<R>,
+        statement: impl FnOnce(&Session, &Section) -> Result<R>,
         whole: impl FnOnce(&mut Transaction<'_>) -> Result<R>,
     ) -> Result<R> {
         let inner = &*self.inner;

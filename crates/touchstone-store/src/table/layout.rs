@@ -50,7 +50,7 @@ impl Layout {
     }
 
     fn of_columns(connection: &Connection, table: &Table, root: u32) -> Result<Layout> {
-        let (shape, shared) = (table.shape, table.collection.is_some());
+        let (shape, shared) = (table.shape, table.is_shared);
         let mut found = columns(connection, &table.name)?;
         check_key(shape, &found, shared)?;
         let clustered = is_clustered(connection, &table.name)?;

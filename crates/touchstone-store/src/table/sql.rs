@@ -33,12 +33,12 @@ impl Table {
 
     /// How many parameters come before a statement's own: the collection's number.
     pub(crate) fn first(&self) -> i32 {
-        if self.collection.is_some() { 2 } else { 1 }
+        if self.is_shared { 2 } else { 1 }
     }
 
     /// The condition that a row is of the collection, with `and` behind it.
     pub(crate) fn within(&self) -> String {
-        if self.collection.is_some() { format!("{} = ?1 and ", quote(COLLECTION)) } else { String::new() }
+        if self.is_shared { format!("{} = ?1 and ", quote(COLLECTION)) } else { String::new() }
     }
 
     fn by_key(&self) -> String {
@@ -61,7 +61,7 @@ impl Table {
     /// The condition that a row is of the collection, as all that follows the table's name.
     fn whole(&self) -> String {
         // Without a condition SQLite drops the pages instead of the rows one by one.
-        if self.collection.is_some() { format!(" where {} = ?1", quote(COLLECTION)) } else { String::new() }
+        if self.is_shared { format!(" where {} = ?1", quote(COLLECTION)) } else { String::new() }
     }
 
     pub(crate) fn clear_sql(&self) -> String {
@@ -79,14 +79,14 @@ impl Table {
 
     fn target(&self) -> String {
         let mut names: Vec<String> = self.shape.columns.iter().map(|column| quote(column.name)).collect();
-        if self.collection.is_some() {
+        if self.is_shared {
             names.insert(0, quote(COLLECTION));
         }
         format!("{} ({})", self.quoted(), names.join(", "))
     }
 
     fn width(&self) -> usize {
-        self.shape.columns.len() + usize::from(self.collection.is_some())
+        self.shape.columns.len() + usize::from(self.is_shared)
     }
 
     pub(crate) fn insert_sql(&self) -> String {
@@ -116,7 +116,7 @@ impl Table {
     pub(crate) fn insert_feed_sql(&self) -> String {
         let columns = self.shape.columns.len();
         let mut places: Vec<String> = (0..columns).map(|at| format!("c{at}")).collect();
-        if self.collection.is_some() {
+        if self.is_shared {
             places.insert(0, "?1".to_owned());
         }
         // The condition tells SQLite's parser that what follows is no join.
@@ -136,7 +136,7 @@ impl Table {
     fn on_conflict(&self) -> String {
         let mut keys: Vec<String> =
             self.shape.columns[..self.shape.keys].iter().map(|column| quote(column.name)).collect();
-        if self.collection.is_some() {
+        if self.is_shared {
             keys.insert(0, quote(COLLECTION));
         }
         let rest: Vec<String> = self.shape.columns[self.shape.keys..]
@@ -171,7 +171,7 @@ impl Table {
         let mut parts: Vec<String> = Vec::new();
         let mut keys: Vec<String> =
             shape.columns[..shape.keys].iter().map(|column| quote(column.name)).collect();
-        if self.collection.is_some() {
+        if self.is_shared {
             parts.push(format!("{} INTEGER NOT NULL", quote(COLLECTION)));
             keys.insert(0, quote(COLLECTION));
         }
@@ -193,7 +193,7 @@ impl Table {
 
     /// Whether the rows of a table that this type makes are numbered.
     pub(super) fn is_made_by_number(&self) -> bool {
-        self.key_is_number() || (self.shape.numbered && self.collection.is_none())
+        self.key_is_number() || (self.shape.numbered && !self.is_shared)
     }
 
     fn index_sql(&self, column: &ColumnShape) -> Option<String> {
@@ -204,8 +204,7 @@ impl Table {
         };
         // Names of tables and columns have no dot, so no other index, and no table, has the name.
         let name = quote(&format!("{}.{}{ending}", self.name, column.name));
-        let collection =
-            if self.collection.is_some() { format!("{}, ", quote(COLLECTION)) } else { String::new() };
+        let collection = if self.is_shared { format!("{}, ", quote(COLLECTION)) } else { String::new() };
         let columns = format!("{collection}{}", quote(column.name));
         Some(format!("create {unique}index if not exists {name} on {} ({columns})", self.quoted()))
     }

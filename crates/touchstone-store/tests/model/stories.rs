@@ -1,5 +1,6 @@
 //! What was found beside the model, one story each.
 
+use libsqlite3_sys as ffi;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tempfile::TempDir;
 use touchstone_store::{Cells, Error, ErrorKind, Field, Kind, Mismatch, Raw, Record, Result, Store};
@@ -278,4 +279,45 @@ fn a_field_that_appends_no_value_or_two_is_refused() {
         assert!(batch.to_string().contains("for 3 columns"), "{batch}");
         assert_eq!(store.all::<Strange>().expect("they are read"), std::slice::from_ref(&good));
     }
+}
+
+/// Each collection had a table of its own in memory, with statements of its own: a program with many rooms grew for as
+/// long as it ran.
+#[test]
+fn collections_share_the_statements_of_their_table() {
+    let (_directory, store) = opened();
+    let names: Vec<String> = (0..50).map(|at| format!("room {at}")).collect();
+    let statements = |sql: &rusqlite::Connection| {
+        let mut count = 0;
+        let mut statement = std::ptr::null_mut();
+        loop {
+            // SAFETY: the connection is open, and this thread's.
+            statement = unsafe { ffi::sqlite3_next_stmt(sql.handle(), statement) };
+            if statement.is_null() {
+                return Ok(count);
+            }
+            count += 1;
+        }
+    };
+    let mut counts = Vec::new();
+    for name in &names {
+        let count = store.write(|transaction| {
+            let mut tasks = transaction.collection::<Task>(name)?;
+            tasks.insert(&task(1))?;
+            tasks.put_all(&[task(1), task(2)])?;
+            assert_eq!((tasks.get(&1)?, tasks.count()?, tasks.remove(&2)?), (Some(task(1)), 2, true));
+            transaction.sql(statements)
+        });
+        counts.push(count.expect("it is written"));
+    }
+    assert_eq!(counts[1..], vec![counts[1]; names.len() - 1]);
+    store
+        .read(|snapshot| {
+            // Of one within another too.
+            snapshot.collection::<Task>(&names[0])?.each_view(|_| {
+                assert_eq!(snapshot.collection::<Task>(&names[1])?.all()?, [task(1)]);
+                Ok(true)
+            })
+        })
+        .expect("they are read");
 }
