@@ -55,9 +55,24 @@ pub(crate) enum Node {
     /// With the least text that is greater than everything that begins so, where there is one.
     StartsWith(usize, String, Option<String>),
     Contains(usize, String),
-    And(Box<Node>, Box<Node>),
-    Or(Box<Node>, Box<Node>),
+    /// Two of them or more, and none of them joined by the same word: a program may join a hundred thousand, and the stack
+    /// is only so deep.
+    Joined(Word, Vec<Node>),
     Not(Box<Node>),
+}
+
+/// What joins conditions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Word {
+    And,
+    Or,
+}
+
+impl Word {
+    /// What all of them are when one of them is.
+    pub(crate) fn decisive(self) -> bool {
+        self == Word::Or
+    }
 }
 
 /// How two values are compared.
@@ -87,13 +102,27 @@ fn value<F: Field>(field: &F) -> Stored {
 impl Node {
     /// The condition, on a column whose NULL stands for a default: it is then what it is for the default.
     fn with_default(self, column: usize, default: &Stored) -> Node {
-        let is_null = Box::new(Node::IsNull(column));
+        let is_null = Node::IsNull(column);
         match evaluate(&self, &|_| default.raw()) {
-            Some(true) => Node::Or(is_null, Box::new(self)),
-            Some(false) => Node::And(Box::new(Node::Not(is_null)), Box::new(self)),
+            Some(true) => is_null.join(Word::Or, self),
+            Some(false) => Node::Not(Box::new(is_null)).join(Word::And, self),
             // It is compared with NULL, and unknown for NULL too.
             None => self,
         }
+    }
+
+    fn join(self, word: Word, other: Node) -> Node {
+        let parts = |node| match node {
+            Node::Joined(joined, nodes) if joined == word => nodes,
+            node => vec![node],
+        };
+        let (mut most, mut rest) = (parts(self), parts(other));
+        // Whichever side a program adds to, it adds to the longer one.
+        if most.len() < rest.len() {
+            std::mem::swap(&mut most, &mut rest);
+        }
+        most.append(&mut rest);
+        Node::Joined(word, most)
     }
 }
 
@@ -174,7 +203,7 @@ impl<T> Condition<T> {
     /// ```
     #[must_use]
     pub fn and(self, other: Condition<T>) -> Condition<T> {
-        Condition::new(Node::And(Box::new(self.node), Box::new(other.node)))
+        Condition::new(self.node.join(Word::And, other.node))
     }
 
     /// True where one is true, false where both are false.
@@ -194,7 +223,7 @@ impl<T> Condition<T> {
     /// ```
     #[must_use]
     pub fn or(self, other: Condition<T>) -> Condition<T> {
-        Condition::new(Node::Or(Box::new(self.node), Box::new(other.node)))
+        Condition::new(self.node.join(Word::Or, other.node))
     }
 
     /// True where it is false, and unknown where it is unknown.

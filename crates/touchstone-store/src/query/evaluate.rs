@@ -1,6 +1,6 @@
 //! What a condition is for one row, in SQL's logic of three values: `Some(true)`, `Some(false)`, and `None` for unknown.
 
-use super::condition::{Comparison, Node};
+use super::condition::{Comparison, Node, Word};
 use crate::derived::Stored;
 use crate::value::Raw;
 use std::cmp::Ordering;
@@ -11,10 +11,8 @@ pub(crate) fn evaluate<'a>(node: &Node, row: &impl Fn(usize) -> Raw<'a>) -> Opti
         Node::Compare(column, comparison, value) => Some(holds(*comparison, compare(row(*column), value)?)),
         Node::Between(column, low, high) => {
             let value = row(*column);
-            and(
-                compare(value, low).map(|order| order != Ordering::Less),
-                compare(value, high).map(|order| order != Ordering::Greater),
-            )
+            let above = compare(value, low).map(Ordering::is_ge);
+            joined(Word::And, [above, compare(value, high).map(Ordering::is_le)].into_iter())
         }
         Node::In(column, values) => is_in(row(*column), values),
         Node::IsNull(column) => Some(is_null(row(*column))),
@@ -22,48 +20,36 @@ pub(crate) fn evaluate<'a>(node: &Node, row: &impl Fn(usize) -> Raw<'a>) -> Opti
             text(row(*column)).map(|text| text.starts_with(prefix.as_bytes()))
         }
         Node::Contains(column, part) => text(row(*column)).map(|text| contains(text, part.as_bytes())),
-        Node::And(left, right) => match evaluate(left, row) {
-            Some(false) => Some(false),
-            known => and(known, evaluate(right, row)),
-        },
-        Node::Or(left, right) => match evaluate(left, row) {
-            Some(true) => Some(true),
-            known => or(known, evaluate(right, row)),
-        },
+        Node::Joined(word, nodes) => joined(*word, nodes.iter().map(|node| evaluate(node, row))),
         Node::Not(inner) => evaluate(inner, row).map(|known| !known),
     }
 }
 
-fn and(left: Option<bool>, right: Option<bool>) -> Option<bool> {
-    match (left, right) {
-        (Some(false), _) | (_, Some(false)) => Some(false),
-        (Some(true), Some(true)) => Some(true),
-        _ => None,
+/// Joins what is known of the parts: one of them may decide, whatever the others are.
+fn joined(word: Word, parts: impl Iterator<Item = Option<bool>>) -> Option<bool> {
+    let mut known = Some(!word.decisive());
+    for part in parts {
+        if part == Some(word.decisive()) {
+            return part;
+        }
+        known = known.and(part);
     }
-}
-
-fn or(left: Option<bool>, right: Option<bool>) -> Option<bool> {
-    match (left, right) {
-        (Some(true), _) | (_, Some(true)) => Some(true),
-        (Some(false), Some(false)) => Some(false),
-        _ => None,
-    }
+    known
 }
 
 fn is_in(value: Raw<'_>, values: &[Stored]) -> Option<bool> {
     // Nothing is in an empty list, not even what is unknown.
-    let equal = values.iter().map(|other| compare(value, other).map(|order| order == Ordering::Equal));
-    equal.reduce(or).unwrap_or(Some(false))
+    joined(Word::Or, values.iter().map(|other| compare(value, other).map(Ordering::is_eq)))
 }
 
 fn holds(comparison: Comparison, order: Ordering) -> bool {
     match comparison {
-        Comparison::Equal => order == Ordering::Equal,
-        Comparison::NotEqual => order != Ordering::Equal,
-        Comparison::Less => order == Ordering::Less,
-        Comparison::LessOrEqual => order != Ordering::Greater,
-        Comparison::Greater => order == Ordering::Greater,
-        Comparison::GreaterOrEqual => order != Ordering::Less,
+        Comparison::Equal => order.is_eq(),
+        Comparison::NotEqual => order.is_ne(),
+        Comparison::Less => order.is_lt(),
+        Comparison::LessOrEqual => order.is_le(),
+        Comparison::Greater => order.is_gt(),
+        Comparison::GreaterOrEqual => order.is_ge(),
     }
 }
 

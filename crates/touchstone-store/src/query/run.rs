@@ -1,7 +1,7 @@
 //! How a query is run: by reading the table's pages, or by a statement of SQLite where an index, an order or a named
 //! collection asks for one. Both give the same records.
 
-use super::condition::{Comparison, Node};
+use super::condition::{Comparison, Node, Word};
 use super::evaluate::evaluate;
 use super::sql::Sql;
 use super::{Query, Request};
@@ -65,8 +65,8 @@ fn is_narrowed<T: Record>(node: &Node) -> bool {
         | Node::In(column, _)
         | Node::IsNull(column)
         | Node::StartsWith(column, ..) => indexed(*column),
-        Node::And(left, right) => is_narrowed::<T>(left) || is_narrowed::<T>(right),
-        Node::Or(left, right) => is_narrowed::<T>(left) && is_narrowed::<T>(right),
+        Node::Joined(Word::And, nodes) => nodes.iter().any(is_narrowed::<T>),
+        Node::Joined(Word::Or, nodes) => nodes.iter().all(is_narrowed::<T>),
     }
 }
 

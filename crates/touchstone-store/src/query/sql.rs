@@ -1,7 +1,7 @@
 //! A query as a statement of SQL, with its values as parameters, so that a program's query is prepared once.
 
 use super::Request;
-use super::condition::{Comparison, Node, Order};
+use super::condition::{Comparison, Node, Order, Word};
 use crate::cells::Cells;
 use crate::derived::Stored;
 use crate::record::Record;
@@ -92,8 +92,7 @@ impl<'q> Sql<'q> {
                 let _ = write!(self.text, "(instr({}, ?{}) > 0)", table.expression(*column), self.next);
                 self.parameter(|cells| cells.text(part));
             }
-            Node::And(left, right) => self.joined(table, left, " and ", right),
-            Node::Or(left, right) => self.joined(table, left, " or ", right),
+            Node::Joined(word, nodes) => self.joined(table, *word, nodes),
             Node::Not(inner) => {
                 self.text.push_str("(not ");
                 self.node(table, inner);
@@ -102,11 +101,19 @@ impl<'q> Sql<'q> {
         }
     }
 
-    fn joined(&mut self, table: &Table, left: &'q Node, word: &str, right: &'q Node) {
+    /// As a tree of halves: SQLite refuses one that is a thousand deep.
+    fn joined(&mut self, table: &Table, word: Word, nodes: &'q [Node]) {
+        if let [node] = nodes {
+            return self.node(table, node);
+        }
+        let (left, right) = nodes.split_at(nodes.len() / 2);
         self.text.push('(');
-        self.node(table, left);
-        self.text.push_str(word);
-        self.node(table, right);
+        self.joined(table, word, left);
+        self.text.push_str(match word {
+            Word::And => " and ",
+            Word::Or => " or ",
+        });
+        self.joined(table, word, right);
         self.text.push(')');
     }
 
