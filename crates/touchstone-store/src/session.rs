@@ -246,14 +246,12 @@ impl Session {
         if table.writable.get() {
             return Ok(table);
         }
-        for sql in table.make_sql() {
-            let failed = |error: rusqlite::Error| {
-                Error::from(error).context(format_args!("making the table of `{}`", T::SHAPE.name))
-            };
-            self.connection.sql().execute_batch(&sql).map_err(failed)?;
-        }
-        let made = self.connection.schema_version()?;
-        self.adopt(made);
+        let made = table.make_sql().iter().try_for_each(|sql| self.connection.sql().execute_batch(sql));
+        // Also where it failed: what was made before stays, until the transaction is undone.
+        self.look_again();
+        made.map_err(|error| {
+            Error::from(error).context(format_args!("making the table of `{}`", T::SHAPE.name))
+        })?;
         let table = self.table::<T>(collection)?;
         table.writable.set(true);
         Ok(table)

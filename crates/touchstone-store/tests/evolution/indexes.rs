@@ -96,6 +96,38 @@ fn a_unique_index_that_a_type_has_lost_goes_on_refusing_until_sql_drops_it() {
     assert_eq!(store.all::<Bare>().expect("rows are read").len(), 3);
 }
 
+/// Of a type that also adds a column, the second try in a transaction said that the column is there already.
+#[test]
+fn a_unique_index_that_is_refused_is_refused_as_often_as_it_is_tried() {
+    #[derive(Record, Clone, Debug, PartialEq)]
+    #[record(name = "person")]
+    struct Longer {
+        #[record(key)]
+        id: i64,
+        age: Option<u8>,
+        #[record(unique)]
+        mail: Option<String>,
+    }
+    let place = place();
+    place.write(&[bare(1, "same"), bare(2, "same")]);
+    let store = place.open();
+    let longer = |id| Longer { id, age: Some(7), mail: None };
+    store
+        .write(|transaction| {
+            for _ in 0..2 {
+                assert_eq!(kind(transaction.insert(&longer(3))), ErrorKind::Conflict);
+                let all = transaction.of::<Longer>().all()?;
+                assert_eq!(all.iter().map(|person| person.age).collect::<Vec<_>>(), [None, None]);
+            }
+            let part = transaction.savepoint(|transaction| transaction.insert(&longer(3)));
+            assert_eq!(kind(part), ErrorKind::Conflict);
+            transaction.remove::<Bare>(&2)?;
+            transaction.insert(&longer(3))
+        })
+        .expect("then it can be made");
+    assert_eq!(everywhere::<Longer>(&store).expect("rows are read")[1], longer(3));
+}
+
 /// An index was named by its column alone, so a column that had one already never got the one that is unique, and
 /// duplicates went in.
 #[test]
