@@ -369,7 +369,7 @@ struct Numbers {
 
 impl Numbers {
     fn of(session: &Session, table: &Table) -> Result<Option<Numbers>> {
-        if !table.key_is_number() {
+        if !table.numbers_go_on() {
             return Ok(None);
         }
         let greatest = table.greatest.with(

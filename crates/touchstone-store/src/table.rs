@@ -124,7 +124,12 @@ impl Table {
 
     /// Whether the pages of the table hold all that a statement would tell, and nothing else.
     pub(crate) fn is_read_by_pages(&self) -> bool {
-        !self.is_shared && !self.layout.as_ref().is_some_and(|layout| layout.has_default)
+        !self.is_shared && self.layout.as_ref().is_none_or(|layout| layout.is_plain)
+    }
+
+    /// Whether a row whose number is left out gets that after the greatest.
+    pub(crate) fn numbers_go_on(&self) -> bool {
+        self.key_is_number() && self.layout.as_ref().is_some_and(|layout| layout.numbers_go_on)
     }
 
     /// Whether the type's columns lie in the stored row in their order, from the first on.

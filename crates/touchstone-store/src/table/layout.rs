@@ -16,8 +16,11 @@ pub(super) struct Layout {
     pub(super) in_order: bool,
     /// Whether rows lie in the order of their key, and are not numbered.
     pub(super) clustered: bool,
-    /// Whether a column has a default that rows from before it do not hold.
-    pub(super) has_default: bool,
+    /// Whether rows hold all that a statement tells of them, and are compared as bytes are: no column has a default, is
+    /// computed, or has an order of its own.
+    pub(super) is_plain: bool,
+    /// Whether a number that is left out is that after the greatest, and not after the greatest that ever was.
+    pub(super) numbers_go_on: bool,
 }
 
 /// What a table of the file has at one place.
@@ -25,7 +28,7 @@ struct Found {
     name: String,
     kind: String,
     key: i64,
-    has_default: bool,
+    is_plain: bool,
 }
 
 impl Layout {
@@ -39,20 +42,25 @@ impl Layout {
         let mut rows = statement.query([&table.name])?;
         let Some(row) = rows.next()? else { return Ok(None) };
         let root: u32 = row.get(0)?;
+        let made_by: String = row.get(1)?;
         // A table that was made by this very type needs no look at its columns.
-        if row.get_ref(1)?.as_str() == Ok(table.create_sql().as_str()) {
+        if made_by == table.create_sql() {
             let places = (0..table.shape.columns.len()).map(Some).collect();
             let clustered = !table.is_made_by_number();
-            return Ok(Some(Layout { root, places, in_order: true, clustered, has_default: false }));
+            let (in_order, is_plain, numbers_go_on) = (true, true, true);
+            return Ok(Some(Layout { root, places, in_order, clustered, is_plain, numbers_go_on }));
         }
         drop(rows);
-        Layout::of_columns(connection, table, root).map(Some)
+        Layout::of_columns(connection, table, root, &made_by.to_ascii_lowercase()).map(Some)
     }
 
-    fn of_columns(connection: &Connection, table: &Table, root: u32) -> Result<Layout> {
+    fn of_columns(connection: &Connection, table: &Table, root: u32, made_by: &str) -> Result<Layout> {
         let (shape, shared) = (table.shape, table.is_shared);
         let mut found = columns(connection, &table.name)?;
         check_key(shape, &found, shared)?;
+        if table.key_is_number() {
+            check_number(connection, table)?;
+        }
         let clustered = is_clustered(connection, &table.name)?;
         if clustered {
             // Such a table stores the key first, wherever it was declared.
@@ -65,22 +73,24 @@ impl Layout {
             if let Some(place) = place {
                 check_kind(shape, column, &found[place])?;
             }
-            places.push(place.map(|place| place - skipped));
+            places.push(place.and_then(|place| place.checked_sub(skipped)));
         }
         let in_order = places.iter().enumerate().all(|(at, place)| place.is_none_or(|place| place == at));
         let complete = places.iter().all(Option::is_some);
         let ends = complete || trailing(&places, found.len() - skipped);
-        let has_default = found.iter().any(|found| found.has_default);
-        Ok(Layout { root, places, in_order: in_order && ends, clustered, has_default })
+        // Neither is told by a pragma. A table that is taken for such a one by a name is only read by statements.
+        let is_plain = found.iter().all(|found| found.is_plain) && !made_by.contains("collate");
+        let numbers_go_on = !made_by.contains("autoincrement");
+        Ok(Layout { root, places, in_order: in_order && ends, clustered, is_plain, numbers_go_on })
     }
 }
 
 /// The columns that the table has in the file.
 fn columns(connection: &Connection, name: &str) -> Result<Vec<Found>> {
-    let sql = "select name, type, pk, dflt_value is not null from pragma_table_info(?1)";
+    let sql = "select name, type, pk, dflt_value is null and hidden = 0 from pragma_table_xinfo(?1)";
     let mut statement = connection.sql().prepare(sql)?;
     let found = statement.query_map([name], |row| {
-        Ok(Found { name: row.get(0)?, kind: row.get(1)?, key: row.get(2)?, has_default: row.get(3)? })
+        Ok(Found { name: row.get(0)?, kind: row.get(1)?, key: row.get(2)?, is_plain: row.get(3)? })
     })?;
     Ok(found.collect::<Result<_, _>>()?)
 }
@@ -117,6 +127,19 @@ fn check_key(shape: &Shape, found: &[Found], shared: bool) -> Result<()> {
         shape.name,
         in_file.join(", "),
         in_type.join(", ")
+    );
+    Err(Error::new(ErrorKind::Mismatch, message))
+}
+
+/// That the key is the row's number in the file too. It is none where rows have none, and where it has an index.
+fn check_number(connection: &Connection, table: &Table) -> Result<()> {
+    let has_index = "select 1 from pragma_index_list(?1) where origin = 'pk'";
+    if !connection.sql().prepare(has_index)?.exists([&table.name])? {
+        return Ok(());
+    }
+    let message = format!(
+        "the key of `{}` is not the number of its row in the file (store a record of another name, and copy)",
+        table.shape.name
     );
     Err(Error::new(ErrorKind::Mismatch, message))
 }

@@ -144,6 +144,74 @@ fn a_table_that_another_connection_replaces_by_one_of_another_key_is_refused() {
     assert_eq!(kind(store.put(&task(1))), ErrorKind::Mismatch);
 }
 
+/// Rows were read with the numbers that SQLite had given them in the place of their keys.
+#[test]
+fn a_table_whose_key_is_not_its_rows_number_is_refused() {
+    for sql in [
+        "create table task (id INTEGER PRIMARY KEY, name TEXT) without rowid",
+        "create table task (id INTEGER PRIMARY KEY DESC, name TEXT) strict",
+    ] {
+        let place = place();
+        place.open().insert(&Other { name: "n".into() }).expect("it goes in");
+        place.plain().execute_batch(sql).expect("the table is made");
+        place.plain().execute_batch("insert into task values (77, 'name')").expect("a row is made");
+        let store = place.open();
+        assert_eq!(kind(store.all::<Task>()), ErrorKind::Mismatch);
+        assert_eq!(kind(store.get::<Task>(&77)), ErrorKind::Mismatch);
+        assert_eq!(kind(store.put(&task(1))), ErrorKind::Mismatch);
+    }
+}
+
+/// A batch leaves out the number of a row that goes on from the greatest. With `autoincrement` SQLite goes on from the
+/// greatest that ever was, so rows got other keys than their records had.
+#[test]
+fn a_table_that_never_uses_a_number_twice_keeps_the_keys_of_its_records() {
+    let place = place();
+    place.open().insert(&Other { name: "n".into() }).expect("it goes in");
+    place
+        .plain()
+        .execute_batch("create table task (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT) strict")
+        .expect("the table is made");
+    let store = place.open();
+    store.insert_all(&[task(1), task(50)]).expect("they go in");
+    store.remove::<Task>(&50).expect("it goes");
+    store.insert_all(&[task(2), task(3)]).expect("they go in");
+    assert_eq!(everywhere::<Task>(&store).expect("rows are read"), [task(1), task(2), task(3)]);
+}
+
+/// What a table's author says of a column is known to SQLite and not to the pages: how it is compared, and what it is
+/// made of.
+#[test]
+fn a_table_with_columns_of_another_kind_is_asked_of_sqlite() {
+    #[derive(Record, Clone, Debug, PartialEq)]
+    #[record(name = "task")]
+    struct Computed {
+        #[record(key)]
+        id: i64,
+        twice: i64,
+        name: String,
+    }
+    let place = place();
+    place.open().insert(&Other { name: "n".into() }).expect("it goes in");
+    let sql = "create table task (id INTEGER PRIMARY KEY, half INTEGER, virtual_one INTEGER AS (half + 1),
+        twice INTEGER AS (2 * half) STORED, name TEXT COLLATE NOCASE) strict;
+        insert into task (id, half, name) values (1, 4, 'Ada'), (2, 5, 'Bob')";
+    place.plain().execute_batch(sql).expect("the table is made");
+    let store = place.open();
+    let expected =
+        [Computed { id: 1, twice: 8, name: "Ada".into() }, Computed { id: 2, twice: 10, name: "Bob".into() }];
+    assert_eq!(everywhere::<Computed>(&store).expect("rows are read"), expected);
+    store
+        .read(|snapshot| {
+            let found = snapshot.query::<Computed>().filter(|task| task.name.eq("ada"));
+            let by_key = snapshot.query::<Computed>().filter(|task| task.id.eq(1).and(task.name.eq("ada")));
+            assert_eq!((found.count()?, by_key.count()?), (1, 1), "by every plan alike");
+            assert_eq!(snapshot.query::<Computed>().filter(|task| task.twice.gt(8)).count()?, 1);
+            Ok(())
+        })
+        .expect("rows are asked");
+}
+
 /// A row that was written before the column has its default, which SQLite knows and the row does not.
 #[test]
 fn a_default_that_another_connection_gives_a_column_is_the_same_by_pages_and_by_statement() {
