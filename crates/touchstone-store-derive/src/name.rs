@@ -30,6 +30,12 @@ pub fn table_complaint(name: &str) -> Option<String> {
              `#[record(name = \"…\")]`"
         ));
     }
+    if lower.ends_with("_in_collections") {
+        return Some(format!(
+            "the table name `{name}` ends with `_in_collections`, as tables of named collections do: choose another \
+             with `#[record(name = \"…\")]`"
+        ));
+    }
     let what = format!("the table name `{name}`");
     (!is_plain(name)).then(|| plain_complaint(&what, "name"))
 }
@@ -40,6 +46,12 @@ pub fn column_complaint(name: &str) -> Option<String> {
     if ["rowid", "oid", "_rowid_"].iter().any(|hidden| name.eq_ignore_ascii_case(hidden)) {
         return Some(format!(
             "the column name `{name}` is SQLite's own for the row's number: choose another with \
+             `#[record(column = \"…\")]`"
+        ));
+    }
+    if name.to_ascii_lowercase().starts_with("touchstone_") {
+        return Some(format!(
+            "the column name `{name}` begins with `touchstone_`, which is reserved: choose another with \
              `#[record(column = \"…\")]`"
         ));
     }
@@ -81,10 +93,20 @@ mod tests {
 
     #[test]
     fn reserved_and_strange_names_are_refused() {
-        for name in ["sqlite_master", "SQLite_x", "touchstone", "TouchStone_meta", "", "1a", "a b", "été"] {
+        for name in [
+            "sqlite_master",
+            "SQLite_x",
+            "touchstone",
+            "TouchStone_meta",
+            "note_In_Collections",
+            "",
+            "1a",
+            "a b",
+            "été",
+        ] {
             assert!(table_complaint(name).is_some(), "{name}");
         }
-        for name in ["rowid", "OID", "_RowID_", "", "9", "a-b", "a\"b"] {
+        for name in ["rowid", "OID", "_RowID_", "Touchstone_collection", "", "9", "a-b", "a\"b"] {
             assert!(column_complaint(name).is_some(), "{name}");
         }
         for name in ["task", "_", "Task2", "sqlite", "order"] {

@@ -12,6 +12,7 @@ struct Task {
     été: bool,
     #[record(column = "2nd")]
     second: i64,
+    touchstone_collection: i64,
 }
 
 #[derive(Record)]

@@ -22,4 +22,10 @@ struct Spaced {
     id: i64,
 }
 
+#[derive(Record)]
+struct NoteInCollections {
+    #[record(key)]
+    id: i64,
+}
+
 fn main() {}
