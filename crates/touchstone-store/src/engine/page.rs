@@ -240,7 +240,11 @@ impl<'p> Payload<'p> {
                 Raw::Integer(i64::from_be_bytes([a, b, c, d, e, f, 0, 0]) >> 16)
             }
             6 => Raw::Integer(i64::from_be_bytes(self.bytes()?)),
-            7 => Raw::Real(f64::from_be_bytes(self.bytes()?)),
+            // SQLite writes no NaN, and reads one as NULL.
+            7 => match f64::from_be_bytes(self.bytes()?) {
+                value if value.is_nan() => Raw::Null,
+                value => Raw::Real(value),
+            },
             8 => Raw::Integer(0),
             9 => Raw::Integer(1),
             _ => return None,

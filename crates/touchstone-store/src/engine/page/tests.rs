@@ -116,3 +116,14 @@ fn a_payload_lies_in_its_page_as_the_format_says() {
         }
     }
 }
+
+/// A page gave a field what its type refuses to store, and what a statement on the same row gave as NULL.
+#[test]
+fn a_number_that_is_none_is_null() {
+    for (value, read) in
+        [(f64::NAN, Raw::Null), (f64::INFINITY, Raw::Real(f64::INFINITY)), (0.5, Raw::Real(0.5))]
+    {
+        let bytes = [&[2, 7][..], &value.to_be_bytes()].concat();
+        assert_eq!(Payload::new(&bytes).and_then(|mut payload| payload.next()), Some(read));
+    }
+}
