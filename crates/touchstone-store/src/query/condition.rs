@@ -127,7 +127,7 @@ impl Node {
 }
 
 /// What a column of `F`s can be compared with: an `F`, an `Option` of one (NULL where it is none), and for text a
-/// `&str`, for bytes a slice.
+/// `&str` or a `&String`, for bytes a slice, a reference to an array or to a vector.
 ///
 /// ```
 /// # use touchstone_store::{Record, Store};
@@ -142,6 +142,7 @@ impl Node {
 /// let count = |condition| snapshot.query::<Task>().filter(|_| condition).count();
 /// let task = Task::COLUMNS;
 /// assert_eq!(count(task.title.eq(text))?, 1);
+/// assert_eq!(count(task.title.eq(&owned))?, 1);
 /// assert_eq!(count(task.title.eq(owned))?, 1);
 /// assert_eq!(count(task.due.eq(20))?, 1);
 /// // Nothing equals NULL; `is_null` asks for it.
@@ -175,9 +176,27 @@ impl Operand<String> for &str {
     }
 }
 
+impl Operand<String> for &String {
+    fn operand(self) -> Compared {
+        self.as_str().operand()
+    }
+}
+
 impl Operand<Vec<u8>> for &[u8] {
     fn operand(self) -> Compared {
         Compared(Stored::Blob(self.to_vec()))
+    }
+}
+
+impl<const N: usize> Operand<Vec<u8>> for &[u8; N] {
+    fn operand(self) -> Compared {
+        self.as_slice().operand()
+    }
+}
+
+impl Operand<Vec<u8>> for &Vec<u8> {
+    fn operand(self) -> Compared {
+        self.as_slice().operand()
     }
 }
 

@@ -75,6 +75,19 @@ fn nan_compares_as_unknown() {
     assert_eq!(count(|row| row.real.is_in([f64::NAN, 1.0])), (1, 1));
 }
 
+#[test]
+fn values_are_compared_with_what_a_program_has_of_them() {
+    let (_directory, store) = opened();
+    store.insert(&Row { text: Some("ab".into()), bytes: Some(b"ab".into()), ..row(1) }).expect("it goes in");
+    let count = |condition: Condition<Row>| {
+        store.read(|snapshot| snapshot.query::<Row>().filter(|_| condition).count()).expect("it is counted")
+    };
+    let (columns, text, bytes) = (Row::COLUMNS, String::from("ab"), b"ab".to_vec());
+    assert_eq!(count(columns.text.eq(&text).and(columns.text.is_in([&text]))), 1);
+    assert_eq!(count(columns.bytes.eq(b"ab").and(columns.bytes.eq(&bytes))), 1);
+    assert_eq!(count(columns.bytes.between(&bytes[..1], b"abc").and(columns.text.ge("aa"))), 1);
+}
+
 /// An answer, or a typed error: SQLite has limits that pages have not. Conditions that were joined twenty thousand times
 /// had no room on a thread's stack.
 #[test]
