@@ -27,7 +27,7 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// As for [`write`](Store::write); [`Conflict`](ErrorKind::Conflict) where its key is there already.
+    /// As for [`write`](Store::write); [`Conflict`](crate::ErrorKind::Conflict) where its key is there already.
     pub fn insert<T: Record>(&self, record: &T) -> Result<()> {
         self.alone::<T, ()>(
             |session, table| access::insert(session, table, record),
