@@ -120,11 +120,13 @@ fn many<T: Sample>(first: u16, count: u16, size: usize) -> Vec<T> {
     (first..first + count).map(|at| T::nth(at, size)).collect()
 }
 
-/// All of a batch, or nothing.
+/// All of a batch, or nothing. It is written in the order of its keys, so of two failures that of the first key is told.
 fn whole<T: Sample>(rows: &mut Rows<T>, all: &[T], one: impl Fn(&mut Rows<T>, &T) -> Outcome) -> Outcome {
     let before = rows.clone();
+    let mut sorted: Vec<&T> = all.iter().collect();
+    sorted.sort_by(|left, right| left.compare_keys(right));
     let mut count = 0;
-    for record in all {
+    for record in sorted {
         match one(rows, record) {
             Ok(changed) => count += changed,
             Err(kind) => {
