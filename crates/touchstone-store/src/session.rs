@@ -270,10 +270,10 @@ impl Session {
 
     /// Runs a query's statement, prepared when it is first seen.
     pub(crate) fn query<R>(&self, sql: &str, run: impl FnOnce(&Statement) -> Result<R>) -> Result<R> {
-        let held = self.queries.borrow_mut().remove(sql);
-        let statement = match held {
-            Some(statement) => statement,
-            None => self.connection.prepare(sql)?,
+        let held = self.queries.borrow_mut().remove_entry(sql);
+        let (sql, statement) = match held {
+            Some(held) => held,
+            None => (sql.to_owned(), self.connection.prepare(sql)?),
         };
         let result = run(&statement);
         statement.reset();
@@ -281,7 +281,7 @@ impl Session {
         if queries.len() >= QUERIES_MAX {
             queries.clear();
         }
-        queries.insert(sql.to_owned(), statement);
+        queries.insert(sql, statement);
         result
     }
 
