@@ -3,6 +3,7 @@
 use super::cipher;
 use super::log_vfs;
 use super::pager::Pages;
+use super::patience::Patience;
 use super::statement::Statement;
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::{Durability, Options};
@@ -25,6 +26,8 @@ pub(crate) struct Connection {
     commit: OnceCell<Statement>,
     cookie: OnceCell<Statement>,
     raw: rusqlite::Connection,
+    /// Dropped after the connection, which waits by it.
+    pub(crate) patience: Box<Patience>,
 }
 
 /// A connection as SQLite knows it, wherever its session is.
@@ -96,14 +99,18 @@ impl Connection {
 
     /// Gives the key and the settings to a connection that has read nothing yet.
     pub(crate) fn with(raw: rusqlite::Connection, options: &Options) -> Result<Connection> {
-        configure(&raw, options)?;
-        Ok(Connection {
+        let connection = Connection {
             begin: OnceCell::new(),
             begin_write: OnceCell::new(),
             commit: OnceCell::new(),
             cookie: OnceCell::new(),
             raw,
-        })
+            patience: Patience::new(options.busy_timeout),
+        };
+        // SAFETY: one thread has the connection at a time, and it is dropped before what it waits by.
+        unsafe { connection.patience.teach(connection.handle()) };
+        configure(&connection.raw, options)?;
+        Ok(connection)
     }
 
     /// A statement that is held from its first use on.
@@ -295,7 +302,6 @@ fn vfs_name(options: &Options) -> Result<CString> {
 /// What a connection is told before it reads. What is SQLite's default, as built here, is not told again.
 fn configure(raw: &rusqlite::Connection, options: &Options) -> Result<()> {
     cipher::unlock(raw, options)?;
-    raw.busy_timeout(options.busy_timeout)?;
     // SAFETY: the connection is open. Only the keeper's thread copies the log.
     unsafe {
         ffi::sqlite3_wal_autocheckpoint(raw.handle(), 0);
