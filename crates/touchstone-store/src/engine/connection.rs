@@ -92,8 +92,7 @@ impl Connection {
             (false, true) => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
             (false, false) => OpenFlags::SQLITE_OPEN_READ_WRITE,
         };
-        let raw = open(path, flags, options)
-            .map_err(|error| error.context(format_args!("opening {}", path.display())))?;
+        let raw = open(path, flags, options).map_err(|error| unopened(error, path, options))?;
         Connection::with(raw, options)
     }
 
@@ -281,6 +280,17 @@ impl Connection {
 pub(crate) fn open(path: &Path, flags: OpenFlags, options: &Options) -> Result<rusqlite::Connection> {
     let name = vfs_name(options)?;
     Ok(rusqlite::Connection::open_with_flags_and_vfs(path, flags, name.as_c_str())?)
+}
+
+/// SQLite tells by one code that a file is not there, and that the system does not open it, or make it.
+fn unopened(error: Error, path: &Path, options: &Options) -> Error {
+    if error.kind() != ErrorKind::NotFound || path.is_dir() {
+        return error;
+    }
+    let parent =
+        path.parent().map(|parent| if parent.as_os_str().is_empty() { Path::new(".") } else { parent });
+    let could_be_made = options.create && !options.read_only && parent.is_some_and(Path::is_dir);
+    if path.exists() || could_be_made { error.of_kind(ErrorKind::Io) } else { error }
 }
 
 /// The VFS of the engine's ciphers, over the one that gathers what is written to the log, over the system's.
