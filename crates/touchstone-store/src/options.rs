@@ -218,7 +218,8 @@ impl Options {
         self
     }
 
-    /// Shuts other processes out for as long as the store is open, and saves the locks of every transaction.
+    /// Shuts other processes out for as long as the store is open, and saves the locks of every transaction. It must be the
+    /// first store of the file in this program: beside one that is shared, it is shared too.
     ///
     /// ```
     /// use touchstone_store::Options;
@@ -237,7 +238,8 @@ impl Options {
         self
     }
 
-    /// Opens the file to read only. A file of an older version is read as it is.
+    /// Opens the file to read only. A file of an older version is read as it is. The log's index lies beside the file, so
+    /// the directory must be writable all the same.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -310,8 +312,8 @@ impl Options {
         self
     }
 
-    /// How long a transaction waits for another *process*; 5 seconds by default. Threads of this process wait in a
-    /// queue, for as long as it takes.
+    /// How long a transaction waits for another *process*, or another `Store` of this one on the same file; 5 seconds by
+    /// default. Threads that share a store wait in a queue, for as long as it takes.
     ///
     /// ```
     /// use std::time::Duration;
