@@ -21,8 +21,8 @@ use syn::{DeriveInput, parse_macro_input};
 /// - `#[record(column = "…")]`: the column's name in the file, which stays when the field is renamed;
 /// - `#[record(default)]`, `#[record(default = …)]`: what the field is in rows that were written before it existed,
 ///   and where it is NULL; queries see it there too. An `Option` has none, it is `None` there. It should always be the
-///   same value: views and queries evaluate it once. A comma outside of brackets ends the expression, so one between angle brackets needs braces
-///   around the whole.
+///   same value: views and queries evaluate it once. A comma outside of brackets ends the expression, so one between
+///   angle brackets needs braces around the whole.
 ///
 /// Beside the type, the macro writes two structs of its visibility, with its fields: `…Columns`, whose fields are
 /// columns for queries, and `…View`, whose fields are borrowed from the file.

@@ -9,5 +9,6 @@ pub(crate) mod log_file;
 pub(crate) mod log_vfs;
 pub(crate) mod page;
 pub(crate) mod pager;
+pub(crate) mod patience;
 pub(crate) mod scan;
 pub(crate) mod statement;

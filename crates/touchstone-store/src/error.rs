@@ -29,7 +29,7 @@ use std::path::Path;
 pub enum ErrorKind {
     /// A record with the same key, or the same value of a unique index, is there already.
     Conflict,
-    /// Another process held the write lock for longer than the store waits.
+    /// Another process, or another `Store` of this one, held the write lock for longer than the store waits.
     Busy,
     /// The file is encrypted with another key, or not with this cipher.
     WrongKey,
@@ -49,7 +49,7 @@ pub enum ErrorKind {
     Full,
     /// The file or its directory cannot be written.
     ReadOnly,
-    /// The record, or the statement, is beyond SQLite's limits.
+    /// The record, or the query, is beyond SQLite's limits.
     TooBig,
     /// A value that no column can hold, such as NaN.
     Invalid,
@@ -59,7 +59,7 @@ pub enum ErrorKind {
     Expired,
     /// The file or its directory is not there.
     NotFound,
-    /// The operating system failed to read, write or sync.
+    /// The operating system failed to open, read, write or sync: permissions may be why.
     Io,
     /// SQLite refused, for a reason that has no kind of its own.
     Refused,
@@ -143,6 +143,12 @@ impl Error {
         self
     }
 
+    /// The failure, of a kind that is known better than its code tells.
+    pub(crate) fn of_kind(mut self, kind: ErrorKind) -> Error {
+        self.0.kind = kind;
+        self
+    }
+
     /// The failure that an extended result code of SQLite stands for, with SQLite's own words.
     #[cold]
     pub(crate) fn sqlite(code: i32, message: impl fmt::Display) -> Error {
@@ -170,28 +176,32 @@ fn classify(code: i32) -> (ErrorKind, &'static str) {
             return (ErrorKind::Conflict, " (to replace the record, put it instead of inserting it)");
         }
         ffi::SQLITE_CONSTRAINT_UNIQUE => {
-            return (
-                ErrorKind::Conflict,
-                " (another record has this value: change or remove one of the two)",
-            );
+            return (ErrorKind::Conflict, " (another record has this value: change the one or the other)");
+        }
+        ffi::SQLITE_READONLY_DIRECTORY => {
+            let remedy = " (the log lies beside the file: the directory must be writable, also to read)";
+            return (ErrorKind::ReadOnly, remedy);
         }
         ffi::SQLITE_CONSTRAINT_DATATYPE => return (ErrorKind::Mismatch, ""),
         _ => {}
     }
     match code & 0xff {
-        ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED => {
-            (ErrorKind::Busy, " (another process is writing; wait longer with `Options::busy_timeout`)")
-        }
+        ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED => (
+            ErrorKind::Busy,
+            " (another process is writing, or another `Store` of this one; wait longer with `Options::busy_timeout`)",
+        ),
         ffi::SQLITE_NOTADB => (ErrorKind::Foreign, ""),
         ffi::SQLITE_CORRUPT => {
             (ErrorKind::Damaged, " (restore a backup, or save what is readable with `Store::salvage`)")
         }
-        ffi::SQLITE_FULL => (ErrorKind::Full, " (free some space; nothing of the transaction was kept)"),
+        ffi::SQLITE_FULL => (ErrorKind::Full, " (free some space; of what failed nothing was kept)"),
         ffi::SQLITE_READONLY | ffi::SQLITE_PERM | ffi::SQLITE_AUTH => (ErrorKind::ReadOnly, ""),
         ffi::SQLITE_TOOBIG => {
             (ErrorKind::TooBig, " (a value may have a billion bytes, all of a row together)")
         }
-        ffi::SQLITE_CANTOPEN => (ErrorKind::NotFound, " (does its directory exist, and may it be written?)"),
+        ffi::SQLITE_CANTOPEN => {
+            (ErrorKind::NotFound, " (is it there, and may it and its directory be written?)")
+        }
         ffi::SQLITE_IOERR => (ErrorKind::Io, ""),
         ffi::SQLITE_MISMATCH => (ErrorKind::Mismatch, ""),
         _ => (ErrorKind::Refused, ""),

@@ -97,6 +97,7 @@ mod alarm;
 mod backup;
 mod cells;
 mod check;
+mod courtesy;
 mod depth;
 #[doc(hidden)]
 pub mod derived;

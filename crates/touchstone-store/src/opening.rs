@@ -78,6 +78,10 @@ fn make_once(session: &Session, header: Header) -> Result<()> {
     // Read to its end, because that is where the change is committed, or fails.
     let mut statement = sql.prepare("pragma journal_mode = wal")?;
     let modes = statement.query_map((), |row| row.get(0))?.collect::<Result<Vec<String>, _>>()?;
+    if modes == ["memory"] {
+        let why = "a store lies in a file, and this names none (for a test, take a temporary directory)";
+        return Err(Error::new(ErrorKind::Invalid, why));
+    }
     if modes != ["wal"] {
         let message = format!(
             "the file's journal is `{}` and cannot be a log (is the file system a network's?)",

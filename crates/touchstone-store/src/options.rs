@@ -66,8 +66,9 @@ pub enum Cipher {
 #[derive(Clone, PartialEq, Eq)]
 pub struct EncryptionKey(pub(crate) KeyMaterial);
 
-/// SQLite counts kibibytes of a cache, and milliseconds of a wait, in 32 bits.
+/// SQLite counts kibibytes of a cache in 32 bits.
 const CACHE_BYTES_MAX: u64 = (i32::MAX as u64) << 10;
+/// Longer than anybody waits, and short enough to be added to any moment.
 const BUSY_TIMEOUT_MAX: Duration = Duration::from_millis(i32::MAX as u64);
 
 /// The bytes of a key.
@@ -222,7 +223,8 @@ impl Options {
         self
     }
 
-    /// Shuts other processes out for as long as the store is open, and saves the locks of every transaction.
+    /// Shuts other processes out for as long as the store is open, and saves the locks of every transaction. It must be the
+    /// first store of the file in this program: beside one that is shared, it is shared too.
     ///
     /// ```
     /// use touchstone_store::Options;
@@ -241,7 +243,8 @@ impl Options {
         self
     }
 
-    /// Opens the file to read only. A file of an older version is read as it is.
+    /// Opens the file to read only. A file of an older version is read as it is. The log's index lies beside the file, so
+    /// the directory must be writable all the same.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -315,8 +318,8 @@ impl Options {
         self
     }
 
-    /// How long a transaction waits for another *process*; 5 seconds by default, at most 24 days. Threads of this process
-    /// wait in a queue, for as long as it takes.
+    /// How long a transaction waits for another *process*, or another `Store` of this one on the same file; 5 seconds by
+    /// default, at most 24 days. Threads that share a store wait in a queue, for as long as it takes.
     ///
     /// ```
     /// use std::time::Duration;

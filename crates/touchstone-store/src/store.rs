@@ -1,6 +1,7 @@
 //! A store: the file, its one writer, its readers, and the thread that keeps the log short.
 
 use crate::alarm::Alarm;
+use crate::courtesy::Courtesy;
 use crate::engine::log::{LogIndex, LogState};
 use crate::engine::log_file::LogFile;
 use crate::error::{Error, ErrorKind, Result};
@@ -60,6 +61,7 @@ pub(crate) struct Inner {
     /// Where the state of the log is read; none where the file is read without one.
     index: Option<LogIndex>,
     turns: Arc<Turns>,
+    courtesy: Courtesy,
     flushes: Arc<Flushes>,
     /// To flush, from the first transaction on. Closed before the writer's connection, beside which it is opened.
     log: Mutex<Option<Log>>,
@@ -115,6 +117,7 @@ impl Store {
             options,
             index,
             turns,
+            courtesy: Courtesy::new(index),
             flushes,
             log: Mutex::new(None),
             keeper,
@@ -403,6 +406,9 @@ impl Inner {
         if self.options.durability == Durability::Strict {
             self.flushes.check()?;
         }
+        self.courtesy.give_way(|| {
+            lock(&self.writer).as_ref().is_some_and(|writer| writer.connection.patience.take_waited())
+        });
         Ok(turn)
     }
 
@@ -412,6 +418,7 @@ impl Inner {
             let session = Box::new(Session::open(&self.path, &self.options)?);
             // SAFETY: the session is the store's writer, which is closed after the log.
             let file = unsafe { LogFile::open(session.connection.handle()) }?;
+            session.connection.patience.ask_through(self.index);
             *lock(&self.log) = Some(Log { file, is_listed: false });
             *writer = Some(session);
         }

@@ -99,7 +99,9 @@ impl fmt::Display for Mismatch {
             Mismatch::Kind => "it is of another kind",
             Mismatch::Range => "it is beyond the field's range",
             Mismatch::Utf8 => "it is text that is no UTF-8",
-            Mismatch::Encoding => "it is no encoding of the nested type",
+            Mismatch::Encoding => {
+                "it is no encoding of the nested type, or has a variant that the type does not know"
+            }
         })
     }
 }

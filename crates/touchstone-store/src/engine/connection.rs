@@ -3,6 +3,7 @@
 use super::cipher;
 use super::log_vfs;
 use super::pager::Pages;
+use super::patience::Patience;
 use super::statement::Statement;
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::{Durability, Options};
@@ -25,6 +26,8 @@ pub(crate) struct Connection {
     commit: OnceCell<Statement>,
     cookie: OnceCell<Statement>,
     raw: rusqlite::Connection,
+    /// Dropped after the connection, which waits by it.
+    pub(crate) patience: Box<Patience>,
 }
 
 /// A connection as SQLite knows it, wherever its session is.
@@ -89,21 +92,24 @@ impl Connection {
             (false, true) => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
             (false, false) => OpenFlags::SQLITE_OPEN_READ_WRITE,
         };
-        let raw = open(path, flags, options)
-            .map_err(|error| error.context(format_args!("opening {}", path.display())))?;
+        let raw = open(path, flags, options).map_err(|error| unopened(error, path, options))?;
         Connection::with(raw, options)
     }
 
     /// Gives the key and the settings to a connection that has read nothing yet.
     pub(crate) fn with(raw: rusqlite::Connection, options: &Options) -> Result<Connection> {
-        configure(&raw, options)?;
-        Ok(Connection {
+        let connection = Connection {
             begin: OnceCell::new(),
             begin_write: OnceCell::new(),
             commit: OnceCell::new(),
             cookie: OnceCell::new(),
             raw,
-        })
+            patience: Patience::new(options.busy_timeout),
+        };
+        // SAFETY: one thread has the connection at a time, and it is dropped before what it waits by.
+        unsafe { connection.patience.teach(connection.handle()) };
+        configure(&connection.raw, options)?;
+        Ok(connection)
     }
 
     /// A statement that is held from its first use on.
@@ -276,6 +282,17 @@ pub(crate) fn open(path: &Path, flags: OpenFlags, options: &Options) -> Result<r
     Ok(rusqlite::Connection::open_with_flags_and_vfs(path, flags, name.as_c_str())?)
 }
 
+/// SQLite tells by one code that a file is not there, and that the system does not open it, or make it.
+fn unopened(error: Error, path: &Path, options: &Options) -> Error {
+    if error.kind() != ErrorKind::NotFound || path.is_dir() {
+        return error;
+    }
+    let parent =
+        path.parent().map(|parent| if parent.as_os_str().is_empty() { Path::new(".") } else { parent });
+    let could_be_made = options.create && !options.read_only && parent.is_some_and(Path::is_dir);
+    if path.exists() || could_be_made { error.of_kind(ErrorKind::Io) } else { error }
+}
+
 /// The VFS of the engine's ciphers, over the one that gathers what is written to the log, over the system's.
 fn vfs_name(options: &Options) -> Result<CString> {
     /// What the engine makes of a VFS's name, where it is to encrypt what passes.
@@ -295,7 +312,6 @@ fn vfs_name(options: &Options) -> Result<CString> {
 /// What a connection is told before it reads. What is SQLite's default, as built here, is not told again.
 fn configure(raw: &rusqlite::Connection, options: &Options) -> Result<()> {
     cipher::unlock(raw, options)?;
-    raw.busy_timeout(options.busy_timeout)?;
     // SAFETY: the connection is open. Only the keeper's thread copies the log.
     unsafe {
         ffi::sqlite3_wal_autocheckpoint(raw.handle(), 0);

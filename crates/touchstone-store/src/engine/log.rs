@@ -5,10 +5,12 @@
 use libsqlite3_sys as ffi;
 use std::ffi::{c_int, c_void};
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// The words of one copy of the header.
 const WORDS: usize = 6;
+/// Where the index has four bytes that its format leaves free, and SQLite neither reads nor writes, in 32-bit words.
+const FREE: usize = 33;
 /// The size of a region of the index, fixed by its format.
 const REGION_BYTES: c_int = 32_768;
 
@@ -39,7 +41,7 @@ impl LogState {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LogIndex(NonNull<AtomicU64>);
 
-// SAFETY: the memory is shared between processes already, and is only read, by atomic loads.
+// SAFETY: the memory is shared between processes already, and is read and written by atomic operations only.
 unsafe impl Send for LogIndex {}
 // SAFETY: as above.
 unsafe impl Sync for LogIndex {}
@@ -85,6 +87,28 @@ impl LogIndex {
         fence(Ordering::SeqCst);
         let second = self.copy(WORDS);
         (first == second && first[0] != 0).then_some(LogState(first))
+    }
+
+    /// Says to the other processes that this one waits for the lock. It is a hint: nobody relies on it.
+    pub(crate) fn ask(self) {
+        self.free().store(1, Ordering::Relaxed);
+    }
+
+    /// Whether a process has said that it waits.
+    #[inline]
+    pub(crate) fn is_asked(self) -> bool {
+        self.free().load(Ordering::Relaxed) != 0
+    }
+
+    /// Takes the hint back, whoever gave it: who waits still gives it again.
+    pub(crate) fn unask(self) {
+        self.free().store(0, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn free(&self) -> &AtomicU32 {
+        // SAFETY: the word lies within the region, which is mapped and aligned, and can be written by whoever writes.
+        unsafe { self.0.cast::<AtomicU32>().add(FREE).as_ref() }
     }
 
     #[inline]

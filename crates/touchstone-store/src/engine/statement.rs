@@ -2,7 +2,7 @@
 //! anew when a value that its planner looked at changes to NULL and back.
 
 use crate::cells::{Cell, Cells};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::record::Columns;
 use crate::value::Raw;
 use libsqlite3_sys as ffi;
@@ -12,6 +12,19 @@ use std::slice;
 
 /// A held statement. It must be dropped before its connection.
 pub(crate) struct Statement(NonNull<ffi::sqlite3_stmt>);
+
+/// Why a statement could not be prepared. One of many values is itself beyond what anybody reads.
+#[cold]
+fn unprepared(error: Error, sql: &str) -> Error {
+    const LIMITS: [&str; 2] = ["variable number must be", "Expression tree is too large"];
+    let (dots, words) = (if sql.chars().nth(200).is_some() { "…" } else { "" }, error.to_string());
+    if LIMITS.iter().any(|limit| words.starts_with(limit)) {
+        let remedy = "ask in parts: one query has at most 32,766 values";
+        let message = format!("the query is too large ({remedy}): {words}: `{sql:.200}{dots}`");
+        return Error::new(ErrorKind::TooBig, message);
+    }
+    error.context(format_args!("preparing `{sql:.200}{dots}`"))
+}
 
 impl Statement {
     /// Prepares the statement on an open connection.
@@ -35,7 +48,7 @@ impl Statement {
         match NonNull::new(statement) {
             Some(statement) if code == ffi::SQLITE_OK => Ok(Statement(statement)),
             // SAFETY: the connection is open.
-            _ => Err(unsafe { failure(connection, code) }.context(format_args!("preparing `{sql}`"))),
+            _ => Err(unprepared(unsafe { failure(connection, code) }, sql)),
         }
     }
 

@@ -409,7 +409,7 @@ impl<T: Record, F: Field> Column<T, F> {
         self.condition(Node::Between(self.place(), low.operand().0, high.operand().0))
     }
 
-    /// The value is one of the others.
+    /// The value is one of the others: of at most 32,766, unless the query is run by pages.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};

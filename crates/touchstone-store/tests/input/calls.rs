@@ -67,6 +67,32 @@ fn values_that_no_column_can_hold_are_invalid() {
     goes_on(&store);
 }
 
+/// A record that was put was to be put instead.
+#[test]
+fn the_remedy_for_a_conflict_is_one() {
+    #[derive(Record, Clone)]
+    struct Person {
+        #[record(key)]
+        id: i64,
+        #[record(unique)]
+        mail: String,
+    }
+    let place = place();
+    let store = place.open();
+    let person = |id| Person { id, mail: "ada@example.org".into() };
+    store.insert(&person(1)).expect("it goes in");
+    let key = store.insert(&person(1)).expect_err("the key is there");
+    assert!(key.to_string().contains("person.id") && key.to_string().contains("put it"), "{key}");
+    for index in [store.insert(&person(2)), store.put(&person(2)), store.put_all([&person(2)]).map(|_| ())] {
+        let index = index.expect_err("the value is there");
+        assert_eq!(index.kind(), ErrorKind::Conflict);
+        assert!(
+            index.to_string().contains("person.mail") && !index.to_string().contains("put it"),
+            "{index}"
+        );
+    }
+}
+
 #[test]
 fn nothing_is_written_to_a_store_that_is_read_only() {
     let place = place();

@@ -48,6 +48,29 @@ fn what_is_not_there_is_not_found() {
     goes_on(&place.open());
 }
 
+/// A directory that is there was told as one that is not. Nobody may make a file in this one, whoever runs the test.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_directory_that_is_there_is_found() {
+    assert_eq!(kind(Store::open("/proc/touchstone.db")), ErrorKind::Io);
+    assert_eq!(kind(Options::new().create(false).open("/proc/touchstone.db")), ErrorKind::NotFound);
+    assert_eq!(kind(Options::new().read_only(true).open("/proc/touchstone.db")), ErrorKind::NotFound);
+}
+
+/// It was told that the file system may be a network's.
+#[test]
+fn what_names_no_file_is_invalid() {
+    for name in ["", ":memory:"] {
+        assert_eq!(kind(Store::open(name)), ErrorKind::Invalid, "`{name}`");
+    }
+}
+
+#[test]
+fn a_message_says_once_which_file_it_is() {
+    let error = Store::open("/no/such/directory/file").expect_err("there is no such directory");
+    assert_eq!(error.to_string().matches("opening ").count(), 1, "{error}");
+}
+
 #[test]
 fn a_file_of_a_newer_version_is_refused_and_left_as_it_is() {
     let place = place();

@@ -99,7 +99,7 @@ fn long_lists_and_deep_conditions_are_answered_or_refused() {
         }) {
             match found {
                 Ok(found) => assert_eq!(found, 50),
-                Err(error) => assert_eq!((error.kind(), length), (ErrorKind::Refused, 40_000)),
+                Err(error) => assert_eq!((error.kind(), length), (ErrorKind::TooBig, 40_000)),
             }
         }
     }
@@ -113,7 +113,7 @@ fn long_lists_and_deep_conditions_are_answered_or_refused() {
         }) {
             match found {
                 Ok(found) => assert_eq!(found, 49),
-                Err(error) => assert_eq!((error.kind(), length), (ErrorKind::Refused, 200_000)),
+                Err(error) => assert_eq!((error.kind(), length), (ErrorKind::TooBig, 200_000)),
             }
         }
     }
@@ -143,6 +143,29 @@ fn a_visit_may_stop_fail_and_ask_again() {
         let rows = store.read(|snapshot| Ok(snapshot.query::<Row>().rows()?.take(3).count()));
         assert_eq!(rows.expect("they are read"), 3);
     }
+}
+
+/// The message was the statement, with a hundred thousand parameters.
+#[test]
+fn a_query_beyond_sqlites_limits_is_too_big_and_says_so_in_short() {
+    let (_directory, store) = filled();
+    let many = |store: &Store| {
+        store.read(|snapshot| snapshot.query::<Row>().filter(|row| row.id.is_in(0..100_000)).all())
+    };
+    let deep = |store: &Store| {
+        let id = Row::COLUMNS.id;
+        let condition = (1..40_000).fold(id.eq(0), |condition, other| condition.or(id.eq(other)));
+        store.read(|snapshot| snapshot.query::<Row>().filter(|_| condition).all())
+    };
+    for error in [many(&store), deep(&store)].map(|result| result.expect_err("it is too big")) {
+        assert_eq!(error.kind(), ErrorKind::TooBig);
+        assert!(error.to_string().len() < 600, "{error}");
+    }
+    let most = store.read(|snapshot| snapshot.query::<Row>().filter(|row| row.id.is_in(0..32_766)).count());
+    assert_eq!(most.expect("it is asked"), 50);
+    let by_pages =
+        store.read(|snapshot| snapshot.query::<Row>().filter(|row| row.large.is_in(0..100_000)).count());
+    assert_eq!(by_pages.expect("it is asked"), 50);
 }
 
 /// A derive had asked of the record what it asked of the condition, so that of a plain record none could be cloned.

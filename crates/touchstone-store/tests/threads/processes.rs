@@ -4,8 +4,9 @@ use super::{Account, Entry, place, total};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use touchstone_store::{ErrorKind, Options, Store};
+use touchstone_store::{ErrorKind, Options, Store, Transaction};
 
 const ROLE: &str = "TOUCHSTONE_TEST_ROLE";
 const FILE: &str = "TOUCHSTONE_TEST_FILE";
@@ -87,6 +88,24 @@ fn the_other_process() {
                 })
                 .expect("it is committed");
         }
+        "steady" => {
+            let store = Store::open(path).expect("the store opens");
+            let many: Vec<Account> = (100..2100).map(|id| Account { id, balance: 0 }).collect();
+            let is_over = AtomicBool::new(false);
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    while !is_over.load(Ordering::Relaxed) {
+                        let write = |transaction: &mut Transaction<'_>| {
+                            transaction.update::<Account>(&0, |account| account.balance += 1)?;
+                            many.iter().try_for_each(|account| transaction.put(account))
+                        };
+                        store.write(write).expect("others give way too");
+                    }
+                });
+                wait();
+                is_over.store(true, Ordering::Relaxed);
+            });
+        }
         "exclusive" => {
             let store = Options::new().exclusive(true).open(path).expect("the store opens");
             store.put(&Account { id: 1, balance: 1 }).expect("it is written");
@@ -155,6 +174,34 @@ fn a_process_that_holds_the_lock_is_waited_for_so_long_and_no_longer() {
     other.end();
     store.put(&account).expect("it is free");
     assert_eq!(store.read(total).expect("it is read"), 8);
+}
+
+/// A process that wrote one large transaction after the other left the lock free for microseconds, and another looked
+/// ten times a second: most of its writes ended with `Busy`.
+#[test]
+fn a_process_that_writes_without_a_pause_gives_way_to_another() {
+    let place = place();
+    let store = Store::open(&place.path).expect("the store opens");
+    store.insert(&Account { id: 0, balance: 0 }).expect("it goes in");
+    let mut other = Other::start("steady", &place.path);
+    let mut seen = 0;
+    for balance in 0..12 {
+        // The other has the lock again, most of the time.
+        let last = seen;
+        while seen == last {
+            std::thread::yield_now();
+            seen = store.get::<Account>(&0).expect("it is read").expect("it is there").balance;
+        }
+        let account = Account { id: 1, balance };
+        if balance % 2 == 0 {
+            store.put(&account)
+        } else {
+            store.write(|transaction| transaction.put(&account))
+        }
+        .expect("it has its turn");
+    }
+    other.end();
+    assert_eq!(store.get::<Account>(&1).expect("it is read").map(|account| account.balance), Some(11));
 }
 
 #[test]

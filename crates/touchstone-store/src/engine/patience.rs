@@ -1,0 +1,79 @@
+//! How a connection waits for the lock that another process has. SQLite's own waiting looks up to a hundred milliseconds
+//! later again, and a process whose threads write one after the other leaves the lock free for microseconds: whoever
+//! looks so rarely comes too late for as long as it waits. So this looks every millisecond, and says meanwhile that it
+//! waits, which the others hear: see [`LogIndex::is_asked`](super::log::LogIndex::is_asked).
+
+use super::log::LogIndex;
+use libsqlite3_sys as ffi;
+use std::cell::Cell;
+use std::ffi::{c_int, c_void};
+use std::ptr;
+use std::time::{Duration, Instant};
+
+/// Between two looks. One costs some microseconds.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// The patience of one connection. It lies where it is until the connection is closed.
+pub(crate) struct Patience {
+    limit: Duration,
+    began: Cell<Option<Instant>>,
+    has_waited: Cell<bool>,
+    index: Cell<Option<LogIndex>>,
+}
+
+impl Patience {
+    pub(crate) fn new(limit: Duration) -> Box<Patience> {
+        Box::new(Patience {
+            limit,
+            began: Cell::new(None),
+            has_waited: Cell::new(false),
+            index: Cell::new(None),
+        })
+    }
+
+    /// Has the connection wait so.
+    ///
+    /// # Safety
+    /// The connection is open, is used by one thread at a time, and is closed before the patience is dropped.
+    pub(crate) unsafe fn teach(&self, connection: *mut ffi::sqlite3) {
+        // SAFETY: the patience outlives the connection, and the callback changes only what may change behind `&`.
+        unsafe { ffi::sqlite3_busy_handler(connection, Some(wait), ptr::from_ref(self).cast_mut().cast()) };
+    }
+
+    /// From now on others hear when the connection waits.
+    pub(crate) fn ask_through(&self, index: Option<LogIndex>) {
+        self.index.set(index);
+    }
+
+    /// Whether the connection has waited since it was last asked.
+    #[inline]
+    pub(crate) fn take_waited(&self) -> bool {
+        self.has_waited.replace(false)
+    }
+
+    /// Waits a little; whether it is worth another look.
+    fn wait(&self, looks: c_int) -> bool {
+        let began = match self.began.get() {
+            Some(began) if looks > 0 => began,
+            _ => Instant::now(),
+        };
+        self.began.set(Some(began));
+        self.has_waited.set(true);
+        let left = self.limit.saturating_sub(began.elapsed());
+        if left.is_zero() {
+            return false;
+        }
+        if let Some(index) = self.index.get() {
+            index.ask();
+        }
+        std::thread::sleep(LOOK.min(left));
+        true
+    }
+}
+
+/// SQLite calls it where a lock is another's, with how often it has called it for this lock.
+unsafe extern "C" fn wait(patience: *mut c_void, looks: c_int) -> c_int {
+    // SAFETY: it is what the connection was taught with, which outlives it.
+    let patience = unsafe { &*patience.cast::<Patience>().cast_const() };
+    c_int::from(patience.wait(looks))
+}
