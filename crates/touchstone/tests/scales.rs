@@ -1,15 +1,16 @@
 //! A case with scales becomes a case for each, and what its lanes leave open is settled from the number of records.
 
-use touchstone::kit::{Kit, Kits};
+mod made;
+mod small;
+
+use made::{blank, part, slice};
+use touchstone::estimate::estimate;
 use touchstone::plan::{Choice, Plan, PlannedCase, Start};
-use touchstone::suite::{Case, Size, Suite};
+use touchstone::suite::{Case, Size};
+use touchstone::verdict::{ClaimStatus, judge};
 use touchstone_protocol::Verb;
 
 const SUITE: &str = r#"
-name = "small"
-title = "A small suite"
-source = "nowhere"
-device = "none"
 [[dataset]]
 name = "objects"
 record = "doc"
@@ -43,24 +44,9 @@ baseline = "one@plain"
 arms = ["one@plain"]
 "#;
 
-const KIT: &str = r#"
-[kit]
-language = "rust"
-[[subject]]
-name = "one"
-summary = "One"
-build = ["true"]
-run = ["one"]
-  [[subject.profile]]
-  name = "plain"
-  class = "strict"
-"#;
-
 fn plan(size: Size, cases: &[&str]) -> Plan {
-    let kits = Kits { kits: vec![Kit::parse(KIT, "kit.toml").unwrap()] };
     let cases = cases.iter().map(|case| (*case).to_owned()).collect();
-    let choice = Choice { cases, contenders: Vec::new(), size, seed: 42, looks: vec![8] };
-    Plan::new(&[Suite::parse(SUITE, "small.toml").unwrap()], &kits, &choice).unwrap()
+    small::plan(SUITE, &Choice { cases, size, ..small::choice() }).unwrap()
 }
 
 fn ids(plan: &Plan) -> Vec<&str> {
@@ -81,7 +67,7 @@ fn a_case_with_scales_is_one_for_each_of_its_size() {
 
 #[test]
 fn a_case_is_named_by_itself_or_by_one_of_its_scales() {
-    let find = || Suite::parse(SUITE, "small.toml").unwrap().cases.remove(0);
+    let find = || small::suite(SUITE).unwrap().cases.remove(0);
     let scales =
         |case: Case| -> Vec<String> { case.at(Size::Quick).into_iter().map(|case| case.id).collect() };
     assert_eq!(find().named("find").map(scales).unwrap(), ["find-10", "find-100"]);
@@ -116,4 +102,45 @@ fn updates_use_up_new_states_and_no_records() {
     assert_eq!((lane.from, lane.count), (40, 20));
     // Slices of three blocks, and those beside them.
     assert_eq!((update.records_needed(), update.states_needed()), (20, 20 * (6 + 60)));
+}
+
+const CLAIM: &str = r#"
+[[claim]]
+id = "scales"
+statement = "Finding scales"
+published = "nowhere"
+[[claim.test]]
+measure = "scaling"
+case = "find"
+arm = "one@plain"
+at_least = 0.5
+"#;
+
+/// Found in a review: the interval of the least ratio alone was held against the bounds. So a step of which next to
+/// nothing was known passed, where another one's ratio was a little less.
+#[test]
+fn a_step_of_which_little_is_known_leaves_a_scaling_claim_open() {
+    let outcome = |wobble: f64| {
+        let choice = Choice { size: Size::Full, cases: vec!["find".into()], ..small::choice() };
+        let mut record = blank(small::plan(&[SUITE, CLAIM].concat(), &choice).unwrap());
+        for launch in 0..8 {
+            let share = 1.0 + wobble * (launch as f64 - 3.5) / 3.5;
+            for (case, ns) in [("10", 1e6), ("100", 1e6 / 0.6), ("1000", 1e6 / 0.6 / 0.7 * share)] {
+                let case = format!("small/find-{case}");
+                record.slices.push(slice(&case, launch, "one@plain", ns));
+                record.launches.push(part(&case, launch, "one@plain"));
+            }
+        }
+        let judgement = judge(&record.plan, &estimate(&record).cases, &[]);
+        judgement.claims[0].tests[0].clone()
+    };
+    let known = outcome(0.01);
+    assert_eq!((known.status, known.note.as_deref()), (ClaimStatus::Holds, Some("from 10 to 100 records")));
+    let vague = outcome(0.6);
+    assert_eq!((vague.status, vague.note), (ClaimStatus::Inconclusive, known.note));
+    assert!(
+        vague.low < Some(0.5) && vague.value == known.value && vague.high == known.high,
+        "{:?}",
+        vague.low
+    );
 }

@@ -1,4 +1,5 @@
 //! Plans and lines of a record, made up for tests of what is computed and decided from them.
+#![allow(dead_code, reason = "each test program uses its own part of this")]
 
 use std::collections::BTreeMap;
 use touchstone::kit::{Kit, Kits};
