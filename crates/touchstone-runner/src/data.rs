@@ -14,6 +14,7 @@ use rand::RngExt;
 use rand::seq::SliceRandom;
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use touchstone::plan::{GETS, PlannedCase};
@@ -111,9 +112,12 @@ pub struct CaseData {
     operations: Vec<u32>,
     states: States,
     template: Contents,
-    /// Answers of the database as the template has it, by table and bound: most slices start from it.
-    known: RefCell<BTreeMap<(u32, Option<i64>), Answer>>,
+    /// Answers of the database as the template has it: most slices start from it.
+    known: RefCell<BTreeMap<Question, Answer>>,
 }
+
+/// What is asked of a whole table: which, above what, and how often.
+type Question = (u32, Option<i64>, u64);
 
 /// How many records an answer has, and their digest.
 type Answer = (u64, String);
@@ -202,26 +206,28 @@ impl CaseData {
         ))
     }
 
-    /// Who looks at a whole table beside one transaction on it sees the table before that or after it, nothing between.
+    /// Who looks at a whole table beside transactions on it sees all of each or nothing of it.
     fn whole_answers(&self, contents: &Contents, lane: &Lane, lanes: &[Lane]) -> Vec<Answer> {
         let times = if matches!(lane.verb, Verb::ReadAll | Verb::Find) { lane.count } else { 1 };
-        let mut answers = vec![self.whole_answer(contents, lane, times)];
         let writers = lanes.iter().filter(|other| {
-            other.table == lane.table
-                && *other != lane
+            !std::ptr::eq(*other, lane)
+                && other.table == lane.table
                 && matches!(other.verb, Verb::InsertMany | Verb::UpdateMany | Verb::DeleteMany)
         });
+        let mut later: Vec<Contents> = Vec::new();
         for writer in writers {
-            let mut after = contents.clone();
-            self.apply(&mut after, writer);
-            answers.push(self.whole_answer(&after, lane, times));
+            let written = iter::once(contents).chain(&later).cloned().map(|mut written| {
+                self.apply(&mut written, writer);
+                written
+            });
+            later.extend(written.collect::<Vec<_>>());
         }
-        answers
+        iter::once(contents).chain(&later).map(|seen| self.whole_answer(seen, lane, times)).collect()
     }
 
     fn whole_answer(&self, contents: &Contents, lane: &Lane, times: u64) -> Answer {
-        let remembered = contents.is_as_template() && times == 1;
-        let key = (lane.table, lane.above);
+        let remembered = contents.is_as_template();
+        let key = (lane.table, lane.above, times);
         if let Some(answer) = self.known.borrow().get(&key).filter(|_| remembered) {
             return answer.clone();
         }

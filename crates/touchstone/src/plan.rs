@@ -396,7 +396,8 @@ impl Choice {
                     .flat_map(|s| scaled(s).into_iter().map(move |case| format!("{}/{}", s.name, case.id)))
                     .collect();
                 return Err(Error::input(format!(
-                    "there is no case `{wanted}`; there are {}",
+                    "there is no case `{wanted}` in the {} size; there are {}",
+                    self.size,
                     known.join(", ")
                 )));
             }
@@ -449,8 +450,7 @@ fn plan_case(
         suite.datasets.iter().find(|dataset| dataset.name == case.dataset).expect("the suite was checked");
     let dataset = plan_dataset(dataset, scaled.records, choice.size);
     let filled = case.filled.as_ref().map_or(dataset.records, |filled| filled.at(choice.size));
-    let tables = case.lanes.iter().map(|lane| u64::from(lane.table)).max().unwrap_or(1);
-    let data = Data { records: dataset.records, filled, filled_of_table: filled / tables };
+    let data = Data { records: dataset.records, filled };
     let arms = case.arms.iter().filter(|arm| choice.takes_arm(case, arm));
     Ok(PlannedCase {
         id: format!("{}/{}", suite.name, scaled.id),
@@ -532,8 +532,6 @@ fn plan_arm(
 struct Data {
     records: u64,
     filled: u64,
-    /// What a table in use holds at the start.
-    filled_of_table: u64,
 }
 
 fn plan_lanes(lanes: &[LanePlan], data: &Data, size: Size) -> Vec<PlannedLane> {
@@ -546,7 +544,7 @@ fn plan_lanes(lanes: &[LanePlan], data: &Data, size: Size) -> Vec<PlannedLane> {
             (Some(count), _) => Some(count.at(size)),
             (None, Verb::ReadAll | Verb::DeleteMany) => Some(1),
             (None, Verb::InsertMany) if unstored > 0 => Some(unstored),
-            (None, Verb::UpdateMany) => Some(data.filled_of_table),
+            (None, Verb::UpdateMany) => Some(data.filled),
             (None, _) => None,
         },
         held: lane.held,

@@ -60,7 +60,7 @@ pub struct Dataset {
 
 /// A value that the quick and the full size may set apart.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "neither what this key holds nor one each for `quick` and `full`")]
 pub enum BySize<T> {
     /// The same in both.
     Same(T),
@@ -326,8 +326,6 @@ impl Suite {
     fn check(&self) -> std::result::Result<(), String> {
         unique("dataset", self.datasets.iter().map(|dataset| &dataset.name))?;
         unique("case", self.cases.iter().map(|case| &case.id))?;
-        let scaled = self.cases.iter().flat_map(Case::everywhere);
-        unique("case", scaled.map(|case| case.id))?;
         unique("claim", self.claims.iter().map(|claim| &claim.id))?;
         for dataset in &self.datasets {
             let has_values = dataset.record != RecordKind::Doc;
@@ -342,6 +340,8 @@ impl Suite {
         for case in &self.cases {
             self.check_case(case).map_err(|message| format!("case `{}`: {message}", case.id))?;
         }
+        let scaled = self.cases.iter().flat_map(Case::everywhere);
+        unique("case", scaled.map(|case| case.id))?;
         for claim in &self.claims {
             self.check_claim(claim).map_err(|message| format!("claim `{}`: {message}", claim.id))?;
         }

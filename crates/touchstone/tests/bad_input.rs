@@ -1,15 +1,13 @@
 //! Bad input gets one clear error that names what failed, on which input, and the remedy.
 
-use touchstone::kit::{Kit, Kits};
+mod small;
+
+use small::{KIT, choice, kits, suite};
+use touchstone::kit::Kit;
 use touchstone::plan::{Choice, Plan};
 use touchstone::record::Record;
-use touchstone::suite::{Size, Suite};
 
 const SUITE: &str = r#"
-name = "small"
-title = "A small suite"
-source = "nowhere"
-device = "none"
 [[dataset]]
 name = "rows"
 record = "row"
@@ -34,42 +32,10 @@ against = "one@plain"
 at_least = 2
 "#;
 
-const KIT: &str = r#"
-[kit]
-language = "rust"
-[[subject]]
-name = "one"
-summary = "One"
-build = ["true"]
-run = ["one"]
-  [[subject.profile]]
-  name = "plain"
-  class = "strict"
-[[subject]]
-name = "two"
-summary = "Two"
-build = ["true"]
-run = ["two"]
-  [[subject.profile]]
-  name = "plain"
-  class = "strict"
-"#;
-
-fn kits() -> Kits {
-    Kits { kits: vec![Kit::parse(KIT, "kit.toml").unwrap()] }
-}
-
-fn choice() -> Choice {
-    Choice { cases: vec![], contenders: vec![], size: Size::Quick, seed: 1, looks: vec![8] }
-}
-
 /// The error of the suite with one thing changed, or of planning it.
 fn error_with(from: &str, to: &str) -> String {
     assert!(SUITE.contains(from), "the suite has no `{from}` to change");
-    match Suite::parse(&SUITE.replacen(from, to, 1), "small.toml") {
-        Err(error) => error.to_string(),
-        Ok(suite) => Plan::new(&[suite], &kits(), &choice()).expect_err("the change is wrong").to_string(),
-    }
+    small::plan(&SUITE.replacen(from, to, 1), &choice()).expect_err("the change is wrong").to_string()
 }
 
 #[track_caller]
@@ -81,8 +47,7 @@ fn assert_says(error: &str, wanted: &[&str]) {
 
 #[test]
 fn the_unchanged_suite_is_fine() {
-    let suite = Suite::parse(SUITE, "small.toml").unwrap();
-    let plan = Plan::new(&[suite], &kits(), &choice()).unwrap();
+    let plan = small::plan(SUITE, &choice()).unwrap();
     assert_eq!(plan.cases[0].arms.len(), 2);
     let text = serde_json::to_string(&plan).unwrap();
     assert_eq!(Plan::parse(&text, "plan.json").unwrap(), plan);
@@ -130,7 +95,7 @@ fn a_contender_without_a_profile_says_how_to_write_one() {
 #[test]
 fn two_claims_with_one_id_are_refused() {
     let claim = &SUITE[SUITE.find("[[claim]]").unwrap()..];
-    let error = Suite::parse(&format!("{SUITE}{claim}"), "small.toml").unwrap_err().to_string();
+    let error = suite(&format!("{SUITE}{claim}")).unwrap_err().to_string();
     assert_says(&error, &["small.toml", "claim `claimed` stands twice"]);
 }
 
@@ -167,15 +132,11 @@ fn a_batch_without_a_count_is_refused() {
 
 #[test]
 fn a_choice_of_what_is_not_there_is_refused() {
-    let suite = Suite::parse(SUITE, "small.toml").unwrap();
     let case = Choice { cases: vec!["small/write".into()], ..choice() };
-    let error = Plan::new(std::slice::from_ref(&suite), &kits(), &case).unwrap_err().to_string();
+    let error = small::plan(SUITE, &case).unwrap_err().to_string();
     assert_says(&error, &["no case `small/write`", "small/read"]);
     let contender = Choice { contenders: vec!["six".into()], ..choice() };
-    assert_says(
-        &Plan::new(&[suite], &kits(), &contender).unwrap_err().to_string(),
-        &["`six`", "touchstone list"],
-    );
+    assert_says(&small::plan(SUITE, &contender).unwrap_err().to_string(), &["`six`", "touchstone list"]);
 }
 
 #[test]
@@ -188,8 +149,7 @@ fn a_kit_with_an_unknown_key_or_a_subject_twice_is_refused() {
 
 /// The error of the suite's plan with one value changed by hand.
 fn edited(pointer: &str, value: serde_json::Value) -> String {
-    let suite = Suite::parse(SUITE, "small.toml").unwrap();
-    let mut plan = serde_json::to_value(Plan::new(&[suite], &kits(), &choice()).unwrap()).unwrap();
+    let mut plan = serde_json::to_value(small::plan(SUITE, &choice()).unwrap()).unwrap();
     *plan.pointer_mut(pointer).expect("the plan has such a value") = value;
     Plan::parse(&plan.to_string(), "plan.json").expect_err("the change is wrong").to_string()
 }
@@ -238,10 +198,6 @@ fn an_edited_plan_that_could_never_run_is_refused_with_the_place() {
 
 /// The suite with objects and a case at two scales.
 const OBJECTS: &str = r#"
-name = "small"
-title = "A small suite"
-source = "nowhere"
-device = "none"
 [[dataset]]
 name = "objects"
 record = "doc"
@@ -269,10 +225,7 @@ at_least = 0.5
 
 #[test]
 fn objects_and_scales_that_make_no_sense_are_refused_with_the_remedy() {
-    let planned = |text: &str| {
-        Suite::parse(text, "small.toml").and_then(|suite| Plan::new(&[suite], &kits(), &choice()))
-    };
-    planned(OBJECTS).unwrap();
+    small::plan(OBJECTS, &choice()).unwrap();
     for (old, new, wanted) in [
         (
             "records = 10\n",
@@ -301,18 +254,80 @@ fn objects_and_scales_that_make_no_sense_are_refused_with_the_remedy() {
         ("\"delete-many\"", "\"insert-many\"", "needs `count`"),
     ] {
         assert_eq!(OBJECTS.matches(old).count(), 1, "{old}");
-        let error = planned(&OBJECTS.replace(old, new)).expect_err(new).to_string();
-        assert_says(&error, &[wanted]);
+        let error = small::plan(&OBJECTS.replace(old, new), &choice()).expect_err(new).to_string();
+        assert_says(&error, &["small", wanted]);
     }
     let unknown = Choice { cases: vec!["small/delete-1000".into()], ..choice() };
-    let suite = Suite::parse(OBJECTS, "small.toml").unwrap();
-    let error = Plan::new(&[suite], &kits(), &unknown).unwrap_err().to_string();
+    let error = small::plan(OBJECTS, &unknown).unwrap_err().to_string();
     assert_says(&error, &["no case `small/delete-1000`", "small/delete-10, small/delete-100"]);
 }
 
 #[test]
+fn scales_churn_and_tables_beyond_all_bounds_are_refused() {
+    let lanes = "tables = 2\nrestore = true\nlanes = [{ verb = \"delete-many\" }]";
+    let on_table = |tables: &str, table: &str| {
+        format!("tables = {tables}\nrestore = true\nlanes = [{{ verb = \"delete-many\", table = {table} }}]")
+    };
+    for (old, new, wanted) in [
+        ("scales = [10, 100]", "scales = [10, 10]".to_owned(), "ascending"),
+        ("scales = [10, 100]", "scales = [0, 10]".into(), "from 1"),
+        ("scales = [10, 100]", format!("scales = [10, {}]", i64::MAX), "over 16 GiB"),
+        ("scales = [10, 100]", "scales = \"all\"".into(), "one each for `quick` and `full`"),
+        ("scales = [10, 100]", "scales = { quick = [10] }".into(), "one each for `quick` and `full`"),
+        ("tables = 2", "tables = 2\nchurn = -1".into(), "one each for `quick` and `full`"),
+        ("tables = 2", "tables = 2\nchurn = 1001".into(), "`churn` of 1001 is over 1000"),
+        (lanes, on_table("2", "0"), "on table 0; `tables` numbers them 1 to 2"),
+        (lanes, on_table("4000000000", "4000000000"), "over 16 GiB"),
+        (
+            lanes,
+            format!("{}, {{ verb = \"find\" }}]", on_table("20", "20").trim_end_matches(']')),
+            "`filled` is 10, and table 1 has no share",
+        ),
+    ] {
+        assert_eq!(OBJECTS.matches(old).count(), 1, "{old}");
+        let error = small::plan(&OBJECTS.replace(old, &new), &choice()).expect_err(&new).to_string();
+        assert_says(&error, &["small", wanted]);
+    }
+}
+
+/// Found in a review: such lanes were played, and a right answer or a right database called wrong.
+#[test]
+fn lanes_of_which_nobody_could_say_what_is_right_are_refused() {
+    for (lanes, wanted) in [
+        ("{ verb = \"delete-many\" }, { verb = \"delete-many\" }", "beside one that does delete-many"),
+        (
+            "{ verb = \"delete-many\" }, { verb = \"insert-many\", count = 1 }",
+            "beside one that does insert-many",
+        ),
+        ("{ verb = \"update-one\" }, { verb = \"update-one\" }", "its update-one lane is beside"),
+        (
+            "{ verb = \"update-many\", count = 5 }, { verb = \"update-one\" }",
+            "its update-many lane is beside",
+        ),
+        ("{ verb = \"find\" }, { verb = \"update-one\" }", "its find lane is beside"),
+        ("{ verb = \"read-all\" }, { verb = \"insert-one\" }", "its read-all lane is beside"),
+        ("{ verb = \"get\" }, { verb = \"update-many\" }", "its get lane is beside"),
+        ("{ verb = \"get\" }, { verb = \"insert-one\", table = 2 }", "make two cases of them"),
+        ("{ verb = \"get\" }, { verb = \"get\", table = 2 }", "on table 1 only"),
+        ("{ verb = \"update-one\", held = true }", "`held` holds a read transaction open"),
+    ] {
+        let suite = OBJECTS.replace("{ verb = \"delete-many\" }", lanes);
+        let error = small::plan(&suite, &choice()).expect_err(lanes).to_string();
+        assert_says(&error, &["case `small/delete-10`", wanted]);
+    }
+    for lanes in [
+        "{ verb = \"delete-many\" }, { verb = \"read-all\" }, { verb = \"find\" }, { verb = \"get\", table = 1 }",
+        "{ verb = \"update-many\" }, { verb = \"find\", held = true }",
+    ] {
+        // A get goes beside a delete where that is on another table.
+        let lanes = lanes.replacen("\"delete-many\"", "\"delete-many\", table = 2", 1);
+        small::plan(&OBJECTS.replace("{ verb = \"delete-many\" }", &lanes), &choice()).unwrap();
+    }
+}
+
+#[test]
 fn one_suite_planned_twice_is_refused() {
-    let suite = Suite::parse(SUITE, "small.toml").unwrap();
+    let suite = suite(SUITE).unwrap();
     let error = Plan::new(&[suite.clone(), suite], &kits(), &choice()).unwrap_err().to_string();
     assert_says(&error, &["suite `small` stands twice"]);
 }

@@ -1,17 +1,14 @@
 //! The lab's model of a database against one worked out here, and what it takes for wrong.
 
+#[path = "../../../touchstone/tests/small/mod.rs"]
+mod small;
+
 use super::{CaseData, Contents, Datasets};
 use std::collections::BTreeMap;
-use touchstone::kit::{Kit, Kits};
-use touchstone::plan::{Choice, Plan, PlannedCase};
-use touchstone::suite::{Size, Suite};
+use touchstone::plan::{Choice, PlannedCase, Start};
 use touchstone_protocol::{Digest, Doc, Lane, LaneSample, read_dataset};
 
 const SUITE: &str = r#"
-name = "small"
-title = "A small suite"
-source = "nowhere"
-device = "none"
 [[dataset]]
 name = "objects"
 record = "doc"
@@ -33,26 +30,20 @@ restore = true
 lanes = [{ verb = "delete-many", table = 1 }, { verb = "find", count = 2 }, { verb = "read-all", table = 2 }]
 baseline = "one@plain"
 arms = ["one@plain"]
-"#;
-
-const KIT: &str = r#"
-[kit]
-language = "rust"
-[[subject]]
-name = "one"
-summary = "One"
-build = ["true"]
-run = ["one"]
-  [[subject.profile]]
-  name = "plain"
-  class = "strict"
+[[case]]
+id = "insert"
+title = "Insert"
+dataset = "objects"
+filled = 20
+restore = true
+lanes = [{ verb = "insert-many" }, { verb = "read-all" }, { verb = "insert-many" }]
+baseline = "one@plain"
+arms = ["one@plain"]
 "#;
 
 fn case(name: &str) -> PlannedCase {
-    let kits = Kits { kits: vec![Kit::parse(KIT, "kit.toml").unwrap()] };
-    let (cases, contenders) = (vec![name.to_owned()], Vec::new());
-    let choice = Choice { cases, contenders, size: Size::Quick, seed: 42, looks: vec![1] };
-    Plan::new(&[Suite::parse(SUITE, "small.toml").unwrap()], &kits, &choice).unwrap().cases.remove(0)
+    let choice = Choice { cases: vec![name.to_owned()], ..small::choice() };
+    small::plan(SUITE, &choice).unwrap().cases.remove(0)
 }
 
 /// A case's data, with its files as a kit would read them.
@@ -74,7 +65,7 @@ impl Scene {
     }
 
     fn lanes(&self, state: u64) -> Vec<Lane> {
-        self.case.arms[0].lanes_at(touchstone::plan::Start { operation: 0, state }, 1)
+        self.case.arms[0].lanes_at(Start { operation: 0, state }, 1)
     }
 
     fn wrong(&self, contents: &Contents, lanes: &[Lane], lane: usize, answer: &LaneSample) -> Option<String> {
@@ -132,6 +123,23 @@ fn who_reads_beside_a_delete_sees_the_table_before_or_after_it() {
     // The delete is in the other table, so nothing excuses an empty one here; nor a delete that fetched nothing.
     assert!(scene.wrong(&contents, &lanes, 2, &answer([], 1)).is_some());
     assert!(scene.wrong(&contents, &lanes, 0, &answer([], 1)).unwrap().starts_with("delete-many answered"));
+}
+
+/// Found in a review: who saw both of two transactions was called wrong.
+#[test]
+fn who_reads_beside_two_inserts_sees_any_of_both() {
+    let scene = Scene::new("insert");
+    let (contents, lanes) = (scene.data.contents(), scene.lanes(0));
+    let seen = |parts: &[(usize, usize)]| {
+        let docs = parts.iter().flat_map(|(from, to)| &scene.docs[*from..*to]);
+        scene.wrong(&contents, &lanes, 1, &answer(docs, 1))
+    };
+    for right in [&[(0, 20)][..], &[(0, 40)], &[(0, 20), (40, 60)], &[(0, 60)]] {
+        assert_eq!(seen(right), None, "{right:?}");
+    }
+    for wrong in [(0, 19), (0, 30), (20, 40)] {
+        assert!(seen(&[wrong]).unwrap().starts_with("read-all answered"), "{wrong:?}");
+    }
 }
 
 #[test]

@@ -13,6 +13,12 @@ const RECORD_BYTES: u64 = 64;
 /// What an object takes in memory.
 const DOC_BYTES: u64 = 256;
 
+/// What the lab's knowledge of a record takes, in each table that lanes use.
+const KNOWN_BYTES: u64 = 4;
+
+/// The most often that records are churned: a file has the same free pages long before.
+const CHURN_MAX: u32 = 1_000;
+
 type Checked = Result<(), String>;
 
 impl Plan {
@@ -61,22 +67,45 @@ impl PlannedCase {
                 return Err(format!("its {role} `{arm}` is not one of its arms"));
             }
         }
+        file_name(&self.dataset.name).map_err(|message| format!("its dataset: {message}"))?;
+        self.check_churn()?;
+        self.check_data()?;
         for arm in &self.arms {
-            let checked =
-                file_name(&arm.name).and_then(|()| arm.check()).and_then(|()| self.check_lanes(arm));
+            let checked = file_name(&arm.name)
+                .and_then(|()| arm.check())
+                .and_then(|()| self.check_lanes(arm))
+                .and_then(|()| self.check_stored(arm));
             checked.map_err(|message| format!("arm `{}`: {message}", arm.name))?;
         }
+        let has =
+            |of: fn(Verb) -> bool| self.arms.iter().flat_map(|arm| &arm.lanes).any(|lane| of(lane.verb));
+        if has(|verb| verb == Verb::Get) && has(Verb::inserts) {
+            return Err(
+                "it has lanes that get and lanes that insert, which take different orders of operations: \
+                        make two cases of them"
+                    .into(),
+            );
+        }
+        Ok(())
+    }
+
+    fn check_churn(&self) -> Checked {
         if self.churn > 0 && self.dataset.record != RecordKind::Doc {
             return Err(format!(
                 "`churn` deletes again what it stores, and nothing deletes a {}",
                 self.dataset.record
             ));
         }
-        file_name(&self.dataset.name).map_err(|message| format!("its dataset: {message}"))?;
-        self.check_data()
+        if self.churn > CHURN_MAX {
+            return Err(format!(
+                "its `churn` of {} is over {CHURN_MAX}, which changes a file no more",
+                self.churn
+            ));
+        }
+        Ok(())
     }
 
-    /// What the lanes ask of this case's data, tables and restoring.
+    /// What the lanes ask of this case's records, tables and restoring.
     fn check_lanes(&self, arm: &PlannedArm) -> Checked {
         for lane in &arm.lanes {
             let (verb, record) = (lane.verb, self.dataset.record);
@@ -101,13 +130,27 @@ impl PlannedCase {
                     self.filled
                 ));
             }
-            if verb.updates() && self.filled == 0 {
-                return Err(format!("its {verb} lane has nothing to write over: `filled` is 0"));
-            }
             if verb == Verb::DeleteMany && !self.restore {
                 return Err(
                     "a delete-many lane leaves nothing for the next slice: say `restore = true`".into()
                 );
+            }
+        }
+        Ok(())
+    }
+
+    /// What the lanes need to be stored at the start.
+    fn check_stored(&self, arm: &PlannedArm) -> Checked {
+        for PlannedLane { verb, table, .. } in &arm.lanes {
+            if *verb == Verb::Get && *table > 1 {
+                return Err("gets ask for what the first table holds: a get lane goes on table 1 only".into());
+            }
+            let needs = matches!(verb, Verb::Get | Verb::Find | Verb::DeleteMany) || verb.updates();
+            if needs && self.share_of(self.filled, *table).is_empty() {
+                return Err(format!(
+                    "its {verb} lane finds nothing: `filled` is {}, and table {table} has no share of that",
+                    self.filled
+                ));
             }
         }
         Ok(())
@@ -127,10 +170,13 @@ impl PlannedCase {
             _ => dataset.value_bytes.saturating_add(RECORD_BYTES),
         };
         let all = records.saturating_add(self.states_needed());
+        let tables = u64::from(self.tables_used());
+        let known = records.saturating_mul(tables).saturating_mul(KNOWN_BYTES);
         // The highest number stands for no record.
-        if all.saturating_mul(each) > DATA_BYTES_MAX || all >= u64::from(u32::MAX) {
+        if all.saturating_mul(each).saturating_add(known) > DATA_BYTES_MAX || all >= u64::from(u32::MAX) {
             return Err(format!(
-                "it needs {all} records of {each} bytes, all in memory: over {} GiB; ask for fewer or smaller ones",
+                "it needs {all} records of {each} bytes, known of {tables} tables, all in memory: over {} GiB; ask \
+                 for fewer or smaller ones",
                 DATA_BYTES_MAX >> 30
             ));
         }
@@ -143,7 +189,13 @@ impl PlannedArm {
         if self.lanes.is_empty() {
             return Err("it has no lanes, so there is nothing to do".into());
         }
-        self.lanes.iter().try_for_each(PlannedLane::check)
+        self.lanes.iter().try_for_each(PlannedLane::check)?;
+        for (place, lane) in self.lanes.iter().enumerate() {
+            let (before, after) = (&self.lanes[..place], &self.lanes[place + 1..]);
+            let beside = before.iter().chain(after).filter(|other| other.table == lane.table);
+            beside.map(|other| other.verb).try_for_each(|other| lane.check_beside(other))?;
+        }
+        Ok(())
     }
 }
 
@@ -161,7 +213,29 @@ impl PlannedLane {
             (Verb::DeleteMany, count) if count != Some(1) => {
                 Err("a delete-many lane has a count of 1: it deletes all there is".into())
             }
+            (verb, _) if self.held && verb.writes() => {
+                Err(format!("`held` holds a read transaction open, and its {verb} lane writes"))
+            }
             _ => Ok(()),
         }
+    }
+
+    /// What is right of two lanes on one table must not hang on how their threads happen to meet. Beside whole
+    /// transactions that insert, one that looks at the whole table sees all of each or nothing of it.
+    fn check_beside(&self, other: Verb) -> Checked {
+        let verb = self.verb;
+        let unknown = match verb {
+            Verb::Get => other.writes(),
+            Verb::ReadAll | Verb::Find => matches!(other, Verb::InsertOne | Verb::UpdateOne),
+            Verb::UpdateOne | Verb::UpdateMany | Verb::DeleteMany => other.writes(),
+            Verb::InsertOne | Verb::InsertMany | Verb::Open => false,
+        };
+        if unknown {
+            return Err(format!(
+                "its {verb} lane is beside one that does {other} on the same table, and nobody could say what is right: \
+                 give them tables of their own"
+            ));
+        }
+        Ok(())
     }
 }
