@@ -74,7 +74,7 @@ pub struct Launch {
     pub threads: Option<u64>,
     /// What took effect, read back from the engine.
     pub settings: Settings,
-    /// Records handed over to be stored, those stored beforehand included.
+    /// Records handed over to be stored, those stored beforehand included, less those that were deleted.
     pub expected: u64,
     /// Records found in the end, through a handle of its own.
     pub found: u64,
