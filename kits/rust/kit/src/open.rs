@@ -46,4 +46,26 @@ impl Open {
             failure(FailureKind::Unsupported, format!("setting {name}: `{asked}` is not one of {words}"))
         })
     }
+
+    /// Refuses an index on any field but the key, which has one already: for a library that makes none when it is asked,
+    /// lest an arm be told to have what it has not.
+    ///
+    /// # Errors
+    /// When there is another.
+    pub fn key_alone_is_indexed(&self) -> Result<(), Failure> {
+        let key = match self.record {
+            RecordKind::Row => "key",
+            RecordKind::Document => "id",
+            RecordKind::Doc => "title",
+        };
+        match self.schema.indexes.iter().find(|field| *field != key) {
+            None => Ok(()),
+            Some(field) => Err(failure(
+                FailureKind::Unsupported,
+                format!(
+                    "index on `{field}`: this library makes none when it is asked, and its `{key}` has one"
+                ),
+            )),
+        }
+    }
 }

@@ -11,6 +11,7 @@ use diesel::sql_types::{BigInt, Text};
 use diesel::sqlite::{Sqlite, SqliteType};
 use drivers::sqlite;
 use schema::{benchmark, documents};
+use std::borrow::Cow;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 use touchstone_kit::{
@@ -254,6 +255,7 @@ macro_rules! doc_table {
         mod $module {
             use super::{Columns, DocRow, Error, ROWS_PER_INSERT};
             use diesel::prelude::*;
+            use std::borrow::Cow;
             use touchstone_kit::Doc;
 
             diesel::table! {
@@ -282,7 +284,7 @@ macro_rules! doc_table {
                 z: f32,
                 colour: i16,
                 content_kind: i16,
-                content: Option<String>,
+                content: Option<Cow<'r, str>>,
                 priority: Option<i64>,
             }
 
@@ -309,7 +311,12 @@ macro_rules! doc_table {
                 rows.into_iter().map(Doc::try_from).collect()
             }
 
-            pub fn insert(connection: &mut SqliteConnection, docs: &[&Doc]) -> Result<(), Error> {
+            pub fn insert_one(connection: &mut SqliteConnection, doc: &Doc) -> Result<(), Error> {
+                diesel::insert_into(dsl::$table).values(Written::from(doc)).execute(connection)?;
+                Ok(())
+            }
+
+            pub fn insert_many(connection: &mut SqliteConnection, docs: &[&Doc]) -> Result<(), Error> {
                 for docs in docs.chunks(ROWS_PER_INSERT) {
                     let rows: Vec<_> = docs.iter().map(|doc| Written::from(*doc)).collect();
                     diesel::insert_into(dsl::$table).values(&rows).execute(connection)?;
@@ -369,12 +376,12 @@ impl Store<Doc> for Diesel {
     }
 
     fn insert_one(&mut self, record: &Doc) -> Result<(), Error> {
-        on_table!(self.table, insert(&mut self.connection, &[record]))
+        on_table!(self.table, insert_one(&mut self.connection, record))
     }
 
     fn insert_many(&mut self, records: &[&Doc]) -> Result<(), Error> {
         let table = self.table;
-        self.connection.immediate_transaction(|connection| on_table!(table, insert(connection, records)))
+        self.connection.immediate_transaction(|connection| on_table!(table, insert_many(connection, records)))
     }
 
     fn find(&mut self, above: i64) -> Result<Vec<Doc>, Error> {
@@ -453,15 +460,15 @@ impl TryFrom<DocRow> for Doc {
 }
 
 /// The columns of an object that are not its fields as they are.
-struct Columns {
+struct Columns<'r> {
     position: [f32; 3],
     colour: i16,
     content_kind: i16,
-    content: Option<String>,
+    content: Option<Cow<'r, str>>,
 }
 
-impl Columns {
-    fn of(doc: &Doc) -> Columns {
+impl<'r> Columns<'r> {
+    fn of(doc: &'r Doc) -> Columns<'r> {
         let Position { x, y, z } = doc.position;
         Columns {
             position: [x, y, z],
@@ -469,10 +476,10 @@ impl Columns {
             content_kind: doc.content.number().into(),
             content: match &doc.content {
                 Content::Images(names) => {
-                    Some(serde_json::to_string(names).expect("texts can be written as JSON"))
+                    Some(serde_json::to_string(names).expect("texts can be written as JSON").into())
                 }
                 Content::None => None,
-                Content::Text(text) => Some(text.clone()),
+                Content::Text(text) => Some(text.into()),
             },
         }
     }

@@ -84,6 +84,7 @@ impl Driver for Redb {
     const HOLDS: bool = true;
 
     fn open(open: &Open) -> Result<Redb, Error> {
+        open.key_alone_is_indexed()?;
         let durability = match open.word("durability", &["immediate", "none"])? {
             Some("none") => Durability::None,
             _ => Durability::Immediate,

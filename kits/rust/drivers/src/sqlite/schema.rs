@@ -32,20 +32,41 @@ pub fn create(open: &Open) -> Result<String, Failure> {
             &["title", "tag", "x", "y", "z", "colour", "content_kind", "content", "priority"],
         ),
     };
+    if let Some(field) = open.schema.indexes.iter().find(|field| !fields.contains(&field.as_str())) {
+        let message = format!("index on `{field}`: a {} has {}", open.record, fields.join(", "));
+        return Err(failure(FailureKind::Unsupported, message));
+    }
     let mut sql = "begin immediate;".to_owned();
     for number in 1..=open.schema.tables {
         let table = table(open.record, number);
         write!(sql, "create table {table} ({columns});").expect("a string takes every text");
-    }
-    let table = table(open.record, 1);
-    for field in &open.schema.indexes {
-        if !fields.contains(&field.as_str()) {
-            let message = format!("index on `{field}`: a {} has {}", open.record, fields.join(", "));
-            return Err(failure(FailureKind::Unsupported, message));
+        for field in &open.schema.indexes {
+            write!(sql, "create index {table}_by_{field} on {table} ({field});")
+                .expect("a string takes every text");
         }
-        write!(sql, "create index {table}_by_{field} on {table} ({field});")
-            .expect("a string takes every text");
     }
     sql.push_str("commit;");
     Ok(sql)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use touchstone_kit::{Schema, Settings};
+
+    #[test]
+    fn every_table_has_the_indexes_that_are_asked_for() {
+        let open = |field: &str| Open {
+            directory: ".".into(),
+            record: RecordKind::Doc,
+            schema: Schema { create: true, tables: 2, indexes: vec![field.into()] },
+            table: 1,
+            settings: Settings::new(),
+        };
+        let sql = create(&open("tag")).unwrap();
+        for index in ["create index doc_by_tag on doc (tag);", "create index doc_2_by_tag on doc_2 (tag);"] {
+            assert!(sql.contains(index), "{sql}");
+        }
+        assert_eq!(create(&open("size")).unwrap_err().kind, FailureKind::Unsupported);
+    }
 }

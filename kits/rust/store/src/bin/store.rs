@@ -126,6 +126,7 @@ impl Driver for Driven {
     const HOLDS: bool = true;
 
     fn open(open: &Open) -> Result<Driven, Error> {
+        open.key_alone_is_indexed()?;
         let store = options(open)?.open(open.directory.join("benchmark.sqlite"))?;
         let driven = Driven {
             store,
