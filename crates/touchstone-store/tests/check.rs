@@ -23,6 +23,11 @@ fn filled(path: &Path) -> Store {
     store
 }
 
+/// Does what no type does.
+fn sql(store: &Store, statements: &str) {
+    store.write(|transaction| transaction.sql(|sql| sql.execute_batch(statements))).unwrap();
+}
+
 fn problems(store: &Store) -> Vec<String> {
     let report = store.check().records::<Task>().run().unwrap();
     assert_eq!(report.is_whole(), report.problems().is_empty());
@@ -42,17 +47,12 @@ fn a_whole_store_has_no_problems() {
 fn every_record_that_is_not_the_types_is_told_with_its_key() {
     let directory = tempfile::tempdir().unwrap();
     let store = filled(&directory.path().join("store.db"));
-    store
-        .write(|transaction| {
-            transaction.sql(|sql| {
-                sql.execute_batch(
-                    "update task set priority = 1000 where id in (3, 1999);
-                     update task set title = null where id = 50;
-                     update task_in_collections set priority = -1 where id = 2",
-                )
-            })
-        })
-        .unwrap();
+    sql(
+        &store,
+        "update task set priority = 1000 where id in (3, 1999);
+         update task set title = null where id = 50;
+         update task_in_collections set priority = -1 where id = 2",
+    );
     let problems = problems(&store);
     let expected =
         ["record 3 of", "record 50 of", "record 1999 of", "record 2 of `task` in collection \"inbox\""];
@@ -66,16 +66,11 @@ fn every_record_that_is_not_the_types_is_told_with_its_key() {
 fn a_reference_to_nothing_is_told() {
     let directory = tempfile::tempdir().unwrap();
     let store = filled(&directory.path().join("store.db"));
-    store
-        .write(|transaction| {
-            transaction.sql(|sql| {
-                sql.execute_batch(
-                    "create table note (task integer references task deferrable initially deferred);
-                     pragma defer_foreign_keys = on",
-                )
-            })
-        })
-        .unwrap();
+    sql(
+        &store,
+        "create table note (task integer references task deferrable initially deferred);
+         pragma defer_foreign_keys = on",
+    );
     let sql = rusqlite::Connection::open(directory.path().join("store.db")).unwrap();
     sql.execute_batch("pragma foreign_keys = off; insert into note values (1), (77777)").unwrap();
     assert_eq!(problems(&store), ["a row of `note` refers to a row of `task` that is not there"]);
@@ -147,9 +142,7 @@ fn damage_of_one_table_hides_nothing_of_another() {
         let store = options.clone().open(&path).unwrap();
         store.insert_all(&tasks(2000)).unwrap();
         store.insert(&Other { id: 7, small: 1 }).unwrap();
-        store
-            .write(|transaction| transaction.sql(|sql| sql.execute("update other set small = -1", ())))
-            .unwrap();
+        sql(&store, "update other set small = -1");
         drop(store);
         let mut bytes = std::fs::read(&path).unwrap();
         let leaf = bytes.len() / 4096 / 2;

@@ -5,33 +5,13 @@ mod defaults;
 mod indexes;
 mod kinds;
 mod others;
+#[path = "../place/mod.rs"]
+mod place;
 
-use std::path::PathBuf;
-use tempfile::TempDir;
+use place::{Place, place};
 use touchstone_store::{ErrorKind, Record, Result, Store};
 
-/// A place for one file, which goes with the test.
-struct Place {
-    _directory: TempDir,
-    path: PathBuf,
-}
-
-fn place() -> Place {
-    let directory = tempfile::tempdir().expect("a directory can be made");
-    let path = directory.path().join("evolution.db");
-    Place { _directory: directory, path }
-}
-
 impl Place {
-    fn open(&self) -> Store {
-        Store::open(&self.path).expect("the store opens")
-    }
-
-    /// The file as any other program opens it.
-    fn plain(&self) -> rusqlite::Connection {
-        rusqlite::Connection::open(&self.path).expect("the file opens")
-    }
-
     /// Writes the records, and closes the store.
     fn write<T: Record>(&self, records: &[T]) {
         self.open().insert_all(records).expect("the records are written");

@@ -4,9 +4,10 @@
 mod calls;
 mod damage;
 mod files;
+#[path = "../place/mod.rs"]
+mod place;
 
-use std::path::PathBuf;
-use tempfile::TempDir;
+use place::place;
 use touchstone_store::{ErrorKind, Record, Result, Store};
 
 #[derive(Record, Clone, Debug, PartialEq)]
@@ -28,29 +29,6 @@ struct Word {
 
 fn note(id: i64) -> Note {
     Note { id, text: format!("note {id}"), rank: Some(0.5) }
-}
-
-/// A place for one file, which goes with the test.
-struct Place {
-    _directory: TempDir,
-    path: PathBuf,
-}
-
-fn place() -> Place {
-    let directory = tempfile::tempdir().expect("a directory can be made");
-    let path = directory.path().join("input.db");
-    Place { _directory: directory, path }
-}
-
-impl Place {
-    fn open(&self) -> Store {
-        Store::open(&self.path).expect("the store opens")
-    }
-
-    /// The file as any other program opens it.
-    fn plain(&self) -> rusqlite::Connection {
-        rusqlite::Connection::open(&self.path).expect("the file opens")
-    }
 }
 
 fn kind<R>(result: Result<R>) -> ErrorKind {

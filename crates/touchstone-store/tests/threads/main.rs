@@ -3,10 +3,11 @@
 
 mod expiry;
 mod one_process;
+#[path = "../place/mod.rs"]
+mod place;
 mod processes;
 
-use std::path::PathBuf;
-use tempfile::TempDir;
+use place::{Place, place};
 use touchstone_store::{Record, Result, Snapshot};
 
 #[derive(Record, Clone, Debug, PartialEq)]
@@ -23,18 +24,6 @@ struct Entry {
     #[record(key)]
     at: i64,
     text: String,
-}
-
-/// A place for one file, which goes with the test.
-struct Place {
-    _directory: TempDir,
-    path: PathBuf,
-}
-
-fn place() -> Place {
-    let directory = tempfile::tempdir().expect("a directory can be made");
-    let path = directory.path().join("threads.db");
-    Place { _directory: directory, path }
 }
 
 impl Place {
