@@ -33,6 +33,9 @@ const SLICE_NS: u64 = 2_000_000;
 /// What it must take of the quickest arm, as a share of [`SLICE_NS`]: 0.1 ms, thousands of times the clock's cost.
 const QUICKEST_SHARE: u64 = 20;
 
+/// Slices by which a count is calibrated, the shortest of which is believed: whatever disturbs one makes it longer.
+const CALIBRATION_SLICES: u64 = 3;
+
 /// Slices before the first that counts.
 const WARM_SLICES: u64 = 3;
 
@@ -331,8 +334,7 @@ impl<'p> CaseRun<'p> {
 fn count_for_slice(player: &mut Player<'_>, count_max: u64) -> Result<Option<u64>> {
     let mut count = 1;
     loop {
-        let Some(played) = player.slice(0, count, None)? else { return Ok(None) };
-        let wall_ns = played.sample.wall_ns.max(1);
+        let Some(wall_ns) = shortest_ns(player, count)? else { return Ok(None) };
         if wall_ns >= SLICE_NS || count >= count_max {
             let share = (count as f64 * SLICE_NS as f64 / wall_ns as f64).round() as u64;
             return Ok(Some(share.clamp(1, count.max(1))));
@@ -340,6 +342,16 @@ fn count_for_slice(player: &mut Player<'_>, count_max: u64) -> Result<Option<u64
         let wanted = (count as f64 * 1.2 * SLICE_NS as f64 / wall_ns as f64).ceil() as u64;
         count = wanted.clamp(count + 1, count * 16).min(count_max);
     }
+}
+
+/// The first slice after opening may wait for a disk that no later one waits for, as where a log begins.
+fn shortest_ns(player: &mut Player<'_>, count: u64) -> Result<Option<u64>> {
+    let mut shortest = u64::MAX;
+    for _ in 0..CALIBRATION_SLICES {
+        let Some(played) = player.slice(0, count, None)? else { return Ok(None) };
+        shortest = shortest.min(played.sample.wall_ns.max(1));
+    }
+    Ok(Some(shortest))
 }
 
 /// One launch of a case, going on.
