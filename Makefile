@@ -10,7 +10,7 @@ KIT_STORE := kits/rust/store/Cargo.toml
 .PHONY: help bench test tools browser build format lint unit hand-offs kits clean
 
 help:
-	@echo "make bench   re-test the published claims on this machine (quick: some minutes)"
+	@echo "make bench   re-test the published claims on this machine (quick size: about five minutes after the builds)"
 	@echo "make test    everything that must pass: format, lints, unit, hand-offs, kits, drivers, browser, docs, tidy"
 
 bench: tools build

@@ -459,7 +459,7 @@ fn plan_case(
         filled,
         churn: case.churn.as_ref().map_or(0, |churn| churn.at(choice.size)),
         dataset,
-        tables: case.tables,
+        tables: case.tables.at(choice.size),
         cache: case.cache,
         restore: case.restore,
         flushes: case.flushes,

@@ -88,7 +88,7 @@ impl<T: Clone> BySize<T> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Size {
-    /// A whole suite in a minute or two.
+    /// A whole suite in about two minutes.
     Quick,
     /// The page's own sizes and every look.
     Full,
@@ -146,9 +146,9 @@ pub struct Case {
     pub churn: Option<BySize<u32>>,
     /// What runs side by side.
     pub lanes: Vec<LanePlan>,
-    /// Tables in the database.
-    #[serde(default = "one")]
-    pub tables: u32,
+    /// Tables in the database; 1, unless said.
+    #[serde(default = "one_table")]
+    pub tables: BySize<u32>,
     /// What the caches hold.
     #[serde(default)]
     pub cache: Cache,
@@ -175,8 +175,8 @@ pub struct Case {
     pub arms: Vec<ArmSpec>,
 }
 
-fn one() -> u32 {
-    1
+fn one_table() -> BySize<u32> {
+    BySize::Same(1)
 }
 
 /// One thread's work in a slice.
@@ -191,9 +191,13 @@ pub struct LanePlan {
     /// Inside one held read transaction.
     #[serde(default)]
     pub held: bool,
-    /// On which of the case's tables, from 1.
-    #[serde(default = "one")]
+    /// On which of the case's tables, from 1; the first, unless said.
+    #[serde(default = "first_table")]
     pub table: u32,
+}
+
+fn first_table() -> u32 {
+    1
 }
 
 /// An arm: a contender in a case, perhaps with something varied.
