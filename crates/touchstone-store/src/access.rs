@@ -85,7 +85,7 @@ impl<'s, T: Record> Access<'s, T> {
             || self.session.connection.prepare(&table.get_sql()),
             |statement| {
                 // SAFETY: the key outlives the call, at whose end the statement is reset.
-                unsafe { statement.bind(&cells, 1)? };
+                unsafe { statement.bind(&cells)? };
                 if statement.step()? { session::read::<T>(&mut statement.row()).map(Some) } else { Ok(None) }
             },
         )
@@ -288,7 +288,7 @@ pub(crate) fn remove<T: Record, Q: Finds<T> + ?Sized>(
         || session.connection.prepare(&table.remove_sql()),
         |statement| {
             // SAFETY: the key outlives the call, at whose end the statement is reset.
-            unsafe { statement.bind(&cells, 1)? };
+            unsafe { statement.bind(&cells)? };
             statement.run()?;
             Ok(statement.changes() > 0)
         },
@@ -302,7 +302,7 @@ fn write<T: Record>(table: &Section, statement: &Statement, record: &T) -> Resul
     record.write(&mut cells);
     check::<T>(table, &cells)?;
     // SAFETY: the record outlives the call, at whose end the statement is reset.
-    unsafe { statement.bind(&cells, 1)? };
+    unsafe { statement.bind(&cells)? };
     statement.run().map_err(|error| table.name_row(error, &cells))
 }
 

@@ -156,7 +156,7 @@ impl Shared {
         // The keeper's own thread has no turn already.
         let Ok(_turn) = self.turns.take() else { return Ok(()) };
         self.readers.sweep(true);
-        connection.sql().busy_timeout(Duration::ZERO)?;
+        connection.patience.limit_to(Duration::ZERO);
         let (_, copied) = connection.checkpoint(ffi::SQLITE_CHECKPOINT_RESTART)?;
         self.copied.store(copied, Ordering::Relaxed);
         Ok(())
@@ -176,7 +176,7 @@ impl Shared {
         let Ok(_turn) = self.turns.take() else { return Ok(()) };
         let owners = self.readers.owners();
         self.readers.sweep(true);
-        let _ = connection.sql().busy_timeout(PATIENCE);
+        connection.patience.limit_to(PATIENCE);
         // What is cut off cannot be taken for a log that is at its limit still.
         let mut result = connection.checkpoint(ffi::SQLITE_CHECKPOINT_TRUNCATE);
         // The first time those who are inside a call come out of it, the second time their snapshots end too.

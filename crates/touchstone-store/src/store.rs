@@ -9,6 +9,7 @@ use crate::flush::Flushes;
 use crate::keeper::Keeper;
 use crate::opening;
 use crate::options::{Durability, Options};
+use crate::place::sync_directory;
 use crate::readers::Readers;
 use crate::session::Session;
 use crate::snapshot::Snapshot;
@@ -16,7 +17,6 @@ use crate::sync::{Mutex, MutexGuard, lock};
 use crate::transaction::Transaction;
 use crate::turn::{Turn, Turns};
 use std::fmt;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -444,12 +444,7 @@ impl Inner {
         if log.is_listed {
             return Ok(());
         }
-        let parent = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let parent = parent.unwrap_or(Path::new("."));
-        let flushed = File::open(parent).and_then(|directory| directory.sync_all());
-        flushed.map_err(|error| {
-            Error::new(ErrorKind::Io, format!("flushing the directory {}: {error}", parent.display()))
-        })?;
+        sync_directory(&self.path)?;
         log.is_listed = true;
         Ok(())
     }

@@ -390,7 +390,7 @@ impl<T: Record> Writing<'_, T> {
         let sql = Sql::delete(&table, &condition.node);
         access.session.query(&sql.text, |statement| {
             // SAFETY: the parameters outlive the closure, after which the statement is reset.
-            unsafe { statement.bind(&sql.parameters, 1)? };
+            unsafe { statement.bind(&sql.parameters)? };
             statement.run()?;
             Ok(statement.changes())
         })

@@ -15,7 +15,7 @@ const LOOK: Duration = Duration::from_millis(1);
 
 /// The patience of one connection. It lies where it is until the connection is closed.
 pub(crate) struct Patience {
-    limit: Duration,
+    limit: Cell<Duration>,
     began: Cell<Option<Instant>>,
     has_waited: Cell<bool>,
     index: Cell<Option<LogIndex>>,
@@ -24,7 +24,7 @@ pub(crate) struct Patience {
 impl Patience {
     pub(crate) fn new(limit: Duration) -> Box<Patience> {
         Box::new(Patience {
-            limit,
+            limit: Cell::new(limit),
             began: Cell::new(None),
             has_waited: Cell::new(false),
             index: Cell::new(None),
@@ -38,6 +38,11 @@ impl Patience {
     pub(crate) unsafe fn teach(&self, connection: *mut ffi::sqlite3) {
         // SAFETY: the patience outlives the connection, and the callback changes only what may change behind `&`.
         unsafe { ffi::sqlite3_busy_handler(connection, Some(wait), ptr::from_ref(self).cast_mut().cast()) };
+    }
+
+    /// From now on the connection waits so long at most.
+    pub(crate) fn limit_to(&self, limit: Duration) {
+        self.limit.set(limit);
     }
 
     /// From now on others hear when the connection waits.
@@ -59,7 +64,7 @@ impl Patience {
         };
         self.began.set(Some(began));
         self.has_waited.set(true);
-        let left = self.limit.saturating_sub(began.elapsed());
+        let left = self.limit.get().saturating_sub(began.elapsed());
         if left.is_zero() {
             return false;
         }

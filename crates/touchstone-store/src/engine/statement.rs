@@ -13,19 +13,6 @@ use std::slice;
 /// A held statement. It must be dropped before its connection.
 pub(crate) struct Statement(NonNull<ffi::sqlite3_stmt>);
 
-/// Why a statement could not be prepared. One of many values is itself beyond what anybody reads.
-#[cold]
-fn unprepared(error: Error, sql: &str) -> Error {
-    const LIMITS: [&str; 2] = ["variable number must be", "Expression tree is too large"];
-    let (dots, words) = (if sql.chars().nth(200).is_some() { "…" } else { "" }, error.to_string());
-    if LIMITS.iter().any(|limit| words.starts_with(limit)) {
-        let remedy = "ask in parts: one query has at most 32,766 values";
-        let message = format!("the query is too large ({remedy}): {words}: `{sql:.200}{dots}`");
-        return Error::new(ErrorKind::TooBig, message);
-    }
-    error.context(format_args!("preparing `{sql:.200}{dots}`"))
-}
-
 impl Statement {
     /// Prepares the statement on an open connection.
     ///
@@ -52,47 +39,40 @@ impl Statement {
         }
     }
 
-    /// Binds the row's values from the first parameter on.
+    /// Binds the row's values where they lie.
     ///
     /// # Safety
     /// The row, and what it borrows from, stay as they are until the statement is reset.
     #[inline]
-    pub(crate) unsafe fn bind(&self, cells: &Cells<'_>, first: c_int) -> Result<()> {
-        // One that is left out would still be bound to what an earlier row had there, which is gone.
-        // SAFETY: the statement is prepared.
-        let parameters = unsafe { ffi::sqlite3_bind_parameter_count(self.0.as_ptr()) };
-        cells.check_length(usize::try_from(parameters - (first - 1)).unwrap_or(0))?;
-        for (at, cell) in (first..).zip(cells.iter()) {
-            // SAFETY: the statement is prepared; the bytes outlive its step, as the caller promises.
-            let code = unsafe {
-                match cell {
-                    Cell::Null => ffi::sqlite3_bind_null(self.0.as_ptr(), at),
-                    Cell::Integer(value) => ffi::sqlite3_bind_int64(self.0.as_ptr(), at, *value),
-                    Cell::Real(value) => ffi::sqlite3_bind_double(self.0.as_ptr(), at, *value),
-                    Cell::Text(text) => self.bind_text(at, text),
-                    Cell::Blob(bytes) => self.bind_blob(at, bytes),
-                    Cell::Nested(range) => self.bind_blob(at, cells.bytes(range)),
-                }
-            };
-            if code != ffi::SQLITE_OK {
-                return Err(self.failure(code));
-            }
-        }
-        Ok(())
+    pub(crate) unsafe fn bind(&self, cells: &Cells<'_>) -> Result<()> {
+        self.bind_all(cells, ffi::SQLITE_STATIC())
     }
 
     /// As [`bind`](Statement::bind), with copies of the values, which may be gone before the statement is.
     pub(crate) fn bind_copies(&self, cells: &Cells<'_>) -> Result<()> {
-        // SAFETY: the statement holds the values only until they are copied below.
-        unsafe { self.bind(cells, 1)? };
+        self.bind_all(cells, ffi::SQLITE_TRANSIENT())
+    }
+
+    #[inline]
+    fn bind_all(&self, cells: &Cells<'_>, lifetime: ffi::sqlite3_destructor_type) -> Result<()> {
+        let raw = self.0.as_ptr();
+        // One that is left out would still be bound to what an earlier row had there, which is gone.
+        // SAFETY: the statement is prepared.
+        let parameters = unsafe { ffi::sqlite3_bind_parameter_count(raw) };
+        cells.check_length(usize::try_from(parameters).unwrap_or(0))?;
         for (at, cell) in (1..).zip(cells.iter()) {
-            // SAFETY: the statement is prepared; SQLite copies the bytes before it returns.
+            // SAFETY: the statement is prepared; the bytes are copied, or outlive its step, as `bind` was promised.
             let code = unsafe {
                 match cell {
-                    Cell::Text(text) => self.bind_copy(at, text.as_bytes(), true),
-                    Cell::Blob(bytes) => self.bind_copy(at, bytes, false),
-                    Cell::Nested(range) => self.bind_copy(at, cells.bytes(range), false),
-                    _ => ffi::SQLITE_OK,
+                    Cell::Null => ffi::sqlite3_bind_null(raw, at),
+                    Cell::Integer(value) => ffi::sqlite3_bind_int64(raw, at, *value),
+                    Cell::Real(value) => ffi::sqlite3_bind_double(raw, at, *value),
+                    Cell::Text(text) => {
+                        let (start, length) = (text.as_ptr().cast(), text.len() as u64);
+                        ffi::sqlite3_bind_text64(raw, at, start, length, lifetime, ffi::SQLITE_UTF8 as u8)
+                    }
+                    Cell::Blob(bytes) => self.bind_blob(at, bytes, lifetime),
+                    Cell::Nested(range) => self.bind_blob(at, cells.bytes(range), lifetime),
                 }
             };
             if code != ffi::SQLITE_OK {
@@ -102,53 +82,11 @@ impl Statement {
         Ok(())
     }
 
-    unsafe fn bind_copy(&self, at: c_int, bytes: &[u8], is_text: bool) -> c_int {
-        let (start, length) = (bytes.as_ptr(), bytes.len() as u64);
-        let copied = ffi::SQLITE_TRANSIENT();
-        // SAFETY: as for `bind_copies`.
-        unsafe {
-            if is_text {
-                ffi::sqlite3_bind_text64(
-                    self.0.as_ptr(),
-                    at,
-                    start.cast(),
-                    length,
-                    copied,
-                    ffi::SQLITE_UTF8 as u8,
-                )
-            } else {
-                ffi::sqlite3_bind_blob64(self.0.as_ptr(), at, start.cast(), length, copied)
-            }
-        }
-    }
-
     #[inline]
-    unsafe fn bind_text(&self, at: c_int, text: &str) -> c_int {
-        // SAFETY: as for `bind`.
-        unsafe {
-            ffi::sqlite3_bind_text64(
-                self.0.as_ptr(),
-                at,
-                text.as_ptr().cast(),
-                text.len() as u64,
-                ffi::SQLITE_STATIC(),
-                ffi::SQLITE_UTF8 as u8,
-            )
-        }
-    }
-
-    #[inline]
-    unsafe fn bind_blob(&self, at: c_int, bytes: &[u8]) -> c_int {
-        // SAFETY: as for `bind`. An empty slice's pointer is not null, so an empty blob is no NULL.
-        unsafe {
-            ffi::sqlite3_bind_blob64(
-                self.0.as_ptr(),
-                at,
-                bytes.as_ptr().cast(),
-                bytes.len() as u64,
-                ffi::SQLITE_STATIC(),
-            )
-        }
+    unsafe fn bind_blob(&self, at: c_int, bytes: &[u8], lifetime: ffi::sqlite3_destructor_type) -> c_int {
+        let (start, length) = (bytes.as_ptr().cast(), bytes.len() as u64);
+        // SAFETY: as for `bind_all`. An empty slice's pointer is not null, so an empty blob is no NULL.
+        unsafe { ffi::sqlite3_bind_blob64(self.0.as_ptr(), at, start, length, lifetime) }
     }
 
     /// Binds one integer.
@@ -256,6 +194,19 @@ unsafe fn bytes<'a>(statement: *mut ffi::sqlite3_stmt, at: c_int) -> &'a [u8] {
         let length = usize::try_from(ffi::sqlite3_column_bytes(statement, at)).unwrap_or(0);
         if start.is_null() { &[] } else { slice::from_raw_parts(start, length) }
     }
+}
+
+/// Why a statement could not be prepared. One of many values is itself beyond what anybody reads.
+#[cold]
+fn unprepared(error: Error, sql: &str) -> Error {
+    const LIMITS: [&str; 2] = ["variable number must be", "Expression tree is too large"];
+    let (dots, words) = (if sql.chars().nth(200).is_some() { "…" } else { "" }, error.to_string());
+    if LIMITS.iter().any(|limit| words.starts_with(limit)) {
+        let remedy = "ask in parts: one query has at most 32,766 values";
+        let message = format!("the query is too large ({remedy}): {words}: `{sql:.200}{dots}`");
+        return Error::new(ErrorKind::TooBig, message);
+    }
+    error.context(format_args!("preparing `{sql:.200}{dots}`"))
 }
 
 /// What the connection says of its last failure.

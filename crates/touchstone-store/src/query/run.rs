@@ -130,7 +130,7 @@ pub(crate) fn each<T: Record>(query: &Query<'_, T>, mut visit: impl FnMut(T) -> 
     let sql = Sql::select(&table, request);
     query.session().query(&sql.text, |statement| {
         // SAFETY: the parameters outlive the closure, after which the statement is reset.
-        unsafe { statement.bind(&sql.parameters, 1)? };
+        unsafe { statement.bind(&sql.parameters)? };
         while statement.step()? {
             query.session().lease.check()?;
             if !visit(session::read::<T>(&mut statement.row())?)? {
@@ -159,7 +159,7 @@ pub(crate) fn count<T: Record>(query: &Query<'_, T>) -> Result<u64> {
     let sql = Sql::count(&table, request);
     query.session().query(&sql.text, |statement| {
         // SAFETY: as above.
-        unsafe { statement.bind(&sql.parameters, 1)? };
+        unsafe { statement.bind(&sql.parameters)? };
         statement.integer().map(|count| u64::try_from(count).unwrap_or(0))
     })
 }

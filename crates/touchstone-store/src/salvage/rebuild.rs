@@ -185,7 +185,7 @@ impl Rebuilt {
             Entry::Vacant(place) => place.insert(self.connection.prepare(&target.insert_sql(row.len()))?),
         };
         // SAFETY: the row outlives the call, at whose end the statement is reset.
-        unsafe { statement.bind(&cells, 1)? };
+        unsafe { statement.bind(&cells)? };
         match statement.run() {
             Ok(()) => saved.rows += 1,
             Err(error) if is_refusal(&error) => saved.rows_refused += 1,
