@@ -1,6 +1,7 @@
 //! One type's records in one collection, as a snapshot or a transaction reaches them: what is the same for both.
 
 use crate::cells::{Cell, Cells};
+use crate::derived::Stored;
 use crate::engine::scan::Scan;
 use crate::engine::statement::Statement;
 use crate::error::{Error, Result};
@@ -59,6 +60,11 @@ impl<'s, T: Record> Access<'s, T> {
         })
     }
 
+    /// How many columns are the key.
+    pub(crate) fn keys(&self) -> usize {
+        T::SHAPE.keys
+    }
+
     #[inline]
     fn writable(&self) -> Result<Section> {
         self.session.writable_table::<T>(match self.which {
@@ -69,6 +75,16 @@ impl<'s, T: Record> Access<'s, T> {
 
     #[inline]
     pub(crate) fn get<Q: Finds<T> + ?Sized>(&self, key: &Q) -> Result<Option<T>> {
+        self.find(|cells| key.write_key(cells))
+    }
+
+    /// As [`get`](Access::get), by the key's columns.
+    pub(crate) fn get_values(&self, key: &[Stored]) -> Result<Option<T>> {
+        self.find(|cells| key.iter().for_each(|value| value.write(cells)))
+    }
+
+    #[inline]
+    fn find<'k>(&self, write_key: impl FnOnce(&mut Cells<'k>)) -> Result<Option<T>> {
         let _entered = self.enter()?;
         let table = self.table()?;
         if !table.exists() {
@@ -76,7 +92,7 @@ impl<'s, T: Record> Access<'s, T> {
         }
         let mut cells = Cells::default();
         table.begin_row(&mut cells);
-        key.write_key(&mut cells);
+        write_key(&mut cells);
         // What cannot be stored is not there.
         if cells.refused().is_some() {
             return Ok(None);
@@ -228,6 +244,7 @@ impl<'s, T: Record> Access<'s, T> {
             |statement| {
                 table.bind_collection(statement);
                 statement.run()?;
+                self.session.capture.cleared::<T>(&table);
                 Ok(statement.changes())
             },
         )
@@ -247,7 +264,11 @@ pub(crate) fn enter(session: &Session) -> Result<Entered<'_>> {
 pub(crate) fn insert<T: Record>(session: &Session, table: &Section, record: &T) -> Result<()> {
     table
         .insert
-        .with(|| session.connection.prepare(&table.insert_sql()), |statement| write(table, statement, record))
+        .with(
+            || session.connection.prepare(&table.insert_sql()),
+            |statement| write(session, table, statement, record),
+        )
+        .map(|_| ())
 }
 
 /// Inserts or replaces, as [`insert`].
@@ -255,7 +276,11 @@ pub(crate) fn insert<T: Record>(session: &Session, table: &Section, record: &T) 
 pub(crate) fn put<T: Record>(session: &Session, table: &Section, record: &T) -> Result<()> {
     table
         .put
-        .with(|| session.connection.prepare(&table.put_sql()), |statement| write(table, statement, record))
+        .with(
+            || session.connection.prepare(&table.put_sql()),
+            |statement| write(session, table, statement, record),
+        )
+        .map(|_| ())
 }
 
 /// Replaces, as [`insert`]; whether there was one to replace.
@@ -263,10 +288,7 @@ pub(crate) fn put<T: Record>(session: &Session, table: &Section, record: &T) -> 
 pub(crate) fn replace<T: Record>(session: &Session, table: &Section, record: &T) -> Result<bool> {
     table.replace.with(
         || session.connection.prepare(&table.replace_sql()),
-        |statement| {
-            write(table, statement, record)?;
-            Ok(statement.changes() > 0)
-        },
+        |statement| write(session, table, statement, record),
     )
 }
 
@@ -290,20 +312,30 @@ pub(crate) fn remove<T: Record, Q: Finds<T> + ?Sized>(
             // SAFETY: the key outlives the call, at whose end the statement is reset.
             unsafe { statement.bind(&cells)? };
             statement.run()?;
-            Ok(statement.changes() > 0)
+            let changed = statement.changes() > 0;
+            if changed {
+                session.capture.removed::<T>(table, &cells);
+            }
+            Ok(changed)
         },
     )
 }
 
+/// Runs a statement that writes a record; whether it changed a row.
 #[inline]
-fn write<T: Record>(table: &Section, statement: &Statement, record: &T) -> Result<()> {
+fn write<T: Record>(session: &Session, table: &Section, statement: &Statement, record: &T) -> Result<bool> {
     let mut cells = Cells::default();
     table.begin_row(&mut cells);
     record.write(&mut cells);
     check::<T>(table, &cells)?;
     // SAFETY: the record outlives the call, at whose end the statement is reset.
     unsafe { statement.bind(&cells)? };
-    statement.run().map_err(|error| table.name_row(error, &cells))
+    statement.run().map_err(|error| table.name_row(error, &cells))?;
+    let changed = statement.changes() > 0;
+    if changed {
+        session.capture.put::<T>(table, &cells);
+    }
+    Ok(changed)
 }
 
 /// Runs a statement that reads the feed, with the records; how many they were.
@@ -317,6 +349,7 @@ fn feed<'r, T: Record>(
     table.bind_collection(statement);
     let mut numbers = Numbers::of(session, table)?;
     let records = in_key_order(records);
+    let mark = session.capture.mark();
     let (mut left, mut last) = (records.iter(), None);
     let mut fill = |cells: &mut Cells<'static>| {
         last = left.next().copied();
@@ -324,6 +357,7 @@ fn feed<'r, T: Record>(
         // SAFETY: the values borrow from a record that outlives this function, and nobody reads them after it.
         let cells = unsafe { std::mem::transmute::<&mut Cells<'static>, &mut Cells<'r>>(cells) };
         record.write(cells);
+        session.capture.put_fed::<T>(table, cells);
         if let Some(numbers) = &mut numbers {
             numbers.leave_out_next(cells);
         }
@@ -331,6 +365,9 @@ fn feed<'r, T: Record>(
     };
     // SAFETY: what `fill` borrows from lives to the end of this function.
     let (result, why) = unsafe { feed.with(&mut fill, || statement.run()) };
+    if result.is_err() || why.is_some() {
+        session.capture.undo(&mark);
+    }
     let error = match (result, why) {
         (Ok(()), None) => return Ok(records.len() as u64),
         (_, Some(why)) => session::stopped::<T>(why),

@@ -10,8 +10,10 @@ use crate::access::Access;
 use crate::error::Result;
 use crate::record::Record;
 use crate::session::Session;
+use crate::snapshot::Reading;
 pub use condition::{Condition, Operand, Order};
 pub use run::{Explanation, Rows};
+use std::marker::PhantomData;
 
 /// A query of one type's records, on a snapshot or within a transaction.
 ///
@@ -36,9 +38,11 @@ pub use run::{Explanation, Rows};
 /// assert_eq!(due[0].title, "write");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Query<'s, T: Record> {
-    pub(crate) access: Access<'s, T>,
+pub struct Query<'s, T: Record, S = Reading<'s, T>> {
+    /// What answers it.
+    pub(crate) source: S,
     pub(crate) request: Request<T>,
+    marker: PhantomData<&'s ()>,
 }
 
 /// What a query asks.
@@ -55,9 +59,10 @@ impl<T> Default for Request<T> {
     }
 }
 
-impl<'s, T: Record> Query<'s, T> {
-    pub(crate) fn new(access: Access<'s, T>) -> Query<'s, T> {
-        Query { access, request: Request::default() }
+impl<'s, T: Record, S> Query<'s, T, S> {
+    /// All that the source has.
+    pub(crate) fn of(source: S) -> Query<'s, T, S> {
+        Query { source, request: Request::default(), marker: PhantomData }
     }
 
     /// Keeps the records for which the condition is true: not those for which it is unknown, as in SQL. Of several
@@ -80,7 +85,7 @@ impl<'s, T: Record> Query<'s, T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn filter(mut self, condition: impl FnOnce(T::Columns) -> Condition<T>) -> Query<'s, T> {
+    pub fn filter(mut self, condition: impl FnOnce(T::Columns) -> Condition<T>) -> Query<'s, T, S> {
         let condition = condition(T::COLUMNS);
         self.request.condition = Some(match self.request.condition.take() {
             Some(before) => before.and(condition),
@@ -106,7 +111,7 @@ impl<'s, T: Record> Query<'s, T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn order(mut self, order: impl FnOnce(T::Columns) -> Order<T>) -> Query<'s, T> {
+    pub fn order(mut self, order: impl FnOnce(T::Columns) -> Order<T>) -> Query<'s, T, S> {
         self.request.order.push(order(T::COLUMNS));
         self
     }
@@ -126,7 +131,7 @@ impl<'s, T: Record> Query<'s, T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn limit(mut self, records: u64) -> Query<'s, T> {
+    pub fn limit(mut self, records: u64) -> Query<'s, T, S> {
         self.request.limit = Some(records);
         self
     }
@@ -146,9 +151,20 @@ impl<'s, T: Record> Query<'s, T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn offset(mut self, records: u64) -> Query<'s, T> {
+    pub fn offset(mut self, records: u64) -> Query<'s, T, S> {
         self.request.offset = records;
         self
+    }
+}
+
+impl<'s, T: Record> Query<'s, T> {
+    pub(crate) fn new(access: Access<'s, T>) -> Query<'s, T> {
+        Query::of(Reading(access))
+    }
+
+    /// What a request asks.
+    pub(crate) fn with(access: Access<'s, T>, request: Request<T>) -> Query<'s, T> {
+        Query { request, ..Query::new(access) }
     }
 
     /// The records.
@@ -293,6 +309,6 @@ impl<'s, T: Record> Query<'s, T> {
     }
 
     pub(crate) fn session(&self) -> &'s Session {
-        self.access.session
+        self.source.0.session
     }
 }

@@ -25,7 +25,7 @@ use std::marker::PhantomData;
 /// assert_eq!(Task::SHAPE.name, "task");
 /// assert_eq!(Task { id: 7, title: "write".into(), due: None }.key(), 7);
 /// ```
-pub trait Record: Sized + Send + 'static {
+pub trait Record: Sized + Send + Sync + 'static {
     /// The primary key: the type of the key field, or a tuple of several.
     type Key: Key;
     /// The record borrowed from the file.
@@ -134,6 +134,10 @@ pub trait Record: Sized + Send + 'static {
     /// # Errors
     /// When a value of the file is none of its field's: the column's place, and why.
     fn view<'a>(columns: &mut impl Columns<'a>) -> Result<Self::View<'a>, (usize, Mismatch)>;
+
+    /// Appends one field; for live queries, which look at a field or two of many records.
+    #[doc(hidden)]
+    fn write_column<'a>(&'a self, column: usize, cells: &mut Cells<'a>);
 
     /// What NULL in a column stands for, where the field has a default; for the derive.
     #[doc(hidden)]

@@ -9,6 +9,7 @@ use crate::engine::scan::Scan;
 use crate::engine::statement::Statement;
 use crate::error::{Error, ErrorKind, Result};
 use crate::lease::{Gate, Lease};
+use crate::live::capture::Capture;
 use crate::options::Options;
 use crate::record::{Columns, Record};
 use crate::sync::MutexGuard;
@@ -49,6 +50,8 @@ pub(crate) struct Session {
     pub(crate) lease: Arc<Lease>,
     /// How many calls of this session are under way: one within a program's closure within another.
     depth: Cell<u32>,
+    /// What the transaction under way changes of what is watched.
+    pub(crate) capture: Capture,
 }
 
 // SAFETY: what is not `Send` in it (its `Rc`s, its statements) is reached only through the session, which one thread
@@ -72,6 +75,7 @@ impl Session {
             collections: RefCell::default(),
             lease: Arc::default(),
             depth: Cell::new(0),
+            capture: Capture::default(),
         })
     }
 

@@ -7,6 +7,8 @@ use crate::engine::log_file::LogFile;
 use crate::error::{Error, ErrorKind, Result};
 use crate::flush::Flushes;
 use crate::keeper::Keeper;
+use crate::live::feed::{Feed, Mode};
+use crate::live::link::Link;
 use crate::opening;
 use crate::options::{Durability, Options};
 use crate::place::sync_directory;
@@ -68,6 +70,8 @@ pub(crate) struct Inner {
     /// Stopped before the connections that it watches are closed.
     keeper: Keeper,
     readers: Arc<Readers>,
+    /// Stopped before the connections that it reads by are closed.
+    live: Link,
     writer: Mutex<Option<Box<Session>>>,
 }
 
@@ -80,6 +84,7 @@ struct Log {
 
 impl Drop for Inner {
     fn drop(&mut self) {
+        self.live.stop();
         self.keeper.stop();
     }
 }
@@ -121,6 +126,7 @@ impl Store {
             flushes,
             log: Mutex::new(None),
             keeper,
+            live: Link::new(&readers, index),
             readers,
             writer: Mutex::new(None),
         };
@@ -240,6 +246,7 @@ impl Store {
             let writer = inner.writer()?;
             let session = writer.session();
             session.begin_write()?;
+            session.capture.begin();
             let before = inner.log_state();
             let mut open = Open { session, schema: session.schema(), committed: false };
             let mut transaction = Transaction::new(session);
@@ -248,12 +255,39 @@ impl Store {
             if durable && inner.options.durability == Durability::Process {
                 return Err(cannot_last().into());
             }
-            open.commit()?;
+            let captured = session.capture.finish(session);
+            inner.live.commit(before, || Ok((open.commit()?, captured)))?;
             session.note_commit(before, inner.log_state());
             (result, durable)
         };
         inner.committed(turn, durable)?;
         Ok(result)
+    }
+
+    /// A feed for live queries, which gives the newest results of each: what nobody took is superseded.
+    ///
+    /// # Errors
+    /// When the system has no more threads.
+    pub fn feed(&self) -> Result<Feed> {
+        self.feed_with(Mode::Latest)
+    }
+
+    /// A feed for live queries.
+    ///
+    /// # Errors
+    /// As for [`feed`](Store::feed).
+    pub fn feed_with(&self, mode: Mode) -> Result<Feed> {
+        self.inner.live.start()?;
+        Feed::new(&self.inner.live.shared, mode)
+    }
+
+    /// Waits until every commit that has returned was given to the feeds that it concerns.
+    ///
+    /// # Errors
+    /// When the thread of live queries has failed.
+    pub fn wait_delivered(&self) -> Result<()> {
+        self.inner.live.start()?;
+        self.inner.live.shared.ask(|_| Ok(()))
     }
 
     /// Where the file is.
@@ -346,6 +380,12 @@ impl Store {
 }
 
 #[cold]
+fn full() -> Error {
+    let why = "a feed with `Overflow::Block` was full for as long as a transaction waits (take its batches, or choose another `Overflow`)";
+    Error::new(ErrorKind::Busy, why)
+}
+
+#[cold]
 fn cannot_last() -> Error {
     let why = "a store that is opened with `Durability::Process` cannot make a transaction durable (open it with `Consistent`)";
     Error::new(ErrorKind::Invalid, why)
@@ -399,6 +439,7 @@ impl Inner {
             let message = format!("{} was opened to read only", self.path.display());
             return Err(Error::new(ErrorKind::ReadOnly, message));
         }
+        self.live.shared.room.wait(self.options.busy_timeout).map_err(|_| full())?;
         let turn = self.turns.take().map_err(|_| {
             let why = "this thread is in a transaction already, and would wait for itself (use the transaction, or a savepoint of it)";
             Error::new(ErrorKind::Nested, why)
@@ -419,6 +460,7 @@ impl Inner {
             // SAFETY: the session is the store's writer, which is closed after the log.
             let file = unsafe { LogFile::open(session.connection.handle()) }?;
             session.connection.patience.ask_through(self.index);
+            session.capture.of(&self.live.shared.observed);
             *lock(&self.log) = Some(Log { file, is_listed: false });
             *writer = Some(session);
         }
@@ -429,6 +471,7 @@ impl Inner {
     fn committed(&self, turn: Turn<'_>, durable: bool) -> Result<()> {
         let commit = self.flushes.committed();
         drop(turn);
+        self.live.wake();
         self.keeper.committed();
         if durable || self.options.durability == Durability::Strict {
             self.flushes.reach(commit, || self.flush())?;

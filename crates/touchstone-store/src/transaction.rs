@@ -2,6 +2,7 @@
 
 use crate::access::{Access, Which, enter};
 use crate::error::{Error, ErrorKind, Result};
+use crate::live::capture::Mark;
 use crate::query::Query;
 use crate::record::{Finds, Record};
 use crate::session::Session;
@@ -338,7 +339,8 @@ impl<'s> Transaction<'s> {
         if connection.is_idle() {
             return Err(Error::new(ErrorKind::Refused, "the transaction has ended already").into());
         }
-        let part = Part { session: self.session, schema: self.session.schema(), kept: Cell::new(false) };
+        let (schema, mark) = (self.session.schema(), self.session.capture.mark());
+        let part = Part { session: self.session, schema, mark, kept: Cell::new(false) };
         connection.sql().execute_batch("savepoint part").map_err(Error::from)?;
         let result = work(self)?;
         connection.sql().execute_batch("release part").map_err(Error::from)?;
@@ -397,6 +399,7 @@ impl<'s> Transaction<'s> {
     pub fn sql<R>(&mut self, work: impl FnOnce(&rusqlite::Connection) -> rusqlite::Result<R>) -> Result<R> {
         let _entered = enter(self.session)?;
         let _looks = LooksAgain(self.session);
+        self.session.capture.lost();
         Ok(work(self.session.connection.sql())?)
     }
 }
@@ -414,6 +417,7 @@ impl Drop for LooksAgain<'_> {
 struct Part<'s> {
     session: &'s Session,
     schema: i64,
+    mark: Mark,
     kept: Cell<bool>,
 }
 
@@ -422,6 +426,7 @@ impl Drop for Part<'_> {
         if self.kept.get() || self.session.connection.is_idle() {
             return;
         }
+        self.session.capture.undo(&self.mark);
         // What cannot be undone in part is undone as a whole: the commit will find the transaction ended.
         if self.session.connection.sql().execute_batch("rollback to part; release part").is_err() {
             self.session.connection.end();

@@ -392,6 +392,8 @@ impl<T: Record> Writing<'_, T> {
             // SAFETY: the parameters outlive the closure, after which the statement is reset.
             unsafe { statement.bind(&sql.parameters)? };
             statement.run()?;
+            // Which rows they were SQLite does not say.
+            access.session.capture.lost();
             Ok(statement.changes())
         })
     }

@@ -101,7 +101,7 @@ fn value<F: Field>(field: &F) -> Stored {
 
 impl Node {
     /// The condition, on a column whose NULL stands for a default: it is then what it is for the default.
-    fn with_default(self, column: usize, default: &Stored) -> Node {
+    pub(crate) fn with_default(self, column: usize, default: &Stored) -> Node {
         let is_null = Node::IsNull(column);
         match evaluate(&self, &|_| default.raw()) {
             Some(true) => is_null.join(Word::Or, self),
@@ -201,6 +201,10 @@ impl Operand<Vec<u8>> for &Vec<u8> {
 }
 
 impl<T> Condition<T> {
+    pub(crate) fn of_node(node: Node) -> Condition<T> {
+        Condition::new(node)
+    }
+
     fn new(node: Node) -> Condition<T> {
         Condition { node, marker: PhantomData }
     }

@@ -11,6 +11,7 @@ use crate::engine::statement::Statement;
 use crate::error::Result;
 use crate::record::{Index, Record};
 use crate::session::{self, ScannedRow};
+use crate::snapshot::Reading;
 use crate::table::{Section, Table};
 use crate::value::Raw;
 use std::cell::Cell;
@@ -112,8 +113,8 @@ impl<'q, T: Record> Sieve<'q, T> {
 
 /// Gives the records to `visit` until it says `false`.
 pub(crate) fn each<T: Record>(query: &Query<'_, T>, mut visit: impl FnMut(T) -> Result<bool>) -> Result<()> {
-    let _entered = query.access.enter()?;
-    let table = query.access.table()?;
+    let _entered = query.source.0.enter()?;
+    let table = query.source.0.table()?;
     let request = &query.request;
     if !table.exists() || request.limit == Some(0) {
         return Ok(());
@@ -142,8 +143,8 @@ pub(crate) fn each<T: Record>(query: &Query<'_, T>, mut visit: impl FnMut(T) -> 
 }
 
 pub(crate) fn count<T: Record>(query: &Query<'_, T>) -> Result<u64> {
-    let _entered = query.access.enter()?;
-    let table = query.access.table()?;
+    let _entered = query.source.0.enter()?;
+    let table = query.source.0.table()?;
     let request = &query.request;
     if !table.exists() || request.limit == Some(0) {
         return Ok(0);
@@ -165,8 +166,8 @@ pub(crate) fn count<T: Record>(query: &Query<'_, T>) -> Result<u64> {
 }
 
 pub(crate) fn explain<T: Record>(query: &Query<'_, T>) -> Result<Explanation> {
-    let _entered = query.access.enter()?;
-    let table = query.access.table()?;
+    let _entered = query.source.0.enter()?;
+    let table = query.source.0.table()?;
     if !table.exists() {
         let plan = vec!["the file has no such table: nothing is read".to_owned()];
         return Ok(Explanation { by_pages: false, sql: None, plan });
@@ -218,7 +219,7 @@ enum Source<T> {
 }
 
 pub(crate) fn rows<T: Record>(query: Query<'_, T>) -> Result<Rows<'_, T>> {
-    let Query { access, request } = query;
+    let Query { source: Reading(access), request, .. } = query;
     let entered = access.enter()?;
     let table = access.table()?;
     let source = if !table.exists() || request.limit == Some(0) {

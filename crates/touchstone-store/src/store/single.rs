@@ -211,7 +211,11 @@ impl Store {
             match if is_known { session.ready_table::<T>() } else { None } {
                 Some(table) => {
                     let before = session.committed.get();
-                    let result = statement(session, &table)?;
+                    session.capture.begin();
+                    let result = inner.live.commit(before, || {
+                        let result = statement(session, &table)?;
+                        Ok((result, session.capture.finish(session)))
+                    })?;
                     session.note_commit(before, inner.log_state());
                     Some(result)
                 }

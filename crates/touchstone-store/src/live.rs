@@ -1,0 +1,26 @@
+//! Live queries: results that follow what is committed. A commit is handed to a thread of its own, which changes the
+//! ordered sets that queries share, and gives each feed one batch of what changed. See "Decisions of the store" in
+//! `ARCHITECTURE.md`.
+
+pub(crate) mod capture;
+mod changes;
+mod cover;
+mod family;
+pub(crate) mod feed;
+pub(crate) mod link;
+mod load;
+mod mailbox;
+#[cfg(all(test, shuttle))]
+mod mailbox_hand_off;
+mod observed;
+mod order;
+mod outbox;
+mod plan;
+mod residual;
+pub(crate) mod results;
+mod row;
+mod set;
+mod stab;
+mod thread;
+pub(crate) mod update;
+mod watched;

@@ -1,0 +1,192 @@
+//! What a transaction changes of what is watched, gathered while it is under way: by the store's own calls, which have the
+//! records in their hands, and by SQLite's hook where SQL changes them. Nothing is gathered where nobody watches.
+
+use super::changes::{Change, Changes, Gathered};
+use super::observed::{Observed, Topic, Topics};
+use super::row::RowKey;
+use crate::access::Which;
+use crate::cells::Cells;
+use crate::record::Record;
+use crate::session::Session;
+use crate::table::Section;
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// What a transaction hands over.
+pub(crate) struct Captured {
+    /// The list of what was watched when the transaction began.
+    pub(crate) generation: u64,
+    pub(crate) topics: Vec<(u32, Box<dyn Gathered>)>,
+    /// The tables that were changed, by name, where that matters.
+    pub(crate) tables: Vec<String>,
+    /// Whether something changed that could not be followed.
+    pub(crate) unknown: bool,
+}
+
+impl Captured {
+    /// How much there is to hold until it was delivered.
+    pub(crate) fn len(&self) -> usize {
+        self.topics.iter().map(|(_, changes)| changes.len()).sum()
+    }
+}
+
+/// The gathering of one session, which writes.
+#[derive(Default)]
+pub(crate) struct Capture {
+    observed: RefCell<Option<Arc<Observed>>>,
+    is_on: Cell<bool>,
+    open: RefCell<Open>,
+}
+
+/// What was gathered of the transaction under way.
+#[derive(Default)]
+struct Open {
+    topics: Arc<Topics>,
+    /// By the topics' places in their list.
+    changes: Vec<Option<Box<dyn Gathered>>>,
+    tables: Vec<String>,
+    /// Keys that SQL has changed, by the topics' places.
+    keys: HashMap<usize, Vec<RowKey>>,
+    /// Whether SQL that is not the store's has run.
+    sql: bool,
+    unknown: bool,
+}
+
+/// How far a transaction was, to go back to.
+pub(crate) struct Mark(Vec<usize>);
+
+impl Capture {
+    /// Lets the session gather what these watch.
+    pub(crate) fn of(&self, observed: &Arc<Observed>) {
+        self.observed.replace(Some(Arc::clone(observed)));
+    }
+
+    /// Begins to gather, where anybody watches anything.
+    #[inline]
+    pub(crate) fn begin(&self) {
+        self.is_on.set(false);
+        let observed = self.observed.borrow();
+        if let Some(topics) = observed.as_ref().and_then(|observed| observed.topics()) {
+            let mut changes = Vec::new();
+            changes.resize_with(topics.list.len(), || None);
+            self.open.replace(Open { topics, changes, ..Open::default() });
+            self.is_on.set(true);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_on(&self) -> bool {
+        self.is_on.get()
+    }
+
+    /// Notes a row that was written: its values, after those that say which collection it is in.
+    #[inline]
+    pub(crate) fn put<T: Record>(&self, section: &Section, cells: &Cells<'_>) {
+        if self.is_on.get() {
+            self.gather::<T>(section, |changes, skipped| changes.put(cells, skipped, section.shape.keys));
+        }
+    }
+
+    /// As [`put`](Capture::put), of a row that has only the record's values.
+    #[inline]
+    pub(crate) fn put_fed<T: Record>(&self, section: &Section, cells: &Cells<'_>) {
+        if self.is_on.get() {
+            self.gather::<T>(section, |changes, _| changes.put(cells, 0, section.shape.keys));
+        }
+    }
+
+    /// Notes that the row with a key is gone.
+    #[inline]
+    pub(crate) fn removed<T: Record>(&self, section: &Section, cells: &Cells<'_>) {
+        if self.is_on.get() {
+            self.gather::<T>(section, |changes, skipped| {
+                let key = RowKey::at(cells, skipped, section.shape.keys);
+                changes.list.push(Change::Gone(Box::new(key)));
+            });
+        }
+    }
+
+    /// Notes that all rows are gone.
+    pub(crate) fn cleared<T: Record>(&self, section: &Section) {
+        if self.is_on.get() {
+            self.gather::<T>(section, |changes, _| changes.list.push(Change::Cleared));
+        }
+    }
+
+    /// Notes that nobody knows what happened.
+    pub(crate) fn lost(&self) {
+        self.open.borrow_mut().unknown = true;
+    }
+
+    #[cold]
+    fn gather<T: Record>(&self, section: &Section, gather: impl Fn(&mut Changes<T>, usize)) {
+        let mut open = self.open.borrow_mut();
+        let Open { topics, changes, tables, keys, unknown, .. } = &mut *open;
+        if topics.by_name && tables.iter().all(|table| table != section.name()) {
+            tables.push(section.name().to_owned());
+        }
+        let which = section.collection().map_or(Which::Own, Which::Named);
+        // Several types may have one table: a program's own, or what others know of a type that has changed.
+        let concerned = topics.list.iter().enumerate();
+        let is_it =
+            |topic: &Topic| topic.which == which && topic.shape.name.eq_ignore_ascii_case(section.shape.name);
+        for (at, topic) in concerned.filter(|(_, topic)| is_it(topic)) {
+            let gathered: &mut dyn Any = &mut **changes[at].get_or_insert_with(topic.gather);
+            let skipped = usize::from(section.is_shared);
+            if let Some(changes) = gathered.downcast_mut::<Changes<T>>() {
+                gather(changes, skipped);
+                continue;
+            }
+            // What the row is to the other type is read when the transaction ends.
+            let mut own = Changes::<T>::default();
+            gather(&mut own, skipped);
+            *unknown |= own.unknown || own.list.iter().any(|change| matches!(change, Change::Cleared));
+            keys.entry(at).or_default().extend(own.keys());
+        }
+    }
+
+    /// Where the transaction is.
+    pub(crate) fn mark(&self) -> Mark {
+        let open = self.open.borrow();
+        Mark(open.changes.iter().map(|changes| changes.as_ref().map_or(0, |changes| changes.len())).collect())
+    }
+
+    /// Goes back: what came after was undone.
+    pub(crate) fn undo(&self, mark: &Mark) {
+        let mut open = self.open.borrow_mut();
+        for (changes, length) in open.changes.iter_mut().zip(&mark.0) {
+            if let Some(changes) = changes {
+                changes.truncate(*length);
+            }
+        }
+    }
+
+    /// Ends gathering before the commit, and gives what is to be handed over.
+    pub(crate) fn finish(&self, session: &Session) -> Option<Captured> {
+        if !self.is_on.replace(false) {
+            return None;
+        }
+        let mut open = self.open.take();
+        open.read_again(session);
+        let ids = open.topics.list.iter().map(|topic| topic.id);
+        let topics: Vec<_> = ids.zip(open.changes).filter_map(|(id, changes)| Some((id, changes?))).collect();
+        let unknown = open.unknown || topics.iter().any(|(_, changes)| changes.is_unknown());
+        Some(Captured { generation: open.topics.generation, topics, tables: open.tables, unknown })
+    }
+}
+
+impl Open {
+    /// Reads what the transaction has in the end of every key that it may have changed.
+    fn read_again(&mut self, session: &Session) {
+        for (at, topic) in self.topics.list.iter().enumerate() {
+            let keys = self.keys.remove(&at);
+            let is_doubtful = self.sql && self.changes[at].is_some();
+            if is_doubtful || keys.is_some() {
+                let changes = self.changes[at].get_or_insert_with(topic.gather);
+                changes.read_again(session, topic.shape, topic.which, keys.unwrap_or_default());
+            }
+        }
+    }
+}
