@@ -41,3 +41,24 @@ int touchstone_page_copy(sqlite3 *connection, unsigned number, unsigned from, un
   sqlite3PagerUnref(page);
   return SQLITE_OK;
 }
+
+static int drops_pages(const VdbeOp *step, int count) {
+  for (; count > 0; count--, step++) {
+    if (step->opcode == OP_Clear) return 1;
+  }
+  return 0;
+}
+
+/* Has statements prepared anew, before they next run, that drop a table's pages instead of deleting its rows. SQLite
+ * chooses that when it prepares while no hook is set, and a hook that is set later hears nothing of those rows. */
+void touchstone_expire_page_drops(sqlite3 *connection) {
+  Vdbe *statement;
+  for (statement = connection->pVdbe; statement; statement = statement->pVNext) {
+    int drops = drops_pages(statement->aOp, statement->nOp);
+    SubProgram *trigger;
+    for (trigger = statement->pProgram; trigger && !drops; trigger = trigger->pNext) {
+      drops = drops_pages(trigger->aOp, trigger->nOp);
+    }
+    if (drops && !statement->expired) statement->expired = 2;
+  }
+}
