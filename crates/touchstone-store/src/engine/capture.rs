@@ -72,13 +72,13 @@ pub(crate) struct Change<'h> {
 impl Change<'_> {
     /// The key that the row had; none of a row that is new.
     #[inline]
-    pub(crate) fn old(&self) -> Option<Key<'_>> {
+    pub(crate) fn before(&self) -> Option<Key<'_>> {
         (self.operation != Operation::Insert).then_some(Key { change: self, is_new: false })
     }
 
     /// The key that the row will have; none of a row that is deleted.
     #[inline]
-    pub(crate) fn new(&self) -> Option<Key<'_>> {
+    pub(crate) fn after(&self) -> Option<Key<'_>> {
         (self.operation != Operation::Delete).then_some(Key { change: self, is_new: true })
     }
 }
