@@ -12,5 +12,7 @@ pub(crate) mod log_vfs;
 pub(crate) mod page;
 pub(crate) mod pager;
 pub(crate) mod patience;
+#[allow(dead_code, reason = "live queries will use it")]
+pub(crate) mod region;
 pub(crate) mod scan;
 pub(crate) mod statement;

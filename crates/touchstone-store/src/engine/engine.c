@@ -62,3 +62,19 @@ void touchstone_expire_page_drops(sqlite3 *connection) {
     if (drops && !statement->expired) statement->expired = 2;
   }
 }
+
+/* Prepares a statement and asks the authorizer meanwhile what it reads. SQLite's own setting of one has every statement
+ * of the connection prepared anew, twice. */
+int touchstone_prepare_asking(sqlite3 *connection, const char *sql, int length,
+                              int (*authorizer)(void *, int, const char *, const char *, const char *, const char *),
+                              void *argument, sqlite3_stmt **statement, const char **rest) {
+  sqlite3_xauth before = connection->xAuth;
+  void *argument_before = connection->pAuthArg;
+  int code;
+  connection->xAuth = (sqlite3_xauth)authorizer;
+  connection->pAuthArg = argument;
+  code = sqlite3_prepare_v3(connection, sql, length, 0, statement, rest);
+  connection->xAuth = before;
+  connection->pAuthArg = argument_before;
+  return code;
+}
