@@ -82,6 +82,7 @@ impl<'s, T: Record> Query<'s, T> {
     #[must_use]
     pub fn filter(mut self, condition: impl FnOnce(T::Columns) -> Condition<T>) -> Query<'s, T> {
         let condition = condition(T::COLUMNS);
+        condition::assert_same(Some(self.access.shape), condition.of);
         self.request.condition = Some(match self.request.condition.take() {
             Some(before) => before.and(condition),
             None => condition,
@@ -107,7 +108,9 @@ impl<'s, T: Record> Query<'s, T> {
     /// ```
     #[must_use]
     pub fn order(mut self, order: impl FnOnce(T::Columns) -> Order<T>) -> Query<'s, T> {
-        self.request.order.push(order(T::COLUMNS));
+        let order = order(T::COLUMNS);
+        condition::assert_same(Some(self.access.shape), order.of);
+        self.request.order.push(order);
         self
     }
 
@@ -246,6 +249,31 @@ impl<'s, T: Record> Query<'s, T> {
     /// As for [`all`](Query::all), and as `visit` does.
     pub fn each(self, visit: impl FnMut(T) -> Result<bool>) -> Result<()> {
         run::each(&self, visit)
+    }
+
+    /// Gives the records one by one, borrowed where they lie, until `visit` says `false`: no record is copied.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// let mut letters = 0;
+    /// store.snapshot()?.query::<Task>().filter(|task| task.due.is_null()).each_view(|task| {
+    ///     letters += task.title.len();
+    ///     Ok(true)
+    /// })?;
+    /// assert_eq!(letters, 4);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`all`](Query::all), and as `visit` does.
+    pub fn each_view(self, visit: impl FnMut(T::View<'_>) -> Result<bool>) -> Result<()> {
+        run::each_view(&self, visit)
     }
 
     /// The records one by one, as an iterator: for more of them than memory holds.
