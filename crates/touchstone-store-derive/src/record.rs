@@ -294,6 +294,7 @@ fn constants(table: &Table<'_>, columns_name: &Ident) -> TokenStream {
             keys: #keys,
             numbered: #numbered,
             columns: &[#(#shapes,)*],
+            defaults: ::touchstone_store::derived::Defaults::NONE,
         };
     }
 }

@@ -6,7 +6,7 @@ use crate::engine::scan::Scan;
 use crate::engine::statement::Statement;
 use crate::error::{Error, Result};
 use crate::query::Query;
-use crate::record::{Finds, Record};
+use crate::record::{Finds, Record, Shape};
 use crate::session::{self, Entered, Session, refused};
 use crate::table::{Section, Table};
 use std::marker::PhantomData;
@@ -26,6 +26,8 @@ pub(crate) enum Which {
 pub(crate) struct Access<'s, T> {
     pub(crate) session: &'s Session,
     pub(crate) which: Which,
+    /// The table: the type's own, unless the type has none before the program runs.
+    pub(crate) shape: &'static Shape,
     marker: PhantomData<fn() -> T>,
 }
 
@@ -40,7 +42,12 @@ impl<T> Copy for Access<'_, T> {}
 impl<'s, T: Record> Access<'s, T> {
     #[inline]
     pub(crate) fn new(session: &'s Session, which: Which) -> Access<'s, T> {
-        Access { session, which, marker: PhantomData }
+        Access::shaped(session, which, T::SHAPE)
+    }
+
+    #[inline]
+    pub(crate) fn shaped(session: &'s Session, which: Which, shape: &'static Shape) -> Access<'s, T> {
+        Access { session, which, shape, marker: PhantomData }
     }
 
     #[inline]
@@ -53,24 +60,26 @@ impl<'s, T: Record> Access<'s, T> {
     pub(crate) fn table(&self) -> Result<Section> {
         // A collection that was never written to has no rows, whatever the table holds: no collection has this number.
         const NOBODY: i64 = -1;
-        self.session.table::<T>(match self.which {
+        let collection = match self.which {
             Which::Own => None,
             Which::Named(number) => Some(number),
             Which::Unwritten => Some(NOBODY),
-        })
+        };
+        self.session.table(self.shape, collection)
     }
 
     /// How many columns are the key.
     pub(crate) fn keys(&self) -> usize {
-        T::SHAPE.keys
+        self.shape.keys
     }
 
     #[inline]
     fn writable(&self) -> Result<Section> {
-        self.session.writable_table::<T>(match self.which {
+        let collection = match self.which {
             Which::Named(number) => Some(number),
             Which::Own | Which::Unwritten => None,
-        })
+        };
+        self.session.writable_table(self.shape, collection)
     }
 
     #[inline]
@@ -102,7 +111,10 @@ impl<'s, T: Record> Access<'s, T> {
             |statement| {
                 // SAFETY: the key outlives the call, at whose end the statement is reset.
                 unsafe { statement.bind(&cells)? };
-                if statement.step()? { session::read::<T>(&mut statement.row()).map(Some) } else { Ok(None) }
+                if !statement.step()? {
+                    return Ok(None);
+                }
+                session::read::<T>(table.shape, &mut statement.row(table.shape)).map(Some)
             },
         )
     }
@@ -168,7 +180,8 @@ impl<'s, T: Record> Access<'s, T> {
             table.bind_collection(statement);
             while statement.step()? {
                 self.session.lease.check()?;
-                if !visit(T::view(&mut statement.row()).map_err(session::unfit::<T>)?)? {
+                let view = T::view(&mut statement.row(table.shape)).map_err(session::unfit(table.shape))?;
+                if !visit(view)? {
                     break;
                 }
             }
@@ -209,7 +222,7 @@ impl<'s, T: Record> Access<'s, T> {
         let table = self.writable()?;
         let sql = || self.session.connection.prepare(&table.insert_feed_sql());
         table.insert_feed.with(
-            || self.session.feed(T::SHAPE.columns.len()).and_then(|_| sql()),
+            || self.session.feed(table.shape.columns.len()).and_then(|_| sql()),
             |statement| feed(self.session, &table, statement, records),
         )
     }
@@ -219,7 +232,7 @@ impl<'s, T: Record> Access<'s, T> {
         let table = self.writable()?;
         let sql = || self.session.connection.prepare(&table.put_feed_sql());
         table.put_feed.with(
-            || self.session.feed(T::SHAPE.columns.len()).and_then(|_| sql()),
+            || self.session.feed(table.shape.columns.len()).and_then(|_| sql()),
             |statement| feed(self.session, &table, statement, records),
         )
     }
@@ -326,8 +339,9 @@ pub(crate) fn remove<T: Record, Q: Finds<T> + ?Sized>(
 fn write<T: Record>(session: &Session, table: &Section, statement: &Statement, record: &T) -> Result<bool> {
     let mut cells = Cells::default();
     table.begin_row(&mut cells);
+    check_type(table, record)?;
     record.write(&mut cells);
-    check::<T>(table, &cells)?;
+    check(table, &cells)?;
     // SAFETY: the record outlives the call, at whose end the statement is reset.
     unsafe { statement.bind(&cells)? };
     statement.run().map_err(|error| table.name_row(error, &cells))?;
@@ -345,10 +359,11 @@ fn feed<'r, T: Record>(
     statement: &Statement,
     records: impl IntoIterator<Item = &'r T>,
 ) -> Result<u64> {
-    let feed = session.feed(T::SHAPE.columns.len())?;
+    let feed = session.feed(table.shape.columns.len())?;
     table.bind_collection(statement);
     let mut numbers = Numbers::of(session, table)?;
     let records = in_key_order(records);
+    records.iter().try_for_each(|record| check_type(table, *record))?;
     let mark = session.capture.mark();
     let (mut left, mut last) = (records.iter(), None);
     let mut fill = |cells: &mut Cells<'static>| {
@@ -370,7 +385,7 @@ fn feed<'r, T: Record>(
     }
     let error = match (result, why) {
         (Ok(()), None) => return Ok(records.len() as u64),
-        (_, Some(why)) => session::stopped::<T>(why),
+        (_, Some(why)) => session::stopped(table.shape, why),
         (Err(error), None) => error,
     };
     Err(match last {
@@ -430,9 +445,15 @@ impl Numbers {
     }
 }
 
-fn check<T: Record>(table: &Table, cells: &Cells<'_>) -> Result<()> {
+fn check(table: &Table, cells: &Cells<'_>) -> Result<()> {
     match cells.refused() {
         None => Ok(()),
-        Some((column, why)) => Err(refused::<T>(column - usize::from(table.is_shared), why)),
+        Some((column, why)) => Err(refused(table.shape, column - usize::from(table.is_shared), why)),
     }
+}
+
+/// That the record is one of the table's: of a type that is made at run time, the compiler does not know.
+#[inline]
+fn check_type<T: Record>(table: &Table, record: &T) -> Result<()> {
+    if record.is_of(table.shape) { Ok(()) } else { Err(session::other_type(table.shape)) }
 }

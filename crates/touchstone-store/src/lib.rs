@@ -95,12 +95,14 @@ extern crate self as touchstone_store;
 mod access;
 mod alarm;
 mod backup;
+mod begun;
 mod cells;
 mod check;
 mod courtesy;
 mod depth;
 #[doc(hidden)]
 pub mod derived;
+pub mod dynamic;
 mod engine;
 mod error;
 mod flush;
@@ -128,6 +130,7 @@ mod turn;
 mod value;
 mod writing;
 
+pub use begun::{Begun, Savepoint};
 pub use cells::Cells;
 pub use check::{Check, CheckReport, Problem};
 pub use error::{Error, ErrorKind, Result};

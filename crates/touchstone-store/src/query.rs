@@ -8,7 +8,7 @@ pub(crate) mod sql;
 
 use crate::access::Access;
 use crate::error::Result;
-use crate::record::Record;
+use crate::record::{Record, Shape};
 use crate::session::Session;
 use crate::snapshot::Reading;
 pub use condition::{Condition, Operand, Order};
@@ -41,6 +41,8 @@ use std::marker::PhantomData;
 pub struct Query<'s, T: Record, S = Reading<'s, T>> {
     /// What answers it.
     pub(crate) source: S,
+    /// The table: the type's own, unless the type has none before the program runs.
+    pub(crate) shape: &'static Shape,
     pub(crate) request: Request<T>,
     marker: PhantomData<&'s ()>,
 }
@@ -61,8 +63,8 @@ impl<T> Default for Request<T> {
 
 impl<'s, T: Record, S> Query<'s, T, S> {
     /// All that the source has.
-    pub(crate) fn of(source: S) -> Query<'s, T, S> {
-        Query { source, request: Request::default(), marker: PhantomData }
+    pub(crate) fn of(source: S, shape: &'static Shape) -> Query<'s, T, S> {
+        Query { source, shape, request: Request::default(), marker: PhantomData }
     }
 
     /// Keeps the records for which the condition is true: not those for which it is unknown, as in SQL. Of several
@@ -87,6 +89,7 @@ impl<'s, T: Record, S> Query<'s, T, S> {
     #[must_use]
     pub fn filter(mut self, condition: impl FnOnce(T::Columns) -> Condition<T>) -> Query<'s, T, S> {
         let condition = condition(T::COLUMNS);
+        condition::assert_same(Some(self.shape), condition.of);
         self.request.condition = Some(match self.request.condition.take() {
             Some(before) => before.and(condition),
             None => condition,
@@ -112,7 +115,9 @@ impl<'s, T: Record, S> Query<'s, T, S> {
     /// ```
     #[must_use]
     pub fn order(mut self, order: impl FnOnce(T::Columns) -> Order<T>) -> Query<'s, T, S> {
-        self.request.order.push(order(T::COLUMNS));
+        let order = order(T::COLUMNS);
+        condition::assert_same(Some(self.shape), order.of);
+        self.request.order.push(order);
         self
     }
 
@@ -159,7 +164,7 @@ impl<'s, T: Record, S> Query<'s, T, S> {
 
 impl<'s, T: Record> Query<'s, T> {
     pub(crate) fn new(access: Access<'s, T>) -> Query<'s, T> {
-        Query::of(Reading(access))
+        Query::of(Reading(access), access.shape)
     }
 
     /// What a request asks.
@@ -262,6 +267,31 @@ impl<'s, T: Record> Query<'s, T> {
     /// As for [`all`](Query::all), and as `visit` does.
     pub fn each(self, visit: impl FnMut(T) -> Result<bool>) -> Result<()> {
         run::each(&self, visit)
+    }
+
+    /// Gives the records one by one, borrowed where they lie, until `visit` says `false`: no record is copied.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// let mut letters = 0;
+    /// store.snapshot()?.query::<Task>().filter(|task| task.due.is_null()).each_view(|task| {
+    ///     letters += task.title.len();
+    ///     Ok(true)
+    /// })?;
+    /// assert_eq!(letters, 4);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`all`](Query::all), and as `visit` does.
+    pub fn each_view(self, visit: impl FnMut(T::View<'_>) -> Result<bool>) -> Result<()> {
+        run::each_view(&self, visit)
     }
 
     /// The records one by one, as an iterator: for more of them than memory holds.

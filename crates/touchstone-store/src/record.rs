@@ -144,6 +144,14 @@ pub trait Record: Sized + Send + Sync + 'static {
     fn default_of(_column: usize) -> Option<&'static Stored> {
         None
     }
+
+    /// Whether the record is a row of that table; for records of a type that is made at run time. Of all others the
+    /// compiler knows it.
+    #[doc(hidden)]
+    #[inline]
+    fn is_of(&self, _shape: &'static Shape) -> bool {
+        true
+    }
 }
 
 /// The values of a row, in the order of the columns.
@@ -179,6 +187,13 @@ pub trait Columns<'a> {
     /// assert_eq!((row.next(), row.next()), (Raw::Integer(1), Raw::Integer(2)));
     /// ```
     fn next(&mut self) -> Raw<'a>;
+
+    /// The table whose row it is, where that is known; for records of a type that is made at run time.
+    #[doc(hidden)]
+    #[inline]
+    fn shape(&self) -> Option<&'static Shape> {
+        None
+    }
 }
 
 /// A table, as a type declares it.
@@ -208,6 +223,27 @@ pub struct Shape {
     pub numbered: bool,
     /// The columns, those of the key first, then in the order of the fields.
     pub columns: &'static [ColumnShape],
+    /// What NULL stands for, of a type that is made at run time; the others have [`Record::default_of`].
+    #[doc(hidden)]
+    pub defaults: Defaults,
+}
+
+/// The defaults of a type that is made at run time, by column.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Defaults(pub(crate) &'static [Option<Stored>]);
+
+// No default is NaN: it could not be stored.
+impl Eq for Defaults {}
+
+impl Defaults {
+    /// Of a type that the program declares.
+    pub const NONE: Defaults = Defaults(&[]);
+
+    #[inline]
+    pub(crate) fn of(self, column: usize) -> Option<&'static Stored> {
+        self.0.get(column)?.as_ref()
+    }
 }
 
 /// A column, as a field declares it.

@@ -255,9 +255,7 @@ impl Store {
             if durable && inner.options.durability == Durability::Process {
                 return Err(cannot_last().into());
             }
-            let captured = session.capture.finish(session);
-            inner.live.commit(before, || Ok((open.commit()?, captured)))?;
-            session.note_commit(before, inner.log_state());
+            open.commit(inner, before)?;
             (result, durable)
         };
         inner.committed(turn, durable)?;
@@ -399,13 +397,19 @@ struct Open<'s> {
 }
 
 impl Open<'_> {
-    fn commit(&mut self) -> Result<()> {
+    /// Commits, and hands over what was captured.
+    fn commit(&mut self, inner: &Inner, before: Option<LogState>) -> Result<()> {
         if self.session.connection.is_idle() {
             let why = "the transaction had ended before its commit: a failure that SQLite rolls back at once, or raw SQL, ended it";
             return Err(Error::new(ErrorKind::Refused, why));
         }
-        self.session.connection.commit().map_err(|error| error.context("committing"))?;
-        self.committed = true;
+        let captured = self.session.capture.finish(self.session);
+        inner.live.commit(before, || {
+            self.session.connection.commit().map_err(|error| error.context("committing"))?;
+            self.committed = true;
+            Ok(((), captured))
+        })?;
+        self.session.note_commit(before, inner.log_state());
         Ok(())
     }
 }
@@ -421,6 +425,72 @@ impl Drop for Open<'_> {
         } else {
             self.session.abandon();
         }
+    }
+}
+
+impl Store {
+    /// Lends the writer, in a transaction that has begun, with what the log was before it. It goes back with
+    /// [`commit_lent`](Store::commit_lent) or [`undo_lent`](Store::undo_lent), and the turn with it.
+    pub(crate) fn lend_writer(&self) -> Result<(Box<Session>, Option<LogState>)> {
+        let inner = &*self.inner;
+        let turn = inner.turn()?;
+        let mut writer = inner.writer()?;
+        writer.session().begin_write()?;
+        writer.session().capture.begin();
+        let session = writer.0.take().expect("the writer is there from the first turn on");
+        drop(writer);
+        std::mem::forget(turn);
+        Ok((session, inner.log_state()))
+    }
+
+    /// Commits the transaction of a lent writer, and takes it back.
+    pub(crate) fn commit_lent(
+        &self,
+        session: Box<Session>,
+        schema: i64,
+        before: Option<LogState>,
+        durable: bool,
+    ) -> Result<()> {
+        let inner = &*self.inner;
+        let turn = inner.turns.resume();
+        let lent = LentWriter { inner, session: Some(session) };
+        let committed = {
+            let session = lent.session();
+            let mut open = Open { session, schema, committed: false };
+            if durable && inner.options.durability == Durability::Process {
+                Err(cannot_last())
+            } else {
+                open.commit(inner, before)
+            }
+        };
+        drop(lent);
+        committed?;
+        inner.committed(turn, durable)
+    }
+
+    /// Undoes the transaction of a lent writer, and takes it back.
+    pub(crate) fn undo_lent(&self, session: Box<Session>, schema: i64) {
+        let _turn = self.inner.turns.resume();
+        let lent = LentWriter { inner: &self.inner, session: Some(session) };
+        drop(Open { session: lent.session(), schema, committed: false });
+    }
+}
+
+/// The writer on its way back, also where something panics.
+struct LentWriter<'s> {
+    inner: &'s Inner,
+    session: Option<Box<Session>>,
+}
+
+impl LentWriter<'_> {
+    fn session(&self) -> &Session {
+        self.session.as_ref().expect("it is given back at the end")
+    }
+}
+
+impl Drop for LentWriter<'_> {
+    fn drop(&mut self) {
+        *lock(&self.inner.writer) = self.session.take();
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::access::Access;
 use crate::error::{Error, ErrorKind, Result};
+use crate::query::condition::assert_same;
 use crate::query::sql::Sql;
 use crate::query::{Condition, Query};
 use crate::record::{Finds, Record};
@@ -334,7 +335,7 @@ impl<T: Record> Writing<'_, T> {
         if record.key() != before {
             let message = format!(
                 "the key of a record of `{}` was changed: remove it and insert another",
-                T::SHAPE.name
+                self.access().shape.name
             );
             return Err(Error::new(ErrorKind::Invalid, message));
         }
@@ -387,6 +388,7 @@ impl<T: Record> Writing<'_, T> {
             return Ok(0);
         }
         let condition = condition(T::COLUMNS);
+        assert_same(Some(access.shape), condition.of);
         let sql = Sql::delete(&table, &condition.node);
         access.session.query(&sql.text, |statement| {
             // SAFETY: the parameters outlive the closure, after which the statement is reset.

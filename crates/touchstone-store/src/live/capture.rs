@@ -55,6 +55,7 @@ struct Open {
 }
 
 /// How far a transaction was, to go back to.
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Mark(Vec<usize>);
 
 impl Capture {
@@ -85,7 +86,7 @@ impl Capture {
     #[inline]
     pub(crate) fn put<T: Record>(&self, section: &Section, cells: &Cells<'_>) {
         if self.is_on.get() {
-            self.gather::<T>(section, |changes, skipped| changes.put(cells, skipped, section.shape.keys));
+            self.gather::<T>(section, |changes, skipped| changes.put(cells, skipped, section.shape));
         }
     }
 
@@ -93,7 +94,7 @@ impl Capture {
     #[inline]
     pub(crate) fn put_fed<T: Record>(&self, section: &Section, cells: &Cells<'_>) {
         if self.is_on.get() {
-            self.gather::<T>(section, |changes, _| changes.put(cells, 0, section.shape.keys));
+            self.gather::<T>(section, |changes, _| changes.put(cells, 0, section.shape));
         }
     }
 

@@ -45,9 +45,9 @@ impl<T: Record> Changes<T> {
     }
 
     /// Lists a row by its values.
-    pub(crate) fn put(&mut self, cells: &Cells<'_>, skipped: usize, keys: usize) {
+    pub(crate) fn put(&mut self, cells: &Cells<'_>, skipped: usize, shape: &'static Shape) {
         // Reading is the program's own code, which may fail, and may panic where writing did not.
-        match catch_unwind(AssertUnwindSafe(|| Row::of_cells(cells, skipped, keys))) {
+        match catch_unwind(AssertUnwindSafe(|| Row::of_cells(cells, skipped, shape))) {
             Ok(Ok(row)) => self.list.push(Change::Put(row)),
             _ => self.unknown = true,
         }
@@ -84,7 +84,7 @@ impl<T: Record> Gathered for Changes<T> {
     }
 
     fn read_again(&mut self, session: &Session, shape: &'static Shape, which: Which, mut keys: Vec<RowKey>) {
-        let access = Access::<T>::new(session, which);
+        let access = Access::<T>::shaped(session, which, shape);
         for change in std::mem::take(&mut self.list) {
             match change {
                 Change::Put(row) => keys.push(row.key.clone()),

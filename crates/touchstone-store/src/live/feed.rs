@@ -59,7 +59,7 @@ impl Feed {
 
     /// A query to watch.
     pub fn query<T: Record>(&self) -> Query<'_, T, &Feed> {
-        Query::of(self)
+        Query::of(self, T::SHAPE)
     }
 
     /// Watches one record.

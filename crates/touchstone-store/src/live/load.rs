@@ -46,22 +46,21 @@ fn read<T: Record>(
     gaps: &Cover,
     rows: &mut Vec<Arc<Row<T>>>,
 ) -> Result<()> {
-    let columns = family.sorter.columns();
-    let mut parts = within::<T>(columns, &span.low, &span.high);
+    let mut parts = within(access, family.sorter.columns(), &span.low, &span.high);
     parts.extend(family.residual.as_ref().map(|residual| residual.node.clone()));
     let condition = if parts.len() > 1 { Some(Node::Joined(Word::And, parts)) } else { parts.pop() };
     let request = Request { condition: condition.map(crate::Condition::of_node), ..Request::default() };
     Query::with(access, request).each(|record| {
         let ord = family.sorter.ord(&record);
         if gaps.contains(&family.sorter, ord, &record) {
-            rows.push(Row::of_record(record, T::SHAPE.keys));
+            rows.push(Row::of_record(record, access.keys()));
         }
         Ok(true)
     })
 }
 
 /// Conditions that everything between the two cuts fulfils.
-fn within<T: Record>(columns: &[SortColumn], low: &Cut, high: &Cut) -> Vec<Node> {
+fn within<T: Record>(access: Access<'_, T>, columns: &[SortColumn], low: &Cut, high: &Cut) -> Vec<Node> {
     let mut parts = Vec::new();
     for (at, (column, descending)) in columns.iter().enumerate() {
         let (begin, end) = (low.values.get(at), high.values.get(at));
@@ -76,7 +75,7 @@ fn within<T: Record>(columns: &[SortColumn], low: &Cut, high: &Cut) -> Vec<Node>
         break;
     }
     // What NULL stands for in a column with a default is what its conditions say of it.
-    parts.into_iter().map(|node| with_default::<T>(node)).collect()
+    parts.into_iter().map(|node| with_default(access, node)).collect()
 }
 
 /// The range of a column between two values, either of which may be open: then NULL is in it.
@@ -100,12 +99,12 @@ fn range(column: usize, least: Option<&Stored>, greatest: Option<&Stored>) -> Op
     }
 }
 
-fn with_default<T: Record>(node: Node) -> Node {
+fn with_default<T: Record>(access: Access<'_, T>, node: Node) -> Node {
     let column = match &node {
         Node::Compare(column, ..) | Node::Between(column, ..) => *column,
         _ => return node,
     };
-    match T::default_of(column) {
+    match access.shape.defaults.of(column).or_else(|| T::default_of(column)) {
         Some(default) => node.with_default(column, default),
         None => node,
     }

@@ -4,7 +4,7 @@
 use crate::cells::{Cell, Cells};
 use crate::derived::Stored;
 use crate::error::Result;
-use crate::record::{Columns, Record};
+use crate::record::{Columns, Record, Shape};
 use crate::session::read;
 use crate::value::Raw;
 use foldhash::quality::RandomState;
@@ -66,10 +66,10 @@ impl<T: Record> Row<T> {
     ///
     /// # Errors
     /// When the values are none of the record's.
-    pub(crate) fn of_cells(cells: &Cells<'_>, skipped: usize, keys: usize) -> Result<Arc<Row<T>>> {
-        let record = read::<T>(&mut Written { cells, at: skipped })?;
+    pub(crate) fn of_cells(cells: &Cells<'_>, skipped: usize, shape: &'static Shape) -> Result<Arc<Row<T>>> {
+        let record = read::<T>(shape, &mut Written { cells, at: skipped, shape })?;
         let digest = digest(cells, skipped);
-        Ok(Arc::new(Row { key: RowKey::at(cells, skipped, keys), digest, record }))
+        Ok(Arc::new(Row { key: RowKey::at(cells, skipped, shape.keys), digest, record }))
     }
 
     /// The row of a record that was read.
@@ -106,12 +106,17 @@ pub(crate) fn column<T: Record, R>(record: &T, column: usize, look: impl FnOnce(
 struct Written<'c, 'a> {
     cells: &'c Cells<'a>,
     at: usize,
+    shape: &'static Shape,
 }
 
 impl<'c> Columns<'c> for Written<'c, '_> {
     fn next(&mut self) -> Raw<'c> {
         self.at += 1;
         self.cells.raw(self.at - 1).unwrap_or(Raw::Absent)
+    }
+
+    fn shape(&self) -> Option<&'static Shape> {
+        Some(self.shape)
     }
 }
 

@@ -55,7 +55,7 @@ struct Entry {
 /// What is watched of a type that the thread does not know.
 trait Watches: Any + Send {
     fn take(&mut self, changes: Box<dyn Any>, out: &mut Outbox);
-    fn resync(&mut self, session: &Session, which: Which, out: &mut Outbox) -> Result<()>;
+    fn resync(&mut self, session: &Session, topic: &Topic, out: &mut Outbox) -> Result<()>;
     fn targets(&self) -> Vec<Target>;
     fn cancel(&mut self, place: Place, id: SubscriptionId);
     fn is_empty(&self) -> bool;
@@ -68,8 +68,8 @@ impl<T: Record> Watches for Watched<T> {
         }
     }
 
-    fn resync(&mut self, session: &Session, which: Which, out: &mut Outbox) -> Result<()> {
-        Watched::resync(self, Access::new(session, which), out)
+    fn resync(&mut self, session: &Session, topic: &Topic, out: &mut Outbox) -> Result<()> {
+        Watched::resync(self, Access::shaped(session, topic.which, topic.shape), out)
     }
 
     fn targets(&self) -> Vec<Target> {
@@ -232,7 +232,7 @@ impl Live {
     fn resync(&mut self, session: &Session) {
         (self.out.version, self.out.is_resync) = (self.version, true);
         for (_, entry) in &mut self.topics {
-            if let Err(error) = entry.watched.resync(session, entry.topic.which, &mut self.out) {
+            if let Err(error) = entry.watched.resync(session, &entry.topic, &mut self.out) {
                 // It is tried again with the next commit.
                 self.is_behind = true;
                 for target in entry.watched.targets() {
@@ -282,7 +282,7 @@ impl Live {
         let lacks = is_new || self.watched::<T>(at).is_some_and(|watched| watched.lacks(&wanted));
         let session = if lacks { Some(self.align().inspect_err(|_| self.let_go(at))?) } else { None };
         let version = self.version;
-        let access = session.as_ref().map(|session| Access::new(session, Which::Own));
+        let access = session.as_ref().map(|session| Access::shaped(session, Which::Own, shape));
         let begun = self
             .watched::<T>(at)
             .map_or(Err(panicked()), |watched| watched.subscribe(access, wanted, version));
