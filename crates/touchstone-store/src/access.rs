@@ -5,6 +5,7 @@ use crate::derived::Stored;
 use crate::engine::scan::Scan;
 use crate::engine::statement::Statement;
 use crate::error::{Error, Result};
+use crate::live::capture::Capture;
 use crate::query::Query;
 use crate::record::{Finds, Record, Shape};
 use crate::session::{self, Entered, Session, refused};
@@ -256,7 +257,7 @@ impl<'s, T: Record> Access<'s, T> {
             || self.session.connection.prepare(&table.clear_sql()),
             |statement| {
                 table.bind_collection(statement);
-                statement.run()?;
+                Capture::follow_if_acting(self.session, || statement.run())?;
                 self.session.capture.cleared::<T>(&table);
                 Ok(statement.changes())
             },
@@ -324,7 +325,7 @@ pub(crate) fn remove<T: Record, Q: Finds<T> + ?Sized>(
         |statement| {
             // SAFETY: the key outlives the call, at whose end the statement is reset.
             unsafe { statement.bind(&cells)? };
-            statement.run()?;
+            Capture::follow_if_acting(session, || statement.run())?;
             let changed = statement.changes() > 0;
             if changed {
                 session.capture.removed::<T>(table, &cells);
@@ -344,7 +345,7 @@ fn write<T: Record>(session: &Session, table: &Section, statement: &Statement, r
     check(table, &cells)?;
     // SAFETY: the record outlives the call, at whose end the statement is reset.
     unsafe { statement.bind(&cells)? };
-    statement.run().map_err(|error| table.name_row(error, &cells))?;
+    Capture::follow_if_acting(session, || statement.run()).map_err(|error| table.name_row(error, &cells))?;
     let changed = statement.changes() > 0;
     if changed {
         session.capture.put::<T>(table, &cells);
@@ -379,7 +380,8 @@ fn feed<'r, T: Record>(
         true
     };
     // SAFETY: what `fill` borrows from lives to the end of this function.
-    let (result, why) = unsafe { feed.with(&mut fill, || statement.run()) };
+    let (result, why) =
+        unsafe { feed.with(&mut fill, || Capture::follow_if_acting(session, || statement.run())) };
     if result.is_err() || why.is_some() {
         session.capture.undo(&mark);
     }

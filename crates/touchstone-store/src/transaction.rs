@@ -2,7 +2,7 @@
 
 use crate::access::{Access, Which, enter};
 use crate::error::{Error, ErrorKind, Result};
-use crate::live::capture::Mark;
+use crate::live::capture::{Capture, Mark};
 use crate::query::Query;
 use crate::record::{Finds, Record, Shape};
 use crate::session::Session;
@@ -407,8 +407,7 @@ impl<'s> Transaction<'s> {
     pub fn sql<R>(&mut self, work: impl FnOnce(&rusqlite::Connection) -> rusqlite::Result<R>) -> Result<R> {
         let _entered = enter(self.session)?;
         let _looks = LooksAgain(self.session);
-        self.session.capture.lost();
-        Ok(work(self.session.connection.sql())?)
+        Ok(Capture::follow(self.session, || work(self.session.connection.sql()))?)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::access::Access;
 use crate::error::{Error, ErrorKind, Result};
+use crate::live::capture::Capture;
 use crate::query::condition::assert_same;
 use crate::query::sql::Sql;
 use crate::query::{Condition, Query};
@@ -393,9 +394,7 @@ impl<T: Record> Writing<'_, T> {
         access.session.query(&sql.text, |statement| {
             // SAFETY: the parameters outlive the closure, after which the statement is reset.
             unsafe { statement.bind(&sql.parameters)? };
-            statement.run()?;
-            // Which rows they were SQLite does not say.
-            access.session.capture.lost();
+            Capture::follow(access.session, || statement.run())?;
             Ok(statement.changes())
         })
     }

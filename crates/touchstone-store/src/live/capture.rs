@@ -1,11 +1,15 @@
 //! What a transaction changes of what is watched, gathered while it is under way: by the store's own calls, which have the
 //! records in their hands, and by SQLite's hook where SQL changes them. Nothing is gathered where nobody watches.
 
+mod hooked;
+
+use self::hooked::Keys;
 use super::changes::{Change, Changes, Gathered};
 use super::observed::{Observed, Topic, Topics};
 use super::row::RowKey;
 use crate::access::Which;
 use crate::cells::Cells;
+use crate::engine::capture::{has_triggers_or_cascades, while_captured};
 use crate::record::Record;
 use crate::session::Session;
 use crate::table::Section;
@@ -38,6 +42,8 @@ pub(crate) struct Capture {
     observed: RefCell<Option<Arc<Observed>>>,
     is_on: Cell<bool>,
     open: RefCell<Open>,
+    /// Whether the file has triggers and the like, and the schema of which that is known.
+    acting: Cell<Option<(i64, bool)>>,
 }
 
 /// What was gathered of the transaction under way.
@@ -116,9 +122,57 @@ impl Capture {
         }
     }
 
-    /// Notes that nobody knows what happened.
-    pub(crate) fn lost(&self) {
-        self.open.borrow_mut().unknown = true;
+    /// Runs work that changes rows in ways that only SQLite knows: it is asked for their keys.
+    pub(crate) fn follow<R>(session: &Session, work: impl FnOnce() -> R) -> R {
+        let capture = &session.capture;
+        if !capture.is_on.get() {
+            return work();
+        }
+        let topics = Arc::clone(&capture.open.borrow().topics);
+        let Ok(keys) = Keys::of(session, &topics) else {
+            capture.open.borrow_mut().unknown = true;
+            return work();
+        };
+        let (schema, keys) = (session.connection.schema_version().ok(), RefCell::new(keys));
+        let (result, told) = while_captured(&session.connection, &keys, work);
+        let is_same_schema = schema.is_some() && session.connection.schema_version().ok() == schema;
+        capture.add(keys.into_inner(), told.is_ok() && is_same_schema);
+        result
+    }
+
+    /// As [`follow`](Capture::follow), where the file has triggers and the like, which change more than was asked for.
+    #[inline]
+    pub(crate) fn follow_if_acting<R>(session: &Session, work: impl FnOnce() -> R) -> R {
+        if session.capture.is_on.get() && session.capture.is_acting(session) {
+            return Capture::follow(session, work);
+        }
+        work()
+    }
+
+    /// Whether the file has triggers and the like: looked at again when the schema has changed, or SQL has run.
+    fn is_acting(&self, session: &Session) -> bool {
+        let schema = session.schema();
+        match self.acting.get() {
+            Some((known, is_acting)) if known == schema => is_acting,
+            _ => {
+                let is_acting = has_triggers_or_cascades(&session.connection).unwrap_or(true);
+                self.acting.set(Some((schema, is_acting)));
+                is_acting
+            }
+        }
+    }
+
+    fn add(&self, hooked: Keys, is_whole: bool) {
+        let mut open = self.open.borrow_mut();
+        self.acting.set(None);
+        open.sql = true;
+        open.unknown |= !is_whole;
+        for (topic, keys) in hooked.keys {
+            open.keys.entry(topic).or_default().extend(keys);
+        }
+        if open.topics.by_name {
+            open.tables.extend(hooked.changed);
+        }
     }
 
     #[cold]
