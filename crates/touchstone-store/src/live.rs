@@ -7,6 +7,7 @@ mod changes;
 mod cover;
 mod family;
 pub(crate) mod feed;
+mod interest;
 pub(crate) mod link;
 mod load;
 mod mailbox;

@@ -46,13 +46,13 @@ fn read<T: Record>(
     gaps: &Cover,
     rows: &mut Vec<Arc<Row<T>>>,
 ) -> Result<()> {
-    let mut parts = within(access, family.sorter.columns(), &span.low, &span.high);
-    parts.extend(family.residual.as_ref().map(|residual| residual.node.clone()));
+    let mut parts = within(access, family.sorter().columns(), &span.low, &span.high);
+    parts.extend(family.scope.residual.as_ref().map(|residual| residual.node.clone()));
     let condition = if parts.len() > 1 { Some(Node::Joined(Word::And, parts)) } else { parts.pop() };
     let request = Request { condition: condition.map(crate::Condition::of_node), ..Request::default() };
     Query::with(access, request).each(|record| {
-        let ord = family.sorter.ord(&record);
-        if gaps.contains(&family.sorter, ord, &record) {
+        let ord = family.sorter().ord(&record);
+        if gaps.contains(family.sorter(), ord, &record) {
             rows.push(Row::of_record(record, access.keys()));
         }
         Ok(true)

@@ -2,6 +2,7 @@
 //! receiver, and nobody's code but the records' own runs on it.
 
 use super::changes::{Changes, Gathered};
+use super::interest::Interest;
 use super::link::{Commit, Shared, Work};
 use super::mailbox::{Batch, Leftover, Mailbox, Slot};
 use super::observed::Topic;
@@ -59,12 +60,14 @@ trait Watches: Any + Send {
     fn targets(&self) -> Vec<Target>;
     fn cancel(&mut self, place: Place, id: SubscriptionId);
     fn is_empty(&self) -> bool;
+    fn settle(&self);
+    fn tidy(&mut self);
 }
 
 impl<T: Record> Watches for Watched<T> {
     fn take(&mut self, changes: Box<dyn Any>, out: &mut Outbox) {
         if let Ok(changes) = changes.downcast::<Changes<T>>() {
-            Watched::take(self, *changes, out);
+            Watched::take(self, changes.list, out);
         }
     }
 
@@ -82,6 +85,14 @@ impl<T: Record> Watches for Watched<T> {
 
     fn is_empty(&self) -> bool {
         Watched::is_empty(self)
+    }
+
+    fn settle(&self) {
+        Watched::settle(self);
+    }
+
+    fn tidy(&mut self) {
+        Watched::tidy(self);
     }
 }
 
@@ -144,6 +155,9 @@ impl Live {
             }
             for order in orders {
                 order(self);
+            }
+            for (_, entry) in &mut self.topics {
+                entry.watched.tidy();
             }
             self.leftovers.clear();
         }
@@ -212,7 +226,11 @@ impl Live {
     /// When the file cannot be read.
     fn align(&mut self) -> Result<Box<Session>> {
         let shared = Arc::clone(&self.shared);
-        let (session, work, version) = shared.between_commits(|| shared.readers.take());
+        // What is about to be read must not be left out by who changes it meanwhile.
+        let (session, work, version) = shared.between_commits(|| {
+            self.topics.iter().for_each(|(_, entry)| entry.topic.interest.open());
+            shared.readers.take()
+        });
         self.is_behind |= work.lost;
         for commit in work.commits {
             self.take(commit);
@@ -243,8 +261,9 @@ impl Live {
         self.deliver();
     }
 
-    /// Ends the snapshot, and leaves the connection for others.
+    /// Ends the snapshot that everything is aligned with, and leaves the connection for others.
     fn give_back(&self, session: Box<Session>) {
+        self.topics.iter().for_each(|(_, entry)| entry.watched.settle());
         session.parked.set(None);
         session.connection.end();
         self.shared.readers.put(session);
@@ -312,13 +331,15 @@ impl Live {
             return (number(at), false);
         }
         let id = number(self.topics.vacant_key());
-        let gather: fn() -> Box<dyn Gathered> = || Box::new(Changes::<T>::default());
-        let mut topic = Topic { id, shape, which: Which::Own, since: 0, gather };
+        let gather: fn(&Arc<Interest>) -> Box<dyn Gathered> = |interest| Box::new(Changes::<T>::of(interest));
+        let interest = Arc::default();
+        let watched = Box::new(Watched::<T>::new(&interest));
+        let mut topic = Topic { id, shape, which: Which::Own, since: 0, interest, gather };
         self.shared.observed.change(|topics| {
             topic.since = topics.generation;
             topics.list.push(topic.clone());
         });
-        self.topics.insert(Entry { topic, watched: Box::new(Watched::<T>::default()) });
+        self.topics.insert(Entry { topic, watched });
         (id, true)
     }
 
