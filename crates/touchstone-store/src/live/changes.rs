@@ -1,6 +1,6 @@
 //! What a transaction did to one type's records, as the writer hands it over: rows as they are now, and keys that are gone.
 
-use super::interest::{Interest, Look};
+use super::interest::{Interest, Look, Matter};
 use super::row::{Row, RowKey};
 use crate::access::{Access, Which};
 use crate::cells::Cells;
@@ -42,10 +42,11 @@ impl<T: Record> Changes<T> {
     #[inline]
     pub(crate) fn put(&mut self, cells: &Cells<'_>, skipped: usize, shape: &'static Shape, record: &T) {
         let key = RowKey::at(cells, skipped, shape.keys);
-        if self.leave_out(&key, Some(record)) {
-            return;
+        match self.look.at(key.hash, Some(record)) {
+            Matter::Nothing => return self.left_out.extend_from_slice(&key.bytes),
+            Matter::Marked => {}
+            Matter::Admitted => self.look.mark(key.hash),
         }
-        self.look.mark(key.hash);
         // Reading is the program's own code, which may fail, and may panic where writing did not.
         match catch_unwind(AssertUnwindSafe(|| Row::of_cells(key, cells, skipped, shape))) {
             Ok(Ok(row)) => self.list.push(Change::Put(row)),
@@ -55,18 +56,10 @@ impl<T: Record> Changes<T> {
 
     /// Takes that a row is gone.
     pub(crate) fn remove(&mut self, key: RowKey) {
-        if !self.leave_out(&key, None) {
-            self.list.push(Change::Gone(Box::new(key)));
+        match self.look.at(key.hash, None) {
+            Matter::Nothing => self.left_out.extend_from_slice(&key.bytes),
+            _ => self.list.push(Change::Gone(Box::new(key))),
         }
-    }
-
-    #[inline]
-    fn leave_out(&mut self, key: &RowKey, record: Option<&T>) -> bool {
-        let leaves_out = self.look.leaves_out(key.hash, record);
-        if leaves_out {
-            self.left_out.extend_from_slice(&key.bytes);
-        }
-        leaves_out
     }
 
     /// Takes that all rows are gone.
@@ -121,12 +114,16 @@ impl<T: Record> Gathered for Changes<T> {
         is_doubtful: bool,
     ) {
         let matters = !self.left_out.is_empty() && !self.interest.is_still(self.look.generation);
-        if is_doubtful || matters || keys.is_some() {
+        let is_read_again = is_doubtful || matters || keys.is_some();
+        if is_read_again {
             let access = Access::<T>::shaped(session, which, shape);
             self.read_again(access, keys.unwrap_or_default(), matters);
         }
         self.left_out = Vec::new();
         let marks = self.interest.marks();
+        if !is_read_again && self.look.is_marked_in(&marks) {
+            return;
+        }
         for change in &self.list {
             if let Change::Put(row) = change {
                 marks.add(row.key.hash);

@@ -12,7 +12,7 @@ use crate::record::Record;
 use crate::sync::{Mutex, lock};
 use std::any::Any;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// The rows that queries of one shape may have.
 pub(crate) struct Scope<T> {
@@ -43,6 +43,8 @@ pub(crate) struct Filter<T> {
 /// Hashes that may be among those that were added: a filter after Bloom's, whose two bits lie in one word.
 pub(crate) struct Marks {
     words: Box<[AtomicU64]>,
+    /// How many hashes were added, about.
+    added: AtomicUsize,
 }
 
 impl Marks {
@@ -51,12 +53,12 @@ impl Marks {
         const BITS_PER_KEY: usize = 32;
         const KEYS_MIN: usize = 64;
         let words = (keys.max(KEYS_MIN) * BITS_PER_KEY / 64).next_power_of_two();
-        Marks { words: (0..words).map(|_| AtomicU64::new(0)).collect() }
+        Marks { words: (0..words).map(|_| AtomicU64::new(0)).collect(), added: AtomicUsize::new(0) }
     }
 
-    /// How many keys it is for.
-    pub(crate) fn capacity(&self) -> usize {
-        self.words.len() * 4
+    /// Whether so many were added that others are taken for them.
+    pub(crate) fn is_full(&self) -> bool {
+        self.added.load(Ordering::Relaxed) > self.words.len() * 4
     }
 
     #[inline]
@@ -76,6 +78,7 @@ impl Marks {
         // Most have been added before, and a look costs less than a write.
         if word.load(Ordering::Relaxed) & bits != bits {
             word.fetch_or(bits, Ordering::Relaxed);
+            self.added.fetch_add(1, Ordering::Relaxed);
         }
     }
 
@@ -152,6 +155,17 @@ impl Interest {
     }
 }
 
+/// Why a row matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Matter {
+    /// Nobody watches it.
+    Nothing,
+    /// Somebody may have its key. What is marked need not be marked again.
+    Marked,
+    /// Somebody will have it, or that is not known.
+    Admitted,
+}
+
 /// What matters, as a transaction has seen it.
 pub(crate) struct Look<T> {
     pub(crate) generation: u64,
@@ -162,13 +176,21 @@ pub(crate) struct Look<T> {
 }
 
 impl<T: Record> Look<T> {
-    /// Whether nobody need hear of the row with that key that is there now.
+    /// Why the row with that key, which is there now, matters.
     #[inline]
-    pub(crate) fn leaves_out(&self, hash: u64, record: Option<&T>) -> bool {
-        let Some(filter) = &self.filter else { return false };
-        !self.marks.may_have(hash)
-            && !self.previous.as_ref().is_some_and(|marks| marks.may_have(hash))
-            && !record.is_some_and(|record| filter.scopes.iter().any(|scope| scope.admits(record)))
+    pub(crate) fn at(&self, hash: u64, record: Option<&T>) -> Matter {
+        let Some(filter) = &self.filter else { return Matter::Admitted };
+        if record.is_some_and(|record| filter.scopes.iter().any(|scope| scope.admits(record))) {
+            return Matter::Admitted;
+        }
+        let is_marked = |marks: &Arc<Marks>| marks.may_have(hash);
+        let is_held = is_marked(&self.marks) || self.previous.as_ref().is_some_and(is_marked);
+        if is_held { Matter::Marked } else { Matter::Nothing }
+    }
+
+    /// Whether these are the marks that it has marked in.
+    pub(crate) fn is_marked_in(&self, marks: &Arc<Marks>) -> bool {
+        Arc::ptr_eq(&self.marks, marks)
     }
 
     /// Notes a row that matters: it does from now on, also to the next transaction.

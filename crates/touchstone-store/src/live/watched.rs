@@ -74,9 +74,8 @@ pub(crate) struct Watched<T: Record> {
     /// Rows that may be held in vain, since the last time they were looked for.
     stale: usize,
     interest: Arc<Interest>,
-    /// Marks that the writer looks at, and how often something was marked.
+    /// Marks that the writer looks at.
     marks: Arc<Marks>,
-    marked: usize,
     has_old_marks: bool,
 }
 
@@ -91,7 +90,6 @@ impl<T: Record> Watched<T> {
             stale: 0,
             interest: Arc::clone(interest),
             marks: interest.marks(),
-            marked: 0,
             has_old_marks: false,
         }
     }
@@ -190,7 +188,6 @@ impl<T: Record> Watched<T> {
 
     fn hold(&mut self, hash: u64, held: Held<T>) {
         self.marks.add(hash);
-        self.marked += 1;
         let keys = &self.keys;
         self.rows.insert_unique(hash, held, |held| hash_of(keys, held));
     }
@@ -269,13 +266,12 @@ impl<T: Record> Watched<T> {
     pub(crate) fn tidy(&mut self) {
         if std::mem::take(&mut self.has_old_marks) {
             self.interest.forget_old_marks();
-        } else if self.marked > self.marks.capacity() {
+        } else if self.marks.is_full() {
             let marks = Marks::for_keys(self.rows.len());
             for held in &self.rows {
                 marks.add(hash_of(&self.keys, held));
             }
             self.marks = self.interest.remark(marks);
-            self.marked = self.rows.len();
             self.has_old_marks = true;
         }
     }
