@@ -261,8 +261,9 @@ fn no_change_is_missed_between_looking_and_sleeping() {
     let heard = AtomicU64::new(0);
     let is_done = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let thread = scope.spawn(|| {
-            let mut seen = index.state().expect("it is whole");
+        let mut seen = index.state().expect("it is whole");
+        let (heard, is_done, watcher) = (&heard, &is_done, &watcher);
+        let thread = scope.spawn(move || {
             while !is_done.load(Ordering::Acquire) {
                 if watcher.wait(seen, LONG, || is_done.load(Ordering::Acquire)) == Heard::Nothing {
                     assert!(is_done.load(Ordering::Acquire), "it slept through a commit");
