@@ -257,7 +257,7 @@ fn a_wait_ends_with_its_time_with_its_owner_and_beside_a_writer_who_died() {
 fn no_change_is_missed_between_looking_and_sleeping() {
     let (memory, index) = index();
     let (watcher, writer) = (Bell::looking(index, ONLY_RUNG), Bell::new(index));
-    let rounds: u64 = 20_000;
+    let rounds: u64 = 2_000;
     let heard = AtomicU64::new(0);
     let is_done = AtomicBool::new(false);
     std::thread::scope(|scope| {
