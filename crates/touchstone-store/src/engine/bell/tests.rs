@@ -257,12 +257,13 @@ fn a_wait_ends_with_its_time_with_its_owner_and_beside_a_writer_who_died() {
 fn no_change_is_missed_between_looking_and_sleeping() {
     let (memory, index) = index();
     let (watcher, writer) = (Bell::looking(index, ONLY_RUNG), Bell::new(index));
-    let rounds: u64 = 20_000;
+    let rounds: u64 = 2_000;
     let heard = AtomicU64::new(0);
     let is_done = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let thread = scope.spawn(|| {
-            let mut seen = index.state().expect("it is whole");
+        let mut seen = index.state().expect("it is whole");
+        let (heard, is_done, watcher) = (&heard, &is_done, &watcher);
+        let thread = scope.spawn(move || {
             while !is_done.load(Ordering::Acquire) {
                 if watcher.wait(seen, LONG, || is_done.load(Ordering::Acquire)) == Heard::Nothing {
                     assert!(is_done.load(Ordering::Acquire), "it slept through a commit");
