@@ -5,6 +5,7 @@
 pub(crate) mod capture;
 mod changes;
 mod cover;
+pub(crate) mod explain;
 mod family;
 pub(crate) mod feed;
 mod interest;
@@ -21,6 +22,7 @@ mod residual;
 pub(crate) mod results;
 mod row;
 mod set;
+pub(crate) mod sql;
 mod stab;
 mod thread;
 pub(crate) mod update;

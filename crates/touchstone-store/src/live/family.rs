@@ -2,8 +2,9 @@
 //! changes the set once, whatever the number of windows; those that a changed row left or entered are told.
 
 use super::cover::Cover;
+use super::explain::{LiveExplanation, Structure};
 use super::interest::Scope;
-use super::order::{Sorter, Span};
+use super::order::{SortColumn, Sorter, Span};
 use super::outbox::{Outbox, Target};
 use super::plan::{FamilyPlan, Page};
 use super::residual::Residual;
@@ -11,7 +12,7 @@ use super::row::Row;
 use super::set::{Entry, Ordered, Set};
 use super::stab::Intervals;
 use super::update::What;
-use crate::record::Record;
+use crate::record::{Record, Shape};
 use slab::Slab;
 use std::ops::Range;
 use std::sync::Arc;
@@ -112,6 +113,21 @@ impl<T: Record> Family<T> {
     /// How many windows there are.
     pub(crate) fn len(&self) -> usize {
         self.windows.len()
+    }
+
+    /// How its windows are followed.
+    pub(crate) fn explain(&self, shape: &Shape) -> LiveExplanation {
+        let column = |(column, descending): &SortColumn| {
+            format!("{}{}", if *descending { "-" } else { "" }, shape.columns[*column].name)
+        };
+        LiveExplanation {
+            order: self.sorter().columns().iter().map(column).collect(),
+            evaluates: self.scope.residual.is_some(),
+            sharing: self.windows.len(),
+            rows: self.set.len(),
+            bytes: self.set.bytes() + self.windows.capacity() * size_of::<Window<T>>(),
+            ..LiveExplanation::of(Structure::Window)
+        }
     }
 
     /// Everybody who has a window.

@@ -3,6 +3,7 @@
 
 use super::changes::Change;
 use super::cover::Cover;
+use super::explain::{LiveExplanation, Structure};
 use super::family::{Family, Watch};
 use super::interest::{Filter, Interest, Marks};
 use super::load;
@@ -15,7 +16,7 @@ use super::update::{SubscriptionId, Unknown, What};
 use crate::access::Access;
 use crate::derived::Stored;
 use crate::error::{Error, Result};
-use crate::record::Record;
+use crate::record::{Record, Shape};
 use hashbrown::HashTable;
 use slab::Slab;
 use smallvec::SmallVec;
@@ -62,6 +63,7 @@ pub(crate) struct Wanted {
 pub(crate) enum Place {
     Key { watchers: u32 },
     Window { family: u32, window: u32 },
+    Statement { at: u32 },
 }
 
 /// What is watched of a type.
@@ -246,6 +248,21 @@ impl<T: Record> Watched<T> {
     }
 }
 
+/// What is told of a subscription.
+impl<T: Record> Watched<T> {
+    /// How a subscription is followed.
+    pub(crate) fn explain(&self, place: Place, shape: &Shape) -> Option<LiveExplanation> {
+        match place {
+            Place::Key { watchers } => {
+                let sharing = self.keys.get(watchers as usize)?.targets.len();
+                Some(LiveExplanation { sharing, rows: 1, ..LiveExplanation::of(Structure::Key) })
+            }
+            Place::Window { family, .. } => Some(self.families.get(family as usize)?.explain(shape)),
+            Place::Statement { .. } => None,
+        }
+    }
+}
+
 /// What the writer is told.
 impl<T: Record> Watched<T> {
     /// Tells the writer what matters, after it was opened.
@@ -424,6 +441,7 @@ impl<T: Record> Watched<T> {
     /// Ends a subscription.
     pub(crate) fn cancel(&mut self, place: Place, id: SubscriptionId) {
         match place {
+            Place::Statement { .. } => {}
             Place::Key { watchers } => self.cancel_key(watchers, id),
             Place::Window { family: at, window } => {
                 let Some(family) = self.families.get_mut(at as usize) else { return };
