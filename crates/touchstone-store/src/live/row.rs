@@ -127,12 +127,20 @@ struct Written<'c, 'a> {
 impl<'c> Columns<'c> for Written<'c, '_> {
     fn next(&mut self) -> Raw<'c> {
         self.at += 1;
-        self.cells.raw(self.at - 1).unwrap_or(Raw::Absent)
+        match self.cells.raw(self.at - 1) {
+            Some(Raw::Real(value)) => Raw::Real(one_zero(value)),
+            value => value.unwrap_or(Raw::Absent),
+        }
     }
 
     fn shape(&self) -> Option<&'static Shape> {
         Some(self.shape)
     }
+}
+
+/// The file has no second zero: -0.0 is read back as 0.0.
+fn one_zero(value: f64) -> f64 {
+    value + 0.0
 }
 
 /// The bytes of a value: a letter for its kind, and its length where that is not always the same.
@@ -184,7 +192,7 @@ fn digest(cells: &Cells<'_>, skipped: usize) -> u64 {
         match cell {
             Cell::Null => hasher.write_u8(0),
             Cell::Integer(value) => hasher.write_i64(*value),
-            Cell::Real(value) => hasher.write_u64(value.to_bits()),
+            Cell::Real(value) => hasher.write_u64(one_zero(*value).to_bits()),
             Cell::Text(text) => hash_bytes(&mut hasher, text.as_bytes()),
             Cell::Blob(bytes) => hash_bytes(&mut hasher, bytes),
             Cell::Nested(range) => hash_bytes(&mut hasher, cells.bytes(range)),
