@@ -32,7 +32,9 @@ pub(crate) fn rows<T: Record>(
         read(access, family, &hull, gaps, &mut rows)?;
     } else {
         for span in spans {
-            read(access, family, span, gaps, &mut rows)?;
+            // What it reads too much may be another gap's, which reads it as well.
+            let gap = Cover::of(family.sorter(), [Arc::clone(span)]);
+            read(access, family, span, &gap, &mut rows)?;
         }
     }
     Ok(rows)
