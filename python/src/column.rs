@@ -47,7 +47,8 @@ impl Column {
         class: &Bound<'py, PyType>,
         item: Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        PyModule::import(class.py(), "types")?.getattr("GenericAlias")?.call1((class, (item,)))
+        // `typing` gives a tuple of one where it has looked at the annotation.
+        PyModule::import(class.py(), "types")?.getattr("GenericAlias")?.call1((class, item))
     }
 
     /// The column's name in the file.

@@ -13,27 +13,24 @@ use touchstone_store::dynamic::{Dynamic, Field, Key, Type, Value};
 /// Makes objects of a dataclass as `pickle` does: without calling `__init__`, and then `__post_init__` where there is one.
 pub struct Maker {
     class: Py<PyType>,
-    /// What allocates, where nothing else makes an object.
-    allocate: Option<ffi::allocfunc>,
+    /// The class's `__new__`.
+    new: ffi::newfunc,
+    nothing: Py<PyTuple>,
     has_post_init: bool,
 }
 
 impl Maker {
     pub fn of(class: &Bound<'_, PyType>) -> PyResult<Maker> {
         let py = class.py();
-        let object = py.get_type::<PyAny>();
-        let name = intern!(py, "__new__");
-        let is_plain = class.getattr(name)?.is(&object.getattr(name)?);
-        let allocate = match is_plain {
-            // SAFETY: every class that a program makes is a heap type, which is what may be asked for its slots.
-            true => unsafe {
-                let slot = ffi::PyType_GetSlot(class.as_type_ptr(), ffi::Py_tp_alloc);
-                std::mem::transmute::<*mut std::ffi::c_void, Option<ffi::allocfunc>>(slot)
-            },
-            false => None,
+        // SAFETY: every class that a program makes is a heap type, which may be asked for its slots, and this slot holds
+        // such a function or none.
+        let new = unsafe {
+            let slot = ffi::PyType_GetSlot(class.as_type_ptr(), ffi::Py_tp_new);
+            std::mem::transmute::<*mut std::ffi::c_void, Option<ffi::newfunc>>(slot)
         };
+        let new = new.ok_or_else(|| PyTypeError::new_err(format!("{class} makes no objects")))?;
         let has_post_init = class.hasattr(intern!(py, "__post_init__"))?;
-        Ok(Maker { class: class.clone().unbind(), allocate, has_post_init })
+        Ok(Maker { class: class.clone().unbind(), new, nothing: PyTuple::empty(py).unbind(), has_post_init })
     }
 
     pub fn class<'py>(&self, py: Python<'py>) -> Bound<'py, PyType> {
@@ -50,10 +47,10 @@ impl Maker {
         'py: 'n,
     {
         let class = self.class.bind(py);
-        let object = match self.allocate {
-            // SAFETY: the class's own function makes an object of it, with no attribute set, as `object.__new__` does.
-            Some(allocate) => unsafe { Bound::from_owned_ptr_or_err(py, allocate(class.as_type_ptr(), 0))? },
-            None => class.call_method1(intern!(py, "__new__"), (class,))?,
+        // SAFETY: the class's own function makes an object of it, given no arguments, or raises.
+        let object = unsafe {
+            let made = (self.new)(class.as_type_ptr(), self.nothing.as_ptr(), std::ptr::null_mut());
+            Bound::from_owned_ptr_or_err(py, made)?
         };
         for value in values {
             let (name, value) = value?;
@@ -165,10 +162,6 @@ pub fn declared<'py>(class: &Bound<'py, PyAny>) -> PyResult<Bound<'py, RecordTyp
 }
 
 impl RecordType {
-    pub fn class<'py>(&self, py: Python<'py>) -> Bound<'py, PyType> {
-        self.maker.class(py)
-    }
-
     /// The record of an object.
     pub fn record(&self, object: &Bound<'_, PyAny>) -> PyResult<Dynamic> {
         let py = object.py();

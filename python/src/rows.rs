@@ -2,6 +2,7 @@
 //! it.
 
 use crate::declared::RecordType;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use touchstone_store::Raw;
@@ -53,12 +54,39 @@ impl Rows {
 
     /// The objects.
     pub fn objects<'py>(&self, py: Python<'py>, declared: &RecordType) -> PyResult<Bound<'py, PyList>> {
+        /// Fewer objects are made before the collector would look at them.
+        const FEW: usize = 500;
+        let _pause = if self.len() > FEW { Some(Pause::begin(py)?) } else { None };
         let list = PyList::empty(py);
         let mut reader = Reader::default();
         for _ in 0..self.len() {
             list.append(reader.next(py, self, declared)?)?;
         }
         Ok(list)
+    }
+}
+
+/// Python's collector, paused: it looks at every new object again and again while a list of them grows, and finds nothing,
+/// as they refer to nothing that refers to them. That is half the time of a large list.
+struct Pause<'py>(Option<Bound<'py, PyModule>>);
+
+impl<'py> Pause<'py> {
+    fn begin(py: Python<'py>) -> PyResult<Pause<'py>> {
+        let collector = PyModule::import(py, intern!(py, "gc"))?;
+        if !collector.call_method0(intern!(py, "isenabled"))?.is_truthy()? {
+            return Ok(Pause(None));
+        }
+        collector.call_method0(intern!(py, "disable"))?;
+        Ok(Pause(Some(collector)))
+    }
+}
+
+impl Drop for Pause<'_> {
+    fn drop(&mut self) {
+        if let Some(collector) = &self.0 {
+            // It takes no argument and cannot fail.
+            let _ = collector.call_method0(intern!(collector.py(), "enable"));
+        }
     }
 }
 
