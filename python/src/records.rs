@@ -324,6 +324,11 @@ impl Collection {
         self.place.replace(record, self.declared.get())
     }
 
+    /// Replaces the records with these keys; how many of them there were.
+    fn replace_all(&self, records: &Bound<'_, PyAny>) -> PyResult<u64> {
+        self.place.batch(records, |writing, records| writing.replace_all(records))
+    }
+
     /// Changes the record with that key; whether there was one.
     fn update(&self, key: &Bound<'_, PyAny>, change: &Bound<'_, PyAny>) -> PyResult<bool> {
         self.place.update(key, self.declared.get(), change)

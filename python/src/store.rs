@@ -108,6 +108,12 @@ impl Store {
         without_lock(py, || Ok(opened(&self.store)?.path().to_owned()))
     }
 
+    /// Whether other processes are shut out.
+    #[getter]
+    fn is_exclusive(&self, py: Python<'_>) -> PyResult<bool> {
+        without_lock(py, || opened(&self.store)?.is_exclusive())
+    }
+
     /// How often the log was flushed for a commit.
     #[getter]
     fn flushes(&self, py: Python<'_>) -> PyResult<u64> {
