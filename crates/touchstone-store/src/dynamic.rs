@@ -337,6 +337,16 @@ pub struct Single<'s> {
 impl Single<'_> {
     /// As [`Store::insert`].
     ///
+    /// ```
+    /// # use touchstone_store::{Kind, Store, dynamic::{Field, Type}};
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("words.db"))?;
+    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// let emma = word.record(["emma".into(), 865.into()])?;
+    /// store.dynamic(word).insert(&emma)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As there.
     pub fn insert(&self, record: &Dynamic) -> Result<()> {
@@ -344,6 +354,16 @@ impl Single<'_> {
     }
 
     /// As [`Store::insert_all`].
+    ///
+    /// ```
+    /// # use touchstone_store::{Kind, Store, dynamic::{Field, Type}};
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("words.db"))?;
+    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// let emma = word.record(["emma".into(), 865.into()])?;
+    /// assert_eq!(store.dynamic(word).insert_all([&emma])?, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As there.
@@ -353,6 +373,17 @@ impl Single<'_> {
 
     /// As [`Store::put`].
     ///
+    /// ```
+    /// # use touchstone_store::{Kind, Store, dynamic::{Field, Type}};
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("words.db"))?;
+    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// let emma = word.record(["emma".into(), 865.into()])?;
+    /// store.dynamic(word).put(&emma)?;
+    /// store.dynamic(word).put(&emma)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As there.
     pub fn put(&self, record: &Dynamic) -> Result<()> {
@@ -360,6 +391,16 @@ impl Single<'_> {
     }
 
     /// As [`Store::put_all`].
+    ///
+    /// ```
+    /// # use touchstone_store::{Kind, Store, dynamic::{Field, Type}};
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("words.db"))?;
+    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// let emma = word.record(["emma".into(), 865.into()])?;
+    /// assert_eq!(store.dynamic(word).put_all([&emma, &emma])?, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As there.
@@ -369,6 +410,16 @@ impl Single<'_> {
 
     /// As [`Store::replace`].
     ///
+    /// ```
+    /// # use touchstone_store::{Kind, Store, dynamic::{Field, Type}};
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("words.db"))?;
+    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// let emma = word.record(["emma".into(), 865.into()])?;
+    /// assert!(!store.dynamic(word).replace(&emma)?, "there is none to replace");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As there.
     pub fn replace(&self, record: &Dynamic) -> Result<bool> {
@@ -376,6 +427,15 @@ impl Single<'_> {
     }
 
     /// As [`Store::remove`].
+    ///
+    /// ```
+    /// # use touchstone_store::{Kind, Store, dynamic::{Field, Key, Type}};
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("words.db"))?;
+    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// assert!(!store.dynamic(word).remove(&Key::from("emma"))?, "there is none to remove");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As there.
@@ -385,6 +445,15 @@ impl Single<'_> {
 
     /// As [`Store::get`].
     ///
+    /// ```
+    /// # use touchstone_store::{Kind, Store, dynamic::{Field, Key, Type}};
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("words.db"))?;
+    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// assert_eq!(store.dynamic(word).get(&Key::from("emma"))?, None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As there.
     pub fn get(&self, key: &(impl Finds<Dynamic> + ?Sized)) -> Result<Option<Dynamic>> {
@@ -392,6 +461,15 @@ impl Single<'_> {
     }
 
     /// As [`Store::all`].
+    ///
+    /// ```
+    /// # use touchstone_store::{Kind, Store, dynamic::{Field, Type}};
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("words.db"))?;
+    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// assert!(store.dynamic(word).all()?.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As there.
