@@ -90,7 +90,7 @@ public final class ObjectBox implements Driver {
         open.keyAloneIsIndexed();
         BoxStore store =
                 MyObjectBox.builder()
-                        .directory(open.directory().resolve("objectbox").toFile())
+                        .directory(open.directory().toFile())
                         .maxSizeInKByte(SIZE_KILOBYTES_MAX)
                         .build();
         return new Opened(store, true);
