@@ -130,10 +130,10 @@ impl Templates {
     ) -> Result<std::result::Result<Rc<Place>, SessionError>> {
         let case = stage.case;
         let key = format!(
-            "{} {} {} {} {} {} {:?} {} {} {:?} {:?}",
+            "{} {} {:?} {} {} {} {:?} {} {} {:?} {:?}",
             case.suite(),
             case.dataset.name,
-            case.dataset.records,
+            (case.dataset.records, case.dataset.spacing),
             case.filled,
             case.churn,
             case.tables_used(),

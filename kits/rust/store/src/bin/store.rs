@@ -304,7 +304,7 @@ impl touchstone_kit::Store<Document> for Driven {
 }
 
 impl touchstone_kit::Store<Doc> for Driven {
-    const VERBS: &'static [Verb] = &Verb::ALL;
+    const VERBS: &'static [Verb] = &Verb::OF_OBJECTS;
     const TABLES: bool = true;
 
     fn get(&mut self, key: &String) -> Result<Option<Doc>, Error> {
