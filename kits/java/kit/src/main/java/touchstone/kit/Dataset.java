@@ -75,6 +75,19 @@ final class Dataset<R> {
         return states == null ? List.of() : states.range((int) from, (int) count);
     }
 
+    /** New objects of the new states of one transaction. They are taken round and round. */
+    List<R> statesRound(long from, long changes) throws Failure {
+        int size = states();
+        if (changes == 0 || changes > size || size % changes != 0) {
+            throw Failure.protocol(size + " new states are no whole number of transactions of " + changes);
+        }
+        List<R> round = new ArrayList<>((int) changes);
+        for (long state = from; state < from + changes; state++) {
+            round.add(states.get((int) (state % size)));
+        }
+        return round;
+    }
+
     private static void check(long from, long count, int size, String of) throws Failure {
         if (from > size || count > size - from) {
             throw Failure.protocol(count + " " + of + " from " + from + " were asked for; there are " + size);
@@ -91,7 +104,8 @@ final class Dataset<R> {
         return operations;
     }
 
-    private static byte[] read(Path path) throws Failure {
+    /** A file, whole. */
+    static byte[] read(Path path) throws Failure {
         try {
             return Files.readAllBytes(path);
         } catch (IOException error) {

@@ -16,6 +16,7 @@ import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 
@@ -91,6 +92,20 @@ final class Fields {
 
     boolean flagOr(String name, boolean otherwise) throws Failure {
         return object.has(name) ? flag(name) : otherwise;
+    }
+
+    /** One of the words of an enum, which are its names in lower case. */
+    <E extends Enum<E>> E wordOr(String name, E otherwise) throws Failure {
+        if (!object.has(name)) {
+            return otherwise;
+        }
+        String word = text(name);
+        for (E known : otherwise.getDeclaringClass().getEnumConstants()) {
+            if (known.name().toLowerCase(Locale.ROOT).equals(word)) {
+                return known;
+            }
+        }
+        throw wrong(name, "another word than `" + word + "`");
     }
 
     Path path(String name) throws Failure {

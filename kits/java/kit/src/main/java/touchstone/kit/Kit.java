@@ -82,6 +82,12 @@ public final class Kit {
             case "prepare" -> prepare(fields);
             case "open" -> open(fields);
             case "fill", "churn" -> store(request, fields);
+            case "watch" -> {
+                long count = fields.natural("count");
+                fields.end();
+                playing().watch(count);
+                yield reply(request);
+            }
             case "run", "explain" -> play(request, fields);
             case "check" -> {
                 int table = (int) fields.naturalOr("table", 1);
@@ -114,6 +120,10 @@ public final class Kit {
             if (shelf.tables()) {
                 capabilities.add(record + ".tables");
             }
+            if (!shelf.watches().isEmpty()) {
+                capabilities.add(record + "." + Verb.DELIVER.wire());
+            }
+            shelf.watches().forEach(watched -> capabilities.add(record + ".watch-" + watched.wire()));
         }
         About about = driver.about();
         JsonArray options = new JsonArray();
@@ -136,9 +146,10 @@ public final class Kit {
         var dataset = fields.path("dataset");
         var operations = fields.pathOrNull("operations");
         var states = fields.pathOrNull("states");
+        var subscriptions = fields.pathOrNull("subscriptions");
         fields.end();
         sessions.forEach(Session::forget);
-        return session(record).prepare(dataset, operations, states);
+        return session(record).prepare(dataset, operations, states, subscriptions);
     }
 
     private JsonObject open(Fields fields) throws Exception {

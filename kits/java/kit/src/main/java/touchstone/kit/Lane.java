@@ -11,8 +11,36 @@ package touchstone.kit;
  * @param held hold one read transaction around all of them
  * @param table on which table, from 1
  * @param above what `find` compares with, or null
+ * @param changes how many new states each transaction of `deliver` writes
+ * @param depth what the subscribers of `deliver` do with what they are given
+ * @param stretch which stretch of a transaction of `deliver` is timed
  */
-record Lane(Verb verb, long from, long count, boolean held, int table, Long above) {
+record Lane(
+        Verb verb,
+        long from,
+        long count,
+        boolean held,
+        int table,
+        Long above,
+        long changes,
+        Depth depth,
+        Stretch stretch) {
+    /** What a subscriber does with an update before its clock stops. */
+    enum Depth {
+        HANDLE,
+        ITERATED,
+        COPIED,
+        DIFF
+    }
+
+    /** Which stretch of a transaction with subscribers is timed. */
+    enum Stretch {
+        WRITE,
+        COMMIT,
+        DELIVERY,
+        BOTH
+    }
+
     static Lane read(Fields fields) throws Failure {
         Lane lane =
                 new Lane(
@@ -21,7 +49,10 @@ record Lane(Verb verb, long from, long count, boolean held, int table, Long abov
                         fields.natural("count"),
                         fields.flagOr("held", false),
                         (int) fields.naturalOr("table", 1),
-                        fields.integerOrNull("above"));
+                        fields.integerOrNull("above"),
+                        fields.naturalOr("changes", 1),
+                        fields.wordOr("depth", Depth.HANDLE),
+                        fields.wordOr("stretch", Stretch.BOTH));
         fields.end();
         return lane;
     }

@@ -18,6 +18,11 @@ final class Session<K, R extends Record<K>> {
     final Shelf<K, R> shelf;
     private Dataset<R> dataset;
     private Database<K, R> database;
+    private List<Subscription> subscriptions;
+    /** How many of them are watched. */
+    private int watched;
+    /** What each subscriber had last, while lanes ask for differences. */
+    private List<int[]> had;
 
     Session(Driver driver, Shelf<K, R> shelf) {
         this.driver = driver;
@@ -32,13 +37,22 @@ final class Session<K, R extends Record<K>> {
         dataset = null;
     }
 
-    JsonObject prepare(Path dataset, Path operations, Path states) throws Failure {
+    /** Reads the files; all but the first may be null. */
+    JsonObject prepare(Path dataset, Path operations, Path states, Path subscriptions) throws Failure {
+        if (subscriptions != null && shelf.watches().isEmpty()) {
+            throw Failure.unsupported("the driver has no subscriptions to a " + shelf.kind().wire());
+        }
         this.dataset = new Dataset<>(shelf.decode(), dataset, operations, states);
+        this.subscriptions = subscriptions == null ? List.of() : Subscription.read(subscriptions);
+        watched = 0;
         JsonObject reply = Kit.reply("prepare");
         reply.addProperty("records", this.dataset.records());
         reply.addProperty("operations", this.dataset.operations());
         if (this.dataset.states() > 0) {
             reply.addProperty("states", this.dataset.states());
+        }
+        if (!this.subscriptions.isEmpty()) {
+            reply.addProperty("subscriptions", this.subscriptions.size());
         }
         return reply;
     }
@@ -87,6 +101,25 @@ final class Session<K, R extends Record<K>> {
         }
     }
 
+    /** Subscribes to the first so many. */
+    void watch(long count) throws Exception {
+        playing();
+        if (count > subscriptions.size()) {
+            throw Failure.protocol(
+                    count + " subscriptions were asked for; there are " + subscriptions.size());
+        }
+        List<Subscription> first = subscriptions.subList(0, (int) count);
+        for (Subscription subscription : first) {
+            if (!shelf.watches().contains(subscription.watched())) {
+                String missing = shelf.kind().wire() + ".watch-" + subscription.watched().wire();
+                throw Failure.unsupported("the driver has no " + missing);
+            }
+        }
+        watched = (int) count;
+        had = null;
+        live().watch(first);
+    }
+
     JsonObject run(List<Lane> lanes, Path latency) throws Exception {
         playing();
         if (lanes.size() == 1 && lanes.get(0).verb() == Verb.OPEN) {
@@ -129,6 +162,13 @@ final class Session<K, R extends Record<K>> {
 
     private Timing.Played play(List<Lane> lanes, boolean latency) throws Exception {
         playing();
+        if (lanes.size() == 1 && lanes.get(0).verb() == Verb.DELIVER) {
+            List<Subscription> first = subscriptions.subList(0, watched);
+            var delivering = new Delivering<>(driver, live(), lanes.get(0), first, had);
+            Timing.Played played = delivering.play(dataset);
+            had = delivering.had();
+            return played;
+        }
         if (lanes.isEmpty()) {
             throw Failure.protocol("a run has at least one lane");
         }
@@ -153,6 +193,13 @@ final class Session<K, R extends Record<K>> {
         Timing.Played played = Timing.open(driver, shelf.opener(), open, lane.count());
         database = new Database<>(open, shelf.opener().open(open));
         return played;
+    }
+
+    private Live<K, R> live() throws Failure {
+        if (subscriptions.isEmpty() || !(database.own() instanceof Live<K, R> live)) {
+            throw Failure.protocol("no subscriptions are prepared");
+        }
+        return live;
     }
 
     private Shelf<K, R> playing() throws Failure {

@@ -13,6 +13,7 @@ import java.util.function.Function;
  * @param verbs what the driver can do with it
  * @param holds whether {@link Store#hold} does anything
  * @param tables whether a handle can be about another table than the first
+ * @param watches what can be watched: nothing, unless the opener gives a {@link Live}
  * @param opener opens a database of it
  */
 public record Shelf<K, R extends Record<K>>(
@@ -21,6 +22,7 @@ public record Shelf<K, R extends Record<K>>(
         Set<Verb> verbs,
         boolean holds,
         boolean tables,
+        Set<Watched> watches,
         Opener<K, R> opener) {
 
     /** Opens a database. */

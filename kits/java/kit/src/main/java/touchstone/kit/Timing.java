@@ -141,7 +141,8 @@ final class Timing {
         return new Played(sample(wallNs, processorNs, lanes, usage), List.of(latencyNs));
     }
 
-    private static JsonObject sample(long wallNs, long processorNs, JsonArray lanes, JsonObject usage) {
+    /** A sample of a whole run. */
+    static JsonObject sample(long wallNs, long processorNs, JsonArray lanes, JsonObject usage) {
         JsonObject sample = new JsonObject();
         sample.addProperty("reply", "run");
         sample.addProperty("wall_ns", wallNs);

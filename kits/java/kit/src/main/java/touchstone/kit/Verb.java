@@ -23,7 +23,9 @@ public enum Verb {
     /** Fetch every object, then write all new states, in one transaction. */
     UPDATE_MANY,
     /** Fetch every object, then delete each, in one transaction. */
-    DELETE_MANY;
+    DELETE_MANY,
+    /** Write new states in one transaction and let every subscriber have what it is to be told, so many times. */
+    DELIVER;
 
     String wire() {
         return name().toLowerCase(Locale.ROOT).replace('_', '-');

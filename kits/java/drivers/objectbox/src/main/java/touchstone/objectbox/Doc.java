@@ -9,6 +9,7 @@ import io.objectbox.annotation.Id;
 import io.objectbox.annotation.Unique;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import touchstone.kit.Decoder;
 import touchstone.kit.Encoder;
 import touchstone.kit.Record;
@@ -63,6 +64,32 @@ public class Doc implements Record<String> {
                     case 1 -> bytes.i64();
                     default -> throw new IllegalArgumentException("a priority is there or missing");
                 };
+    }
+
+    /** Whether all fields but the library's own identifier are the same. */
+    @Override
+    public boolean equals(Object other) {
+        return other instanceof Doc doc
+                && title.equals(doc.title)
+                && tag.equals(doc.tag)
+                && x == doc.x
+                && y == doc.y
+                && z == doc.z
+                && colour == doc.colour
+                && contentKind == doc.contentKind
+                && Objects.equals(images, doc.images)
+                && Objects.equals(text, doc.text)
+                && Objects.equals(priority, doc.priority);
+    }
+
+    @Override
+    public int hashCode() {
+        return title.hashCode();
+    }
+
+    /** Whether it comes before another in the order of priorities. */
+    boolean comesBefore(Doc other) {
+        return priority == null || (other.priority != null && priority < other.priority);
     }
 
     @Override

@@ -27,21 +27,30 @@ import touchstone.kit.About;
 import touchstone.kit.Driver;
 import touchstone.kit.Failure;
 import touchstone.kit.Kit;
+import touchstone.kit.Live;
+import touchstone.kit.Moments;
 import touchstone.kit.Open;
 import touchstone.kit.Record;
 import touchstone.kit.RecordKind;
 import touchstone.kit.Shelf;
 import touchstone.kit.Store;
+import touchstone.kit.Subscription;
 import touchstone.kit.Verb;
+import touchstone.kit.Watched;
 
 /** The driver. */
 public final class ObjectBox implements Driver {
     /** The library refuses to grow beyond this; it maps the file, so that the number costs addresses alone. */
     private static final long SIZE_KILOBYTES_MAX = 16L << 20;
 
+    /** Every result that is fetched anew is fetched in a thread of the library's own, all of them at once. */
+    private static final int READERS_MAX = 2_048;
+
     private static final Set<Verb> OF_RECORDS =
             EnumSet.of(Verb.GET, Verb.READ_ALL, Verb.INSERT_ONE, Verb.INSERT_MANY);
-    private static final Set<Verb> OF_OBJECTS = EnumSet.complementOf(EnumSet.of(Verb.OPEN));
+    private static final Set<Verb> OF_OBJECTS =
+            EnumSet.complementOf(EnumSet.of(Verb.OPEN, Verb.DELIVER));
+    private static final Set<Watched> NOTHING = EnumSet.noneOf(Watched.class);
 
     /** Starts the driver. */
     public static void main(String[] arguments) throws IOException {
@@ -66,16 +75,23 @@ public final class ObjectBox implements Driver {
     public List<Shelf<?, ?>> shelves() {
         return List.of(
                 new Shelf<Long, Row>(
-                        RecordKind.ROW, Row::new, OF_RECORDS, true, false, open -> new Rows(store(open))),
+                        RecordKind.ROW, Row::new, OF_RECORDS, true, false, NOTHING, open -> new Rows(store(open))),
                 new Shelf<String, Document>(
                         RecordKind.DOCUMENT,
                         Document::new,
                         OF_RECORDS,
                         true,
                         false,
+                        NOTHING,
                         open -> new Documents(store(open))),
                 new Shelf<String, Doc>(
-                        RecordKind.DOC, Doc::new, OF_OBJECTS, true, false, open -> new Docs(store(open))));
+                        RecordKind.DOC,
+                        Doc::new,
+                        OF_OBJECTS,
+                        true,
+                        false,
+                        EnumSet.allOf(Watched.class),
+                        open -> new Docs(store(open))));
     }
 
     @Override
@@ -92,6 +108,7 @@ public final class ObjectBox implements Driver {
                 MyObjectBox.builder()
                         .directory(open.directory().toFile())
                         .maxSizeInKByte(SIZE_KILOBYTES_MAX)
+                        .maxReaders(READERS_MAX)
                         .build();
         return new Opened(store, true);
     }
@@ -204,10 +221,12 @@ public final class ObjectBox implements Driver {
         }
     }
 
-    private static final class Docs extends Entities<String, Doc> {
+    private static final class Docs extends Entities<String, Doc> implements Live<String, Doc> {
         private final Query<Doc> byTitle =
                 keep(box.query(Doc_.title.equal("", StringOrder.CASE_SENSITIVE)).build());
         private final Query<Doc> above = keep(box.query(Doc_.priority.greater(0)).build());
+        private final Subscribers subscribers = new Subscribers(store, box);
+        private boolean touched;
 
         Docs(Opened opened) {
             super(opened, Doc.class);
@@ -230,16 +249,16 @@ public final class ObjectBox implements Driver {
 
         @Override
         public boolean updateOne(Doc state) throws Exception {
-            return store.callInTx(
-                    () -> {
-                        Doc known = get(state.title);
-                        if (known == null) {
-                            return false;
-                        }
-                        state.id = known.id;
-                        box.put(state);
-                        return true;
-                    });
+            return store.callInTx(() -> overwrite(state));
+        }
+
+        private boolean overwrite(Doc state) {
+            state.id = byTitle.setParameter(Doc_.title, state.title).findUniqueId();
+            if (state.id == 0) {
+                return false;
+            }
+            box.put(state);
+            return true;
         }
 
         @Override
@@ -260,6 +279,39 @@ public final class ObjectBox implements Driver {
                         box.remove(fetched);
                         return fetched;
                     });
+        }
+
+        @Override
+        public void watch(List<Subscription> subscriptions) throws Failure {
+            subscribers.watch(subscriptions);
+        }
+
+        @Override
+        public void change(List<Doc> states, Moments moments) {
+            touched = false;
+            store.runInTx(
+                    () -> {
+                        for (Doc state : states) {
+                            touched |= overwrite(state);
+                        }
+                        moments.handedOver();
+                    });
+        }
+
+        @Override
+        public List<Subscribers.Told> receive() throws Failure {
+            return touched ? subscribers.receive() : List.of();
+        }
+
+        @Override
+        public List<Doc> fetch(Subscription subscription) {
+            return subscribers.fetch(subscription);
+        }
+
+        @Override
+        public void close() {
+            subscribers.close();
+            super.close();
         }
 
         /** The new states of objects that are there, each with the identifier of its object. */
