@@ -7,7 +7,7 @@ KIT_RUST := kits/rust/Cargo.toml
 KIT_CIPHER := kits/rust/cipher/Cargo.toml
 KIT_STORE := kits/rust/store/Cargo.toml
 
-.PHONY: help bench test tools browser build format lint unit hand-offs kits clean
+.PHONY: help bench test tools browser build format lint unit hand-offs kits kits-java clean
 
 help:
 	@echo "make bench   re-test the published claims on this machine (quick size: about five minutes after the builds)"
@@ -16,7 +16,7 @@ help:
 bench: tools build
 	$(TOUCHSTONE) bench
 
-test: tools browser format lint unit hand-offs kits
+test: tools browser format lint unit hand-offs kits kits-java
 	@echo "All of it passed."
 
 # A missing piece is named with its remedy, before anything is built.
@@ -62,7 +62,15 @@ kits:
 	cargo test --locked --manifest-path $(KIT_CIPHER)
 	cargo test --locked --manifest-path $(KIT_STORE)
 
+# The other languages' kits have tools of their own. Who measures none of their subjects needs none of those.
+kits-java:
+	@for tool in java mvn; do command -v $$tool >/dev/null || { \
+	  echo "$$tool is missing, which the Java kit is built with: apt-get install openjdk-17-jdk-headless maven" >&2; \
+	  exit 69; }; done
+	mvn --batch-mode --quiet --file kits/java/pom.xml verify
+
 clean:
+	rm -rf kits/java/target kits/java/*/target kits/java/drivers/*/target
 	cargo clean
 	cargo clean --manifest-path $(KIT_RUST)
 	cargo clean --manifest-path $(KIT_CIPHER)
