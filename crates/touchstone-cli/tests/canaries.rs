@@ -86,6 +86,36 @@ fn records_acknowledged_and_not_kept_void_the_launch() {
 }
 
 #[test]
+fn updates_that_are_not_what_subscribers_are_owed_void_the_launch() {
+    let case = "canaries/deliver";
+    let counted = "the right answer is";
+    let differing = "updates are not what a fresh fetch, or their own result, says";
+    let ways = [
+        ("few", counted),
+        ("many", counted),
+        ("twice", counted),
+        ("stale", differing),
+        ("order", differing),
+        ("copy#copied", differing),
+        ("diff#diff", differing),
+        ("conspire", counted),
+    ];
+    for (mischief, why) in ways {
+        let arm = format!("canary-deliver@{mischief}");
+        let part = part(case, &arm);
+        assert_eq!(part.outcome, Outcome::Void, "{part:?}");
+        assert!(part.error.as_deref().unwrap_or_default().contains(why), "{part:?}");
+        assert_eq!(CANARIES.comparison(case, &arm).verdict, Verdict::Incomparable);
+        assert_eq!(CANARIES.arm(case, &arm).operation_ns, None);
+    }
+    let honest =
+        ["refetch@wal-normal", "naive@wal-normal", "canary-deliver@none", "refetch@wal-normal#copied"];
+    for arm in honest.into_iter().chain(["refetch@wal-normal#diff"]) {
+        assert_honest(case, arm);
+    }
+}
+
+#[test]
 fn a_sleeper_is_flagged_and_keeps_its_number() {
     let case = "canaries/sleep";
     assert_honest(case, "canary-sleep@default");

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 use touchstone_protocol::{
-    Clock, Delivery, Depth, Failure, FailureKind, Hello, Lane, LaneSample, Opened, PROTOCOL_VERSION, Plan, RecordKind, Reply,
-    Request, Run, Sample, Schema, Setting, Settings, Stretch, Usage, Verb,
+    Clock, Delivery, Depth, Failure, FailureKind, Hello, Lane, LaneSample, Opened, PROTOCOL_VERSION, Plan,
+    RecordKind, Reply, Request, Run, Sample, Schema, Setting, Settings, Stretch, Usage, Verb,
 };
 
 fn protocol() -> PathBuf {
@@ -81,7 +81,11 @@ fn requests() -> Vec<Request> {
         match request {
             Request::Hello { .. } | Request::Prepare { .. } | Request::Open { .. } | Request::Fill { .. } => {
             }
-            Request::Churn { .. } | Request::Watch { .. } | Request::Run(_) | Request::Explain { .. } | Request::Check { .. } => {}
+            Request::Churn { .. }
+            | Request::Watch { .. }
+            | Request::Run(_)
+            | Request::Explain { .. }
+            | Request::Check { .. } => {}
             Request::Close | Request::Quit => {}
         }
     }

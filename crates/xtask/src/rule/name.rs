@@ -3,7 +3,7 @@
 use crate::Findings;
 
 /// Endings of files that may be here. A new kind of file is a decision, so it is made in this list.
-const ENDINGS: [&str; 37] = [
+const ENDINGS: [&str; 38] = [
     "bib",
     "c",
     "css",
@@ -25,6 +25,7 @@ const ENDINGS: [&str; 37] = [
     "mjs",
     "mod",
     "operations",
+    "subscriptions",
     "py",
     "rs",
     "sh",

@@ -45,7 +45,7 @@ impl<R: Record> Watching<R> {
     fn states(&self, from: u64, changes: u64) -> Result<Vec<&R>, Failure> {
         let states = self.dataset.states();
         let size = states.len() as u64;
-        if changes == 0 || changes > size || size % changes != 0 {
+        if changes == 0 || changes > size || !size.is_multiple_of(changes) {
             let message = format!("{size} new states are no whole number of transactions of {changes}");
             return Err(failure(FailureKind::Protocol, message));
         }

@@ -5,7 +5,7 @@
 
 #[expect(dead_code, reason = "its main is not this program's")]
 #[path = "rusqlite.rs"]
-mod rusqlite_driver;
+pub mod rusqlite_driver;
 
 use drivers::difference::{Step, steps};
 use drivers::sqlite::{self, Error};
