@@ -206,8 +206,7 @@ impl Project {
 }
 
 fn find_root() -> Result<PathBuf> {
-    let start =
-        env::current_dir().map_err(|error| Error::io("cannot tell the current folder", &error))?;
+    let start = env::current_dir().map_err(|error| Error::io("cannot tell the current folder", &error))?;
     let found =
         start.ancestors().find(|folder| folder.join("kits").is_dir() && folder.join("suites").is_dir());
     found.map(Path::to_owned).ok_or_else(|| {
