@@ -5,6 +5,7 @@ SHELL := /bin/bash
 TOUCHSTONE := target/release/touchstone
 KIT_RUST := kits/rust/Cargo.toml
 KIT_CIPHER := kits/rust/cipher/Cargo.toml
+KIT_NATIVE_DB := kits/rust/native-db/Cargo.toml
 KIT_STORE := kits/rust/store/Cargo.toml
 
 .PHONY: help bench test tools browser build format lint unit hand-offs kits kits-java clean
@@ -40,12 +41,14 @@ format:
 	cargo fmt --all --check
 	cargo fmt --all --check --manifest-path $(KIT_RUST)
 	cargo fmt --all --check --manifest-path $(KIT_CIPHER)
+	cargo fmt --all --check --manifest-path $(KIT_NATIVE_DB)
 	cargo fmt --all --check --manifest-path $(KIT_STORE)
 
 lint:
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo clippy --workspace --all-targets --all-features --locked --manifest-path $(KIT_RUST) -- -D warnings
 	cargo clippy --all-targets --locked --manifest-path $(KIT_CIPHER) -- -D warnings
+	cargo clippy --all-targets --locked --manifest-path $(KIT_NATIVE_DB) -- -D warnings
 	cargo clippy --all-targets --locked --manifest-path $(KIT_STORE) -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 
@@ -60,6 +63,7 @@ hand-offs:
 kits:
 	cargo test --workspace --all-features --locked --manifest-path $(KIT_RUST)
 	cargo test --locked --manifest-path $(KIT_CIPHER)
+	cargo test --locked --manifest-path $(KIT_NATIVE_DB)
 	cargo test --locked --manifest-path $(KIT_STORE)
 
 # The other languages' kits have tools of their own. Who measures none of their subjects needs none of those.
@@ -74,4 +78,5 @@ clean:
 	cargo clean
 	cargo clean --manifest-path $(KIT_RUST)
 	cargo clean --manifest-path $(KIT_CIPHER)
+	cargo clean --manifest-path $(KIT_NATIVE_DB)
 	cargo clean --manifest-path $(KIT_STORE)

@@ -91,7 +91,8 @@ fn updates_that_are_not_what_subscribers_are_owed_void_the_launch() {
     let counted = "the right answer is";
     let differing = "updates are not what a fresh fetch, or their own result, says";
     let ways = [
-        ("few", counted),
+        // What was left out in a transaction is missed in the next.
+        ("few", "updates"),
         ("many", counted),
         ("twice", counted),
         ("stale", differing),

@@ -134,6 +134,7 @@ fn record(table: &Table<'_>) -> TokenStream {
     let defaults = defaults(columns);
     let read = read(columns);
     let view = view(columns, &view_name);
+    let places = 0..fields.len();
     quote! {
         #[automatically_derived]
         impl ::touchstone_store::Record for #ident {
@@ -161,6 +162,14 @@ fn record(table: &Table<'_>) -> TokenStream {
             #[inline]
             fn write_key<'a>(&'a self, cells: &mut ::touchstone_store::Cells<'a>) {
                 #(::touchstone_store::Field::write(&self.#key_fields, cells);)*
+            }
+
+            #[inline]
+            fn write_column<'a>(&'a self, column: usize, cells: &mut ::touchstone_store::Cells<'a>) {
+                match column {
+                    #(#places => ::touchstone_store::Field::write(&self.#fields, cells),)*
+                    _ => {}
+                }
             }
 
             #defaults
@@ -285,6 +294,7 @@ fn constants(table: &Table<'_>, columns_name: &Ident) -> TokenStream {
             keys: #keys,
             numbered: #numbered,
             columns: &[#(#shapes,)*],
+            defaults: ::touchstone_store::derived::Defaults::NONE,
         };
     }
 }

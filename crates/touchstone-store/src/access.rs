@@ -1,11 +1,13 @@
 //! One type's records in one collection, as a snapshot or a transaction reaches them: what is the same for both.
 
 use crate::cells::{Cell, Cells};
+use crate::derived::Stored;
 use crate::engine::scan::Scan;
 use crate::engine::statement::Statement;
 use crate::error::{Error, Result};
+use crate::live::capture::Capture;
 use crate::query::Query;
-use crate::record::{Finds, Record};
+use crate::record::{Finds, Record, Shape};
 use crate::session::{self, Entered, Session, refused};
 use crate::table::{Section, Table};
 use std::marker::PhantomData;
@@ -25,6 +27,8 @@ pub(crate) enum Which {
 pub(crate) struct Access<'s, T> {
     pub(crate) session: &'s Session,
     pub(crate) which: Which,
+    /// The table: the type's own, unless the type has none before the program runs.
+    pub(crate) shape: &'static Shape,
     marker: PhantomData<fn() -> T>,
 }
 
@@ -39,7 +43,12 @@ impl<T> Copy for Access<'_, T> {}
 impl<'s, T: Record> Access<'s, T> {
     #[inline]
     pub(crate) fn new(session: &'s Session, which: Which) -> Access<'s, T> {
-        Access { session, which, marker: PhantomData }
+        Access::shaped(session, which, T::SHAPE)
+    }
+
+    #[inline]
+    pub(crate) fn shaped(session: &'s Session, which: Which, shape: &'static Shape) -> Access<'s, T> {
+        Access { session, which, shape, marker: PhantomData }
     }
 
     #[inline]
@@ -52,23 +61,40 @@ impl<'s, T: Record> Access<'s, T> {
     pub(crate) fn table(&self) -> Result<Section> {
         // A collection that was never written to has no rows, whatever the table holds: no collection has this number.
         const NOBODY: i64 = -1;
-        self.session.table::<T>(match self.which {
+        let collection = match self.which {
             Which::Own => None,
             Which::Named(number) => Some(number),
             Which::Unwritten => Some(NOBODY),
-        })
+        };
+        self.session.table(self.shape, collection)
+    }
+
+    /// How many columns are the key.
+    pub(crate) fn keys(&self) -> usize {
+        self.shape.keys
     }
 
     #[inline]
     fn writable(&self) -> Result<Section> {
-        self.session.writable_table::<T>(match self.which {
+        let collection = match self.which {
             Which::Named(number) => Some(number),
             Which::Own | Which::Unwritten => None,
-        })
+        };
+        self.session.writable_table(self.shape, collection)
     }
 
     #[inline]
     pub(crate) fn get<Q: Finds<T> + ?Sized>(&self, key: &Q) -> Result<Option<T>> {
+        self.find(|cells| key.write_key(cells))
+    }
+
+    /// As [`get`](Access::get), by the key's columns.
+    pub(crate) fn get_values(&self, key: &[Stored]) -> Result<Option<T>> {
+        self.find(|cells| key.iter().for_each(|value| value.write(cells)))
+    }
+
+    #[inline]
+    fn find<'k>(&self, write_key: impl FnOnce(&mut Cells<'k>)) -> Result<Option<T>> {
         let _entered = self.enter()?;
         let table = self.table()?;
         if !table.exists() {
@@ -76,7 +102,7 @@ impl<'s, T: Record> Access<'s, T> {
         }
         let mut cells = Cells::default();
         table.begin_row(&mut cells);
-        key.write_key(&mut cells);
+        write_key(&mut cells);
         // What cannot be stored is not there.
         if cells.refused().is_some() {
             return Ok(None);
@@ -86,7 +112,10 @@ impl<'s, T: Record> Access<'s, T> {
             |statement| {
                 // SAFETY: the key outlives the call, at whose end the statement is reset.
                 unsafe { statement.bind(&cells)? };
-                if statement.step()? { session::read::<T>(&mut statement.row()).map(Some) } else { Ok(None) }
+                if !statement.step()? {
+                    return Ok(None);
+                }
+                session::read::<T>(table.shape, &mut statement.row(table.shape)).map(Some)
             },
         )
     }
@@ -152,7 +181,8 @@ impl<'s, T: Record> Access<'s, T> {
             table.bind_collection(statement);
             while statement.step()? {
                 self.session.lease.check()?;
-                if !visit(T::view(&mut statement.row()).map_err(session::unfit::<T>)?)? {
+                let view = T::view(&mut statement.row(table.shape)).map_err(session::unfit(table.shape))?;
+                if !visit(view)? {
                     break;
                 }
             }
@@ -193,7 +223,7 @@ impl<'s, T: Record> Access<'s, T> {
         let table = self.writable()?;
         let sql = || self.session.connection.prepare(&table.insert_feed_sql());
         table.insert_feed.with(
-            || self.session.feed(T::SHAPE.columns.len()).and_then(|_| sql()),
+            || self.session.feed(table.shape.columns.len()).and_then(|_| sql()),
             |statement| feed(self.session, &table, statement, records),
         )
     }
@@ -203,7 +233,7 @@ impl<'s, T: Record> Access<'s, T> {
         let table = self.writable()?;
         let sql = || self.session.connection.prepare(&table.put_feed_sql());
         table.put_feed.with(
-            || self.session.feed(T::SHAPE.columns.len()).and_then(|_| sql()),
+            || self.session.feed(table.shape.columns.len()).and_then(|_| sql()),
             |statement| feed(self.session, &table, statement, records),
         )
     }
@@ -227,7 +257,8 @@ impl<'s, T: Record> Access<'s, T> {
             || self.session.connection.prepare(&table.clear_sql()),
             |statement| {
                 table.bind_collection(statement);
-                statement.run()?;
+                Capture::follow_if_acting(self.session, || statement.run())?;
+                self.session.capture.cleared::<T>(&table);
                 Ok(statement.changes())
             },
         )
@@ -247,7 +278,11 @@ pub(crate) fn enter(session: &Session) -> Result<Entered<'_>> {
 pub(crate) fn insert<T: Record>(session: &Session, table: &Section, record: &T) -> Result<()> {
     table
         .insert
-        .with(|| session.connection.prepare(&table.insert_sql()), |statement| write(table, statement, record))
+        .with(
+            || session.connection.prepare(&table.insert_sql()),
+            |statement| write(session, table, statement, record),
+        )
+        .map(|_| ())
 }
 
 /// Inserts or replaces, as [`insert`].
@@ -255,7 +290,11 @@ pub(crate) fn insert<T: Record>(session: &Session, table: &Section, record: &T) 
 pub(crate) fn put<T: Record>(session: &Session, table: &Section, record: &T) -> Result<()> {
     table
         .put
-        .with(|| session.connection.prepare(&table.put_sql()), |statement| write(table, statement, record))
+        .with(
+            || session.connection.prepare(&table.put_sql()),
+            |statement| write(session, table, statement, record),
+        )
+        .map(|_| ())
 }
 
 /// Replaces, as [`insert`]; whether there was one to replace.
@@ -263,10 +302,7 @@ pub(crate) fn put<T: Record>(session: &Session, table: &Section, record: &T) -> 
 pub(crate) fn replace<T: Record>(session: &Session, table: &Section, record: &T) -> Result<bool> {
     table.replace.with(
         || session.connection.prepare(&table.replace_sql()),
-        |statement| {
-            write(table, statement, record)?;
-            Ok(statement.changes() > 0)
-        },
+        |statement| write(session, table, statement, record),
     )
 }
 
@@ -289,21 +325,32 @@ pub(crate) fn remove<T: Record, Q: Finds<T> + ?Sized>(
         |statement| {
             // SAFETY: the key outlives the call, at whose end the statement is reset.
             unsafe { statement.bind(&cells)? };
-            statement.run()?;
-            Ok(statement.changes() > 0)
+            Capture::follow_if_acting(session, || statement.run())?;
+            let changed = statement.changes() > 0;
+            if changed {
+                session.capture.removed::<T>(table, &cells);
+            }
+            Ok(changed)
         },
     )
 }
 
+/// Runs a statement that writes a record; whether it changed a row.
 #[inline]
-fn write<T: Record>(table: &Section, statement: &Statement, record: &T) -> Result<()> {
+fn write<T: Record>(session: &Session, table: &Section, statement: &Statement, record: &T) -> Result<bool> {
     let mut cells = Cells::default();
     table.begin_row(&mut cells);
+    check_type(table, record)?;
     record.write(&mut cells);
-    check::<T>(table, &cells)?;
+    check(table, &cells)?;
     // SAFETY: the record outlives the call, at whose end the statement is reset.
     unsafe { statement.bind(&cells)? };
-    statement.run().map_err(|error| table.name_row(error, &cells))
+    Capture::follow_if_acting(session, || statement.run()).map_err(|error| table.name_row(error, &cells))?;
+    let changed = statement.changes() > 0;
+    if changed {
+        session.capture.put(table, &cells, record);
+    }
+    Ok(changed)
 }
 
 /// Runs a statement that reads the feed, with the records; how many they were.
@@ -313,10 +360,12 @@ fn feed<'r, T: Record>(
     statement: &Statement,
     records: impl IntoIterator<Item = &'r T>,
 ) -> Result<u64> {
-    let feed = session.feed(T::SHAPE.columns.len())?;
+    let feed = session.feed(table.shape.columns.len())?;
     table.bind_collection(statement);
     let mut numbers = Numbers::of(session, table)?;
     let records = in_key_order(records);
+    records.iter().try_for_each(|record| check_type(table, *record))?;
+    let mark = session.capture.mark();
     let (mut left, mut last) = (records.iter(), None);
     let mut fill = |cells: &mut Cells<'static>| {
         last = left.next().copied();
@@ -324,16 +373,21 @@ fn feed<'r, T: Record>(
         // SAFETY: the values borrow from a record that outlives this function, and nobody reads them after it.
         let cells = unsafe { std::mem::transmute::<&mut Cells<'static>, &mut Cells<'r>>(cells) };
         record.write(cells);
+        session.capture.put_fed(table, cells, record);
         if let Some(numbers) = &mut numbers {
             numbers.leave_out_next(cells);
         }
         true
     };
     // SAFETY: what `fill` borrows from lives to the end of this function.
-    let (result, why) = unsafe { feed.with(&mut fill, || statement.run()) };
+    let (result, why) =
+        unsafe { feed.with(&mut fill, || Capture::follow_if_acting(session, || statement.run())) };
+    if result.is_err() || why.is_some() {
+        session.capture.undo(&mark);
+    }
     let error = match (result, why) {
         (Ok(()), None) => return Ok(records.len() as u64),
-        (_, Some(why)) => session::stopped::<T>(why),
+        (_, Some(why)) => session::stopped(table.shape, why),
         (Err(error), None) => error,
     };
     Err(match last {
@@ -393,9 +447,15 @@ impl Numbers {
     }
 }
 
-fn check<T: Record>(table: &Table, cells: &Cells<'_>) -> Result<()> {
+fn check(table: &Table, cells: &Cells<'_>) -> Result<()> {
     match cells.refused() {
         None => Ok(()),
-        Some((column, why)) => Err(refused::<T>(column - usize::from(table.is_shared), why)),
+        Some((column, why)) => Err(refused(table.shape, column - usize::from(table.is_shared), why)),
     }
+}
+
+/// That the record is one of the table's: of a type that is made at run time, the compiler does not know.
+#[inline]
+fn check_type<T: Record>(table: &Table, record: &T) -> Result<()> {
+    if record.is_of(table.shape) { Ok(()) } else { Err(session::other_type(table.shape)) }
 }

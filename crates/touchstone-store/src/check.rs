@@ -1,7 +1,8 @@
 //! Whether a store is whole: its pages, its indexes, and its records as the program's types read them.
 
+use crate::dynamic::{Dynamic, Type};
 use crate::error::{Error, ErrorKind, Result};
-use crate::record::{Columns, Record};
+use crate::record::{Columns, Record, Shape};
 use crate::session::{Session, read};
 use crate::snapshot::Snapshot;
 use crate::store::Store;
@@ -13,7 +14,7 @@ use std::fmt;
 const PROBLEMS_MAX: usize = 1000;
 
 /// A part of a check.
-type Part = fn(&Snapshot, &mut CheckReport) -> Result<()>;
+type Part = Box<dyn Fn(&Snapshot, &mut CheckReport) -> Result<()>>;
 
 /// A check to run. Get one from [`Store::check`].
 ///
@@ -201,7 +202,24 @@ impl Check<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn records<T: Record>(mut self) -> Self {
-        self.records.push(check_records::<T>);
+        self.records.push(Box::new(|snapshot, report| check_records::<T>(T::SHAPE, snapshot, report)));
+        self
+    }
+
+    /// As [`records`](Check::records), of a type that is made at run time.
+    ///
+    /// ```
+    /// # use touchstone_store::{Kind, Store, dynamic};
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// let task = dynamic::Type::new("task", [dynamic::Field::key("id", Kind::Integer)])?;
+    /// store.dynamic(task).insert(&task.record([1.into()])?)?;
+    /// assert_eq!(store.check().dynamic(task).run()?.records(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn dynamic(mut self, of: Type) -> Self {
+        let shape = of.shape();
+        self.records.push(Box::new(|snapshot, report| check_records::<Dynamic>(shape, snapshot, report)));
         self
     }
 
@@ -218,7 +236,7 @@ impl Check<'_> {
     /// When the file cannot be read for another reason than damage: that is what the report tells.
     pub fn run(self) -> Result<CheckReport> {
         let mut report = CheckReport::default();
-        let mut parts: Vec<Part> = vec![check_pages, check_references];
+        let mut parts: Vec<Part> = vec![Box::new(check_pages), Box::new(check_references)];
         parts.extend(self.records);
         let mut snapshot = None;
         for part in parts {
@@ -273,12 +291,16 @@ fn check_references(snapshot: &Snapshot, report: &mut CheckReport) -> Result<()>
     Ok(())
 }
 
-fn check_records<T: Record>(snapshot: &Snapshot, report: &mut CheckReport) -> Result<()> {
+fn check_records<T: Record>(
+    shape: &'static Shape,
+    snapshot: &Snapshot,
+    report: &mut CheckReport,
+) -> Result<()> {
     let session = snapshot.session();
     let _entered = session.enter()?;
-    check_collection::<T>(session, None, report)?;
+    check_collection::<T>(shape, session, None, report)?;
     for (number, name) in collections(session)? {
-        check_collection::<T>(session, Some((number, name)), report)?;
+        check_collection::<T>(shape, session, Some((number, name)), report)?;
     }
     Ok(())
 }
@@ -296,18 +318,19 @@ fn collections(session: &Session) -> Result<Vec<(i64, String)>> {
 }
 
 fn check_collection<T: Record>(
+    shape: &'static Shape,
     session: &Session,
     collection: Option<(i64, String)>,
     report: &mut CheckReport,
 ) -> Result<()> {
     let number = collection.as_ref().map(|(number, _)| *number);
     let problem = |key: String, why: &Error| Problem::Record {
-        table: T::SHAPE.name.to_owned(),
+        table: shape.name.to_owned(),
         collection: collection.as_ref().map(|(_, name)| name.clone()),
         key,
         why: why.to_string(),
     };
-    let table = match session.table::<T>(number) {
+    let table = match session.table(shape, number) {
         // The whole table contradicts the type.
         Err(error) if error.kind() == ErrorKind::Mismatch => {
             report.problems.push(problem("(any)".to_owned(), &error));
@@ -324,14 +347,14 @@ fn check_collection<T: Record>(
         while statement.step()? {
             session.lease.check()?;
             report.records += 1;
-            let Err(error) = read::<T>(&mut statement.row()) else { continue };
+            let Err(error) = read::<T>(shape, &mut statement.row(shape)) else { continue };
             if told == PROBLEMS_MAX {
-                report.problems.push(Problem::More(format!("the records of `{}`", T::SHAPE.name)));
+                report.problems.push(Problem::More(format!("the records of `{}`", shape.name)));
                 break;
             }
             told += 1;
-            let mut row = statement.row();
-            let key: Vec<String> = (0..T::SHAPE.keys).map(|_| show(row.next())).collect();
+            let mut row = statement.row(shape);
+            let key: Vec<String> = (0..shape.keys).map(|_| show(row.next())).collect();
             report.problems.push(problem(key.join(", "), &error));
         }
         Ok(())

@@ -5,6 +5,7 @@ use crate::cells::{Cell, Cells};
 use crate::nested::{Nested, Type, broken, written};
 pub use crate::nested::{Reader, Writer};
 use crate::record::Columns;
+pub use crate::record::Defaults;
 use crate::value::{Field, Mismatch, Raw};
 pub use crate::value::{read_nested, read_tag, write_nested};
 use std::sync::LazyLock;

@@ -73,8 +73,10 @@ pub enum ErrorKind {
 /// let error = Store::open("/no/such/directory/file").expect_err("there is no such directory");
 /// assert_eq!(error.kind(), ErrorKind::NotFound);
 /// ```
+#[derive(Clone)]
 pub struct Error(Box<Inner>);
 
+#[derive(Clone)]
 struct Inner {
     kind: ErrorKind,
     message: String,

@@ -8,10 +8,12 @@ pub(crate) mod sql;
 
 use crate::access::Access;
 use crate::error::Result;
-use crate::record::Record;
+use crate::record::{Record, Shape};
 use crate::session::Session;
+use crate::snapshot::Reading;
 pub use condition::{Condition, Operand, Order};
 pub use run::{Explanation, Rows};
+use std::marker::PhantomData;
 
 /// A query of one type's records, on a snapshot or within a transaction.
 ///
@@ -36,9 +38,13 @@ pub use run::{Explanation, Rows};
 /// assert_eq!(due[0].title, "write");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Query<'s, T: Record> {
-    pub(crate) access: Access<'s, T>,
+pub struct Query<'s, T: Record, S = Reading<'s, T>> {
+    /// What answers it.
+    pub(crate) source: S,
+    /// The table: the type's own, unless the type has none before the program runs.
+    pub(crate) shape: &'static Shape,
     pub(crate) request: Request<T>,
+    marker: PhantomData<&'s ()>,
 }
 
 /// What a query asks.
@@ -55,9 +61,10 @@ impl<T> Default for Request<T> {
     }
 }
 
-impl<'s, T: Record> Query<'s, T> {
-    pub(crate) fn new(access: Access<'s, T>) -> Query<'s, T> {
-        Query { access, request: Request::default() }
+impl<'s, T: Record, S> Query<'s, T, S> {
+    /// All that the source has.
+    pub(crate) fn of(source: S, shape: &'static Shape) -> Query<'s, T, S> {
+        Query { source, shape, request: Request::default(), marker: PhantomData }
     }
 
     /// Keeps the records for which the condition is true: not those for which it is unknown, as in SQL. Of several
@@ -80,8 +87,9 @@ impl<'s, T: Record> Query<'s, T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn filter(mut self, condition: impl FnOnce(T::Columns) -> Condition<T>) -> Query<'s, T> {
+    pub fn filter(mut self, condition: impl FnOnce(T::Columns) -> Condition<T>) -> Query<'s, T, S> {
         let condition = condition(T::COLUMNS);
+        condition::assert_same(Some(self.shape), condition.of);
         self.request.condition = Some(match self.request.condition.take() {
             Some(before) => before.and(condition),
             None => condition,
@@ -106,8 +114,10 @@ impl<'s, T: Record> Query<'s, T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn order(mut self, order: impl FnOnce(T::Columns) -> Order<T>) -> Query<'s, T> {
-        self.request.order.push(order(T::COLUMNS));
+    pub fn order(mut self, order: impl FnOnce(T::Columns) -> Order<T>) -> Query<'s, T, S> {
+        let order = order(T::COLUMNS);
+        condition::assert_same(Some(self.shape), order.of);
+        self.request.order.push(order);
         self
     }
 
@@ -126,7 +136,7 @@ impl<'s, T: Record> Query<'s, T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn limit(mut self, records: u64) -> Query<'s, T> {
+    pub fn limit(mut self, records: u64) -> Query<'s, T, S> {
         self.request.limit = Some(records);
         self
     }
@@ -146,9 +156,20 @@ impl<'s, T: Record> Query<'s, T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn offset(mut self, records: u64) -> Query<'s, T> {
+    pub fn offset(mut self, records: u64) -> Query<'s, T, S> {
         self.request.offset = records;
         self
+    }
+}
+
+impl<'s, T: Record> Query<'s, T> {
+    pub(crate) fn new(access: Access<'s, T>) -> Query<'s, T> {
+        Query::of(Reading(access), access.shape)
+    }
+
+    /// What a request asks.
+    pub(crate) fn with(access: Access<'s, T>, request: Request<T>) -> Query<'s, T> {
+        Query { request, ..Query::new(access) }
     }
 
     /// The records.
@@ -248,6 +269,31 @@ impl<'s, T: Record> Query<'s, T> {
         run::each(&self, visit)
     }
 
+    /// Gives the records one by one, borrowed where they lie, until `visit` says `false`: no record is copied.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
+    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// let mut letters = 0;
+    /// store.snapshot()?.query::<Task>().filter(|task| task.due.is_null()).each_view(|task| {
+    ///     letters += task.title.len();
+    ///     Ok(true)
+    /// })?;
+    /// assert_eq!(letters, 4);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`all`](Query::all), and as `visit` does.
+    pub fn each_view(self, visit: impl FnMut(T::View<'_>) -> Result<bool>) -> Result<()> {
+        run::each_view(&self, visit)
+    }
+
     /// The records one by one, as an iterator: for more of them than memory holds.
     ///
     /// ```
@@ -293,6 +339,6 @@ impl<'s, T: Record> Query<'s, T> {
     }
 
     pub(crate) fn session(&self) -> &'s Session {
-        self.access.session
+        self.source.0.session
     }
 }

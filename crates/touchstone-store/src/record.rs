@@ -25,7 +25,7 @@ use std::marker::PhantomData;
 /// assert_eq!(Task::SHAPE.name, "task");
 /// assert_eq!(Task { id: 7, title: "write".into(), due: None }.key(), 7);
 /// ```
-pub trait Record: Sized + Send + 'static {
+pub trait Record: Sized + Send + Sync + 'static {
     /// The primary key: the type of the key field, or a tuple of several.
     type Key: Key;
     /// The record borrowed from the file.
@@ -135,10 +135,22 @@ pub trait Record: Sized + Send + 'static {
     /// When a value of the file is none of its field's: the column's place, and why.
     fn view<'a>(columns: &mut impl Columns<'a>) -> Result<Self::View<'a>, (usize, Mismatch)>;
 
+    /// Appends one field; for live queries, which look at a field or two of many records.
+    #[doc(hidden)]
+    fn write_column<'a>(&'a self, column: usize, cells: &mut Cells<'a>);
+
     /// What NULL in a column stands for, where the field has a default; for the derive.
     #[doc(hidden)]
     fn default_of(_column: usize) -> Option<&'static Stored> {
         None
+    }
+
+    /// Whether the record is a row of that table; for records of a type that is made at run time. Of all others the
+    /// compiler knows it.
+    #[doc(hidden)]
+    #[inline]
+    fn is_of(&self, _shape: &'static Shape) -> bool {
+        true
     }
 }
 
@@ -175,6 +187,13 @@ pub trait Columns<'a> {
     /// assert_eq!((row.next(), row.next()), (Raw::Integer(1), Raw::Integer(2)));
     /// ```
     fn next(&mut self) -> Raw<'a>;
+
+    /// The table whose row it is, where that is known; for records of a type that is made at run time.
+    #[doc(hidden)]
+    #[inline]
+    fn shape(&self) -> Option<&'static Shape> {
+        None
+    }
 }
 
 /// A table, as a type declares it.
@@ -204,6 +223,27 @@ pub struct Shape {
     pub numbered: bool,
     /// The columns, those of the key first, then in the order of the fields.
     pub columns: &'static [ColumnShape],
+    /// What NULL stands for, of a type that is made at run time; the others have [`Record::default_of`].
+    #[doc(hidden)]
+    pub defaults: Defaults,
+}
+
+/// The defaults of a type that is made at run time, by column.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Defaults(pub(crate) &'static [Option<Stored>]);
+
+// No default is NaN: it could not be stored.
+impl Eq for Defaults {}
+
+impl Defaults {
+    /// Of a type that the program declares.
+    pub const NONE: Defaults = Defaults(&[]);
+
+    #[inline]
+    pub(crate) fn of(self, column: usize) -> Option<&'static Stored> {
+        self.0.get(column)?.as_ref()
+    }
 }
 
 /// A column, as a field declares it.

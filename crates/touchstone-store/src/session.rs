@@ -9,12 +9,12 @@ use crate::engine::scan::Scan;
 use crate::engine::statement::Statement;
 use crate::error::{Error, ErrorKind, Result};
 use crate::lease::{Gate, Lease};
+use crate::live::capture::Capture;
 use crate::options::Options;
-use crate::record::{Columns, Record};
+use crate::record::{Columns, Record, Shape};
 use crate::sync::MutexGuard;
 use crate::table::{OrderedRow, PlacedRow, Section, Table};
 use crate::value::{Mismatch, Raw, Refusal};
-use std::any::TypeId;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::path::Path;
@@ -24,8 +24,9 @@ use std::sync::Arc;
 /// Statements of queries that are kept: those of a program's own code are few.
 const QUERIES_MAX: usize = 64;
 
-/// A table of this session: the type, and whether it is the one that its collections share.
-type TableId = (TypeId, bool);
+/// A table of this session: where the type's shape is in memory, and whether it is the one that its collections share.
+/// Types of one shape may share a table; a shape that the compiler has put in two places has two, which costs a look.
+type TableId = (*const Shape, bool);
 
 /// A connection with what is held on it. Statements are dropped before the connection, feeds after it.
 pub(crate) struct Session {
@@ -49,6 +50,8 @@ pub(crate) struct Session {
     pub(crate) lease: Arc<Lease>,
     /// How many calls of this session are under way: one within a program's closure within another.
     depth: Cell<u32>,
+    /// What the transaction under way changes of what is watched.
+    pub(crate) capture: Capture,
 }
 
 // SAFETY: what is not `Send` in it (its `Rc`s, its statements) is reached only through the session, which one thread
@@ -72,6 +75,7 @@ impl Session {
             collections: RefCell::default(),
             lease: Arc::default(),
             depth: Cell::new(0),
+            capture: Capture::default(),
         })
     }
 
@@ -216,22 +220,23 @@ impl Session {
 
     /// The table of a type, or of a named collection of it, as the file has it now.
     #[inline]
-    pub(crate) fn table<T: Record>(&self, collection: Option<i64>) -> Result<Section> {
-        let id = (TypeId::of::<T>(), collection.is_some());
+    pub(crate) fn table(&self, shape: &'static Shape, collection: Option<i64>) -> Result<Section> {
+        let id: TableId = (shape, collection.is_some());
         if let Some((last, table)) = &*self.last_table.borrow()
             && *last == id
         {
             return Ok(Section::new(Rc::clone(table), collection));
         }
-        Ok(Section::new(self.find_table::<T>(id)?, collection))
+        Ok(Section::new(self.find_table(shape, id)?, collection))
     }
 
-    fn find_table<T: Record>(&self, id: TableId) -> Result<Rc<Table>> {
+    fn find_table(&self, shape: &'static Shape, id: TableId) -> Result<Rc<Table>> {
         let known = self.tables.borrow().get(&id).map(Rc::clone);
         let table = match known {
             Some(table) => table,
+            None if shape.columns.is_empty() => return Err(other_type(shape)),
             None => {
-                let table = Rc::new(Table::find(&self.connection, T::SHAPE, id.1)?);
+                let table = Rc::new(Table::find(&self.connection, shape, id.1)?);
                 self.tables.borrow_mut().insert(id, Rc::clone(&table));
                 table
             }
@@ -241,8 +246,8 @@ impl Session {
     }
 
     /// The table of a type, made or completed where the file has not all of it.
-    pub(crate) fn writable_table<T: Record>(&self, collection: Option<i64>) -> Result<Section> {
-        let table = self.table::<T>(collection)?;
+    pub(crate) fn writable_table(&self, shape: &'static Shape, collection: Option<i64>) -> Result<Section> {
+        let table = self.table(shape, collection)?;
         if table.writable.get() {
             return Ok(table);
         }
@@ -250,17 +255,17 @@ impl Session {
         // Also where it failed: what was made before stays, until the transaction is undone.
         self.look_again();
         made.map_err(|error| {
-            Error::from(error).context(format_args!("making the table of `{}`", T::SHAPE.name))
+            Error::from(error).context(format_args!("making the table of `{}`", shape.name))
         })?;
-        let table = self.table::<T>(collection)?;
+        let table = self.table(shape, collection)?;
         table.writable.set(true);
         Ok(table)
     }
 
     /// The type's own table, where it was written to before: then one statement can be a transaction of its own.
     #[inline]
-    pub(crate) fn ready_table<T: Record>(&self) -> Option<Section> {
-        self.table::<T>(None).ok().filter(|table| table.writable.get())
+    pub(crate) fn ready_table(&self, shape: &'static Shape) -> Option<Section> {
+        self.table(shape, None).ok().filter(|table| table.writable.get())
     }
 
     /// The schema's version, as the session knows it: a rollback of a transaction that changed it must forget it.
@@ -373,11 +378,11 @@ impl<'p, 't> ScannedRow<'p, 't> {
     #[inline]
     pub(crate) fn read<T: Record>(&self) -> Result<T> {
         if self.in_order {
-            let mut row = OrderedRow::new(self.payload, self.by_number.then_some(self.number));
+            let mut row = self.ordered();
             let record = T::read(&mut row);
-            if row.is_whole() { record.map_err(unfit::<T>) } else { Err(short(T::SHAPE.name)) }
+            if row.is_whole() { record.map_err(unfit(self.table.shape)) } else { Err(self.is_short()) }
         } else {
-            T::read(&mut self.placed()?).map_err(unfit::<T>)
+            T::read(&mut self.placed()?).map_err(unfit(self.table.shape))
         }
     }
 
@@ -385,11 +390,11 @@ impl<'p, 't> ScannedRow<'p, 't> {
     #[inline]
     pub(crate) fn view<T: Record>(&self) -> Result<T::View<'p>> {
         if self.in_order {
-            let mut row = OrderedRow::new(self.payload, self.by_number.then_some(self.number));
+            let mut row = self.ordered();
             let record = T::view(&mut row);
-            if row.is_whole() { record.map_err(unfit::<T>) } else { Err(short(T::SHAPE.name)) }
+            if row.is_whole() { record.map_err(unfit(self.table.shape)) } else { Err(self.is_short()) }
         } else {
-            T::view(&mut self.placed()?).map_err(unfit::<T>)
+            T::view(&mut self.placed()?).map_err(unfit(self.table.shape))
         }
     }
 
@@ -413,6 +418,12 @@ impl<'p, 't> ScannedRow<'p, 't> {
         short(self.table.shape.name)
     }
 
+    /// The values as they lie, which is the type's order.
+    #[inline]
+    fn ordered(&self) -> OrderedRow<'p> {
+        OrderedRow::new(self.payload, self.by_number.then_some(self.number), self.table.shape)
+    }
+
     /// The values by place.
     #[inline]
     fn placed(&self) -> Result<PlacedRow<'p, 't>> {
@@ -422,8 +433,8 @@ impl<'p, 't> ScannedRow<'p, 't> {
 
 /// The record of a statement's row.
 #[inline]
-pub(crate) fn read<'a, T: Record>(columns: &mut impl Columns<'a>) -> Result<T> {
-    T::read(columns).map_err(unfit::<T>)
+pub(crate) fn read<'a, T: Record>(shape: &'static Shape, columns: &mut impl Columns<'a>) -> Result<T> {
+    T::read(columns).map_err(unfit(shape))
 }
 
 #[cold]
@@ -439,25 +450,39 @@ fn short(name: &str) -> Error {
 }
 
 /// A value of the file is none of the type's.
+#[inline]
+pub(crate) fn unfit(shape: &'static Shape) -> impl FnOnce((usize, Mismatch)) -> Error {
+    move |(column, why)| unfit_value(shape, column, why)
+}
+
 #[cold]
-pub(crate) fn unfit<T: Record>((column, why): (usize, Mismatch)) -> Error {
-    let name = T::SHAPE.columns.get(column).map_or("?", |column| column.name);
-    let message =
-        format!("column `{name}` of `{}` has a value that the field cannot be: {why}", T::SHAPE.name);
+fn unfit_value(shape: &Shape, column: usize, why: Mismatch) -> Error {
+    let name = shape.columns.get(column).map_or("?", |column| column.name);
+    let message = format!("column `{name}` of `{}` has a value that the field cannot be: {why}", shape.name);
     Error::new(ErrorKind::Mismatch, message)
+}
+
+/// A record, or a table, of a type that is made at run time, and is not this one.
+#[cold]
+pub(crate) fn other_type(shape: &Shape) -> Error {
+    let why = match shape.name {
+        "" => "a type that is made at run time is told to `dynamic`, with its records".to_owned(),
+        name => format!("a record of another type than `{name}` was given"),
+    };
+    Error::new(ErrorKind::Invalid, why)
 }
 
 /// A value that cannot be stored.
 #[cold]
-pub(crate) fn refused<T: Record>(column: usize, why: Refusal) -> Error {
-    let name = T::SHAPE.columns.get(column).map_or("?", |column| column.name);
-    Error::new(ErrorKind::Invalid, format!("field `{name}` of `{}`: {why}", T::SHAPE.name))
+pub(crate) fn refused(shape: &Shape, column: usize, why: Refusal) -> Error {
+    let name = shape.columns.get(column).map_or("?", |column| column.name);
+    Error::new(ErrorKind::Invalid, format!("field `{name}` of `{}`: {why}", shape.name))
 }
 
 /// What ended a batch early, as an error; the program's own panic goes on.
-pub(crate) fn stopped<T: Record>(why: Stopped) -> Error {
+pub(crate) fn stopped(shape: &Shape, why: Stopped) -> Error {
     match why {
-        Stopped::Refused(column, why) => refused::<T>(column, why),
+        Stopped::Refused(column, why) => refused(shape, column, why),
         Stopped::Failed(error) => error,
         Stopped::Panicked(panic) => std::panic::resume_unwind(panic),
     }

@@ -105,10 +105,14 @@ impl Snapshot {
     /// # Errors
     /// When the file cannot be read.
     pub fn collection<T: Record>(&self, name: &str) -> Result<Reading<'_, T>> {
+        Ok(Reading(Access::new(self.session(), self.which(name)?)))
+    }
+
+    /// The collection of that name.
+    pub(crate) fn which(&self, name: &str) -> Result<Which> {
         let session = self.session();
         let _entered = enter(session)?;
-        let which = session.collection(name)?.map_or(Which::Unwritten, Which::Named);
-        Ok(Reading(Access::new(session, which)))
+        Ok(session.collection(name)?.map_or(Which::Unwritten, Which::Named))
     }
 
     /// The record with that key.

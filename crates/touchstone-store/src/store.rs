@@ -7,6 +7,8 @@ use crate::engine::log_file::LogFile;
 use crate::error::{Error, ErrorKind, Result};
 use crate::flush::Flushes;
 use crate::keeper::Keeper;
+use crate::live::feed::{Feed, Mode};
+use crate::live::link::Link;
 use crate::opening;
 use crate::options::{Durability, Options};
 use crate::place::sync_directory;
@@ -68,6 +70,8 @@ pub(crate) struct Inner {
     /// Stopped before the connections that it watches are closed.
     keeper: Keeper,
     readers: Arc<Readers>,
+    /// Stopped before the connections that it reads by are closed.
+    live: Link,
     writer: Mutex<Option<Box<Session>>>,
 }
 
@@ -80,6 +84,7 @@ struct Log {
 
 impl Drop for Inner {
     fn drop(&mut self) {
+        self.live.stop();
         self.keeper.stop();
     }
 }
@@ -121,6 +126,7 @@ impl Store {
             flushes,
             log: Mutex::new(None),
             keeper,
+            live: Link::new(&readers, index),
             readers,
             writer: Mutex::new(None),
         };
@@ -240,6 +246,7 @@ impl Store {
             let writer = inner.writer()?;
             let session = writer.session();
             session.begin_write()?;
+            session.capture.begin();
             let before = inner.log_state();
             let mut open = Open { session, schema: session.schema(), committed: false };
             let mut transaction = Transaction::new(session);
@@ -248,12 +255,37 @@ impl Store {
             if durable && inner.options.durability == Durability::Process {
                 return Err(cannot_last().into());
             }
-            open.commit()?;
-            session.note_commit(before, inner.log_state());
+            open.commit(inner, before)?;
             (result, durable)
         };
         inner.committed(turn, durable)?;
         Ok(result)
+    }
+
+    /// A feed for live queries, which gives the newest results of each: what nobody took is superseded.
+    ///
+    /// # Errors
+    /// When the system has no more threads.
+    pub fn feed(&self) -> Result<Feed> {
+        self.feed_with(Mode::Latest)
+    }
+
+    /// A feed for live queries.
+    ///
+    /// # Errors
+    /// As for [`feed`](Store::feed).
+    pub fn feed_with(&self, mode: Mode) -> Result<Feed> {
+        self.inner.live.start()?;
+        Feed::new(&self.inner.live.shared, mode)
+    }
+
+    /// Waits until every commit that has returned was given to the feeds that it concerns.
+    ///
+    /// # Errors
+    /// When the thread of live queries has failed.
+    pub fn wait_delivered(&self) -> Result<()> {
+        self.inner.live.start()?;
+        self.inner.live.shared.ask(|_| Ok(()))
     }
 
     /// Where the file is.
@@ -346,6 +378,12 @@ impl Store {
 }
 
 #[cold]
+fn full() -> Error {
+    let why = "a feed with `Overflow::Block` was full for as long as a transaction waits (take its batches, or choose another `Overflow`)";
+    Error::new(ErrorKind::Busy, why)
+}
+
+#[cold]
 fn cannot_last() -> Error {
     let why = "a store that is opened with `Durability::Process` cannot make a transaction durable (open it with `Consistent`)";
     Error::new(ErrorKind::Invalid, why)
@@ -359,13 +397,19 @@ struct Open<'s> {
 }
 
 impl Open<'_> {
-    fn commit(&mut self) -> Result<()> {
+    /// Commits, and hands over what was captured.
+    fn commit(&mut self, inner: &Inner, before: Option<LogState>) -> Result<()> {
         if self.session.connection.is_idle() {
             let why = "the transaction had ended before its commit: a failure that SQLite rolls back at once, or raw SQL, ended it";
             return Err(Error::new(ErrorKind::Refused, why));
         }
-        self.session.connection.commit().map_err(|error| error.context("committing"))?;
-        self.committed = true;
+        inner.live.commit(before, || {
+            let captured = self.session.capture.finish(self.session);
+            self.session.connection.commit().map_err(|error| error.context("committing"))?;
+            self.committed = true;
+            Ok(((), captured))
+        })?;
+        self.session.note_commit(before, inner.log_state());
         Ok(())
     }
 }
@@ -384,6 +428,72 @@ impl Drop for Open<'_> {
     }
 }
 
+impl Store {
+    /// Lends the writer, in a transaction that has begun, with what the log was before it. It goes back with
+    /// [`commit_lent`](Store::commit_lent) or [`undo_lent`](Store::undo_lent), and the turn with it.
+    pub(crate) fn lend_writer(&self) -> Result<(Box<Session>, Option<LogState>)> {
+        let inner = &*self.inner;
+        let turn = inner.turn()?;
+        let mut writer = inner.writer()?;
+        writer.session().begin_write()?;
+        writer.session().capture.begin();
+        let session = writer.0.take().expect("the writer is there from the first turn on");
+        drop(writer);
+        std::mem::forget(turn);
+        Ok((session, inner.log_state()))
+    }
+
+    /// Commits the transaction of a lent writer, and takes it back.
+    pub(crate) fn commit_lent(
+        &self,
+        session: Box<Session>,
+        schema: i64,
+        before: Option<LogState>,
+        durable: bool,
+    ) -> Result<()> {
+        let inner = &*self.inner;
+        let turn = inner.turns.resume();
+        let lent = LentWriter { inner, session: Some(session) };
+        let committed = {
+            let session = lent.session();
+            let mut open = Open { session, schema, committed: false };
+            if durable && inner.options.durability == Durability::Process {
+                Err(cannot_last())
+            } else {
+                open.commit(inner, before)
+            }
+        };
+        drop(lent);
+        committed?;
+        inner.committed(turn, durable)
+    }
+
+    /// Undoes the transaction of a lent writer, and takes it back.
+    pub(crate) fn undo_lent(&self, session: Box<Session>, schema: i64) {
+        let _turn = self.inner.turns.resume();
+        let lent = LentWriter { inner: &self.inner, session: Some(session) };
+        drop(Open { session: lent.session(), schema, committed: false });
+    }
+}
+
+/// The writer on its way back, also where something panics.
+struct LentWriter<'s> {
+    inner: &'s Inner,
+    session: Option<Box<Session>>,
+}
+
+impl LentWriter<'_> {
+    fn session(&self) -> &Session {
+        self.session.as_ref().expect("it is given back at the end")
+    }
+}
+
+impl Drop for LentWriter<'_> {
+    fn drop(&mut self) {
+        *lock(&self.inner.writer) = self.session.take();
+    }
+}
+
 /// The writer's session, for whoever has the turn.
 pub(crate) struct Writer<'s>(MutexGuard<'s, Option<Box<Session>>>);
 
@@ -399,6 +509,7 @@ impl Inner {
             let message = format!("{} was opened to read only", self.path.display());
             return Err(Error::new(ErrorKind::ReadOnly, message));
         }
+        self.live.shared.room.wait(self.options.busy_timeout).map_err(|_| full())?;
         let turn = self.turns.take().map_err(|_| {
             let why = "this thread is in a transaction already, and would wait for itself (use the transaction, or a savepoint of it)";
             Error::new(ErrorKind::Nested, why)
@@ -419,6 +530,7 @@ impl Inner {
             // SAFETY: the session is the store's writer, which is closed after the log.
             let file = unsafe { LogFile::open(session.connection.handle()) }?;
             session.connection.patience.ask_through(self.index);
+            session.capture.of(&self.live.shared.observed);
             *lock(&self.log) = Some(Log { file, is_listed: false });
             *writer = Some(session);
         }
@@ -429,6 +541,7 @@ impl Inner {
     fn committed(&self, turn: Turn<'_>, durable: bool) -> Result<()> {
         let commit = self.flushes.committed();
         drop(turn);
+        self.live.wake();
         self.keeper.committed();
         if durable || self.options.durability == Durability::Strict {
             self.flushes.reach(commit, || self.flush())?;

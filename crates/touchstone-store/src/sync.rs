@@ -4,13 +4,13 @@
 pub(crate) use shuttle::{
     sync::atomic::{AtomicU64, Ordering},
     sync::{Arc, Condvar, Mutex, MutexGuard},
-    thread::{ThreadId, current},
+    thread::{Builder, ThreadId, current},
 };
 #[cfg(not(shuttle))]
 pub(crate) use std::{
     sync::atomic::{AtomicU64, Ordering},
     sync::{Arc, Condvar, Mutex, MutexGuard},
-    thread::{ThreadId, current},
+    thread::{Builder, ThreadId, current},
 };
 
 use std::time::Duration;
@@ -30,6 +30,11 @@ pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
 }
 
 /// Waits for the bell, or for that long; whether it was that long.
+/// Waits by the bell.
+pub(crate) fn wait<'s, T>(bell: &Condvar, guard: MutexGuard<'s, T>) -> MutexGuard<'s, T> {
+    bell.wait(guard).unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
 #[cfg(not(shuttle))]
 pub(crate) fn wait_for<'s, T>(
     bell: &Condvar,

@@ -97,6 +97,10 @@ impl Table {
     }
 
     /// Whether the file has the table.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     pub(crate) fn exists(&self) -> bool {
         self.layout.is_some()
     }
@@ -174,6 +178,11 @@ impl Section {
     pub(crate) fn new(table: Rc<Table>, collection: Option<i64>) -> Section {
         debug_assert_eq!(table.is_shared, collection.is_some());
         Section { table, collection }
+    }
+
+    /// The collection's number; none for the type's own table.
+    pub(crate) fn collection(&self) -> Option<i64> {
+        self.collection
     }
 
     /// Appends the collection's number, which comes before the record's values.

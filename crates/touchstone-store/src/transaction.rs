@@ -2,8 +2,9 @@
 
 use crate::access::{Access, Which, enter};
 use crate::error::{Error, ErrorKind, Result};
+use crate::live::capture::{Capture, Mark};
 use crate::query::Query;
-use crate::record::{Finds, Record};
+use crate::record::{Finds, Record, Shape};
 use crate::session::Session;
 use crate::writing::Writing;
 use std::cell::Cell;
@@ -338,7 +339,7 @@ impl<'s> Transaction<'s> {
         if connection.is_idle() {
             return Err(Error::new(ErrorKind::Refused, "the transaction has ended already").into());
         }
-        let part = Part { session: self.session, schema: self.session.schema(), kept: Cell::new(false) };
+        let part = Part::of(self.session, self.session.schema(), self.session.capture.mark());
         connection.sql().execute_batch("savepoint part").map_err(Error::from)?;
         let result = work(self)?;
         connection.sql().execute_batch("release part").map_err(Error::from)?;
@@ -369,6 +370,15 @@ impl<'s> Transaction<'s> {
         self.durable.set(true);
     }
 
+    /// The records of a table, whichever type says so.
+    pub(crate) fn shaped<T: Record>(&mut self, shape: &'static Shape) -> Writing<'_, T> {
+        Writing::new(Access::shaped(self.session, Which::Own, shape))
+    }
+
+    pub(crate) fn session(&self) -> &'s Session {
+        self.session
+    }
+
     pub(crate) fn is_durable(&self) -> bool {
         self.durable.get()
     }
@@ -397,7 +407,7 @@ impl<'s> Transaction<'s> {
     pub fn sql<R>(&mut self, work: impl FnOnce(&rusqlite::Connection) -> rusqlite::Result<R>) -> Result<R> {
         let _entered = enter(self.session)?;
         let _looks = LooksAgain(self.session);
-        Ok(work(self.session.connection.sql())?)
+        Ok(Capture::follow(self.session, || work(self.session.connection.sql()))?)
     }
 }
 
@@ -411,10 +421,18 @@ impl Drop for LooksAgain<'_> {
 }
 
 /// A part of a transaction; it is undone unless it was kept, also where the program panics.
-struct Part<'s> {
+pub(crate) struct Part<'s> {
     session: &'s Session,
     schema: i64,
+    mark: Mark,
     kept: Cell<bool>,
+}
+
+impl<'s> Part<'s> {
+    /// The innermost savepoint, before which the schema was of that version.
+    pub(crate) fn of(session: &'s Session, schema: i64, mark: Mark) -> Part<'s> {
+        Part { session, schema, mark, kept: Cell::new(false) }
+    }
 }
 
 impl Drop for Part<'_> {
@@ -422,6 +440,7 @@ impl Drop for Part<'_> {
         if self.kept.get() || self.session.connection.is_idle() {
             return;
         }
+        self.session.capture.undo(&self.mark);
         // What cannot be undone in part is undone as a whole: the commit will find the transaction ended.
         if self.session.connection.sql().execute_batch("rollback to part; release part").is_err() {
             self.session.connection.end();

@@ -50,6 +50,11 @@ impl Turns {
     }
 
     /// How many threads wait.
+    /// The turn that a caller took and forgot, to go on with it: there is one at a time.
+    pub(crate) fn resume(&self) -> Turn<'_> {
+        Turn { turns: self }
+    }
+
     #[cfg(all(test, shuttle))]
     pub(crate) fn waiting(&self) -> usize {
         lock(&self.state).waiting.len()

@@ -2,6 +2,8 @@
 
 use crate::access::Access;
 use crate::error::{Error, ErrorKind, Result};
+use crate::live::capture::Capture;
+use crate::query::condition::assert_same;
 use crate::query::sql::Sql;
 use crate::query::{Condition, Query};
 use crate::record::{Finds, Record};
@@ -334,7 +336,7 @@ impl<T: Record> Writing<'_, T> {
         if record.key() != before {
             let message = format!(
                 "the key of a record of `{}` was changed: remove it and insert another",
-                T::SHAPE.name
+                self.access().shape.name
             );
             return Err(Error::new(ErrorKind::Invalid, message));
         }
@@ -387,11 +389,12 @@ impl<T: Record> Writing<'_, T> {
             return Ok(0);
         }
         let condition = condition(T::COLUMNS);
+        assert_same(Some(access.shape), condition.of);
         let sql = Sql::delete(&table, &condition.node);
         access.session.query(&sql.text, |statement| {
             // SAFETY: the parameters outlive the closure, after which the statement is reset.
             unsafe { statement.bind(&sql.parameters)? };
-            statement.run()?;
+            Capture::follow(access.session, || statement.run())?;
             Ok(statement.changes())
         })
     }

@@ -41,3 +41,40 @@ int touchstone_page_copy(sqlite3 *connection, unsigned number, unsigned from, un
   sqlite3PagerUnref(page);
   return SQLITE_OK;
 }
+
+static int drops_pages(const VdbeOp *step, int count) {
+  for (; count > 0; count--, step++) {
+    if (step->opcode == OP_Clear) return 1;
+  }
+  return 0;
+}
+
+/* Has statements prepared anew, before they next run, that drop a table's pages instead of deleting its rows. SQLite
+ * chooses that when it prepares while no hook is set, and a hook that is set later hears nothing of those rows. */
+void touchstone_expire_page_drops(sqlite3 *connection) {
+  Vdbe *statement;
+  for (statement = connection->pVdbe; statement; statement = statement->pVNext) {
+    int drops = drops_pages(statement->aOp, statement->nOp);
+    SubProgram *trigger;
+    for (trigger = statement->pProgram; trigger && !drops; trigger = trigger->pNext) {
+      drops = drops_pages(trigger->aOp, trigger->nOp);
+    }
+    if (drops && !statement->expired) statement->expired = 2;
+  }
+}
+
+/* Prepares a statement and asks the authorizer meanwhile what it reads. SQLite's own setting of one has every statement
+ * of the connection prepared anew, twice. */
+int touchstone_prepare_asking(sqlite3 *connection, const char *sql, int length,
+                              int (*authorizer)(void *, int, const char *, const char *, const char *, const char *),
+                              void *argument, sqlite3_stmt **statement, const char **rest) {
+  sqlite3_xauth before = connection->xAuth;
+  void *argument_before = connection->pAuthArg;
+  int code;
+  connection->xAuth = (sqlite3_xauth)authorizer;
+  connection->pAuthArg = argument;
+  code = sqlite3_prepare_v3(connection, sql, length, 0, statement, rest);
+  connection->xAuth = before;
+  connection->pAuthArg = argument_before;
+  return code;
+}

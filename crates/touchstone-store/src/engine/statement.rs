@@ -3,7 +3,7 @@
 
 use crate::cells::{Cell, Cells};
 use crate::error::{Error, ErrorKind, Result};
-use crate::record::Columns;
+use crate::record::{Columns, Shape};
 use crate::value::Raw;
 use libsqlite3_sys as ffi;
 use std::ffi::{CStr, c_int};
@@ -140,8 +140,8 @@ impl Statement {
 
     /// The row that the statement stands on.
     #[inline]
-    pub(crate) fn row(&self) -> StatementRow<'_> {
-        StatementRow { statement: self, at: 0 }
+    pub(crate) fn row(&self, shape: &'static Shape) -> StatementRow<'_> {
+        StatementRow { statement: self, at: 0, shape }
     }
 
     /// A value of the row that the statement stands on; it lasts until the next step or reset.
@@ -228,6 +228,7 @@ pub(crate) unsafe fn failure(connection: *mut ffi::sqlite3, code: c_int) -> Erro
 pub(crate) struct StatementRow<'s> {
     statement: &'s Statement,
     at: c_int,
+    shape: &'static Shape,
 }
 
 impl<'s> Columns<'s> for StatementRow<'s> {
@@ -236,5 +237,10 @@ impl<'s> Columns<'s> for StatementRow<'s> {
         let value = self.statement.value(self.at);
         self.at += 1;
         value
+    }
+
+    #[inline]
+    fn shape(&self) -> Option<&'static Shape> {
+        Some(self.shape)
     }
 }

@@ -3,7 +3,7 @@
 use super::evaluate::evaluate;
 use crate::cells::Cells;
 use crate::derived::Stored;
-use crate::record::{Column, Record};
+use crate::record::{Column, Record, Shape};
 use crate::value::{Field, Refusal};
 use std::fmt;
 use std::marker::PhantomData;
@@ -29,13 +29,15 @@ use std::marker::PhantomData;
 /// ```
 pub struct Condition<T> {
     pub(crate) node: Node,
+    /// The type, where it is made at run time.
+    pub(crate) of: Option<&'static Shape>,
     marker: PhantomData<fn() -> T>,
 }
 
 // Written out, because a derive would ask the same of the record.
 impl<T> Clone for Condition<T> {
     fn clone(&self) -> Condition<T> {
-        Condition::new(self.node.clone())
+        Condition { node: self.node.clone(), of: self.of, marker: PhantomData }
     }
 }
 
@@ -101,7 +103,7 @@ fn value<F: Field>(field: &F) -> Stored {
 
 impl Node {
     /// The condition, on a column whose NULL stands for a default: it is then what it is for the default.
-    fn with_default(self, column: usize, default: &Stored) -> Node {
+    pub(crate) fn with_default(self, column: usize, default: &Stored) -> Node {
         let is_null = Node::IsNull(column);
         match evaluate(&self, &|_| default.raw()) {
             Some(true) => is_null.join(Word::Or, self),
@@ -201,8 +203,22 @@ impl Operand<Vec<u8>> for &Vec<u8> {
 }
 
 impl<T> Condition<T> {
+    pub(crate) fn of_node(node: Node) -> Condition<T> {
+        Condition::new(node)
+    }
+
     fn new(node: Node) -> Condition<T> {
-        Condition { node, marker: PhantomData }
+        Condition { node, of: None, marker: PhantomData }
+    }
+
+    /// A condition on a type that is made at run time.
+    pub(crate) fn of(shape: &'static Shape, node: Node) -> Condition<T> {
+        Condition { node, of: Some(shape), marker: PhantomData }
+    }
+
+    fn join(self, word: Word, other: Condition<T>) -> Condition<T> {
+        assert_same(self.of, other.of);
+        Condition { node: self.node.join(word, other.node), of: self.of, marker: PhantomData }
     }
 
     /// True where both are true, false where one is false.
@@ -222,7 +238,7 @@ impl<T> Condition<T> {
     /// ```
     #[must_use]
     pub fn and(self, other: Condition<T>) -> Condition<T> {
-        Condition::new(self.node.join(Word::And, other.node))
+        self.join(Word::And, other)
     }
 
     /// True where one is true, false where both are false.
@@ -242,7 +258,7 @@ impl<T> Condition<T> {
     /// ```
     #[must_use]
     pub fn or(self, other: Condition<T>) -> Condition<T> {
-        Condition::new(self.node.join(Word::Or, other.node))
+        self.join(Word::Or, other)
     }
 
     /// True where it is false, and unknown where it is unknown.
@@ -266,7 +282,7 @@ impl<T> Condition<T> {
         reason = "it reads like `and` and `or`, which are no operators either"
     )]
     pub fn not(self) -> Condition<T> {
-        Condition::new(Node::Not(Box::new(self.node)))
+        Condition { node: Node::Not(Box::new(self.node)), ..self }
     }
 }
 
@@ -477,7 +493,7 @@ impl<T: Record, F: Field> Column<T, F> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn ascending(self) -> Order<T> {
-        Order { column: self.place(), descending: false, marker: PhantomData }
+        Order::new(self.place(), false, T::default_of(self.place()))
     }
 
     /// The greatest first, NULLs after all.
@@ -495,7 +511,7 @@ impl<T: Record, F: Field> Column<T, F> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn descending(self) -> Order<T> {
-        Order { column: self.place(), descending: true, marker: PhantomData }
+        Order::new(self.place(), true, T::default_of(self.place()))
     }
 }
 
@@ -538,7 +554,7 @@ impl<T: Record, F: Field<Plain = String>> Column<T, F> {
 }
 
 /// The least text that is greater than everything with the prefix; none where nothing is.
-fn after(prefix: &str) -> Option<String> {
+pub(crate) fn after(prefix: &str) -> Option<String> {
     let mut end = prefix.to_owned();
     while let Some(last) = end.pop() {
         // The greatest character has none after it; surrogates are none.
@@ -570,7 +586,17 @@ fn after(prefix: &str) -> Option<String> {
 pub struct Order<T> {
     pub(crate) column: usize,
     pub(crate) descending: bool,
+    /// What NULL stands for.
+    pub(crate) default: Option<&'static Stored>,
+    /// The type, where it is made at run time.
+    pub(crate) of: Option<&'static Shape>,
     marker: PhantomData<fn() -> T>,
+}
+
+impl<T> Order<T> {
+    pub(crate) fn new(column: usize, descending: bool, default: Option<&'static Stored>) -> Order<T> {
+        Order { column, descending, default, of: None, marker: PhantomData }
+    }
 }
 
 impl<T> Clone for Order<T> {
@@ -585,5 +611,18 @@ impl<T> fmt::Debug for Order<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (column, descending) = (self.column, self.descending);
         formatter.debug_struct("Order").field("column", &column).field("descending", &descending).finish()
+    }
+}
+
+/// That two conditions, or a query and what it is asked, are about one type. Of types that the program declares the
+/// compiler knows it.
+pub(crate) fn assert_same(left: Option<&'static Shape>, right: Option<&'static Shape>) {
+    if let (Some(left), Some(right)) = (left, right) {
+        assert!(
+            std::ptr::eq(left, right) || left == right,
+            "a condition or an order of `{}` is no such of `{}`",
+            right.name,
+            left.name
+        );
     }
 }

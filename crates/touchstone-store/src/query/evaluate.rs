@@ -68,19 +68,34 @@ fn contains(text: &[u8], part: &[u8]) -> bool {
     part.is_empty() || text.windows(part.len()).any(|window| window == part)
 }
 
-/// SQLite's order of values: numbers, then text, then bytes.
+/// How the two compare; unknown where one of them is NULL.
 #[inline]
 fn compare(value: Raw<'_>, other: &Stored) -> Option<Ordering> {
-    Some(match (value, other.raw()) {
-        (Raw::Null | Raw::Absent, _) | (_, Raw::Null | Raw::Absent) => return None,
+    let other = other.raw();
+    if is_null(value) || is_null(other) { None } else { order(value, other) }
+}
+
+/// SQLite's order of values: NULL, then numbers, then text, then bytes. Nothing is where one of them is NaN.
+#[inline]
+pub(crate) fn order(left: Raw<'_>, right: Raw<'_>) -> Option<Ordering> {
+    Some(match (left, right) {
         (Raw::Integer(left), Raw::Integer(right)) => left.cmp(&right),
         (Raw::Real(left), Raw::Real(right)) => left.partial_cmp(&right)?,
         (Raw::Integer(left), Raw::Real(right)) => integer_with_real(left, right),
         (Raw::Real(left), Raw::Integer(right)) => integer_with_real(right, left).reverse(),
-        (Raw::Integer(_) | Raw::Real(_), _) | (Raw::Text(_), Raw::Blob(_)) => Ordering::Less,
         (Raw::Text(left), Raw::Text(right)) | (Raw::Blob(left), Raw::Blob(right)) => left.cmp(right),
-        (Raw::Text(_) | Raw::Blob(_), _) => Ordering::Greater,
+        (left, right) => class(left).cmp(&class(right)),
     })
+}
+
+/// Which values come before which others, whatever they are.
+fn class(value: Raw<'_>) -> u8 {
+    match value {
+        Raw::Null | Raw::Absent => 0,
+        Raw::Integer(_) | Raw::Real(_) => 1,
+        Raw::Text(_) => 2,
+        Raw::Blob(_) => 3,
+    }
 }
 
 /// Compares without losing a digit of either.

@@ -7,14 +7,16 @@ use super::sql::Sql;
 use super::{Query, Request};
 use crate::access::Access;
 use crate::engine::scan::Scan;
-use crate::engine::statement::Statement;
+use crate::engine::statement::{Statement, StatementRow};
 use crate::error::Result;
-use crate::record::{Index, Record};
+use crate::record::{Index, Record, Shape};
 use crate::session::{self, ScannedRow};
+use crate::snapshot::Reading;
 use crate::table::{Section, Table};
 use crate::value::Raw;
 use std::cell::Cell;
 use std::collections::VecDeque;
+use std::marker::PhantomData;
 
 /// How a query is run.
 ///
@@ -47,17 +49,17 @@ pub struct Explanation {
 fn by_pages<T: Record>(table: &Table, request: &Request<T>) -> bool {
     let in_key_order = match request.order.as_slice() {
         [] => true,
-        [order] => table.in_key_order() && T::SHAPE.keys == 1 && order.column == 0 && !order.descending,
+        [order] => table.in_key_order() && table.shape.keys == 1 && order.column == 0 && !order.descending,
         _ => false,
     };
     table.is_read_by_pages()
         && in_key_order
-        && !request.condition.as_ref().is_some_and(|condition| is_narrowed::<T>(&condition.node))
+        && !request.condition.as_ref().is_some_and(|condition| is_narrowed(table.shape, &condition.node))
 }
 
 /// Whether an index, or the key, leads to the rows of a condition.
-fn is_narrowed<T: Record>(node: &Node) -> bool {
-    let indexed = |column: usize| column == 0 || T::SHAPE.columns[column].index != Index::None;
+fn is_narrowed(shape: &Shape, node: &Node) -> bool {
+    let indexed = |column: usize| column == 0 || shape.columns[column].index != Index::None;
     match node {
         Node::Compare(_, Comparison::NotEqual, _) | Node::Contains(..) | Node::Not(_) => false,
         Node::Compare(column, ..)
@@ -65,8 +67,8 @@ fn is_narrowed<T: Record>(node: &Node) -> bool {
         | Node::In(column, _)
         | Node::IsNull(column)
         | Node::StartsWith(column, ..) => indexed(*column),
-        Node::Joined(Word::And, nodes) => nodes.iter().any(is_narrowed::<T>),
-        Node::Joined(Word::Or, nodes) => nodes.iter().all(is_narrowed::<T>),
+        Node::Joined(Word::And, nodes) => nodes.iter().any(|node| is_narrowed(shape, node)),
+        Node::Joined(Word::Or, nodes) => nodes.iter().all(|node| is_narrowed(shape, node)),
     }
 }
 
@@ -111,9 +113,55 @@ impl<'q, T: Record> Sieve<'q, T> {
 }
 
 /// Gives the records to `visit` until it says `false`.
-pub(crate) fn each<T: Record>(query: &Query<'_, T>, mut visit: impl FnMut(T) -> Result<bool>) -> Result<()> {
-    let _entered = query.access.enter()?;
-    let table = query.access.table()?;
+pub(crate) fn each<T: Record>(query: &Query<'_, T>, visit: impl FnMut(T) -> Result<bool>) -> Result<()> {
+    each_row(query, Owned(visit, PhantomData))
+}
+
+/// Gives the records to `visit` until it says `false`, borrowed where they lie.
+pub(crate) fn each_view<T: Record>(
+    query: &Query<'_, T>,
+    visit: impl FnMut(T::View<'_>) -> Result<bool>,
+) -> Result<()> {
+    each_row(query, Borrowed::<T, _>(visit, PhantomData))
+}
+
+/// Who is given the rows, wherever they are found; whether more are wanted.
+trait Visit {
+    fn scanned(&mut self, row: &ScannedRow<'_, '_>) -> Result<bool>;
+    fn stepped(&mut self, row: StatementRow<'_>, shape: &'static Shape) -> Result<bool>;
+}
+
+struct Owned<T, V>(V, PhantomData<fn() -> T>);
+
+impl<T: Record, V: FnMut(T) -> Result<bool>> Visit for Owned<T, V> {
+    #[inline]
+    fn scanned(&mut self, row: &ScannedRow<'_, '_>) -> Result<bool> {
+        (self.0)(row.read()?)
+    }
+
+    #[inline]
+    fn stepped(&mut self, mut row: StatementRow<'_>, shape: &'static Shape) -> Result<bool> {
+        (self.0)(session::read(shape, &mut row)?)
+    }
+}
+
+struct Borrowed<T, V>(V, PhantomData<fn() -> T>);
+
+impl<T: Record, V: FnMut(T::View<'_>) -> Result<bool>> Visit for Borrowed<T, V> {
+    #[inline]
+    fn scanned(&mut self, row: &ScannedRow<'_, '_>) -> Result<bool> {
+        (self.0)(row.view::<T>()?)
+    }
+
+    #[inline]
+    fn stepped(&mut self, mut row: StatementRow<'_>, shape: &'static Shape) -> Result<bool> {
+        (self.0)(T::view(&mut row).map_err(session::unfit(shape))?)
+    }
+}
+
+fn each_row<T: Record>(query: &Query<'_, T>, mut visit: impl Visit) -> Result<()> {
+    let _entered = query.source.0.enter()?;
+    let table = query.source.0.table()?;
     let request = &query.request;
     if !table.exists() || request.limit == Some(0) {
         return Ok(());
@@ -124,7 +172,7 @@ pub(crate) fn each<T: Record>(query: &Query<'_, T>, mut visit: impl FnMut(T) -> 
             if !sieve.admits(&row)? {
                 return Ok(true);
             }
-            Ok(visit(row.read()?)? && sieve.left > 0)
+            Ok(visit.scanned(&row)? && sieve.left > 0)
         });
     }
     let sql = Sql::select(&table, request);
@@ -133,7 +181,7 @@ pub(crate) fn each<T: Record>(query: &Query<'_, T>, mut visit: impl FnMut(T) -> 
         unsafe { statement.bind(&sql.parameters)? };
         while statement.step()? {
             query.session().lease.check()?;
-            if !visit(session::read::<T>(&mut statement.row())?)? {
+            if !visit.stepped(statement.row(table.shape), table.shape)? {
                 break;
             }
         }
@@ -142,8 +190,8 @@ pub(crate) fn each<T: Record>(query: &Query<'_, T>, mut visit: impl FnMut(T) -> 
 }
 
 pub(crate) fn count<T: Record>(query: &Query<'_, T>) -> Result<u64> {
-    let _entered = query.access.enter()?;
-    let table = query.access.table()?;
+    let _entered = query.source.0.enter()?;
+    let table = query.source.0.table()?;
     let request = &query.request;
     if !table.exists() || request.limit == Some(0) {
         return Ok(0);
@@ -165,14 +213,14 @@ pub(crate) fn count<T: Record>(query: &Query<'_, T>) -> Result<u64> {
 }
 
 pub(crate) fn explain<T: Record>(query: &Query<'_, T>) -> Result<Explanation> {
-    let _entered = query.access.enter()?;
-    let table = query.access.table()?;
+    let _entered = query.source.0.enter()?;
+    let table = query.source.0.table()?;
     if !table.exists() {
         let plan = vec!["the file has no such table: nothing is read".to_owned()];
         return Ok(Explanation { by_pages: false, sql: None, plan });
     }
     if by_pages(&table, &query.request) {
-        let plan = vec![format!("SCAN {} BY PAGES", T::SHAPE.name)];
+        let plan = vec![format!("SCAN {} BY PAGES", table.shape.name)];
         return Ok(Explanation { by_pages: true, sql: None, plan });
     }
     let sql = Sql::select(&table, &query.request);
@@ -218,7 +266,7 @@ enum Source<T> {
 }
 
 pub(crate) fn rows<T: Record>(query: Query<'_, T>) -> Result<Rows<'_, T>> {
-    let Query { access, request } = query;
+    let Query { source: Reading(access), request, .. } = query;
     let entered = access.enter()?;
     let table = access.table()?;
     let source = if !table.exists() || request.limit == Some(0) {
@@ -252,7 +300,8 @@ impl<T: Record> Rows<'_, T> {
             Source::Ended => Ok(None),
             Source::Statement(statement) => {
                 if statement.step()? {
-                    session::read::<T>(&mut statement.row()).map(Some)
+                    let shape = self.access.shape;
+                    session::read::<T>(shape, &mut statement.row(shape)).map(Some)
                 } else {
                     Ok(None)
                 }

@@ -145,7 +145,7 @@ impl<'q> Sql<'q> {
         self.text.push_str(" order by ");
         for order in order {
             let expression = table.expression(order.column);
-            match T::default_of(order.column) {
+            match order.default {
                 Some(default) => {
                     let _ = write!(self.text, "ifnull({expression}, ");
                     self.value(default);
@@ -155,7 +155,7 @@ impl<'q> Sql<'q> {
             }
             self.text.push_str(if order.descending { " desc, " } else { ", " });
         }
-        let keys: Vec<String> = (0..T::SHAPE.keys).map(|at| table.expression(at)).collect();
+        let keys: Vec<String> = (0..table.shape.keys).map(|at| table.expression(at)).collect();
         self.text.push_str(&keys.join(", "));
     }
 

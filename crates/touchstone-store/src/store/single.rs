@@ -3,7 +3,7 @@
 use super::{Inner, Store};
 use crate::access::{self, Access, Which};
 use crate::error::Result;
-use crate::record::{Finds, Record};
+use crate::record::{Finds, Record, Shape};
 use crate::session::Session;
 use crate::table::Section;
 use crate::transaction::Transaction;
@@ -29,9 +29,14 @@ impl Store {
     /// # Errors
     /// As for [`write`](Store::write); [`Conflict`](crate::ErrorKind::Conflict) where its key is there already.
     pub fn insert<T: Record>(&self, record: &T) -> Result<()> {
-        self.alone::<T, ()>(
+        self.insert_shaped(T::SHAPE, record)
+    }
+
+    pub(crate) fn insert_shaped<T: Record>(&self, shape: &'static Shape, record: &T) -> Result<()> {
+        self.alone(
+            shape,
             |session, table| access::insert(session, table, record),
-            |transaction| transaction.insert(record),
+            |transaction| transaction.shaped(shape).insert(record),
         )
     }
 
@@ -71,9 +76,14 @@ impl Store {
     /// # Errors
     /// As for [`write`](Store::write).
     pub fn put<T: Record>(&self, record: &T) -> Result<()> {
-        self.alone::<T, ()>(
+        self.put_shaped(T::SHAPE, record)
+    }
+
+    pub(crate) fn put_shaped<T: Record>(&self, shape: &'static Shape, record: &T) -> Result<()> {
+        self.alone(
+            shape,
             |session, table| access::put(session, table, record),
-            |transaction| transaction.put(record),
+            |transaction| transaction.shaped(shape).put(record),
         )
     }
 
@@ -116,9 +126,14 @@ impl Store {
     /// # Errors
     /// As for [`write`](Store::write).
     pub fn replace<T: Record>(&self, record: &T) -> Result<bool> {
-        self.alone::<T, bool>(
+        self.replace_shaped(T::SHAPE, record)
+    }
+
+    pub(crate) fn replace_shaped<T: Record>(&self, shape: &'static Shape, record: &T) -> Result<bool> {
+        self.alone(
+            shape,
             |session, table| access::replace(session, table, record),
-            |transaction| transaction.replace(record),
+            |transaction| transaction.shaped(shape).replace(record),
         )
     }
 
@@ -140,9 +155,18 @@ impl Store {
     /// # Errors
     /// As for [`write`](Store::write).
     pub fn remove<T: Record>(&self, key: &(impl Finds<T> + ?Sized)) -> Result<bool> {
-        self.alone::<T, bool>(
+        self.remove_shaped(T::SHAPE, key)
+    }
+
+    pub(crate) fn remove_shaped<T: Record>(
+        &self,
+        shape: &'static Shape,
+        key: &(impl Finds<T> + ?Sized),
+    ) -> Result<bool> {
+        self.alone(
+            shape,
             |session, table| access::remove::<T, _>(session, table, key),
-            |transaction| transaction.remove::<T>(key),
+            |transaction| transaction.shaped::<T>(shape).remove(key),
         )
     }
 
@@ -170,8 +194,17 @@ impl Store {
     /// When the file cannot be read, or is none of the type's.
     #[inline]
     pub fn get<T: Record>(&self, key: &(impl Finds<T> + ?Sized)) -> Result<Option<T>> {
+        self.get_shaped(T::SHAPE, key)
+    }
+
+    #[inline]
+    pub(crate) fn get_shaped<T: Record>(
+        &self,
+        shape: &'static Shape,
+        key: &(impl Finds<T> + ?Sized),
+    ) -> Result<Option<T>> {
         let lent = Lent { inner: &self.inner, session: Some(self.inner.readers.take()?) };
-        lent.session.as_ref().map_or(Ok(None), |session| Access::new(session, Which::Own).get(key))
+        lent.session.as_ref().map_or(Ok(None), |session| Access::shaped(session, Which::Own, shape).get(key))
     }
 
     /// Every record of a type, as they are now.
@@ -195,8 +228,9 @@ impl Store {
     }
 
     /// One statement as a transaction of its own, where the table is ready for it; else a transaction that makes it so.
-    fn alone<T: Record, R>(
+    pub(crate) fn alone<R>(
         &self,
+        shape: &'static Shape,
         statement: impl FnOnce(&Session, &Section) -> Result<R>,
         whole: impl FnOnce(&mut Transaction<'_>) -> Result<R>,
     ) -> Result<R> {
@@ -208,10 +242,14 @@ impl Store {
             // Whoever else has committed may have changed the table, which only a transaction looks at.
             let now = inner.log_state();
             let is_known = now.is_some() && now == session.committed.get();
-            match if is_known { session.ready_table::<T>() } else { None } {
+            match if is_known { session.ready_table(shape) } else { None } {
                 Some(table) => {
                     let before = session.committed.get();
-                    let result = statement(session, &table)?;
+                    session.capture.begin();
+                    let result = inner.live.commit(before, || {
+                        let result = statement(session, &table)?;
+                        Ok((result, session.capture.finish(session)))
+                    })?;
                     session.note_commit(before, inner.log_state());
                     Some(result)
                 }

@@ -2,7 +2,7 @@
 
 use super::Table;
 use crate::engine::page::Payload;
-use crate::record::Columns;
+use crate::record::{Columns, Shape};
 use crate::value::Raw;
 use smallvec::SmallVec;
 
@@ -13,12 +13,13 @@ pub(crate) struct OrderedRow<'p> {
     number: Option<i64>,
     /// The payload ended before its values did.
     is_damaged: bool,
+    shape: &'static Shape,
 }
 
 impl<'p> OrderedRow<'p> {
     #[inline]
-    pub(crate) fn new(payload: Payload<'p>, number: Option<i64>) -> OrderedRow<'p> {
-        OrderedRow { payload, number, is_damaged: false }
+    pub(crate) fn new(payload: Payload<'p>, number: Option<i64>, shape: &'static Shape) -> OrderedRow<'p> {
+        OrderedRow { payload, number, is_damaged: false, shape }
     }
 
     /// Whether the payload is as long as the values that were read of it.
@@ -43,6 +44,11 @@ impl<'p> Columns<'p> for OrderedRow<'p> {
                 Raw::Null
             }
         }
+    }
+
+    #[inline]
+    fn shape(&self) -> Option<&'static Shape> {
+        Some(self.shape)
     }
 }
 
@@ -83,5 +89,10 @@ impl<'p> Columns<'p> for PlacedRow<'p, '_> {
         let value = self.get(self.at);
         self.at += 1;
         value
+    }
+
+    #[inline]
+    fn shape(&self) -> Option<&'static Shape> {
+        Some(self.table.shape)
     }
 }

@@ -18,7 +18,9 @@ final class Session<K, R extends Record<K>> {
     final Shelf<K, R> shelf;
     private Dataset<R> dataset;
     private Database<K, R> database;
+    /** Null where none were prepared. */
     private List<Subscription> subscriptions;
+
     /** How many of them are watched. */
     private int watched;
     /** What each subscriber had last, while lanes ask for differences. */
@@ -43,7 +45,7 @@ final class Session<K, R extends Record<K>> {
             throw Failure.unsupported("the driver has no subscriptions to a " + shelf.kind().wire());
         }
         this.dataset = new Dataset<>(shelf.decode(), dataset, operations, states);
-        this.subscriptions = subscriptions == null ? List.of() : Subscription.read(subscriptions);
+        this.subscriptions = subscriptions == null ? null : Subscription.read(subscriptions);
         watched = 0;
         JsonObject reply = Kit.reply("prepare");
         reply.addProperty("records", this.dataset.records());
@@ -51,7 +53,7 @@ final class Session<K, R extends Record<K>> {
         if (this.dataset.states() > 0) {
             reply.addProperty("states", this.dataset.states());
         }
-        if (!this.subscriptions.isEmpty()) {
+        if (subscriptions != null && !this.subscriptions.isEmpty()) {
             reply.addProperty("subscriptions", this.subscriptions.size());
         }
         return reply;
@@ -104,6 +106,7 @@ final class Session<K, R extends Record<K>> {
     /** Subscribes to the first so many. */
     void watch(long count) throws Exception {
         playing();
+        Live<K, R> live = live();
         if (count > subscriptions.size()) {
             throw Failure.protocol(
                     count + " subscriptions were asked for; there are " + subscriptions.size());
@@ -117,7 +120,7 @@ final class Session<K, R extends Record<K>> {
         }
         watched = (int) count;
         had = null;
-        live().watch(first);
+        live.watch(first);
     }
 
     JsonObject run(List<Lane> lanes, Path latency) throws Exception {
@@ -163,8 +166,9 @@ final class Session<K, R extends Record<K>> {
     private Timing.Played play(List<Lane> lanes, boolean latency) throws Exception {
         playing();
         if (lanes.size() == 1 && lanes.get(0).verb() == Verb.DELIVER) {
+            Live<K, R> live = live();
             List<Subscription> first = subscriptions.subList(0, watched);
-            var delivering = new Delivering<>(driver, live(), lanes.get(0), first, had);
+            var delivering = new Delivering<>(driver, live, lanes.get(0), first, had);
             Timing.Played played = delivering.play(dataset);
             had = delivering.had();
             return played;
@@ -196,7 +200,7 @@ final class Session<K, R extends Record<K>> {
     }
 
     private Live<K, R> live() throws Failure {
-        if (subscriptions.isEmpty() || !(database.own() instanceof Live<K, R> live)) {
+        if (subscriptions == null || !(database.own() instanceof Live<K, R> live)) {
             throw Failure.protocol("no subscriptions are prepared");
         }
         return live;

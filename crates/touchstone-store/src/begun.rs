@@ -1,0 +1,182 @@
+//! A transaction that is no closure: for bindings, whose languages begin and end one in two calls. A program in Rust has
+//! [`Store::write`], which cannot forget to end it.
+
+use crate::engine::log::LogState;
+use crate::error::{Error, ErrorKind, Result};
+use crate::live::capture::Mark;
+use crate::session::Session;
+use crate::store::Store;
+use crate::transaction::{Part, Transaction};
+use std::fmt;
+
+/// A transaction that has begun. It has the turn to write until it is committed, or undone by being dropped.
+///
+/// ```
+/// # use touchstone_store::{Record, Store};
+/// # #[derive(Record)]
+/// # struct Task { #[record(key)] id: i64 }
+/// # let directory = tempfile::tempdir()?;
+/// # let store = Store::open(directory.path().join("tasks.db"))?;
+/// let mut begun = store.begin()?;
+/// begun.with(|transaction| transaction.insert(&Task { id: 1 }))?;
+/// begun.commit()?;
+///
+/// let mut undone = store.begin()?;
+/// undone.with(|transaction| transaction.insert(&Task { id: 2 }))?;
+/// drop(undone);
+/// assert_eq!(store.all::<Task>()?.len(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Begun {
+    store: Store,
+    /// The writer, while it is lent; none once the transaction has ended.
+    session: Option<Box<Session>>,
+    before: Option<LogState>,
+    schema: i64,
+    durable: bool,
+    savepoints: usize,
+}
+
+/// A part of a [`Begun`] transaction that can be undone alone. One that is forgotten is kept with the transaction.
+///
+/// ```
+/// # use touchstone_store::{Record, Store};
+/// # #[derive(Record)]
+/// # struct Task { #[record(key)] id: i64 }
+/// # let directory = tempfile::tempdir()?;
+/// # let store = Store::open(directory.path().join("tasks.db"))?;
+/// let mut begun = store.begin()?;
+/// let savepoint = begun.savepoint()?;
+/// begun.with(|transaction| transaction.insert(&Task { id: 1 }))?;
+/// begun.undo(savepoint)?;
+/// begun.commit()?;
+/// assert!(store.all::<Task>()?.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, PartialEq, Eq)]
+pub struct Savepoint {
+    depth: usize,
+    schema: i64,
+    mark: Mark,
+}
+
+impl fmt::Debug for Begun {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Begun").field("store", &self.store).finish_non_exhaustive()
+    }
+}
+
+impl Store {
+    /// Begins a transaction, once all that were asked for before have ended. The thread that begins it cannot begin
+    /// another one before it has ended; another thread may go on with it.
+    ///
+    /// ```
+    /// # use touchstone_store::{ErrorKind, Record, Store};
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// let begun = store.begin()?;
+    /// assert_eq!(store.begin().map_err(|error| error.kind()).err(), Some(ErrorKind::Nested));
+    /// begun.commit()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`write`](Store::write).
+    pub fn begin(&self) -> Result<Begun> {
+        let (session, before) = self.lend_writer()?;
+        let schema = session.schema();
+        let store = self.clone();
+        Ok(Begun { store, session: Some(session), before, schema, durable: false, savepoints: 0 })
+    }
+}
+
+impl Begun {
+    fn session(&self) -> &Session {
+        self.session.as_ref().expect("the writer is given back only when the transaction ends")
+    }
+
+    /// Does work in the transaction.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record)]
+    /// # struct Task { #[record(key)] id: i64 }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// let mut begun = store.begin()?;
+    /// assert_eq!(begun.with(|transaction| transaction.of::<Task>().count())?, 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn with<R>(&mut self, work: impl FnOnce(&mut Transaction<'_>) -> R) -> R {
+        let mut transaction = Transaction::new(self.session());
+        let result = work(&mut transaction);
+        let durable = transaction.is_durable();
+        self.durable |= durable;
+        result
+    }
+
+    /// Begins a part that can be undone alone.
+    ///
+    /// # Errors
+    /// When the transaction has ended: a failure that SQLite rolls back at once, or raw SQL, ended it.
+    pub fn savepoint(&mut self) -> Result<Savepoint> {
+        let session = self.session();
+        session.check_open()?;
+        session.connection.sql().execute_batch("savepoint part")?;
+        let schema = session.schema();
+        self.savepoints += 1;
+        let mark = self.session().capture.mark();
+        Ok(Savepoint { depth: self.savepoints, schema, mark })
+    }
+
+    /// Keeps the part, and with it those that began within it.
+    ///
+    /// # Errors
+    /// When the part has ended already, or the transaction has.
+    pub fn release(&mut self, savepoint: Savepoint) -> Result<()> {
+        self.leave(&savepoint)?;
+        let session = self.session();
+        session.check_open()?;
+        Ok(session.connection.sql().execute_batch("release part")?)
+    }
+
+    /// Undoes the part, and with it those that began within it.
+    ///
+    /// # Errors
+    /// As for [`release`](Begun::release).
+    pub fn undo(&mut self, savepoint: Savepoint) -> Result<()> {
+        self.leave(&savepoint)?;
+        let session = self.session();
+        drop(Part::of(session, savepoint.schema, savepoint.mark));
+        session.check_open()
+    }
+
+    /// Ends the parts within this one, and this one but for the last statement.
+    fn leave(&mut self, savepoint: &Savepoint) -> Result<()> {
+        if savepoint.depth > self.savepoints {
+            return Err(Error::new(ErrorKind::Invalid, "the savepoint has ended already"));
+        }
+        let within = self.savepoints - savepoint.depth;
+        self.savepoints = savepoint.depth - 1;
+        let session = self.session();
+        session.check_open()?;
+        Ok((0..within).try_for_each(|_| session.connection.sql().execute_batch("release part"))?)
+    }
+
+    /// Commits the transaction.
+    ///
+    /// # Errors
+    /// As for [`Store::write`]; nothing of it is kept then.
+    pub fn commit(mut self) -> Result<()> {
+        let Some(session) = self.session.take() else { return Ok(()) };
+        self.store.commit_lent(session, self.schema, self.before, self.durable)
+    }
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        if let Some(session) = self.session.take() {
+            self.store.undo_lent(session, self.schema);
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Conditions and orders on the columns of types that are made at run time: what the compiler checks elsewhere is checked
+//! here when they are built.
+
+use super::declared::{invalid, unfit};
+use super::{Dynamic, Value};
+use crate::error::Result;
+use crate::query::condition::{Comparison, Node, after};
+use crate::query::{Condition, Order};
+use crate::record::Shape;
+use crate::value::Kind;
+use std::fmt;
+
+/// A column of a type that is made at run time: see [`Type::column`](super::Type::column). It is compared with values of
+/// its kind, numbers with numbers.
+///
+/// ```
+/// use touchstone_store::dynamic::{Field, Type, Value};
+/// use touchstone_store::{Kind, Store};
+///
+/// # let directory = tempfile::tempdir()?;
+/// # let store = Store::open(directory.path().join("words.db"))?;
+/// let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer).nullable()])?;
+/// for (text, count) in [("emma", Some(865)), ("heir", Some(6)), ("zeugma", None)] {
+///     store.dynamic(word).insert(&word.record([text.into(), count.into()])?)?;
+/// }
+/// let (text, count) = (word.column("word")?, word.column("count")?);
+/// let found = |condition| store.read(|snapshot| snapshot.dynamic(word).query().filter(|()| condition).count());
+/// assert_eq!(found(count.eq(6)?)?, 1);
+/// assert_eq!(found(count.ne(6)?)?, 1);
+/// assert_eq!(found(count.lt(865)?)?, 1);
+/// assert_eq!(found(count.le(865)?)?, 2);
+/// assert_eq!(found(count.gt(5.5)?)?, 2);
+/// assert_eq!(found(count.ge(865)?)?, 1);
+/// assert_eq!(found(count.between(6, 865)?)?, 2);
+/// assert_eq!(found(text.is_in(["emma".into(), "knightley".into()])?)?, 1);
+/// assert_eq!(found(text.starts_with("ze")?)?, 1);
+/// assert_eq!(found(text.contains("m")?)?, 2);
+/// assert_eq!(found(count.is_null())?, 1);
+/// assert_eq!(found(count.is_null().not())?, 2);
+/// assert!(count.eq("six").is_err());
+///
+/// let last = store.snapshot()?.dynamic(word).query().order(|()| text.descending()).first()?;
+/// assert_eq!(last.map(|word| word.values()[0].clone()), Some(Value::from("zeugma")));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy)]
+pub struct Column {
+    shape: &'static Shape,
+    at: usize,
+}
+
+impl fmt::Debug for Column {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("Column").field(&self.name()).finish()
+    }
+}
+
+impl Column {
+    pub(super) fn new(shape: &'static Shape, at: usize) -> Column {
+        Column { shape, at }
+    }
+
+    /// The column's name in the file.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.shape.columns[self.at].name
+    }
+
+    fn condition(self, node: Node) -> Condition<Dynamic> {
+        let node = match self.shape.defaults.of(self.at) {
+            Some(default) => node.with_default(self.at, default),
+            None => node,
+        };
+        Condition::of(self.shape, node)
+    }
+
+    /// The value, where it can be compared with the column's: SQLite would make text of a number, or the other way round.
+    fn operand(self, value: impl Into<Value>) -> Result<Value> {
+        let (value, column) = (value.into(), &self.shape.columns[self.at]);
+        let is_number = matches!(column.kind, Kind::Integer | Kind::Real);
+        let fits = match &value {
+            // As a parameter of SQLite, NaN is NULL.
+            Value::Real(real) if real.is_nan() && is_number => return Ok(Value::Null),
+            Value::Null => true,
+            Value::Integer(_) | Value::Real(_) => is_number,
+            Value::Text(_) => column.kind == Kind::Text,
+            Value::Blob(_) => column.kind == Kind::Blob,
+        };
+        if fits { Ok(value) } else { Err(unfit(self.shape, column, &value)) }
+    }
+
+    fn compare(self, comparison: Comparison, value: impl Into<Value>) -> Result<Condition<Dynamic>> {
+        Ok(self.condition(Node::Compare(self.at, comparison, self.operand(value)?)))
+    }
+
+    /// The value is the other.
+    ///
+    /// # Errors
+    /// [`Invalid`](crate::ErrorKind::Invalid) when the two cannot be compared.
+    pub fn eq(self, other: impl Into<Value>) -> Result<Condition<Dynamic>> {
+        self.compare(Comparison::Equal, other)
+    }
+
+    /// The value is not the other.
+    ///
+    /// # Errors
+    /// As for [`eq`](Column::eq).
+    pub fn ne(self, other: impl Into<Value>) -> Result<Condition<Dynamic>> {
+        self.compare(Comparison::NotEqual, other)
+    }
+
+    /// The value is less than the other.
+    ///
+    /// # Errors
+    /// As for [`eq`](Column::eq).
+    pub fn lt(self, other: impl Into<Value>) -> Result<Condition<Dynamic>> {
+        self.compare(Comparison::Less, other)
+    }
+
+    /// The value is less than the other, or the other.
+    ///
+    /// # Errors
+    /// As for [`eq`](Column::eq).
+    pub fn le(self, other: impl Into<Value>) -> Result<Condition<Dynamic>> {
+        self.compare(Comparison::LessOrEqual, other)
+    }
+
+    /// The value is greater than the other.
+    ///
+    /// # Errors
+    /// As for [`eq`](Column::eq).
+    pub fn gt(self, other: impl Into<Value>) -> Result<Condition<Dynamic>> {
+        self.compare(Comparison::Greater, other)
+    }
+
+    /// The value is greater than the other, or the other.
+    ///
+    /// # Errors
+    /// As for [`eq`](Column::eq).
+    pub fn ge(self, other: impl Into<Value>) -> Result<Condition<Dynamic>> {
+        self.compare(Comparison::GreaterOrEqual, other)
+    }
+
+    /// The value lies between the two, or is one of them.
+    ///
+    /// # Errors
+    /// As for [`eq`](Column::eq).
+    pub fn between(self, low: impl Into<Value>, high: impl Into<Value>) -> Result<Condition<Dynamic>> {
+        Ok(self.condition(Node::Between(self.at, self.operand(low)?, self.operand(high)?)))
+    }
+
+    /// The value is one of the others.
+    ///
+    /// # Errors
+    /// As for [`eq`](Column::eq).
+    pub fn is_in(self, others: impl IntoIterator<Item = Value>) -> Result<Condition<Dynamic>> {
+        let others: Result<Vec<Value>> = others.into_iter().map(|other| self.operand(other)).collect();
+        Ok(self.condition(Node::In(self.at, others?)))
+    }
+
+    /// There is no value.
+    #[must_use]
+    pub fn is_null(self) -> Condition<Dynamic> {
+        self.condition(Node::IsNull(self.at))
+    }
+
+    /// The text begins so.
+    ///
+    /// # Errors
+    /// [`Invalid`](crate::ErrorKind::Invalid) when the column holds no text.
+    pub fn starts_with(self, prefix: impl Into<String>) -> Result<Condition<Dynamic>> {
+        self.check_text()?;
+        let prefix = prefix.into();
+        let end = after(&prefix);
+        Ok(self.condition(Node::StartsWith(self.at, prefix, end)))
+    }
+
+    /// The text has this part.
+    ///
+    /// # Errors
+    /// As for [`starts_with`](Column::starts_with).
+    pub fn contains(self, part: impl Into<String>) -> Result<Condition<Dynamic>> {
+        self.check_text()?;
+        Ok(self.condition(Node::Contains(self.at, part.into())))
+    }
+
+    fn check_text(self) -> Result<()> {
+        if self.shape.columns[self.at].kind == Kind::Text {
+            return Ok(());
+        }
+        Err(invalid(format!("column `{}` of `{}` holds no text", self.name(), self.shape.name)))
+    }
+
+    /// The least value first; NULLs are less than all others.
+    #[must_use]
+    pub fn ascending(self) -> Order<Dynamic> {
+        self.order(false)
+    }
+
+    /// The greatest value first.
+    #[must_use]
+    pub fn descending(self) -> Order<Dynamic> {
+        self.order(true)
+    }
+
+    fn order(self, descending: bool) -> Order<Dynamic> {
+        let mut order = Order::new(self.at, descending, self.shape.defaults.of(self.at));
+        order.of = Some(self.shape);
+        order
+    }
+}

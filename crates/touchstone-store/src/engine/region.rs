@@ -1,0 +1,282 @@
+//! What a statement reads: the tables by whose rows its result can be followed, and why it cannot where something else
+//! can change it. It is what SQLite resolves the names to, with views, joins, subqueries and common table expressions; it
+//! holds as long as the schema is the same.
+//!
+//! Not told is that a date is `now` where the word is itself a value: a parameter's, or a row's.
+
+use super::connection::Connection;
+use super::statement::failure;
+use crate::error::{Error, ErrorKind, Result};
+use libsqlite3_sys as ffi;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr;
+
+#[cfg(test)]
+mod tests;
+
+type Authorizer = unsafe extern "C" fn(
+    *mut c_void,
+    c_int,
+    *const c_char,
+    *const c_char,
+    *const c_char,
+    *const c_char,
+) -> c_int;
+
+unsafe extern "C" {
+    fn touchstone_prepare_asking(
+        connection: *mut ffi::sqlite3,
+        sql: *const c_char,
+        length: c_int,
+        authorizer: Authorizer,
+        argument: *mut c_void,
+        statement: *mut *mut ffi::sqlite3_stmt,
+        rest: *mut *const c_char,
+    ) -> c_int;
+}
+
+/// What a statement reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Region {
+    /// The tables of the file, in lower case and in order.
+    pub(crate) tables: Vec<String>,
+    /// Whether the result changes only where rows of those tables do.
+    pub(crate) is_followable: bool,
+    /// What else can change it.
+    pub(crate) why_not: Option<String>,
+}
+
+/// What SQLite asked to be allowed.
+#[derive(Default)]
+struct Asked {
+    /// Tables and views, with their database where it was told.
+    names: BTreeSet<(Option<String>, String)>,
+    functions: BTreeSet<String>,
+    /// Whether it is anything else than a question.
+    is_order: bool,
+}
+
+/// What the statement reads.
+///
+/// # Errors
+/// When it cannot be prepared, or is no single statement that only reads.
+pub(crate) fn region(connection: &Connection, sql: &str) -> Result<Region> {
+    let asked = ask(connection, sql)?;
+    let mut tables = BTreeSet::new();
+    let mut reasons = Vec::new();
+    let mut texts = vec![sql.to_owned()];
+    for (database, name) in &asked.names {
+        match find(connection, database.as_deref(), name)? {
+            Found::Table => drop(tables.insert(name.to_ascii_lowercase())),
+            Found::View(text) => texts.push(text),
+            Found::Nothing => {}
+            Found::Other(what) => reasons.push(format!("`{name}` is {what}")),
+        }
+    }
+    for function in &asked.functions {
+        if !is_steady(connection, function, &texts)? {
+            reasons.push(format!("`{function}` may answer otherwise each time"));
+        }
+    }
+    let why_not = (!reasons.is_empty()).then(|| reasons.join("; "));
+    Ok(Region { tables: tables.into_iter().collect(), is_followable: why_not.is_none(), why_not })
+}
+
+/// Prepares the statement, notes what SQLite asks, and drops it.
+fn ask(connection: &Connection, sql: &str) -> Result<Asked> {
+    let asked = RefCell::<Asked>::default();
+    let (mut statement, mut rest) = (ptr::null_mut(), ptr::null());
+    let length = c_int::try_from(sql.len()).unwrap_or(c_int::MAX);
+    let argument = (&raw const asked).cast_mut().cast();
+    let start = sql.as_ptr().cast();
+    // SAFETY: the connection is open, the text is read within its length, and what the authorizer is called with outlives
+    // the call.
+    let (code, is_question, rest) = unsafe {
+        let handle = connection.handle();
+        let code = touchstone_prepare_asking(
+            handle,
+            start,
+            length,
+            note,
+            argument,
+            &raw mut statement,
+            &raw mut rest,
+        );
+        let is_question = !statement.is_null()
+            && ffi::sqlite3_stmt_readonly(statement) != 0
+            && ffi::sqlite3_stmt_isexplain(statement) == 0
+            && ffi::sqlite3_column_count(statement) > 0;
+        ffi::sqlite3_finalize(statement);
+        let read =
+            if rest.is_null() { sql.len() } else { usize::try_from(rest.offset_from(start)).unwrap_or(0) };
+        (code, is_question, sql.get(read..).unwrap_or_default())
+    };
+    if code != ffi::SQLITE_OK {
+        // SAFETY: the connection is open. Finalizing no statement leaves its message as it was.
+        return Err(
+            unsafe { failure(connection.handle(), code) }.context(format_args!("preparing `{sql:.200}`"))
+        );
+    }
+    let asked = asked.into_inner();
+    if !is_question || asked.is_order {
+        let why = "a live query is one statement that only reads (change data with `Store::write`)";
+        return Err(Error::new(ErrorKind::Invalid, format!("{why}: `{sql:.200}`")));
+    }
+    if !is_blank(connection, rest) {
+        let why = "a live query is one statement (watch each by itself)";
+        return Err(Error::new(ErrorKind::Invalid, format!("{why}: `{rest:.200}` comes behind it")));
+    }
+    Ok(asked)
+}
+
+/// Whether there is nothing but space and comments.
+fn is_blank(connection: &Connection, rest: &str) -> bool {
+    if rest.trim().is_empty() {
+        return true;
+    }
+    let mut statement = ptr::null_mut();
+    let length = c_int::try_from(rest.len()).unwrap_or(c_int::MAX);
+    // SAFETY: the connection is open, and the text is read within its length.
+    unsafe {
+        let start = rest.as_ptr().cast();
+        let handle = connection.handle();
+        let code = ffi::sqlite3_prepare_v3(handle, start, length, 0, &raw mut statement, ptr::null_mut());
+        ffi::sqlite3_finalize(statement);
+        code == ffi::SQLITE_OK && statement.is_null()
+    }
+}
+
+unsafe extern "C" fn note(
+    asked: *mut c_void,
+    action: c_int,
+    first: *const c_char,
+    second: *const c_char,
+    database: *const c_char,
+    _within: *const c_char,
+) -> c_int {
+    // SAFETY: it is what the statement is prepared with, which outlives the call; nobody else uses it meanwhile.
+    let mut asked = unsafe { &*asked.cast::<RefCell<Asked>>().cast_const() }.borrow_mut();
+    let text = |text: *const c_char| {
+        // SAFETY: SQLite passes texts that end with a zero, or none.
+        (!text.is_null())
+            .then(|| unsafe { CStr::from_ptr(text) })
+            .map(|text| text.to_string_lossy().into_owned())
+    };
+    match action {
+        ffi::SQLITE_READ => {
+            if let Some(name) = text(first) {
+                asked.names.insert((text(database), name));
+            }
+        }
+        ffi::SQLITE_FUNCTION => asked.functions.extend(text(second).map(|name| name.to_ascii_lowercase())),
+        ffi::SQLITE_SELECT | ffi::SQLITE_RECURSIVE => {}
+        _ => asked.is_order = true,
+    }
+    ffi::SQLITE_OK
+}
+
+/// What a name stands for.
+enum Found {
+    Table,
+    /// With what it was made by.
+    View(String),
+    /// A subquery, or an expression before the statement: what it reads is asked for by itself.
+    Nothing,
+    Other(&'static str),
+}
+
+fn find(connection: &Connection, database: Option<&str>, name: &str) -> Result<Found> {
+    const KINDS: &str = "select schema, type from pragma_table_list(?1) \
+        where ?2 is null or schema = ?2 collate nocase order by schema = 'temp' desc, schema = 'main' desc";
+    const MODULE: &str = "select 1 from pragma_module_list where name = ?1 collate nocase";
+    /// Computed from what it is given, and from nothing else.
+    const PURE: [&str; 4] = ["json_each", "json_tree", "jsonb_each", "jsonb_tree"];
+    let sql = connection.sql();
+    if PURE.iter().any(|pure| pure.eq_ignore_ascii_case(name))
+        && !sql.prepare(KINDS)?.exists((name, database))?
+    {
+        return Ok(Found::Nothing);
+    }
+    let mut statement = sql.prepare(KINDS)?;
+    let mut rows = statement.query((name, database))?;
+    let Some(row) = rows.next()? else {
+        let is_module = sql.prepare(MODULE)?.exists([name])? || database.is_some();
+        return Ok(if is_module { Found::Other("a table-valued function") } else { Found::Nothing });
+    };
+    let (schema, kind): (String, String) = (row.get(0)?, row.get(1)?);
+    Ok(match (&*kind, &*schema) {
+        ("view", _) => {
+            let text = format!("select sql from \"{schema}\".sqlite_schema where name = ?1 collate nocase");
+            Found::View(sql.query_row(&text, [name], |row| row.get(0))?)
+        }
+        ("virtual", _) => Found::Other("a virtual table"),
+        (_, "main") if name.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("sqlite_")) => {
+            Found::Other("SQLite's own")
+        }
+        (_, "main") => Found::Table,
+        (_, "temp") => Found::Other("a temporary table"),
+        _ => Found::Other("a table of another file"),
+    })
+}
+
+/// Whether a function answers the same where it is given the same.
+fn is_steady(connection: &Connection, function: &str, texts: &[String]) -> Result<bool> {
+    // What SQLite says of its aggregates does not tell; they all are. It calls dates steady, which depends.
+    const SQL: &str = "select min(flags & 0x800 or (builtin and type in ('a', 'w'))) from pragma_function_list where name = ?1";
+    if let Some((_, needed)) = DATES.iter().find(|(date, _)| *date == function) {
+        return Ok(texts.iter().all(|text| !names_now(&text.to_ascii_lowercase(), function, *needed)));
+    }
+    let is_steady: Option<bool> = connection.sql().query_row(SQL, [function], |row| row.get(0))?;
+    Ok(is_steady.unwrap_or(false) || matches!(function, "sqlite_version" | "sqlite_source_id"))
+}
+
+/// Functions that take the present, and with how many values at least they do not. `strftime` takes a format first.
+const DATES: [(&str, usize); 7] = [
+    ("date", 1),
+    ("time", 1),
+    ("datetime", 1),
+    ("julianday", 1),
+    ("unixepoch", 1),
+    ("strftime", 2),
+    ("timediff", 2),
+];
+
+/// Whether a call of that function, in a text in lower case, may take the present. Rather once too often.
+fn names_now(text: &str, function: &str, needed: usize) -> bool {
+    let is_word = |at: usize| {
+        let beside = [text[..at].chars().next_back(), text[at + "now".len()..].chars().next()];
+        !beside.into_iter().flatten().any(|c| c.is_alphanumeric() || c == '_')
+    };
+    // `subsec` alone stands for the present too.
+    if text.contains("subsec") || text.match_indices("now").any(|(at, _)| is_word(at)) {
+        return true;
+    }
+    let mut calls = text.match_indices(function).filter_map(|(at, _)| {
+        let rest =
+            text[at + function.len()..].trim_start_matches(|c: char| c.is_whitespace() || "\"`]".contains(c));
+        rest.strip_prefix('(')
+    });
+    calls.any(|values| count_values(values) < needed) || text.contains("/*") || text.contains("--")
+}
+
+/// How many values a call has that goes on so.
+fn count_values(text: &str) -> usize {
+    let (mut depth, mut commas, mut is_empty, mut quote) = (0, 0, true, None);
+    for c in text.chars() {
+        match (quote, c) {
+            (Some(end), c) if c == end => quote = None,
+            (Some(_), _) => {}
+            (None, ')') if depth == 0 => break,
+            (None, '\'' | '"' | '`') => quote = Some(c),
+            (None, '[') => quote = Some(']'),
+            (None, '(') => depth += 1,
+            (None, ')') => depth -= 1,
+            (None, ',') if depth == 0 => commas += 1,
+            _ => {}
+        }
+        is_empty &= c.is_whitespace();
+    }
+    if is_empty { 0 } else { commas + 1 }
+}

@@ -1,0 +1,29 @@
+//! Live queries: results that follow what is committed. A commit is handed to a thread of its own, which changes the
+//! ordered sets that queries share, and gives each feed one batch of what changed. See "Decisions of the store" in
+//! `ARCHITECTURE.md`.
+
+pub(crate) mod capture;
+mod changes;
+mod cover;
+pub(crate) mod explain;
+mod family;
+pub(crate) mod feed;
+mod interest;
+pub(crate) mod link;
+mod load;
+mod mailbox;
+#[cfg(all(test, shuttle))]
+mod mailbox_hand_off;
+mod observed;
+mod order;
+mod outbox;
+mod plan;
+mod residual;
+pub(crate) mod results;
+mod row;
+mod set;
+pub(crate) mod sql;
+mod stab;
+mod thread;
+pub(crate) mod update;
+mod watched;

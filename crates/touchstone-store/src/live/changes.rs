@@ -1,0 +1,159 @@
+//! What a transaction did to one type's records, as the writer hands it over: rows as they are now, and keys that are gone.
+
+use super::interest::{Interest, Look, Matter};
+use super::row::{Row, RowKey};
+use crate::access::{Access, Which};
+use crate::cells::Cells;
+use crate::record::{Record, Shape};
+use crate::session::Session;
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+/// What happened to one key, or to all of them.
+#[derive(Debug)]
+pub(crate) enum Change<T> {
+    /// This is the row now.
+    Put(Arc<Row<T>>),
+    /// There is no row.
+    Gone(Box<RowKey>),
+    /// There is no row of any key.
+    Cleared,
+}
+
+/// The changes of one transaction, in the order in which they were made.
+pub(crate) struct Changes<T> {
+    /// Whether there is a change that is not listed, and matters.
+    pub(crate) unknown: bool,
+    pub(crate) list: Vec<Change<T>>,
+    /// The keys of rows that did not matter, one after the other.
+    left_out: Vec<u8>,
+    look: Look<T>,
+    interest: Arc<Interest>,
+}
+
+impl<T: Record> Changes<T> {
+    pub(crate) fn of(interest: &Arc<Interest>) -> Changes<T> {
+        let (look, interest) = (interest.look(), Arc::clone(interest));
+        Changes { unknown: false, list: Vec::new(), left_out: Vec::new(), look, interest }
+    }
+
+    /// Takes a row by its values, which the record has too.
+    #[inline]
+    pub(crate) fn put(&mut self, cells: &Cells<'_>, skipped: usize, shape: &'static Shape, record: &T) {
+        let key = RowKey::at(cells, skipped, shape.keys);
+        match self.look.at(key.hash, Some(record)) {
+            Matter::Nothing => return self.left_out.extend_from_slice(&key.bytes),
+            Matter::Marked => {}
+            Matter::Admitted => self.look.mark(key.hash),
+        }
+        // Reading is the program's own code, which may fail, and may panic where writing did not.
+        match catch_unwind(AssertUnwindSafe(|| Row::of_cells(key, cells, skipped, shape))) {
+            Ok(Ok(row)) => self.list.push(Change::Put(row)),
+            _ => self.unknown = true,
+        }
+    }
+
+    /// Takes that a row is gone.
+    pub(crate) fn remove(&mut self, key: RowKey) {
+        match self.look.at(key.hash, None) {
+            Matter::Nothing => self.left_out.extend_from_slice(&key.bytes),
+            _ => self.list.push(Change::Gone(Box::new(key))),
+        }
+    }
+
+    /// Takes that all rows are gone.
+    pub(crate) fn clear(&mut self) {
+        self.list.push(Change::Cleared);
+    }
+}
+
+/// Changes of a type that the transaction does not know.
+pub(crate) trait Gathered: Any + Send {
+    /// How many there are.
+    fn len(&self) -> usize;
+
+    /// Forgets all but that many: the others were undone.
+    fn truncate(&mut self, length: usize);
+
+    /// Whether a change is not listed.
+    fn is_unknown(&self) -> bool;
+
+    /// Makes the list whole, before the commit. Where keys are given, or what was gathered is doubtful, the rows are read
+    /// as the transaction has them: SQL that is not the store's may have undone some of it. So are rows that were left
+    /// out, where they may matter now.
+    fn finish(
+        &mut self,
+        session: &Session,
+        shape: &'static Shape,
+        which: Which,
+        keys: Option<Vec<RowKey>>,
+        is_doubtful: bool,
+    );
+}
+
+impl<T: Record> Gathered for Changes<T> {
+    fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    fn truncate(&mut self, length: usize) {
+        self.list.truncate(length);
+    }
+
+    fn is_unknown(&self) -> bool {
+        self.unknown
+    }
+
+    fn finish(
+        &mut self,
+        session: &Session,
+        shape: &'static Shape,
+        which: Which,
+        keys: Option<Vec<RowKey>>,
+        is_doubtful: bool,
+    ) {
+        let matters = !self.left_out.is_empty() && !self.interest.is_still(self.look.generation);
+        let is_read_again = is_doubtful || matters || keys.is_some();
+        if is_read_again {
+            let access = Access::<T>::shaped(session, which, shape);
+            self.read_again(access, keys.unwrap_or_default(), matters);
+        }
+        self.left_out = Vec::new();
+        let marks = self.interest.marks();
+        if !is_read_again && self.look.is_marked_in(&marks) {
+            return;
+        }
+        for change in &self.list {
+            if let Change::Put(row) = change {
+                marks.add(row.key.hash);
+            }
+        }
+    }
+}
+
+impl<T: Record> Changes<T> {
+    /// Reads the rows of these keys, and of those that were gathered, and lists them in the place of what was gathered.
+    fn read_again(&mut self, access: Access<'_, T>, mut keys: Vec<RowKey>, left_out_matter: bool) {
+        for change in std::mem::take(&mut self.list) {
+            match change {
+                Change::Put(row) => keys.push(row.key.clone()),
+                Change::Gone(key) => keys.push(*key),
+                // Which rows were there nobody knows any more.
+                Change::Cleared => self.unknown = true,
+            }
+        }
+        if left_out_matter {
+            keys.extend(RowKey::many(&self.left_out, access.keys()));
+        }
+        keys.sort_unstable_by(|left, right| left.bytes.cmp(&right.bytes));
+        keys.dedup();
+        for key in keys {
+            match access.get_values(&key.values()) {
+                Ok(Some(record)) => self.list.push(Change::Put(Row::of_record(record, access.keys()))),
+                Ok(None) => self.list.push(Change::Gone(Box::new(key))),
+                Err(_) => self.unknown = true,
+            }
+        }
+    }
+}

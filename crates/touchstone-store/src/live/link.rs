@@ -1,0 +1,292 @@
+//! Where writers and subscribers meet the live thread: commits and orders are put into its inbox, and it is woken.
+
+use super::capture::Captured;
+use super::mailbox::Room;
+use super::observed::Observed;
+use super::thread::{Live, Order};
+use crate::engine::bell::Bell;
+use crate::engine::log::{LogIndex, LogState};
+use crate::error::{Error, ErrorKind, Result};
+use crate::readers::Readers;
+use crate::sync::{Arc, Condvar, Mutex, lock, wait};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Changes that may wait in the inbox, in all: where there are more they are dropped, and everything is read anew.
+const HELD_MAX: usize = 1_000_000;
+
+/// A commit, handed over.
+pub(crate) struct Commit {
+    /// Its number among the commits and looks of this store; greater for later ones.
+    pub(crate) version: u64,
+    /// None where nobody watched anything when the transaction began.
+    pub(crate) captured: Option<Captured>,
+    /// What the log was before the commit and after it, where its index tells.
+    pub(crate) before: Option<LogState>,
+    pub(crate) after: Option<LogState>,
+}
+
+/// What the live thread has to do.
+#[derive(Default)]
+pub(crate) struct Work {
+    pub(crate) commits: VecDeque<Commit>,
+    pub(crate) orders: VecDeque<Order>,
+    /// Whether commits were dropped.
+    pub(crate) lost: bool,
+    pub(crate) stop: bool,
+}
+
+impl Work {
+    fn is_none(&self) -> bool {
+        self.commits.is_empty() && self.orders.is_empty() && !self.lost && !self.stop
+    }
+}
+
+#[derive(Default)]
+struct Inbox {
+    work: Work,
+    /// How many changes the commits have, in all.
+    held: usize,
+    version: u64,
+    /// Whether the thread waits to be woken.
+    waits: bool,
+    /// Whether somebody else has committed, perhaps.
+    is_called: bool,
+    /// Whether it has ended, and will not come again.
+    ended: bool,
+}
+
+/// What writers, subscribers and the live thread share.
+pub(crate) struct Shared {
+    pub(crate) observed: Arc<Observed>,
+    /// Held from before a commit until it is in the inbox: who holds it and begins to read has, in the inbox or taken in,
+    /// exactly the commits that he sees.
+    hand_off: Mutex<()>,
+    inbox: Mutex<Inbox>,
+    waiting: Condvar,
+    pub(crate) room: Arc<Room>,
+    pub(crate) readers: Arc<Readers>,
+    pub(crate) index: Option<LogIndex>,
+    /// Rung for the watchers of other processes, and heard of theirs.
+    bell: Option<Bell>,
+    /// What the log was after the last commit that was taken in.
+    seen: Mutex<Option<LogState>>,
+    is_stopping: AtomicBool,
+}
+
+/// The store's side of it.
+pub(crate) struct Link {
+    pub(crate) shared: Arc<Shared>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Link {
+    pub(crate) fn new(readers: &Arc<Readers>, index: Option<LogIndex>) -> Link {
+        let shared = Shared {
+            observed: Arc::default(),
+            hand_off: Mutex::new(()),
+            inbox: Mutex::default(),
+            waiting: Condvar::new(),
+            room: Arc::default(),
+            readers: Arc::clone(readers),
+            index,
+            bell: index.map(Bell::new),
+            seen: Mutex::new(None),
+            is_stopping: AtomicBool::new(false),
+        };
+        Link { shared: Arc::new(shared), threads: Mutex::default() }
+    }
+
+    /// Commits, and hands over what was captured; nothing where the commit fails.
+    ///
+    /// # Errors
+    /// As `commit` does.
+    #[inline]
+    pub(crate) fn commit<R>(
+        &self,
+        before: Option<LogState>,
+        commit: impl FnOnce() -> Result<(R, Option<Captured>)>,
+    ) -> Result<R> {
+        let _handing_over = lock(&self.shared.hand_off);
+        let (result, captured) = commit()?;
+        if self.shared.observed.is_any() {
+            self.shared.put(captured, before);
+        }
+        Ok(result)
+    }
+
+    /// Wakes the thread, if there is something for it, and the watchers of other processes. The writer does so when he
+    /// has given up his turn.
+    #[inline]
+    pub(crate) fn wake(&self) {
+        if let Some(bell) = &self.shared.bell {
+            bell.ring();
+        }
+        if self.shared.observed.is_any() {
+            self.shared.wake();
+        }
+    }
+
+    /// Starts the threads, where they are not running.
+    ///
+    /// # Errors
+    /// When the system has no more threads.
+    pub(crate) fn start(&self) -> Result<()> {
+        let mut threads = lock(&self.threads);
+        if !threads.is_empty() {
+            return Ok(());
+        }
+        let shared = Arc::clone(&self.shared);
+        threads.push(spawn("touchstone-live", move || Live::new(shared).run())?);
+        if self.shared.bell.is_some() {
+            let shared = Arc::clone(&self.shared);
+            threads.push(spawn("touchstone-bell", move || shared.listen())?);
+        }
+        Ok(())
+    }
+
+    /// Stops the threads: feeds end.
+    pub(crate) fn stop(&self) {
+        lock(&self.shared.inbox).work.stop = true;
+        self.shared.is_stopping.store(true, Ordering::Relaxed);
+        self.shared.wake();
+        for thread in lock(&self.threads).drain(..) {
+            // The thread itself may drop the last handle of the store, with an order.
+            if thread.thread().id() != std::thread::current().id() {
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
+    std::thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(work)
+        .map_err(|error| Error::new(ErrorKind::Io, format!("starting the threads of live queries: {error}")))
+}
+
+impl Shared {
+    #[cold]
+    fn put(&self, captured: Option<Captured>, before: Option<LogState>) {
+        let after = self.index.and_then(LogIndex::state);
+        let mut inbox = lock(&self.inbox);
+        inbox.version += 1;
+        let version = inbox.version;
+        inbox.held += 1 + captured.as_ref().map_or(0, Captured::len);
+        if inbox.held > HELD_MAX {
+            inbox.work.commits.clear();
+            inbox.work.lost = true;
+            return;
+        }
+        inbox.work.commits.push_back(Commit { version, captured, before, after });
+    }
+
+    fn wake(&self) {
+        let waits = std::mem::take(&mut lock(&self.inbox).waits);
+        if waits {
+            self.waiting.notify_one();
+        }
+    }
+
+    /// Gives the thread something to do.
+    fn order(&self, order: Order) -> Result<()> {
+        let mut inbox = lock(&self.inbox);
+        if inbox.ended || inbox.work.stop {
+            return Err(closed());
+        }
+        inbox.work.orders.push_back(order);
+        drop(inbox);
+        self.wake();
+        Ok(())
+    }
+
+    /// Gives the thread something to do that nobody waits for. A thread that has ended need not do it.
+    pub(crate) fn tell(&self, order: impl FnOnce(&mut Live) + Send + 'static) {
+        let _ = self.order(Box::new(order));
+    }
+
+    /// Lets the thread do something, and waits for what comes of it.
+    ///
+    /// # Errors
+    /// When the store is closed, and as `work` does.
+    pub(crate) fn ask<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Live) -> Result<R> + Send + 'static,
+    ) -> Result<R> {
+        let (sender, receiver) = mpsc::sync_channel(1);
+        self.order(Box::new(move |live| {
+            let _ = sender.send(work(live));
+        }))?;
+        receiver.recv().unwrap_or_else(|_| Err(closed()))
+    }
+
+    /// Waits until there is something to do.
+    pub(crate) fn wait(&self) -> Work {
+        let mut inbox = lock(&self.inbox);
+        while inbox.work.is_none() && !inbox.is_called {
+            inbox.waits = true;
+            inbox = wait(&self.waiting, inbox);
+        }
+        (inbox.waits, inbox.is_called) = (false, false);
+        inbox.held = 0;
+        std::mem::take(&mut inbox.work)
+    }
+
+    /// Begins something while nothing is being committed, and takes the commits that were before it; with a version
+    /// that comes after theirs, and before all later ones.
+    pub(crate) fn between_commits<R>(&self, begin: impl FnOnce() -> R) -> (R, Work, u64) {
+        let _nobody_commits = lock(&self.hand_off);
+        let begun = begin();
+        let mut inbox = lock(&self.inbox);
+        inbox.version += 1;
+        inbox.held = 0;
+        let commits = std::mem::take(&mut inbox.work.commits);
+        let lost = std::mem::take(&mut inbox.work.lost);
+        (begun, Work { commits, lost, ..Work::default() }, inbox.version)
+    }
+
+    /// Notes what was taken in, for the thread that listens for others.
+    pub(crate) fn note_seen(&self, state: Option<LogState>) {
+        *lock(&self.seen) = state;
+    }
+
+    /// Listens for commits of others until the store is closed, and calls the live thread when there may be one.
+    fn listen(&self) {
+        /// How long a wait may be that nothing ends.
+        const WAIT: Duration = Duration::from_millis(100);
+        let Some((bell, index)) = self.bell.as_ref().zip(self.index) else { return };
+        let is_stopping = || self.is_stopping.load(Ordering::Relaxed);
+        while !is_stopping() {
+            let Some(state) = index.state() else {
+                std::thread::yield_now();
+                continue;
+            };
+            let seen = *lock(&self.seen);
+            if self.observed.is_any() && seen.is_none_or(|seen| seen.change() != state.change()) {
+                lock(&self.inbox).is_called = true;
+                self.wake();
+            }
+            bell.wait(state, WAIT, is_stopping);
+        }
+        bell.leave();
+    }
+
+    /// Nobody will come for orders any more.
+    pub(crate) fn end(&self) {
+        let mut inbox = lock(&self.inbox);
+        inbox.ended = true;
+        let left = std::mem::take(&mut inbox.work);
+        drop(inbox);
+        // Who waits for an answer is told by the other end of his channel, which goes with the order.
+        drop(left);
+    }
+}
+
+#[cold]
+fn closed() -> Error {
+    Error::new(ErrorKind::Refused, "the store was closed, and its feeds with it")
+}

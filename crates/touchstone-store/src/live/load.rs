@@ -1,0 +1,111 @@
+//! Rows that a set lacks, read from a snapshot: by a query for each gap, or by one over all of them where they are many.
+
+use super::cover::Cover;
+use super::family::Family;
+use super::order::{Cut, SortColumn, Span};
+use super::row::Row;
+use crate::access::Access;
+use crate::derived::Stored;
+use crate::error::Result;
+use crate::query::condition::{Comparison, Node, Word};
+use crate::query::{Query, Request};
+use crate::record::Record;
+use std::sync::Arc;
+
+/// Gaps that are read one by one.
+const GAPS_MAX: usize = 8;
+
+/// Reads the rows of the family that lie in the gaps.
+///
+/// # Errors
+/// When a page is damaged or cannot be read, or a value is none of its field's.
+pub(crate) fn rows<T: Record>(
+    access: Access<'_, T>,
+    family: &Family<T>,
+    gaps: &Cover,
+) -> Result<Vec<Arc<Row<T>>>> {
+    let spans = gaps.spans();
+    let (Some(first), Some(last)) = (spans.first(), spans.last()) else { return Ok(Vec::new()) };
+    let mut rows = Vec::new();
+    if spans.len() > GAPS_MAX {
+        let hull = Span { low: first.low.clone(), high: last.high.clone() };
+        read(access, family, &hull, gaps, &mut rows)?;
+    } else {
+        for span in spans {
+            read(access, family, span, gaps, &mut rows)?;
+        }
+    }
+    Ok(rows)
+}
+
+/// Reads what lies in the span, and keeps what lies in the gaps: the condition lets a little more through.
+fn read<T: Record>(
+    access: Access<'_, T>,
+    family: &Family<T>,
+    span: &Span,
+    gaps: &Cover,
+    rows: &mut Vec<Arc<Row<T>>>,
+) -> Result<()> {
+    let mut parts = within(access, family.sorter().columns(), &span.low, &span.high);
+    parts.extend(family.scope.residual.as_ref().map(|residual| residual.node.clone()));
+    let condition = if parts.len() > 1 { Some(Node::Joined(Word::And, parts)) } else { parts.pop() };
+    let request = Request { condition: condition.map(crate::Condition::of_node), ..Request::default() };
+    Query::with(access, request).each(|record| {
+        let ord = family.sorter().ord(&record);
+        if gaps.contains(family.sorter(), ord, &record) {
+            rows.push(Row::of_record(record, access.keys()));
+        }
+        Ok(true)
+    })
+}
+
+/// Conditions that everything between the two cuts fulfils.
+fn within<T: Record>(access: Access<'_, T>, columns: &[SortColumn], low: &Cut, high: &Cut) -> Vec<Node> {
+    let mut parts = Vec::new();
+    for (at, (column, descending)) in columns.iter().enumerate() {
+        let (begin, end) = (low.values.get(at), high.values.get(at));
+        if let (Some(begin), Some(end)) = (begin, end)
+            && begin == end
+        {
+            parts.push(Node::Compare(*column, Comparison::Equal, begin.clone()));
+            continue;
+        }
+        let (least, greatest) = if *descending { (end, begin) } else { (begin, end) };
+        parts.extend(range(*column, least, greatest));
+        break;
+    }
+    // What NULL stands for in a column with a default is what its conditions say of it.
+    parts.into_iter().map(|node| with_default(access, node)).collect()
+}
+
+/// The range of a column between two values, either of which may be open: then NULL is in it.
+fn range(column: usize, least: Option<&Stored>, greatest: Option<&Stored>) -> Option<Node> {
+    let compare = |comparison, value: &Stored| Node::Compare(column, comparison, value.clone());
+    let is_null = |value: &Stored| *value == Stored::Null;
+    match (least, greatest) {
+        (None, None) => None,
+        (Some(least), None) if is_null(least) => Some(Node::Not(Box::new(Node::IsNull(column)))),
+        (Some(least), None) => Some(compare(Comparison::GreaterOrEqual, least)),
+        (Some(least), Some(greatest)) if is_null(least) => Some(compare(Comparison::LessOrEqual, greatest)),
+        (Some(least), Some(greatest)) => Some(Node::Between(column, least.clone(), greatest.clone())),
+        (None, Some(greatest)) => {
+            let below = (!is_null(greatest)).then(|| compare(Comparison::LessOrEqual, greatest));
+            let null = Node::IsNull(column);
+            Some(match below {
+                Some(below) => Node::Joined(Word::Or, vec![null, below]),
+                None => null,
+            })
+        }
+    }
+}
+
+fn with_default<T: Record>(access: Access<'_, T>, node: Node) -> Node {
+    let column = match &node {
+        Node::Compare(column, ..) | Node::Between(column, ..) => *column,
+        _ => return node,
+    };
+    match access.shape.defaults.of(column).or_else(|| T::default_of(column)) {
+        Some(default) => node.with_default(column, default),
+        None => node,
+    }
+}

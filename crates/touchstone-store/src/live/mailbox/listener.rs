@@ -1,0 +1,180 @@
+//! A thread of its own that takes a mailbox's batches and calls back for each. What the callback does to itself (it
+//! panics, it cancels, it closes the feed) ends this listener and hurts nobody else.
+
+use super::{Batch, Gate, Mailbox, Step, Supersede};
+use crate::sync::{self, Arc, Builder, Condvar, Mutex, ThreadId, lock, wait};
+use std::any::Any;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// A thread that calls back. Dropping it cancels it and does not wait for a callback that is running.
+pub(crate) struct Listener {
+    turnstile: Arc<Turnstile>,
+    /// What the thread may sleep at.
+    mailbox: Arc<dyn Rouse>,
+}
+
+/// How a listener ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// The callback panicked, with this message.
+    Panicked(String),
+    /// The feed ended ([`Mailbox::ended`] tells why), or the listener was cancelled.
+    Ended,
+}
+
+/// Wakes all who sleep at a mailbox.
+trait Rouse: Send + Sync {
+    fn rouse(&self);
+}
+
+impl<U: Supersede + Send, E: Clone + Send + Sync> Rouse for Mailbox<U, E> {
+    fn rouse(&self) {
+        Mailbox::rouse(self);
+    }
+}
+
+/// Starts a thread that calls back for each batch. The callback is dropped when the listener ends, whatever ends it.
+///
+/// # Errors
+/// When the system has no more threads.
+pub(crate) fn listen<U, E>(
+    mailbox: Arc<Mailbox<U, E>>,
+    callback: impl FnMut(Batch<U>) + Send + 'static,
+) -> io::Result<Listener>
+where
+    U: Supersede + Send + 'static,
+    E: Clone + Send + Sync + 'static,
+{
+    let turnstile = Arc::new(Turnstile::default());
+    let (of_thread, to_rouse) = (Arc::clone(&turnstile), Arc::clone(&mailbox));
+    Builder::new().name("touchstone-listener".to_owned()).spawn(move || {
+        lock(&of_thread.state).thread = Some(sync::current().id());
+        let result = catch_unwind(AssertUnwindSafe(|| call_back(&mailbox, &of_thread, callback)));
+        // The mailbox goes first: who has waited for the end may count on the thread holding nothing any more.
+        drop(mailbox);
+        match result {
+            Ok(()) => of_thread.end(Outcome::Ended),
+            Err(panic) => of_thread.end(Outcome::Panicked(message(&*panic))),
+        }
+    })?;
+    Ok(Listener { turnstile, mailbox: to_rouse })
+}
+
+fn call_back<U: Supersede, E: Clone>(
+    mailbox: &Mailbox<U, E>,
+    turnstile: &Turnstile,
+    mut callback: impl FnMut(Batch<U>),
+) {
+    while let Ok(Some(batch)) = mailbox.take(turnstile, None) {
+        callback(batch);
+        turnstile.leave();
+    }
+}
+
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text =
+        panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("it panicked without a message").to_owned()
+}
+
+impl Listener {
+    /// After it returns no callback starts, and none is running: it waits for the one that is. From within the callback
+    /// it returns at once, and no further callback starts.
+    pub(crate) fn cancel(&self) {
+        self.shut();
+        self.turnstile.wait_while(|state| state.is_inside && state.thread != Some(sync::current().id()));
+    }
+
+    /// How it ended; `None` while it listens.
+    pub(crate) fn outcome(&self) -> Option<Outcome> {
+        lock(&self.turnstile.state).outcome.clone()
+    }
+
+    /// Waits for its end. Not to be called from within the callback, which would wait for itself.
+    pub(crate) fn wait(&self) -> Outcome {
+        self.turnstile.wait_while(|state| state.outcome.is_none());
+        self.outcome().expect("it was waited for")
+    }
+
+    /// Whether somebody waits for it.
+    #[cfg(test)]
+    pub(crate) fn is_awaited(&self) -> bool {
+        lock(&self.turnstile.state).waiting > 0
+    }
+
+    fn shut(&self) {
+        lock(&self.turnstile.state).is_shut = true;
+        self.mailbox.rouse();
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.shut();
+    }
+}
+
+/// What the thread passes on its way from the mailbox into the callback: a batch is taken and the callback is begun in
+/// one step, so that a cancelled listener takes no batch away from others.
+#[derive(Default)]
+struct Turnstile {
+    state: Mutex<State>,
+    bell: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    thread: Option<ThreadId>,
+    is_shut: bool,
+    /// A callback is running, or is about to.
+    is_inside: bool,
+    outcome: Option<Outcome>,
+    /// How many threads wait for a change.
+    waiting: usize,
+}
+
+impl Turnstile {
+    fn leave(&self) {
+        let mut state = lock(&self.state);
+        state.is_inside = false;
+        let waiting = state.waiting;
+        drop(state);
+        if waiting > 0 {
+            self.bell.notify_all();
+        }
+    }
+
+    fn end(&self, outcome: Outcome) {
+        let mut state = lock(&self.state);
+        state.is_inside = false;
+        state.outcome = Some(outcome);
+        drop(state);
+        self.bell.notify_all();
+    }
+
+    fn wait_while(&self, condition: impl Fn(&State) -> bool) {
+        let mut state = lock(&self.state);
+        state.waiting += 1;
+        while condition(&state) {
+            state = wait(&self.bell, state);
+        }
+        state.waiting -= 1;
+    }
+}
+
+impl Gate for Turnstile {
+    fn pass<U, E>(&self, take: impl FnOnce() -> Step<U, E>) -> Step<U, E> {
+        let mut state = lock(&self.state);
+        if state.is_shut {
+            return Step::Over;
+        }
+        let step = take();
+        state.is_inside = matches!(step, Step::Batch(_));
+        step
+    }
+
+    fn is_shut(&self) -> bool {
+        lock(&self.state).is_shut
+    }
+}

@@ -1,0 +1,51 @@
+//! What a query asks of a record besides lying in a window: evaluated, with the columns that it looks at and no others.
+
+use crate::cells::Cells;
+use crate::query::condition::Node;
+use crate::query::evaluate::evaluate;
+use crate::record::Record;
+use crate::value::Raw;
+
+/// A condition that is evaluated.
+#[derive(Debug)]
+pub(crate) struct Residual {
+    pub(crate) node: Node,
+    /// The columns that it looks at.
+    columns: Vec<usize>,
+}
+
+impl Residual {
+    pub(crate) fn new(node: Node) -> Residual {
+        let mut columns = Vec::new();
+        collect(&node, &mut columns);
+        columns.sort_unstable();
+        columns.dedup();
+        Residual { node, columns }
+    }
+
+    /// Whether it is true for the record: not where it is unknown.
+    pub(crate) fn holds<T: Record>(&self, record: &T) -> bool {
+        let mut cells = Cells::default();
+        for column in &self.columns {
+            record.write_column(*column, &mut cells);
+        }
+        let value = |column| {
+            let at = self.columns.iter().position(|known| *known == column);
+            at.and_then(|at| cells.raw(at)).unwrap_or(Raw::Null)
+        };
+        evaluate(&self.node, &value) == Some(true)
+    }
+}
+
+fn collect(node: &Node, columns: &mut Vec<usize>) {
+    match node {
+        Node::Compare(column, ..)
+        | Node::Between(column, ..)
+        | Node::In(column, _)
+        | Node::IsNull(column)
+        | Node::StartsWith(column, ..)
+        | Node::Contains(column, _) => columns.push(*column),
+        Node::Joined(_, nodes) => nodes.iter().for_each(|node| collect(node, columns)),
+        Node::Not(node) => collect(node, columns),
+    }
+}

@@ -1,0 +1,288 @@
+//! The result of a live query at one version: records in their order, read in place.
+
+use super::family::Watch;
+use super::order::Sorter;
+use super::row::Row;
+use super::set::{self, Entry, Set};
+use crate::record::Record;
+use std::fmt;
+use std::iter::FusedIterator;
+use std::ops::{Deref, Range};
+use std::sync::Arc;
+
+/// A record that results share; it is freed when nobody has it any more.
+pub struct Shared<T>(Arc<Row<T>>);
+
+impl<T> Shared<T> {
+    pub(crate) fn new(row: &Arc<Row<T>>) -> Shared<T> {
+        Shared(Arc::clone(row))
+    }
+}
+
+impl<T> Clone for Shared<T> {
+    fn clone(&self) -> Shared<T> {
+        Shared(Arc::clone(&self.0))
+    }
+}
+
+impl<T> Deref for Shared<T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        &self.0.record
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Shared<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        T::fmt(self, formatter)
+    }
+}
+
+impl<T: PartialEq> PartialEq for Shared<T> {
+    fn eq(&self, other: &Shared<T>) -> bool {
+        **self == **other
+    }
+}
+
+impl<T: PartialEq> PartialEq<T> for Shared<T> {
+    fn eq(&self, other: &T) -> bool {
+        **self == *other
+    }
+}
+
+/// The records of a live query, as they were at one version. To have them costs nothing: they are those that the store
+/// holds, and stay as they are however long they are kept.
+pub struct Results<T> {
+    version: u64,
+    found: Found<T>,
+}
+
+enum Found<T> {
+    Window { set: Set<Row<T>>, range: Range<usize>, sorter: Arc<Sorter<T>> },
+    Record(Option<Arc<Row<T>>>),
+}
+
+impl<T> Clone for Results<T> {
+    fn clone(&self) -> Results<T> {
+        let found = match &self.found {
+            Found::Window { set, range, sorter } => {
+                Found::Window { set: set.clone(), range: range.clone(), sorter: Arc::clone(sorter) }
+            }
+            Found::Record(row) => Found::Record(row.clone()),
+        };
+        Results { version: self.version, found }
+    }
+}
+
+impl<T: Record> Results<T> {
+    pub(crate) fn of_window(watch: &Watch<T>, set: Set<Row<T>>, version: u64) -> Results<T> {
+        let (range, sorter) = (watch.range(&set), Arc::clone(&watch.sorter));
+        Results { version, found: Found::Window { set, range, sorter } }
+    }
+
+    pub(crate) fn of_record(row: Option<Arc<Row<T>>>, version: u64) -> Results<T> {
+        Results { version, found: Found::Record(row) }
+    }
+
+    /// The commit after which the records were so.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// How many records there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match &self.found {
+            Found::Window { range, .. } => range.len(),
+            Found::Record(row) => usize::from(row.is_some()),
+        }
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn row(&self, at: usize) -> Option<&Arc<Row<T>>> {
+        match &self.found {
+            Found::Window { set, range, .. } if at < range.len() => {
+                set.get(range.start + at).map(|entry| &entry.row)
+            }
+            Found::Record(row) if at == 0 => row.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// The record in that place.
+    #[must_use]
+    pub fn get(&self, at: usize) -> Option<&T> {
+        self.row(at).map(|row| &row.record)
+    }
+
+    /// The first record.
+    #[must_use]
+    pub fn first(&self) -> Option<&T> {
+        self.get(0)
+    }
+
+    /// The record in that place, to keep.
+    #[must_use]
+    pub fn shared(&self, at: usize) -> Option<Shared<T>> {
+        self.row(at).map(Shared::new)
+    }
+
+    /// The records, in order.
+    #[must_use]
+    pub fn iter(&self) -> Records<'_, T> {
+        Records(match &self.found {
+            Found::Window { set, range, .. } => Walk::Set(set.iter(range.clone())),
+            Found::Record(row) => Walk::One(row.as_ref()),
+        })
+    }
+
+    /// The records in a list of one's own, which shares them.
+    #[must_use]
+    pub fn to_vec(&self) -> Vec<Shared<T>> {
+        match &self.found {
+            Found::Window { set, range, .. } => {
+                let mut all = Vec::with_capacity(range.len());
+                for leaf in set.leaves(range.clone()) {
+                    all.extend(leaf.iter().map(|entry| Shared::new(&entry.row)));
+                }
+                all
+            }
+            Found::Record(row) => row.iter().map(Shared::new).collect(),
+        }
+    }
+
+    /// What makes these records of older ones, in order: see [`Difference`].
+    #[must_use]
+    pub fn diff(&self, older: &Results<T>) -> Vec<Difference<T>> {
+        let mut steps = Vec::new();
+        match (&older.found, &self.found) {
+            (
+                Found::Window { set: old, range: old_range, .. },
+                Found::Window { set: new, range: new_range, sorter },
+            ) => Set::diff(old, old_range.clone(), new, new_range.clone(), &**sorter, |step| {
+                steps.push(Difference::of(step));
+            }),
+            (old, new) => {
+                debug_assert!(!matches!((old, new), (Found::Window { .. }, _) | (_, Found::Window { .. })));
+                let is_same = match (older.row(0), self.row(0)) {
+                    (Some(old), Some(new)) => Arc::ptr_eq(old, new),
+                    (old, new) => old.is_none() && new.is_none(),
+                };
+                steps.extend((!is_same).then(|| one_record(older.row(0), self.row(0))).flatten());
+            }
+        }
+        steps
+    }
+}
+
+fn one_record<T>(old: Option<&Arc<Row<T>>>, new: Option<&Arc<Row<T>>>) -> Option<Difference<T>> {
+    match (old, new) {
+        (None, None) => None,
+        (Some(_), None) => Some(Difference::Removed { at: 0 }),
+        (None, Some(row)) => Some(Difference::Inserted { at: 0, record: Shared::new(row) }),
+        (Some(_), Some(row)) => Some(Difference::Changed { old_at: 0, at: 0, record: Shared::new(row) }),
+    }
+}
+
+impl<T: Record + fmt::Debug> fmt::Debug for Results<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_list().entries(self.iter()).finish()
+    }
+}
+
+impl<'r, T: Record> IntoIterator for &'r Results<T> {
+    type Item = &'r T;
+    type IntoIter = Records<'r, T>;
+
+    fn into_iter(self) -> Records<'r, T> {
+        self.iter()
+    }
+}
+
+/// The records of [`Results`], one by one.
+pub struct Records<'r, T>(Walk<'r, T>);
+
+enum Walk<'r, T> {
+    Set(set::Iter<'r, Row<T>>),
+    One(Option<&'r Arc<Row<T>>>),
+}
+
+impl<'r, T> Iterator for Records<'r, T> {
+    type Item = &'r T;
+
+    #[inline]
+    fn next(&mut self) -> Option<&'r T> {
+        match &mut self.0 {
+            Walk::Set(entries) => entries.next().map(|entry| &entry.row.record),
+            Walk::One(row) => row.take().map(|row| &row.record),
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        match &self.0 {
+            Walk::Set(entries) => entries.size_hint(),
+            Walk::One(row) => (usize::from(row.is_some()), Some(usize::from(row.is_some()))),
+        }
+    }
+
+    #[inline]
+    fn fold<B, F: FnMut(B, &'r T) -> B>(self, init: B, mut fold: F) -> B {
+        match self.0 {
+            Walk::Set(entries) => {
+                entries.fold(init, |folded, entry: &'r Entry<Row<T>>| fold(folded, &entry.row.record))
+            }
+            Walk::One(row) => row.into_iter().fold(init, |folded, row| fold(folded, &row.record)),
+        }
+    }
+}
+
+impl<T> ExactSizeIterator for Records<'_, T> {}
+
+impl<T> FusedIterator for Records<'_, T> {}
+
+/// One step from older results to newer ones. Removals name places among the older records, everything else places
+/// among the newer ones; a record that moved is removed and inserted.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Difference<T> {
+    /// The record that was there is not any more, or not there.
+    Removed {
+        /// Its place among the older records.
+        at: usize,
+    },
+    /// This record came.
+    Inserted {
+        /// Its place among the newer records.
+        at: usize,
+        /// The record.
+        record: Shared<T>,
+    },
+    /// The record stayed where it is in the order, with other values.
+    Changed {
+        /// Its place among the older records.
+        old_at: usize,
+        /// Its place among the newer records.
+        at: usize,
+        /// The record, as it is now.
+        record: Shared<T>,
+    },
+}
+
+impl<T: Record> Difference<T> {
+    fn of(step: set::Step<'_, Row<T>>) -> Difference<T> {
+        match step {
+            set::Step::Removed { at, .. } => Difference::Removed { at },
+            set::Step::Inserted { at, entry } => Difference::Inserted { at, record: Shared::new(&entry.row) },
+            set::Step::Changed { old_at, new_at, new, .. } => {
+                Difference::Changed { old_at, at: new_at, record: Shared::new(&new.row) }
+            }
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! A record that live queries hold: with its key as bytes, to find it by, and a digest, to tell a change from none.
+//! Where it stands in which result is not here.
+
+use crate::cells::{Cell, Cells};
+use crate::derived::Stored;
+use crate::error::Result;
+use crate::record::{Columns, Record, Shape};
+use crate::session::read;
+use crate::value::Raw;
+use foldhash::quality::RandomState;
+use smallvec::SmallVec;
+use std::hash::{BuildHasher, Hasher};
+use std::sync::{Arc, LazyLock};
+
+/// A key's columns, one after the other; equal for equal keys, and for no others.
+pub(crate) type KeyBytes = SmallVec<[u8; 24]>;
+
+/// Seeded for each process, so that nobody can prepare keys or records that collide.
+static SEED: LazyLock<RandomState> = LazyLock::new(RandomState::default);
+
+/// A key, and what its bytes hash to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RowKey {
+    pub(crate) hash: u64,
+    pub(crate) bytes: KeyBytes,
+}
+
+impl RowKey {
+    /// The key whose columns these are.
+    pub(crate) fn of<'a>(columns: impl Iterator<Item = Raw<'a>>) -> RowKey {
+        let mut bytes = KeyBytes::new();
+        for column in columns {
+            encode(column, |part| bytes.extend_from_slice(part));
+        }
+        RowKey { hash: SEED.hash_one(bytes.as_slice()), bytes }
+    }
+
+    /// The key at the beginning of a row's values, after those that are skipped.
+    pub(crate) fn at(cells: &Cells<'_>, skipped: usize, columns: usize) -> RowKey {
+        RowKey::of((skipped..skipped + columns).map(|at| cells.raw(at).unwrap_or(Raw::Null)))
+    }
+}
+
+impl RowKey {
+    /// Keys of that many columns each, whose bytes lie one after the other.
+    pub(crate) fn many(mut bytes: &[u8], columns: usize) -> Vec<RowKey> {
+        let mut keys = Vec::new();
+        while !bytes.is_empty() {
+            let values: Vec<Stored> = (0..columns).map_while(|_| decode(&mut bytes)).collect();
+            keys.push(RowKey::of(values.iter().map(Stored::raw)));
+        }
+        keys
+    }
+
+    /// The columns.
+    pub(crate) fn values(&self) -> Vec<Stored> {
+        let (mut values, mut bytes) = (Vec::new(), self.bytes.as_slice());
+        while let Some(value) = decode(&mut bytes) {
+            values.push(value);
+        }
+        values
+    }
+}
+
+/// A record that is held.
+#[derive(Debug)]
+pub(crate) struct Row<T> {
+    pub(crate) key: RowKey,
+    /// Of all the values: equal for equal records, and hardly ever for others.
+    digest: u64,
+    pub(crate) record: T,
+}
+
+impl<T: Record> Row<T> {
+    /// The row that these values are, as it would be read back; `skipped` of them come before the record's.
+    ///
+    /// # Errors
+    /// When the values are none of the record's.
+    pub(crate) fn of_cells(
+        key: RowKey,
+        cells: &Cells<'_>,
+        skipped: usize,
+        shape: &'static Shape,
+    ) -> Result<Arc<Row<T>>> {
+        let record = read::<T>(shape, &mut Written { cells, at: skipped, shape })?;
+        let digest = digest(cells, skipped);
+        Ok(Arc::new(Row { key, digest, record }))
+    }
+
+    /// The row of a record that was read.
+    pub(crate) fn of_record(record: T, keys: usize) -> Arc<Row<T>> {
+        let mut cells = Cells::default();
+        record.write(&mut cells);
+        let (key, digest) = (RowKey::at(&cells, 0, keys), digest(&cells, 0));
+        drop(cells);
+        Arc::new(Row { key, digest, record })
+    }
+
+    /// Whether both have the same values.
+    pub(crate) fn is_same(&self, other: &Row<T>) -> bool {
+        // Other digests, other records. Equal ones are looked at: a change must not be missed, however unlikely.
+        self.digest == other.digest && {
+            let (mut left, mut right) = (Cells::default(), Cells::default());
+            self.record.write(&mut left);
+            other.record.write(&mut right);
+            let values = |at| (left.raw(at), right.raw(at));
+            (0..).map(values).take_while(|pair| *pair != (None, None)).all(|(left, right)| left == right)
+        }
+    }
+}
+
+/// Lets `look` see one value of a record.
+#[inline]
+pub(crate) fn column<T: Record, R>(record: &T, column: usize, look: impl FnOnce(Raw<'_>) -> R) -> R {
+    let mut cells = Cells::default();
+    record.write_column(column, &mut cells);
+    look(cells.raw(0).unwrap_or(Raw::Null))
+}
+
+/// Values that were written, read back.
+struct Written<'c, 'a> {
+    cells: &'c Cells<'a>,
+    at: usize,
+    shape: &'static Shape,
+}
+
+impl<'c> Columns<'c> for Written<'c, '_> {
+    fn next(&mut self) -> Raw<'c> {
+        self.at += 1;
+        match self.cells.raw(self.at - 1) {
+            Some(Raw::Real(value)) => Raw::Real(one_zero(value)),
+            value => value.unwrap_or(Raw::Absent),
+        }
+    }
+
+    fn shape(&self) -> Option<&'static Shape> {
+        Some(self.shape)
+    }
+}
+
+/// The file has no second zero: -0.0 is read back as 0.0.
+fn one_zero(value: f64) -> f64 {
+    value + 0.0
+}
+
+/// The bytes of a value: a letter for its kind, and its length where that is not always the same.
+fn encode(value: Raw<'_>, mut append: impl FnMut(&[u8])) {
+    let mut sized = |kind: u8, bytes: &[u8]| {
+        append(&[kind]);
+        append(&(bytes.len() as u64).to_le_bytes()[..5]);
+        append(bytes);
+    };
+    match value {
+        Raw::Null | Raw::Absent => append(b"n"),
+        Raw::Text(bytes) => sized(b't', bytes),
+        Raw::Blob(bytes) => sized(b'b', bytes),
+        Raw::Integer(value) => {
+            append(b"i");
+            append(&value.to_le_bytes());
+        }
+        Raw::Real(value) => {
+            append(b"r");
+            append(&value.to_bits().to_le_bytes());
+        }
+    }
+}
+
+/// The next value of bytes that [`encode`] made.
+fn decode(bytes: &mut &[u8]) -> Option<Stored> {
+    let mut take = |length: usize| {
+        let (taken, rest) = bytes.split_at_checked(length)?;
+        *bytes = rest;
+        Some(taken)
+    };
+    let kind = take(1)?[0];
+    Some(match kind {
+        b'i' => Stored::Integer(i64::from_le_bytes(take(8)?.try_into().ok()?)),
+        b'r' => Stored::Real(f64::from_bits(u64::from_le_bytes(take(8)?.try_into().ok()?))),
+        b't' | b'b' => {
+            let mut length = [0; 8];
+            length[..5].copy_from_slice(take(5)?);
+            let bytes = take(usize::try_from(u64::from_le_bytes(length)).ok()?)?.to_vec();
+            if kind == b't' { Stored::Text(String::from_utf8(bytes).ok()?) } else { Stored::Blob(bytes) }
+        }
+        _ => Stored::Null,
+    })
+}
+
+fn digest(cells: &Cells<'_>, skipped: usize) -> u64 {
+    let mut hasher = SEED.build_hasher();
+    for cell in cells.iter().skip(skipped) {
+        match cell {
+            Cell::Null => hasher.write_u8(0),
+            Cell::Integer(value) => hasher.write_i64(*value),
+            Cell::Real(value) => hasher.write_u64(one_zero(*value).to_bits()),
+            Cell::Text(text) => hash_bytes(&mut hasher, text.as_bytes()),
+            Cell::Blob(bytes) => hash_bytes(&mut hasher, bytes),
+            Cell::Nested(range) => hash_bytes(&mut hasher, cells.bytes(range)),
+        }
+    }
+    hasher.finish()
+}
+
+fn hash_bytes(hasher: &mut impl Hasher, bytes: &[u8]) {
+    hasher.write_usize(bytes.len());
+    hasher.write(bytes);
+}

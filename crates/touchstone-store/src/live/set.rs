@@ -1,0 +1,268 @@
+//! The entries of a live query in order: an immutable B+tree that counts, whose versions share what they have in
+//! common. The tree is all there is here: what the order is, and what a row is, its users know.
+//!
+//! A version is a handle, cheap to clone; a change gives another version and copies the way from the root to what
+//! changed. [`batch`] changes, [`walk`] reads in order and compares versions.
+
+mod batch;
+#[cfg(test)]
+mod tests;
+mod walk;
+
+use smallvec::SmallVec;
+use std::cmp::Ordering;
+use std::sync::Arc;
+pub(crate) use walk::{Iter, Leaves, Step};
+
+/// The most entries of a leaf. A copied leaf counts every row it holds once more, and rows lie scattered in memory:
+/// small leaves make a change cheap, and a walk hardly dearer. Tests have tiny nodes, to split and to join them often.
+const LEAF_MAX: usize = if cfg!(test) { 6 } else { 32 };
+/// The most children of an inner node.
+const INNER_MAX: usize = if cfg!(test) { 5 } else { 32 };
+
+/// One element: what the order compares first, and the row that holds the rest.
+#[derive(Debug)]
+pub(crate) struct Entry<R> {
+    pub(crate) ord: u64,
+    pub(crate) row: Arc<R>,
+}
+
+/// Compares two entries: a total order, `ord` first and the rows where the `ord`s are equal. Equal is only what has the
+/// same position.
+pub(crate) trait Ordered<R> {
+    fn compare(&self, left: &Entry<R>, right: &Entry<R>) -> Ordering;
+}
+
+/// A version of the entries.
+#[derive(Debug)]
+pub(crate) struct Set<R> {
+    /// None without entries: no node is empty.
+    root: Option<Node<R>>,
+}
+
+/// A node, shared by the versions that have it in common. Of an inner node all children are of one height.
+#[derive(Debug)]
+enum Node<R> {
+    Leaf(Arc<Leaf<R>>),
+    Inner(Arc<Inner<R>>),
+}
+
+/// Entries, within the node: one step from the pointer to the first.
+#[derive(Debug)]
+struct Leaf<R> {
+    entries: SmallVec<[Entry<R>; LEAF_MAX]>,
+}
+
+#[derive(Debug)]
+struct Inner<R> {
+    children: SmallVec<[Child<R>; INNER_MAX]>,
+}
+
+#[derive(Debug)]
+struct Child<R> {
+    /// Of the first entry below: most searches need not look into the child.
+    ord: u64,
+    /// How many entries this child and those left of it have.
+    end: usize,
+    node: Node<R>,
+}
+
+impl<R> Set<R> {
+    /// The version without entries.
+    pub(crate) fn empty() -> Set<R> {
+        Set { root: None }
+    }
+
+    /// How many entries there are.
+    pub(crate) fn len(&self) -> usize {
+        self.root.as_ref().map_or(0, Node::len)
+    }
+
+    /// Whether both are one version.
+    pub(crate) fn shares(&self, other: &Set<R>) -> bool {
+        match (&self.root, &other.root) {
+            (Some(root), Some(other)) => root.is(other),
+            (root, other) => root.is_none() && other.is_none(),
+        }
+    }
+
+    /// How many entries lie before the cut: `is_before` is true for those, and they come before all others.
+    pub(crate) fn rank(&self, is_before: impl Fn(&Entry<R>) -> bool) -> usize {
+        let Some(mut node) = self.root.as_ref() else { return 0 };
+        let mut before = 0;
+        loop {
+            match node {
+                Node::Leaf(leaf) => return before + leaf.entries.partition_point(&is_before),
+                Node::Inner(inner) => {
+                    let at = inner.children[1..].partition_point(|child| is_before(child.node.first()));
+                    before += inner.start(at);
+                    node = &inner.children[at].node;
+                }
+            }
+        }
+    }
+
+    /// The entry at a position.
+    pub(crate) fn get(&self, mut at: usize) -> Option<&Entry<R>> {
+        let mut node = self.root.as_ref()?;
+        loop {
+            match node {
+                Node::Leaf(leaf) => return leaf.entries.get(at),
+                Node::Inner(inner) => {
+                    let child = inner.child_at(at)?;
+                    at -= inner.start(child);
+                    node = &inner.children[child].node;
+                }
+            }
+        }
+    }
+
+    /// The entry that compares equal.
+    pub(crate) fn find(&self, entry: &Entry<R>, order: &impl Ordered<R>) -> Option<&Entry<R>> {
+        let (_, leaf) = self.leaf_of(entry, order)?;
+        leaf.search(entry, order).ok().map(|at| &leaf.entries[at])
+    }
+
+    /// The position of the entry that compares equal, or the one it would have. Asks about rows only where `ord`s are
+    /// equal, for which [`rank`](Set::rank) has to look at an entry each time.
+    pub(crate) fn position(&self, entry: &Entry<R>, order: &impl Ordered<R>) -> Result<usize, usize> {
+        let Some((before, leaf)) = self.leaf_of(entry, order) else { return Err(0) };
+        leaf.search(entry, order).map(|at| before + at).map_err(|at| before + at)
+    }
+
+    /// The leaf where an entry is or would be, and how many entries lie left of it.
+    fn leaf_of(&self, entry: &Entry<R>, order: &impl Ordered<R>) -> Option<(usize, &Leaf<R>)> {
+        let mut node = self.root.as_ref()?;
+        let mut before = 0;
+        loop {
+            match node {
+                Node::Leaf(leaf) => return Some((before, leaf)),
+                Node::Inner(inner) => {
+                    let child = inner.child_of(entry, 0, order);
+                    before += inner.start(child);
+                    node = &inner.children[child].node;
+                }
+            }
+        }
+    }
+
+    /// How much memory the nodes have, those included that other versions have too; rows are not counted.
+    pub(crate) fn bytes(&self) -> usize {
+        self.root.as_ref().map_or(0, Node::bytes)
+    }
+}
+
+impl<R> Node<R> {
+    fn len(&self) -> usize {
+        match self {
+            Node::Leaf(leaf) => leaf.entries.len(),
+            Node::Inner(inner) => inner.children.last().map_or(0, |child| child.end),
+        }
+    }
+
+    /// Whether both are one node, which then has the same entries.
+    fn is(&self, other: &Node<R>) -> bool {
+        match (self, other) {
+            (Node::Leaf(leaf), Node::Leaf(other)) => Arc::ptr_eq(leaf, other),
+            (Node::Inner(inner), Node::Inner(other)) => Arc::ptr_eq(inner, other),
+            _ => false,
+        }
+    }
+
+    /// The first entry. That is a few steps down, for trees are low; kept above, it would be one more row to count for
+    /// each node that is copied.
+    fn first(&self) -> &Entry<R> {
+        let mut node = self;
+        loop {
+            match node {
+                Node::Leaf(leaf) => return &leaf.entries[0],
+                Node::Inner(inner) => node = &inner.children[0].node,
+            }
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        /// What an [`Arc`] counts with.
+        const COUNTS: usize = 2 * size_of::<usize>();
+        match self {
+            Node::Leaf(_) => COUNTS + size_of::<Leaf<R>>(),
+            Node::Inner(inner) => {
+                let below: usize = inner.children.iter().map(|child| child.node.bytes()).sum();
+                COUNTS + size_of::<Inner<R>>() + below
+            }
+        }
+    }
+}
+
+impl<R> Leaf<R> {
+    /// Where the entry is, or where it would be.
+    fn search(&self, entry: &Entry<R>, order: &impl Ordered<R>) -> Result<usize, usize> {
+        self.entries.binary_search_by(|other| order.compare(other, entry))
+    }
+}
+
+impl<R> Inner<R> {
+    /// How many entries lie left of a child.
+    fn start(&self, child: usize) -> usize {
+        if child == 0 { 0 } else { self.children[child - 1].end }
+    }
+
+    /// The child that has the entry at a position.
+    fn child_at(&self, at: usize) -> Option<usize> {
+        let child = self.children.partition_point(|child| child.end <= at);
+        (child < self.children.len()).then_some(child)
+    }
+
+    /// The child, not left of `from`, where an entry is or would be.
+    fn child_of(&self, entry: &Entry<R>, from: usize, order: &impl Ordered<R>) -> usize {
+        from + self.children[from + 1..].partition_point(|child| child.compare(entry, order).is_le())
+    }
+}
+
+impl<R> Child<R> {
+    /// Compares the first entry below.
+    fn compare(&self, entry: &Entry<R>, order: &impl Ordered<R>) -> Ordering {
+        self.ord.cmp(&entry.ord).then_with(|| order.compare(self.node.first(), entry))
+    }
+}
+
+// Derived, these would ask that rows can be cloned.
+
+impl<R> Clone for Entry<R> {
+    fn clone(&self) -> Entry<R> {
+        Entry { ord: self.ord, row: Arc::clone(&self.row) }
+    }
+}
+
+impl<R> Clone for Set<R> {
+    fn clone(&self) -> Set<R> {
+        Set { root: self.root.clone() }
+    }
+}
+
+impl<R> Clone for Node<R> {
+    fn clone(&self) -> Node<R> {
+        match self {
+            Node::Leaf(leaf) => Node::Leaf(Arc::clone(leaf)),
+            Node::Inner(inner) => Node::Inner(Arc::clone(inner)),
+        }
+    }
+}
+
+impl<R> Clone for Leaf<R> {
+    fn clone(&self) -> Leaf<R> {
+        Leaf { entries: self.entries.clone() }
+    }
+}
+
+impl<R> Clone for Inner<R> {
+    fn clone(&self) -> Inner<R> {
+        Inner { children: self.children.clone() }
+    }
+}
+
+impl<R> Clone for Child<R> {
+    fn clone(&self) -> Child<R> {
+        Child { ord: self.ord, end: self.end, node: self.node.clone() }
+    }
+}

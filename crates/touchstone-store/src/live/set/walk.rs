@@ -1,0 +1,305 @@
+//! Reading a version in order, and the difference of two versions. Nothing is changed here.
+
+use super::{Child, Entry, Node, Ordered, Set};
+use smallvec::SmallVec;
+use std::cmp::Ordering;
+use std::ops::Range;
+use std::slice;
+use std::sync::Arc;
+
+/// One difference. Positions count from the start of the range that was compared.
+#[derive(Debug)]
+pub(crate) enum Step<'a, R> {
+    /// Was there, and is no more.
+    Removed { at: usize, entry: &'a Entry<R> },
+    /// Is there, and was not.
+    Inserted { at: usize, entry: &'a Entry<R> },
+    /// Has its position in the order still, and is another row.
+    Changed { old_at: usize, new_at: usize, old: &'a Entry<R>, new: &'a Entry<R> },
+}
+
+impl<R> Set<R> {
+    /// The entries of a range, in order; what lies behind the last entry is left out.
+    pub(crate) fn iter(&self, range: Range<usize>) -> Iter<'_, R> {
+        Iter { entries: [].iter(), leaves: self.leaves(range) }
+    }
+
+    /// The entries of a range, a leaf at a time; what lies behind the last entry is left out.
+    pub(crate) fn leaves(&self, range: Range<usize>) -> Leaves<'_, R> {
+        let (path, leaf) = Path::seek(self, range.start);
+        Leaves { path, leaf, left: self.within(&range).len() }
+    }
+
+    /// Calls for the entries of a range, a leaf at a time.
+    pub(crate) fn for_each_leaf(&self, range: Range<usize>, visit: impl FnMut(&[Entry<R>])) {
+        self.leaves(range).for_each(visit);
+    }
+
+    /// What changed from a range of one version to a range of another, in order. Nodes that both have are passed over
+    /// whole, so that what a batch changed is found in about the time that it took to change.
+    pub(crate) fn diff<'a>(
+        old: &'a Set<R>,
+        old_range: Range<usize>,
+        new: &'a Set<R>,
+        new_range: Range<usize>,
+        order: &impl Ordered<R>,
+        mut visit: impl FnMut(Step<'a, R>),
+    ) {
+        let mut old = Cursor::new(old, old_range);
+        let mut new = Cursor::new(new, new_range);
+        loop {
+            pass_shared(&mut old, &mut new);
+            match (old.entry(), new.entry()) {
+                (Some(was), Some(is)) => {
+                    // Most entries of a copied leaf are the same in both.
+                    let same = Arc::ptr_eq(&was.row, &is.row) && was.ord == is.ord;
+                    let ordering = if same { Ordering::Equal } else { order.compare(was, is) };
+                    match ordering {
+                        Ordering::Less => visit(Step::Removed { at: old.next(), entry: was }),
+                        Ordering::Greater => visit(Step::Inserted { at: new.next(), entry: is }),
+                        Ordering::Equal => {
+                            let (old_at, new_at) = (old.next(), new.next());
+                            if !Arc::ptr_eq(&was.row, &is.row) {
+                                visit(Step::Changed { old_at, new_at, old: was, new: is });
+                            }
+                        }
+                    }
+                }
+                (Some(was), None) => visit(Step::Removed { at: old.next(), entry: was }),
+                (None, Some(is)) => visit(Step::Inserted { at: new.next(), entry: is }),
+                (None, None) => return,
+            }
+        }
+    }
+
+    /// The part of a range that has entries.
+    fn within(&self, range: &Range<usize>) -> Range<usize> {
+        range.start..range.end.min(self.len()).max(range.start)
+    }
+}
+
+/// Entries in order; see [`Set::iter`].
+#[derive(Debug)]
+pub(crate) struct Iter<'a, R> {
+    entries: slice::Iter<'a, Entry<R>>,
+    leaves: Leaves<'a, R>,
+}
+
+impl<'a, R> Iterator for Iter<'a, R> {
+    type Item = &'a Entry<R>;
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a Entry<R>> {
+        loop {
+            if let Some(entry) = self.entries.next() {
+                return Some(entry);
+            }
+            self.entries = self.leaves.next()?.iter();
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.entries.len() + self.leaves.left;
+        (left, Some(left))
+    }
+
+    /// One loop within another, where `next` would ask before each entry whether its leaf has ended.
+    fn fold<B, F: FnMut(B, &'a Entry<R>) -> B>(self, folded: B, mut fold: F) -> B {
+        let folded = self.entries.fold(folded, &mut fold);
+        self.leaves.fold(folded, |folded, leaf| leaf.iter().fold(folded, &mut fold))
+    }
+}
+
+impl<R> ExactSizeIterator for Iter<'_, R> {}
+
+/// Leaves in order; see [`Set::leaves`].
+#[derive(Debug)]
+pub(crate) struct Leaves<'a, R> {
+    path: Path<'a, R>,
+    /// What comes next of the leaf that the path has reached.
+    leaf: &'a [Entry<R>],
+    /// How many entries are to come.
+    left: usize,
+}
+
+impl<'a, R> Iterator for Leaves<'a, R> {
+    type Item = &'a [Entry<R>];
+
+    fn next(&mut self) -> Option<&'a [Entry<R>]> {
+        if self.left == 0 {
+            return None;
+        }
+        if self.leaf.is_empty() {
+            let (node, _) = self.path.next()?;
+            self.leaf = self.path.leaf(node);
+        }
+        let leaf = &self.leaf[..self.leaf.len().min(self.left)];
+        self.leaf = &[];
+        self.left -= leaf.len();
+        Some(leaf)
+    }
+}
+
+/// The way from the root to a node: the inner nodes above it.
+#[derive(Debug)]
+struct Path<'a, R>(SmallVec<[Level<'a, R>; 6]>);
+
+/// An inner node on the way, and the child to visit next.
+#[derive(Debug)]
+struct Level<'a, R> {
+    children: &'a [Child<R>],
+    next: usize,
+}
+
+impl<'a, R> Path<'a, R> {
+    /// The way to the entry at a position, and the entries of its leaf from there on; none where there is no such
+    /// entry.
+    fn seek(set: &'a Set<R>, mut at: usize) -> (Path<'a, R>, &'a [Entry<R>]) {
+        let mut path = Path(SmallVec::new());
+        let Some(mut node) = set.root.as_ref() else { return (path, &[]) };
+        loop {
+            match node {
+                Node::Leaf(leaf) => return (path, leaf.entries.get(at..).unwrap_or(&[])),
+                Node::Inner(inner) => {
+                    let Some(child) = inner.child_at(at) else { return (path, &[]) };
+                    at -= inner.start(child);
+                    path.0.push(Level { children: &inner.children, next: child + 1 });
+                    node = &inner.children[child].node;
+                }
+            }
+        }
+    }
+
+    /// The node behind the one that was given last, as high up as there is one, and how many entries it has.
+    fn next(&mut self) -> Option<(&'a Node<R>, usize)> {
+        while let Some(level) = self.0.last_mut() {
+            if let Some(child) = level.children.get(level.next) {
+                let start = level.next.checked_sub(1).map_or(0, |left| level.children[left].end);
+                level.next += 1;
+                return Some((&child.node, child.end - start));
+            }
+            self.0.pop();
+        }
+        None
+    }
+
+    /// The first leaf of a node that was given last.
+    fn leaf(&mut self, mut node: &'a Node<R>) -> &'a [Entry<R>] {
+        loop {
+            match node {
+                Node::Leaf(leaf) => return &leaf.entries,
+                Node::Inner(inner) => {
+                    self.0.push(Level { children: &inner.children, next: 1 });
+                    node = &inner.children[0].node;
+                }
+            }
+        }
+    }
+}
+
+/// A place in a version: before a node that was not looked into, or within a leaf.
+struct Cursor<'a, R> {
+    path: Path<'a, R>,
+    /// What is next, if the leaf has ended, and how many entries it has.
+    node: Option<(&'a Node<R>, usize)>,
+    /// The rest of the leaf.
+    leaf: &'a [Entry<R>],
+    at: usize,
+    range: Range<usize>,
+}
+
+impl<'a, R> Cursor<'a, R> {
+    fn new(set: &'a Set<R>, range: Range<usize>) -> Cursor<'a, R> {
+        let range = set.within(&range);
+        let mut cursor = Cursor {
+            path: Path(SmallVec::new()),
+            node: None,
+            leaf: &[],
+            at: range.start,
+            range: range.clone(),
+        };
+        if range.start == 0 {
+            cursor.node = set.root.as_ref().map(|root| (root, root.len()));
+        } else {
+            let (path, leaf) = Path::seek(set, range.start);
+            cursor.path = path;
+            cursor.enter(leaf);
+        }
+        cursor
+    }
+
+    /// The entry here, looking into the node if need be.
+    fn entry(&mut self) -> Option<&'a Entry<R>> {
+        if self.leaf.is_empty() && self.at < self.range.end {
+            let (node, _) = self.node.take()?;
+            let leaf = self.path.leaf(node);
+            self.enter(leaf);
+        }
+        self.leaf.first()
+    }
+
+    /// Goes past the entry here, and says where it was.
+    fn next(&mut self) -> usize {
+        let at = self.at - self.range.start;
+        self.at += 1;
+        self.leaf = &self.leaf[1..];
+        if self.leaf.is_empty() {
+            self.node = self.path.next();
+        }
+        at
+    }
+
+    /// Is within a leaf, whose part in the range is what counts.
+    fn enter(&mut self, leaf: &'a [Entry<R>]) {
+        self.leaf = &leaf[..leaf.len().min(self.left())];
+    }
+
+    /// The node that begins here, and how many entries it has.
+    fn begins(&self) -> Option<(&'a Node<R>, usize)> {
+        self.node.filter(|_| self.leaf.is_empty() && self.at < self.range.end)
+    }
+
+    /// How many entries of the range are to come.
+    fn left(&self) -> usize {
+        self.range.end - self.at
+    }
+
+    /// Goes past the node here.
+    fn pass(&mut self, len: usize) {
+        self.at += len;
+        self.node = self.path.next();
+    }
+
+    /// Goes to the first child of an inner node that is here.
+    fn descend(&mut self) {
+        if let Some((Node::Inner(inner), _)) = self.node {
+            self.path.0.push(Level { children: &inner.children, next: 0 });
+            self.node = self.path.next();
+        }
+    }
+}
+
+/// Passes over the nodes here that both versions have, as far as there are any.
+fn pass_shared<R>(old: &mut Cursor<'_, R>, new: &mut Cursor<'_, R>) {
+    while let (Some((was, was_len)), Some((is, is_len))) = (old.begins(), new.begins()) {
+        if was.is(is) && was_len <= old.left().min(new.left()) {
+            old.pass(was_len);
+            new.pass(is_len);
+            continue;
+        }
+        match (was, is) {
+            (Node::Leaf(_), Node::Leaf(_)) => return,
+            (Node::Inner(_), Node::Leaf(_)) => old.descend(),
+            (Node::Leaf(_), Node::Inner(_)) => new.descend(),
+            // Versions may be of different heights: nodes of about one size are those that may be the same.
+            (Node::Inner(_), Node::Inner(_)) => {
+                if was_len >= is_len {
+                    old.descend();
+                }
+                if is_len >= was_len {
+                    new.descend();
+                }
+            }
+        }
+    }
+}

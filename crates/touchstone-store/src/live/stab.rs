@@ -1,0 +1,150 @@
+//! Intervals of numbers, and which of them a number lies in: a tree in an array, where each node knows how far the
+//! intervals below it reach. New ones wait beside it, and removed ones leave a hole, until there are so many that it is
+//! built anew. See "Implicit interval trees with augmentation" (Li and Rong, cgranges).
+
+/// Closed intervals, each with a number of its own.
+#[derive(Debug, Default)]
+pub(crate) struct Intervals {
+    /// By their beginnings.
+    nodes: Vec<Node>,
+    waiting: Vec<Node>,
+    holes: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    low: u64,
+    high: u64,
+    /// The greatest end of the node and of all below it.
+    reach: u64,
+    id: u32,
+}
+
+/// In place of the number of an interval that was removed.
+const NOBODY: u32 = u32::MAX;
+
+impl Intervals {
+    pub(crate) fn len(&self) -> usize {
+        self.nodes.len() - self.holes + self.waiting.len()
+    }
+
+    pub(crate) fn insert(&mut self, low: u64, high: u64, id: u32) {
+        /// How many may wait whatever the tree is.
+        const WAITING_MIN: usize = 32;
+        self.waiting.push(Node { low, high, reach: high, id });
+        if self.waiting.len() > WAITING_MIN + self.nodes.len() / 8 {
+            self.rebuild();
+        }
+    }
+
+    pub(crate) fn remove(&mut self, low: u64, id: u32) {
+        if let Some(at) = self.waiting.iter().position(|node| node.id == id) {
+            self.waiting.swap_remove(at);
+            return;
+        }
+        let from = self.nodes.partition_point(|node| node.low < low);
+        let same = self.nodes[from..].iter_mut().take_while(|node| node.low == low);
+        if let Some(node) = same.into_iter().find(|node| node.id == id) {
+            node.id = NOBODY;
+            self.holes += 1;
+        }
+        if self.holes > self.nodes.len() / 2 {
+            self.rebuild();
+        }
+    }
+
+    fn rebuild(&mut self) {
+        self.nodes.retain(|node| node.id != NOBODY);
+        self.nodes.append(&mut self.waiting);
+        self.nodes.sort_unstable_by_key(|node| node.low);
+        self.holes = 0;
+        let length = self.nodes.len();
+        if length > 0 {
+            self.reach(0, length);
+        }
+    }
+
+    /// Notes how far the intervals between the two places reach, in the node in their middle.
+    fn reach(&mut self, from: usize, to: usize) -> u64 {
+        let middle = from.midpoint(to);
+        let mut reach = self.nodes[middle].high;
+        if from < middle {
+            reach = reach.max(self.reach(from, middle));
+        }
+        if middle + 1 < to {
+            reach = reach.max(self.reach(middle + 1, to));
+        }
+        self.nodes[middle].reach = reach;
+        reach
+    }
+
+    /// Gives every interval that the number lies in.
+    pub(crate) fn stab(&self, number: u64, mut found: impl FnMut(u32)) {
+        for node in &self.waiting {
+            if node.low <= number && number <= node.high {
+                found(node.id);
+            }
+        }
+        self.descend(0, self.nodes.len(), number, &mut found);
+    }
+
+    fn descend(&self, from: usize, to: usize, number: u64, found: &mut impl FnMut(u32)) {
+        /// Below that many nodes, looking at each costs less than choosing.
+        const FEW: usize = 16;
+        if to - from <= FEW {
+            for node in self.nodes[from..to].iter().take_while(|node| node.low <= number) {
+                if number <= node.high && node.id != NOBODY {
+                    found(node.id);
+                }
+            }
+            return;
+        }
+        let middle = from.midpoint(to);
+        let node = self.nodes[middle];
+        if node.reach < number {
+            return;
+        }
+        self.descend(from, middle, number, found);
+        if node.low <= number {
+            if number <= node.high && node.id != NOBODY {
+                found(node.id);
+            }
+            self.descend(middle + 1, to, number, found);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn it_finds_what_looking_at_each_finds(
+            steps in prop::collection::vec((any::<bool>(), 0_u64..60, 0_u64..20, 0_usize..200), 1..400),
+            numbers in prop::collection::vec(0_u64..90, 1..20),
+        ) {
+            let (mut intervals, mut model) = (Intervals::default(), Vec::new());
+            for (id, (inserts, low, length, victim)) in (0..).zip(steps) {
+                if inserts || model.is_empty() {
+                    intervals.insert(low, low + length, id);
+                    model.push((low, low + length, id));
+                } else {
+                    let (low, _, id) = model.swap_remove(victim % model.len());
+                    intervals.remove(low, id);
+                }
+            }
+            prop_assert_eq!(intervals.len(), model.len());
+            for number in numbers {
+                let mut found = Vec::new();
+                intervals.stab(number, |id| found.push(id));
+                found.sort_unstable();
+                let within = model.iter().filter(|(low, high, _)| *low <= number && number <= *high);
+                let mut expected: Vec<u32> = within.map(|(_, _, id)| *id).collect();
+                expected.sort_unstable();
+                prop_assert_eq!(found, expected);
+            }
+        }
+    }
+}

@@ -1,0 +1,474 @@
+//! The live thread: takes commits in, in their order, and gives every feed what concerns it. It never waits for a
+//! receiver, and nobody's code but the records' own runs on it.
+
+use super::changes::{Changes, Gathered};
+use super::explain::{LiveExplanation, Structure};
+use super::interest::Interest;
+use super::link::{Commit, Shared, Work};
+use super::mailbox::{Batch, Leftover, Mailbox, Slot};
+use super::observed::Topic;
+use super::outbox::{Outbox, Target};
+use super::plan::Plan;
+use super::results::Results;
+use super::sql::{SqlRows, Statement};
+use super::update::{SubscriptionId, Update, What};
+use super::watched::{Place, Wanted, Watched};
+use crate::access::{Access, Which};
+use crate::derived::Stored;
+use crate::engine::log::{LogIndex, LogState};
+use crate::error::{Error, ErrorKind, Result};
+use crate::record::{Record, Shape};
+use crate::session::Session;
+use crate::sync::Arc;
+use slab::Slab;
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Something that the thread is to do.
+pub(crate) type Order = Box<dyn FnOnce(&mut Live) + Send>;
+
+/// A feed's mailbox.
+pub(crate) type Mail = Mailbox<Update, Error>;
+
+/// What the thread has.
+pub(crate) struct Live {
+    shared: Arc<Shared>,
+    topics: Slab<Entry>,
+    statements: Slab<Statement>,
+    feeds: Slab<Arc<Mail>>,
+    out: Outbox,
+    /// What the log was after the last commit that was taken in.
+    state: Option<LogState>,
+    version: u64,
+    /// Whether something could not be followed, and everything is to be read anew.
+    is_behind: bool,
+    subscriptions: u64,
+    /// What nobody will take; it is freed when everybody was told.
+    leftovers: Vec<Leftover<Update>>,
+}
+
+/// A topic that somebody watches.
+struct Entry {
+    topic: Topic,
+    watched: Box<dyn Watches>,
+}
+
+/// What is watched of a type that the thread does not know.
+trait Watches: Any + Send {
+    fn take(&mut self, changes: Box<dyn Any>, out: &mut Outbox);
+    fn resync(&mut self, session: &Session, topic: &Topic, out: &mut Outbox) -> Result<()>;
+    fn targets(&self) -> Vec<Target>;
+    fn cancel(&mut self, place: Place, id: SubscriptionId);
+    fn is_empty(&self) -> bool;
+    fn explain(&self, place: Place, shape: &Shape) -> Option<LiveExplanation>;
+    fn settle(&self);
+    fn tidy(&mut self);
+}
+
+impl<T: Record> Watches for Watched<T> {
+    fn take(&mut self, changes: Box<dyn Any>, out: &mut Outbox) {
+        if let Ok(changes) = changes.downcast::<Changes<T>>() {
+            Watched::take(self, changes.list, out);
+        }
+    }
+
+    fn resync(&mut self, session: &Session, topic: &Topic, out: &mut Outbox) -> Result<()> {
+        Watched::resync(self, Access::shaped(session, topic.which, topic.shape), out)
+    }
+
+    fn targets(&self) -> Vec<Target> {
+        Watched::targets(self)
+    }
+
+    fn cancel(&mut self, place: Place, id: SubscriptionId) {
+        Watched::cancel(self, place, id);
+    }
+
+    fn is_empty(&self) -> bool {
+        Watched::is_empty(self)
+    }
+
+    fn explain(&self, place: Place, shape: &Shape) -> Option<LiveExplanation> {
+        Watched::explain(self, place, shape)
+    }
+
+    fn settle(&self) {
+        Watched::settle(self);
+    }
+
+    fn tidy(&mut self) {
+        Watched::tidy(self);
+    }
+}
+
+/// A subscription that somebody asks for.
+pub(crate) struct Asked {
+    pub(crate) plan: Plan,
+    pub(crate) slot: Slot,
+    pub(crate) counts: bool,
+}
+
+/// A subscription that has begun.
+pub(crate) struct Begun<T> {
+    pub(crate) id: SubscriptionId,
+    pub(crate) topic: u32,
+    pub(crate) place: Place,
+    pub(crate) results: Results<T>,
+}
+
+impl Live {
+    pub(crate) fn new(shared: Arc<Shared>) -> Live {
+        Live {
+            shared,
+            topics: Slab::new(),
+            statements: Slab::new(),
+            feeds: Slab::new(),
+            out: Outbox::default(),
+            state: None,
+            version: 0,
+            is_behind: false,
+            subscriptions: 0,
+            leftovers: Vec::new(),
+        }
+    }
+
+    /// Works until the store is closed.
+    pub(crate) fn run(mut self) {
+        let worked = catch_unwind(AssertUnwindSafe(|| self.work()));
+        self.shared.end();
+        for (_, feed) in &self.feeds {
+            match worked {
+                Ok(()) => feed.close(),
+                Err(_) => feed.close_with(panicked()),
+            }
+        }
+    }
+
+    fn work(&mut self) {
+        loop {
+            let Work { commits, orders, lost, stop } = self.shared.wait();
+            if stop {
+                return;
+            }
+            self.is_behind |= lost;
+            let nothing = commits.is_empty();
+            for commit in commits {
+                self.take(commit);
+            }
+            if self.is_behind || (nothing && self.others_committed()) || self.has_dirty() {
+                self.catch_up();
+            }
+            for order in orders {
+                order(self);
+            }
+            for (_, entry) in &mut self.topics {
+                entry.watched.tidy();
+            }
+            self.leftovers.clear();
+        }
+    }
+
+    /// Takes a commit in, if it can be followed.
+    fn take(&mut self, commit: Commit) {
+        let is_next = self.shared.index.is_none() || is_same_commit(self.state, commit.before);
+        let captured = commit.captured.filter(|captured| !captured.unknown);
+        let Some(captured) = captured.filter(|_| is_next && !self.is_behind) else {
+            self.is_behind |= self.has_watched();
+            self.version = commit.version;
+            return;
+        };
+        if self.topics.iter().any(|(_, entry)| entry.topic.since > captured.generation) {
+            self.is_behind = true;
+            return;
+        }
+        (self.out.version, self.out.is_resync) = (commit.version, false);
+        for (id, changes) in captured.topics {
+            if let Some(entry) = self.topics.get_mut(id as usize) {
+                let changes: Box<dyn Gathered> = changes;
+                entry.watched.take(changes, &mut self.out);
+            }
+        }
+        for (_, statement) in &mut self.statements {
+            statement.note(Some(&captured.tables));
+        }
+        self.version = commit.version;
+        self.set_state(only_one(commit.before, commit.after));
+        self.is_behind |= self.shared.index.is_some() && self.state.is_none();
+        self.deliver();
+    }
+
+    /// Gives every feed what it has to be told.
+    fn deliver(&mut self) {
+        let (version, is_resync) = (self.out.version, self.out.is_resync);
+        let (feeds, leftovers) = (&self.feeds, &mut self.leftovers);
+        self.out.send(|feed, updates| {
+            if let Some(feed) = feeds.get(feed as usize) {
+                leftovers.push(feed.put(Batch { version, is_resync, updates }));
+            }
+        });
+    }
+
+    /// Whether anybody watches anything.
+    fn has_watched(&self) -> bool {
+        !self.topics.is_empty() || !self.statements.is_empty()
+    }
+
+    /// Whether a statement is to be run anew.
+    fn has_dirty(&self) -> bool {
+        self.statements.iter().any(|(_, statement)| statement.is_dirty())
+    }
+
+    /// Notes what the log is, for those who look for commits of others.
+    fn set_state(&mut self, state: Option<LogState>) {
+        self.state = state;
+        self.shared.note_seen(state);
+    }
+
+    /// Whether there is a commit that no writer of this store has made.
+    fn others_committed(&self) -> bool {
+        self.has_watched() && !is_same_commit(self.state, self.shared.index.and_then(LogIndex::state))
+    }
+
+    /// Reads everything anew, and tells what is other than it was.
+    fn catch_up(&mut self) {
+        match self.align() {
+            Ok(session) => self.give_back(session),
+            Err(error) => {
+                self.out.version = self.version;
+                let targets = self.topics.iter().flat_map(|(_, entry)| entry.watched.targets());
+                for target in targets.collect::<Vec<_>>() {
+                    self.out.put(target, What::Failed(error.clone()));
+                }
+                self.deliver();
+            }
+        }
+    }
+
+    /// A snapshot of what has been taken in: all of the commits that it sees, and no others.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    fn align(&mut self) -> Result<Box<Session>> {
+        let shared = Arc::clone(&self.shared);
+        // What is about to be read must not be left out by who changes it meanwhile.
+        let (session, work, version) = shared.between_commits(|| {
+            self.topics.iter().for_each(|(_, entry)| entry.topic.interest.open());
+            shared.readers.take()
+        });
+        self.is_behind |= work.lost;
+        for commit in work.commits {
+            self.take(commit);
+        }
+        let session = session.inspect_err(|_| self.is_behind = true)?;
+        let seen = session.parked.get();
+        let is_followed = self.shared.index.is_none() || is_same_commit(self.state, seen);
+        let is_behind = std::mem::take(&mut self.is_behind) || !is_followed;
+        self.set_state(seen);
+        self.version = version;
+        if is_behind {
+            self.resync(&session);
+        }
+        self.refresh(&session, is_behind);
+        Ok(session)
+    }
+
+    fn resync(&mut self, session: &Session) {
+        (self.out.version, self.out.is_resync) = (self.version, true);
+        for (_, entry) in &mut self.topics {
+            if let Err(error) = entry.watched.resync(session, &entry.topic, &mut self.out) {
+                // It is tried again with the next commit.
+                self.is_behind = true;
+                for target in entry.watched.targets() {
+                    self.out.put(target, What::Failed(error.clone()));
+                }
+            }
+        }
+        for (_, statement) in &mut self.statements {
+            statement.note(None);
+        }
+        self.deliver();
+    }
+
+    /// Runs the statements anew whose tables have changed.
+    fn refresh(&mut self, session: &Session, is_resync: bool) {
+        (self.out.version, self.out.is_resync) = (self.version, is_resync);
+        for (_, statement) in self.statements.iter_mut().filter(|(_, statement)| statement.is_dirty()) {
+            statement.refresh(session, self.version, &mut self.out);
+        }
+        self.deliver();
+    }
+
+    /// Ends the snapshot that everything is aligned with, and leaves the connection for others.
+    fn give_back(&self, session: Box<Session>) {
+        self.topics.iter().for_each(|(_, entry)| entry.watched.settle());
+        session.parked.set(None);
+        session.connection.end();
+        self.shared.readers.put(session);
+    }
+}
+
+/// What subscribers order.
+impl Live {
+    pub(crate) fn add_feed(&mut self, mail: Arc<Mail>) -> u32 {
+        number(self.feeds.insert(mail))
+    }
+
+    pub(crate) fn remove_feed(&mut self, feed: u32) {
+        self.feeds.try_remove(feed as usize);
+    }
+
+    /// Begins subscriptions of one type, all at one version: all of them or none.
+    ///
+    /// # Errors
+    /// When what they begin with cannot be read.
+    pub(crate) fn subscribe<T: Record>(
+        &mut self,
+        shape: &'static Shape,
+        feed: u32,
+        asked: Vec<Asked>,
+    ) -> Result<Vec<Begun<T>>> {
+        let (at, is_new) = self.topic::<T>(shape);
+        let mut wanted = Vec::with_capacity(asked.len());
+        for Asked { plan, slot, counts } in asked {
+            self.subscriptions += 1;
+            let target = Target { feed, slot, id: SubscriptionId(self.subscriptions) };
+            wanted.push(Wanted { plan, target, counts });
+        }
+        let ids: Vec<SubscriptionId> = wanted.iter().map(|wanted| wanted.target.id).collect();
+        let lacks = is_new || self.watched::<T>(at).is_some_and(|watched| watched.lacks(&wanted));
+        let session = if lacks { Some(self.align().inspect_err(|_| self.let_go(at))?) } else { None };
+        let version = self.version;
+        let access = session.as_ref().map(|session| Access::shaped(session, Which::Own, shape));
+        let begun = self
+            .watched::<T>(at)
+            .map_or(Err(panicked()), |watched| watched.subscribe(access, wanted, version));
+        if let Some(session) = session {
+            self.give_back(session);
+        }
+        let begun = begun.inspect_err(|_| self.let_go(at))?;
+        let begun = ids.into_iter().zip(begun);
+        Ok(begun.map(|(id, (place, results))| Begun { id, topic: at, place, results }).collect())
+    }
+
+    /// Begins to watch a statement.
+    ///
+    /// # Errors
+    /// When it is none that reads, or fails.
+    pub(crate) fn subscribe_sql(
+        &mut self,
+        feed: u32,
+        slot: Slot,
+        sql: String,
+        parameters: Vec<Stored>,
+    ) -> Result<(SubscriptionId, Place, SqlRows)> {
+        // From now on the writer tells the names of the tables that it changes.
+        self.shared.observed.change(|topics| topics.by_name = true);
+        let session = self.align()?;
+        self.subscriptions += 1;
+        let id = SubscriptionId(self.subscriptions);
+        let target = Target { feed, slot, id };
+        let begun = Statement::begin(&session, sql, parameters, target, self.version);
+        self.give_back(session);
+        let begun = begun.map(|(statement, rows)| {
+            let at = number(self.statements.insert(statement));
+            (id, Place::Statement { at }, rows)
+        });
+        self.let_go_of_names();
+        begun
+    }
+
+    fn let_go_of_names(&self) {
+        if self.statements.is_empty() {
+            self.shared.observed.change(|topics| topics.by_name = false);
+        }
+    }
+
+    /// How a subscription is followed.
+    ///
+    /// # Errors
+    /// When it has ended.
+    pub(crate) fn explain(&self, topic: u32, place: Place) -> Result<LiveExplanation> {
+        let explanation = match place {
+            Place::Statement { at } => self.statements.get(at as usize).map(|statement| LiveExplanation {
+                tables: statement.tables().to_vec(),
+                why_always: statement.why_always().map(str::to_owned),
+                ..LiveExplanation::of(Structure::Refetch)
+            }),
+            place => {
+                let entry = self.topics.get(topic as usize);
+                entry.and_then(|entry| entry.watched.explain(place, entry.topic.shape))
+            }
+        };
+        explanation.ok_or_else(|| Error::new(ErrorKind::Refused, "the subscription has ended"))
+    }
+
+    /// Ends a subscription.
+    pub(crate) fn cancel(&mut self, topic: u32, place: Place, id: SubscriptionId) {
+        if let Place::Statement { at } = place {
+            self.statements.try_remove(at as usize);
+            return self.let_go_of_names();
+        }
+        if let Some(entry) = self.topics.get_mut(topic as usize) {
+            entry.watched.cancel(place, id);
+        }
+        self.let_go(topic);
+    }
+
+    /// The topic of a type, which the writer gathers from now on.
+    fn topic<T: Record>(&mut self, shape: &'static Shape) -> (u32, bool) {
+        let is_it = |entry: &Entry| {
+            let watched: &dyn Any = &*entry.watched;
+            *entry.topic.shape == *shape && entry.topic.which == Which::Own && watched.is::<Watched<T>>()
+        };
+        if let Some((at, _)) = self.topics.iter().find(|(_, entry)| is_it(entry)) {
+            return (number(at), false);
+        }
+        let id = number(self.topics.vacant_key());
+        let gather: fn(&Arc<Interest>) -> Box<dyn Gathered> = |interest| Box::new(Changes::<T>::of(interest));
+        let interest = Arc::default();
+        let watched = Box::new(Watched::<T>::new(&interest));
+        let mut topic = Topic { id, shape, which: Which::Own, since: 0, interest, gather };
+        self.shared.observed.change(|topics| {
+            topic.since = topics.generation;
+            topics.list.push(topic.clone());
+        });
+        self.topics.insert(Entry { topic, watched });
+        (id, true)
+    }
+
+    fn watched<T: Record>(&mut self, at: u32) -> Option<&mut Watched<T>> {
+        let watched: &mut dyn Any = &mut *self.topics.get_mut(at as usize)?.watched;
+        watched.downcast_mut()
+    }
+
+    /// Lets go of a topic that nobody watches.
+    fn let_go(&mut self, at: u32) {
+        if self.topics.get(at as usize).is_some_and(|entry| entry.watched.is_empty()) {
+            self.topics.remove(at as usize);
+            self.shared.observed.change(|topics| topics.list.retain(|topic| topic.id != at));
+        }
+    }
+}
+
+/// Whether nothing was committed between the two states, as far as they are known.
+fn is_same_commit(one: Option<LogState>, other: Option<LogState>) -> bool {
+    one.zip(other).is_some_and(|(one, other)| one.change() == other.change())
+}
+
+/// The state after a commit, if nobody else committed between it and the look at the state.
+fn only_one(before: Option<LogState>, after: Option<LogState>) -> Option<LogState> {
+    let (before, after) = before.zip(after)?;
+    (after.change().wrapping_sub(before.change()) <= 1).then_some(after)
+}
+
+fn number(at: usize) -> u32 {
+    u32::try_from(at).expect("four thousand million of anything take more memory than there is")
+}
+
+#[cold]
+fn panicked() -> Error {
+    Error::new(
+        ErrorKind::Refused,
+        "the thread of live queries has panicked, in code of a record's own: open the store anew",
+    )
+}

@@ -1,0 +1,499 @@
+//! All that is watched of one type's records in one collection: the rows that some result has, by their keys, the
+//! families of queries, and the keys that are watched by themselves.
+
+use super::changes::Change;
+use super::cover::Cover;
+use super::explain::{LiveExplanation, Structure};
+use super::family::{Family, Watch};
+use super::interest::{Filter, Interest, Marks};
+use super::load;
+use super::order::Span;
+use super::outbox::{Outbox, Target};
+use super::plan::{FamilyPlan, Plan};
+use super::results::Results;
+use super::row::{Row, RowKey};
+use super::update::{SubscriptionId, Unknown, What};
+use crate::access::Access;
+use crate::derived::Stored;
+use crate::error::{Error, Result};
+use crate::record::{Record, Shape};
+use hashbrown::HashTable;
+use slab::Slab;
+use smallvec::SmallVec;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// No number of anything.
+const NONE: u32 = u32::MAX;
+
+/// A key that some result has, or that is watched.
+struct Held<T> {
+    row: Option<Arc<Row<T>>>,
+    /// The commit's change of it, while a commit is taken in.
+    touched: u32,
+    /// Who watches the key itself.
+    watchers: u32,
+}
+
+/// A watched key.
+struct Watchers {
+    key: RowKey,
+    targets: SmallVec<[Target; 1]>,
+}
+
+/// What a commit did to one row, all in all.
+struct Touched<T> {
+    hash: u64,
+    old: Option<Arc<Row<T>>>,
+    new: Option<Arc<Row<T>>>,
+    watchers: u32,
+}
+
+/// A subscription that is to begin.
+#[derive(Debug)]
+pub(crate) struct Wanted {
+    pub(crate) plan: Plan,
+    pub(crate) target: Target,
+    /// Whether only the number of records is asked for.
+    pub(crate) counts: bool,
+}
+
+/// Where a subscription is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Key { watchers: u32 },
+    Window { family: u32, window: u32 },
+    Statement { at: u32 },
+}
+
+/// What is watched of a type.
+pub(crate) struct Watched<T: Record> {
+    rows: HashTable<Held<T>>,
+    keys: Slab<Watchers>,
+    families: Slab<Family<T>>,
+    names: HashMap<String, u32>,
+    touched: Vec<Touched<T>>,
+    /// Rows that may be held in vain, since the last time they were looked for.
+    stale: usize,
+    interest: Arc<Interest>,
+    /// Marks that the writer looks at.
+    marks: Arc<Marks>,
+    has_old_marks: bool,
+}
+
+impl<T: Record> Watched<T> {
+    pub(crate) fn new(interest: &Arc<Interest>) -> Watched<T> {
+        Watched {
+            rows: HashTable::new(),
+            keys: Slab::new(),
+            families: Slab::new(),
+            names: HashMap::new(),
+            touched: Vec::new(),
+            stale: 0,
+            interest: Arc::clone(interest),
+            marks: interest.marks(),
+            has_old_marks: false,
+        }
+    }
+}
+
+fn hash_of<T>(keys: &Slab<Watchers>, held: &Held<T>) -> u64 {
+    match &held.row {
+        Some(row) => row.key.hash,
+        None => keys[held.watchers as usize].key.hash,
+    }
+}
+
+/// Whether the entry is the key's.
+fn is_of<T>(keys: &Slab<Watchers>, held: &Held<T>, key: &RowKey) -> bool {
+    match &held.row {
+        Some(row) => row.key == *key,
+        None => keys[held.watchers as usize].key == *key,
+    }
+}
+
+impl<T: Record> Watched<T> {
+    /// Whether nobody watches anything.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.families.is_empty() && self.keys.is_empty()
+    }
+
+    /// Takes a commit in, and tells whoever it concerns.
+    pub(crate) fn take(&mut self, changes: Vec<Change<T>>, out: &mut Outbox) {
+        for change in changes {
+            match change {
+                Change::Put(row) => self.put(row),
+                Change::Gone(key) => {
+                    if let Some(touched) = self.touch(&key) {
+                        touched.new = None;
+                    }
+                }
+                Change::Cleared => self.clear(),
+            }
+        }
+        let touched = std::mem::take(&mut self.touched);
+        for (at, touched) in (0..).zip(&touched) {
+            self.conclude(at, touched, out);
+        }
+        self.touched = touched;
+        self.touched.clear();
+        for (_, family) in &mut self.families {
+            family.commit(out);
+        }
+    }
+
+    /// Notes that every row is gone.
+    fn clear(&mut self) {
+        for held in self.rows.iter_mut() {
+            if held.touched != NONE {
+                self.touched[held.touched as usize].new = None;
+            } else if let Some(row) = &held.row {
+                held.touched = index(self.touched.len());
+                let (hash, old, watchers) = (row.key.hash, Some(Arc::clone(row)), held.watchers);
+                self.touched.push(Touched { hash, old, new: None, watchers });
+            }
+        }
+    }
+
+    /// Notes a row as it is now, if somebody watches it, or would now.
+    #[inline]
+    fn put(&mut self, row: Arc<Row<T>>) {
+        match self.touch(&row.key) {
+            Some(touched) => touched.new = Some(row),
+            None => self.meet(row),
+        }
+    }
+
+    /// What the commit does to the key, where anybody has it.
+    #[inline]
+    fn touch(&mut self, key: &RowKey) -> Option<&mut Touched<T>> {
+        let keys = &self.keys;
+        let held = self.rows.find_mut(key.hash, |held| is_of(keys, held, key))?;
+        if held.touched == NONE {
+            held.touched = index(self.touched.len());
+            let (old, watchers) = (held.row.clone(), held.watchers);
+            self.touched.push(Touched { hash: key.hash, old, new: None, watchers });
+        }
+        self.touched.get_mut(held.touched as usize)
+    }
+
+    /// Notes a row that nobody has, if somebody wants it now.
+    fn meet(&mut self, row: Arc<Row<T>>) {
+        if !self.families.iter().any(|(_, family)| family.scope.admits(&row.record)) {
+            return;
+        }
+        let hash = row.key.hash;
+        let held = Held { row: Some(Arc::clone(&row)), touched: index(self.touched.len()), watchers: NONE };
+        self.hold(hash, held);
+        self.touched.push(Touched { hash, old: None, new: Some(row), watchers: NONE });
+    }
+
+    fn hold(&mut self, hash: u64, held: Held<T>) {
+        self.marks.add(hash);
+        let keys = &self.keys;
+        self.rows.insert_unique(hash, held, |held| hash_of(keys, held));
+    }
+
+    /// Does to what is held what the commit did to a row, all in all.
+    fn conclude(&mut self, at: u32, touched: &Touched<T>, out: &mut Outbox) {
+        let Touched { hash, old, new, watchers } = touched;
+        let is_same = match (old, new) {
+            (Some(old), Some(new)) => old.is_same(new),
+            (old, new) => old.is_none() && new.is_none(),
+        };
+        let (mut row, mut is_held) = (old, old.is_some());
+        if !is_same {
+            row = new;
+            is_held = false;
+            for (_, family) in &mut self.families {
+                is_held |= family.consider(old.as_ref(), new.as_ref());
+            }
+            if let Some(watchers) = self.keys.get(*watchers as usize) {
+                for target in &watchers.targets {
+                    out.put(*target, What::Record { before: unknown(old), after: unknown(new) });
+                }
+            }
+        }
+        let Ok(mut entry) = self.rows.find_entry(*hash, |held| held.touched == at) else { return };
+        if is_held || *watchers != NONE {
+            let held = entry.get_mut();
+            held.touched = NONE;
+            held.row.clone_from(row);
+        } else {
+            entry.remove();
+        }
+    }
+
+    /// Reads all that is watched anew, and tells what is other than it was.
+    ///
+    /// # Errors
+    /// When a page is damaged or cannot be read, or a value is none of its field's; then nothing was taken in.
+    pub(crate) fn resync(&mut self, access: Access<'_, T>, out: &mut Outbox) -> Result<()> {
+        let mut list = vec![Change::Cleared];
+        for (_, family) in &self.families {
+            list.extend(load::rows(access, family, &family.scope.cover)?.into_iter().map(Change::Put));
+        }
+        for (_, watchers) in &self.keys {
+            let record = access.get_values(&watchers.key.values())?;
+            list.extend(record.map(|record| Change::Put(Row::of_record(record, access.keys()))));
+        }
+        self.take(list, out);
+        Ok(())
+    }
+
+    /// Everybody who watches anything, to be told that it cannot be read.
+    pub(crate) fn targets(&self) -> Vec<Target> {
+        let keys = self.keys.iter().flat_map(|(_, watchers)| watchers.targets.iter().copied());
+        keys.chain(self.families.iter().flat_map(|(_, family)| family.targets())).collect()
+    }
+}
+
+/// What is told of a subscription.
+impl<T: Record> Watched<T> {
+    /// How a subscription is followed.
+    pub(crate) fn explain(&self, place: Place, shape: &Shape) -> Option<LiveExplanation> {
+        match place {
+            Place::Key { watchers } => {
+                let sharing = self.keys.get(watchers as usize)?.targets.len();
+                Some(LiveExplanation { sharing, rows: 1, ..LiveExplanation::of(Structure::Key) })
+            }
+            Place::Window { family, .. } => Some(self.families.get(family as usize)?.explain(shape)),
+            Place::Statement { .. } => None,
+        }
+    }
+}
+
+/// What the writer is told.
+impl<T: Record> Watched<T> {
+    /// Tells the writer what matters, after it was opened.
+    pub(crate) fn settle(&self) {
+        /// Queries of other shapes that the writer looks at for each row. Where there are more, every row matters.
+        const SCOPES_MAX: usize = 16;
+        if self.families.len() <= SCOPES_MAX {
+            self.interest.settle(self.filter());
+        }
+    }
+
+    fn filter(&self) -> Filter<T> {
+        Filter { scopes: self.families.iter().map(|(_, family)| Arc::clone(&family.scope)).collect() }
+    }
+
+    /// Makes new marks where the old ones say too much. To be called once after commits were taken in, and not again
+    /// before the next were.
+    pub(crate) fn tidy(&mut self) {
+        if std::mem::take(&mut self.has_old_marks) {
+            self.interest.forget_old_marks();
+        } else if self.marks.is_full() {
+            let marks = Marks::for_keys(self.rows.len());
+            for held in &self.rows {
+                marks.add(hash_of(&self.keys, held));
+            }
+            self.marks = self.interest.remark(marks);
+            self.has_old_marks = true;
+        }
+    }
+}
+
+/// How subscribers come and go.
+impl<T: Record> Watched<T> {
+    /// Whether rows must be read before the subscriptions can begin.
+    pub(crate) fn lacks(&self, wanted: &[Wanted]) -> bool {
+        wanted.iter().any(|wanted| match &wanted.plan {
+            Plan::Key(values) => {
+                let key = RowKey::of(values.iter().map(Stored::raw));
+                self.rows.find(key.hash, |held| is_of(&self.keys, held, &key)).is_none()
+            }
+            Plan::Window(plan) => match self.names.get(&plan.family.name()) {
+                Some(family) => {
+                    let family = &self.families[*family as usize];
+                    let cover = Cover::of(family.sorter(), [plan.span(family.sorter())]);
+                    !family.scope.cover.lacks(family.sorter(), &cover).spans().is_empty()
+                }
+                None => true,
+            },
+        })
+    }
+
+    /// Begins subscriptions, all of them or none. Without access nothing can be read, and nothing is lacking.
+    ///
+    /// # Errors
+    /// When what is lacking cannot be read.
+    pub(crate) fn subscribe(
+        &mut self,
+        access: Option<Access<'_, T>>,
+        wanted: Vec<Wanted>,
+        version: u64,
+    ) -> Result<Vec<(Place, Results<T>)>> {
+        let gaps = self.gaps(&wanted);
+        if let Some(access) = access {
+            for (family, gap) in gaps {
+                self.fill(access, family, &gap)?;
+            }
+        }
+        wanted.into_iter().map(|wanted| self.begin(access, wanted, version)).collect()
+    }
+
+    /// What the families lack for the windows that are wanted. Families that are new are made.
+    fn gaps(&mut self, wanted: &[Wanted]) -> Vec<(u32, Cover)> {
+        let mut spans: HashMap<u32, Vec<Span>> = HashMap::new();
+        for wanted in wanted {
+            if let Plan::Window(plan) = &wanted.plan {
+                let at = self.family(&plan.family);
+                spans.entry(at).or_default().push(plan.span(self.families[at as usize].sorter()));
+            }
+        }
+        let lacking = spans.into_iter().map(|(at, spans)| {
+            let family = &self.families[at as usize];
+            (at, family.scope.cover.lacks(family.sorter(), &Cover::of(family.sorter(), spans)))
+        });
+        lacking.filter(|(_, gap)| !gap.spans().is_empty()).collect()
+    }
+
+    /// The family of a shape, made where there is none.
+    fn family(&mut self, plan: &FamilyPlan) -> u32 {
+        let name = plan.name();
+        if let Some(at) = self.names.get(&name) {
+            return *at;
+        }
+        let at = index(self.families.insert(Family::new(plan)));
+        self.names.insert(name, at);
+        at
+    }
+
+    fn fill(&mut self, access: Access<'_, T>, family: u32, gap: &Cover) -> Result<()> {
+        let loaded = load::rows(access, &self.families[family as usize], gap)?;
+        let mut rows = Vec::with_capacity(loaded.len());
+        for row in loaded {
+            let keys = &self.keys;
+            match self.rows.find_mut(row.key.hash, |held| is_of(keys, held, &row.key)) {
+                Some(held) => rows.push(Arc::clone(held.row.get_or_insert(row))),
+                None => {
+                    self.hold(
+                        row.key.hash,
+                        Held { row: Some(Arc::clone(&row)), touched: NONE, watchers: NONE },
+                    );
+                    rows.push(row);
+                }
+            }
+        }
+        self.families[family as usize].fill(&rows, gap);
+        Ok(())
+    }
+
+    fn begin(
+        &mut self,
+        access: Option<Access<'_, T>>,
+        wanted: Wanted,
+        version: u64,
+    ) -> Result<(Place, Results<T>)> {
+        match wanted.plan {
+            Plan::Key(values) => self.begin_key(access, &values, wanted.target, version),
+            Plan::Window(plan) => {
+                let family = self.family(&plan.family);
+                let held = &mut self.families[family as usize];
+                let watch = Arc::new(Watch::new(held.sorter(), plan.span(held.sorter()), plan.page));
+                let window = held.subscribe(Arc::clone(&watch), wanted.target, wanted.counts);
+                let results = Results::of_window(&watch, held.set.clone(), version);
+                Ok((Place::Window { family, window }, results))
+            }
+        }
+    }
+
+    fn begin_key(
+        &mut self,
+        access: Option<Access<'_, T>>,
+        values: &[Stored],
+        target: Target,
+        version: u64,
+    ) -> Result<(Place, Results<T>)> {
+        let key = RowKey::of(values.iter().map(Stored::raw));
+        let keys = &self.keys;
+        if self.rows.find(key.hash, |held| is_of(keys, held, &key)).is_none() {
+            let read = access.map(|access| Ok::<_, Error>((access.get_values(values)?, access.keys())));
+            let row = match read.transpose()? {
+                Some((Some(record), keys)) => Some(Row::of_record(record, keys)),
+                _ => None,
+            };
+            let watchers = self.watch(key.clone());
+            self.hold(key.hash, Held { row, touched: NONE, watchers });
+        }
+        let at = {
+            let keys = &self.keys;
+            let held = self.rows.find_mut(key.hash, |held| is_of(keys, held, &key));
+            held.map(|held| (held.watchers, held.row.clone()))
+        };
+        let (mut watchers, row) = at.unwrap_or((NONE, None));
+        if watchers == NONE {
+            watchers = self.watch(key.clone());
+            let keys = &self.keys;
+            if let Some(held) = self.rows.find_mut(key.hash, |held| is_of(keys, held, &key)) {
+                held.watchers = watchers;
+            }
+        }
+        self.keys[watchers as usize].targets.push(target);
+        Ok((Place::Key { watchers }, Results::of_record(row, version)))
+    }
+
+    fn watch(&mut self, key: RowKey) -> u32 {
+        index(self.keys.insert(Watchers { key, targets: SmallVec::new() }))
+    }
+
+    /// Ends a subscription.
+    pub(crate) fn cancel(&mut self, place: Place, id: SubscriptionId) {
+        match place {
+            Place::Statement { .. } => {}
+            Place::Key { watchers } => self.cancel_key(watchers, id),
+            Place::Window { family: at, window } => {
+                let Some(family) = self.families.get_mut(at as usize) else { return };
+                let before = family.set.len();
+                family.cancel(window);
+                self.stale += before - family.set.len();
+                if family.len() == 0 {
+                    let family = self.families.remove(at as usize);
+                    self.names.remove(&family.name);
+                    self.stale += family.set.len();
+                }
+                if self.stale > self.rows.len() / 2 {
+                    self.sweep();
+                }
+            }
+        }
+    }
+
+    fn cancel_key(&mut self, at: u32, id: SubscriptionId) {
+        let Some(watchers) = self.keys.get_mut(at as usize) else { return };
+        watchers.targets.retain(|target| target.id != id);
+        if !watchers.targets.is_empty() {
+            return;
+        }
+        let hash = watchers.key.hash;
+        let Ok(mut entry) = self.rows.find_entry(hash, |held| held.watchers == at) else { return };
+        entry.get_mut().watchers = NONE;
+        let is_wanted =
+            |row: &Arc<Row<T>>| self.families.iter().any(|(_, family)| family.scope.admits(&row.record));
+        if !entry.get().row.as_ref().is_some_and(is_wanted) {
+            entry.remove();
+        }
+        self.keys.remove(at as usize);
+    }
+
+    /// Lets go of rows that are in no result any more.
+    fn sweep(&mut self) {
+        self.stale = 0;
+        let families = &self.families;
+        let is_wanted =
+            |row: &Arc<Row<T>>| families.iter().any(|(_, family)| family.scope.admits(&row.record));
+        self.rows.retain(|held| held.watchers != NONE || held.row.as_ref().is_some_and(is_wanted));
+        let keys = &self.keys;
+        self.rows.shrink_to_fit(|held| hash_of(keys, held));
+    }
+}
+
+/// A row, for whoever knows its type.
+fn unknown<T: Record>(row: &Option<Arc<Row<T>>>) -> Option<Unknown> {
+    row.as_ref().map(|row| -> Unknown { Arc::clone(row) as Unknown })
+}
+
+fn index(at: usize) -> u32 {
+    u32::try_from(at).expect("four thousand million of anything take more memory than there is")
+}

@@ -1,0 +1,80 @@
+//! One rule after another, each told once.
+
+use crate::{Task, store, task};
+use touchstone_store::Result;
+
+#[test]
+fn a_window_follows_what_is_committed() -> Result<()> {
+    let (_directory, store) = store();
+    store.insert_all(&[
+        task(1, 1, Some(10)),
+        task(2, 1, Some(20)),
+        task(3, 2, Some(15)),
+        task(4, 1, None),
+    ])?;
+    let feed = store.feed()?;
+    let soon = feed
+        .query::<Task>()
+        .filter(|task| task.list.eq(1).and(task.due.lt(100)))
+        .order(|task| task.due.descending())
+        .limit(2)
+        .watch()?;
+    let ids =
+        |results: &touchstone_store::Results<Task>| results.iter().map(|task| task.id).collect::<Vec<_>>();
+    assert_eq!(ids(soon.results()), [2, 1]);
+    store.insert(&task(5, 1, Some(15)))?;
+    let batch = feed.next()?.expect("the feed goes on");
+    let update = batch.of_subscription(&soon).expect("it is concerned");
+    assert_eq!(ids(&update.results::<Task>().expect("they are tasks")), [2, 5]);
+    store.write(|transaction| {
+        transaction.update::<Task>(&5, |task| task.due = Some(99))?;
+        transaction.remove::<Task>(&2)
+    })?;
+    let batch = feed.next()?.expect("the feed goes on");
+    let update = batch.of_subscription(&soon).expect("it is concerned");
+    assert_eq!(ids(&update.results::<Task>().expect("they are tasks")), [5, 1]);
+    store.put(&task(5, 1, Some(99)))?;
+    store.put(&task(3, 2, Some(99)))?;
+    store.wait_delivered()?;
+    assert!(feed.try_next()?.is_none());
+    let one = feed.watch::<Task>(&3)?;
+    assert_eq!(one.results().first().map(|task| task.due), Some(Some(99)));
+    store.remove::<Task>(&3)?;
+    let batch = feed.next()?.expect("the feed goes on");
+    assert!(
+        batch.of_subscription(&one).expect("it is concerned").results::<Task>().expect("a task").is_empty()
+    );
+    store.write(|transaction| transaction.sql(|sql| sql.execute("update task set due = 1", ())))?;
+    let batch = feed.next()?.expect("the feed goes on");
+    assert!(!batch.is_resync(), "SQL is followed too");
+    let update = batch.of_subscription(&soon).expect("it is concerned");
+    assert_eq!(ids(&update.results::<Task>().expect("they are tasks")), [1, 4]);
+    Ok(())
+}
+
+#[test]
+fn a_statement_of_sql_is_run_anew_when_a_table_that_it_reads_has_changed() -> Result<()> {
+    let (_directory, store) = store();
+    store.insert_all(&[task(1, 1, Some(10)), task(2, 1, None), task(3, 2, None)])?;
+    let feed = store.feed()?;
+    let sums = feed.watch_sql("select list, count(*) from task where id <> ?1 group by list order by list", [3.into()])?;
+    assert_eq!(sums.rows().iter().map(<[_]>::to_vec).collect::<Vec<_>>(), [[1.into(), 2.into()]]);
+    store.insert(&task(4, 2, None))?;
+    let batch = feed.next()?.expect("the feed goes on");
+    let update = batch.iter().next().expect("it is concerned");
+    assert_eq!(update.id(), sums.id());
+    assert_eq!(update.sql_rows().map(touchstone_store::SqlRows::len), Some(2));
+    Ok(())
+}
+
+#[test]
+fn another_stores_commit_is_heard() -> Result<()> {
+    let (directory, store) = store();
+    let feed = store.feed()?;
+    let all = feed.query::<Task>().watch_count()?;
+    let other = touchstone_store::Store::open(directory.path().join("tasks.db"))?;
+    other.insert(&task(1, 1, None))?;
+    let batch = feed.next()?.expect("the feed goes on");
+    assert_eq!(batch.of_subscription(&all).and_then(|update| update.count::<Task>()), Some(1));
+    Ok(())
+}

@@ -1,0 +1,557 @@
+//! One case: a store, what is written to it and by whom, and feeds with their subscriptions.
+
+use super::ask::{Family, Target};
+use super::change::{self, Scene, Sql, run_sql};
+use super::kit::{Change, Kit, KitOf};
+use super::record::{Child, Full, Mark, Meta, Numbered, Plain, Slim, Triple, Worded};
+use super::station::{Station, same};
+use super::value::{Domain, Random, Row, Value};
+use super::{About, Tally};
+use rusqlite::Connection;
+use std::rc::Rc;
+use std::time::Duration;
+use tempfile::TempDir;
+use touchstone_store::{EncryptionKey, Mode, Options, Overflow, Store};
+
+/// Subscriptions that there are about.
+const SUBSCRIPTIONS: usize = 34;
+
+pub struct World {
+    random: Random,
+    kits: Vec<Box<dyn Kit>>,
+    families: Vec<Vec<Family>>,
+    tables: Vec<Vec<Row>>,
+    stations: Vec<Station>,
+    /// The store, and sometimes another of the same file.
+    stores: Vec<Store>,
+    /// The file as any other program has it open.
+    plain: Option<Connection>,
+    _directory: TempDir,
+    pub about: About,
+    pub tally: Tally,
+}
+
+impl World {
+    pub fn new(seed: u64) -> World {
+        let mut random = Random(seed);
+        let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("there is room");
+        let path = directory.path().join("oracle.db");
+        let (exclusive, encrypted) = (random.percent(25), random.percent(8));
+        let mut options = Options::new().exclusive(exclusive).busy_timeout(Duration::from_secs(20));
+        if encrypted {
+            options = options.key(EncryptionKey::raw([7; 32]));
+        }
+        let others = if random.percent(30) { 1 } else { 0 };
+        let stores = (0..=others).map(|_| options.clone().open(&path).expect("the store opens")).collect();
+        let plain = (!exclusive && !encrypted && random.percent(60))
+            .then(|| Connection::open(&path).expect("the file opens"));
+        let kits = kits(&mut random);
+        let families = kits
+            .iter()
+            .map(|kit| (0..2).map(|_| Family::any(kit.meta(), &mut random)).collect())
+            .collect();
+        let tables = kits.iter().map(|_| Vec::new()).collect();
+        let mut world = World {
+            random,
+            kits,
+            families,
+            tables,
+            stations: Vec::new(),
+            stores,
+            plain,
+            _directory: directory,
+            about: About { seed, round: 0 },
+            tally: Tally::default(),
+        };
+        world.prepare();
+        world
+    }
+
+    /// Tables as others have made them, and the first rows.
+    fn prepare(&mut self) {
+        for at in 0..self.kits.len() {
+            if self.random.percent(35) {
+                let sql = self.foreign_table(at);
+                self.sql(&[(sql, Vec::new())]);
+            }
+            let rows: Vec<Row> = (0..self.random.below(40)).map(|_| self.kits[at].meta().row(&mut self.random)).collect();
+            for row in rows {
+                let _taken = self.kits[at].make_alone(&self.stores[0], &Change::Insert(row));
+            }
+        }
+        self.look();
+        for _ in 0..=self.random.below(4) {
+            self.open_station();
+        }
+    }
+
+    /// SQL through the store.
+    fn sql(&self, statements: &[Sql]) {
+        let written = self.stores[0].write(|transaction| {
+            transaction.sql(|sql| {
+                run_sql(sql, statements);
+                Ok(())
+            })
+        });
+        drop(written);
+    }
+
+    /// A table of the type's that is not as the store makes it: another order of the columns, some of them missing, some
+    /// more, other options, and references.
+    fn foreign_table(&mut self, at: usize) -> String {
+        let random = &mut self.random;
+        let meta = self.kits[at].meta();
+        let parent = self.kits.iter().map(|kit| kit.meta()).find(|meta| meta.table == "plain" || meta.table == "both");
+        let mut columns = Vec::new();
+        let is_number = meta.keys == 1 && meta.columns[0].domain == Domain::Integer;
+        for (place, column) in meta.columns.iter().enumerate() {
+            let kind = match column.domain {
+                Domain::Integer | Domain::Bool => "INTEGER",
+                Domain::Real => "REAL",
+                Domain::Text => "TEXT",
+                Domain::Bytes => "BLOB",
+            };
+            let is_optional = place >= meta.keys && (column.nullable || column.default.is_some());
+            if is_optional && random.percent(15) {
+                continue;
+            }
+            let mut definition = format!("\"{}\" {kind}", column.name);
+            if place < meta.keys {
+                definition += if is_number { " PRIMARY KEY" } else { " NOT NULL" };
+            }
+            if let (true, Some(parent)) = (column.name == "parent" && random.percent(70), parent) {
+                let action = *random.pick(&["CASCADE", "SET NULL", "NO ACTION"]);
+                let deferred = if random.percent(40) { " DEFERRABLE INITIALLY DEFERRED" } else { "" };
+                definition += &format!(
+                    " REFERENCES \"{}\" (id) ON DELETE {action} ON UPDATE {action}{deferred}",
+                    parent.table
+                );
+            }
+            columns.push(definition);
+        }
+        if random.percent(50) {
+            columns.push("\"extra\" TEXT DEFAULT 'more'".to_owned());
+        }
+        for from in (1..columns.len()).rev() {
+            columns.swap(from, random.below(from + 1));
+        }
+        if !is_number {
+            let keys: Vec<String> = meta.columns[..meta.keys].iter().map(|key| format!("\"{}\"", key.name)).collect();
+            columns.push(format!("PRIMARY KEY ({})", keys.join(", ")));
+        }
+        let strict = random.percent(50);
+        let without = !is_number && random.percent(50);
+        let ending = match (strict, without) {
+            (true, true) => " STRICT, WITHOUT ROWID",
+            (true, false) => " STRICT",
+            (false, true) => " WITHOUT ROWID",
+            (false, false) => "",
+        };
+        format!("create table \"{}\" ({}){ending}", meta.table, columns.join(", "))
+    }
+
+    fn open_station(&mut self) {
+        let random = &mut self.random;
+        let store = if random.percent(75) { 0 } else { random.below(self.stores.len()) };
+        let lazy = random.percent(40);
+        let batches = if lazy { 1 + random.below(5) } else { 1 + random.below(100) };
+        let mode = match random.below(5) {
+            0 | 1 => Mode::Latest,
+            2 => Mode::Every { batches, overflow: Overflow::Resync },
+            // As many as come before it is read once more.
+            3 => Mode::Every { batches: batches + 4, overflow: Overflow::End },
+            _ => Mode::Every { batches, overflow: Overflow::Block },
+        };
+        let feed = self.stores[store].feed_with(mode).expect("there is a thread more");
+        self.stations.push(Station::new(store, feed, mode, lazy));
+        let at = self.stations.len() - 1;
+        let share = SUBSCRIPTIONS / 3 + self.random.below(6);
+        while self.stations[at].subscribed.len() < share && self.subscriptions() < SUBSCRIPTIONS {
+            self.subscribe(at);
+        }
+    }
+
+    fn subscriptions(&self) -> usize {
+        self.stations.iter().map(|station| station.subscribed.len()).sum()
+    }
+
+    /// Subscribes once, or to several at a time.
+    fn subscribe(&mut self, station: usize) {
+        let about = self.about;
+        let kit = self.random.below(self.kits.len());
+        let (random, station) = (&mut self.random, &mut self.stations[station]);
+        let known = station.subscribed.iter().filter(|subscribed| subscribed.kit == kit).last();
+        let target = match known {
+            // The same again.
+            Some(known) if random.percent(12) => known.target.clone(),
+            _ => Target::any(self.kits[kit].meta(), &self.families[kit], random),
+        };
+        let lazy = station.lazy;
+        let is_wanted = |target: &Target| !(lazy && target.is_loose());
+        if !is_wanted(&target) {
+            return;
+        }
+        let mut targets = vec![target];
+        if random.percent(15) {
+            let more = (0..random.below(6)).map(|_| Target::any(self.kits[kit].meta(), &self.families[kit], random));
+            targets.extend(more);
+            targets.retain(|target| matches!(target, Target::Query(_)) && is_wanted(target));
+        }
+        let questions: Vec<_> = targets
+            .iter()
+            .filter_map(|target| if let Target::Query(question) = target { Some(question) } else { None })
+            .collect();
+        let kit_of = &*self.kits[kit];
+        let watches = if targets.len() > 1 {
+            kit_of.watch_all(&station.feed, &questions)
+        } else {
+            targets.iter().map(|target| kit_of.watch(&station.feed, target)).collect()
+        };
+        let watches = watches.unwrap_or_else(|error| panic!("{about}: {error:?}: {targets:?}"));
+        self.tally.checks += targets.len() as u64;
+        for (target, watch) in targets.into_iter().zip(watches) {
+            station.add(kit_of, kit, target, watch, &self.tables[kit], about);
+        }
+    }
+
+    /// Looks at the tables anew; which of them have changed.
+    fn look(&mut self) -> Vec<bool> {
+        let about = self.about;
+        let (kits, tables) = (&self.kits, &mut self.tables);
+        let read = self.stores[0].read(|snapshot| kits.iter().map(|kit| kit.read(snapshot)).collect());
+        let now: Vec<Vec<Row>> = read.unwrap_or_else(|error| panic!("{about}: {error:?}"));
+        let changed = now.into_iter().zip(tables).map(|(mut now, before)| {
+            let is_changed = !same(&now, before);
+            if is_changed {
+                share(&mut now, before);
+                *before = now;
+            }
+            is_changed
+        });
+        changed.collect()
+    }
+
+    /// What was committed, all that must be told of it, and whether it was.
+    fn settle(&mut self) {
+        self.deliver();
+        let changed = self.look();
+        for station in &mut self.stations {
+            station.commit(&self.kits, &self.tables, &changed, &mut self.tally);
+        }
+    }
+
+    fn deliver(&self) {
+        for store in &self.stores {
+            store.wait_delivered().expect("the thread is well");
+        }
+    }
+
+    pub fn round(&mut self) {
+        self.about.round += 1;
+        match self.random.below(100) {
+            0..=7 => self.burst(),
+            8..=17 => {
+                self.others();
+                self.settle();
+            }
+            18..=20 => {
+                self.schema();
+                self.settle();
+            }
+            21..=36 => {
+                let at = self.random.below(self.kits.len());
+                let scene = Scene { kits: &self.kits, tables: &self.tables };
+                let change = scene.change(at, &mut self.random);
+                let _refused = self.kits[at].make_alone(&self.stores[0], &change);
+                self.settle();
+            }
+            _ => {
+                self.transaction(0);
+                self.settle();
+            }
+        }
+        self.read();
+        if self.random.percent(6) {
+            self.ask();
+        }
+        if self.random.percent(25) {
+            self.come_and_go();
+        }
+    }
+
+    fn transaction(&mut self, store: usize) {
+        let scene = Scene { kits: &self.kits, tables: &self.tables };
+        let (parts, end) = scene.transaction(&mut self.random);
+        change::run(&self.stores[store], &self.kits, &parts, end);
+    }
+
+    /// A commit that the first store has not made.
+    fn others(&mut self) {
+        if self.stores.len() > 1 && self.random.percent(50) {
+            return self.transaction(1);
+        }
+        let Some(plain) = &self.plain else { return self.transaction(0) };
+        let scene = Scene { kits: &self.kits, tables: &self.tables };
+        let random = &mut self.random;
+        let mut statements = vec![("begin immediate".to_owned(), Vec::new())];
+        for _ in 0..=random.below(3) {
+            statements.extend(scene.sql(random.below(scene.kits.len()), random));
+        }
+        statements.push((if random.percent(85) { "commit" } else { "rollback" }.to_owned(), Vec::new()));
+        if random.percent(4) {
+            let own = *random.pick(&["vacuum", "pragma wal_checkpoint(truncate)", "pragma wal_checkpoint(restart)"]);
+            statements.push((own.to_owned(), Vec::new()));
+        }
+        run_sql(plain, &statements);
+        if !plain.is_autocommit() {
+            run_sql(plain, &[("rollback".to_owned(), Vec::new())]);
+        }
+    }
+
+    /// Several transactions that nobody waits for.
+    fn burst(&mut self) {
+        self.read_all();
+        for _ in 0..=self.random.below(3) {
+            if self.random.percent(15) {
+                self.others();
+            } else {
+                self.transaction(0);
+            }
+            let changed = self.look();
+            for station in &mut self.stations {
+                station.commit(&self.kits, &self.tables, &changed, &mut self.tally);
+            }
+            // Who comes just now begins with all of it.
+            if self.random.percent(30) {
+                let station = self.random.below(self.stations.len());
+                self.subscribe(station);
+            }
+        }
+        self.deliver();
+        for station in &mut self.stations {
+            station.read_burst(&self.kits, &mut self.tally, self.about);
+        }
+        self.replace_ended();
+    }
+
+    /// The schema changes.
+    fn schema(&mut self) {
+        let random = &mut self.random;
+        let at = random.below(self.kits.len());
+        let (meta, other) = (self.kits[at].meta(), self.kits[random.below(self.kits.len())].meta());
+        let table = meta.table;
+        let column = &meta.columns[random.below(meta.columns.len())];
+        let sql = match random.below(9) {
+            0 => format!("alter table \"{table}\" add column more_{} TEXT", self.about.round),
+            1 => format!("alter table \"{table}\" drop column \"extra\""),
+            2 if column.nullable || column.default.is_some() => {
+                format!("alter table \"{table}\" drop column \"{}\"", column.name)
+            }
+            2 | 3 => format!("create index if not exists own_{table} on \"{table}\" (\"{}\" desc)", column.name),
+            4 => format!("drop index if exists own_{table}"),
+            5 => format!("drop table \"{table}\""),
+            6 => "drop trigger if exists own".to_owned(),
+            _ => trigger(meta, other, random),
+        };
+        let statements = [(sql, Vec::new())];
+        match &self.plain {
+            Some(plain) if random.percent(40) => run_sql(plain, &statements),
+            _ => self.sql(&statements),
+        }
+    }
+
+    /// Feeds are read, those that are lazy now and then.
+    fn read(&mut self) {
+        for station in &mut self.stations {
+            // A full feed would keep its writers waiting.
+            let fill = match station.mode {
+                Mode::Every { batches, overflow: Overflow::Block } => station.pending() >= batches,
+                _ => false,
+            };
+            if !station.lazy || fill || self.random.percent(25) {
+                station.read(&self.kits, &mut self.tally, self.about);
+            }
+        }
+        self.replace_ended();
+    }
+
+    fn replace_ended(&mut self) {
+        for at in (0..self.stations.len()).rev() {
+            if self.stations[at].has_overflowed() {
+                let mut station = self.stations.swap_remove(at);
+                station.read(&self.kits, &mut self.tally, self.about);
+                self.open_station();
+            }
+        }
+    }
+
+    pub fn read_all(&mut self) {
+        for station in &mut self.stations {
+            station.read(&self.kits, &mut self.tally, self.about);
+        }
+        self.replace_ended();
+    }
+
+    /// The store's own answers, and SQLite's to SQL that the test has written.
+    fn ask(&mut self) {
+        let about = self.about;
+        for station in &self.stations {
+            for subscribed in &station.subscribed {
+                let kit = &*self.kits[subscribed.kit];
+                let (Target::Query(question) | Target::Count(question)) = &subscribed.target else { continue };
+                if subscribed.target.is_loose() || !self.random.percent(40) {
+                    continue;
+                }
+                let expected = subscribed.target.answer(kit.meta(), &self.tables[subscribed.kit]);
+                let compared = self.stores[station.store].read(|snapshot| {
+                    assert_eq!(kit.count(snapshot, question)?, expected.len() as u64, "{about}: {question:?}");
+                    if question.orders.is_empty() {
+                        return Ok(());
+                    }
+                    let found = kit.ask(snapshot, question)?;
+                    assert!(same(&found, &expected), "{about}: {question:?}\n  found: {found:?}\n  expected: {expected:?}");
+                    let (sql, values) = question.render(kit.meta());
+                    let found = snapshot.sql(|sqlite| {
+                        let mut statement = sqlite.prepare(&sql)?;
+                        let rows = statement.query_map(rusqlite::params_from_iter(values), |row| {
+                            let values = (0..kit.meta().columns.len()).map(|at| Ok(value(row.get_ref(at)?)));
+                            Ok(Rc::new(values.collect::<rusqlite::Result<Vec<Value>>>()?))
+                        })?;
+                        rows.collect::<rusqlite::Result<Vec<Row>>>()
+                    });
+                    // A table, or a column, may not be there.
+                    if let Ok(found) = found {
+                        assert!(same(&found, &expected), "{about}: {sql}\n  found: {found:?}\n  expected: {expected:?}");
+                    }
+                    Ok(())
+                });
+                compared.unwrap_or_else(|error| panic!("{about}: {error:?}"));
+                self.tally.asked += 1;
+            }
+        }
+    }
+
+    /// Subscriptions and feeds begin and end.
+    fn come_and_go(&mut self) {
+        if self.random.percent(4) {
+            let at = self.random.below(self.stations.len());
+            drop(self.stations.swap_remove(at));
+            self.open_station();
+        }
+        for _ in 0..self.random.below(4) {
+            let at = self.random.below(self.stations.len());
+            let station = &mut self.stations[at];
+            if !station.subscribed.is_empty() {
+                let which = self.random.below(station.subscribed.len());
+                station.cancel(which);
+            }
+        }
+        if self.random.percent(4) {
+            self.crowd();
+        }
+        for _ in 0..8 {
+            if self.subscriptions() >= SUBSCRIPTIONS {
+                break;
+            }
+            let at = self.random.below(self.stations.len());
+            self.subscribe(at);
+        }
+    }
+
+    /// Many come and go again: what only they watched is let go of.
+    fn crowd(&mut self) {
+        let at = self.random.below(self.stations.len());
+        let before = self.stations[at].subscribed.len();
+        for _ in 0..200 {
+            self.subscribe(at);
+        }
+        while self.stations[at].subscribed.len() > before {
+            let last = self.random.below(self.stations[at].subscribed.len() - before) + before;
+            self.stations[at].cancel(last);
+        }
+    }
+}
+
+/// Rows that stayed as they were are the same rows.
+fn share(now: &mut [Row], before: &[Row]) {
+    let mut from = before.iter().peekable();
+    for row in now {
+        // Both are in order; what is left out here is only compared value by value.
+        while let Some(old) = from.peek() {
+            if *old == row {
+                *row = Rc::clone(old);
+                from.next();
+                break;
+            }
+            if super::value::by_key(1, old, row).is_lt() {
+                from.next();
+            } else {
+                break;
+            }
+        }
+    }
+}
+
+fn value(raw: rusqlite::types::ValueRef<'_>) -> Value {
+    use rusqlite::types::ValueRef;
+    match raw {
+        ValueRef::Null => Value::Null,
+        ValueRef::Integer(value) => Value::Integer(value),
+        ValueRef::Real(value) => Value::Real(value),
+        ValueRef::Text(text) => Value::Text(String::from_utf8(text.to_vec()).expect("it is text")),
+        ValueRef::Blob(bytes) => Value::Bytes(bytes.to_vec()),
+    }
+}
+
+/// Some of the types; those that share a table always both.
+fn kits(random: &mut Random) -> Vec<Box<dyn Kit>> {
+    let mut kits: Vec<Box<dyn Kit>> = Vec::new();
+    if random.percent(50) {
+        kits.push(KitOf::<Plain>::boxed());
+    }
+    if random.percent(40) || kits.is_empty() {
+        kits.push(KitOf::<Full>::boxed());
+        kits.push(KitOf::<Slim>::boxed());
+    }
+    let more: [fn() -> Box<dyn Kit>; 5] = [
+        KitOf::<Worded>::boxed,
+        KitOf::<Triple>::boxed,
+        KitOf::<Numbered>::boxed,
+        KitOf::<Child>::boxed,
+        KitOf::<Mark>::boxed,
+    ];
+    for boxed in more {
+        if random.percent(30) && kits.len() < 4 {
+            kits.push(boxed());
+        }
+    }
+    kits
+}
+
+/// A trigger on one table that changes another.
+fn trigger(meta: &Meta, other: &Meta, random: &mut Random) -> String {
+    let event = *random.pick(&["insert", "update", "delete"]);
+    let when = *random.pick(&["after", "before"]);
+    let key = &other.columns[0].name;
+    let bound = literal(&other.stored(0, random));
+    let action = if other.keys == other.columns.len() || random.percent(40) {
+        format!("delete from \"{}\" where \"{key}\" = {bound}", other.table)
+    } else {
+        let at = other.keys + random.below(other.columns.len() - other.keys);
+        let value = literal(&other.stored(at, random));
+        format!("update or ignore \"{}\" set \"{}\" = {value} where \"{key}\" < {bound}", other.table, other.columns[at].name)
+    };
+    format!("create trigger own {when} {event} on \"{}\" begin {action}; end", meta.table)
+}
+
+fn literal(value: &Value) -> String {
+    let hexadecimal = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Integer(value) => value.to_string(),
+        Value::Real(value) if value.is_infinite() => if *value > 0.0 { "9e999" } else { "-9e999" }.to_owned(),
+        Value::Real(value) => format!("{value:?}"),
+        Value::Text(text) => format!("cast(x'{}' as text)", hexadecimal(text.as_bytes())),
+        Value::Bytes(bytes) => format!("x'{}'", hexadecimal(bytes)),
+    }
+}
