@@ -185,6 +185,21 @@ impl Project {
         Ok(if program.contains('/') { folder.join(program) } else { PathBuf::from(program) })
     }
 
+    /// The file that an arm's driver is in: the program, or where that is looked up in `PATH` and runs another, the first
+    /// file among its arguments.
+    ///
+    /// # Errors
+    /// When the kit has no such subject.
+    pub fn program_file(&self, arm: &PlannedArm) -> Result<PathBuf> {
+        let program = self.program(arm)?;
+        if program.components().count() > 1 {
+            return Ok(program);
+        }
+        let (folder, subject) = self.subject(&arm.contender.subject)?;
+        let mut files = subject.run[1..].iter().map(|argument| folder.join(argument));
+        Ok(files.find(|file| file.is_file()).unwrap_or(program))
+    }
+
     /// The command that starts an arm's driver.
     ///
     /// # Errors
