@@ -12,7 +12,7 @@ PYTHON ?= python3
 # The package is built by pip, and linted, in a folder of its own: its engine is compiled once.
 PYTHON_TARGET := $(CURDIR)/target/python
 
-.PHONY: help bench test tools browser build format lint unit hand-offs kits python clean
+.PHONY: help bench test tools browser build format lint unit hand-offs kits kits-java python clean
 
 help:
 	@echo "make bench   re-test the published claims on this machine (quick size: about five minutes after the builds)"
@@ -21,7 +21,7 @@ help:
 bench: tools build
 	$(TOUCHSTONE) bench
 
-test: tools browser format lint unit hand-offs kits python
+test: tools browser format lint unit hand-offs kits kits-java python
 	@echo "All of it passed."
 
 # A missing piece is named with its remedy, before anything is built.
@@ -77,6 +77,13 @@ kits:
 	cargo test --locked --manifest-path $(KIT_NATIVE_DB)
 	cargo test --locked --manifest-path $(KIT_STORE)
 
+# The other languages' kits have tools of their own. Who measures none of their subjects needs none of those.
+kits-java:
+	@for tool in java mvn; do command -v $$tool >/dev/null || { \
+	  echo "$$tool is missing, which the Java kit is built with: apt-get install openjdk-17-jdk-headless maven" >&2; \
+	  exit 69; }; done
+	mvn --batch-mode --quiet --file kits/java/pom.xml verify
+
 # The package as a user installs it, in an environment of its own.
 python:
 	$(PYTHON) -m venv $(PYTHON_TARGET)/venv
@@ -84,6 +91,7 @@ python:
 	cd python && CARGO_TARGET_DIR=$(PYTHON_TARGET) $(PYTHON_TARGET)/venv/bin/pytest --quiet
 
 clean:
+	rm -rf kits/java/target kits/java/*/target kits/java/drivers/*/target
 	cargo clean
 	cargo clean --manifest-path $(KIT_RUST)
 	cargo clean --manifest-path $(KIT_CIPHER)
