@@ -293,6 +293,11 @@ impl Batch {
         self.updates.iter().map(|(_, update)| update)
     }
 
+    /// The updates, to keep.
+    pub fn into_updates(self) -> impl ExactSizeIterator<Item = Update> {
+        self.updates.into_iter().map(|(_, update)| update)
+    }
+
     /// The update of one subscription, where it has one. Looks at each: for many subscriptions, go through the updates.
     #[must_use]
     pub fn of_subscription<T>(&self, subscription: &Subscription<T>) -> Option<&Update> {

@@ -1,12 +1,16 @@
 //! touchstone-store, as its users write it: declared types, one store for all threads, a call for each verb.
 
 use records::{Doc, Document, Row};
+use std::collections::BTreeMap;
 use std::process::ExitCode;
+use std::sync::Arc;
 use touchstone_kit::{
-    Driver, Failure, FailureKind, Kit, Open, Plan, RecordKind, Setting, Settings, Verb, failure,
+    self as kit, Driver, Failure, FailureKind, Kit, Live, Moments, Open, Plan, RecordKind, Setting, Settings,
+    Verb, Watched, failure,
 };
 use touchstone_store::{
-    Cipher, Durability, EncryptionKey, ErrorKind, Options, Reading, Record, Snapshot, Transaction,
+    Cipher, Difference, Durability, EncryptionKey, ErrorKind, Feed, Options, Query, Reading, Record, Results,
+    Shared, Snapshot, Subscription, SubscriptionId, Transaction, Update,
 };
 
 #[path = "../../../drivers/src/sqlite/about.rs"]
@@ -16,7 +20,7 @@ mod records;
 
 fn main() -> ExitCode {
     let about = about::about("store", env!("VERSION_TOUCHSTONE_STORE"));
-    Kit::<Driven>::new(about).records::<Row>().records::<Document>().records::<Doc>().main()
+    Kit::<Driven>::new(about).records::<Row>().records::<Document>().live::<Doc>().main()
 }
 
 /// The columns of a type.
@@ -29,7 +33,16 @@ struct Driven {
     /// The collection of this handle, where it is not the type's own.
     collection: Option<String>,
     held: Option<Snapshot>,
+    live: Option<Watching>,
     played: Played,
+}
+
+/// One feed for all subscriptions, whose updates come in batches.
+struct Watching {
+    feed: Feed,
+    /// They end when they are dropped.
+    _subscriptions: Vec<Subscription<Doc>>,
+    numbers: Arc<BTreeMap<SubscriptionId, usize>>,
 }
 
 /// How the verb that was played last finds its records.
@@ -133,6 +146,7 @@ impl Driver for Driven {
             record: open.record,
             collection: collection(open.table),
             held: None,
+            live: None,
             played: Played::None,
         };
         if open.schema.create {
@@ -147,6 +161,7 @@ impl Driver for Driven {
             record: open.record,
             collection: collection(open.table),
             held: None,
+            live: None,
             played: Played::None,
         })
     }
@@ -368,6 +383,139 @@ impl touchstone_kit::Store<Doc> for Driven {
             }
             Ok(fetched)
         })
+    }
+}
+
+/// The query of a subscription, by whom it is read or watched.
+fn query<'s, S>(docs: Query<'s, Doc, S>, subscription: &kit::Subscription) -> Query<'s, Doc, S> {
+    match subscription {
+        kit::Subscription::Object { title } | kit::Subscription::One { title } => {
+            docs.filter(|doc: Columns<Doc>| doc.title.eq(title.as_str()))
+        }
+        kit::Subscription::Window { below, from, limit } => {
+            let window = docs
+                .filter(|doc: Columns<Doc>| doc.priority.lt(*below))
+                .filter(|doc: Columns<Doc>| doc.priority.ge(*from))
+                .order(|doc: Columns<Doc>| doc.priority.ascending());
+            match limit {
+                Some(limit) => window.limit(u64::from(*limit)),
+                None => window,
+            }
+        }
+    }
+}
+
+impl Watching {
+    /// Watches objects one by one, and all queries at one version.
+    fn begin(feed: Feed, wanted: &[kit::Subscription]) -> Result<Watching, Error> {
+        let (mut numbers, mut subscriptions) = (BTreeMap::new(), Vec::new());
+        let mut queries = Vec::new();
+        for (number, subscription) in wanted.iter().enumerate() {
+            if let kit::Subscription::Object { title } = subscription {
+                let object = feed.watch::<Doc>(title.as_str())?;
+                numbers.insert(object.id(), number);
+                subscriptions.push(object);
+            } else {
+                queries.push(number);
+            }
+        }
+        let asked = queries.iter().map(|number| query(feed.query::<Doc>(), &wanted[*number]));
+        let begun = feed.watch_all(asked)?;
+        numbers.extend(begun.iter().map(Subscription::id).zip(queries));
+        subscriptions.extend(begun);
+        Ok(Watching { feed, _subscriptions: subscriptions, numbers: Arc::new(numbers) })
+    }
+}
+
+impl Live<Doc> for Driven {
+    const WATCHES: &'static [Watched] = &Watched::ALL;
+    type Update = Told;
+
+    fn watch(&mut self, subscriptions: &[kit::Subscription]) -> Result<(), Error> {
+        self.live = None;
+        if !subscriptions.is_empty() {
+            self.live = Some(Watching::begin(self.store.feed()?, subscriptions)?);
+        }
+        Ok(())
+    }
+
+    fn change(&mut self, states: &[&Doc], moments: &mut Moments) -> Result<(), Error> {
+        self.played = Played::Keys;
+        self.write(|mut docs| {
+            docs.replace_all(states.iter().copied())?;
+            moments.handed_over();
+            Ok(())
+        })
+    }
+
+    /// The store's own thread delivers. That it has is waited for, as there may be nothing to deliver.
+    fn receive(&mut self, updates: &mut Vec<Told>) -> Result<(), Error> {
+        let Some(Watching { feed, numbers, .. }) = &self.live else { return Ok(()) };
+        self.store.wait_delivered()?;
+        while let Some(batch) = feed.try_next()? {
+            updates.reserve(batch.len());
+            for update in batch.into_updates() {
+                let Some(results) = update.results::<Doc>() else {
+                    let why = update.error().map_or("it has no results".to_owned(), ToString::to_string);
+                    return Err(failure(FailureKind::Other, why).into());
+                };
+                updates.push(Told { update, results, numbers: Arc::clone(numbers) });
+            }
+        }
+        Ok(())
+    }
+
+    fn fetch(&mut self, subscription: &kit::Subscription) -> Result<Vec<Doc>, Error> {
+        self.read(|docs: Reading<'_, Doc>| query(docs.query(), subscription).all())
+    }
+}
+
+/// An update with its results: to have them costs nothing, they are those that the store holds.
+struct Told {
+    update: Update,
+    results: Results<Doc>,
+    numbers: Arc<BTreeMap<SubscriptionId, usize>>,
+}
+
+impl kit::Update<Doc> for Told {
+    type Copy = Vec<Shared<Doc>>;
+    type Diff = Vec<Difference<Doc>>;
+
+    fn subscription(&self) -> usize {
+        self.numbers.get(&self.update.id()).copied().unwrap_or(usize::MAX)
+    }
+
+    fn sum(&self) -> i64 {
+        self.results.iter().filter_map(|doc| doc.priority).sum()
+    }
+
+    fn copy(&self) -> Vec<Shared<Doc>> {
+        self.results.to_vec()
+    }
+
+    fn diff(&self) -> Vec<Difference<Doc>> {
+        self.update.diff::<Doc>().unwrap_or_default()
+    }
+
+    fn records(&self) -> impl Iterator<Item = &Doc> {
+        self.results.iter()
+    }
+
+    fn copied(copy: &Vec<Shared<Doc>>) -> impl Iterator<Item = &Doc> {
+        copy.iter().map(|shared| &**shared)
+    }
+
+    fn differences(diff: Vec<Difference<Doc>>) -> Vec<kit::Difference<Doc>> {
+        let difference = |difference| match difference {
+            Difference::Removed { at } => kit::Difference::Removed { at },
+            Difference::Inserted { at, record } => {
+                kit::Difference::Inserted { at, record: Doc::clone(&record) }
+            }
+            Difference::Changed { at, record, .. } => {
+                kit::Difference::Changed { at, record: Doc::clone(&record) }
+            }
+        };
+        diff.into_iter().map(difference).collect()
     }
 }
 
