@@ -9,6 +9,8 @@ pub(crate) mod explain;
 mod family;
 pub(crate) mod feed;
 mod interest;
+#[cfg(all(test, shuttle))]
+mod interest_hand_off;
 pub(crate) mod link;
 mod load;
 mod mailbox;

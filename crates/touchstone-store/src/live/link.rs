@@ -8,7 +8,7 @@ use crate::engine::bell::Bell;
 use crate::engine::log::{LogIndex, LogState};
 use crate::error::{Error, ErrorKind, Result};
 use crate::readers::Readers;
-use crate::sync::{Arc, Condvar, Mutex, lock, wait};
+use crate::sync::{Arc, Condvar, Mutex, lock, try_lock, wait};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -234,6 +234,12 @@ impl Shared {
         (inbox.waits, inbox.is_called) = (false, false);
         inbox.held = 0;
         std::mem::take(&mut inbox.work)
+    }
+
+    /// Whether nothing is being committed, and nothing waits to be taken in. Who commits is not waited for.
+    pub(crate) fn is_quiet(&self) -> bool {
+        let nobody_commits = try_lock(&self.hand_off);
+        nobody_commits.is_some() && lock(&self.inbox).work.commits.is_empty()
     }
 
     /// Begins something while nothing is being committed, and takes the commits that were before it; with a version

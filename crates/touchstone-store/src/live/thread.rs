@@ -62,7 +62,7 @@ trait Watches: Any + Send {
     fn is_empty(&self) -> bool;
     fn explain(&self, place: Place, shape: &Shape) -> Option<LiveExplanation>;
     fn settle(&self);
-    fn tidy(&mut self);
+    fn tidy(&mut self, is_quiet: &dyn Fn() -> bool);
 }
 
 impl<T: Record> Watches for Watched<T> {
@@ -96,8 +96,8 @@ impl<T: Record> Watches for Watched<T> {
         Watched::settle(self);
     }
 
-    fn tidy(&mut self) {
-        Watched::tidy(self);
+    fn tidy(&mut self, is_quiet: &dyn Fn() -> bool) {
+        Watched::tidy(self, is_quiet);
     }
 }
 
@@ -162,7 +162,7 @@ impl Live {
                 order(self);
             }
             for (_, entry) in &mut self.topics {
-                entry.watched.tidy();
+                entry.watched.tidy(&|| self.shared.is_quiet());
             }
             self.leftovers.clear();
         }

@@ -278,11 +278,14 @@ impl<T: Record> Watched<T> {
         Filter { scopes: self.families.iter().map(|(_, family)| Arc::clone(&family.scope)).collect() }
     }
 
-    /// Makes new marks where the old ones say too much. To be called once after commits were taken in, and not again
-    /// before the next were.
-    pub(crate) fn tidy(&mut self) {
-        if std::mem::take(&mut self.has_old_marks) {
-            self.interest.forget_old_marks();
+    /// Makes new marks where the old ones say too much, and lets go of old ones when nothing is under way that only they
+    /// know of.
+    pub(crate) fn tidy(&mut self, is_quiet: &dyn Fn() -> bool) {
+        if self.has_old_marks {
+            if is_quiet() {
+                self.interest.forget_old_marks();
+                self.has_old_marks = false;
+            }
         } else if self.marks.is_full() {
             let marks = Marks::for_keys(self.rows.len());
             for held in &self.rows {
