@@ -136,7 +136,7 @@ pub use cells::Cells;
 pub use check::{Check, CheckReport, Problem};
 pub use error::{Error, ErrorKind, Result};
 pub use live::explain::{LiveExplanation, Structure};
-pub use live::feed::{Batch, Feed, Listener, Mode, Overflow, SqlSubscription, Subscription};
+pub use live::feed::{Batch, Feed, Listener, Mode, Overflow, SqlSubscription, Subscription, Updates};
 pub use live::results::{Difference, Records, Results, Shared};
 pub use live::sql::SqlRows;
 pub use live::update::{Delta, SubscriptionId, Update};

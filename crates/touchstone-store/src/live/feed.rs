@@ -300,6 +300,33 @@ impl Batch {
     }
 }
 
+impl IntoIterator for Batch {
+    type Item = Update;
+    type IntoIter = Updates;
+
+    fn into_iter(self) -> Updates {
+        Updates(self.updates.into_iter())
+    }
+}
+
+/// The updates of a [`Batch`], one by one.
+#[derive(Debug)]
+pub struct Updates(std::vec::IntoIter<(mailbox::Slot, Update)>);
+
+impl Iterator for Updates {
+    type Item = Update;
+
+    fn next(&mut self) -> Option<Update> {
+        self.0.next().map(|(_, update)| update)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
+    }
+}
+
+impl ExactSizeIterator for Updates {}
+
 /// A query that is watched, until this is dropped.
 pub struct Subscription<T> {
     held: Held,

@@ -57,7 +57,10 @@ fn a_statement_of_sql_is_run_anew_when_a_table_that_it_reads_has_changed() -> Re
     let (_directory, store) = store();
     store.insert_all(&[task(1, 1, Some(10)), task(2, 1, None), task(3, 2, None)])?;
     let feed = store.feed()?;
-    let sums = feed.watch_sql("select list, count(*) from task where id <> ?1 group by list order by list", [3.into()])?;
+    let sums = feed.watch_sql(
+        "select list, count(*) from task where id <> ?1 group by list order by list",
+        [3.into()],
+    )?;
     assert_eq!(sums.rows().iter().map(<[_]>::to_vec).collect::<Vec<_>>(), [[1.into(), 2.into()]]);
     store.insert(&task(4, 2, None))?;
     let batch = feed.next()?.expect("the feed goes on");

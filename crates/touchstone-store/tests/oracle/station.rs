@@ -52,6 +52,8 @@ pub struct Station {
     pub subscribed: Vec<Subscribed>,
     queue: VecDeque<Expected>,
     newest: Expected,
+    /// Batches since it was read.
+    unread: usize,
     overflowed: bool,
     version: u64,
 }
@@ -59,11 +61,19 @@ pub struct Station {
 impl Station {
     pub fn new(store: usize, feed: Feed, mode: Mode, lazy: bool) -> Station {
         let (subscribed, queue, newest) = (Vec::new(), VecDeque::new(), Expected::default());
-        Station { store, feed, mode, lazy, subscribed, queue, newest, overflowed: false, version: 0 }
+        Station { store, feed, mode, lazy, subscribed, queue, newest, unread: 0, overflowed: false, version: 0 }
     }
 
     /// Takes a subscription in, which must begin with what is so.
-    pub fn add(&mut self, kit: &dyn Kit, at: usize, target: Target, watch: Box<dyn Watch>, table: &[Row], about: About) {
+    pub fn add(
+        &mut self,
+        kit: &dyn Kit,
+        at: usize,
+        target: Target,
+        watch: Box<dyn Watch>,
+        table: &[Row],
+        about: About,
+    ) {
         let (had, now) = (watch.initial(), Rc::new(target.answer(kit.meta(), table)));
         let subscribed = Subscribed { kit: at, target, watch, now: Rc::clone(&now), had: Rc::new(had) };
         let is_right = match &subscribed.target {
@@ -86,9 +96,9 @@ impl Station {
         self.newest.updates.remove(&id);
     }
 
-    /// How many batches are pending.
+    /// How many batches may be pending, those included whose subscriptions were all cancelled.
     pub fn pending(&self) -> usize {
-        self.queue.len()
+        self.unread
     }
 
     pub fn has_overflowed(&self) -> bool {
@@ -101,7 +111,13 @@ impl Station {
     }
 
     /// A commit has changed tables: works out what it must be told.
-    pub fn commit(&mut self, kits: &[Box<dyn Kit>], tables: &[Vec<Row>], changed: &[bool], tally: &mut Tally) {
+    pub fn commit(
+        &mut self,
+        kits: &[Box<dyn Kit>],
+        tables: &[Vec<Row>],
+        changed: &[bool],
+        tally: &mut Tally,
+    ) {
         let mut expected = Expected::default();
         for subscribed in &mut self.subscribed {
             if !changed[subscribed.kit] {
@@ -129,6 +145,7 @@ impl Station {
     }
 
     fn put(&mut self, expected: Expected) {
+        self.unread += 1;
         let Mode::Every { batches, overflow } = self.mode else { return self.newest.merge(expected) };
         if !self.newest.updates.is_empty() {
             return self.newest.merge(expected);
@@ -158,6 +175,7 @@ impl Station {
 
     /// Reads all there is, which must be what is expected, and leave every receiver with what is so.
     pub fn read(&mut self, kits: &[Box<dyn Kit>], tally: &mut Tally, about: About) {
+        self.unread = 0;
         if self.overflowed {
             let error = self.feed.try_next().expect_err("there were too many batches");
             assert_eq!(error.kind(), ErrorKind::Busy);
@@ -182,6 +200,7 @@ impl Station {
     /// As [`read`](Station::read), after several commits that nobody has waited for: where they could not be followed one
     /// by one, or were superseded, what is told of them is told together.
     pub fn read_burst(&mut self, kits: &[Box<dyn Kit>], tally: &mut Tally, about: About) {
+        self.unread = 0;
         if self.overflowed {
             return;
         }
@@ -248,11 +267,20 @@ impl Station {
             self.follow(kits, batch, wanted, tally, about);
         }
         for id in left {
-            let Some(subscribed) = self.subscribed.iter().find(|subscribed| subscribed.watch.id() == id) else {
+            let Some(subscribed) = self.subscribed.iter().find(|subscribed| subscribed.watch.id() == id)
+            else {
                 continue;
             };
             let kit = &*kits[subscribed.kit];
-            fail(about, kit, self, subscribed, "was not told of a change", &subscribed.had, &expected.updates[&id]);
+            fail(
+                about,
+                kit,
+                self,
+                subscribed,
+                "was not told of a change",
+                &subscribed.had,
+                &expected.updates[&id],
+            );
         }
     }
 
@@ -265,7 +293,12 @@ impl Station {
         tally: &mut Tally,
         about: About,
     ) {
-        assert!(batch.version() > self.version, "{about}: versions grow: {} {}", self.version, batch.version());
+        assert!(
+            batch.version() > self.version,
+            "{about}: versions grow: {} {}",
+            self.version,
+            batch.version()
+        );
         assert!(!batch.is_empty(), "{about}: no batch is empty");
         self.version = batch.version();
         let mut seen = BTreeSet::new();
@@ -284,7 +317,9 @@ impl Station {
             panic!("{about}: {error:?}");
         }
         let at = self.subscribed.iter().position(|subscribed| subscribed.watch.id() == update.id());
-        let Some(at) = at else { panic!("{about}: an update of a subscription that was cancelled: {update:?}") };
+        let Some(at) = at else {
+            panic!("{about}: an update of a subscription that was cancelled: {update:?}")
+        };
         let subscribed = &self.subscribed[at];
         let kit = &*kits[subscribed.kit];
         let why = |what: &str, found: &[Row], expected: &[Row]| -> ! {
@@ -305,7 +340,8 @@ impl Station {
                 why("was told the same number again", &subscribed.had, &subscribed.now);
             }
             // Of what is counted only the number matters.
-            self.subscribed[at].had = Rc::new(vec![Row::default(); usize::try_from(count).expect("there are few")]);
+            self.subscribed[at].had =
+                Rc::new(vec![Row::default(); usize::try_from(count).expect("there are few")]);
             return is_hollow;
         }
         if told.count != Some(told.results.len() as u64) {
@@ -346,7 +382,8 @@ impl Expected {
 }
 
 pub fn same(left: &[Row], right: &[Row]) -> bool {
-    left.len() == right.len() && left.iter().zip(right).all(|(left, right)| Rc::ptr_eq(left, right) || left == right)
+    left.len() == right.len()
+        && left.iter().zip(right).all(|(left, right)| Rc::ptr_eq(left, right) || left == right)
 }
 
 /// The records in the order of their keys, where no other is given.
@@ -367,8 +404,11 @@ fn is_page(kit: &dyn Kit, target: &Target, rows: &[Row], of: &[Row]) -> bool {
     let keyed = kit.meta().keys;
     keys.sort_by(|left, right| by_key(keyed, left, right));
     keys.dedup_by(|left, right| by_key(keyed, left, right).is_eq());
-    let is_there = |row: &Row| of.binary_search_by(|other| by_key(keyed, other, row)).is_ok_and(|at| of[at] == *row);
-    keys.len() == rows.len() && rows.len() == of.len().saturating_sub(offset).min(limit) && rows.iter().all(is_there)
+    let is_there =
+        |row: &Row| of.binary_search_by(|other| by_key(keyed, other, row)).is_ok_and(|at| of[at] == *row);
+    keys.len() == rows.len()
+        && rows.len() == of.len().saturating_sub(offset).min(limit)
+        && rows.iter().all(is_there)
 }
 
 /// Whether what was removed and what was inserted makes the records of those before.
@@ -398,7 +438,15 @@ fn fail(
 ) -> ! {
     let differs = found.iter().zip(expected).position(|(found, expected)| found != expected);
     let at = differs.unwrap_or(found.len().min(expected.len()));
-    let keys = |rows: &[Row]| format!("{:.2000}", format!("{:?}", rows.iter().map(|row| &row[..kit.meta().keys.min(row.len())]).collect::<Vec<_>>()));
+    let keys = |rows: &[Row]| {
+        format!(
+            "{:.2000}",
+            format!(
+                "{:?}",
+                rows.iter().map(|row| &row[..kit.meta().keys.min(row.len())]).collect::<Vec<_>>()
+            )
+        )
+    };
     panic!(
         "{about}: {:?} of `{}` to a feed of store {} ({:?}, lazy: {}) {what}\n  target: {:?}\n  first other: {at} of {} and {}\n  found:    {:?}\n  expected: {:?}\n  keys found:    {}\n  keys expected: {}",
         subscribed.watch.id(),
