@@ -8,6 +8,7 @@ mod cover;
 pub(crate) mod explain;
 mod family;
 pub(crate) mod feed;
+mod follow;
 mod interest;
 #[cfg(all(test, shuttle))]
 mod interest_hand_off;

@@ -5,6 +5,7 @@ use super::changes::Change;
 use super::cover::Cover;
 use super::explain::{LiveExplanation, Structure};
 use super::family::{Family, Watch};
+use super::follow::Relisted;
 use super::interest::{Filter, Interest, Marks};
 use super::load;
 use super::order::Span;
@@ -236,6 +237,36 @@ impl<T: Record> Watched<T> {
         for (_, watchers) in &self.keys {
             let record = access.get_values(&watchers.key.values())?;
             list.extend(record.map(|record| Change::Put(Row::of_record(record, access.keys()))));
+        }
+        self.take(list, out);
+        Ok(())
+    }
+
+    /// Takes in changes that were made by this store, and the rows of keys that others have changed, as they are now: what
+    /// this store did to one of these is then told as well.
+    ///
+    /// # Errors
+    /// As [`resync`](Watched::resync).
+    pub(crate) fn follow(
+        &mut self,
+        access: Access<'_, T>,
+        own: Vec<Change<T>>,
+        others: Relisted,
+        out: &mut Outbox,
+    ) -> Result<()> {
+        /// Keys that are read one by one, however few are watched.
+        const KEYS_MIN: usize = 1000;
+        let keys_max = KEYS_MIN.max(self.rows.len().saturating_mul(2));
+        let keys = match others {
+            Relisted::These(keys) if keys.len() <= keys_max => keys,
+            _ => return self.resync(access, out),
+        };
+        let mut list = own;
+        for key in keys {
+            list.push(match access.get_values(&key.values())? {
+                Some(record) => Change::Put(Row::of_record(record, access.keys())),
+                None => Change::Gone(Box::new(key)),
+            });
         }
         self.take(list, out);
         Ok(())
