@@ -64,7 +64,8 @@ fn assert_honest(case: &str, arm: &str) {
 fn a_wrong_answer_is_void_and_has_no_number() {
     let why = ["get answered 100 records with digest", "the right answer is 100 with"];
     assert_condemned("canaries/wrong", "canary-wrong@default", Outcome::Void, &why);
-    let wrong = CANARIES.record.slices.iter().filter(|slice| slice.wrong.is_some());
+    let slices = CANARIES.record.slices.iter().filter(|slice| slice.case == "canaries/wrong");
+    let wrong = slices.filter(|slice| slice.wrong.is_some());
     let arms: Vec<&str> = wrong.map(|slice| slice.arm.as_str()).collect();
     assert_eq!(arms, ["canary-wrong@default"], "one slice is void, and ends its part");
 }
@@ -91,7 +92,8 @@ fn updates_that_are_not_what_subscribers_are_owed_void_the_launch() {
     let counted = "the right answer is";
     let differing = "updates are not what a fresh fetch, or their own result, says";
     let ways = [
-        ("few", counted),
+        // What was left out in a transaction is missed in the next.
+        ("few", "updates"),
         ("many", counted),
         ("twice", counted),
         ("stale", differing),

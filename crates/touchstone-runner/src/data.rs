@@ -402,18 +402,20 @@ fn states(case: &PlannedCase, seed: u64, folder: &Path) -> Result<States> {
     states.write()
 }
 
-/// Two rounds of new states of the same objects, so that either differs from what is there. Where all objects change,
-/// they are turned upside down and back, as on the page: the priorities of the first are those of the last. Where some
-/// do, each moves to a place of its own among all that may change, other ones in either round.
+/// Two rounds of new states of the same objects, so that either differs from what is there. Where a transaction changes
+/// all objects, they are turned upside down and back, as on the page: the priorities of the first are those of the last. Where some
+/// do, each moves to a place of its own among all that may change, where nobody else ever is.
 fn delivered_states(case: &PlannedCase, changed: u64, seed: u64, folder: &Path) -> Result<States> {
     let mut values = stream(seed, &format!("states {}", case.id));
     let mut states =
         States { file: Some(folder.join(format!("{}.states", case.file_stem()))), ..States::default() };
-    let unwatched = case.arms.iter().flat_map(|arm| &arm.lanes).any(|lane| lane.unwatched);
-    let there = case.changeable(unwatched);
+    let mut lanes = case.arms.iter().flat_map(|arm| &arm.lanes);
+    let lane =
+        lanes.find(|lane| lane.verb == Verb::Deliver).expect("only such a lane changes objects in rounds");
+    let there = case.changeable(lane.unwatched);
     let (objects, spacing) = (case.dataset.records, case.dataset.spacing);
     let mut records: Vec<u64> = there.clone().collect();
-    let all = changed == there.end - there.start;
+    let all = lane.changes == Some(there.end - there.start);
     if !all {
         records.shuffle(&mut values);
         records.truncate(changed as usize);

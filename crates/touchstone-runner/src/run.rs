@@ -472,7 +472,7 @@ impl Floor<'_, '_> {
 }
 
 fn introduction(project: &Project, arm: &PlannedArm, hello: &Hello) -> Result<Introduction> {
-    let program = project.program(arm)?;
+    let program = project.program_file(arm)?;
     let crc32 = std::fs::read(&program).map(|bytes| format!("{:08x}", crc32fast::hash(&bytes)));
     Ok(Introduction {
         contender: arm.contender.clone(),

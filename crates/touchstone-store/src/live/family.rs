@@ -30,13 +30,13 @@ pub(crate) struct Step<T> {
 /// A window of a set, as its updates know it.
 pub(crate) struct Watch<T> {
     pub(crate) sorter: Arc<Sorter<T>>,
-    span: Span,
+    span: Arc<Span>,
     page: Page,
 }
 
 impl<T: Record> Watch<T> {
     pub(crate) fn new(sorter: &Arc<Sorter<T>>, span: Span, page: Page) -> Watch<T> {
-        Watch { sorter: Arc::clone(sorter), span, page }
+        Watch { sorter: Arc::clone(sorter), span: Arc::new(span), page }
     }
 
     /// The rows of a set that are in the window.
@@ -230,7 +230,7 @@ impl<T: Record> Family<T> {
 
     fn shrink(&mut self) {
         self.cancelled = 0;
-        let spans = self.windows.iter().map(|(_, window)| window.watch.span.clone());
+        let spans = self.windows.iter().map(|(_, window)| Arc::clone(&window.watch.span));
         let cover = Cover::of(self.sorter(), spans);
         if cover != self.scope.cover {
             self.cover(cover);

@@ -27,23 +27,27 @@ pub(crate) fn rows<T: Record>(
     let spans = gaps.spans();
     let (Some(first), Some(last)) = (spans.first(), spans.last()) else { return Ok(Vec::new()) };
     let mut rows = Vec::new();
+    let sorter = family.sorter();
     if spans.len() > GAPS_MAX {
         let hull = Span { low: first.low.clone(), high: last.high.clone() };
-        read(access, family, &hull, gaps, &mut rows)?;
+        let is_wanted = |ord, record: &T| gaps.contains(sorter, ord, record);
+        read(access, family, &hull, is_wanted, &mut rows)?;
     } else {
         for span in spans {
-            read(access, family, span, gaps, &mut rows)?;
+            // Of this gap only: what the condition lets through besides may lie in the next, which is read too.
+            let is_wanted = |ord, record: &T| span.contains(sorter, ord, record);
+            read(access, family, span, is_wanted, &mut rows)?;
         }
     }
     Ok(rows)
 }
 
-/// Reads what lies in the span, and keeps what lies in the gaps: the condition lets a little more through.
+/// Reads what lies in the span, and keeps what is wanted of it: the condition lets a little more through.
 fn read<T: Record>(
     access: Access<'_, T>,
     family: &Family<T>,
     span: &Span,
-    gaps: &Cover,
+    is_wanted: impl Fn(u64, &T) -> bool,
     rows: &mut Vec<Arc<Row<T>>>,
 ) -> Result<()> {
     let mut parts = within(access, family.sorter().columns(), &span.low, &span.high);
@@ -52,7 +56,7 @@ fn read<T: Record>(
     let request = Request { condition: condition.map(crate::Condition::of_node), ..Request::default() };
     Query::with(access, request).each(|record| {
         let ord = family.sorter().ord(&record);
-        if gaps.contains(family.sorter(), ord, &record) {
+        if is_wanted(ord, &record) {
             rows.push(Row::of_record(record, access.keys()));
         }
         Ok(true)

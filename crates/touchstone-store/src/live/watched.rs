@@ -306,7 +306,7 @@ impl<T: Record> Watched<T> {
             Plan::Window(plan) => match self.names.get(&plan.family.name()) {
                 Some(family) => {
                     let family = &self.families[*family as usize];
-                    let cover = Cover::of(family.sorter(), [plan.span(family.sorter())]);
+                    let cover = Cover::of(family.sorter(), [Arc::new(plan.span(family.sorter()))]);
                     !family.scope.cover.lacks(family.sorter(), &cover).spans().is_empty()
                 }
                 None => true,
@@ -335,11 +335,11 @@ impl<T: Record> Watched<T> {
 
     /// What the families lack for the windows that are wanted. Families that are new are made.
     fn gaps(&mut self, wanted: &[Wanted]) -> Vec<(u32, Cover)> {
-        let mut spans: HashMap<u32, Vec<Span>> = HashMap::new();
+        let mut spans: HashMap<u32, Vec<Arc<Span>>> = HashMap::new();
         for wanted in wanted {
             if let Plan::Window(plan) = &wanted.plan {
                 let at = self.family(&plan.family);
-                spans.entry(at).or_default().push(plan.span(self.families[at as usize].sorter()));
+                spans.entry(at).or_default().push(Arc::new(plan.span(self.families[at as usize].sorter())));
             }
         }
         let lacking = spans.into_iter().map(|(at, spans)| {

@@ -52,6 +52,8 @@ pub struct Station {
     pub subscribed: Vec<Subscribed>,
     queue: VecDeque<Expected>,
     newest: Expected,
+    /// Batches since it was read.
+    unread: usize,
     overflowed: bool,
     version: u64,
 }
@@ -59,7 +61,7 @@ pub struct Station {
 impl Station {
     pub fn new(store: usize, feed: Feed, mode: Mode, lazy: bool) -> Station {
         let (subscribed, queue, newest) = (Vec::new(), VecDeque::new(), Expected::default());
-        Station { store, feed, mode, lazy, subscribed, queue, newest, overflowed: false, version: 0 }
+        Station { store, feed, mode, lazy, subscribed, queue, newest, unread: 0, overflowed: false, version: 0 }
     }
 
     /// Takes a subscription in, which must begin with what is so.
@@ -94,9 +96,9 @@ impl Station {
         self.newest.updates.remove(&id);
     }
 
-    /// How many batches are pending.
+    /// How many batches may be pending, those included whose subscriptions were all cancelled.
     pub fn pending(&self) -> usize {
-        self.queue.len()
+        self.unread
     }
 
     pub fn has_overflowed(&self) -> bool {
@@ -143,6 +145,7 @@ impl Station {
     }
 
     fn put(&mut self, expected: Expected) {
+        self.unread += 1;
         let Mode::Every { batches, overflow } = self.mode else { return self.newest.merge(expected) };
         if !self.newest.updates.is_empty() {
             return self.newest.merge(expected);
@@ -172,6 +175,7 @@ impl Station {
 
     /// Reads all there is, which must be what is expected, and leave every receiver with what is so.
     pub fn read(&mut self, kits: &[Box<dyn Kit>], tally: &mut Tally, about: About) {
+        self.unread = 0;
         if self.overflowed {
             let error = self.feed.try_next().expect_err("there were too many batches");
             assert_eq!(error.kind(), ErrorKind::Busy);
@@ -196,6 +200,7 @@ impl Station {
     /// As [`read`](Station::read), after several commits that nobody has waited for: where they could not be followed one
     /// by one, or were superseded, what is told of them is told together.
     pub fn read_burst(&mut self, kits: &[Box<dyn Kit>], tally: &mut Tally, about: About) {
+        self.unread = 0;
         if self.overflowed {
             return;
         }

@@ -162,7 +162,7 @@ impl World {
             2 => Mode::Every { batches, overflow: Overflow::Resync },
             // As many as come before it is read once more.
             3 => Mode::Every { batches: batches + 4, overflow: Overflow::End },
-            _ => Mode::Every { batches, overflow: Overflow::Block },
+            _ => Mode::Every { batches: batches + 4, overflow: Overflow::Block },
         };
         let feed = self.stores[store].feed_with(mode).expect("there is a thread more");
         self.stations.push(Station::new(store, feed, mode, lazy));

@@ -3,7 +3,7 @@
 use crate::Findings;
 
 /// Endings of files that may be here. A new kind of file is a decision, so it is made in this list.
-const ENDINGS: [&str; 38] = [
+const ENDINGS: [&str; 40] = [
     "bib",
     "c",
     "css",
@@ -27,6 +27,7 @@ const ENDINGS: [&str; 38] = [
     "operations",
     "subscriptions",
     "py",
+    "pyi",
     "rs",
     "sh",
     "stderr",
@@ -38,6 +39,7 @@ const ENDINGS: [&str; 38] = [
     "tsdata",
     "tsv",
     "txt",
+    "typed",
     "u64",
     "xml",
     "yaml",
