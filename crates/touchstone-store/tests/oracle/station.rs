@@ -55,13 +55,14 @@ pub struct Station {
     /// Batches since it was read.
     unread: usize,
     overflowed: bool,
+    is_told: bool,
     version: u64,
 }
 
 impl Station {
     pub fn new(store: usize, feed: Feed, mode: Mode, lazy: bool) -> Station {
         let (subscribed, queue, newest) = (Vec::new(), VecDeque::new(), Expected::default());
-        Station { store, feed, mode, lazy, subscribed, queue, newest, unread: 0, overflowed: false, version: 0 }
+        Station { store, feed, mode, lazy, subscribed, queue, newest, unread: 0, overflowed: false, is_told: false, version: 0 }
     }
 
     /// Takes a subscription in, which must begin with what is so.
@@ -162,7 +163,11 @@ impl Station {
     /// Reads all there is, which must be what is expected, and leave every receiver with what is so.
     pub fn read(&mut self, kits: &[Box<dyn Kit>], tally: &mut Tally, about: About) {
         self.unread = 0;
+        if self.is_told {
+            return;
+        }
         if self.overflowed {
+            self.is_told = true;
             let error = self.feed.try_next().expect_err("there were too many batches");
             assert_eq!(error.kind(), ErrorKind::Busy);
             assert!(self.feed.try_next().expect("it is told once").is_none());

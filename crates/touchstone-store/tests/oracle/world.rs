@@ -1,7 +1,7 @@
 //! One case: a store, what is written to it and by whom, and feeds with their subscriptions.
 
 use super::ask::{Family, Target};
-use super::change::{self, Scene, Sql, run_sql};
+use super::change::{self, End, Part, Scene, Sql, run_sql};
 use super::kit::{Change, Kit, KitOf};
 use super::record::{Child, Full, Mark, Meta, Numbered, Plain, Slim, Triple, Worded};
 use super::station::{Station, same};
@@ -29,6 +29,19 @@ pub struct World {
     _directory: TempDir,
     pub about: About,
     pub tally: Tally,
+    /// What was done in the round.
+    pub done: Vec<Done>,
+}
+
+/// Who did what.
+#[derive(Debug)]
+#[expect(dead_code, reason = "it is shown where a case fails")]
+pub enum Done {
+    Transaction(usize, Vec<Part>, End),
+    Alone(usize, Change),
+    Sql(Vec<Sql>),
+    Others(Vec<Sql>),
+    Subscribed(Vec<Target>),
 }
 
 impl World {
@@ -62,6 +75,7 @@ impl World {
             _directory: directory,
             about: About { seed, round: 0 },
             tally: Tally::default(),
+            done: Vec::new(),
         };
         world.prepare();
         world
@@ -209,6 +223,7 @@ impl World {
         };
         let watches = watches.unwrap_or_else(|error| panic!("{about}: {error:?}: {targets:?}"));
         self.tally.checks += targets.len() as u64;
+        self.done.push(Done::Subscribed(targets.clone()));
         for (target, watch) in targets.into_iter().zip(watches) {
             station.add(kit_of, kit, target, watch, &self.tables[kit], about);
         }
@@ -248,6 +263,7 @@ impl World {
 
     pub fn round(&mut self) {
         self.about.round += 1;
+        self.done.clear();
         match self.random.below(100) {
             0..=7 => self.burst(),
             8..=17 => {
@@ -263,6 +279,7 @@ impl World {
                 let scene = Scene { kits: &self.kits, tables: &self.tables };
                 let change = scene.change(at, &mut self.random);
                 let _refused = self.kits[at].make_alone(&self.stores[0], &change);
+                self.done.push(Done::Alone(at, change));
                 self.settle();
             }
             _ => {
@@ -283,6 +300,7 @@ impl World {
         let scene = Scene { kits: &self.kits, tables: &self.tables };
         let (parts, end) = scene.transaction(&mut self.random);
         change::run(&self.stores[store], &self.kits, &parts, end);
+        self.done.push(Done::Transaction(store, parts, end));
     }
 
     /// A commit that the first store has not made.
@@ -306,6 +324,7 @@ impl World {
         if !plain.is_autocommit() {
             run_sql(plain, &[("rollback".to_owned(), Vec::new())]);
         }
+        self.done.push(Done::Others(statements));
     }
 
     /// Several transactions that nobody waits for.
@@ -358,6 +377,7 @@ impl World {
             Some(plain) if random.percent(40) => run_sql(plain, &statements),
             _ => self.sql(&statements),
         }
+        self.done.push(Done::Sql(statements.to_vec()));
     }
 
     /// Feeds are read, those that are lazy now and then.
