@@ -5,18 +5,23 @@ SHELL := /bin/bash
 TOUCHSTONE := target/release/touchstone
 KIT_RUST := kits/rust/Cargo.toml
 KIT_CIPHER := kits/rust/cipher/Cargo.toml
+KIT_NATIVE_DB := kits/rust/native-db/Cargo.toml
 KIT_STORE := kits/rust/store/Cargo.toml
+PACKAGE_PYTHON := python/Cargo.toml
+PYTHON ?= python3
+# The package is built by pip, and linted, in a folder of its own: its engine is compiled once.
+PYTHON_TARGET := $(CURDIR)/target/python
 
-.PHONY: help bench test tools browser build format lint unit hand-offs kits clean
+.PHONY: help bench test tools browser build format lint unit hand-offs kits kits-java python clean
 
 help:
 	@echo "make bench   re-test the published claims on this machine (quick size: about five minutes after the builds)"
-	@echo "make test    everything that must pass: format, lints, unit, hand-offs, kits, drivers, browser, docs, tidy"
+	@echo "make test    everything that must pass: format, lints, unit, hand-offs, kits, drivers, Python, browser, docs, tidy"
 
 bench: tools build
 	$(TOUCHSTONE) bench
 
-test: tools browser format lint unit hand-offs kits
+test: tools browser format lint unit hand-offs kits kits-java python
 	@echo "All of it passed."
 
 # A missing piece is named with its remedy, before anything is built.
@@ -25,6 +30,11 @@ tools:
 	@command -v cc >/dev/null || { echo "a C compiler is missing: apt-get install build-essential" >&2; exit 69; }
 	@echo '#include <openssl/evp.h>' | cc -E - >/dev/null 2>&1 || { \
 	  echo "OpenSSL's headers are missing, which SQLCipher is built with: apt-get install libssl-dev" >&2; exit 69; }
+
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 9))' 2>/dev/null || { \
+	  echo "Python 3.9 or later is missing, which the store's package is tested with: apt-get install python3, or set PYTHON to its program" >&2; exit 69; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "Python's venv is missing: apt-get install python3-venv" >&2; exit 69; }
 
 # The report is tested in a real browser; as root on Debian it is installed where it is missing.
 browser:
@@ -40,13 +50,17 @@ format:
 	cargo fmt --all --check
 	cargo fmt --all --check --manifest-path $(KIT_RUST)
 	cargo fmt --all --check --manifest-path $(KIT_CIPHER)
+	cargo fmt --all --check --manifest-path $(KIT_NATIVE_DB)
 	cargo fmt --all --check --manifest-path $(KIT_STORE)
+	cargo fmt --all --check --manifest-path $(PACKAGE_PYTHON)
 
 lint:
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo clippy --workspace --all-targets --all-features --locked --manifest-path $(KIT_RUST) -- -D warnings
 	cargo clippy --all-targets --locked --manifest-path $(KIT_CIPHER) -- -D warnings
+	cargo clippy --all-targets --locked --manifest-path $(KIT_NATIVE_DB) -- -D warnings
 	cargo clippy --all-targets --locked --manifest-path $(KIT_STORE) -- -D warnings
+	PYO3_NO_PYTHON=1 cargo clippy --all-targets --locked --manifest-path $(PACKAGE_PYTHON) --target-dir $(PYTHON_TARGET) -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 
 # The command is built first: the tests of the whole pipeline run it as a user would.
@@ -60,10 +74,26 @@ hand-offs:
 kits:
 	cargo test --workspace --all-features --locked --manifest-path $(KIT_RUST)
 	cargo test --locked --manifest-path $(KIT_CIPHER)
+	cargo test --locked --manifest-path $(KIT_NATIVE_DB)
 	cargo test --locked --manifest-path $(KIT_STORE)
 
+# The other languages' kits have tools of their own. Who measures none of their subjects needs none of those.
+kits-java:
+	@for tool in java mvn; do command -v $$tool >/dev/null || { \
+	  echo "$$tool is missing, which the Java kit is built with: apt-get install openjdk-17-jdk-headless maven" >&2; \
+	  exit 69; }; done
+	mvn --batch-mode --quiet --file kits/java/pom.xml verify
+
+# The package as a user installs it, in an environment of its own.
+python:
+	$(PYTHON) -m venv $(PYTHON_TARGET)/venv
+	CARGO_TARGET_DIR=$(PYTHON_TARGET) $(PYTHON_TARGET)/venv/bin/pip install --quiet --disable-pip-version-check './python[test]'
+	cd python && CARGO_TARGET_DIR=$(PYTHON_TARGET) $(PYTHON_TARGET)/venv/bin/pytest --quiet
+
 clean:
+	rm -rf kits/java/target kits/java/*/target kits/java/drivers/*/target
 	cargo clean
 	cargo clean --manifest-path $(KIT_RUST)
 	cargo clean --manifest-path $(KIT_CIPHER)
+	cargo clean --manifest-path $(KIT_NATIVE_DB)
 	cargo clean --manifest-path $(KIT_STORE)

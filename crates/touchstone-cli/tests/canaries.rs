@@ -64,7 +64,8 @@ fn assert_honest(case: &str, arm: &str) {
 fn a_wrong_answer_is_void_and_has_no_number() {
     let why = ["get answered 100 records with digest", "the right answer is 100 with"];
     assert_condemned("canaries/wrong", "canary-wrong@default", Outcome::Void, &why);
-    let wrong = CANARIES.record.slices.iter().filter(|slice| slice.wrong.is_some());
+    let slices = CANARIES.record.slices.iter().filter(|slice| slice.case == "canaries/wrong");
+    let wrong = slices.filter(|slice| slice.wrong.is_some());
     let arms: Vec<&str> = wrong.map(|slice| slice.arm.as_str()).collect();
     assert_eq!(arms, ["canary-wrong@default"], "one slice is void, and ends its part");
 }
@@ -83,6 +84,37 @@ fn records_acknowledged_and_not_kept_void_the_launch() {
     assert_condemned("canaries/lost", "canary-nothing@default", Outcome::Void, &[&why]);
     let syncs = CANARIES.syncs("canaries/lost", "canary-nothing@default");
     assert_eq!(syncs.unavailable.as_deref(), Some("it did not complete its launches"), "not worth counting");
+}
+
+#[test]
+fn updates_that_are_not_what_subscribers_are_owed_void_the_launch() {
+    let case = "canaries/deliver";
+    let counted = "the right answer is";
+    let differing = "updates are not what a fresh fetch, or their own result, says";
+    let ways = [
+        // What was left out in a transaction is missed in the next.
+        ("few", "updates"),
+        ("many", counted),
+        ("twice", counted),
+        ("stale", differing),
+        ("order", differing),
+        ("copy#copied", differing),
+        ("diff#diff", differing),
+        ("conspire", counted),
+    ];
+    for (mischief, why) in ways {
+        let arm = format!("canary-deliver@{mischief}");
+        let part = part(case, &arm);
+        assert_eq!(part.outcome, Outcome::Void, "{part:?}");
+        assert!(part.error.as_deref().unwrap_or_default().contains(why), "{part:?}");
+        assert_eq!(CANARIES.comparison(case, &arm).verdict, Verdict::Incomparable);
+        assert_eq!(CANARIES.arm(case, &arm).operation_ns, None);
+    }
+    let honest =
+        ["refetch@wal-normal", "naive@wal-normal", "canary-deliver@none", "refetch@wal-normal#copied"];
+    for arm in honest.into_iter().chain(["refetch@wal-normal#diff"]) {
+        assert_honest(case, arm);
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod digest;
 mod doc;
 mod message;
 mod settings;
+mod watch;
 
 pub use data::{
     DataError, Document, Record, RecordKind, Row, read_dataset, read_operations, write_dataset,
@@ -16,10 +17,13 @@ pub use data::{
 pub use digest::Digest;
 pub use doc::{Colour, Content, Doc, Position};
 pub use message::{
-    Clock, Failure, FailureKind, Hello, Lane, LaneSample, Opened, Plan, Reply, Request, Run, Sample, Schema,
-    Usage, Verb,
+    Clock, Delivery, Depth, Failure, FailureKind, Hello, Lane, LaneSample, Opened, Plan, Reply, Request, Run,
+    Sample, Schema, Stretch, Usage, Verb,
 };
 pub use settings::{Setting, Settings};
+pub use watch::{
+    DeliveryDigest, Subscription, Watched, read_subscriptions, record_crc32, write_subscriptions,
+};
 
 /// The version both sides must name in `hello`.
 pub const PROTOCOL_VERSION: u32 = 1;

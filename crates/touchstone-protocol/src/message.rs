@@ -26,6 +26,9 @@ pub enum Request {
         /// The dataset of new states, which updates write in its order; null where nothing is updated.
         #[serde(default)]
         states: Option<PathBuf>,
+        /// The file of subscriptions; null where nothing is watched.
+        #[serde(default)]
+        subscriptions: Option<PathBuf>,
     },
     /// Open (and with `schema.create` first make) the database in `directory`.
     Open {
@@ -60,6 +63,11 @@ pub enum Request {
         table: u32,
         /// How often.
         times: u32,
+    },
+    /// Subscribe to the first `count` of the file's subscriptions, off the clock; they end when the database is closed.
+    Watch {
+        /// How many.
+        count: u64,
     },
     /// Do the lanes, on the clock.
     Run(Run),
@@ -121,12 +129,83 @@ pub struct Lane {
     /// What `find` compares with: it answers the objects whose priority is above.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub above: Option<i64>,
+    /// How many new states each transaction of `deliver` writes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changes: Option<u64>,
+    /// What the subscribers of `deliver` do with what they are given; they take it, unless said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub depth: Option<Depth>,
+    /// Which stretch of a transaction of `deliver` is timed; commit and delivery, unless said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stretch: Option<Stretch>,
+}
+
+/// What a subscriber does with an update before its clock stops.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Depth {
+    /// It has it in its hand.
+    #[default]
+    Handle,
+    /// It reads a field of every record of the result, in place.
+    Iterated,
+    /// It has a list of its own with every record of the result.
+    Copied,
+    /// It has a list of what differs from the result it had.
+    Diff,
+}
+
+impl fmt::Display for Depth {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(match self {
+            Depth::Handle => "handle",
+            Depth::Iterated => "iterated",
+            Depth::Copied => "copied",
+            Depth::Diff => "diff",
+        })
+    }
+}
+
+/// Which stretch of a transaction with subscribers is timed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stretch {
+    /// The writer's: its statements and the commit.
+    Write,
+    /// The commit alone.
+    Commit,
+    /// From the return of the commit until the last subscriber has what it wants.
+    Delivery,
+    /// Commit and delivery: from the last statement until the last subscriber has what it wants.
+    #[default]
+    Both,
+}
+
+impl fmt::Display for Stretch {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(match self {
+            Stretch::Write => "write",
+            Stretch::Commit => "commit",
+            Stretch::Delivery => "delivery",
+            Stretch::Both => "both",
+        })
+    }
 }
 
 impl Lane {
     /// A lane on the first table, without a held read transaction.
     pub fn new(verb: Verb, from: u64, count: u64) -> Lane {
-        Lane { verb, from, count, held: false, table: first_table(), above: None }
+        Lane {
+            verb,
+            from,
+            count,
+            held: false,
+            table: first_table(),
+            above: None,
+            changes: None,
+            depth: None,
+            stretch: None,
+        }
     }
 }
 
@@ -154,13 +233,33 @@ pub enum Verb {
     UpdateMany,
     /// Fetch every object, then delete each, in one transaction.
     DeleteMany,
+    /// Write `changes` new states in one transaction and let every subscriber have what it is to be told, `count` times.
+    Deliver,
     /// Open the database, configure it and answer a first query, `count` times over.
     Open,
 }
 
 impl Verb {
     /// Every verb of this version.
-    pub const ALL: [Verb; 9] = [
+    pub const ALL: [Verb; 10] = [
+        Verb::Get,
+        Verb::ReadAll,
+        Verb::InsertOne,
+        Verb::InsertMany,
+        Verb::Open,
+        Verb::Find,
+        Verb::UpdateOne,
+        Verb::UpdateMany,
+        Verb::DeleteMany,
+        Verb::Deliver,
+    ];
+
+    /// The verbs that the published pages ask of plain records.
+    pub const OF_RECORDS: [Verb; 5] =
+        [Verb::Get, Verb::ReadAll, Verb::InsertOne, Verb::InsertMany, Verb::Open];
+
+    /// The verbs that they ask of objects, without subscriptions to those.
+    pub const OF_OBJECTS: [Verb; 9] = [
         Verb::Get,
         Verb::ReadAll,
         Verb::InsertOne,
@@ -171,10 +270,6 @@ impl Verb {
         Verb::UpdateMany,
         Verb::DeleteMany,
     ];
-
-    /// The verbs that the published pages ask of plain records; objects have all.
-    pub const OF_RECORDS: [Verb; 5] =
-        [Verb::Get, Verb::ReadAll, Verb::InsertOne, Verb::InsertMany, Verb::Open];
 
     /// The verb's name on the wire.
     pub fn name(self) -> &'static str {
@@ -188,6 +283,7 @@ impl Verb {
             Verb::UpdateOne => "update-one",
             Verb::UpdateMany => "update-many",
             Verb::DeleteMany => "delete-many",
+            Verb::Deliver => "deliver",
         }
     }
 
@@ -203,7 +299,7 @@ impl Verb {
 
     /// Whether the verb writes new states, which it uses up.
     pub fn updates(self) -> bool {
-        matches!(self, Verb::UpdateOne | Verb::UpdateMany)
+        matches!(self, Verb::UpdateOne | Verb::UpdateMany | Verb::Deliver)
     }
 }
 
@@ -228,6 +324,9 @@ pub enum Reply {
         /// New states; left out where there are none.
         #[serde(default, skip_serializing_if = "is_zero")]
         states: u64,
+        /// Subscriptions; left out where there are none.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        subscriptions: u64,
     },
     /// To `open`.
     Open(Opened),
@@ -235,6 +334,8 @@ pub enum Reply {
     Fill,
     /// To `churn`.
     Churn,
+    /// To `watch`.
+    Watch,
     /// To `run`.
     Run(Sample),
     /// To `explain`.
@@ -277,8 +378,8 @@ pub struct Hello {
     /// How the engine was compiled, in its own words.
     #[serde(default)]
     pub compile_options: Vec<String>,
-    /// What it can do, `record.verb`; also `record.held` for held read transactions and `record.tables` for lanes on
-    /// tables of their own.
+    /// What it can do, `record.verb`; also `record.held` for held read transactions, `record.tables` for lanes on
+    /// tables of their own, and `record.watch-object` and its like for what can be watched.
     pub capabilities: Vec<String>,
     /// The clock the kit reads.
     pub clock: Clock,
@@ -328,6 +429,25 @@ pub struct LaneSample {
     /// Operations that failed, by kind.
     #[serde(default)]
     pub errors: BTreeMap<String, u64>,
+    /// Of a `deliver` lane, what it came to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivery: Option<Delivery>,
+}
+
+/// What the transactions of a `deliver` lane came to, all of them together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delivery {
+    /// The statements, from the first to the last one's return.
+    pub write_ns: u64,
+    /// From there to the return of the commit.
+    pub commit_ns: u64,
+    /// From there until the last subscriber had its update in its hand.
+    pub delivery_ns: u64,
+    /// From there until all had done with theirs what the lane's depth says.
+    pub depth_ns: u64,
+    /// Updates whose result is not that of a fresh fetch, and those of which sum, copy or differences say something
+    /// else than their result.
+    pub differing: u64,
 }
 
 /// The operating system's counts over a stretch, the whole process.

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 use touchstone_protocol::{
-    Clock, Failure, FailureKind, Hello, Lane, LaneSample, Opened, PROTOCOL_VERSION, Plan, RecordKind, Reply,
-    Request, Run, Sample, Schema, Setting, Settings, Usage, Verb,
+    Clock, Delivery, Depth, Failure, FailureKind, Hello, Lane, LaneSample, Opened, PROTOCOL_VERSION, Plan,
+    RecordKind, Reply, Request, Run, Sample, Schema, Setting, Settings, Stretch, Usage, Verb,
 };
 
 fn protocol() -> PathBuf {
@@ -24,7 +24,16 @@ fn schema(definition: &str) -> Validator {
 }
 
 fn lane(verb: Verb, held: bool) -> Lane {
-    Lane { held, table: 2, above: (verb == Verb::Find).then_some(-3), ..Lane::new(verb, 7, 50) }
+    let delivers = verb == Verb::Deliver;
+    Lane {
+        held,
+        table: 2,
+        above: (verb == Verb::Find).then_some(-3),
+        changes: delivers.then_some(100),
+        depth: delivers.then_some(if held { Depth::Diff } else { Depth::Iterated }),
+        stretch: delivers.then_some(if held { Stretch::Commit } else { Stretch::Both }),
+        ..Lane::new(verb, 7, 50)
+    }
 }
 
 /// One request of every kind, and a second where a field may be null.
@@ -48,6 +57,7 @@ fn requests() -> Vec<Request> {
         dataset: "rows.dataset".into(),
         operations: operations.map(Into::into),
         states: operations.map(|_| "rows.states".into()),
+        subscriptions: operations.map(|_| "rows.subscriptions".into()),
     };
     let requests = vec![
         Request::Hello { protocol: PROTOCOL_VERSION },
@@ -58,6 +68,7 @@ fn requests() -> Vec<Request> {
         open(RecordKind::Doc),
         Request::Fill { from: 0, count: 1000, table: 1 },
         Request::Churn { from: 0, count: 1000, table: 1, times: 10 },
+        Request::Watch { count: 1000 },
         Request::Run(Run { lanes: lanes.clone(), latency: Some("latency.u64".into()) }),
         Request::Run(Run { lanes: lanes.clone(), latency: None }),
         Request::Explain { lanes },
@@ -70,7 +81,11 @@ fn requests() -> Vec<Request> {
         match request {
             Request::Hello { .. } | Request::Prepare { .. } | Request::Open { .. } | Request::Fill { .. } => {
             }
-            Request::Churn { .. } | Request::Run(_) | Request::Explain { .. } | Request::Check { .. } => {}
+            Request::Churn { .. }
+            | Request::Watch { .. }
+            | Request::Run(_)
+            | Request::Explain { .. }
+            | Request::Check { .. } => {}
             Request::Close | Request::Quit => {}
         }
     }
@@ -91,6 +106,7 @@ fn replies() -> Vec<Reply> {
         answers: 48,
         digest: "00c0ffee".into(),
         errors: [("busy".to_owned(), 2)].into(),
+        delivery: Some(Delivery { write_ns: 4, commit_ns: 3, delivery_ns: 2, depth_ns: 1, differing: 0 }),
     };
     let hello = Hello {
         protocol: PROTOCOL_VERSION,
@@ -100,7 +116,7 @@ fn replies() -> Vec<Reply> {
         engine: "none".into(),
         engine_source: String::new(),
         compile_options: vec!["THREADSAFE=1".into()],
-        capabilities: ["row.get", "row.read-all", "document.held", "doc.update-many", "doc.tables"]
+        capabilities: ["row.get", "row.read-all", "document.held", "doc.deliver", "doc.watch-one"]
             .map(str::to_owned)
             .to_vec(),
         clock: Clock { name: "monotonic".into(), cost_ns: 24.5, resolution_ns: 1 },
@@ -108,10 +124,11 @@ fn replies() -> Vec<Reply> {
     let error = |kind| Reply::Error(Failure { kind, message: "database is locked".into() });
     let mut replies = vec![
         Reply::Hello(hello),
-        Reply::Prepare { records: 500, operations: 131_072, states: 40 },
+        Reply::Prepare { records: 500, operations: 131_072, states: 40, subscriptions: 7 },
         Reply::Open(Opened { settings: [("synchronous".to_owned(), Setting::from("full"))].into() }),
         Reply::Fill,
         Reply::Churn,
+        Reply::Watch,
         Reply::Run(Sample { wall_ns: 2_000_000, cpu_ns: 1_900_000, lanes: vec![sample], usage }),
         Reply::Explain(Plan {
             plan: vec!["SEARCH".into()],
@@ -127,7 +144,7 @@ fn replies() -> Vec<Reply> {
     for reply in &replies {
         match reply {
             Reply::Hello(_) | Reply::Prepare { .. } | Reply::Open(_) | Reply::Fill | Reply::Churn => {}
-            Reply::Run(_) => {}
+            Reply::Run(_) | Reply::Watch => {}
             Reply::Explain(_) | Reply::Check { .. } | Reply::Close | Reply::Quit | Reply::Error(_) => {}
         }
     }
@@ -184,7 +201,7 @@ fn every_request_of_the_types_is_one_of_the_schema() {
         assert!(schema.is_valid(&request), "{request}: {:?}", schema.iter_errors(&request).next());
         kinds.insert(request["request"].as_str().expect("a request has a name").to_owned());
     }
-    assert_eq!(kinds.len(), 10, "{kinds:?}");
+    assert_eq!(kinds.len(), 11, "{kinds:?}");
 }
 
 #[test]
@@ -195,7 +212,7 @@ fn every_reply_of_the_types_is_one_of_the_schema() {
         assert!(schema.is_valid(&reply), "{reply}: {:?}", schema.iter_errors(&reply).next());
         kinds.insert(reply["reply"].as_str().expect("a reply has a name").to_owned());
     }
-    assert_eq!(kinds.len(), 11, "{kinds:?}");
+    assert_eq!(kinds.len(), 12, "{kinds:?}");
 }
 
 #[test]
@@ -224,7 +241,8 @@ fn a_request_with_a_field_too_few_is_refused() {
     let schema = schema("request");
     for request in values(requests()) {
         for (field, less) in with_one_field_less(&request) {
-            let optional = ["/held", "/table", "/above", "/states"].iter().any(|name| field.ends_with(name));
+            let names = ["held", "table", "above", "states", "subscriptions", "changes", "depth", "stretch"];
+            let optional = names.iter().any(|name| field.ends_with(&format!("/{name}")));
             assert_eq!(schema.is_valid(&less), optional, "{field} is missing: {less}");
         }
     }

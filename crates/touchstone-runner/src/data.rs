@@ -3,13 +3,15 @@
 //! The lab keeps what it generated, so it knows the right answer before it asks.
 
 mod contents;
+mod delivered;
 mod generate;
 
 pub use contents::Contents;
 
 use crate::error::{Error, Result};
 use crate::random::stream;
-use generate::{document, new_state, object, row};
+use delivered::Subscriptions;
+use generate::{document, moved_state, new_state, object, ranked, row};
 use rand::RngExt;
 use rand::seq::SliceRandom;
 use std::cell::{OnceCell, RefCell};
@@ -65,7 +67,8 @@ impl Datasets {
         let (count, planned) = (case.records_needed(), &case.dataset);
         // What an object holds depends on how many there are of it.
         let each = if planned.record == RecordKind::Doc { planned.records } else { planned.value_bytes };
-        let name = format!("{}.{}.{}.{count}x{each}", case.suite(), planned.name, planned.record);
+        let kind = (planned.record, planned.spacing);
+        let name = format!("{}.{}.{}.{}.{count}x{each}", case.suite(), planned.name, kind.0, kind.1);
         if let Some(dataset) = self.made.get(&name) {
             return Ok(Rc::clone(dataset));
         }
@@ -79,7 +82,11 @@ impl Datasets {
                 Records::Documents((0..count).map(|number| document(number, bytes, &mut values)).collect())
             }
             RecordKind::Doc => {
-                Records::Docs((0..count).map(|number| object(number, planned.records, &mut values)).collect())
+                let one = |number| {
+                    let doc = object(number, planned.records, &mut values);
+                    if planned.spacing == 0 { doc } else { ranked(doc, number, planned.spacing) }
+                };
+                Records::Docs((0..count).map(one).collect())
             }
         };
         let path = folder.join(format!("{name}.dataset"));
@@ -104,6 +111,14 @@ struct States {
     of: Vec<u32>,
 }
 
+impl States {
+    fn write(self) -> Result<States> {
+        let path = self.file.as_ref().expect("it was named when there was something to write");
+        write_dataset(path, &self.docs).map_err(|error| unwritten(path, error))?;
+        Ok(self)
+    }
+}
+
 /// A case's data: its dataset, the order in which it is played, and the new states it is given.
 pub struct CaseData {
     dataset: Rc<Dataset>,
@@ -111,10 +126,19 @@ pub struct CaseData {
     pub operations_file: PathBuf,
     operations: Vec<u32>,
     states: States,
+    subscriptions: Subscriptions,
     template: Contents,
     /// Answers of the database as the template has it: most slices start from it.
     known: RefCell<BTreeMap<Question, Answer>>,
+    /// What transactions deliver. New states are written in their order from the template on, so from which of them a
+    /// slice starts says all there is to know of the database.
+    delivered: RefCell<BTreeMap<Transactions, Answer>>,
+    /// The CRC-32 of every record and new state.
+    crcs: OnceCell<Vec<u32>>,
 }
+
+/// The transactions of a `deliver` lane: from which new state, how many, and how many new states each.
+type Transactions = (u64, u64, Option<u64>);
 
 /// What is asked of a whole table: which, above what, and how often.
 type Question = (u32, Option<i64>, u64);
@@ -138,10 +162,17 @@ impl CaseData {
         let operations = operations(case, seed);
         write_operations(&operations_file, &operations)
             .map_err(|error| unwritten(&operations_file, error))?;
-        let states = states(case, seed, folder)?;
-        let template = Contents::of_template(case);
-        let known = RefCell::default();
-        Ok(CaseData { dataset, operations_file, operations, states, template, known })
+        Ok(CaseData {
+            dataset,
+            operations_file,
+            operations,
+            states: states(case, seed, folder)?,
+            subscriptions: Subscriptions::generate(case, folder)?,
+            template: Contents::of_template(case),
+            known: RefCell::default(),
+            delivered: RefCell::default(),
+            crcs: OnceCell::new(),
+        })
     }
 
     /// The dataset file.
@@ -152,6 +183,16 @@ impl CaseData {
     /// The file of new states, where anything is updated.
     pub fn states_file(&self) -> Option<PathBuf> {
         self.states.file.clone()
+    }
+
+    /// The file of subscriptions, where anything is watched.
+    pub fn subscriptions_file(&self) -> Option<PathBuf> {
+        self.subscriptions.file.clone()
+    }
+
+    /// How many subscriptions there are.
+    pub fn subscriptions(&self) -> u64 {
+        self.subscriptions.len()
     }
 
     /// How many operations the order holds.
@@ -192,6 +233,19 @@ impl CaseData {
             Verb::ReadAll | Verb::Find | Verb::UpdateMany | Verb::DeleteMany => {
                 self.whole_answers(contents, lane, lanes)
             }
+            Verb::Deliver => match answer.delivery.as_ref().map(|delivery| delivery.differing) {
+                None => return Some("deliver answered without saying what it came to".into()),
+                Some(0) if answer.errors.is_empty() && contents.is_certain() => {
+                    vec![self.deliveries(contents, lane)]
+                }
+                Some(0) => return None,
+                Some(differing) => {
+                    return Some(format!(
+                        "{differing} of {} updates are not what a fresh fetch, or their own result, says",
+                        answer.answers
+                    ));
+                }
+            },
         };
         if !answer.errors.is_empty() || !contents.is_certain() {
             return None;
@@ -200,8 +254,9 @@ impl CaseData {
             return None;
         }
         let (answers, digest) = &acceptable[0];
+        let what = if lane.verb == Verb::Deliver { "updates" } else { "records" };
         Some(format!(
-            "{} answered {} records with digest {}, the right answer is {answers} with {digest}",
+            "{} answered {} {what} with digest {}, the right answer is {answers} with {digest}",
             lane.verb, answer.answers, answer.digest
         ))
     }
@@ -252,6 +307,12 @@ impl CaseData {
     fn apply(&self, contents: &mut Contents, lane: &Lane) {
         if lane.verb.inserts() {
             self.slice(lane).iter().for_each(|record| contents.insert(lane.table, *record));
+        } else if lane.verb == Verb::Deliver {
+            for transaction in 0..lane.count {
+                for state in self.states_of_transaction(lane, transaction) {
+                    contents.update(lane.table, self.states.of[state], self.dataset_len() + state as u32);
+                }
+            }
         } else if lane.verb.updates() {
             let records = self.dataset_len();
             for state in lane.from as usize..(lane.from + lane.count) as usize {
@@ -320,6 +381,9 @@ fn states(case: &PlannedCase, seed: u64, folder: &Path) -> Result<States> {
     if needed == 0 || stored == 0 {
         return Ok(States::default());
     }
+    if let Some(changed) = case.changed_objects() {
+        return delivered_states(case, changed, seed, folder);
+    }
     let shuffled = !case.arms.iter().flat_map(|arm| &arm.lanes).any(|lane| lane.verb == Verb::UpdateMany);
     let mut values = stream(seed, &format!("states {}", case.id));
     let mut round: Vec<u32> = (0..stored).collect();
@@ -335,9 +399,42 @@ fn states(case: &PlannedCase, seed: u64, folder: &Path) -> Result<States> {
             states.of.push(*record);
         }
     }
-    let path = states.file.as_ref().expect("it was just named");
-    write_dataset(path, &states.docs).map_err(|error| unwritten(path, error))?;
-    Ok(states)
+    states.write()
+}
+
+/// Two rounds of new states of the same objects, so that either differs from what is there. Where a transaction changes
+/// all objects, they are turned upside down and back, as on the page: the priorities of the first are those of the last. Where some
+/// do, each moves to a place of its own among all that may change, where nobody else ever is.
+fn delivered_states(case: &PlannedCase, changed: u64, seed: u64, folder: &Path) -> Result<States> {
+    let mut values = stream(seed, &format!("states {}", case.id));
+    let mut states =
+        States { file: Some(folder.join(format!("{}.states", case.file_stem()))), ..States::default() };
+    let mut lanes = case.arms.iter().flat_map(|arm| &arm.lanes);
+    let lane =
+        lanes.find(|lane| lane.verb == Verb::Deliver).expect("only such a lane changes objects in rounds");
+    let there = case.changeable(lane.unwatched);
+    let (objects, spacing) = (case.dataset.records, case.dataset.spacing);
+    let mut records: Vec<u64> = there.clone().collect();
+    let all = lane.changes == Some(there.end - there.start);
+    if !all {
+        records.shuffle(&mut values);
+        records.truncate(changed as usize);
+    }
+    for round in 0..2 {
+        let mut places: Vec<u64> = there.clone().collect();
+        match (all, round) {
+            (true, 0) => places.reverse(),
+            (true, _) => {}
+            (false, _) => places.shuffle(&mut values),
+        }
+        for (record, place) in records.iter().zip(places) {
+            let above = if all { 0 } else { round + 1 };
+            let state = new_state(*record, round, objects, &mut values);
+            states.docs.push(moved_state(state, place, spacing, above));
+            states.of.push(*record as u32);
+        }
+    }
+    states.write()
 }
 
 fn unwritten(path: &Path, error: DataError) -> Error {

@@ -1,7 +1,8 @@
 //! Finds the kits on disk, builds the drivers a plan needs, and gives the command that starts one.
 
 use crate::error::{Error, ErrorKind, Result};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -95,6 +96,46 @@ impl Project {
         Ok(Suite::parse(&read(&path)?, &path.display().to_string())?)
     }
 
+    /// The plan without the arms of kits that need a program which is not there, and what is to be said of those: a line
+    /// for each kit.
+    ///
+    /// # Errors
+    /// When one of them is a case's baseline or its floor, which others are compared with.
+    pub fn at_hand(&self, plan: &Plan) -> Result<(Plan, Vec<String>)> {
+        let path = env::var_os("PATH").unwrap_or_default();
+        self.within(plan, |program| env::split_paths(&path).any(|folder| folder.join(program).is_file()))
+    }
+
+    fn within(&self, plan: &Plan, is_there: impl Fn(&str) -> bool) -> Result<(Plan, Vec<String>)> {
+        let lacking = |arm: &PlannedArm| {
+            let kit = self.kits.kit_of(&arm.contender.subject).filter(|_| arm.program.is_none())?;
+            let program = kit.kit.needs.iter().find(|program| !is_there(program))?;
+            Some((kit.kit.language.as_str(), program.as_str()))
+        };
+        let mut plan = plan.clone();
+        let mut left_out: BTreeMap<(&str, &str), BTreeSet<String>> = BTreeMap::new();
+        for case in &mut plan.cases {
+            for (arm, (language, program)) in case.arms.iter().filter_map(|arm| Some((arm, lacking(arm)?))) {
+                if arm.name == case.baseline || Some(&arm.name) == case.floor.as_ref() {
+                    let message = format!(
+                        "`{program}` is not in PATH, which the kit for {language} needs, and others are compared with \
+                         {} in {}: install it",
+                        arm.name, case.id
+                    );
+                    return Err(Error::new(ErrorKind::Missing, message));
+                }
+                left_out.entry((language, program)).or_default().insert(arm.contender.to_string());
+            }
+            case.arms.retain(|arm| lacking(arm).is_none());
+        }
+        let say = |((language, program), contenders): ((&str, &str), BTreeSet<String>)| {
+            let contenders: Vec<String> = contenders.into_iter().collect();
+            let contenders = contenders.join(", ");
+            format!("left out: {contenders}; `{program}` is not in PATH, which the kit for {language} needs")
+        };
+        Ok((plan, left_out.into_iter().map(say).collect()))
+    }
+
     /// Builds every driver the plan needs, one after the other; `say` is told what is being built.
     ///
     /// # Errors
@@ -144,6 +185,21 @@ impl Project {
         Ok(if program.contains('/') { folder.join(program) } else { PathBuf::from(program) })
     }
 
+    /// The file that an arm's driver is in: the program, or where that is looked up in `PATH` and runs another, the first
+    /// file among its arguments.
+    ///
+    /// # Errors
+    /// When the kit has no such subject.
+    pub fn program_file(&self, arm: &PlannedArm) -> Result<PathBuf> {
+        let program = self.program(arm)?;
+        if program.components().count() > 1 {
+            return Ok(program);
+        }
+        let (folder, subject) = self.subject(&arm.contender.subject)?;
+        let mut files = subject.run[1..].iter().map(|argument| folder.join(argument));
+        Ok(files.find(|file| file.is_file()).unwrap_or(program))
+    }
+
     /// The command that starts an arm's driver.
     ///
     /// # Errors
@@ -165,8 +221,7 @@ impl Project {
 }
 
 fn find_root() -> Result<PathBuf> {
-    let start =
-        std::env::current_dir().map_err(|error| Error::io("cannot tell the current folder", &error))?;
+    let start = env::current_dir().map_err(|error| Error::io("cannot tell the current folder", &error))?;
     let found =
         start.ancestors().find(|folder| folder.join("kits").is_dir() && folder.join("suites").is_dir());
     found.map(Path::to_owned).ok_or_else(|| {
@@ -183,4 +238,62 @@ fn find_root() -> Result<PathBuf> {
 fn read(path: &Path) -> Result<String> {
     fs::read_to_string(path)
         .map_err(|error| Error::io(format_args!("cannot read {}", path.display()), &error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use touchstone::plan::Choice;
+    use touchstone::suite::Size;
+
+    const SUITE: &str = r#"
+        name = "s"
+        title = "t"
+        source = "s"
+        device = "d"
+        dataset = [{ name = "rows", record = "row", value_bytes = 10, records = 10 }]
+        [[case]]
+        id = "read"
+        title = "t"
+        dataset = "rows"
+        lanes = [{ verb = "read-all" }]
+        blocks = 1
+        baseline = "BASELINE"
+        arms = ["here@p", "there@p", { contender = "there@p", variant = "again" }]
+    "#;
+
+    fn project() -> Project {
+        let kit = |language: &str, needs: &str, subject: &str| {
+            let text = format!(
+                "[kit]\nlanguage = \"{language}\"\n{needs}\n[[subject]]\nname = \"{subject}\"\nsummary = \"s\"\n\
+                 build = [\"b\"]\nrun = [\"r\"]\nprofile = [{{ name = \"p\", class = \"strict\" }}]"
+            );
+            Kit::parse(&text, "kit.toml").unwrap()
+        };
+        let kits = vec![kit("a", "", "here"), kit("b", "needs = [\"one\", \"two\"]", "there")];
+        Project { root: PathBuf::new(), kits: Kits { kits } }
+    }
+
+    fn plan(baseline: &str) -> Plan {
+        let suite = Suite::parse(&SUITE.replace("BASELINE", baseline), "s.toml").unwrap();
+        let choice = Choice { cases: vec![], contenders: vec![], size: Size::Quick, seed: 1, looks: vec![1] };
+        Plan::new(&[suite], &project().kits, &choice).unwrap()
+    }
+
+    #[test]
+    fn arms_of_a_kit_that_lacks_a_program_are_left_out_and_named_once() {
+        let (whole, nothing) = project().within(&plan("here@p"), |_| true).unwrap();
+        assert_eq!((whole.cases[0].arms.len(), nothing.len()), (3, 0));
+        let (rest, said) = project().within(&plan("here@p"), |program| program != "two").unwrap();
+        let arms: Vec<&str> = rest.cases[0].arms.iter().map(|arm| arm.name.as_str()).collect();
+        assert_eq!(arms, ["here@p"]);
+        assert_eq!(said, ["left out: there@p; `two` is not in PATH, which the kit for b needs"]);
+    }
+
+    #[test]
+    fn a_baseline_is_not_left_out() {
+        let error = project().within(&plan("there@p"), |_| false).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Missing);
+        assert!(error.to_string().contains("`one` is not in PATH"), "{error}");
+    }
 }

@@ -100,7 +100,7 @@ impl<'s> Player<'s> {
         self.session = Some(session);
         self.require_capabilities()?;
         self.prepare()?;
-        self.reopen()
+        self.reopen_watching()
     }
 
     fn require_capabilities(&self) -> SessionResult<()> {
@@ -109,7 +109,10 @@ impl<'s> Player<'s> {
         for lane in &self.arm.lanes {
             let held = lane.held.then(|| format!("{record}.held"));
             let tables = (lane.table > 1).then(|| format!("{record}.tables"));
-            for wanted in [Some(format!("{record}.{}", lane.verb)), held, tables].into_iter().flatten() {
+            let watched =
+                self.stage.case.watch.as_ref().map(|watch| format!("{record}.watch-{}", watch.watched));
+            let verb = Some(format!("{record}.{}", lane.verb));
+            for wanted in [verb, held, tables, watched].into_iter().flatten() {
                 if !has.contains(&wanted) {
                     return Err(SessionError::Refused(Failure {
                         kind: FailureKind::Unsupported,
@@ -127,13 +130,20 @@ impl<'s> Player<'s> {
             dataset: self.stage.data.dataset_file(),
             operations: Some(self.stage.data.operations_file.clone()),
             states: self.stage.data.states_file(),
+            subscriptions: self.stage.data.subscriptions_file(),
         };
-        let wanted = (self.stage.data.operations(), self.stage.data.states());
+        let data = self.stage.data;
+        let wanted = (data.operations(), data.states(), data.subscriptions());
         match self.ask(&request)? {
-            Reply::Prepare { operations, states, .. } if (operations, states) == wanted => Ok(()),
-            Reply::Prepare { operations, states, .. } => Err(SessionError::Rubbish(format!(
-                "it read {operations} operations of {} and {states} new states of {}",
-                wanted.0, wanted.1
+            Reply::Prepare { operations, states, subscriptions, .. }
+                if (operations, states, subscriptions) == wanted =>
+            {
+                Ok(())
+            }
+            Reply::Prepare { operations, states, subscriptions, .. } => Err(SessionError::Rubbish(format!(
+                "it read {operations} operations of {}, {states} new states of {} and {subscriptions} subscriptions \
+                 of {}",
+                wanted.0, wanted.1, wanted.2
             ))),
             other => Err(unexpected("prepare", &other)),
         }
@@ -165,7 +175,7 @@ impl<'s> Player<'s> {
         if case.cache == Cache::Evicted {
             self.place.evict()?;
         }
-        Ok(self.reopen())
+        Ok(self.reopen_watching())
     }
 
     /// Runs one slice and checks its answer. `first` is the operation it starts from, for slices that store nothing.
@@ -275,7 +285,7 @@ impl<'s> Player<'s> {
     /// How it does a slice, off the clock. It comes last because nobody checks what it stores.
     fn explain(&mut self, calibrated: u64) -> Result<SessionResult<Plan>> {
         let settled = self.settle()?;
-        let open = |player: &mut Self| if player.open { Ok(()) } else { player.reopen() };
+        let open = |player: &mut Self| if player.open { Ok(()) } else { player.reopen_watching() };
         Ok(settled.and_then(|()| open(self)).and_then(|()| self.explain_slice(calibrated)))
     }
 
@@ -330,6 +340,16 @@ impl<'s> Player<'s> {
         let (_, right) = self.stage.data.content(&self.contents, table).unwrap_or_default();
         let of = if table == 1 { String::new() } else { format!(" of table {table}") };
         format!("the database's content{of} has digest {digest}, the right one is {right}")
+    }
+
+    /// Opens, and subscribes where the case watches anything.
+    fn reopen_watching(&mut self) -> SessionResult<()> {
+        self.reopen()?;
+        let Some(watch) = &self.stage.case.watch else { return Ok(()) };
+        match self.ask(&Request::Watch { count: watch.subscriptions })? {
+            Reply::Watch => Ok(()),
+            other => Err(unexpected("watch", &other)),
+        }
     }
 
     fn reopen(&mut self) -> SessionResult<()> {
@@ -414,10 +434,17 @@ impl Played {
         }
     }
 
-    /// Records answered or acknowledged, over all lanes; for `open`, the times it was opened.
+    /// Records answered or acknowledged, over all lanes; for `open`, the times it was opened, and for `deliver`, its
+    /// transactions.
     pub fn operations(&self) -> u64 {
         let lanes = self.lanes.iter().zip(&self.sample.lanes);
-        lanes.map(|(lane, answer)| if lane.verb == Verb::Open { lane.count } else { answer.answers }).sum()
+        lanes
+            .map(
+                |(lane, answer)| {
+                    if matches!(lane.verb, Verb::Open | Verb::Deliver) { lane.count } else { answer.answers }
+                },
+            )
+            .sum()
     }
 }
 
@@ -468,7 +495,13 @@ fn fill(
     let case = stage.case;
     let record = case.dataset.record;
     let dataset = stage.data.dataset_file();
-    session.ask(&Request::Prepare { record, dataset, operations: None, states: None })?;
+    session.ask(&Request::Prepare {
+        record,
+        dataset,
+        operations: None,
+        states: None,
+        subscriptions: None,
+    })?;
     session.ask(&Request::Open {
         directory: place.path().to_owned(),
         record,

@@ -102,6 +102,7 @@ impl Recorded<'_> {
             dataset: self.stage.data.dataset_file(),
             operations: Some(self.stage.data.operations_file.clone()),
             states: self.stage.data.states_file(),
+            subscriptions: None,
         })?;
         session.ask(&Request::Open {
             directory: directory.to_owned(),

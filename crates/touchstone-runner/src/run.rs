@@ -130,10 +130,10 @@ impl Templates {
     ) -> Result<std::result::Result<Rc<Place>, SessionError>> {
         let case = stage.case;
         let key = format!(
-            "{} {} {} {} {} {} {:?} {} {} {:?} {:?}",
+            "{} {} {:?} {} {} {} {:?} {} {} {:?} {:?}",
             case.suite(),
             case.dataset.name,
-            case.dataset.records,
+            (case.dataset.records, case.dataset.spacing),
             case.filled,
             case.churn,
             case.tables_used(),
@@ -472,7 +472,7 @@ impl Floor<'_, '_> {
 }
 
 fn introduction(project: &Project, arm: &PlannedArm, hello: &Hello) -> Result<Introduction> {
-    let program = project.program(arm)?;
+    let program = project.program_file(arm)?;
     let crc32 = std::fs::read(&program).map(|bytes| format!("{:08x}", crc32fast::hash(&bytes)));
     Ok(Introduction {
         contender: arm.contender.clone(),

@@ -348,7 +348,7 @@ fn write<T: Record>(session: &Session, table: &Section, statement: &Statement, r
     Capture::follow_if_acting(session, || statement.run()).map_err(|error| table.name_row(error, &cells))?;
     let changed = statement.changes() > 0;
     if changed {
-        session.capture.put::<T>(table, &cells);
+        session.capture.put(table, &cells, record);
     }
     Ok(changed)
 }
@@ -373,7 +373,7 @@ fn feed<'r, T: Record>(
         // SAFETY: the values borrow from a record that outlives this function, and nobody reads them after it.
         let cells = unsafe { std::mem::transmute::<&mut Cells<'static>, &mut Cells<'r>>(cells) };
         record.write(cells);
-        session.capture.put_fed::<T>(table, cells);
+        session.capture.put_fed(table, cells, record);
         if let Some(numbers) = &mut numbers {
             numbers.leave_out_next(cells);
         }

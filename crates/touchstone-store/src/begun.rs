@@ -117,6 +117,18 @@ impl Begun {
 
     /// Begins a part that can be undone alone.
     ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record)]
+    /// # struct Task { #[record(key)] id: i64 }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// let mut begun = store.begin()?;
+    /// let savepoint = begun.savepoint()?;
+    /// begun.release(savepoint)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// When the transaction has ended: a failure that SQLite rolls back at once, or raw SQL, ended it.
     pub fn savepoint(&mut self) -> Result<Savepoint> {
@@ -131,6 +143,21 @@ impl Begun {
 
     /// Keeps the part, and with it those that began within it.
     ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record)]
+    /// # struct Task { #[record(key)] id: i64 }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// let mut begun = store.begin()?;
+    /// let savepoint = begun.savepoint()?;
+    /// begun.with(|transaction| transaction.insert(&Task { id: 1 }))?;
+    /// begun.release(savepoint)?;
+    /// begun.commit()?;
+    /// assert_eq!(store.all::<Task>()?.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// When the part has ended already, or the transaction has.
     pub fn release(&mut self, savepoint: Savepoint) -> Result<()> {
@@ -141,6 +168,21 @@ impl Begun {
     }
 
     /// Undoes the part, and with it those that began within it.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record)]
+    /// # struct Task { #[record(key)] id: i64 }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// let mut begun = store.begin()?;
+    /// let savepoint = begun.savepoint()?;
+    /// begun.with(|transaction| transaction.insert(&Task { id: 1 }))?;
+    /// begun.undo(savepoint)?;
+    /// begun.commit()?;
+    /// assert!(store.all::<Task>()?.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As for [`release`](Begun::release).
@@ -164,6 +206,19 @@ impl Begun {
     }
 
     /// Commits the transaction.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record)]
+    /// # struct Task { #[record(key)] id: i64 }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// let mut begun = store.begin()?;
+    /// begun.with(|transaction| transaction.insert(&Task { id: 1 }))?;
+    /// begun.commit()?;
+    /// assert_eq!(store.all::<Task>()?.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As for [`Store::write`]; nothing of it is kept then.

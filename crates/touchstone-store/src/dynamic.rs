@@ -344,6 +344,16 @@ pub struct Single<'s> {
 impl Single<'_> {
     /// As [`Store::insert`].
     ///
+    /// ```
+    /// # use touchstone_store::{Kind, Store, dynamic::{Field, Type}};
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("words.db"))?;
+    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// let emma = word.record(["emma".into(), 865.into()])?;
+    /// store.dynamic(word).insert(&emma)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As there.
     pub fn insert(&self, record: &Dynamic) -> Result<()> {
@@ -351,6 +361,16 @@ impl Single<'_> {
     }
 
     /// As [`Store::insert_all`].
+    ///
+    /// ```
+    /// # use touchstone_store::{Kind, Store, dynamic::{Field, Type}};
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("words.db"))?;
+    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// let emma = word.record(["emma".into(), 865.into()])?;
+    /// assert_eq!(store.dynamic(word).insert_all([&emma])?, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As there.
@@ -360,6 +380,17 @@ impl Single<'_> {
 
     /// As [`Store::put`].
     ///
+    /// ```
+    /// # use touchstone_store::{Kind, Store, dynamic::{Field, Type}};
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("words.db"))?;
+    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// let emma = word.record(["emma".into(), 865.into()])?;
+    /// store.dynamic(word).put(&emma)?;
+    /// store.dynamic(word).put(&emma)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As there.
     pub fn put(&self, record: &Dynamic) -> Result<()> {
@@ -367,6 +398,16 @@ impl Single<'_> {
     }
 
     /// As [`Store::put_all`].
+    ///
+    /// ```
+    /// # use touchstone_store::{Kind, Store, dynamic::{Field, Type}};
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("words.db"))?;
+    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// let emma = word.record(["emma".into(), 865.into()])?;
+    /// assert_eq!(store.dynamic(word).put_all([&emma, &emma])?, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As there.
@@ -376,6 +417,16 @@ impl Single<'_> {
 
     /// As [`Store::replace`].
     ///
+    /// ```
+    /// # use touchstone_store::{Kind, Store, dynamic::{Field, Type}};
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("words.db"))?;
+    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// let emma = word.record(["emma".into(), 865.into()])?;
+    /// assert!(!store.dynamic(word).replace(&emma)?, "there is none to replace");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As there.
     pub fn replace(&self, record: &Dynamic) -> Result<bool> {
@@ -383,6 +434,15 @@ impl Single<'_> {
     }
 
     /// As [`Store::remove`].
+    ///
+    /// ```
+    /// # use touchstone_store::{Kind, Store, dynamic::{Field, Key, Type}};
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("words.db"))?;
+    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// assert!(!store.dynamic(word).remove(&Key::from("emma"))?, "there is none to remove");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As there.
@@ -392,6 +452,15 @@ impl Single<'_> {
 
     /// As [`Store::get`].
     ///
+    /// ```
+    /// # use touchstone_store::{Kind, Store, dynamic::{Field, Key, Type}};
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("words.db"))?;
+    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// assert_eq!(store.dynamic(word).get(&Key::from("emma"))?, None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As there.
     pub fn get(&self, key: &(impl Finds<Dynamic> + ?Sized)) -> Result<Option<Dynamic>> {
@@ -399,6 +468,15 @@ impl Single<'_> {
     }
 
     /// As [`Store::all`].
+    ///
+    /// ```
+    /// # use touchstone_store::{Kind, Store, dynamic::{Field, Type}};
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("words.db"))?;
+    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// assert!(store.dynamic(word).all()?.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As there.

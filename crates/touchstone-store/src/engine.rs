@@ -2,6 +2,8 @@
 //! state of the log. Nothing here knows a record; everything `unsafe` of this crate is here.
 
 #[allow(dead_code, reason = "live queries will use it")]
+pub(crate) mod bell;
+#[allow(dead_code, reason = "live queries will use it")]
 pub(crate) mod capture;
 pub(crate) mod cipher;
 pub(crate) mod connection;

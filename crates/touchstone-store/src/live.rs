@@ -5,8 +5,10 @@
 pub(crate) mod capture;
 mod changes;
 mod cover;
+pub(crate) mod explain;
 mod family;
 pub(crate) mod feed;
+mod interest;
 pub(crate) mod link;
 mod load;
 mod mailbox;
@@ -20,6 +22,7 @@ mod residual;
 pub(crate) mod results;
 mod row;
 mod set;
+pub(crate) mod sql;
 mod stab;
 mod thread;
 pub(crate) mod update;

@@ -238,6 +238,7 @@ impl Eq for Defaults {}
 
 impl Defaults {
     /// Of a type that the program declares.
+    #[doc(hidden)]
     pub const NONE: Defaults = Defaults(&[]);
 
     #[inline]

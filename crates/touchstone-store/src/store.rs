@@ -403,8 +403,8 @@ impl Open<'_> {
             let why = "the transaction had ended before its commit: a failure that SQLite rolls back at once, or raw SQL, ended it";
             return Err(Error::new(ErrorKind::Refused, why));
         }
-        let captured = self.session.capture.finish(self.session);
         inner.live.commit(before, || {
+            let captured = self.session.capture.finish(self.session);
             self.session.connection.commit().map_err(|error| error.context("committing"))?;
             self.committed = true;
             Ok(((), captured))

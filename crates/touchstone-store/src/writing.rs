@@ -40,6 +40,26 @@ impl<'t, T: Record> Writing<'t, T> {
 }
 
 impl<T: Record> Writing<'_, T> {
+    /// The records, for what only reads.
+    ///
+    /// ```
+    /// # use touchstone_store::{Reading, Record, Result, Store};
+    /// # #[derive(Record)]
+    /// # struct Task { #[record(key)] id: i64 }
+    /// fn is_empty(tasks: &Reading<'_, Task>) -> Result<bool> {
+    ///     Ok(tasks.count()? == 0)
+    /// }
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// assert!(store.write(|transaction| is_empty(transaction.of::<Task>().reading()))?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn reading(&self) -> &Reading<'_, T> {
+        &self.reading
+    }
+
     fn access(&self) -> &Access<'_, T> {
         &self.reading.0
     }

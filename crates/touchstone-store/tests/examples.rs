@@ -1,9 +1,10 @@
 //! The examples, run: each ends well, and prints what it says it does.
 
-use std::process::Command;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-/// Runs an example. Cargo has built it already where all of the package's tests are run, and else does so now.
-fn printed(example: &str) -> String {
+/// What runs an example. Cargo has built it already where all of the package's tests are run, and else does so now.
+fn example(name: &str) -> Command {
     let test = std::env::current_exe().expect("a test is a program");
     // A test lies in `<target>/<profile>/deps`.
     let target = test.ancestors().nth(3).expect("it lies below the target folder");
@@ -12,8 +13,14 @@ fn printed(example: &str) -> String {
     if !cfg!(debug_assertions) {
         cargo.arg("--release");
     }
-    let output = cargo.args(["--quiet", "--example", example]).output().expect("cargo can be started");
-    assert!(output.status.success(), "{example}: {}", String::from_utf8_lossy(&output.stderr));
+    cargo.args(["--quiet", "--example", name]);
+    cargo
+}
+
+/// What an example prints.
+fn printed(name: &str) -> String {
+    let output = example(name).output().expect("cargo can be started");
+    assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("it prints text")
 }
 
@@ -49,4 +56,65 @@ fn a_file_of_rusqlite_becomes_a_store() {
     assert!(printed.contains("a SQLite file, but no store"), "{printed}");
     assert!(printed.contains("2500 tasks were copied."), "{printed}");
     assert!(printed.ends_with("8 of them are due before 10.\n"), "{printed}");
+}
+
+/// A process that keeps the to-do list, and whoever talks to it.
+struct Talk {
+    process: Child,
+    says: ChildStdin,
+    hears: BufReader<ChildStdout>,
+}
+
+impl Talk {
+    fn about(path: &std::path::Path) -> Talk {
+        let mut command = example("together");
+        command.arg("--").arg(path).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut process = command.spawn().expect("cargo can be started");
+        let says = process.stdin.take().expect("it is piped");
+        let hears = BufReader::new(process.stdout.take().expect("it is piped"));
+        Talk { process, says, hears }
+    }
+
+    fn say(&mut self, line: &str) {
+        writeln!(self.says, "{line}").expect("it listens");
+    }
+
+    /// Reads until the list is that.
+    fn hears(&mut self, tasks: &[&str]) {
+        let expected = [
+            &[format!("to do: {}", tasks.len())],
+            &*tasks.iter().map(|task| format!("  {task}")).collect::<Vec<_>>(),
+        ]
+        .concat();
+        let mut heard: Vec<String> = Vec::new();
+        while !heard.ends_with(&expected) {
+            let mut line = String::new();
+            let length = self.hears.read_line(&mut line).expect("it prints text");
+            assert!(length > 0, "it ended, and said {heard:?}");
+            heard.push(line.trim_end().to_owned());
+        }
+    }
+}
+
+#[test]
+fn two_processes_change_and_watch_one_to_do_list() {
+    let directory = tempfile::tempdir().expect("there is room");
+    let path = directory.path().join("tasks.db");
+    let mut one = Talk::about(&path);
+    one.hears(&[]);
+    one.say("add write the guide");
+    one.hears(&["1 write the guide"]);
+    let mut other = Talk::about(&path);
+    other.hears(&["1 write the guide"]);
+    other.say("add read it");
+    one.hears(&["1 write the guide", "2 read it"]);
+    other.hears(&["1 write the guide", "2 read it"]);
+    one.say("done 1");
+    other.hears(&["2 read it"]);
+    other.say("drop 2");
+    one.hears(&[]);
+    for mut talk in [one, other] {
+        talk.say("quit");
+        assert!(talk.process.wait().expect("it was started").success());
+    }
 }

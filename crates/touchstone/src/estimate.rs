@@ -6,9 +6,10 @@ use crate::plan::{PlannedArm, PlannedCase};
 use crate::record::Record;
 use crate::sample::{Launch, Noise, Outcome, Phase, Slice, SyncCount};
 use crate::statistics::{CurvePoint, Estimate, Latencies, LatencyPercentile, median};
+use crate::suite::Part;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use touchstone_protocol::{Setting, Verb};
+use touchstone_protocol::{Delivery, Setting, Verb};
 
 /// Points kept of an arm's writes over time, for the drawing.
 const TIMELINE_POINTS: usize = 400;
@@ -54,6 +55,9 @@ pub struct ArmStatistics {
     pub launches: Vec<LaunchValue>,
     /// Time of one operation: the median launch.
     pub operation_ns: Option<f64>,
+    /// The parts of one transaction with subscribers: the median of each over the launches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parts: Option<Parts>,
     /// Processor time over wall time, median slice: above 1 with several threads, near 0 for one that sleeps. None
     /// where slices are shorter than 0.1 ms, for reading the processor's clock would be a part of them.
     pub cpu_share: Option<f64>,
@@ -123,6 +127,54 @@ pub struct LaunchValue {
     /// The mean of the longest thousandth of its operations, where latencies were kept: one disturbed operation
     /// moves it less than it moves the maximum.
     pub stall_ns: Option<f64>,
+    /// The parts of a transaction with subscribers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parts: Option<Parts>,
+}
+
+impl LaunchValue {
+    /// The time of an operation, or of a part of it.
+    pub fn of(&self, part: Option<Part>) -> Option<f64> {
+        let Some(part) = part else { return Some(self.operation_ns) };
+        self.parts.map(|parts| match part {
+            Part::Write => parts.write_ns,
+            Part::Commit => parts.commit_ns,
+            Part::Delivery => parts.delivery_ns,
+            Part::Depth => parts.depth_ns,
+        })
+    }
+}
+
+/// The parts of one transaction with subscribers, each the median over slices.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Parts {
+    /// Its statements.
+    pub write_ns: f64,
+    /// The commit.
+    pub commit_ns: f64,
+    /// From there until the last subscriber had its update in its hand.
+    pub delivery_ns: f64,
+    /// From there until all had done with it what the lane's depth says.
+    pub depth_ns: f64,
+}
+
+impl Parts {
+    /// Of slices with one lane each; none where they have no subscribers.
+    fn of(slices: &[&Slice]) -> Option<Parts> {
+        let part = |of: fn(&Delivery) -> u64| {
+            let deliveries = slices.iter().filter_map(|slice| {
+                let [lane] = slice.lanes.as_slice() else { return None };
+                Some(of(lane.delivery.as_ref()?) as f64 / slice.operations as f64)
+            });
+            median_of(deliveries)
+        };
+        Some(Parts {
+            write_ns: part(|delivery| delivery.write_ns)?,
+            commit_ns: part(|delivery| delivery.commit_ns)?,
+            delivery_ns: part(|delivery| delivery.delivery_ns)?,
+            depth_ns: part(|delivery| delivery.depth_ns)?,
+        })
+    }
 }
 
 /// A setting asked for and read back.
@@ -207,6 +259,7 @@ impl<'r> CaseSamples<'r> {
             idle_share: idle_share(slices),
             threads: parts.iter().filter_map(|part| part.threads).max(),
             operation_ns,
+            parts: median_parts(&launches),
             drift: self.drift(slices, &launches),
             against_baseline: None,
             floor_share: None,
@@ -241,12 +294,14 @@ impl<'r> CaseSamples<'r> {
             parts.iter().filter(|part| part.outcome == Outcome::Completed).map(|part| part.launch).collect();
         let value = |launch: &usize| {
             let times = slices.iter().filter(|slice| slice.launch == *launch && slice.wrong.is_none());
-            let times = times.filter(|slice| slice.operations > 0);
-            let operation_ns = median_of(times.map(|slice| slice.wall_ns as f64 / slice.operations as f64))?;
+            let times: Vec<&Slice> = times.copied().filter(|slice| slice.operations > 0).collect();
+            let each = times.iter().map(|slice| slice.wall_ns as f64 / slice.operations as f64);
+            let operation_ns = median_of(each)?;
+            let parts = Parts::of(&times);
             let latencies = self.record.latencies.get(&(self.case.id.clone(), arm.name.clone(), *launch));
             let stall_ns = latencies.and_then(|latencies| mean_of_longest_thousandth(latencies));
             let latency_ns_mean = latencies.and_then(|latencies| mean(latencies));
-            Some(LaunchValue { launch: *launch, operation_ns, latency_ns_mean, stall_ns })
+            Some(LaunchValue { launch: *launch, operation_ns, latency_ns_mean, stall_ns, parts })
         };
         completed.iter().filter_map(value).collect()
     }
@@ -331,6 +386,19 @@ pub fn paired(
         })
         .collect();
     Estimate::from_launches(&log_ratios)
+}
+
+fn median_parts(launches: &[LaunchValue]) -> Option<Parts> {
+    let part = |part: Part| {
+        let values = launches.iter().filter(|launch| launch.parts.is_some());
+        median_of(values.filter_map(|launch| launch.of(Some(part))))
+    };
+    Some(Parts {
+        write_ns: part(Part::Write)?,
+        commit_ns: part(Part::Commit)?,
+        delivery_ns: part(Part::Delivery)?,
+        depth_ns: part(Part::Depth)?,
+    })
 }
 
 fn median_of(values: impl Iterator<Item = f64>) -> Option<f64> {

@@ -23,6 +23,10 @@ pub struct Kit {
 pub struct KitHead {
     /// The language, as the folder is named.
     pub language: String,
+    /// Programs that must be in `PATH` to build and run its subjects. Where one is missing, its arms are left out of a
+    /// run, and the run says so.
+    #[serde(default)]
+    pub needs: Vec<String>,
 }
 
 /// A library or engine that can be measured.
@@ -171,6 +175,11 @@ impl Kits {
         self.kits
             .iter()
             .flat_map(|kit| kit.subjects.iter().map(move |subject| (kit.kit.language.as_str(), subject)))
+    }
+
+    /// The kit of the subject of that name.
+    pub fn kit_of(&self, name: &str) -> Option<&Kit> {
+        self.kits.iter().find(|kit| kit.subjects.iter().any(|subject| subject.name == name))
     }
 
     /// The subject of that name.

@@ -6,16 +6,25 @@ mod check;
 
 use crate::error::{Error, Result};
 use crate::kit::{Contender, DurabilityClass, Kits};
-use crate::suite::{ArmSpec, Cache, Case, Claim, Dataset, LanePlan, ScaledCase, Size, Suite};
+use crate::suite::{
+    ArmSpec, Cache, Case, Claim, Dataset, LanePlan, Scaled, ScaledCase, Size, Suite, WatchPlan,
+};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
-use touchstone_protocol::{Lane, RecordKind, Schema, Settings, Verb};
+use touchstone_protocol::{Depth, Lane, RecordKind, Schema, Settings, Stretch, Verb, Watched};
 
 /// The version of the plan's format.
 pub const PLAN_VERSION: u32 = 1;
 
 /// Operations in an order of gets: played round and round, so long that no cache can know it by heart.
 pub const GETS: u64 = 1 << 17;
+
+/// Objects that the transactions of a `deliver` lane change in turn, where one does not change more: their new states
+/// are written round and round, so that a launch may have any number of transactions.
+const DELIVERED_OBJECTS: u64 = 4096;
+
+/// Rounds of new states: with two, what is written always differs from what is there.
+const DELIVERED_ROUNDS: u64 = 2;
 
 /// Slices of a launch that are not in blocks: warm-up, the latency stretch counted in slices, and the explained one.
 const SLICES_BESIDE_BLOCKS: u64 = 60;
@@ -27,6 +36,7 @@ pub fn calibrated_count_max(verb: Verb) -> u64 {
         Verb::InsertOne | Verb::InsertMany | Verb::UpdateOne | Verb::UpdateMany => 512,
         Verb::Get => 1 << 16,
         Verb::ReadAll | Verb::Open | Verb::Find | Verb::DeleteMany => 1 << 10,
+        Verb::Deliver => 1 << 8,
     }
 }
 
@@ -82,6 +92,12 @@ pub struct PlannedCase {
     /// The case of the suite that this is one scale of; none where it has no scales.
     #[serde(default)]
     pub scale_of: Option<String>,
+    /// Which scale, in the number of what is scaled.
+    #[serde(default)]
+    pub scale: Option<u64>,
+    /// What is scaled.
+    #[serde(default)]
+    pub scaled: Scaled,
     /// The dataset, with the count for this size.
     pub dataset: PlannedDataset,
     /// How many of its records are stored beforehand.
@@ -89,6 +105,9 @@ pub struct PlannedCase {
     /// How often as many records as it has are stored and deleted again before that.
     #[serde(default)]
     pub churn: u32,
+    /// What is watched.
+    #[serde(default)]
+    pub watch: Option<PlannedWatch>,
     /// Tables in the database.
     pub tables: u32,
     /// What the caches hold when a slice starts.
@@ -124,6 +143,27 @@ pub struct PlannedDataset {
     pub records: u64,
     /// Bytes in each value; 0 for a doc, whose fields have sizes of their own.
     pub value_bytes: u64,
+    /// How far each object's priority lies below the one before it; 0 where priorities go by number.
+    #[serde(default)]
+    pub spacing: u64,
+}
+
+/// What is watched, at this plan's size.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlannedWatch {
+    /// Of which kind the subscriptions are.
+    pub watched: Watched,
+    /// How many.
+    pub subscriptions: u64,
+    /// How many objects' priorities a window reaches over.
+    pub width: u64,
+    /// By how many objects each window lies below the one before it; none where they are spread evenly.
+    pub stride: Option<u64>,
+    /// How many of the first objects are watched at all.
+    pub span: u64,
+    /// How many of its first objects the result of a window has at most.
+    pub limit: Option<u32>,
 }
 
 /// A contender in a case.
@@ -176,6 +216,29 @@ pub struct PlannedLane {
     /// What `find` compares with.
     #[serde(default)]
     pub above: Option<i64>,
+    /// How many objects each transaction of `deliver` changes.
+    #[serde(default)]
+    pub changes: Option<u64>,
+    /// They are objects that nobody watches.
+    #[serde(default)]
+    pub unwatched: bool,
+    /// What the subscribers of `deliver` do with what they are given.
+    #[serde(default)]
+    pub depth: Option<Depth>,
+    /// Which stretch of a transaction of `deliver` is timed.
+    #[serde(default)]
+    pub stretch: Option<Stretch>,
+}
+
+impl PlannedLane {
+    /// How many new states so many of its operations write.
+    pub fn states_written(&self, operations: u64) -> u64 {
+        match self.verb {
+            Verb::Deliver => operations.saturating_mul(self.changes.unwrap_or(1)),
+            verb if verb.updates() => operations,
+            _ => 0,
+        }
+    }
 }
 
 fn first_table() -> u32 {
@@ -308,8 +371,29 @@ impl PlannedCase {
 
     /// New states that its data must have: what the updates of a launch use up at most.
     pub fn states_needed(&self) -> u64 {
+        if let Some(changed) = self.changed_objects() {
+            return changed.saturating_mul(DELIVERED_ROUNDS);
+        }
         let slice = |arm: &PlannedArm| arm.states_used(calibrated_count_max(Verb::UpdateOne));
         self.arms.iter().map(slice).max().unwrap_or(0).saturating_mul(self.slices_between_restores())
+    }
+
+    /// How many objects the transactions of its `deliver` lanes change in a round, a whole number of transactions; none
+    /// where it has no such lane.
+    pub fn changed_objects(&self) -> Option<u64> {
+        let mut deliver =
+            self.arms.iter().flat_map(|arm| &arm.lanes).filter(|lane| lane.verb == Verb::Deliver);
+        let lane = deliver.next()?;
+        let changes = lane.changes.unwrap_or(1).max(1);
+        let there = self.changeable(lane.unwatched);
+        let objects = (there.end - there.start).min(DELIVERED_OBJECTS.max(changes));
+        Some(objects / changes * changes)
+    }
+
+    /// The objects that `deliver` changes, by their numbers: those that are watched, or those that are not.
+    pub fn changeable(&self, unwatched: bool) -> Range<u64> {
+        let span = self.watch.as_ref().map_or(self.filled, |watch| watch.span).min(self.filled);
+        if unwatched { span..self.filled } else { 0..span }
     }
 
     fn slices_between_restores(&self) -> u64 {
@@ -350,28 +434,35 @@ impl PlannedArm {
                 next.operation += count;
             } else if lane.verb.updates() {
                 from = next.state;
-                next.state += count;
+                next.state += lane.states_written(count);
             } else if lane.verb == Verb::DeleteMany {
                 from = 0;
             }
-            Lane { verb: lane.verb, from, count, held: lane.held, table: lane.table, above: lane.above }
+            Lane {
+                verb: lane.verb,
+                from,
+                count,
+                held: lane.held,
+                table: lane.table,
+                above: lane.above,
+                changes: lane.changes,
+                depth: lane.depth,
+                stretch: lane.stretch,
+            }
         };
         self.lanes.iter().map(lane).collect()
     }
 
     /// How many records a slice uses up.
     pub fn records_used(&self, calibrated: u64) -> u64 {
-        self.used(calibrated, Verb::inserts)
+        let inserting = self.lanes.iter().filter(|lane| lane.verb.inserts());
+        inserting.map(|lane| lane.count.unwrap_or(calibrated)).fold(0, u64::saturating_add)
     }
 
     /// How many new states a slice uses up.
     pub fn states_used(&self, calibrated: u64) -> u64 {
-        self.used(calibrated, Verb::updates)
-    }
-
-    fn used(&self, calibrated: u64, by: fn(Verb) -> bool) -> u64 {
-        let using = self.lanes.iter().filter(|lane| by(lane.verb));
-        using.map(|lane| lane.count.unwrap_or(calibrated)).fold(0, u64::saturating_add)
+        let written = |lane: &PlannedLane| lane.states_written(lane.count.unwrap_or(calibrated));
+        self.lanes.iter().map(written).fold(0, u64::saturating_add)
     }
 
     /// The schema, to make or to expect.
@@ -448,14 +539,20 @@ fn plan_case(
 ) -> Result<PlannedCase> {
     let dataset =
         suite.datasets.iter().find(|dataset| dataset.name == case.dataset).expect("the suite was checked");
-    let dataset = plan_dataset(dataset, scaled.records, choice.size);
+    let dataset = plan_dataset(dataset, scaled.number_of(Scaled::Records), choice.size);
     let filled = case.filled.as_ref().map_or(dataset.records, |filled| filled.at(choice.size));
-    let data = Data { records: dataset.records, filled };
+    let watch = case.watch.as_ref().map(|watch| plan_watch(watch, scaled, filled, choice.size));
+    let span = watch.as_ref().map_or(filled, |watch| watch.span.min(filled));
+    let changes = scaled.number_of(Scaled::Changes);
+    let data = Data { records: dataset.records, filled, span, changes };
     let arms = case.arms.iter().filter(|arm| choice.takes_arm(case, arm));
     Ok(PlannedCase {
         id: format!("{}/{}", suite.name, scaled.id),
         title: case.title.clone(),
-        scale_of: scaled.records.map(|_| case.id.clone()),
+        scale_of: scaled.scale.map(|_| case.id.clone()),
+        scale: scaled.scale,
+        scaled: scaled.scaled,
+        watch,
         filled,
         churn: case.churn.as_ref().map_or(0, |churn| churn.at(choice.size)),
         dataset,
@@ -481,6 +578,19 @@ fn plan_dataset(dataset: &Dataset, records: Option<u64>, size: Size) -> PlannedD
         record: dataset.record,
         records: records.unwrap_or_else(|| dataset.records.at(size)),
         value_bytes: dataset.value_bytes.unwrap_or(0),
+        spacing: dataset.spacing.unwrap_or(0),
+    }
+}
+
+fn plan_watch(watch: &WatchPlan, scaled: &ScaledCase, filled: u64, size: Size) -> PlannedWatch {
+    let subscriptions = scaled.number_of(Scaled::Subscriptions);
+    PlannedWatch {
+        watched: watch.watched,
+        subscriptions: subscriptions.unwrap_or_else(|| watch.subscriptions.at(size)),
+        width: watch.width.as_ref().map_or(0, |width| width.at(size)),
+        stride: watch.stride.as_ref().map(|stride| stride.at(size)),
+        span: watch.span.as_ref().map_or(filled, |span| span.at(size)),
+        limit: watch.limit,
     }
 }
 
@@ -532,6 +642,10 @@ fn plan_arm(
 struct Data {
     records: u64,
     filled: u64,
+    /// How many of the stored ones may be watched.
+    span: u64,
+    /// How many each transaction changes, where that is what is scaled.
+    changes: Option<u64>,
 }
 
 fn plan_lanes(lanes: &[LanePlan], data: &Data, size: Size) -> Vec<PlannedLane> {
@@ -551,6 +665,13 @@ fn plan_lanes(lanes: &[LanePlan], data: &Data, size: Size) -> Vec<PlannedLane> {
         table: lane.table,
         // Priorities reach from minus to plus half of the records: a sixth of all objects are above this.
         above: (lane.verb == Verb::Find).then_some((data.records / 4) as i64),
+        changes: (lane.verb == Verb::Deliver).then(|| {
+            let all = if lane.unwatched { data.filled - data.span } else { data.span };
+            data.changes.or(lane.changes.as_ref().map(|changes| changes.at(size))).unwrap_or(all)
+        }),
+        unwatched: lane.unwatched,
+        depth: lane.depth,
+        stretch: lane.stretch,
     };
     lanes.iter().map(lane).collect()
 }

@@ -5,7 +5,7 @@
 
 mod scale;
 
-pub use scale::ScaledCase;
+pub use scale::{Scaled, ScaledCase};
 
 use crate::error::{Error, Result};
 use crate::kit::Contender;
@@ -13,7 +13,7 @@ use crate::name::unique;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
-use touchstone_protocol::{RecordKind, Settings, Verb};
+use touchstone_protocol::{Depth, RecordKind, Settings, Stretch, Verb, Watched};
 
 /// A suite: named cases and the claims they test.
 #[derive(Clone, Debug, Deserialize)]
@@ -56,6 +56,9 @@ pub struct Dataset {
     pub records: BySize<u64>,
     /// Bytes in each record's value (of a row) or data (of a document); an object (a doc) has no such field.
     pub value_bytes: Option<u64>,
+    /// Of objects: each has a priority of its own, the first one minus this and every other so much lower than the one
+    /// before it, instead of one that goes by its number.
+    pub spacing: Option<u64>,
 }
 
 /// A value that the quick and the full size may set apart.
@@ -136,14 +139,20 @@ pub struct Case {
     pub title: String,
     /// The dataset it plays.
     pub dataset: String,
-    /// Numbers of records: the case becomes one for each, named `id-records`, with that many records in its dataset.
+    /// Numbers of records, or of what `scaled` says: the case becomes one for each, named `id-number`, with that many
+    /// records in its dataset.
     pub scales: Option<BySize<Vec<u64>>>,
+    /// What the numbers in `scales` count; records, unless said.
+    #[serde(default)]
+    pub scaled: Scaled,
     /// How many of the dataset's records the database holds at the start; all, unless said. Where lanes have tables of
     /// their own, they are shared out among those.
     pub filled: Option<BySize<u64>>,
     /// How often as many records as the dataset has are stored and deleted again before any stay, so that the database
     /// has room to use again; 0, unless said.
     pub churn: Option<BySize<u32>>,
+    /// What is watched; nothing, unless said.
+    pub watch: Option<WatchPlan>,
     /// What runs side by side.
     pub lanes: Vec<LanePlan>,
     /// Tables in the database; 1, unless said.
@@ -194,6 +203,33 @@ pub struct LanePlan {
     /// On which of the case's tables, from 1; the first, unless said.
     #[serde(default = "first_table")]
     pub table: u32,
+    /// How many objects each transaction of a `deliver` lane changes; all, unless said.
+    pub changes: Option<BySize<u64>>,
+    /// They are objects that nobody watches, before and after.
+    #[serde(default)]
+    pub unwatched: bool,
+    /// What subscribers do with what they are given before the clock stops; they take it, unless said.
+    pub depth: Option<Depth>,
+    /// Which stretch of a transaction is timed; commit and delivery, unless said.
+    pub stretch: Option<Stretch>,
+}
+
+/// What is watched in a case: so many subscriptions of one kind, spread evenly.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WatchPlan {
+    /// One object by its key, the result of a query for one title, or the ordered result of a range of priorities.
+    pub watched: Watched,
+    /// How many subscriptions.
+    pub subscriptions: BySize<u64>,
+    /// Of a window, how many objects' priorities it reaches over.
+    pub width: Option<BySize<u64>>,
+    /// By how many objects each window lies below the one before it; left out, they are spread evenly.
+    pub stride: Option<BySize<u64>>,
+    /// How many of the first objects are watched at all; all, unless said.
+    pub span: Option<BySize<u64>>,
+    /// Of a window, how many of its first objects a result has at most; all, unless said.
+    pub limit: Option<u32>,
 }
 
 fn first_table() -> u32 {
@@ -291,6 +327,33 @@ pub struct ClaimTest {
     pub at_most: Option<f64>,
     /// What the query plan must say, for the measure `plan`.
     pub contains: Option<String>,
+    /// Of the measure `rate`, a part of the transactions of a `deliver` lane instead of what the lane times.
+    pub part: Option<Part>,
+}
+
+/// A part of a transaction with subscribers. One follows the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Part {
+    /// Its statements.
+    Write,
+    /// The commit.
+    Commit,
+    /// Until the last subscriber has its update in its hand.
+    Delivery,
+    /// Until all have done with it what the lane's depth says.
+    Depth,
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(match self {
+            Part::Write => "write",
+            Part::Commit => "commit",
+            Part::Delivery => "delivery",
+            Part::Depth => "depth",
+        })
+    }
 }
 
 /// What a claim's test measures.
@@ -300,7 +363,7 @@ pub enum Measure {
     /// Operations a second, or the ratio of two: above 1 the arm does more in the same time.
     Rate,
     /// Operations a second at a scale over those at the next smaller one, of a case with scales: the least of these
-    /// ratios. At 1 an operation costs the same however many records there are.
+    /// ratios. At 1 an operation costs the same however many records, subscriptions or changes there are.
     Scaling,
     /// The mean of a launch's longest operation in a thousand, in ns, or the ratio of two: below 1 the arm stalls
     /// less.
@@ -340,6 +403,12 @@ impl Suite {
                     dataset.name, dataset.record
                 ));
             }
+            if dataset.spacing.is_some() && (has_values || dataset.spacing == Some(0)) {
+                return Err(format!(
+                    "dataset `{}`: `spacing` lies between the priorities of a doc, and is at least 1",
+                    dataset.name
+                ));
+            }
         }
         for case in &self.cases {
             self.check_case(case).map_err(|message| format!("case `{}`: {message}", case.id))?;
@@ -375,6 +444,9 @@ impl Suite {
                 self.check_scaling(test)?;
                 continue;
             }
+            if test.part.is_some() && !matches!(test.measure, Measure::Rate) {
+                return Err("`part` goes with measure = \"rate\", and only with it".into());
+            }
             self.check_arm(&test.case, &test.arm)?;
             if let Some(against) = &test.against {
                 self.check_arm(test.against_case.as_ref().unwrap_or(&test.case), against)?;
@@ -408,10 +480,14 @@ impl Suite {
         if !case.has_arm(&test.arm) {
             return Err(format!("case `{}` has no arm `{}`", case.id, test.arm));
         }
-        if test.against.is_some() || test.against_case.is_some() || test.contains.is_some() {
+        if test.against.is_some()
+            || test.against_case.is_some()
+            || test.contains.is_some()
+            || test.part.is_some()
+        {
             return Err(
-                "measure = \"scaling\" compares an arm with itself: leave out `against`, `against_case` \
-                        and `contains`"
+                "measure = \"scaling\" compares an arm with itself: leave out `against`, `against_case`, \
+                        `contains` and `part`"
                     .into(),
             );
         }

@@ -355,3 +355,48 @@ fn an_unreadable_record_names_the_file() {
     std::fs::write(folder.path().join("record.json"), "{\"record_ver").unwrap();
     assert_says(&error(folder.path()), &["record.json", "damaged record"]);
 }
+
+const WATCHED: &str = r#"
+[[dataset]]
+name = "spread"
+record = "doc"
+records = 10
+spacing = 4
+[[case]]
+id = "watch"
+title = "Watch"
+dataset = "spread"
+watch = { watched = "window", subscriptions = 3, width = 2 }
+lanes = [{ verb = "deliver", changes = 2 }]
+baseline = "one@plain"
+arms = ["one@plain"]
+"#;
+
+#[test]
+fn what_cannot_be_watched_or_delivered_is_refused() {
+    small::plan(WATCHED, &choice()).unwrap();
+    let cases = [
+        ("spacing = 4", "spacing = 0", "at least 1"),
+        ("spacing = 4\n", "", "with a `spacing`"),
+        ("spacing = 4", "spacing = 1", "say `spacing = 4`"),
+        (", width = 2", "", "has a `width`"),
+        ("\"window\"", "\"one\"", "has a `width`"),
+        ("width = 2", "width = 2, span = 11", "at most all"),
+        ("width = 2", "width = 2, stride = 5", "reach over more than the 10"),
+        ("width = 2", "width = 2, limit = 0", "a `limit` is at least 1"),
+        ("subscriptions = 3", "subscriptions = 2000000", "at most 1048576 subscriptions"),
+        ("changes = 2", "changes = 11", "change 11 of 10 objects"),
+        ("changes = 2", "changes = 2, unwatched = true", "change 2 of 0 objects"),
+        ("changes = 2", "changes = 2, table = 2", "on table 1"),
+        ("changes = 2 }", "changes = 2 }, { verb = \"find\" }", "runs alone"),
+        ("verb = \"deliver\", changes = 2", "verb = \"find\", depth = \"diff\"", "go with deliver"),
+        ("watch = { watched = \"window\", subscriptions = 3, width = 2 }\n", "", "needs a `watch`"),
+        ("title = \"Watch\"", "title = \"Watch\"\nscaled = \"changes\"", "there are none"),
+        ("changes = 2", "changes = 2, depth = \"deep\"", "unknown variant"),
+    ];
+    for (from, to, wanted) in cases {
+        assert!(WATCHED.contains(from), "the suite has no `{from}` to change");
+        let error = small::plan(&WATCHED.replacen(from, to, 1), &choice()).expect_err(to).to_string();
+        assert_says(&error, &[wanted]);
+    }
+}

@@ -144,3 +144,50 @@ fn a_step_of_which_little_is_known_leaves_a_scaling_claim_open() {
         vague.low
     );
 }
+
+const WATCHED: &str = r#"
+[[dataset]]
+name = "spread"
+record = "doc"
+records = { quick = 100, full = 1000 }
+spacing = 4
+[[case]]
+id = "more"
+title = "More subscriptions"
+dataset = "spread"
+scales = { quick = [2, 20], full = [2, 20, 200] }
+scaled = "subscriptions"
+watch = { watched = "window", subscriptions = 1, width = 5, span = { quick = 50, full = 500 } }
+blocks = 3
+lanes = [{ verb = "deliver", count = 6, changes = 1 }]
+baseline = "one@plain"
+arms = ["one@plain"]
+[[case]]
+id = "changes"
+title = "More changes"
+dataset = "spread"
+scales = [3, 30]
+scaled = "changes"
+watch = { watched = "object", subscriptions = 7 }
+lanes = [{ verb = "deliver", count = 2, depth = "diff", stretch = "delivery" }]
+baseline = "one@plain"
+arms = ["one@plain"]
+"#;
+
+#[test]
+fn scales_count_subscriptions_or_changes_where_they_are_said_to() {
+    let plan = small::plan(WATCHED, &small::choice()).unwrap();
+    assert_eq!(ids(&plan), ["more-2", "more-20", "changes-3", "changes-30"]);
+    let case = |id: &str| plan.case(&format!("small/{id}")).unwrap();
+    let more = case("more-20");
+    let watch = more.watch.as_ref().unwrap();
+    assert_eq!((watch.subscriptions, watch.width, watch.span), (20, 5, 50));
+    assert_eq!((more.dataset.records, more.scale, more.filled), (100, Some(20), 100));
+    // What a transaction changes are objects that may be watched, as many of them as there are.
+    assert_eq!((more.changeable(false), more.changeable(true)), (0..50, 50..100));
+    assert_eq!((more.changed_objects(), more.states_needed(), more.records_needed()), (Some(50), 100, 100));
+    let lane = &case("changes-30").arms[0].lanes_at(Start { operation: 5, state: 60 }, 1)[0];
+    assert_eq!((lane.from, lane.count, lane.changes), (60, 2, Some(30)));
+    assert_eq!(case("changes-30").arms[0].states_used(1), 60);
+    assert_eq!(case("changes-30").changed_objects(), Some(90), "a whole number of transactions");
+}

@@ -133,6 +133,21 @@ pub fn anchors(page: &str) -> BTreeSet<String> {
     headings.map(anchor).collect()
 }
 
+/// The page without what lies in its generated regions: what somebody wrote.
+pub fn without_regions(page: &str) -> String {
+    let mut inside = false;
+    let mut written = String::new();
+    for line in page.lines() {
+        inside &= !line.starts_with("<!-- END: ");
+        if !inside {
+            written.push_str(line);
+            written.push('\n');
+        }
+        inside |= line.starts_with("<!-- BEGIN: ");
+    }
+    written
+}
+
 /// The page with the region `name` replaced; none where it has no such region.
 ///
 /// A region lies between the lines `<!-- BEGIN: name -->` and `<!-- END: name -->`, which stay.
@@ -208,6 +223,12 @@ mod tests {
         assert_eq!(links_resolve("a.md", PAGE, read, is_there).len(), 1, "b.md is in docs/");
         assert_eq!(links_resolve("docs/a.md", "[x](b.md#other)", read, is_there).len(), 1);
         assert_eq!(links_resolve("docs/x/a.md", "[x](../b.md)", read, is_there).len(), 0);
+    }
+
+    #[test]
+    fn what_is_generated_is_not_written() {
+        let page = "a\n<!-- BEGIN: table -->\n\nrow\n\n<!-- END: table -->\nb\n";
+        assert_eq!(without_regions(page), "a\n<!-- BEGIN: table -->\n<!-- END: table -->\nb\n");
     }
 
     #[test]

@@ -22,11 +22,14 @@ const LANGUAGES: [&str; 5] = ["sh", "console", "toml", "json", "text"];
 
 /// What blocks may be in on one page, because a test of its own reads them there: `guide.rs` builds the driver guide's,
 /// and the store's crate runs what stands on the pages about it.
-const LANGUAGES_OF_PAGES: [(&str, &str); 4] = [
+const LANGUAGES_OF_PAGES: [(&str, &str); 6] = [
     ("docs/guide-driver.md", "rust"),
     ("docs/guide-store.md", "rust"),
     ("docs/store-format.md", "rust"),
     ("docs/store-format.md", "sql"),
+    // `python/tests/test_pages.py` runs them.
+    ("docs/guide-python.md", "python"),
+    ("python/README.md", "python"),
 ];
 
 /// Where commands of other programs stand, because a test of its own runs them: `tests/format.rs` of the store.
@@ -115,6 +118,7 @@ fn every_command_on_a_page_is_one() {
             "make" => make_knows(&tree.root, &command.words[1..]),
             "cargo" => cargo_knows(&tree, &command.words[1..]).and_then(|()| tests_read(&tree, &command)),
             "sqlite3" if path == SQLITE_SESSIONS => Ok(()),
+            "pip" => make_installs(&tree, &command.words[1..]),
             other => Err(format!("nobody checks `{other}`: write it in the text, not in a block")),
         };
         if let Err(why) = checked {
@@ -122,6 +126,13 @@ fn every_command_on_a_page_is_one() {
         }
     }
     assert_none("commands", &findings);
+}
+
+/// Checks that `make python` installs what the command installs, in a new environment.
+fn make_installs(tree: &Tree, words: &[String]) -> Result<(), String> {
+    let [verb, package] = words else { return Err("it installs no package".into()) };
+    let installed = format!("pip {verb} --quiet --disable-pip-version-check '{package}[test]'");
+    if tree.text("Makefile").contains(&installed) { Ok(()) } else { Err("make does not do it".into()) }
 }
 
 /// Asks make whether it knows the target, without doing it.

@@ -11,10 +11,12 @@ use xtask::fields::Types;
 use xtask::{Tree, assert_none, markdown, table};
 
 /// Where the types of each format are.
-const SUITE: [&str; 3] = [
+const SUITE: [&str; 5] = [
     "crates/touchstone/src/suite.rs",
+    "crates/touchstone/src/suite/scale.rs",
     "crates/touchstone-protocol/src/message.rs",
     "crates/touchstone-protocol/src/data.rs",
+    "crates/touchstone-protocol/src/watch.rs",
 ];
 const KIT: [&str; 1] = ["crates/touchstone/src/kit.rs"];
 const RECORD: [&str; 6] = [
@@ -46,6 +48,9 @@ const ELSEWHERE: [(&str, &[&str]); 3] = [
             "Opened",
             "Sample",
             "LaneSample",
+            "Delivery",
+            "DeliveryDigest",
+            "ScaledCase",
             "Usage",
             "Plan",
             "Failure",
@@ -65,6 +70,9 @@ const ELSEWHERE: [(&str, &[&str]); 3] = [
             "Dataset",
             "Case",
             "LanePlan",
+            "WatchPlan",
+            "ScaledCase",
+            "DeliveryDigest",
             "VariedArm",
             "Kit",
             "KitHead",
@@ -316,7 +324,7 @@ fn every_file_of_a_record_stands_on_its_page() {
 }
 
 /// Numbers that stand in the code as they are searched here, and on the page in words.
-const NUMBERS: [(&str, &str, &str); 24] = [
+const NUMBERS: [(&str, &str, &str); 26] = [
     ("crates/touchstone-runner/src/run.rs", "const SLICE_NS: u64 = 2_000_000;", "2 ms"),
     (
         "crates/touchstone-runner/src/run.rs",
@@ -341,6 +349,8 @@ const NUMBERS: [(&str, &str, &str); 24] = [
         "Verb::ReadAll | Verb::Open | Verb::Find | Verb::DeleteMany => 1 << 10,",
         "1,024 reads of everything, finds or opens",
     ),
+    ("crates/touchstone/src/plan.rs", "Verb::Deliver => 1 << 8,", "256 transactions with subscribers"),
+    ("crates/touchstone/src/plan.rs", "const DELIVERED_OBJECTS: u64 = 4096;", "4,096 objects"),
     ("crates/touchstone-runner/src/recorded.rs", "const COMMITS: u64 = 41;", "41 commits"),
     ("crates/touchstone-runner/src/probe.rs", "pub const PAGE_BYTES: usize = 4096;", "4 KiB"),
     ("crates/touchstone/src/plan.rs", "let full = if case.flushes { 30 } else { 60 };", "60 blocks"),

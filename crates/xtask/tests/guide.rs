@@ -175,8 +175,12 @@ fn converse(program: &Path) {
         dataset: dataset.clone(),
         operations,
         states: None,
+        subscriptions: None,
     };
-    assert_eq!(driver.ask(&prepare(None)), Reply::Prepare { records: 40, operations: 40, states: 0 });
+    assert_eq!(
+        driver.ask(&prepare(None)),
+        Reply::Prepare { records: 40, operations: 40, states: 0, subscriptions: 0 }
+    );
     assert!(matches!(driver.ask(&open(&directory, true)), Reply::Open(_)));
     assert_eq!(driver.ask(&Request::Fill { from: 0, count: 20, table: 1 }), Reply::Fill);
     assert_eq!(driver.run(Verb::InsertOne, 20, 10).0, 10);
@@ -184,7 +188,7 @@ fn converse(program: &Path) {
     assert_eq!(driver.ask(&Request::Close), Reply::Close);
 
     // Closed and opened again, all of it must be there.
-    let order_reply = Reply::Prepare { records: 40, operations: 5, states: 0 };
+    let order_reply = Reply::Prepare { records: 40, operations: 5, states: 0, subscriptions: 0 };
     assert_eq!(driver.ask(&prepare(Some(operations.clone()))), order_reply);
     assert!(matches!(driver.ask(&open(&directory, false)), Reply::Open(_)));
     assert_eq!(driver.run(Verb::Get, 0, 5), digest(order.iter().map(|number| &rows[*number as usize])));

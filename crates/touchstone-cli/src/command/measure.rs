@@ -100,6 +100,9 @@ pub fn measure(project: &Project, plan: &Plan, arguments: &MeasureArguments) -> 
     // What can be refused is refused before minutes are spent on building.
     refuse_occupied(&folder)?;
     refuse_memory_disk(plan, &scratch)?;
+    let (plan, left_out) = project.at_hand(plan)?;
+    let plan = &plan;
+    left_out.iter().for_each(|line| say::note(line));
     let stop = stop_on_signal()?;
     let built = project.build(plan, |subject| say::note(&format!("building {subject}")));
     // Ctrl-C in a terminal reaches the build tool as well, which then fails for no reason of its own.

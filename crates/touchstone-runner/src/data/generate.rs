@@ -35,6 +35,16 @@ pub fn new_state(number: u64, round: u64, objects: u64, values: &mut Stream) -> 
     Doc { tag: format!("tag{number}.{round}"), ..of_kind(number, number + round + 1, objects, values) }
 }
 
+/// The object with the priority of its number: each is so much lower than the one before it.
+pub fn ranked(doc: Doc, number: u64, spacing: u64) -> Doc {
+    moved_state(doc, number, spacing, 0)
+}
+
+/// The state moved to the place of object `place`, that much above its priority: below the one before it.
+pub fn moved_state(state: Doc, place: u64, spacing: u64, above: u64) -> Doc {
+    Doc { priority: Some(above as i64 - ((place + 1) * spacing) as i64), ..state }
+}
+
 /// An object with everything that goes by a number modulo three as `like` has it.
 fn of_kind(number: u64, like: u64, objects: u64, values: &mut Stream) -> Doc {
     let above = number as i64 - (objects / 2) as i64;

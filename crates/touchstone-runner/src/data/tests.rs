@@ -4,9 +4,12 @@
 mod small;
 
 use super::{CaseData, Contents, Datasets};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use touchstone::plan::{Choice, PlannedCase, Start};
-use touchstone_protocol::{Digest, Doc, Lane, LaneSample, read_dataset};
+use touchstone_protocol::{
+    Delivery, DeliveryDigest, Digest, Doc, Lane, LaneSample, Subscription, read_dataset, read_subscriptions,
+    record_crc32,
+};
 
 const SUITE: &str = r#"
 [[dataset]]
@@ -154,4 +157,175 @@ fn a_delete_empties_its_table_only_and_one_that_failed_leaves_doubt() {
     scene.data.play(&mut contents, &lanes[0], &failed);
     assert_eq!(scene.data.content(&contents, 2), None);
     assert_eq!(scene.wrong(&contents, &lanes, 2, &answer([], 1)), None);
+}
+
+const WATCHING: &str = r#"
+[[dataset]]
+name = "objects"
+record = "doc"
+records = 60
+spacing = 4
+[[case]]
+id = "windows"
+title = "Windows"
+dataset = "objects"
+watch = { watched = "window", subscriptions = 20, width = 6 }
+lanes = [{ verb = "deliver", count = 5, changes = 3 }]
+blocks = 1
+baseline = "one@plain"
+arms = ["one@plain"]
+[[case]]
+id = "limits"
+title = "The first of each window"
+dataset = "objects"
+watch = { watched = "window", subscriptions = 7, width = 10, limit = 3 }
+lanes = [{ verb = "deliver", count = 5, changes = 4 }]
+blocks = 1
+baseline = "one@plain"
+arms = ["one@plain"]
+[[case]]
+id = "all"
+title = "All objects turned around"
+dataset = "objects"
+watch = { watched = "window", subscriptions = 10, width = 8, stride = 1 }
+lanes = [{ verb = "deliver", count = 3 }]
+blocks = 1
+baseline = "one@plain"
+arms = ["one@plain"]
+[[case]]
+id = "observed"
+title = "Objects observed"
+dataset = "objects"
+watch = { watched = "object", subscriptions = 9 }
+lanes = [{ verb = "deliver", count = 5, changes = 7 }]
+blocks = 1
+baseline = "one@plain"
+arms = ["one@plain"]
+[[case]]
+id = "nobody"
+title = "Objects that nobody watches"
+dataset = "objects"
+watch = { watched = "window", subscriptions = 20, width = 6, span = 30 }
+lanes = [{ verb = "deliver", count = 5, changes = 2, unwatched = true }]
+blocks = 1
+baseline = "one@plain"
+arms = ["one@plain"]
+"#;
+
+/// A watching case with its files as a kit would read them.
+struct Watching {
+    case: PlannedCase,
+    data: CaseData,
+    table: BTreeMap<String, Doc>,
+    states: Vec<Doc>,
+    subscriptions: Vec<Subscription>,
+    _folder: tempfile::TempDir,
+}
+
+impl Watching {
+    fn new(name: &str) -> Watching {
+        let choice = Choice { cases: vec![name.to_owned()], ..small::choice() };
+        let case = small::plan(WATCHING, &choice).unwrap().cases.remove(0);
+        let folder = tempfile::tempdir().unwrap();
+        let data = CaseData::generate(&case, 42, folder.path(), &mut Datasets::default()).unwrap();
+        let docs: Vec<Doc> = read_dataset(&data.dataset_file()).unwrap();
+        let states: Vec<Doc> = read_dataset(&data.states_file().unwrap()).unwrap();
+        let subscriptions = read_subscriptions(&data.subscriptions_file().unwrap()).unwrap();
+        assert_eq!((states.len() as u64, subscriptions.len() as u64), (data.states(), data.subscriptions()));
+        let table = docs.into_iter().map(|doc| (doc.title.clone(), doc)).collect();
+        Watching { case, data, table, states, subscriptions, _folder: folder }
+    }
+
+    fn result(&self, subscription: &Subscription) -> Vec<&Doc> {
+        match subscription {
+            Subscription::Object { title } | Subscription::One { title } => {
+                self.table.get(title).into_iter().collect()
+            }
+            Subscription::Window { below, from, limit } => {
+                let inside = |doc: &&Doc| doc.priority.is_some_and(|own| own < *below && own >= *from);
+                let mut found: Vec<&Doc> = self.table.values().filter(inside).collect();
+                found.sort_by_key(|doc| doc.priority);
+                found.truncate(limit.map_or(usize::MAX, |limit| limit as usize));
+                found
+            }
+        }
+    }
+
+    fn results(&self) -> Vec<Vec<u32>> {
+        let crcs = |docs: Vec<&Doc>| docs.iter().map(|doc| record_crc32(*doc, &mut Vec::new())).collect();
+        self.subscriptions.iter().map(|subscription| crcs(self.result(subscription))).collect()
+    }
+
+    /// Plays a lane by looking at everything before and after each transaction.
+    fn play(&mut self, lane: &Lane) -> LaneSample {
+        let (changes, mut digest) = (lane.changes.unwrap(), DeliveryDigest::default());
+        for transaction in 0..lane.count {
+            let before = self.results();
+            let from = lane.from + transaction * changes;
+            for state in from..from + changes {
+                let state = self.states[state as usize % self.states.len()].clone();
+                self.table.insert(state.title.clone(), state);
+            }
+            let priorities: BTreeSet<i64> = self.table.values().filter_map(|doc| doc.priority).collect();
+            assert_eq!(priorities.len(), self.table.len(), "no two are the same");
+            let after = self.results();
+            for (number, (before, after)) in before.iter().zip(&after).enumerate() {
+                if before != after {
+                    digest.add(transaction as u32, number as u32, after);
+                }
+            }
+        }
+        let delivery = Some(Delivery::default());
+        LaneSample {
+            answers: digest.deliveries(),
+            digest: digest.to_string(),
+            delivery,
+            ..LaneSample::default()
+        }
+    }
+}
+
+#[test]
+fn what_must_be_delivered_is_what_differs_between_any_two_transactions() {
+    for name in ["windows", "limits", "all", "observed", "nobody"] {
+        let mut watching = Watching::new(name);
+        let mut contents = watching.data.contents();
+        let (mut state, mut delivered) = (0, 0);
+        // More than two rounds of the new states.
+        for _ in 0..20 {
+            let lanes = watching.case.arms[0].lanes_at(Start { operation: 0, state }, 1);
+            let right = watching.play(&lanes[0]);
+            let wrong = |answer: &LaneSample| watching.data.wrong(&contents, &lanes[0], &lanes, answer);
+            assert_eq!(wrong(&right), None, "{name}");
+            let fewer = LaneSample { answers: right.answers + 1, ..right.clone() };
+            assert!(wrong(&fewer).unwrap().contains("updates"));
+            let other = LaneSample { digest: "0badc0de".into(), ..right.clone() };
+            assert!(wrong(&other).unwrap().contains("the right answer is"));
+            let differing = Some(Delivery { differing: 2, ..Delivery::default() });
+            assert!(wrong(&LaneSample { delivery: differing, ..right.clone() }).unwrap().starts_with("2 of"));
+            assert!(wrong(&LaneSample { delivery: None, ..right.clone() }).is_some());
+            watching.data.play(&mut contents, &lanes[0], &right);
+            delivered += right.answers;
+            state += watching.case.arms[0].states_used(1);
+        }
+        assert_eq!(delivered == 0, name == "nobody", "{name}: {delivered}");
+        let all = answer(watching.table.values(), 1);
+        assert_eq!(watching.data.content(&contents, 1), Some((60, all.digest)), "{name}");
+    }
+}
+
+#[test]
+fn where_all_objects_change_every_window_is_replaced_whole_and_put_back() {
+    let mut watching = Watching::new("all");
+    let first = watching.result(&watching.subscriptions[9]).len();
+    let titles = |watching: &Watching| -> BTreeSet<String> {
+        watching.result(&watching.subscriptions[0]).iter().map(|doc| doc.title.clone()).collect()
+    };
+    let before = titles(&watching);
+    let lane = Lane { count: 1, ..watching.case.arms[0].lanes_at(Start::default(), 1)[0].clone() };
+    assert_eq!(watching.play(&lane).answers, 10);
+    assert!(titles(&watching).is_disjoint(&before));
+    assert_eq!((first, titles(&watching).len()), (8, 8));
+    watching.play(&Lane { from: 60, ..lane });
+    assert_eq!(titles(&watching), before);
 }

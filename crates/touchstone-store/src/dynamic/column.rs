@@ -61,6 +61,13 @@ impl Column {
     }
 
     /// The column's name in the file.
+    ///
+    /// ```
+    /// # use touchstone_store::{Kind, dynamic::{Field, Type}};
+    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// assert_eq!(word.column("word")?.name(), "word");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn name(self) -> &'static str {
         self.shape.columns[self.at].name
@@ -95,6 +102,13 @@ impl Column {
 
     /// The value is the other.
     ///
+    /// ```
+    /// # use touchstone_store::{Kind, dynamic::{Field, Type}};
+    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// let six = word.column("count")?.eq(6)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Invalid`](crate::ErrorKind::Invalid) when the two cannot be compared.
     pub fn eq(self, other: impl Into<Value>) -> Result<Condition<Dynamic>> {
@@ -102,6 +116,13 @@ impl Column {
     }
 
     /// The value is not the other.
+    ///
+    /// ```
+    /// # use touchstone_store::{Kind, dynamic::{Field, Type}};
+    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// let others = word.column("count")?.ne(6)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As for [`eq`](Column::eq).
@@ -111,6 +132,13 @@ impl Column {
 
     /// The value is less than the other.
     ///
+    /// ```
+    /// # use touchstone_store::{Kind, dynamic::{Field, Type}};
+    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// let rare = word.column("count")?.lt(6)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As for [`eq`](Column::eq).
     pub fn lt(self, other: impl Into<Value>) -> Result<Condition<Dynamic>> {
@@ -118,6 +146,13 @@ impl Column {
     }
 
     /// The value is less than the other, or the other.
+    ///
+    /// ```
+    /// # use touchstone_store::{Kind, dynamic::{Field, Type}};
+    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// let rare = word.column("count")?.le(6)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As for [`eq`](Column::eq).
@@ -127,6 +162,13 @@ impl Column {
 
     /// The value is greater than the other.
     ///
+    /// ```
+    /// # use touchstone_store::{Kind, dynamic::{Field, Type}};
+    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// let frequent = word.column("count")?.gt(5.5)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As for [`eq`](Column::eq).
     pub fn gt(self, other: impl Into<Value>) -> Result<Condition<Dynamic>> {
@@ -134,6 +176,13 @@ impl Column {
     }
 
     /// The value is greater than the other, or the other.
+    ///
+    /// ```
+    /// # use touchstone_store::{Kind, dynamic::{Field, Type}};
+    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// let frequent = word.column("count")?.ge(6)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As for [`eq`](Column::eq).
@@ -143,6 +192,13 @@ impl Column {
 
     /// The value lies between the two, or is one of them.
     ///
+    /// ```
+    /// # use touchstone_store::{Kind, dynamic::{Field, Type}};
+    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// let some = word.column("count")?.between(6, 865)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As for [`eq`](Column::eq).
     pub fn between(self, low: impl Into<Value>, high: impl Into<Value>) -> Result<Condition<Dynamic>> {
@@ -150,6 +206,13 @@ impl Column {
     }
 
     /// The value is one of the others.
+    ///
+    /// ```
+    /// # use touchstone_store::{Kind, dynamic::{Field, Type}};
+    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// let two = word.column("count")?.is_in([6.into(), 865.into()])?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As for [`eq`](Column::eq).
@@ -159,12 +222,26 @@ impl Column {
     }
 
     /// There is no value.
+    ///
+    /// ```
+    /// # use touchstone_store::{Kind, dynamic::{Field, Type}};
+    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// let none = word.column("count")?.is_null();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn is_null(self) -> Condition<Dynamic> {
         self.condition(Node::IsNull(self.at))
     }
 
     /// The text begins so.
+    ///
+    /// ```
+    /// # use touchstone_store::{Kind, dynamic::{Field, Type}};
+    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// let begins = word.column("word")?.starts_with("em")?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// [`Invalid`](crate::ErrorKind::Invalid) when the column holds no text.
@@ -176,6 +253,13 @@ impl Column {
     }
 
     /// The text has this part.
+    ///
+    /// ```
+    /// # use touchstone_store::{Kind, dynamic::{Field, Type}};
+    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// let has = word.column("word")?.contains("mm")?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As for [`starts_with`](Column::starts_with).
@@ -192,12 +276,26 @@ impl Column {
     }
 
     /// The least value first; NULLs are less than all others.
+    ///
+    /// ```
+    /// # use touchstone_store::{Kind, dynamic::{Field, Type}};
+    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// let order = word.column("count")?.ascending();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn ascending(self) -> Order<Dynamic> {
         self.order(false)
     }
 
     /// The greatest value first.
+    ///
+    /// ```
+    /// # use touchstone_store::{Kind, dynamic::{Field, Type}};
+    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// let order = word.column("count")?.descending();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn descending(self) -> Order<Dynamic> {
         self.order(true)

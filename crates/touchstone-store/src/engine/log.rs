@@ -5,12 +5,20 @@
 use libsqlite3_sys as ffi;
 use std::ffi::{c_int, c_void};
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 
 /// The words of one copy of the header.
 const WORDS: usize = 6;
-/// Where the index has four bytes that its format leaves free, and SQLite neither reads nor writes, in 32-bit words.
-const FREE: usize = 33;
+/// Where the header has the word that counts commits, in 32-bit words.
+const CHANGE: usize = 2;
+
+// The index has four bytes that its format leaves free, and SQLite neither reads nor writes: 132 to 135. Stores give each
+// other hints there, on which nobody relies: a lost one costs a wait of some milliseconds. Byte 133 is 0.
+/// Not 0 where somebody waits for the lock.
+const ASKS_BYTE: usize = 132;
+/// Sixteen bits in the processor's order, one for each process that waits for commits: see `bell.rs`.
+const WATCHES_BYTE: usize = 134;
+
 /// The size of a region of the index, fixed by its format.
 const REGION_BYTES: c_int = 32_768;
 
@@ -21,7 +29,7 @@ pub(crate) struct LogState([u64; WORDS]);
 impl LogState {
     /// Counts commits, of whichever process, and wraps: the third 32-bit word of the header.
     pub(crate) fn change(self) -> u32 {
-        self.word(2)
+        self.word(CHANGE)
     }
 
     /// The frames of the log that are committed: the fifth 32-bit word.
@@ -91,24 +99,39 @@ impl LogIndex {
 
     /// Says to the other processes that this one waits for the lock. It is a hint: nobody relies on it.
     pub(crate) fn ask(self) {
-        self.free().store(1, Ordering::Relaxed);
+        self.asks().store(1, Ordering::Relaxed);
     }
 
     /// Whether a process has said that it waits.
     #[inline]
     pub(crate) fn is_asked(self) -> bool {
-        self.free().load(Ordering::Relaxed) != 0
+        self.asks().load(Ordering::Relaxed) != 0
     }
 
     /// Takes the hint back, whoever gave it: who waits still gives it again.
     pub(crate) fn unask(self) {
-        self.free().store(0, Ordering::Relaxed);
+        self.asks().store(0, Ordering::Relaxed);
+    }
+
+    /// The processes that wait for commits, of which each has a bit.
+    #[inline]
+    pub(super) fn watches(&self) -> &AtomicU16 {
+        // SAFETY: as for `asks`.
+        unsafe { self.0.cast::<AtomicU16>().add(WATCHES_BYTE / 2).as_ref() }
+    }
+
+    /// The word that every commit changes, for the system to wait at. It is only read.
+    #[inline]
+    pub(super) fn change_word(&self) -> &AtomicU32 {
+        // SAFETY: the word lies within the region, which is mapped and aligned.
+        unsafe { self.0.cast::<AtomicU32>().add(CHANGE).as_ref() }
     }
 
     #[inline]
-    fn free(&self) -> &AtomicU32 {
-        // SAFETY: the word lies within the region, which is mapped and aligned, and can be written by whoever writes.
-        unsafe { self.0.cast::<AtomicU32>().add(FREE).as_ref() }
+    fn asks(&self) -> &AtomicU8 {
+        // SAFETY: the byte lies within the region, which is mapped, and can be written: where it cannot, the index is not
+        // found.
+        unsafe { self.0.cast::<AtomicU8>().add(ASKS_BYTE).as_ref() }
     }
 
     #[inline]
@@ -119,5 +142,11 @@ impl LogIndex {
             *word = unsafe { self.0.add(from + at).as_ref() }.load(Ordering::Relaxed);
         }
         words
+    }
+
+    /// An index in memory of a test's own.
+    #[cfg(test)]
+    pub(super) fn over(memory: &'static [AtomicU64; 17]) -> LogIndex {
+        LogIndex(NonNull::from(memory).cast())
     }
 }

@@ -158,9 +158,11 @@ unsafe extern "C" fn note(
 ) -> c_int {
     // SAFETY: it is what the statement is prepared with, which outlives the call; nobody else uses it meanwhile.
     let mut asked = unsafe { &*asked.cast::<RefCell<Asked>>().cast_const() }.borrow_mut();
-    // SAFETY: SQLite passes texts that end with a zero, or none.
     let text = |text: *const c_char| {
-        (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
+        // SAFETY: SQLite passes texts that end with a zero, or none.
+        (!text.is_null())
+            .then(|| unsafe { CStr::from_ptr(text) })
+            .map(|text| text.to_string_lossy().into_owned())
     };
     match action {
         ffi::SQLITE_READ => {

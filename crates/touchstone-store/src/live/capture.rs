@@ -90,17 +90,18 @@ impl Capture {
 
     /// Notes a row that was written: its values, after those that say which collection it is in.
     #[inline]
-    pub(crate) fn put<T: Record>(&self, section: &Section, cells: &Cells<'_>) {
+    pub(crate) fn put<T: Record>(&self, section: &Section, cells: &Cells<'_>, record: &T) {
         if self.is_on.get() {
-            self.gather::<T>(section, |changes, skipped| changes.put(cells, skipped, section.shape));
+            let skipped = usize::from(section.is_shared);
+            self.gather::<T>(section, |changes| changes.put(cells, skipped, section.shape, record));
         }
     }
 
     /// As [`put`](Capture::put), of a row that has only the record's values.
     #[inline]
-    pub(crate) fn put_fed<T: Record>(&self, section: &Section, cells: &Cells<'_>) {
+    pub(crate) fn put_fed<T: Record>(&self, section: &Section, cells: &Cells<'_>, record: &T) {
         if self.is_on.get() {
-            self.gather::<T>(section, |changes, _| changes.put(cells, 0, section.shape));
+            self.gather::<T>(section, |changes| changes.put(cells, 0, section.shape, record));
         }
     }
 
@@ -108,9 +109,9 @@ impl Capture {
     #[inline]
     pub(crate) fn removed<T: Record>(&self, section: &Section, cells: &Cells<'_>) {
         if self.is_on.get() {
-            self.gather::<T>(section, |changes, skipped| {
-                let key = RowKey::at(cells, skipped, section.shape.keys);
-                changes.list.push(Change::Gone(Box::new(key)));
+            let skipped = usize::from(section.is_shared);
+            self.gather::<T>(section, |changes| {
+                changes.remove(RowKey::at(cells, skipped, section.shape.keys));
             });
         }
     }
@@ -118,7 +119,7 @@ impl Capture {
     /// Notes that all rows are gone.
     pub(crate) fn cleared<T: Record>(&self, section: &Section) {
         if self.is_on.get() {
-            self.gather::<T>(section, |changes, _| changes.list.push(Change::Cleared));
+            self.gather::<T>(section, Changes::clear);
         }
     }
 
@@ -175,8 +176,8 @@ impl Capture {
         }
     }
 
-    #[cold]
-    fn gather<T: Record>(&self, section: &Section, gather: impl Fn(&mut Changes<T>, usize)) {
+    /// Lets every topic that the table is of take a change.
+    fn gather<T: Record>(&self, section: &Section, gather: impl Fn(&mut Changes<T>)) {
         let mut open = self.open.borrow_mut();
         let Open { topics, changes, tables, keys, unknown, .. } = &mut *open;
         if topics.by_name && tables.iter().all(|table| table != section.name()) {
@@ -184,21 +185,26 @@ impl Capture {
         }
         let which = section.collection().map_or(Which::Own, Which::Named);
         // Several types may have one table: a program's own, or what others know of a type that has changed.
-        let concerned = topics.list.iter().enumerate();
         let is_it =
             |topic: &Topic| topic.which == which && topic.shape.name.eq_ignore_ascii_case(section.shape.name);
-        for (at, topic) in concerned.filter(|(_, topic)| is_it(topic)) {
-            let gathered: &mut dyn Any = &mut **changes[at].get_or_insert_with(topic.gather);
-            let skipped = usize::from(section.is_shared);
+        for (at, topic) in topics.list.iter().enumerate().filter(|(_, topic)| is_it(topic)) {
+            let gathered = changes[at].get_or_insert_with(|| (topic.gather)(&topic.interest));
+            let gathered: &mut dyn Any = &mut **gathered;
             if let Some(changes) = gathered.downcast_mut::<Changes<T>>() {
-                gather(changes, skipped);
+                gather(changes);
                 continue;
             }
             // What the row is to the other type is read when the transaction ends.
-            let mut own = Changes::<T>::default();
-            gather(&mut own, skipped);
-            *unknown |= own.unknown || own.list.iter().any(|change| matches!(change, Change::Cleared));
-            keys.entry(at).or_default().extend(own.keys());
+            let mut own = Changes::<T>::of(&Arc::default());
+            gather(&mut own);
+            *unknown |= own.unknown;
+            for change in own.list {
+                match change {
+                    Change::Put(row) => keys.entry(at).or_default().push(row.key.clone()),
+                    Change::Gone(key) => keys.entry(at).or_default().push(*key),
+                    Change::Cleared => *unknown = true,
+                }
+            }
         }
     }
 
@@ -224,7 +230,7 @@ impl Capture {
             return None;
         }
         let mut open = self.open.take();
-        open.read_again(session);
+        open.finish(session);
         let ids = open.topics.list.iter().map(|topic| topic.id);
         let topics: Vec<_> = ids.zip(open.changes).filter_map(|(id, changes)| Some((id, changes?))).collect();
         let unknown = open.unknown || topics.iter().any(|(_, changes)| changes.is_unknown());
@@ -233,14 +239,15 @@ impl Capture {
 }
 
 impl Open {
-    /// Reads what the transaction has in the end of every key that it may have changed.
-    fn read_again(&mut self, session: &Session) {
+    /// Makes the topics' lists whole.
+    fn finish(&mut self, session: &Session) {
         for (at, topic) in self.topics.list.iter().enumerate() {
             let keys = self.keys.remove(&at);
-            let is_doubtful = self.sql && self.changes[at].is_some();
-            if is_doubtful || keys.is_some() {
-                let changes = self.changes[at].get_or_insert_with(topic.gather);
-                changes.read_again(session, topic.shape, topic.which, keys.unwrap_or_default());
+            if keys.is_some() {
+                self.changes[at].get_or_insert_with(|| (topic.gather)(&topic.interest));
+            }
+            if let Some(changes) = &mut self.changes[at] {
+                changes.finish(session, topic.shape, topic.which, keys, self.sql);
             }
         }
     }

@@ -1,5 +1,6 @@
 //! What a transaction did to one type's records, as the writer hands it over: rows as they are now, and keys that are gone.
 
+use super::interest::{Interest, Look, Matter};
 use super::row::{Row, RowKey};
 use crate::access::{Access, Which};
 use crate::cells::Cells;
@@ -21,40 +22,53 @@ pub(crate) enum Change<T> {
 }
 
 /// The changes of one transaction, in the order in which they were made.
-#[derive(Debug)]
 pub(crate) struct Changes<T> {
-    /// Whether there is a change that is not listed.
+    /// Whether there is a change that is not listed, and matters.
     pub(crate) unknown: bool,
     pub(crate) list: Vec<Change<T>>,
-}
-
-impl<T> Default for Changes<T> {
-    fn default() -> Changes<T> {
-        Changes { unknown: false, list: Vec::new() }
-    }
+    /// The keys of rows that did not matter, one after the other.
+    left_out: Vec<u8>,
+    look: Look<T>,
+    interest: Arc<Interest>,
 }
 
 impl<T: Record> Changes<T> {
-    /// The keys that changed, where that is known: what was cleared is not.
-    pub(crate) fn keys(self) -> impl Iterator<Item = RowKey> {
-        self.list.into_iter().filter_map(|change| match change {
-            Change::Put(row) => Some(row.key.clone()),
-            Change::Gone(key) => Some(*key),
-            Change::Cleared => None,
-        })
+    pub(crate) fn of(interest: &Arc<Interest>) -> Changes<T> {
+        let (look, interest) = (interest.look(), Arc::clone(interest));
+        Changes { unknown: false, list: Vec::new(), left_out: Vec::new(), look, interest }
     }
 
-    /// Lists a row by its values.
-    pub(crate) fn put(&mut self, cells: &Cells<'_>, skipped: usize, shape: &'static Shape) {
+    /// Takes a row by its values, which the record has too.
+    #[inline]
+    pub(crate) fn put(&mut self, cells: &Cells<'_>, skipped: usize, shape: &'static Shape, record: &T) {
+        let key = RowKey::at(cells, skipped, shape.keys);
+        match self.look.at(key.hash, Some(record)) {
+            Matter::Nothing => return self.left_out.extend_from_slice(&key.bytes),
+            Matter::Marked => {}
+            Matter::Admitted => self.look.mark(key.hash),
+        }
         // Reading is the program's own code, which may fail, and may panic where writing did not.
-        match catch_unwind(AssertUnwindSafe(|| Row::of_cells(cells, skipped, shape))) {
+        match catch_unwind(AssertUnwindSafe(|| Row::of_cells(key, cells, skipped, shape))) {
             Ok(Ok(row)) => self.list.push(Change::Put(row)),
             _ => self.unknown = true,
         }
     }
+
+    /// Takes that a row is gone.
+    pub(crate) fn remove(&mut self, key: RowKey) {
+        match self.look.at(key.hash, None) {
+            Matter::Nothing => self.left_out.extend_from_slice(&key.bytes),
+            _ => self.list.push(Change::Gone(Box::new(key))),
+        }
+    }
+
+    /// Takes that all rows are gone.
+    pub(crate) fn clear(&mut self) {
+        self.list.push(Change::Cleared);
+    }
 }
 
-/// Changes of a type that the transaction knows.
+/// Changes of a type that the transaction does not know.
 pub(crate) trait Gathered: Any + Send {
     /// How many there are.
     fn len(&self) -> usize;
@@ -65,9 +79,17 @@ pub(crate) trait Gathered: Any + Send {
     /// Whether a change is not listed.
     fn is_unknown(&self) -> bool;
 
-    /// Reads the rows of these keys, and of those that were gathered, as the transaction has them now, and lists them in
-    /// the place of what was gathered: SQL that is not the store's may have undone some of it.
-    fn read_again(&mut self, session: &Session, shape: &'static Shape, which: Which, keys: Vec<RowKey>);
+    /// Makes the list whole, before the commit. Where keys are given, or what was gathered is doubtful, the rows are read
+    /// as the transaction has them: SQL that is not the store's may have undone some of it. So are rows that were left
+    /// out, where they may matter now.
+    fn finish(
+        &mut self,
+        session: &Session,
+        shape: &'static Shape,
+        which: Which,
+        keys: Option<Vec<RowKey>>,
+        is_doubtful: bool,
+    );
 }
 
 impl<T: Record> Gathered for Changes<T> {
@@ -83,8 +105,36 @@ impl<T: Record> Gathered for Changes<T> {
         self.unknown
     }
 
-    fn read_again(&mut self, session: &Session, shape: &'static Shape, which: Which, mut keys: Vec<RowKey>) {
-        let access = Access::<T>::shaped(session, which, shape);
+    fn finish(
+        &mut self,
+        session: &Session,
+        shape: &'static Shape,
+        which: Which,
+        keys: Option<Vec<RowKey>>,
+        is_doubtful: bool,
+    ) {
+        let matters = !self.left_out.is_empty() && !self.interest.is_still(self.look.generation);
+        let is_read_again = is_doubtful || matters || keys.is_some();
+        if is_read_again {
+            let access = Access::<T>::shaped(session, which, shape);
+            self.read_again(access, keys.unwrap_or_default(), matters);
+        }
+        self.left_out = Vec::new();
+        let marks = self.interest.marks();
+        if !is_read_again && self.look.is_marked_in(&marks) {
+            return;
+        }
+        for change in &self.list {
+            if let Change::Put(row) = change {
+                marks.add(row.key.hash);
+            }
+        }
+    }
+}
+
+impl<T: Record> Changes<T> {
+    /// Reads the rows of these keys, and of those that were gathered, and lists them in the place of what was gathered.
+    fn read_again(&mut self, access: Access<'_, T>, mut keys: Vec<RowKey>, left_out_matter: bool) {
         for change in std::mem::take(&mut self.list) {
             match change {
                 Change::Put(row) => keys.push(row.key.clone()),
@@ -93,11 +143,14 @@ impl<T: Record> Gathered for Changes<T> {
                 Change::Cleared => self.unknown = true,
             }
         }
+        if left_out_matter {
+            keys.extend(RowKey::many(&self.left_out, access.keys()));
+        }
         keys.sort_unstable_by(|left, right| left.bytes.cmp(&right.bytes));
         keys.dedup();
         for key in keys {
             match access.get_values(&key.values()) {
-                Ok(Some(record)) => self.list.push(Change::Put(Row::of_record(record, shape.keys))),
+                Ok(Some(record)) => self.list.push(Change::Put(Row::of_record(record, access.keys()))),
                 Ok(None) => self.list.push(Change::Gone(Box::new(key))),
                 Err(_) => self.unknown = true,
             }

@@ -2,22 +2,23 @@
 
 use super::order::{Cut, Sorter, Span};
 use crate::record::Record;
+use std::sync::Arc;
 
 /// Disjoint spans.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Cover(Vec<Span>);
+pub(crate) struct Cover(Vec<Arc<Span>>);
 
 impl Cover {
     /// What all these spans cover together.
-    pub(crate) fn of<T: Record>(sorter: &Sorter<T>, spans: impl IntoIterator<Item = Span>) -> Cover {
-        let mut spans: Vec<Span> = spans.into_iter().filter(|span| !span.is_empty(sorter)).collect();
+    pub(crate) fn of<T: Record>(sorter: &Sorter<T>, spans: impl IntoIterator<Item = Arc<Span>>) -> Cover {
+        let mut spans: Vec<Arc<Span>> = spans.into_iter().filter(|span| !span.is_empty(sorter)).collect();
         spans.sort_by(|left, right| sorter.compare_cuts(&left.low, &right.low));
-        let mut cover: Vec<Span> = Vec::new();
+        let mut cover: Vec<Arc<Span>> = Vec::new();
         for span in spans {
             match cover.last_mut() {
                 Some(last) if sorter.compare_cuts(&span.low, &last.high).is_le() => {
                     if sorter.compare_cuts(&span.high, &last.high).is_gt() {
-                        last.high = span.high;
+                        *last = Arc::new(Span { low: last.low.clone(), high: span.high.clone() });
                     }
                 }
                 _ => cover.push(span),
@@ -26,7 +27,7 @@ impl Cover {
         Cover(cover)
     }
 
-    pub(crate) fn spans(&self) -> &[Span] {
+    pub(crate) fn spans(&self) -> &[Arc<Span>] {
         &self.0
     }
 
@@ -37,9 +38,30 @@ impl Cover {
         self.0.get(at).is_some_and(|span| !sorter.is_before(ord, record, &span.low))
     }
 
-    /// This, and another, together.
+    /// This, and another that it has nothing of, together.
     pub(crate) fn with<T: Record>(&self, sorter: &Sorter<T>, other: &Cover) -> Cover {
-        Cover::of(sorter, self.0.iter().chain(&other.0).cloned())
+        // A cover of ten thousand values must not be sorted for one more.
+        const FEW: usize = 4;
+        if other.0.len() > FEW {
+            return Cover::of(sorter, self.0.iter().chain(&other.0).cloned());
+        }
+        let mut spans = self.0.clone();
+        for span in &other.0 {
+            let from = spans.partition_point(|held| sorter.compare_cuts(&held.high, &span.low).is_lt());
+            let to = spans.partition_point(|held| sorter.compare_cuts(&held.low, &span.high).is_le());
+            // What touches it becomes one with it.
+            let low = spans
+                .get(from)
+                .filter(|_| from < to)
+                .map_or(&span.low, |held| least(sorter, &held.low, &span.low));
+            let high = spans[..to]
+                .last()
+                .filter(|_| from < to)
+                .map_or(&span.high, |held| greatest(sorter, &held.high, &span.high));
+            let joined = Arc::new(Span { low: low.clone(), high: high.clone() });
+            spans.splice(from..to, [joined]);
+        }
+        Cover(spans)
     }
 
     /// What of another is not in this one.
@@ -52,11 +74,19 @@ impl Cover {
                 if sorter.compare_cuts(&held.low, &span.high).is_ge() {
                     break;
                 }
-                gaps.push(Span { low: low.clone(), high: held.low.clone() });
+                gaps.push(Arc::new(Span { low: low.clone(), high: held.low.clone() }));
                 low = held.high.clone();
             }
-            gaps.push(Span { low, high: span.high.clone() });
+            gaps.push(Arc::new(Span { low, high: span.high.clone() }));
         }
         Cover::of(sorter, gaps)
     }
+}
+
+fn least<'c, T: Record>(sorter: &Sorter<T>, left: &'c Cut, right: &'c Cut) -> &'c Cut {
+    if sorter.compare_cuts(left, right).is_le() { left } else { right }
+}
+
+fn greatest<'c, T: Record>(sorter: &Sorter<T>, left: &'c Cut, right: &'c Cut) -> &'c Cut {
+    if sorter.compare_cuts(left, right).is_ge() { left } else { right }
 }

@@ -2,7 +2,9 @@
 //! changes the set once, whatever the number of windows; those that a changed row left or entered are told.
 
 use super::cover::Cover;
-use super::order::{Sorter, Span};
+use super::explain::{LiveExplanation, Structure};
+use super::interest::Scope;
+use super::order::{SortColumn, Sorter, Span};
 use super::outbox::{Outbox, Target};
 use super::plan::{FamilyPlan, Page};
 use super::residual::Residual;
@@ -10,7 +12,7 @@ use super::row::Row;
 use super::set::{Entry, Ordered, Set};
 use super::stab::Intervals;
 use super::update::What;
-use crate::record::Record;
+use crate::record::{Record, Shape};
 use slab::Slab;
 use std::ops::Range;
 use std::sync::Arc;
@@ -28,13 +30,13 @@ pub(crate) struct Step<T> {
 /// A window of a set, as its updates know it.
 pub(crate) struct Watch<T> {
     pub(crate) sorter: Arc<Sorter<T>>,
-    span: Span,
+    span: Arc<Span>,
     page: Page,
 }
 
 impl<T: Record> Watch<T> {
     pub(crate) fn new(sorter: &Arc<Sorter<T>>, span: Span, page: Page) -> Watch<T> {
-        Watch { sorter: Arc::clone(sorter), span, page }
+        Watch { sorter: Arc::clone(sorter), span: Arc::new(span), page }
     }
 
     /// The rows of a set that are in the window.
@@ -77,10 +79,8 @@ struct Window<T> {
 /// Queries that differ only in their windows.
 pub(crate) struct Family<T> {
     pub(crate) name: String,
-    pub(crate) sorter: Arc<Sorter<T>>,
-    pub(crate) residual: Option<Residual>,
+    pub(crate) scope: Arc<Scope<T>>,
     pub(crate) set: Set<Row<T>>,
-    pub(crate) cover: Cover,
     windows: Slab<Window<T>>,
     index: Intervals,
     /// Windows that were cancelled since the cover was last made.
@@ -95,10 +95,12 @@ impl<T: Record> Family<T> {
         let name = plan.name();
         Family {
             name,
-            sorter: Arc::new(Sorter::new(plan.sort.clone())),
-            residual: plan.residual.clone().map(Residual::new),
+            scope: Arc::new(Scope {
+                sorter: Arc::new(Sorter::new(plan.sort.clone())),
+                residual: plan.residual.clone().map(|node| Arc::new(Residual::new(node))),
+                cover: Cover::default(),
+            }),
             set: Set::empty(),
-            cover: Cover::default(),
             windows: Slab::new(),
             index: Intervals::default(),
             cancelled: 0,
@@ -113,25 +115,34 @@ impl<T: Record> Family<T> {
         self.windows.len()
     }
 
+    /// How its windows are followed.
+    pub(crate) fn explain(&self, shape: &Shape) -> LiveExplanation {
+        let column = |(column, descending): &SortColumn| {
+            format!("{}{}", if *descending { "-" } else { "" }, shape.columns[*column].name)
+        };
+        LiveExplanation {
+            order: self.sorter().columns().iter().map(column).collect(),
+            evaluates: self.scope.residual.is_some(),
+            sharing: self.windows.len(),
+            rows: self.set.len(),
+            bytes: self.set.bytes() + self.windows.capacity() * size_of::<Window<T>>(),
+            ..LiveExplanation::of(Structure::Window)
+        }
+    }
+
     /// Everybody who has a window.
     pub(crate) fn targets(&self) -> impl Iterator<Item = Target> {
         self.windows.iter().map(|(_, window)| window.target)
     }
 
-    /// Whether a record is one of the set's.
-    #[inline]
-    pub(crate) fn admits(&self, record: &T) -> bool {
-        self.admits_at(self.sorter.ord(record), record)
+    pub(crate) fn sorter(&self) -> &Arc<Sorter<T>> {
+        &self.scope.sorter
     }
 
-    #[inline]
-    fn admits_at(&self, ord: u64, record: &T) -> bool {
-        self.cover.contains(&self.sorter, ord, record) && self.fulfils(record)
-    }
-
-    /// Whether the record fulfils what is asked besides lying in a window.
-    fn fulfils(&self, record: &T) -> bool {
-        self.residual.as_ref().is_none_or(|residual| residual.holds(record))
+    /// Lets the set have all rows of another part of the table, or of less of it.
+    fn cover(&mut self, cover: Cover) {
+        let Scope { sorter, residual, .. } = &*self.scope;
+        self.scope = Arc::new(Scope { sorter: Arc::clone(sorter), residual: residual.clone(), cover });
     }
 
     /// Takes a change; whether the row, as it is now, is one of the set's.
@@ -148,8 +159,8 @@ impl<T: Record> Family<T> {
 
     #[inline]
     fn admitted(&self, row: &Arc<Row<T>>) -> Option<Entry<Row<T>>> {
-        let ord = self.sorter.ord(&row.record);
-        self.admits_at(ord, &row.record).then(|| Entry { ord, row: Arc::clone(row) })
+        let ord = self.sorter().ord(&row.record);
+        self.scope.admits_at(ord, &row.record).then(|| Entry { ord, row: Arc::clone(row) })
     }
 
     /// Makes of what was taken since the last time one step, and tells the windows that it changes.
@@ -159,10 +170,10 @@ impl<T: Record> Family<T> {
         if removed.is_empty() && inserted.is_empty() {
             return;
         }
-        removed.sort_unstable_by(|left, right| self.sorter.compare(left, right));
-        inserted.sort_unstable_by(|left, right| self.sorter.compare(left, right));
+        removed.sort_unstable_by(|left, right| self.sorter().compare(left, right));
+        inserted.sort_unstable_by(|left, right| self.sorter().compare(left, right));
         let before = self.set.clone();
-        self.set = before.clone().apply(&removed, inserted.clone(), &*self.sorter);
+        self.set = before.clone().apply(&removed, inserted.clone(), &**self.sorter());
         let step = Arc::new(Step { before, after: self.set.clone(), removed, inserted });
         self.commits += 1;
         self.tell(&step, out);
@@ -181,14 +192,14 @@ impl<T: Record> Family<T> {
             }
             return;
         }
-        let (windows, commits) = (&mut self.windows, self.commits);
+        let (windows, commits, sorter) = (&mut self.windows, self.commits, &self.scope.sorter);
         for entry in step.removed.iter().chain(&step.inserted) {
             self.index.stab(entry.ord, |id| {
                 let Some(window) = windows.get_mut(id as usize).filter(|window| window.found != commits)
                 else {
                     return;
                 };
-                if window.watch.span.contains(&self.sorter, entry.ord, &entry.row.record) {
+                if window.watch.span.contains(sorter, entry.ord, &entry.row.record) {
                     window.found = commits;
                     window.tell(step, out);
                 }
@@ -219,22 +230,23 @@ impl<T: Record> Family<T> {
 
     fn shrink(&mut self) {
         self.cancelled = 0;
-        let spans = self.windows.iter().map(|(_, window)| window.watch.span.clone());
-        let cover = Cover::of(&self.sorter, spans);
-        if cover != self.cover {
-            self.cover = cover;
-            let is_left =
-                |entry: &&Entry<Row<T>>| self.cover.contains(&self.sorter, entry.ord, &entry.row.record);
+        let spans = self.windows.iter().map(|(_, window)| Arc::clone(&window.watch.span));
+        let cover = Cover::of(self.sorter(), spans);
+        if cover != self.scope.cover {
+            self.cover(cover);
+            let is_left = |entry: &&Entry<Row<T>>| {
+                self.scope.cover.contains(self.sorter(), entry.ord, &entry.row.record)
+            };
             self.set = Set::build(self.set.iter(0..self.set.len()).filter(is_left).cloned().collect());
         }
     }
 
     /// Puts rows into the set that it has none of, and covers what they fill.
     pub(crate) fn fill(&mut self, rows: &[Arc<Row<T>>], gap: &Cover) {
-        self.cover = self.cover.with(&self.sorter, gap);
+        self.cover(self.scope.cover.with(self.sorter(), gap));
         let mut entries: Vec<Entry<Row<T>>> = rows.iter().filter_map(|row| self.admitted(row)).collect();
-        entries.sort_unstable_by(|left, right| self.sorter.compare(left, right));
-        self.set = std::mem::replace(&mut self.set, Set::empty()).apply(&[], entries, &*self.sorter);
+        entries.sort_unstable_by(|left, right| self.sorter().compare(left, right));
+        self.set = std::mem::replace(&mut self.set, Set::empty()).apply(&[], entries, &**self.sorter());
     }
 }
 

@@ -4,11 +4,13 @@ use super::capture::Captured;
 use super::mailbox::Room;
 use super::observed::Observed;
 use super::thread::{Live, Order};
+use crate::engine::bell::Bell;
 use crate::engine::log::{LogIndex, LogState};
 use crate::error::{Error, ErrorKind, Result};
 use crate::readers::Readers;
-use crate::sync::{Arc, Condvar, Mutex, lock, wait_for};
+use crate::sync::{Arc, Condvar, Mutex, lock, wait};
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -51,6 +53,8 @@ struct Inbox {
     version: u64,
     /// Whether the thread waits to be woken.
     waits: bool,
+    /// Whether somebody else has committed, perhaps.
+    is_called: bool,
     /// Whether it has ended, and will not come again.
     ended: bool,
 }
@@ -62,16 +66,21 @@ pub(crate) struct Shared {
     /// exactly the commits that he sees.
     hand_off: Mutex<()>,
     inbox: Mutex<Inbox>,
-    bell: Condvar,
+    waiting: Condvar,
     pub(crate) room: Arc<Room>,
     pub(crate) readers: Arc<Readers>,
     pub(crate) index: Option<LogIndex>,
+    /// Rung for the watchers of other processes, and heard of theirs.
+    bell: Option<Bell>,
+    /// What the log was after the last commit that was taken in.
+    seen: Mutex<Option<LogState>>,
+    is_stopping: AtomicBool,
 }
 
 /// The store's side of it.
 pub(crate) struct Link {
     pub(crate) shared: Arc<Shared>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
 impl Link {
@@ -80,12 +89,15 @@ impl Link {
             observed: Arc::default(),
             hand_off: Mutex::new(()),
             inbox: Mutex::default(),
-            bell: Condvar::new(),
+            waiting: Condvar::new(),
             room: Arc::default(),
             readers: Arc::clone(readers),
             index,
+            bell: index.map(Bell::new),
+            seen: Mutex::new(None),
+            is_stopping: AtomicBool::new(false),
         };
-        Link { shared: Arc::new(shared), thread: Mutex::new(None) }
+        Link { shared: Arc::new(shared), threads: Mutex::default() }
     }
 
     /// Commits, and hands over what was captured; nothing where the commit fails.
@@ -106,42 +118,55 @@ impl Link {
         Ok(result)
     }
 
-    /// Wakes the thread, if there is something for it. The writer does so when he has given up his turn.
+    /// Wakes the thread, if there is something for it, and the watchers of other processes. The writer does so when he
+    /// has given up his turn.
     #[inline]
     pub(crate) fn wake(&self) {
+        if let Some(bell) = &self.shared.bell {
+            bell.ring();
+        }
         if self.shared.observed.is_any() {
             self.shared.wake();
         }
     }
 
-    /// Starts the thread, where it is not running.
+    /// Starts the threads, where they are not running.
     ///
     /// # Errors
     /// When the system has no more threads.
     pub(crate) fn start(&self) -> Result<()> {
-        let mut thread = lock(&self.thread);
-        if thread.is_none() {
+        let mut threads = lock(&self.threads);
+        if !threads.is_empty() {
+            return Ok(());
+        }
+        let shared = Arc::clone(&self.shared);
+        threads.push(spawn("touchstone-live", move || Live::new(shared).run())?);
+        if self.shared.bell.is_some() {
             let shared = Arc::clone(&self.shared);
-            let builder = std::thread::Builder::new().name("touchstone-live".into());
-            let spawned = builder.spawn(move || Live::new(shared).run());
-            *thread = Some(spawned.map_err(|error| {
-                Error::new(ErrorKind::Io, format!("starting the thread of live queries: {error}"))
-            })?);
+            threads.push(spawn("touchstone-bell", move || shared.listen())?);
         }
         Ok(())
     }
 
-    /// Stops the thread: feeds end.
+    /// Stops the threads: feeds end.
     pub(crate) fn stop(&self) {
         lock(&self.shared.inbox).work.stop = true;
+        self.shared.is_stopping.store(true, Ordering::Relaxed);
         self.shared.wake();
-        if let Some(thread) = lock(&self.thread).take() {
+        for thread in lock(&self.threads).drain(..) {
             // The thread itself may drop the last handle of the store, with an order.
             if thread.thread().id() != std::thread::current().id() {
                 let _ = thread.join();
             }
         }
     }
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
+    std::thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(work)
+        .map_err(|error| Error::new(ErrorKind::Io, format!("starting the threads of live queries: {error}")))
 }
 
 impl Shared {
@@ -163,7 +188,7 @@ impl Shared {
     fn wake(&self) {
         let waits = std::mem::take(&mut lock(&self.inbox).waits);
         if waits {
-            self.bell.notify_one();
+            self.waiting.notify_one();
         }
     }
 
@@ -199,23 +224,14 @@ impl Shared {
         receiver.recv().unwrap_or_else(|_| Err(closed()))
     }
 
-    /// Waits until there is something to do, or until the time has passed.
-    pub(crate) fn wait(&self, time: Option<Duration>) -> Work {
+    /// Waits until there is something to do.
+    pub(crate) fn wait(&self) -> Work {
         let mut inbox = lock(&self.inbox);
-        while inbox.work.is_none() {
+        while inbox.work.is_none() && !inbox.is_called {
             inbox.waits = true;
-            match time {
-                Some(time) => {
-                    let (woken, is_over) = wait_for(&self.bell, &self.inbox, inbox, time);
-                    inbox = woken;
-                    if is_over {
-                        break;
-                    }
-                }
-                None => inbox = crate::sync::wait(&self.bell, inbox),
-            }
+            inbox = wait(&self.waiting, inbox);
         }
-        inbox.waits = false;
+        (inbox.waits, inbox.is_called) = (false, false);
         inbox.held = 0;
         std::mem::take(&mut inbox.work)
     }
@@ -231,6 +247,32 @@ impl Shared {
         let commits = std::mem::take(&mut inbox.work.commits);
         let lost = std::mem::take(&mut inbox.work.lost);
         (begun, Work { commits, lost, ..Work::default() }, inbox.version)
+    }
+
+    /// Notes what was taken in, for the thread that listens for others.
+    pub(crate) fn note_seen(&self, state: Option<LogState>) {
+        *lock(&self.seen) = state;
+    }
+
+    /// Listens for commits of others until the store is closed, and calls the live thread when there may be one.
+    fn listen(&self) {
+        /// How long a wait may be that nothing ends.
+        const WAIT: Duration = Duration::from_millis(100);
+        let Some((bell, index)) = self.bell.as_ref().zip(self.index) else { return };
+        let is_stopping = || self.is_stopping.load(Ordering::Relaxed);
+        while !is_stopping() {
+            let Some(state) = index.state() else {
+                std::thread::yield_now();
+                continue;
+            };
+            let seen = *lock(&self.seen);
+            if self.observed.is_any() && seen.is_none_or(|seen| seen.change() != state.change()) {
+                lock(&self.inbox).is_called = true;
+                self.wake();
+            }
+            bell.wait(state, WAIT, is_stopping);
+        }
+        bell.leave();
     }
 
     /// Nobody will come for orders any more.

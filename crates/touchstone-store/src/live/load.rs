@@ -27,7 +27,7 @@ pub(crate) fn rows<T: Record>(
     let spans = gaps.spans();
     let (Some(first), Some(last)) = (spans.first(), spans.last()) else { return Ok(Vec::new()) };
     let mut rows = Vec::new();
-    let sorter = &family.sorter;
+    let sorter = family.sorter();
     if spans.len() > GAPS_MAX {
         let hull = Span { low: first.low.clone(), high: last.high.clone() };
         let is_wanted = |ord, record: &T| gaps.contains(sorter, ord, record);
@@ -50,12 +50,12 @@ fn read<T: Record>(
     is_wanted: impl Fn(u64, &T) -> bool,
     rows: &mut Vec<Arc<Row<T>>>,
 ) -> Result<()> {
-    let mut parts = within(access, family.sorter.columns(), &span.low, &span.high);
-    parts.extend(family.residual.as_ref().map(|residual| residual.node.clone()));
+    let mut parts = within(access, family.sorter().columns(), &span.low, &span.high);
+    parts.extend(family.scope.residual.as_ref().map(|residual| residual.node.clone()));
     let condition = if parts.len() > 1 { Some(Node::Joined(Word::And, parts)) } else { parts.pop() };
     let request = Request { condition: condition.map(crate::Condition::of_node), ..Request::default() };
     Query::with(access, request).each(|record| {
-        let ord = family.sorter.ord(&record);
+        let ord = family.sorter().ord(&record);
         if is_wanted(ord, &record) {
             rows.push(Row::of_record(record, access.keys()));
         }

@@ -1,6 +1,7 @@
 //! Which tables are watched, as the writer knows it: what it need not hand over it does not gather.
 
 use super::changes::Gathered;
+use super::interest::Interest;
 use crate::access::Which;
 use crate::record::Shape;
 use crate::sync::{Mutex, lock};
@@ -15,8 +16,10 @@ pub(crate) struct Topic {
     pub(crate) which: Which,
     /// The generation of the list that had it first.
     pub(crate) since: u64,
+    /// Which rows matter.
+    pub(crate) interest: Arc<Interest>,
     /// Makes the list of a transaction's changes.
-    pub(crate) gather: fn() -> Box<dyn Gathered>,
+    pub(crate) gather: fn(&Arc<Interest>) -> Box<dyn Gathered>,
 }
 
 /// What is watched at one time.

@@ -9,6 +9,7 @@ use crate::value::Raw;
 use std::cmp::Ordering;
 use std::marker::PhantomData;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// A column to sort by, and whether from its greatest value on.
 pub(crate) type SortColumn = (usize, bool);
@@ -107,7 +108,13 @@ impl<T: Record> Sorter<T> {
 impl<T: Record> Ordered<Row<T>> for Sorter<T> {
     #[inline]
     fn compare(&self, left: &Entry<Row<T>>, right: &Entry<Row<T>>) -> Ordering {
-        left.ord.cmp(&right.ord).then_with(|| self.compare_rows(&left.row.record, &right.row.record))
+        left.ord.cmp(&right.ord).then_with(|| {
+            // A row is often looked for where it stands itself.
+            if Arc::ptr_eq(&left.row, &right.row) {
+                return Ordering::Equal;
+            }
+            self.compare_rows(&left.row.record, &right.row.record)
+        })
     }
 }
 

@@ -42,6 +42,16 @@ impl RowKey {
 }
 
 impl RowKey {
+    /// Keys of that many columns each, whose bytes lie one after the other.
+    pub(crate) fn many(mut bytes: &[u8], columns: usize) -> Vec<RowKey> {
+        let mut keys = Vec::new();
+        while !bytes.is_empty() {
+            let values: Vec<Stored> = (0..columns).map_while(|_| decode(&mut bytes)).collect();
+            keys.push(RowKey::of(values.iter().map(Stored::raw)));
+        }
+        keys
+    }
+
     /// The columns.
     pub(crate) fn values(&self) -> Vec<Stored> {
         let (mut values, mut bytes) = (Vec::new(), self.bytes.as_slice());
@@ -66,10 +76,15 @@ impl<T: Record> Row<T> {
     ///
     /// # Errors
     /// When the values are none of the record's.
-    pub(crate) fn of_cells(cells: &Cells<'_>, skipped: usize, shape: &'static Shape) -> Result<Arc<Row<T>>> {
+    pub(crate) fn of_cells(
+        key: RowKey,
+        cells: &Cells<'_>,
+        skipped: usize,
+        shape: &'static Shape,
+    ) -> Result<Arc<Row<T>>> {
         let record = read::<T>(shape, &mut Written { cells, at: skipped, shape })?;
         let digest = digest(cells, skipped);
-        Ok(Arc::new(Row { key: RowKey::at(cells, skipped, shape.keys), digest, record }))
+        Ok(Arc::new(Row { key, digest, record }))
     }
 
     /// The row of a record that was read.

@@ -38,18 +38,16 @@ impl Intervals {
     }
 
     pub(crate) fn remove(&mut self, low: u64, id: u32) {
-        if let Some(at) = self.waiting.iter().position(|node| node.id == id) {
-            self.waiting.swap_remove(at);
-            return;
-        }
         let from = self.nodes.partition_point(|node| node.low < low);
-        let same = self.nodes[from..].iter_mut().take_while(|node| node.low == low);
-        if let Some(node) = same.into_iter().find(|node| node.id == id) {
+        let mut same = self.nodes[from..].iter_mut().take_while(|node| node.low == low);
+        if let Some(node) = same.find(|node| node.id == id) {
             node.id = NOBODY;
             self.holes += 1;
-        }
-        if self.holes > self.nodes.len() / 2 {
-            self.rebuild();
+            if self.holes > self.nodes.len() / 2 {
+                self.rebuild();
+            }
+        } else if let Some(at) = self.waiting.iter().position(|node| node.id == id) {
+            self.waiting.swap_remove(at);
         }
     }
 

@@ -2,15 +2,19 @@
 //! receiver, and nobody's code but the records' own runs on it.
 
 use super::changes::{Changes, Gathered};
+use super::explain::{LiveExplanation, Structure};
+use super::interest::Interest;
 use super::link::{Commit, Shared, Work};
 use super::mailbox::{Batch, Leftover, Mailbox, Slot};
 use super::observed::Topic;
 use super::outbox::{Outbox, Target};
 use super::plan::Plan;
 use super::results::Results;
+use super::sql::{SqlRows, Statement};
 use super::update::{SubscriptionId, Update, What};
 use super::watched::{Place, Wanted, Watched};
 use crate::access::{Access, Which};
+use crate::derived::Stored;
 use crate::engine::log::{LogIndex, LogState};
 use crate::error::{Error, ErrorKind, Result};
 use crate::record::{Record, Shape};
@@ -19,7 +23,6 @@ use crate::sync::Arc;
 use slab::Slab;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::Duration;
 
 /// Something that the thread is to do.
 pub(crate) type Order = Box<dyn FnOnce(&mut Live) + Send>;
@@ -27,13 +30,11 @@ pub(crate) type Order = Box<dyn FnOnce(&mut Live) + Send>;
 /// A feed's mailbox.
 pub(crate) type Mail = Mailbox<Update, Error>;
 
-/// How often commits of other processes are looked for, where nothing wakes the thread for them.
-const LOOKS: Duration = Duration::from_millis(5);
-
 /// What the thread has.
 pub(crate) struct Live {
     shared: Arc<Shared>,
     topics: Slab<Entry>,
+    statements: Slab<Statement>,
     feeds: Slab<Arc<Mail>>,
     out: Outbox,
     /// What the log was after the last commit that was taken in.
@@ -59,12 +60,15 @@ trait Watches: Any + Send {
     fn targets(&self) -> Vec<Target>;
     fn cancel(&mut self, place: Place, id: SubscriptionId);
     fn is_empty(&self) -> bool;
+    fn explain(&self, place: Place, shape: &Shape) -> Option<LiveExplanation>;
+    fn settle(&self);
+    fn tidy(&mut self);
 }
 
 impl<T: Record> Watches for Watched<T> {
     fn take(&mut self, changes: Box<dyn Any>, out: &mut Outbox) {
         if let Ok(changes) = changes.downcast::<Changes<T>>() {
-            Watched::take(self, *changes, out);
+            Watched::take(self, changes.list, out);
         }
     }
 
@@ -82,6 +86,18 @@ impl<T: Record> Watches for Watched<T> {
 
     fn is_empty(&self) -> bool {
         Watched::is_empty(self)
+    }
+
+    fn explain(&self, place: Place, shape: &Shape) -> Option<LiveExplanation> {
+        Watched::explain(self, place, shape)
+    }
+
+    fn settle(&self) {
+        Watched::settle(self);
+    }
+
+    fn tidy(&mut self) {
+        Watched::tidy(self);
     }
 }
 
@@ -105,6 +121,7 @@ impl Live {
         Live {
             shared,
             topics: Slab::new(),
+            statements: Slab::new(),
             feeds: Slab::new(),
             out: Outbox::default(),
             state: None,
@@ -129,8 +146,7 @@ impl Live {
 
     fn work(&mut self) {
         loop {
-            let looks = self.shared.index.is_some() && !self.topics.is_empty();
-            let Work { commits, orders, lost, stop } = self.shared.wait(looks.then_some(LOOKS));
+            let Work { commits, orders, lost, stop } = self.shared.wait();
             if stop {
                 return;
             }
@@ -140,11 +156,14 @@ impl Live {
             for commit in commits {
                 self.take(commit);
             }
-            if self.is_behind || (is_to_look && self.others_committed()) {
+            if self.is_behind || (is_to_look && self.others_committed()) || self.has_dirty() {
                 self.catch_up();
             }
             for order in orders {
                 order(self);
+            }
+            for (_, entry) in &mut self.topics {
+                entry.watched.tidy();
             }
             self.leftovers.clear();
         }
@@ -155,7 +174,7 @@ impl Live {
         let is_next = self.shared.index.is_none() || is_same_commit(self.state, commit.before);
         let captured = commit.captured.filter(|captured| !captured.unknown);
         let Some(captured) = captured.filter(|_| is_next && !self.is_behind) else {
-            self.is_behind |= !self.topics.is_empty();
+            self.is_behind |= self.has_watched();
             self.version = commit.version;
             return;
         };
@@ -170,8 +189,11 @@ impl Live {
                 entry.watched.take(changes, &mut self.out);
             }
         }
+        for (_, statement) in &mut self.statements {
+            statement.note(Some(&captured.tables));
+        }
         self.version = commit.version;
-        self.state = only_one(commit.before, commit.after);
+        self.set_state(only_one(commit.before, commit.after));
         self.is_behind |= self.shared.index.is_some() && self.state.is_none();
         self.deliver();
     }
@@ -187,9 +209,25 @@ impl Live {
         });
     }
 
+    /// Whether anybody watches anything.
+    fn has_watched(&self) -> bool {
+        !self.topics.is_empty() || !self.statements.is_empty()
+    }
+
+    /// Whether a statement is to be run anew.
+    fn has_dirty(&self) -> bool {
+        self.statements.iter().any(|(_, statement)| statement.is_dirty())
+    }
+
+    /// Notes what the log is, for those who look for commits of others.
+    fn set_state(&mut self, state: Option<LogState>) {
+        self.state = state;
+        self.shared.note_seen(state);
+    }
+
     /// Whether there is a commit that no writer of this store has made.
     fn others_committed(&self) -> bool {
-        !self.topics.is_empty() && !is_same_commit(self.state, self.shared.index.and_then(LogIndex::state))
+        self.has_watched() && !is_same_commit(self.state, self.shared.index.and_then(LogIndex::state))
     }
 
     /// Reads everything anew, and tells what is other than it was.
@@ -213,7 +251,11 @@ impl Live {
     /// When the file cannot be read.
     fn align(&mut self) -> Result<Box<Session>> {
         let shared = Arc::clone(&self.shared);
-        let (session, work, version) = shared.between_commits(|| shared.readers.take());
+        // What is about to be read must not be left out by who changes it meanwhile.
+        let (session, work, version) = shared.between_commits(|| {
+            self.topics.iter().for_each(|(_, entry)| entry.topic.interest.open());
+            shared.readers.take()
+        });
         self.is_behind |= work.lost;
         for commit in work.commits {
             self.take(commit);
@@ -222,11 +264,12 @@ impl Live {
         let seen = session.parked.get();
         let is_followed = self.shared.index.is_none() || is_same_commit(self.state, seen);
         let is_behind = std::mem::take(&mut self.is_behind) || !is_followed;
-        self.state = seen;
+        self.set_state(seen);
         self.version = version;
         if is_behind {
             self.resync(&session);
         }
+        self.refresh(&session, is_behind);
         Ok(session)
     }
 
@@ -241,11 +284,24 @@ impl Live {
                 }
             }
         }
+        for (_, statement) in &mut self.statements {
+            statement.note(None);
+        }
         self.deliver();
     }
 
-    /// Ends the snapshot, and leaves the connection for others.
+    /// Runs the statements anew whose tables have changed.
+    fn refresh(&mut self, session: &Session, is_resync: bool) {
+        (self.out.version, self.out.is_resync) = (self.version, is_resync);
+        for (_, statement) in self.statements.iter_mut().filter(|(_, statement)| statement.is_dirty()) {
+            statement.refresh(session, self.version, &mut self.out);
+        }
+        self.deliver();
+    }
+
+    /// Ends the snapshot that everything is aligned with, and leaves the connection for others.
     fn give_back(&self, session: Box<Session>) {
+        self.topics.iter().for_each(|(_, entry)| entry.watched.settle());
         session.parked.set(None);
         session.connection.end();
         self.shared.readers.put(session);
@@ -295,8 +351,64 @@ impl Live {
         Ok(begun.map(|(id, (place, results))| Begun { id, topic: at, place, results }).collect())
     }
 
+    /// Begins to watch a statement.
+    ///
+    /// # Errors
+    /// When it is none that reads, or fails.
+    pub(crate) fn subscribe_sql(
+        &mut self,
+        feed: u32,
+        slot: Slot,
+        sql: String,
+        parameters: Vec<Stored>,
+    ) -> Result<(SubscriptionId, Place, SqlRows)> {
+        // From now on the writer tells the names of the tables that it changes.
+        self.shared.observed.change(|topics| topics.by_name = true);
+        let session = self.align()?;
+        self.subscriptions += 1;
+        let id = SubscriptionId(self.subscriptions);
+        let target = Target { feed, slot, id };
+        let begun = Statement::begin(&session, sql, parameters, target, self.version);
+        self.give_back(session);
+        let begun = begun.map(|(statement, rows)| {
+            let at = number(self.statements.insert(statement));
+            (id, Place::Statement { at }, rows)
+        });
+        self.let_go_of_names();
+        begun
+    }
+
+    fn let_go_of_names(&self) {
+        if self.statements.is_empty() {
+            self.shared.observed.change(|topics| topics.by_name = false);
+        }
+    }
+
+    /// How a subscription is followed.
+    ///
+    /// # Errors
+    /// When it has ended.
+    pub(crate) fn explain(&self, topic: u32, place: Place) -> Result<LiveExplanation> {
+        let explanation = match place {
+            Place::Statement { at } => self.statements.get(at as usize).map(|statement| LiveExplanation {
+                tables: statement.tables().to_vec(),
+                why_always: statement.why_always().map(str::to_owned),
+                ..LiveExplanation::of(Structure::Refetch)
+            }),
+            place => {
+                let entry = self.topics.get(topic as usize);
+                entry.and_then(|entry| entry.watched.explain(place, entry.topic.shape))
+            }
+        };
+        explanation.ok_or_else(|| Error::new(ErrorKind::Refused, "the subscription has ended"))
+    }
+
     /// Ends a subscription.
     pub(crate) fn cancel(&mut self, topic: u32, place: Place, id: SubscriptionId) {
+        if let Place::Statement { at } = place {
+            self.statements.try_remove(at as usize);
+            return self.let_go_of_names();
+        }
         if let Some(entry) = self.topics.get_mut(topic as usize) {
             entry.watched.cancel(place, id);
         }
@@ -313,13 +425,15 @@ impl Live {
             return (number(at), false);
         }
         let id = number(self.topics.vacant_key());
-        let gather: fn() -> Box<dyn Gathered> = || Box::new(Changes::<T>::default());
-        let mut topic = Topic { id, shape, which: Which::Own, since: 0, gather };
+        let gather: fn(&Arc<Interest>) -> Box<dyn Gathered> = |interest| Box::new(Changes::<T>::of(interest));
+        let interest = Arc::default();
+        let watched = Box::new(Watched::<T>::new(&interest));
+        let mut topic = Topic { id, shape, which: Which::Own, since: 0, interest, gather };
         self.shared.observed.change(|topics| {
             topic.since = topics.generation;
             topics.list.push(topic.clone());
         });
-        self.topics.insert(Entry { topic, watched: Box::new(Watched::<T>::default()) });
+        self.topics.insert(Entry { topic, watched });
         (id, true)
     }
 

@@ -4,6 +4,7 @@ use super::family::{Step, Watch};
 use super::mailbox::Supersede;
 use super::results::{Difference, Results};
 use super::row::Row;
+use super::sql::SqlRows;
 use crate::error::Error;
 use crate::record::Record;
 use std::any::Any;
@@ -42,6 +43,10 @@ pub(crate) enum What {
         before: u64,
         after: u64,
     },
+    Sql {
+        before: SqlRows,
+        after: SqlRows,
+    },
     Failed(Error),
 }
 
@@ -52,7 +57,7 @@ impl fmt::Debug for Update {
         match &self.what {
             What::Count { after, .. } => shown.field("count", after),
             What::Failed(error) => shown.field("error", error),
-            What::Window { .. } | What::Record { .. } => &mut shown,
+            What::Window { .. } | What::Record { .. } | What::Sql { .. } => &mut shown,
         };
         shown.finish_non_exhaustive()
     }
@@ -87,7 +92,7 @@ impl Update {
                 Some(Results::of_window(watch, step.after.clone(), self.version))
             }
             What::Record { after, .. } => record(after.as_ref(), self.version),
-            What::Count { .. } | What::Failed(_) => None,
+            What::Count { .. } | What::Sql { .. } | What::Failed(_) => None,
         }
     }
 
@@ -101,7 +106,7 @@ impl Update {
                 Some(Results::of_window(watch, step.before.clone(), self.version.saturating_sub(1)))
             }
             What::Record { before, .. } => record(before.as_ref(), self.version.saturating_sub(1)),
-            What::Count { .. } | What::Failed(_) => None,
+            What::Count { .. } | What::Sql { .. } | What::Failed(_) => None,
         }
     }
 
@@ -130,6 +135,24 @@ impl Update {
         match &self.what {
             What::Count { after, .. } => Some(*after),
             _ => self.results::<T>().map(|results| results.len() as u64),
+        }
+    }
+
+    /// What a watched statement gives now.
+    #[must_use]
+    pub fn sql_rows(&self) -> Option<&SqlRows> {
+        match &self.what {
+            What::Sql { after, .. } => Some(after),
+            _ => None,
+        }
+    }
+
+    /// What the statement gave before, as this feed's receiver had it.
+    #[must_use]
+    pub fn sql_rows_before(&self) -> Option<&SqlRows> {
+        match &self.what {
+            What::Sql { before, .. } => Some(before),
+            _ => None,
         }
     }
 
@@ -197,6 +220,9 @@ impl Supersede for Update {
             }
             (What::Record { before, .. }, What::Record { before: earliest, .. }) => *before = earliest.take(),
             (What::Count { before, .. }, What::Count { before: earliest, .. }) => *before = *earliest,
+            (What::Sql { before, .. }, What::Sql { before: earliest, .. }) => {
+                std::mem::swap(before, earliest)
+            }
             _ => {}
         }
     }

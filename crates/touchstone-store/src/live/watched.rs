@@ -1,9 +1,11 @@
 //! All that is watched of one type's records in one collection: the rows that some result has, by their keys, the
 //! families of queries, and the keys that are watched by themselves.
 
-use super::changes::{Change, Changes};
+use super::changes::Change;
 use super::cover::Cover;
+use super::explain::{LiveExplanation, Structure};
 use super::family::{Family, Watch};
+use super::interest::{Filter, Interest, Marks};
 use super::load;
 use super::order::Span;
 use super::outbox::{Outbox, Target};
@@ -14,7 +16,7 @@ use super::update::{SubscriptionId, Unknown, What};
 use crate::access::Access;
 use crate::derived::Stored;
 use crate::error::{Error, Result};
-use crate::record::Record;
+use crate::record::{Record, Shape};
 use hashbrown::HashTable;
 use slab::Slab;
 use smallvec::SmallVec;
@@ -61,6 +63,7 @@ pub(crate) struct Wanted {
 pub(crate) enum Place {
     Key { watchers: u32 },
     Window { family: u32, window: u32 },
+    Statement { at: u32 },
 }
 
 /// What is watched of a type.
@@ -72,10 +75,14 @@ pub(crate) struct Watched<T: Record> {
     touched: Vec<Touched<T>>,
     /// Rows that may be held in vain, since the last time they were looked for.
     stale: usize,
+    interest: Arc<Interest>,
+    /// Marks that the writer looks at.
+    marks: Arc<Marks>,
+    has_old_marks: bool,
 }
 
-impl<T: Record> Default for Watched<T> {
-    fn default() -> Watched<T> {
+impl<T: Record> Watched<T> {
+    pub(crate) fn new(interest: &Arc<Interest>) -> Watched<T> {
         Watched {
             rows: HashTable::new(),
             keys: Slab::new(),
@@ -83,6 +90,9 @@ impl<T: Record> Default for Watched<T> {
             names: HashMap::new(),
             touched: Vec::new(),
             stale: 0,
+            interest: Arc::clone(interest),
+            marks: interest.marks(),
+            has_old_marks: false,
         }
     }
 }
@@ -109,8 +119,8 @@ impl<T: Record> Watched<T> {
     }
 
     /// Takes a commit in, and tells whoever it concerns.
-    pub(crate) fn take(&mut self, changes: Changes<T>, out: &mut Outbox) {
-        for change in changes.list {
+    pub(crate) fn take(&mut self, changes: Vec<Change<T>>, out: &mut Outbox) {
+        for change in changes {
             match change {
                 Change::Put(row) => self.put(row),
                 Change::Gone(key) => {
@@ -123,7 +133,7 @@ impl<T: Record> Watched<T> {
         }
         let touched = std::mem::take(&mut self.touched);
         for (at, touched) in (0..).zip(&touched) {
-            self.settle(at, touched, out);
+            self.conclude(at, touched, out);
         }
         self.touched = touched;
         self.touched.clear();
@@ -169,7 +179,7 @@ impl<T: Record> Watched<T> {
 
     /// Notes a row that nobody has, if somebody wants it now.
     fn meet(&mut self, row: Arc<Row<T>>) {
-        if !self.families.iter().any(|(_, family)| family.admits(&row.record)) {
+        if !self.families.iter().any(|(_, family)| family.scope.admits(&row.record)) {
             return;
         }
         let hash = row.key.hash;
@@ -179,12 +189,13 @@ impl<T: Record> Watched<T> {
     }
 
     fn hold(&mut self, hash: u64, held: Held<T>) {
+        self.marks.add(hash);
         let keys = &self.keys;
         self.rows.insert_unique(hash, held, |held| hash_of(keys, held));
     }
 
     /// Does to what is held what the commit did to a row, all in all.
-    fn settle(&mut self, at: u32, touched: &Touched<T>, out: &mut Outbox) {
+    fn conclude(&mut self, at: u32, touched: &Touched<T>, out: &mut Outbox) {
         let Touched { hash, old, new, watchers } = touched;
         let is_same = match (old, new) {
             (Some(old), Some(new)) => old.is_same(new),
@@ -220,13 +231,13 @@ impl<T: Record> Watched<T> {
     pub(crate) fn resync(&mut self, access: Access<'_, T>, out: &mut Outbox) -> Result<()> {
         let mut list = vec![Change::Cleared];
         for (_, family) in &self.families {
-            list.extend(load::rows(access, family, &family.cover)?.into_iter().map(Change::Put));
+            list.extend(load::rows(access, family, &family.scope.cover)?.into_iter().map(Change::Put));
         }
         for (_, watchers) in &self.keys {
             let record = access.get_values(&watchers.key.values())?;
             list.extend(record.map(|record| Change::Put(Row::of_record(record, access.keys()))));
         }
-        self.take(Changes { unknown: false, list }, out);
+        self.take(list, out);
         Ok(())
     }
 
@@ -234,6 +245,52 @@ impl<T: Record> Watched<T> {
     pub(crate) fn targets(&self) -> Vec<Target> {
         let keys = self.keys.iter().flat_map(|(_, watchers)| watchers.targets.iter().copied());
         keys.chain(self.families.iter().flat_map(|(_, family)| family.targets())).collect()
+    }
+}
+
+/// What is told of a subscription.
+impl<T: Record> Watched<T> {
+    /// How a subscription is followed.
+    pub(crate) fn explain(&self, place: Place, shape: &Shape) -> Option<LiveExplanation> {
+        match place {
+            Place::Key { watchers } => {
+                let sharing = self.keys.get(watchers as usize)?.targets.len();
+                Some(LiveExplanation { sharing, rows: 1, ..LiveExplanation::of(Structure::Key) })
+            }
+            Place::Window { family, .. } => Some(self.families.get(family as usize)?.explain(shape)),
+            Place::Statement { .. } => None,
+        }
+    }
+}
+
+/// What the writer is told.
+impl<T: Record> Watched<T> {
+    /// Tells the writer what matters, after it was opened.
+    pub(crate) fn settle(&self) {
+        /// Queries of other shapes that the writer looks at for each row. Where there are more, every row matters.
+        const SCOPES_MAX: usize = 16;
+        if self.families.len() <= SCOPES_MAX {
+            self.interest.settle(self.filter());
+        }
+    }
+
+    fn filter(&self) -> Filter<T> {
+        Filter { scopes: self.families.iter().map(|(_, family)| Arc::clone(&family.scope)).collect() }
+    }
+
+    /// Makes new marks where the old ones say too much. To be called once after commits were taken in, and not again
+    /// before the next were.
+    pub(crate) fn tidy(&mut self) {
+        if std::mem::take(&mut self.has_old_marks) {
+            self.interest.forget_old_marks();
+        } else if self.marks.is_full() {
+            let marks = Marks::for_keys(self.rows.len());
+            for held in &self.rows {
+                marks.add(hash_of(&self.keys, held));
+            }
+            self.marks = self.interest.remark(marks);
+            self.has_old_marks = true;
+        }
     }
 }
 
@@ -249,8 +306,8 @@ impl<T: Record> Watched<T> {
             Plan::Window(plan) => match self.names.get(&plan.family.name()) {
                 Some(family) => {
                     let family = &self.families[*family as usize];
-                    let cover = Cover::of(&family.sorter, [plan.span(&family.sorter)]);
-                    !family.cover.lacks(&family.sorter, &cover).spans().is_empty()
+                    let cover = Cover::of(family.sorter(), [Arc::new(plan.span(family.sorter()))]);
+                    !family.scope.cover.lacks(family.sorter(), &cover).spans().is_empty()
                 }
                 None => true,
             },
@@ -278,16 +335,16 @@ impl<T: Record> Watched<T> {
 
     /// What the families lack for the windows that are wanted. Families that are new are made.
     fn gaps(&mut self, wanted: &[Wanted]) -> Vec<(u32, Cover)> {
-        let mut spans: HashMap<u32, Vec<Span>> = HashMap::new();
+        let mut spans: HashMap<u32, Vec<Arc<Span>>> = HashMap::new();
         for wanted in wanted {
             if let Plan::Window(plan) = &wanted.plan {
                 let at = self.family(&plan.family);
-                spans.entry(at).or_default().push(plan.span(&self.families[at as usize].sorter));
+                spans.entry(at).or_default().push(Arc::new(plan.span(self.families[at as usize].sorter())));
             }
         }
         let lacking = spans.into_iter().map(|(at, spans)| {
             let family = &self.families[at as usize];
-            (at, family.cover.lacks(&family.sorter, &Cover::of(&family.sorter, spans)))
+            (at, family.scope.cover.lacks(family.sorter(), &Cover::of(family.sorter(), spans)))
         });
         lacking.filter(|(_, gap)| !gap.spans().is_empty()).collect()
     }
@@ -334,7 +391,7 @@ impl<T: Record> Watched<T> {
             Plan::Window(plan) => {
                 let family = self.family(&plan.family);
                 let held = &mut self.families[family as usize];
-                let watch = Arc::new(Watch::new(&held.sorter, plan.span(&held.sorter), plan.page));
+                let watch = Arc::new(Watch::new(held.sorter(), plan.span(held.sorter()), plan.page));
                 let window = held.subscribe(Arc::clone(&watch), wanted.target, wanted.counts);
                 let results = Results::of_window(&watch, held.set.clone(), version);
                 Ok((Place::Window { family, window }, results))
@@ -384,6 +441,7 @@ impl<T: Record> Watched<T> {
     /// Ends a subscription.
     pub(crate) fn cancel(&mut self, place: Place, id: SubscriptionId) {
         match place {
+            Place::Statement { .. } => {}
             Place::Key { watchers } => self.cancel_key(watchers, id),
             Place::Window { family: at, window } => {
                 let Some(family) = self.families.get_mut(at as usize) else { return };
@@ -412,7 +470,7 @@ impl<T: Record> Watched<T> {
         let Ok(mut entry) = self.rows.find_entry(hash, |held| held.watchers == at) else { return };
         entry.get_mut().watchers = NONE;
         let is_wanted =
-            |row: &Arc<Row<T>>| self.families.iter().any(|(_, family)| family.admits(&row.record));
+            |row: &Arc<Row<T>>| self.families.iter().any(|(_, family)| family.scope.admits(&row.record));
         if !entry.get().row.as_ref().is_some_and(is_wanted) {
             entry.remove();
         }
@@ -423,7 +481,8 @@ impl<T: Record> Watched<T> {
     fn sweep(&mut self) {
         self.stale = 0;
         let families = &self.families;
-        let is_wanted = |row: &Arc<Row<T>>| families.iter().any(|(_, family)| family.admits(&row.record));
+        let is_wanted =
+            |row: &Arc<Row<T>>| families.iter().any(|(_, family)| family.scope.admits(&row.record));
         self.rows.retain(|held| held.watchers != NONE || held.row.as_ref().is_some_and(is_wanted));
         let keys = &self.keys;
         self.rows.shrink_to_fit(|held| hash_of(keys, held));

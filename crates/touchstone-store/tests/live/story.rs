@@ -51,3 +51,33 @@ fn a_window_follows_what_is_committed() -> Result<()> {
     assert_eq!(ids(&update.results::<Task>().expect("they are tasks")), [1, 4]);
     Ok(())
 }
+
+#[test]
+fn a_statement_of_sql_is_run_anew_when_a_table_that_it_reads_has_changed() -> Result<()> {
+    let (_directory, store) = store();
+    store.insert_all(&[task(1, 1, Some(10)), task(2, 1, None), task(3, 2, None)])?;
+    let feed = store.feed()?;
+    let sums = feed.watch_sql(
+        "select list, count(*) from task where id <> ?1 group by list order by list",
+        [3.into()],
+    )?;
+    assert_eq!(sums.rows().iter().map(<[_]>::to_vec).collect::<Vec<_>>(), [[1.into(), 2.into()]]);
+    store.insert(&task(4, 2, None))?;
+    let batch = feed.next()?.expect("the feed goes on");
+    let update = batch.iter().next().expect("it is concerned");
+    assert_eq!(update.id(), sums.id());
+    assert_eq!(update.sql_rows().map(touchstone_store::SqlRows::len), Some(2));
+    Ok(())
+}
+
+#[test]
+fn another_stores_commit_is_heard() -> Result<()> {
+    let (directory, store) = store();
+    let feed = store.feed()?;
+    let all = feed.query::<Task>().watch_count()?;
+    let other = touchstone_store::Store::open(directory.path().join("tasks.db"))?;
+    other.insert(&task(1, 1, None))?;
+    let batch = feed.next()?.expect("the feed goes on");
+    assert_eq!(batch.of_subscription(&all).and_then(|update| update.count::<Task>()), Some(1));
+    Ok(())
+}

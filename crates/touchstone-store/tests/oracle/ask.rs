@@ -105,7 +105,11 @@ impl Family {
         };
         if let Some(equal) = self.equal {
             let equal = Ask::Column(equal, Leaf::Compare(Operator::Equal, value(equal, random)));
-            ask = if random.percent(50) { Ask::And(equal.into(), ask.into()) } else { Ask::And(ask.into(), equal.into()) };
+            ask = if random.percent(50) {
+                Ask::And(equal.into(), ask.into())
+            } else {
+                Ask::And(ask.into(), equal.into())
+            };
         }
         if let Some(other) = &self.other {
             ask = Ask::And(ask.into(), other.clone().into());
@@ -173,7 +177,8 @@ impl Target {
 impl Question {
     pub fn any(meta: &Meta, random: &mut Random) -> Question {
         let ask = random.percent(92).then(|| Ask::any(meta, 3, random));
-        let orders = (0..random.below(4)).map(|_| (random.below(meta.columns.len()), random.percent(50))).collect();
+        let orders =
+            (0..random.below(4)).map(|_| (random.below(meta.columns.len()), random.percent(50))).collect();
         let (limit, offset) = if random.percent(50) { page(random) } else { (None, None) };
         Question { ask, orders, limit, offset }
     }

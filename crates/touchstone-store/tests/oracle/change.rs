@@ -101,7 +101,8 @@ impl Scene<'_> {
 
     pub fn change(&self, at: usize, random: &mut Random) -> Change {
         let meta = self.kits[at].meta();
-        let few = |random: &mut Random| (0..random.below(6)).map(|_| self.other(at, random)).collect::<Vec<_>>();
+        let few =
+            |random: &mut Random| (0..random.below(6)).map(|_| self.other(at, random)).collect::<Vec<_>>();
         match random.below(24) {
             0..=4 => Change::Insert(meta.row(random)),
             5..=8 => Change::Put(self.other(at, random)),
@@ -133,7 +134,9 @@ impl Scene<'_> {
             0 => vec![(insert(meta, "insert or replace", 1), stored(random))],
             1 => vec![(insert(meta, "insert or ignore", 1), stored(random))],
             2 if random.percent(15) => vec![(format!("delete from \"{}\"", meta.table), Vec::new())],
-            2 | 3 => vec![(format!("delete from \"{}\" where {}", meta.table, by_key(meta)), key(meta, &row))],
+            2 | 3 => {
+                vec![(format!("delete from \"{}\" where {}", meta.table, by_key(meta)), key(meta, &row))]
+            }
             4 | 5 => self.update(at, random).into_iter().collect(),
             // Of many rows, which may fail in their midst.
             6 => {
@@ -142,7 +145,10 @@ impl Scene<'_> {
             }
             // The key moves.
             7 | 8 => {
-                let set: Vec<String> = meta.columns[..meta.keys].iter().map(|column| format!("\"{}\" = ?", column.name)).collect();
+                let set: Vec<String> = meta.columns[..meta.keys]
+                    .iter()
+                    .map(|column| format!("\"{}\" = ?", column.name))
+                    .collect();
                 let verb = *random.pick(&["update or ignore", "update or replace", "update"]);
                 let sql = format!("{verb} \"{}\" set {} where {}", meta.table, set.join(", "), by_key(meta));
                 let mut values = meta.key(random);

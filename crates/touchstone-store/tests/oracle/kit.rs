@@ -143,7 +143,10 @@ impl<T: Sample> Kit for KitOf<T> {
     fn watch_all(&self, feed: &Feed, questions: &[&Question]) -> Result<Vec<Box<dyn Watch>>> {
         let queries = questions.iter().map(|question| question.of(feed.query::<T>()));
         let subscriptions = feed.watch_all(queries)?;
-        Ok(subscriptions.into_iter().map(|subscription| -> Box<dyn Watch> { Box::new(subscription) }).collect())
+        Ok(subscriptions
+            .into_iter()
+            .map(|subscription| -> Box<dyn Watch> { Box::new(subscription) })
+            .collect())
     }
 }
 
@@ -154,7 +157,11 @@ impl<T: Sample> KitOf<T> {
             .iter()
             .zip(&self.meta.columns)
             .enumerate()
-            .map(|(at, (value, column))| if at < self.meta.keys { value.clone() } else { column.domain.least() })
+            .map(
+                |(at, (value, column))| {
+                    if at < self.meta.keys { value.clone() } else { column.domain.least() }
+                },
+            )
             .collect();
         T::of(&filled).key()
     }
@@ -174,7 +181,14 @@ impl<T: Sample> Watch for Subscription<T> {
         let Some(results) = update.results::<T>() else {
             let none = Vec::new;
             assert!(count.is_some() && update.diff::<T>().is_none() && update.before::<T>().is_none());
-            return Some(Told { results: none(), before: none(), patched: none(), removed: none(), inserted: none(), count });
+            return Some(Told {
+                results: none(),
+                before: none(),
+                patched: none(),
+                removed: none(),
+                inserted: none(),
+                count,
+            });
         };
         let before = update.before::<T>()?;
         let (results, before, delta) = (rows(&results), rows(&before), update.delta::<T>()?);

@@ -54,7 +54,8 @@ pub struct Tally {
 #[test]
 fn every_change_of_an_answer_is_told_once_and_nothing_else() {
     let number = |name| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
-    let (cases, first) = (number("TOUCHSTONE_CASES").unwrap_or(CASES), number("TOUCHSTONE_SEED").unwrap_or(1));
+    let (cases, first) =
+        (number("TOUCHSTONE_CASES").unwrap_or(CASES), number("TOUCHSTONE_SEED").unwrap_or(1));
     let (began, mut all) = (Instant::now(), Tally::default());
     for seed in first..first + cases {
         let tally = case(seed);

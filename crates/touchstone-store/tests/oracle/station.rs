@@ -66,7 +66,15 @@ impl Station {
     }
 
     /// Takes a subscription in, which must begin with what is so.
-    pub fn add(&mut self, kit: &dyn Kit, at: usize, target: Target, watch: Box<dyn Watch>, table: &[Row], about: About) {
+    pub fn add(
+        &mut self,
+        kit: &dyn Kit,
+        at: usize,
+        target: Target,
+        watch: Box<dyn Watch>,
+        table: &[Row],
+        about: About,
+    ) {
         let (had, now) = (watch.initial(), Rc::new(target.answer(kit.meta(), table)));
         let subscribed = Subscribed { kit: at, target, watch, now: Rc::clone(&now), had: Rc::new(had) };
         let is_right = match &subscribed.target {
@@ -104,7 +112,13 @@ impl Station {
     }
 
     /// A commit has changed tables: works out what it must be told.
-    pub fn commit(&mut self, kits: &[Box<dyn Kit>], tables: &[Vec<Row>], changed: &[bool], tally: &mut Tally) {
+    pub fn commit(
+        &mut self,
+        kits: &[Box<dyn Kit>],
+        tables: &[Vec<Row>],
+        changed: &[bool],
+        tally: &mut Tally,
+    ) {
         let mut expected = Expected::default();
         for subscribed in &mut self.subscribed {
             if !changed[subscribed.kit] {
@@ -258,11 +272,20 @@ impl Station {
             self.follow(kits, batch, wanted, tally, about);
         }
         for id in left {
-            let Some(subscribed) = self.subscribed.iter().find(|subscribed| subscribed.watch.id() == id) else {
+            let Some(subscribed) = self.subscribed.iter().find(|subscribed| subscribed.watch.id() == id)
+            else {
                 continue;
             };
             let kit = &*kits[subscribed.kit];
-            fail(about, kit, self, subscribed, "was not told of a change", &subscribed.had, &expected.updates[&id]);
+            fail(
+                about,
+                kit,
+                self,
+                subscribed,
+                "was not told of a change",
+                &subscribed.had,
+                &expected.updates[&id],
+            );
         }
     }
 
@@ -275,7 +298,12 @@ impl Station {
         tally: &mut Tally,
         about: About,
     ) {
-        assert!(batch.version() > self.version, "{about}: versions grow: {} {}", self.version, batch.version());
+        assert!(
+            batch.version() > self.version,
+            "{about}: versions grow: {} {}",
+            self.version,
+            batch.version()
+        );
         assert!(!batch.is_empty(), "{about}: no batch is empty");
         self.version = batch.version();
         let mut seen = BTreeSet::new();
@@ -294,7 +322,9 @@ impl Station {
             panic!("{about}: {error:?}");
         }
         let at = self.subscribed.iter().position(|subscribed| subscribed.watch.id() == update.id());
-        let Some(at) = at else { panic!("{about}: an update of a subscription that was cancelled: {update:?}") };
+        let Some(at) = at else {
+            panic!("{about}: an update of a subscription that was cancelled: {update:?}")
+        };
         let subscribed = &self.subscribed[at];
         let kit = &*kits[subscribed.kit];
         let why = |what: &str, found: &[Row], expected: &[Row]| -> ! {
@@ -315,7 +345,8 @@ impl Station {
                 why("was told the same number again", &subscribed.had, &subscribed.now);
             }
             // Of what is counted only the number matters.
-            self.subscribed[at].had = Rc::new(vec![Row::default(); usize::try_from(count).expect("there are few")]);
+            self.subscribed[at].had =
+                Rc::new(vec![Row::default(); usize::try_from(count).expect("there are few")]);
             return is_hollow;
         }
         if told.count != Some(told.results.len() as u64) {
@@ -356,7 +387,8 @@ impl Expected {
 }
 
 pub fn same(left: &[Row], right: &[Row]) -> bool {
-    left.len() == right.len() && left.iter().zip(right).all(|(left, right)| Rc::ptr_eq(left, right) || left == right)
+    left.len() == right.len()
+        && left.iter().zip(right).all(|(left, right)| Rc::ptr_eq(left, right) || left == right)
 }
 
 /// The records in the order of their keys, where no other is given.
@@ -377,8 +409,11 @@ fn is_page(kit: &dyn Kit, target: &Target, rows: &[Row], of: &[Row]) -> bool {
     let keyed = kit.meta().keys;
     keys.sort_by(|left, right| by_key(keyed, left, right));
     keys.dedup_by(|left, right| by_key(keyed, left, right).is_eq());
-    let is_there = |row: &Row| of.binary_search_by(|other| by_key(keyed, other, row)).is_ok_and(|at| of[at] == *row);
-    keys.len() == rows.len() && rows.len() == of.len().saturating_sub(offset).min(limit) && rows.iter().all(is_there)
+    let is_there =
+        |row: &Row| of.binary_search_by(|other| by_key(keyed, other, row)).is_ok_and(|at| of[at] == *row);
+    keys.len() == rows.len()
+        && rows.len() == of.len().saturating_sub(offset).min(limit)
+        && rows.iter().all(is_there)
 }
 
 /// Whether what was removed and what was inserted makes the records of those before.
@@ -408,7 +443,15 @@ fn fail(
 ) -> ! {
     let differs = found.iter().zip(expected).position(|(found, expected)| found != expected);
     let at = differs.unwrap_or(found.len().min(expected.len()));
-    let keys = |rows: &[Row]| format!("{:.2000}", format!("{:?}", rows.iter().map(|row| &row[..kit.meta().keys.min(row.len())]).collect::<Vec<_>>()));
+    let keys = |rows: &[Row]| {
+        format!(
+            "{:.2000}",
+            format!(
+                "{:?}",
+                rows.iter().map(|row| &row[..kit.meta().keys.min(row.len())]).collect::<Vec<_>>()
+            )
+        )
+    };
     panic!(
         "{about}: {:?} of `{}` to a feed of store {} ({:?}, lazy: {}) {what}\n  target: {:?}\n  first other: {at} of {} and {}\n  found:    {:?}\n  expected: {:?}\n  keys found:    {}\n  keys expected: {}",
         subscribed.watch.id(),

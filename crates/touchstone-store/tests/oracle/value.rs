@@ -115,11 +115,35 @@ pub enum Domain {
 }
 
 const TEXTS: [&str; 18] = [
-    "", "a", "ab", "abc", "b", "ba", "A", "\0", "a\0b", "é", "e\u{301}", "\u{10ffff}", "\u{10ffff}a", "%",
-    "abcdefgh", "abcdefghi", "abcdefghj", "z",
+    "",
+    "a",
+    "ab",
+    "abc",
+    "b",
+    "ba",
+    "A",
+    "\0",
+    "a\0b",
+    "é",
+    "e\u{301}",
+    "\u{10ffff}",
+    "\u{10ffff}a",
+    "%",
+    "abcdefgh",
+    "abcdefghi",
+    "abcdefghj",
+    "z",
 ];
 const REALS: [f64; 9] = [
-    0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, f64::MIN_POSITIVE, 9_007_199_254_740_992.0, 9.2e18, -1e300, 0.1,
+    0.0,
+    -0.0,
+    f64::INFINITY,
+    f64::NEG_INFINITY,
+    f64::MIN_POSITIVE,
+    9_007_199_254_740_992.0,
+    9.2e18,
+    -1e300,
+    0.1,
 ];
 const BYTES: [&[u8]; 8] = [b"", b"\0", b"\0\0", b"\x01", b"\xff", b"\xff\xff", b"12345678", b"123456789"];
 

@@ -47,7 +47,8 @@ pub enum Done {
 impl World {
     pub fn new(seed: u64) -> World {
         let mut random = Random(seed);
-        let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("there is room");
+        let directory =
+            tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("there is room");
         let path = directory.path().join("oracle.db");
         let (exclusive, encrypted) = (random.percent(25), random.percent(8));
         let mut options = Options::new().exclusive(exclusive).busy_timeout(Duration::from_secs(20));
@@ -59,10 +60,8 @@ impl World {
         let plain = (!exclusive && !encrypted && random.percent(60))
             .then(|| Connection::open(&path).expect("the file opens"));
         let kits = kits(&mut random);
-        let families = kits
-            .iter()
-            .map(|kit| (0..2).map(|_| Family::any(kit.meta(), &mut random)).collect())
-            .collect();
+        let families =
+            kits.iter().map(|kit| (0..2).map(|_| Family::any(kit.meta(), &mut random)).collect()).collect();
         let tables = kits.iter().map(|_| Vec::new()).collect();
         let mut world = World {
             random,
@@ -88,7 +87,8 @@ impl World {
                 let sql = self.foreign_table(at);
                 self.sql(&[(sql, Vec::new())]);
             }
-            let rows: Vec<Row> = (0..self.random.below(40)).map(|_| self.kits[at].meta().row(&mut self.random)).collect();
+            let rows: Vec<Row> =
+                (0..self.random.below(40)).map(|_| self.kits[at].meta().row(&mut self.random)).collect();
             for row in rows {
                 let _taken = self.kits[at].make_alone(&self.stores[0], &Change::Insert(row));
             }
@@ -115,7 +115,8 @@ impl World {
     fn foreign_table(&mut self, at: usize) -> String {
         let random = &mut self.random;
         let meta = self.kits[at].meta();
-        let parent = self.kits.iter().map(|kit| kit.meta()).find(|meta| meta.table == "plain" || meta.table == "both");
+        let parent =
+            self.kits.iter().map(|kit| kit.meta()).find(|meta| meta.table == "plain" || meta.table == "both");
         let mut columns = Vec::new();
         let is_number = meta.keys == 1 && meta.columns[0].domain == Domain::Integer;
         for (place, column) in meta.columns.iter().enumerate() {
@@ -150,7 +151,8 @@ impl World {
             columns.swap(from, random.below(from + 1));
         }
         if !is_number {
-            let keys: Vec<String> = meta.columns[..meta.keys].iter().map(|key| format!("\"{}\"", key.name)).collect();
+            let keys: Vec<String> =
+                meta.columns[..meta.keys].iter().map(|key| format!("\"{}\"", key.name)).collect();
             columns.push(format!("PRIMARY KEY ({})", keys.join(", ")));
         }
         let strict = random.percent(50);
@@ -207,7 +209,8 @@ impl World {
         }
         let mut targets = vec![target];
         if random.percent(15) {
-            let more = (0..random.below(6)).map(|_| Target::any(self.kits[kit].meta(), &self.families[kit], random));
+            let more =
+                (0..random.below(6)).map(|_| Target::any(self.kits[kit].meta(), &self.families[kit], random));
             targets.extend(more);
             targets.retain(|target| matches!(target, Target::Query(_)) && is_wanted(target));
         }
@@ -317,7 +320,11 @@ impl World {
         }
         statements.push((if random.percent(85) { "commit" } else { "rollback" }.to_owned(), Vec::new()));
         if random.percent(4) {
-            let own = *random.pick(&["vacuum", "pragma wal_checkpoint(truncate)", "pragma wal_checkpoint(restart)"]);
+            let own = *random.pick(&[
+                "vacuum",
+                "pragma wal_checkpoint(truncate)",
+                "pragma wal_checkpoint(restart)",
+            ]);
             statements.push((own.to_owned(), Vec::new()));
         }
         run_sql(plain, &statements);
@@ -366,7 +373,9 @@ impl World {
             2 if column.nullable || column.default.is_some() => {
                 format!("alter table \"{table}\" drop column \"{}\"", column.name)
             }
-            2 | 3 => format!("create index if not exists own_{table} on \"{table}\" (\"{}\" desc)", column.name),
+            2 | 3 => {
+                format!("create index if not exists own_{table} on \"{table}\" (\"{}\" desc)", column.name)
+            }
             4 => format!("drop index if exists own_{table}"),
             5 => format!("drop table \"{table}\""),
             6 => "drop trigger if exists own".to_owned(),
@@ -418,18 +427,27 @@ impl World {
         for station in &self.stations {
             for subscribed in &station.subscribed {
                 let kit = &*self.kits[subscribed.kit];
-                let (Target::Query(question) | Target::Count(question)) = &subscribed.target else { continue };
+                let (Target::Query(question) | Target::Count(question)) = &subscribed.target else {
+                    continue;
+                };
                 if subscribed.target.is_loose() || !self.random.percent(40) {
                     continue;
                 }
                 let expected = subscribed.target.answer(kit.meta(), &self.tables[subscribed.kit]);
                 let compared = self.stores[station.store].read(|snapshot| {
-                    assert_eq!(kit.count(snapshot, question)?, expected.len() as u64, "{about}: {question:?}");
+                    assert_eq!(
+                        kit.count(snapshot, question)?,
+                        expected.len() as u64,
+                        "{about}: {question:?}"
+                    );
                     if question.orders.is_empty() {
                         return Ok(());
                     }
                     let found = kit.ask(snapshot, question)?;
-                    assert!(same(&found, &expected), "{about}: {question:?}\n  found: {found:?}\n  expected: {expected:?}");
+                    assert!(
+                        same(&found, &expected),
+                        "{about}: {question:?}\n  found: {found:?}\n  expected: {expected:?}"
+                    );
                     let (sql, values) = question.render(kit.meta());
                     let found = snapshot.sql(|sqlite| {
                         let mut statement = sqlite.prepare(&sql)?;
@@ -441,7 +459,10 @@ impl World {
                     });
                     // A table, or a column, may not be there.
                     if let Ok(found) = found {
-                        assert!(same(&found, &expected), "{about}: {sql}\n  found: {found:?}\n  expected: {expected:?}");
+                        assert!(
+                            same(&found, &expected),
+                            "{about}: {sql}\n  found: {found:?}\n  expected: {expected:?}"
+                        );
                     }
                     Ok(())
                 });
@@ -559,7 +580,10 @@ fn trigger(meta: &Meta, other: &Meta, random: &mut Random) -> String {
     } else {
         let at = other.keys + random.below(other.columns.len() - other.keys);
         let value = literal(&other.stored(at, random));
-        format!("update or ignore \"{}\" set \"{}\" = {value} where \"{key}\" < {bound}", other.table, other.columns[at].name)
+        format!(
+            "update or ignore \"{}\" set \"{}\" = {value} where \"{key}\" < {bound}",
+            other.table, other.columns[at].name
+        )
     };
     format!("create trigger own {when} {event} on \"{}\" begin {action}; end", meta.table)
 }

@@ -2,7 +2,7 @@
 
 use super::{GETS, Plan, PlannedArm, PlannedCase, PlannedLane};
 use crate::name::{file_name, unique};
-use touchstone_protocol::{RecordKind, Verb};
+use touchstone_protocol::{RecordKind, Verb, Watched};
 
 /// The most bytes of records a case may need: they are generated once and held by the lab and by every driver.
 const DATA_BYTES_MAX: u64 = 16 << 30;
@@ -18,6 +18,13 @@ const KNOWN_BYTES: u64 = 4;
 
 /// The most often that records are churned: a file has the same free pages long before.
 const CHURN_MAX: u32 = 1_000;
+
+/// The most subscriptions of a case.
+const SUBSCRIPTIONS_MAX: u64 = 1 << 20;
+
+/// The least space between priorities where some objects move and others stay: each round of new states has a place
+/// of its own there.
+const SPACING_MIN: u64 = 4;
 
 type Checked = Result<(), String>;
 
@@ -69,6 +76,7 @@ impl PlannedCase {
         }
         file_name(&self.dataset.name).map_err(|message| format!("its dataset: {message}"))?;
         self.check_churn()?;
+        self.check_watch()?;
         self.check_data()?;
         for arm in &self.arms {
             let checked = file_name(&arm.name)
@@ -105,10 +113,80 @@ impl PlannedCase {
         Ok(())
     }
 
+    fn check_watch(&self) -> Checked {
+        let Some(watch) = &self.watch else { return Ok(()) };
+        if self.dataset.record != RecordKind::Doc || self.dataset.spacing == 0 {
+            return Err(
+                "`watch` needs a dataset of `doc` with a `spacing`, so that no two priorities are the same"
+                    .into(),
+            );
+        }
+        let windows = watch.watched == Watched::Window;
+        if windows != (watch.width > 0) || (!windows && (watch.limit.is_some() || watch.stride.is_some())) {
+            return Err(
+                "a window has a `width`, and only a window has one, or a `stride` or a `limit`".into()
+            );
+        }
+        if watch.span == 0 || watch.span > self.filled {
+            return Err(format!(
+                "`span` is {} of the {} objects stored: at least 1, at most all",
+                watch.span, self.filled
+            ));
+        }
+        let reach = watch.stride.unwrap_or(0).saturating_mul(watch.subscriptions.saturating_sub(1));
+        if watch.width.saturating_add(reach) > watch.span {
+            return Err(format!(
+                "its windows reach over more than the {} objects that may be watched",
+                watch.span
+            ));
+        }
+        if watch.limit == Some(0) || watch.subscriptions > SUBSCRIPTIONS_MAX {
+            return Err(format!(
+                "a `limit` is at least 1, and there are at most {SUBSCRIPTIONS_MAX} subscriptions"
+            ));
+        }
+        Ok(())
+    }
+
+    /// What a lane with subscribers asks of the case.
+    fn check_deliver(&self, arm: &PlannedArm, lane: &PlannedLane) -> Checked {
+        if lane.verb != Verb::Deliver {
+            if lane.changes.is_some() || lane.unwatched || lane.depth.is_some() || lane.stretch.is_some() {
+                return Err(format!(
+                    "`changes`, `unwatched`, `depth` and `stretch` go with deliver, and its lane does {}",
+                    lane.verb
+                ));
+            }
+            return Ok(());
+        }
+        if self.watch.is_none() || arm.lanes.len() > 1 || lane.table != 1 || lane.held {
+            return Err("a deliver lane needs a `watch` in its case, and runs alone, on table 1".into());
+        }
+        let first = self.arms.iter().flat_map(|arm| &arm.lanes).find(|lane| lane.verb == Verb::Deliver);
+        if first.is_some_and(|first| (first.changes, first.unwatched) != (lane.changes, lane.unwatched)) {
+            return Err("the deliver lanes of a case change the same objects: make two cases of them".into());
+        }
+        let there = self.changeable(lane.unwatched);
+        let there = there.end - there.start;
+        let changes = lane.changes.unwrap_or(0);
+        if changes == 0 || changes > there {
+            return Err(format!(
+                "its transactions change {changes} of {there} objects: at least 1, at most all"
+            ));
+        }
+        if changes < there && self.dataset.spacing < SPACING_MIN {
+            return Err(format!(
+                "some of its objects move between others that stay: say `spacing = {SPACING_MIN}` for its dataset"
+            ));
+        }
+        Ok(())
+    }
+
     /// What the lanes ask of this case's records, tables and restoring.
     fn check_lanes(&self, arm: &PlannedArm) -> Checked {
         for lane in &arm.lanes {
             let (verb, record) = (lane.verb, self.dataset.record);
+            self.check_deliver(arm, lane)?;
             if !Verb::OF_RECORDS.contains(&verb) && record != RecordKind::Doc {
                 return Err(format!(
                     "its {verb} lane needs a dataset of `doc`, and `{}` is of {record}",
@@ -227,7 +305,7 @@ impl PlannedLane {
         let unknown = match verb {
             Verb::Get => other.writes(),
             Verb::ReadAll | Verb::Find => matches!(other, Verb::InsertOne | Verb::UpdateOne),
-            Verb::UpdateOne | Verb::UpdateMany | Verb::DeleteMany => other.writes(),
+            Verb::UpdateOne | Verb::UpdateMany | Verb::DeleteMany | Verb::Deliver => other.writes(),
             Verb::InsertOne | Verb::InsertMany | Verb::Open => false,
         };
         if unknown {

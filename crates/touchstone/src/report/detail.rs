@@ -94,12 +94,39 @@ pub(super) fn of_case(case: &CaseView, statistics: &CaseStatistics) -> Vec<Detai
         .collect();
     let details = [
         settings::detail(&arms, &case.baseline),
+        parts(&arms),
         cost::latency(&arms),
         cost::commits(&arms, statistics.flush_ns),
         plans(&arms),
         Some(launches(&arms, statistics)),
     ];
     details.into_iter().flatten().collect()
+}
+
+/// The parts of transactions with subscribers.
+fn parts(arms: &[&ArmStatistics]) -> Option<Detail> {
+    let row = |arm: &&ArmStatistics| {
+        let parts = arm.parts?;
+        let each = [parts.write_ns, parts.commit_ns, parts.delivery_ns, parts.depth_ns];
+        let both = parts.commit_ns + parts.delivery_ns + parts.depth_ns;
+        let cells = each.into_iter().chain([both]);
+        let cells = cells.map(|ns| GridCell::number(Some(format::duration(ns)))).collect();
+        Some(GridRow { arm: arm.arm.clone(), cells })
+    };
+    let rows: Vec<GridRow> = arms.iter().filter_map(row).collect();
+    if rows.is_empty() {
+        return None;
+    }
+    let columns = ["Statements", "Commit", "Delivery", "Depth", "Commit, delivery and depth"];
+    let grid = Grid {
+        caption: "One transaction, each part the median: its statements; its commit; from there until the last \
+                  subscriber has its update in its hand; and until all have read, copied or compared theirs, where \
+                  the arm's variant says so."
+            .into(),
+        columns: columns.map(str::to_owned).to_vec(),
+        rows,
+    };
+    Some(Detail { grids: vec![grid], ..Detail::new("Commit and delivery".into(), false) })
 }
 
 fn plans(arms: &[&ArmStatistics]) -> Option<Detail> {

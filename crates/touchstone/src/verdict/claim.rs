@@ -190,7 +190,7 @@ impl Evidence<'_> {
         let value = |launch: &LaunchValue| match test.measure {
             Measure::Stall => launch.stall_ns,
             Measure::Latency => launch.latency_ns_mean,
-            _ => Some(launch.operation_ns),
+            _ => launch.of(test.part),
         };
         let estimate = match &test.against {
             Some(against) => {
@@ -228,7 +228,7 @@ impl Evidence<'_> {
             .iter()
             .filter(|case| case.suite() == self.suite && case.scale_of.as_ref() == scale_of)
             .collect();
-        scales.sort_by_key(|case| case.dataset.records);
+        scales.sort_by_key(|case| case.scale);
         let mut least: Option<(Figure, String)> = None;
         for pair in scales.windows(2) {
             let [small, large] = [pair[0], pair[1]].map(|case| self.arm(case.name(), &test.arm));
@@ -240,7 +240,8 @@ impl Evidence<'_> {
             }
             let times = paired(&large.launches, &small.launches, |launch| Some(launch.operation_ns));
             let figure = self.figure(times)?.inverted();
-            let said = format!("from {} to {} records", pair[0].dataset.records, pair[1].dataset.records);
+            let [from, to] = [pair[0], pair[1]].map(|case| case.scale.unwrap_or(case.dataset.records));
+            let said = format!("from {from} to {to} {}", pair[0].scaled);
             least = Some(match least {
                 Some((known, _)) if figure.value < known.value => (figure.least(known), said),
                 Some((known, said)) => (known.least(figure), said),
@@ -311,7 +312,10 @@ fn describe(test: &ClaimTest) -> String {
     let of = |case: &str, arm: &str| format!("{arm} in {case}");
     let mine = of(&test.case, &test.arm);
     let what = match test.measure {
-        Measure::Rate => "rate",
+        Measure::Rate => match test.part {
+            Some(part) => &format!("rate, of the {part} alone,"),
+            None => "rate",
+        },
         Measure::Scaling => {
             return format!("least rate of {mine} at a scale over the next smaller one");
         }

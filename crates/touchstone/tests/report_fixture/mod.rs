@@ -213,7 +213,7 @@ fn slice(
         operations,
         wall_ns,
         cpu_ns: (wall_ns as f64 * behaviour.cpu_share) as u64,
-        lanes: vec![LaneSample { wall_ns, answers: operations, digest: String::new(), errors }],
+        lanes: vec![LaneSample { wall_ns, answers: operations, errors, ..LaneSample::default() }],
         usage: Usage {
             voluntary_switches: 3,
             written_bytes: if arm.writes() { 4_152 * operations } else { 0 },

@@ -3,7 +3,7 @@
 use crate::Findings;
 
 /// Endings of files that may be here. A new kind of file is a decision, so it is made in this list.
-const ENDINGS: [&str; 37] = [
+const ENDINGS: [&str; 40] = [
     "bib",
     "c",
     "css",
@@ -25,7 +25,9 @@ const ENDINGS: [&str; 37] = [
     "mjs",
     "mod",
     "operations",
+    "subscriptions",
     "py",
+    "pyi",
     "rs",
     "sh",
     "stderr",
@@ -37,6 +39,7 @@ const ENDINGS: [&str; 37] = [
     "tsdata",
     "tsv",
     "txt",
+    "typed",
     "u64",
     "xml",
     "yaml",

@@ -9,8 +9,8 @@ pub const FILE_LINES_MAX: usize = 1_000;
 /// A function longer than this fails.
 pub const FUNCTION_LINES_MAX: usize = 70;
 
-/// The README fails above this.
-pub const README_LINES_MAX: usize = 200;
+/// The README fails above this; its generated tables grow with what there is, and do not count.
+pub const README_LINES_MAX: usize = 160;
 
 /// A file of more bytes fails unless it is listed.
 pub const FILE_BYTES_MAX: u64 = 512 << 10;

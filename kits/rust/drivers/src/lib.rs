@@ -3,5 +3,7 @@
 //! The drivers themselves are in `bin/`, one file per subject.
 
 pub mod canary;
+pub mod difference;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
+pub mod watching;

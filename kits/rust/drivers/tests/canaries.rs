@@ -25,8 +25,12 @@ fn canary(program: &str, settings: Settings) -> (TempDir, Session) {
         dataset: folder.path().join("dataset"),
         operations: None,
         states: None,
+        subscriptions: None,
     };
-    assert_eq!(session.ask(&prepare), Reply::Prepare { records: ROWS, operations: ROWS, states: 0 });
+    assert_eq!(
+        session.ask(&prepare),
+        Reply::Prepare { records: ROWS, operations: ROWS, states: 0, subscriptions: 0 }
+    );
     session.open(open(folder.path(), true, settings.clone()));
     assert_eq!(session.ask(&Request::Fill { from: 0, count: ROWS, table: 1 }), Reply::Fill);
     assert_eq!(session.ask(&Request::Close), Reply::Close);

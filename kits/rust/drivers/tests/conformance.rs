@@ -49,10 +49,11 @@ impl<R: Record> Scene<R> {
             dataset: scene.path("dataset"),
             operations: Some(scene.path("operations")),
             states: None,
+            subscriptions: None,
         };
         assert_eq!(
             scene.session.ask(&prepare),
-            Reply::Prepare { records: RECORDS, operations: RECORDS, states: 0 }
+            Reply::Prepare { records: RECORDS, operations: RECORDS, states: 0, subscriptions: 0 }
         );
         scene.open(true, indexes);
         assert_eq!(scene.session.ask(&Request::Fill { from: 0, count: FILLED, table: 1 }), Reply::Fill);

@@ -88,8 +88,9 @@ impl Scene {
             dataset: scene.path("docs"),
             operations: None,
             states: Some(scene.path("states")),
+            subscriptions: None,
         };
-        let prepared = Reply::Prepare { records: DOCS, operations: DOCS, states: FILLED };
+        let prepared = Reply::Prepare { records: DOCS, operations: DOCS, states: FILLED, subscriptions: 0 };
         assert_eq!(scene.session.ask(&prepare), prepared);
         scene.open(contender, true);
         for table in [1, 2] {
@@ -224,7 +225,7 @@ fn contenders_agree_about_objects() {
             continue;
         }
         eprintln!("{} with {:?}", contender.subject, contender.settings);
-        let verbs = Verb::ALL.map(|verb| format!("doc.{verb}"));
+        let verbs = Verb::OF_OBJECTS.map(|verb| format!("doc.{verb}"));
         assert!(verbs.iter().all(|verb| capabilities.contains(verb)), "{capabilities:?}");
         assert!(capabilities.contains(&"doc.tables".to_owned()), "{capabilities:?}");
         let mut scene = Scene::new(contender);

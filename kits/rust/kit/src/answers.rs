@@ -83,6 +83,13 @@ impl<R: Record> Answers<R> {
             answers: digest.answers() + self.acknowledged,
             digest: digest.to_string(),
             errors,
+            delivery: None,
         }
+    }
+}
+
+impl<R: Record> Default for Answers<R> {
+    fn default() -> Answers<R> {
+        Answers::with_capacity(0, 0)
     }
 }

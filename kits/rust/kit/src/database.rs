@@ -17,6 +17,11 @@ impl<D: Driver> Database<D> {
         Database { handles: vec![(open.table, handle)], open }
     }
 
+    /// The session's own handle.
+    pub(crate) fn own(&mut self) -> &mut D {
+        &mut self.handles[0].1
+    }
+
     /// A new handle, on that table.
     pub(crate) fn another(&self, table: u32) -> Result<D, Failure> {
         let open = Open { table, ..self.open.clone() };

@@ -3,8 +3,8 @@
 //! It speaks protocol v1 on standard input and output, plays the lab's operations against the driver, and is the
 //! only code that reads a clock around a subject. It holds no generator, no statistics and no opinion.
 //!
-//! A driver implements [`Driver`], then [`Store`] for each record type that it can hold, and its `main` is
-//! one line. `drivers/src/bin/` has one file per subject. The least that the kit takes for a driver:
+//! A driver implements [`Driver`], then [`Store`] for each record type that it can hold, and [`Live`] where its library
+//! has subscriptions; its `main` is one line. `drivers/src/bin/` has one file per subject. The least that the kit takes for a driver:
 //!
 //! ```
 //! use std::collections::BTreeMap;
@@ -58,9 +58,11 @@
 mod answers;
 mod clock;
 mod database;
+mod deliver;
 mod driver;
 mod lane;
 mod line;
+mod live;
 mod open;
 mod prepared;
 mod session;
@@ -70,11 +72,12 @@ pub use answers::Answers;
 pub use clock::Ticks;
 pub use driver::{About, Driver, Store};
 pub use lane::get_each;
+pub use live::{Difference, Live, Moments, Update};
 pub use open::Open;
 pub use session::Kit;
 pub use touchstone_protocol::{
     Colour, Content, Doc, Document, Failure, FailureKind, Plan, Position, Record, RecordKind, Row, Schema,
-    Setting, Settings, Verb, read_dataset, write_dataset,
+    Setting, Settings, Subscription, Verb, Watched, read_dataset, write_dataset,
 };
 
 /// A failure of that kind, with a message in the subject's words.

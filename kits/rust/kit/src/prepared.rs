@@ -10,8 +10,8 @@ use touchstone_protocol::{
 
 /// What a session does with a prepared dataset, whatever its record type.
 pub(crate) trait Prepared<D> {
-    /// How many records and operations there are.
-    fn size(&self) -> Reply;
+    /// How many records and operations there are, beside that many subscriptions.
+    fn size(&self, subscriptions: u64) -> Reply;
     /// Refuses lanes and tables that the driver cannot do, before anything is opened for them.
     fn require(&self, lanes: &[Lane], tables: u32) -> Result<(), Failure>;
     /// As [`Prepared::require`], of one of `tables` alone.
@@ -85,8 +85,8 @@ impl<R: Record> Dataset<R> {
                 })?;
                 Work::Find { above, times: lane.count }
             }
-            Verb::UpdateOne => Work::UpdateOne(self.states(lane)?),
-            Verb::UpdateMany => Work::UpdateMany(self.states(lane)?),
+            Verb::UpdateOne => Work::UpdateOne(self.states_of(lane)?),
+            Verb::UpdateMany => Work::UpdateMany(self.states_of(lane)?),
             Verb::DeleteMany => Work::DeleteMany,
             Verb::Open => {
                 return Err(failure(
@@ -94,10 +94,18 @@ impl<R: Record> Dataset<R> {
                     "an open lane runs alone, and there is nothing to explain about it",
                 ));
             }
+            Verb::Deliver => {
+                return Err(failure(FailureKind::Unsupported, "a deliver lane runs alone"));
+            }
         })
     }
 
-    fn states(&self, lane: &Lane) -> Result<Vec<&R>, Failure> {
+    /// What updates write, in their order.
+    pub(crate) fn states(&self) -> &[R] {
+        &self.states
+    }
+
+    fn states_of(&self, lane: &Lane) -> Result<Vec<&R>, Failure> {
         let range = range(lane.from, lane.count, self.states.len(), "new states")?;
         Ok(self.states[range].iter().collect())
     }
@@ -125,10 +133,10 @@ impl<R: Record> Dataset<R> {
 }
 
 impl<D: Store<R>, R: Record> Prepared<D> for Dataset<R> {
-    fn size(&self) -> Reply {
+    fn size(&self, subscriptions: u64) -> Reply {
         let records = self.records.len() as u64;
         let operations = self.operations.as_ref().map_or(records, |operations| operations.len() as u64);
-        Reply::Prepare { records, operations, states: self.states.len() as u64 }
+        Reply::Prepare { records, operations, states: self.states.len() as u64, subscriptions }
     }
 
     fn require(&self, lanes: &[Lane], tables: u32) -> Result<(), Failure> {
@@ -214,7 +222,7 @@ impl<D: Store<R>, R: Record> Prepared<D> for Dataset<R> {
 }
 
 /// Writes the latencies to their file, off the clock.
-fn keep(played: Played, latency: Option<&Path>) -> Result<Sample, Failure> {
+pub(crate) fn keep(played: Played, latency: Option<&Path>) -> Result<Sample, Failure> {
     if let Some(path) = latency {
         let bytes: Vec<u8> = played.latency_ns.iter().flat_map(|latency| latency.to_le_bytes()).collect();
         fs::write(path, bytes)
@@ -251,7 +259,7 @@ fn range(from: u64, count: u64, size: usize, of: &str) -> Result<std::ops::Range
     }
 }
 
-fn unreadable(path: &Path, error: DataError) -> Failure {
+pub(crate) fn unreadable(path: &Path, error: DataError) -> Failure {
     match error {
         DataError::Io(error) => failure(FailureKind::Io, format!("{}: {error}", path.display())),
         DataError::Malformed(message) => failure(FailureKind::Protocol, message),

@@ -1,12 +1,17 @@
 //! The protocol loop: one request, one reply, until standard input ends or the lab says `quit`.
 
 use crate::database::Database;
+use crate::deliver::{Watches, Watching};
 use crate::line::{Line, read_line};
-use crate::prepared::{Dataset, Prepared};
-use crate::{About, Driver, Failure, FailureKind, Open, RecordKind, Settings, Store, Verb, clock, failure};
+use crate::live::Live;
+use crate::prepared::{Dataset, Prepared, keep};
+use crate::{
+    About, Driver, Failure, FailureKind, Open, RecordKind, Settings, Store, Verb, Watched, clock, failure,
+};
 use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::rc::Rc;
 use touchstone_protocol::{
     Doc, Document, Hello, LINE_BYTES_MAX, Lane, Opened, PROTOCOL_VERSION, Plan, Record, Reply, Request, Row,
     Run, Sample, Schema,
@@ -16,7 +21,7 @@ use touchstone_protocol::{
 pub struct Kit<D> {
     about: About,
     shelves: Vec<Shelf<D>>,
-    prepared: Option<(RecordKind, Box<dyn Prepared<D>>)>,
+    prepared: Option<(RecordKind, Playable<D>)>,
     opened: Option<Database<D>>,
 }
 
@@ -25,11 +30,30 @@ struct Shelf<D> {
     record: RecordKind,
     verbs: &'static [Verb],
     tables: bool,
-    prepare: Prepare<D>,
+    watches: &'static [Watched],
+    prepare: fn(&Files) -> Result<Playable<D>, Failure>,
 }
 
-/// Reads a dataset, and an order of operations and new states if there are any.
-type Prepare<D> = fn(&Path, Option<&Path>, Option<&Path>) -> Result<Box<dyn Prepared<D>>, Failure>;
+/// The files of a `prepare`.
+struct Files {
+    dataset: PathBuf,
+    operations: Option<PathBuf>,
+    states: Option<PathBuf>,
+    subscriptions: Option<PathBuf>,
+}
+
+impl Files {
+    fn read<R: Record>(&self) -> Result<Rc<Dataset<R>>, Failure> {
+        let (operations, states) = (self.operations.as_deref(), self.states.as_deref());
+        Ok(Rc::new(Dataset::<R>::read(&self.dataset, operations, states)?))
+    }
+}
+
+/// What was prepared, and the subscriptions to it if there are any.
+struct Playable<D> {
+    data: Rc<dyn Prepared<D>>,
+    watches: Option<Box<dyn Watches<D>>>,
+}
 
 impl<D: Driver> Kit<D> {
     /// A driver that stores nothing yet.
@@ -75,10 +99,35 @@ impl<D: Driver> Kit<D> {
             record: R::KIND,
             verbs: D::VERBS,
             tables: D::TABLES,
-            prepare: |dataset, operations, states| {
-                Ok(Box::new(Dataset::<R>::read(dataset, operations, states)?))
+            watches: &[],
+            prepare: |files| match &files.subscriptions {
+                None => Ok(Playable { data: files.read::<R>()?, watches: None }),
+                Some(_) => Err(failure(FailureKind::Unsupported, "the driver has no subscriptions")),
             },
         });
+        self
+    }
+
+    /// As [`records`](Kit::records), of a record that can be watched as well.
+    #[must_use]
+    pub fn live<R: Record>(mut self) -> Kit<D>
+    where
+        D: Live<R>,
+    {
+        self = self.records::<R>();
+        let shelf = self.shelves.last_mut().expect("it was just added");
+        shelf.watches = D::WATCHES;
+        shelf.prepare = |files| {
+            let data = files.read::<R>()?;
+            let watches = match &files.subscriptions {
+                None => None,
+                Some(file) => {
+                    let watching = Watching::read(Rc::clone(&data), file)?;
+                    Some(Box::new(watching) as Box<dyn Watches<D>>)
+                }
+            };
+            Ok(Playable { data, watches })
+        };
         self
     }
 
@@ -125,8 +174,8 @@ impl<D: Driver> Kit<D> {
     fn answer(&mut self, request: Request) -> Result<Reply, Failure> {
         match request {
             Request::Hello { protocol } => self.hello(protocol),
-            Request::Prepare { record, dataset, operations, states } => {
-                self.prepare(record, &dataset, operations.as_deref(), states.as_deref())
+            Request::Prepare { record, dataset, operations, states, subscriptions } => {
+                self.prepare(record, &Files { dataset, operations, states, subscriptions })
             }
             Request::Open { directory, record, schema, settings } => {
                 self.open(directory, record, schema, settings)
@@ -138,6 +187,11 @@ impl<D: Driver> Kit<D> {
             Request::Churn { from, count, table, times } => {
                 self.on_table(table, |prepared, handle| prepared.churn(handle, from, count, times))?;
                 Ok(Reply::Churn)
+            }
+            Request::Watch { count } => {
+                let (watches, handle) = self.watching()?;
+                watches.watch(handle, count)?;
+                Ok(Reply::Watch)
             }
             Request::Run(run) => self.run(&run).map(Reply::Run),
             Request::Explain { lanes } => self.explain(&lanes).map(Reply::Explain),
@@ -168,6 +222,11 @@ impl<D: Driver> Kit<D> {
             if shelf.tables {
                 capabilities.push(format!("{}.tables", shelf.record));
             }
+            if !shelf.watches.is_empty() {
+                capabilities.push(format!("{}.{}", shelf.record, Verb::Deliver));
+            }
+            let watches = shelf.watches.iter();
+            capabilities.extend(watches.map(|watched| format!("{}.watch-{watched}", shelf.record)));
         }
         let about = self.about.clone();
         Ok(Reply::Hello(Hello {
@@ -183,17 +242,12 @@ impl<D: Driver> Kit<D> {
         }))
     }
 
-    fn prepare(
-        &mut self,
-        record: RecordKind,
-        dataset: &Path,
-        operations: Option<&Path>,
-        states: Option<&Path>,
-    ) -> Result<Reply, Failure> {
+    fn prepare(&mut self, record: RecordKind, files: &Files) -> Result<Reply, Failure> {
         self.prepared = None;
-        let prepared = (self.shelf_of(record)?.prepare)(dataset, operations, states)?;
+        let prepared = (self.shelf_of(record)?.prepare)(files)?;
         let (_, prepared) = self.prepared.insert((record, prepared));
-        Ok(prepared.size())
+        let subscriptions = prepared.watches.as_ref().map_or(0, |watches| watches.size());
+        Ok(prepared.data.size(subscriptions))
     }
 
     fn open(
@@ -218,6 +272,10 @@ impl<D: Driver> Kit<D> {
         if let [lane @ Lane { verb: Verb::Open, .. }] = run.lanes.as_slice() {
             return self.run_open(lane, run.latency.as_deref());
         }
+        if let [lane @ Lane { verb: Verb::Deliver, .. }] = run.lanes.as_slice() {
+            let (watches, handle) = self.watching()?;
+            return keep(watches.deliver(handle, lane)?, run.latency.as_deref());
+        }
         let (prepared, database) = self.playing()?;
         prepared.require(&run.lanes, database.open.schema.tables)?;
         prepared.run(database.handles(&tables(&run.lanes))?, run)
@@ -234,6 +292,13 @@ impl<D: Driver> Kit<D> {
     }
 
     fn explain(&mut self, lanes: &[Lane]) -> Result<Plan, Failure> {
+        if let [lane @ Lane { verb: Verb::Deliver, .. }] = lanes {
+            let (watches, handle) = self.watching()?;
+            handle.explain().map_err(Into::into)?;
+            let played = watches.deliver(handle, lane);
+            let plan = handle.explained().map_err(Into::into)?;
+            return played.map(|_| plan);
+        }
         let (prepared, database) = self.playing()?;
         prepared.require(lanes, database.open.schema.tables)?;
         prepared.explain(database.handles(&tables(lanes))?, lanes)
@@ -263,9 +328,21 @@ impl<D: Driver> Kit<D> {
 
     fn prepared(&self) -> Result<&dyn Prepared<D>, Failure> {
         match &self.prepared {
-            Some((_, prepared)) => Ok(prepared.as_ref()),
+            Some((_, prepared)) => Ok(prepared.data.as_ref()),
             None => Err(failure(FailureKind::Protocol, "no dataset is prepared")),
         }
+    }
+
+    /// The subscriptions and the session's own handle.
+    fn watching(&mut self) -> Result<(&mut dyn Watches<D>, &mut D), Failure> {
+        self.playing()?;
+        let (Some((_, prepared)), Some(database)) = (&mut self.prepared, &mut self.opened) else {
+            unreachable!("something is playing")
+        };
+        let Some(watches) = prepared.watches.as_deref_mut() else {
+            return Err(failure(FailureKind::Protocol, "no subscriptions are prepared"));
+        };
+        Ok((watches, database.own()))
     }
 
     /// The dataset and the database, which must be of the same record type.
@@ -274,7 +351,9 @@ impl<D: Driver> Kit<D> {
             return Err(failure(FailureKind::Protocol, "no database is open"));
         };
         match &self.prepared {
-            Some((record, prepared)) if *record == database.open.record => Ok((prepared.as_ref(), database)),
+            Some((record, prepared)) if *record == database.open.record => {
+                Ok((prepared.data.as_ref(), database))
+            }
             Some((record, _)) => {
                 let message = format!("the dataset is of {record}, the database of {}", database.open.record);
                 Err(failure(FailureKind::Protocol, message))

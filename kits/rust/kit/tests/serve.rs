@@ -134,7 +134,7 @@ impl Scene {
             self.folder.path().display()
         ) + r#""schema":{"create":true,"tables":2,"indexes":[]}}"#;
         let replies = serve(&[&[prepare.as_str(), open.as_str()], lines].concat());
-        assert_eq!(replies[0], Reply::Prepare { records: 5, operations: 4, states: 0 });
+        assert_eq!(replies[0], Reply::Prepare { records: 5, operations: 4, states: 0, subscriptions: 0 });
         replies[2..].to_vec()
     }
 

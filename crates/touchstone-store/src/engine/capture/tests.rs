@@ -21,7 +21,7 @@ const TABLES: [(&str, &[c_int]); 6] = [
 ];
 
 const SCHEMA: &str = "
-    pragma foreign_keys = on;
+    pragma synchronous = off; pragma journal_mode = memory; pragma foreign_keys = on;
     create table note (id integer primary key, name text unique, size integer, body blob) strict;
     create table audit (near integer as (at + 1), at integer primary key, what text);
     create table child (id integer primary key, note integer references note on delete cascade on update cascade);

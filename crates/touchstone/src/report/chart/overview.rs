@@ -141,7 +141,7 @@ pub(in crate::report) fn scales(findings: &Findings<'_>, suite: &str) -> Vec<Cha
     let chart = |name: &str| {
         let mut scales = cases.clone();
         scales.retain(|(case, _)| case.scale_of.as_deref() == Some(name));
-        let data = Scaling::of(&scales, |case| case.dataset.records)?;
+        let data = Scaling::of(&scales, |case| case.scale.unwrap_or(case.dataset.records))?;
         let title = scales.first().map_or("", |(case, _)| case.title.as_str());
         let label = format!("Time of one record by their number in {suite}/{name}");
         Some(Chart::new("scales", label, format!("{name}: {title}."), &data))

@@ -1,9 +1,9 @@
 //! What a case does, in a sentence.
 
-use crate::plan::{PlannedCase, PlannedLane};
+use crate::plan::{PlannedCase, PlannedLane, PlannedWatch};
 use crate::report::format;
 use crate::suite::Cache;
-use touchstone_protocol::{RecordKind, Verb};
+use touchstone_protocol::{RecordKind, Verb, Watched};
 
 /// `100,000 rows of 100 B; read-all; library caches empty; 15 blocks a launch; margin 1 %`.
 pub(super) fn facts(case: &PlannedCase) -> String {
@@ -36,6 +36,7 @@ pub(super) fn facts(case: &PlannedCase) -> String {
         Some(stored),
         churn,
         tables,
+        case.watch.as_ref().map(watch),
         base.map(|arm| lanes(&arm.lanes)),
         Some(cache.to_owned()),
         case.restore.then(|| "database put back before every slice".to_owned()),
@@ -49,6 +50,37 @@ pub(super) fn facts(case: &PlannedCase) -> String {
     .join("; ")
 }
 
+/// `100 windows of 1,000 watched`.
+fn watch(watch: &PlannedWatch) -> String {
+    let limit = watch.limit.map(|limit| format!(", the first {} of each", format::count(limit.into())));
+    match watch.watched {
+        Watched::Object => {
+            format!("{} watched", format::counted(watch.subscriptions, "object", "objects"))
+        }
+        Watched::One => {
+            format!(
+                "{} watched",
+                format::counted(watch.subscriptions, "query for one title", "queries for one title")
+            )
+        }
+        Watched::Window => format!(
+            "{} of {} objects watched{}",
+            format::counted(watch.subscriptions, "window", "windows"),
+            format::count(watch.width),
+            limit.unwrap_or_default()
+        ),
+    }
+}
+
+/// `deliver of 10,000 unwatched changes, iterated, commit timed`.
+fn deliver(lane: &PlannedLane) -> String {
+    let changes = format::counted(lane.changes.unwrap_or(1), "change", "changes");
+    let unwatched = if lane.unwatched { " that nobody watches" } else { "" };
+    let depth = lane.depth.map(|depth| format!(", {depth}")).unwrap_or_default();
+    let stretch = lane.stretch.map(|stretch| format!(", {stretch} timed")).unwrap_or_default();
+    format!("{} of {changes}{unwatched}{depth}{stretch}", lane.verb)
+}
+
 /// `read-all beside insert-many of 10,000`.
 fn lanes(lanes: &[PlannedLane]) -> String {
     let lane = |lane: &PlannedLane| {
@@ -58,6 +90,7 @@ fn lanes(lanes: &[PlannedLane]) -> String {
             table => format!(" on table {table}{held}"),
         };
         match (lane.verb, lane.count) {
+            (Verb::Deliver, _) => deliver(lane),
             (_, None | Some(1)) => format!("{}{held}", lane.verb),
             (Verb::InsertMany | Verb::UpdateMany, Some(count)) => {
                 format!("{} of {}{held}", lane.verb, format::count(count))

@@ -364,7 +364,7 @@ macro_rules! on_table {
 }
 
 impl Store<Doc> for Diesel {
-    const VERBS: &'static [Verb] = &Verb::ALL;
+    const VERBS: &'static [Verb] = &Verb::OF_OBJECTS;
     const TABLES: bool = true;
 
     fn get(&mut self, title: &String) -> Result<Option<Doc>, Error> {

@@ -167,7 +167,7 @@ fn document(row: &rusqlite::Row<'_>) -> rusqlite::Result<Document> {
 }
 
 impl Store<Doc> for Plain {
-    const VERBS: &'static [Verb] = &Verb::ALL;
+    const VERBS: &'static [Verb] = &Verb::OF_OBJECTS;
     const TABLES: bool = true;
 
     fn get(&mut self, title: &String) -> Result<Option<Doc>, Error> {

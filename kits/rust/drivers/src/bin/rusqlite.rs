@@ -8,7 +8,8 @@ use rusqlite::{Connection, OptionalExtension, Statement, Transaction, Transactio
 use std::process::ExitCode;
 use std::sync::Arc;
 use touchstone_kit::{
-    Colour, Content, Doc, Document, Driver, Kit, Open, Plan, Position, RecordKind, Row, Settings, Store, Verb,
+    Colour, Content, Doc, Document, Driver, Kit, Moments, Open, Plan, Position, RecordKind, Row, Settings,
+    Store, Subscription, Verb,
 };
 
 fn main() -> ExitCode {
@@ -189,6 +190,7 @@ struct DocSql {
     find: String,
     update: String,
     delete: String,
+    window: String,
 }
 
 impl DocSql {
@@ -206,12 +208,15 @@ impl DocSql {
                  content = ?8, priority = ?9 where title = ?1"
             ),
             delete: format!("delete from {table} where title = ?1"),
+            window: format!(
+                "select {columns} from {table} where priority < ?1 and priority >= ?2 order by priority limit ?3"
+            ),
         }
     }
 }
 
 impl Store<Doc> for Rusqlite {
-    const VERBS: &'static [Verb] = &Verb::ALL;
+    const VERBS: &'static [Verb] = &Verb::OF_OBJECTS;
     const TABLES: bool = true;
 
     fn get(&mut self, title: &String) -> Result<Option<Doc>, Error> {
@@ -269,6 +274,61 @@ impl Store<Doc> for Rusqlite {
 
     fn first(&mut self) -> Result<Option<Doc>, Error> {
         Ok(self.connection.query_row(&self.docs.first, (), doc).optional()?)
+    }
+}
+
+/// What the subjects need that keep results fresh beside this library, which has no subscriptions of its own.
+#[allow(dead_code, reason = "each of them uses its own part of this")]
+impl Rusqlite {
+    /// Fetches what a subscription is about, in its order.
+    pub fn subscribed(&self, subscription: &Subscription) -> Result<Vec<Doc>, Error> {
+        let docs = match subscription {
+            Subscription::Object { title } | Subscription::One { title } => {
+                let mut statement = self.connection.prepare_cached(&self.docs.get)?;
+                statement.query_map([title], doc)?.collect::<Result<_, _>>()?
+            }
+            Subscription::Window { below, from, limit } => {
+                let mut statement = self.connection.prepare_cached(&self.docs.window)?;
+                let limit = limit.map_or(-1, i64::from);
+                statement.query_map([*below, *from, limit], doc)?.collect::<Result<_, _>>()?
+            }
+        };
+        Ok(docs)
+    }
+
+    /// Reads several times from one snapshot.
+    pub fn in_one_snapshot<T>(
+        &mut self,
+        read: impl FnOnce(&mut Rusqlite) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.begin_read()?;
+        let read = read(self);
+        self.end_read()?;
+        read
+    }
+
+    /// Writes each new state over the object with its title, in one transaction.
+    pub fn change(&mut self, states: &[&Doc], moments: &mut Moments) -> Result<(), Error> {
+        self.change_noting(states, moments, |_| ())
+    }
+
+    /// As [`change`](Rusqlite::change); `note` is told of each state that there was an object for.
+    pub fn change_noting(
+        &mut self,
+        states: &[&Doc],
+        moments: &mut Moments,
+        mut note: impl FnMut(&Doc),
+    ) -> Result<(), Error> {
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let mut statement = transaction.prepare_cached(&self.docs.update)?;
+        for state in states {
+            if write(&mut statement, state)? == 1 {
+                note(state);
+            }
+        }
+        drop(statement);
+        moments.handed_over();
+        Ok(transaction.commit()?)
     }
 }
 

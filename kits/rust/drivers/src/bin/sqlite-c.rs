@@ -331,7 +331,7 @@ impl Columns for Document {
 }
 
 impl Columns for Doc {
-    const VERBS: &'static [Verb] = &Verb::ALL;
+    const VERBS: &'static [Verb] = &Verb::OF_OBJECTS;
     const TABLES: bool = true;
 
     fn sql(table: u32) -> Result<[CString; 7], Failure> {

@@ -11,12 +11,14 @@ use touchstone_store::{
 
 #[path = "../../../drivers/src/sqlite/about.rs"]
 mod about;
+#[path = "../live.rs"]
+mod live;
 #[path = "../records.rs"]
 mod records;
 
 fn main() -> ExitCode {
     let about = about::about("store", env!("VERSION_TOUCHSTONE_STORE"));
-    Kit::<Driven>::new(about).records::<Row>().records::<Document>().records::<Doc>().main()
+    Kit::<Driven>::new(about).records::<Row>().records::<Document>().live::<Doc>().main()
 }
 
 /// The columns of a type.
@@ -29,6 +31,7 @@ struct Driven {
     /// The collection of this handle, where it is not the type's own.
     collection: Option<String>,
     held: Option<Snapshot>,
+    feed: Option<live::Feed>,
     played: Played,
 }
 
@@ -133,6 +136,7 @@ impl Driver for Driven {
             record: open.record,
             collection: collection(open.table),
             held: None,
+            feed: None,
             played: Played::None,
         };
         if open.schema.create {
@@ -147,6 +151,7 @@ impl Driver for Driven {
             record: open.record,
             collection: collection(open.table),
             held: None,
+            feed: None,
             played: Played::None,
         })
     }
@@ -304,7 +309,7 @@ impl touchstone_kit::Store<Document> for Driven {
 }
 
 impl touchstone_kit::Store<Doc> for Driven {
-    const VERBS: &'static [Verb] = &Verb::ALL;
+    const VERBS: &'static [Verb] = &Verb::OF_OBJECTS;
     const TABLES: bool = true;
 
     fn get(&mut self, key: &String) -> Result<Option<Doc>, Error> {

@@ -1,0 +1,304 @@
+//! Two processes on one file: the test's own program is the other one, told by a variable what to do.
+
+use super::*;
+use crate::engine::connection::Connection;
+use crate::options::Options;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+const ROLE: &str = "TOUCHSTONE_TEST_BELL_ROLE";
+const FILE: &str = "TOUCHSTONE_TEST_BELL_FILE";
+/// Longer than any test waits for what comes.
+const LONG: Duration = Duration::from_secs(60);
+/// A watcher who never looks by himself hears what rings, and nothing else.
+const NEVER: (Duration, Duration) = (LONG, LONG);
+/// Where the system has no sleep that processes share, everybody must look.
+const ONLY_RUNG: (Duration, Duration) = if cfg!(target_os = "linux") { NEVER } else { LOOKS };
+
+/// A connection and the index of its log.
+struct Opened {
+    connection: Connection,
+    index: LogIndex,
+}
+
+fn open(path: &Path) -> Opened {
+    let connection = Connection::open(path, &Options::new()).expect("it opens");
+    connection
+        .sql()
+        .execute_batch("pragma journal_mode = wal; create table if not exists t (a)")
+        .expect("it runs");
+    // SAFETY: the connection is open, and dropped after what uses its index.
+    let index = unsafe { LogIndex::find(connection.handle()) }.expect("there is a log");
+    Opened { connection, index }
+}
+
+impl Opened {
+    fn commit(&self) {
+        self.connection.sql().execute_batch("insert into t values (1)").expect("it is written");
+    }
+
+    fn state(&self) -> LogState {
+        self.index.state().expect("nobody is writing")
+    }
+}
+
+struct Place {
+    path: PathBuf,
+    _directory: tempfile::TempDir,
+}
+
+fn place() -> Place {
+    let directory = tempfile::tempdir().expect("there is room");
+    Place { path: directory.path().join("a.db"), _directory: directory }
+}
+
+/// The other process; it does what its role is for each line, and ends with its input.
+struct Other {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+impl Other {
+    fn start(role: &str, path: &Path) -> Other {
+        let mut child = Command::new(std::env::current_exe().expect("the program is known"))
+            .args(["--exact", "engine::bell::tests::the_other_process", "--nocapture", "--test-threads=1"])
+            .env(ROLE, role)
+            .env(FILE, path)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the other process starts");
+        let (input, output) = (child.stdin.take(), child.stdout.take());
+        let output = BufReader::new(output.expect("it is piped"));
+        let mut other = Other { child, input: input.expect("it is piped"), output };
+        other.hear("ready");
+        other
+    }
+
+    fn tell(&mut self) {
+        self.input.write_all(b"go\n").expect("it listens");
+    }
+
+    fn hear(&mut self, word: &str) {
+        let mut line = String::new();
+        while !line.trim_end().ends_with(word) {
+            line.clear();
+            assert_ne!(self.output.read_line(&mut line).expect("it speaks"), 0, "it ended before `{word}`");
+        }
+    }
+}
+
+impl Drop for Other {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Does nothing in the test's own process.
+#[test]
+fn the_other_process() {
+    let (Ok(role), Some(path)) = (std::env::var(ROLE), std::env::var_os(FILE)) else { return };
+    let say = |word: &str| {
+        println!("{word}");
+        std::io::stdout().flush().expect("it is heard");
+    };
+    let opened = open(Path::new(&path));
+    let bell = Bell::looking(opened.index, ONLY_RUNG);
+    say("ready");
+    for line in std::io::stdin().lock().lines() {
+        line.expect("it is told");
+        match &*role {
+            "plain" => opened.commit(),
+            "store" => {
+                opened.commit();
+                bell.ring();
+            }
+            "watch" => {
+                let seen = opened.state();
+                bell.sign_in();
+                say("watching");
+                assert_eq!(bell.wait(seen, LONG, || false), Heard::Change);
+            }
+            other => panic!("there is no role `{other}`"),
+        }
+        say("done");
+    }
+}
+
+#[test]
+fn a_store_that_commits_wakes_who_waits_in_another_process() {
+    let place = place();
+    let opened = open(&place.path);
+    let bell = Bell::looking(opened.index, ONLY_RUNG);
+    let mut other = Other::start("store", &place.path);
+    for _ in 0..20 {
+        let seen = opened.state();
+        bell.sign_in();
+        other.tell();
+        assert_eq!(bell.wait(seen, LONG, || false), Heard::Change);
+        other.hear("done");
+        assert_ne!(opened.state(), seen);
+    }
+}
+
+#[test]
+fn a_store_wakes_watchers_of_several_processes() {
+    let place = place();
+    let opened = open(&place.path);
+    let bell = Bell::looking(opened.index, ONLY_RUNG);
+    let mut others: Vec<Other> = (0..3).map(|_| Other::start("watch", &place.path)).collect();
+    for _ in 0..10 {
+        for other in &mut others {
+            other.tell();
+            other.hear("watching");
+        }
+        opened.commit();
+        bell.ring();
+        for other in &mut others {
+            other.hear("done");
+        }
+    }
+    assert_eq!(opened.index.watches().load(Ordering::Relaxed).count_ones(), 3);
+}
+
+#[test]
+fn a_commit_that_nobody_rings_for_is_seen() {
+    let place = place();
+    let opened = open(&place.path);
+    let bell = Bell::new(opened.index);
+    let mut other = Other::start("plain", &place.path);
+    for _ in 0..5 {
+        let seen = opened.state();
+        other.tell();
+        assert_eq!(bell.wait(seen, LONG, || false), Heard::Change);
+        other.hear("done");
+    }
+}
+
+#[test]
+fn a_process_that_died_watching_is_called_in_vain_only_some_times() {
+    let place = place();
+    let opened = open(&place.path);
+    let bell = Bell::new(opened.index);
+    let mut other = Other::start("watch", &place.path);
+    other.tell();
+    other.hear("watching");
+    let watches = || opened.index.watches().load(Ordering::Relaxed);
+    assert_eq!(watches(), 1);
+    other.child.kill().expect("it is killed");
+    other.child.wait().expect("it ends");
+    for _ in 0..=VAIN_MAX {
+        assert_eq!(watches(), 1);
+        bell.ring();
+    }
+    assert_eq!(watches(), 0);
+}
+
+/// A log's index that lies in the test's own memory.
+fn index() -> (&'static [AtomicU64; 17], LogIndex) {
+    let memory: &'static [AtomicU64; 17] = Box::leak(Box::default());
+    // Both copies of the header.
+    for at in [0, 6] {
+        memory[at].store(3_007_000, Ordering::Relaxed);
+    }
+    (memory, LogIndex::over(memory))
+}
+
+#[test]
+fn a_store_does_not_call_itself() {
+    let (_, index) = index();
+    let (bell, other) = (Bell::new(index), Bell::new(index));
+    bell.sign_in();
+    for _ in 0..100 {
+        bell.ring();
+    }
+    assert_eq!(bell.vain.load(Ordering::Relaxed), 0);
+    other.ring();
+    assert_eq!(other.vain.load(Ordering::Relaxed), 1, "the watcher is about something else");
+    bell.leave();
+    other.ring();
+    assert_eq!(other.vain.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn a_watcher_whose_bit_was_taken_back_says_it_again_and_a_seventeenth_shares() {
+    let (_, index) = index();
+    let bells: Vec<Bell> = (0..17).map(|_| Bell::new(index)).collect();
+    let bits: Vec<u16> = bells.iter().map(Bell::sign_in).collect();
+    assert_eq!(bits[..16].iter().fold(0, |all, bit| all | bit), u16::MAX);
+    assert_eq!(bits[16].count_ones(), 1);
+    index.watches().store(0, Ordering::Relaxed);
+    assert_eq!(bells[3].sign_in(), bits[3]);
+    assert_eq!(index.watches().load(Ordering::Relaxed), bits[3]);
+}
+
+#[test]
+fn a_wait_ends_with_its_time_with_its_owner_and_beside_a_writer_who_died() {
+    let (memory, index) = index();
+    let bell = Bell::new(index);
+    let seen = index.state().expect("it is whole");
+    assert_eq!(bell.wait(seen, Duration::ZERO, || false), Heard::Nothing);
+    assert_eq!(bell.wait(seen, Duration::from_millis(3), || false), Heard::Nothing);
+    let asked = AtomicU32::new(0);
+    let is_over = || asked.fetch_add(1, Ordering::Relaxed) > 3;
+    assert_eq!(bell.wait(seen, LONG, is_over), Heard::Nothing);
+    // The second copy was written, and not the first.
+    memory[7].store(1, Ordering::Relaxed);
+    assert_eq!(index.state(), None);
+    assert_eq!(bell.wait(seen, LONG, || false), Heard::Change);
+}
+
+#[test]
+fn no_change_is_missed_between_looking_and_sleeping() {
+    let (memory, index) = index();
+    let (watcher, writer) = (Bell::looking(index, ONLY_RUNG), Bell::new(index));
+    let rounds: u64 = 2_000;
+    let heard = AtomicU64::new(0);
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let mut seen = index.state().expect("it is whole");
+        let (heard, is_done, watcher) = (&heard, &is_done, &watcher);
+        let thread = scope.spawn(move || {
+            while !is_done.load(Ordering::Acquire) {
+                if watcher.wait(seen, LONG, || is_done.load(Ordering::Acquire)) == Heard::Nothing {
+                    assert!(is_done.load(Ordering::Acquire), "it slept through a commit");
+                    return;
+                }
+                if let Some(state) = index.state() {
+                    seen = state;
+                    heard.store(u64::from(state.change()), Ordering::Release);
+                }
+            }
+        });
+        for round in 1..=rounds {
+            // As SQLite does: the second copy first.
+            let word = u64::from_ne_bytes(words(u32::try_from(round).expect("it is small"), 0));
+            for at in [7, 1] {
+                memory[at].store(word, Ordering::SeqCst);
+            }
+            writer.ring();
+            // Nobody is to be taken for dead.
+            writer.vain.store(0, Ordering::Relaxed);
+            while round % 4 == 0 && heard.load(Ordering::Acquire) < round && !thread.is_finished() {
+                std::thread::yield_now();
+            }
+        }
+        is_done.store(true, Ordering::Release);
+        for at in [7, 1] {
+            memory[at].store(u64::MAX, Ordering::SeqCst);
+        }
+        writer.ring();
+    });
+}
+
+fn words(first: u32, second: u32) -> [u8; 8] {
+    let mut bytes = [0; 8];
+    bytes[..4].copy_from_slice(&first.to_ne_bytes());
+    bytes[4..].copy_from_slice(&second.to_ne_bytes());
+    bytes
+}

@@ -1,0 +1,320 @@
+"""The protocol loop: one request, one reply, until standard input ends or the lab says `quit`."""
+
+from __future__ import annotations
+
+import gc
+import json
+import struct
+import sys
+from pathlib import Path
+from typing import Any, BinaryIO, Optional
+
+from .clock import measure
+from .driver import VERBS, About, Driver, Failure, Model, Open
+from .lane import Lane, play, play_open
+from .records import Malformed, digest, read_dataset, read_operations, sort_key
+
+PROTOCOL = 1
+LINE_BYTES_MAX = 1 << 20
+
+_TABLE = {"table": (int, 1)}
+_REQUIRED: Any = object()
+#: What each request may have: its type, and what it is when it is left out.
+_FIELDS: dict[str, dict[str, tuple[Any, Any]]] = {
+    "hello": {"protocol": (int, _REQUIRED)},
+    "prepare": {
+        "record": (str, _REQUIRED),
+        "dataset": (str, _REQUIRED),
+        "operations": ((str, type(None)), None),
+        "states": ((str, type(None)), None),
+    },
+    "open": {
+        "directory": (str, _REQUIRED),
+        "record": (str, _REQUIRED),
+        "schema": (dict, _REQUIRED),
+        "settings": (dict, _REQUIRED),
+    },
+    "fill": {"from": (int, _REQUIRED), "count": (int, _REQUIRED), **_TABLE},
+    "churn": {"from": (int, _REQUIRED), "count": (int, _REQUIRED), "times": (int, _REQUIRED), **_TABLE},
+    "run": {"lanes": (list, _REQUIRED), "latency": ((str, type(None)), None)},
+    "explain": {"lanes": (list, _REQUIRED)},
+    "check": _TABLE,
+    "close": {},
+    "quit": {},
+}
+_LANE = {
+    "verb": (str, _REQUIRED),
+    "from": (int, _REQUIRED),
+    "count": (int, _REQUIRED),
+    "held": (bool, False),
+    "above": ((int, type(None)), None),
+    **_TABLE,
+}
+_SCHEMA = {"create": (bool, _REQUIRED), "tables": (int, 1), "indexes": (list, ())}
+
+
+def _checked(given: Any, fields: dict[str, tuple[Any, Any]], what: str) -> dict[str, Any]:
+    if not isinstance(given, dict):
+        raise Failure("protocol", f"{what} is no object")
+    unknown = set(given) - set(fields)
+    if unknown:
+        raise Failure("protocol", f"{what} has no field `{sorted(unknown)[0]}`")
+    values = {}
+    for name, (kind, default) in fields.items():
+        value = given.get(name, default)
+        if value is _REQUIRED:
+            raise Failure("protocol", f"{what} lacks its field `{name}`")
+        is_wrong = not isinstance(value, kind) or (kind is int and (isinstance(value, bool) or value < 0))
+        if name in given and is_wrong:
+            raise Failure("protocol", f"{what} has `{value}` for `{name}`")
+        values[name] = value
+    return values
+
+
+class Kit:
+    """Speaks for one driver."""
+
+    def __init__(self, about: About, driver: type[Driver]) -> None:
+        self.about, self.driver = about, driver
+        self.record: Optional[str] = None
+        self.objects: list[Any] = []
+        self.operations: Optional[list[int]] = None
+        self.states: list[Any] = []
+        self.asked: Optional[Open] = None
+        self.handles: list[tuple[int, Driver]] = []
+
+    def main(self) -> None:
+        """Serves the lab until it is gone."""
+        self.serve(sys.stdin.buffer, sys.stdout.buffer)
+
+    def serve(self, said: BinaryIO, answered: BinaryIO) -> None:
+        """Answers each line."""
+        while True:
+            line = said.readline(LINE_BYTES_MAX)
+            if not line.endswith(b"\n"):
+                if len(line) < LINE_BYTES_MAX:
+                    return self.close()
+                while line and not line.endswith(b"\n"):
+                    line = said.readline(LINE_BYTES_MAX)
+                reply = {"reply": "error", "kind": "protocol", "message": "the line is longer than 1 MiB"}
+            else:
+                reply = self.reply(line)
+            answered.write(json.dumps(reply).encode() + b"\n")
+            answered.flush()
+            if reply["reply"] == "quit":
+                return None
+
+    def reply(self, line: bytes) -> dict[str, Any]:
+        """The reply to a line: what was asked for, or an error."""
+        try:
+            try:
+                request = json.loads(line)
+                name = request.pop("request")
+                fields = _checked(request, _FIELDS[name], f"`{name}`")
+            except (ValueError, KeyError, AttributeError, TypeError) as error:
+                raise Failure("protocol", f"not a request: {error!r}") from error
+            return {"reply": name, **getattr(self, f"_{name}")(**{f"{key}_": value for key, value in fields.items()})}
+        except Failure as failure:
+            return {"reply": "error", "kind": failure.kind, "message": str(failure)}
+        except Exception as error:  # whatever a subject raises is a result
+            return {"reply": "error", "kind": self.driver.kind_of(error), "message": f"{error!r}"}
+
+    def _hello(self, protocol_: int) -> dict[str, Any]:
+        if protocol_ != PROTOCOL:
+            raise Failure("protocol", f"the lab speaks protocol {protocol_}, this kit speaks {PROTOCOL}")
+        capabilities = []
+        for record, model in self.driver.models.items():
+            capabilities += [f"{record}.{verb}" for verb in VERBS if verb in model.verbs]
+            capabilities += [f"{record}.held"] if self.driver.holds else []
+            capabilities += [f"{record}.tables"] if model.tables else []
+        version = ".".join(str(part) for part in sys.version_info[:3])
+        return {
+            "protocol": PROTOCOL,
+            "kit": f"python {version}",
+            **self.about._asdict(),
+            "compile_options": list(self.about.compile_options),
+            "capabilities": capabilities,
+            "clock": measure(),
+        }
+
+    def _model(self, record: str) -> Model:
+        model = self.driver.models.get(record)
+        if model is None:
+            raise Failure("unsupported", f"{self.about.subject} stores no {record}")
+        return model
+
+    def _prepare(
+        self, record_: str, dataset_: str, operations_: Optional[str], states_: Optional[str]
+    ) -> dict[str, Any]:
+        self.record, model = None, self._model(record_)
+        gc.unfreeze()
+        try:
+            self.objects = [model.make(one) for one in read_dataset(record_, dataset_)]
+            self.states = [model.make(one) for one in read_dataset(record_, states_)] if states_ else []
+            self.operations = read_operations(operations_) if operations_ else None
+        except OSError as error:
+            raise Failure("io", str(error)) from error
+        except Malformed as error:
+            raise Failure("protocol", str(error)) from error
+        if self.operations and max(self.operations) >= len(self.objects):
+            raise Failure("protocol", f"an operation names a record beyond the dataset's {len(self.objects)}")
+        self.record = record_
+        # What the kit holds is not the subject's: Python's collector of cycles need not look at it in a timed stretch.
+        gc.collect()
+        gc.freeze()
+        operations = len(self.objects) if self.operations is None else len(self.operations)
+        sizes = {"records": len(self.objects), "operations": operations}
+        return {**sizes, "states": len(self.states)} if self.states else sizes
+
+    def _open(self, directory_: str, record_: str, schema_: Any, settings_: dict[str, Any]) -> dict[str, Any]:
+        self._model(record_)
+        if self.handles:
+            raise Failure("protocol", "a database is open; close it first")
+        schema = _checked(schema_, _SCHEMA, "a schema")
+        asked = Open(Path(directory_), record_, schema["create"], schema["tables"], schema["indexes"], settings_)
+        handle = self.driver(asked)
+        self.handles.append((1, handle))
+        self.asked = asked._replace(create=False)
+        return {"settings": handle.settings()}
+
+    def _playing(self) -> tuple[str, Open, Model]:
+        if self.asked is None or not self.handles:
+            raise Failure("protocol", "no database is open")
+        if self.record is None:
+            raise Failure("protocol", "no dataset is prepared")
+        if self.record != self.asked.record:
+            raise Failure("protocol", f"the dataset is of {self.record}, the database of {self.asked.record}")
+        return self.record, self.asked, self._model(self.record)
+
+    def _tables(self, tables: list[int]) -> list[Driver]:
+        """A handle for each of these, none of them twice."""
+        record, asked, model = self._playing()
+        for table in tables:
+            if table != 1 and not model.tables:
+                raise Failure("unsupported", f"the driver has no {record}.tables, so no table {table}")
+            if not 1 <= table <= max(1, asked.tables):
+                raise Failure("protocol", f"table {table} was asked for; there are {asked.tables}, numbered from 1")
+        taken: list[int] = []
+        for table in tables:
+            idle = [at for at, (known, _) in enumerate(self.handles) if known == table and at not in taken]
+            if not idle:
+                self.handles.append((table, self.handles[0][1].another(asked._replace(table=table))))
+                idle = [len(self.handles) - 1]
+            taken.append(idle[0])
+        return [self.handles[at][1] for at in taken]
+
+    def _fill(self, from_: int, count_: int, table_: int) -> dict[str, Any]:
+        model = self._playing()[2]
+        objects = _part(self.objects, from_, count_, "records")
+        (handle,) = self._tables([table_])
+        if "insert-many" in model.verbs:
+            handle.insert_many(objects)
+        else:
+            for one in objects:
+                handle.insert_one(one)
+        return {}
+
+    def _churn(self, from_: int, count_: int, times_: int, table_: int) -> dict[str, Any]:
+        record, _, model = self._playing()
+        for verb in ("insert-many", "delete-many"):
+            if verb not in model.verbs:
+                raise Failure("unsupported", f"the driver has no {record}.{verb}, which churning takes")
+        objects = _part(self.objects, from_, count_, "records")
+        (handle,) = self._tables([table_])
+        for _ in range(times_):
+            handle.insert_many(objects)
+            handle.delete_many()
+        return {}
+
+    def _lanes(self, given: list[Any], latency: bool) -> list[tuple[dict[str, Any], Lane]]:
+        record, _, model = self._playing()
+        if not given:
+            raise Failure("protocol", "a run has at least one lane")
+        lanes = [_checked(lane, _LANE, "a lane") for lane in given]
+        for lane in lanes:
+            if lane["verb"] not in VERBS:
+                raise Failure("protocol", f"there is no verb `{lane['verb']}`")
+            if lane["verb"] not in model.verbs:
+                raise Failure("unsupported", f"the driver has no {record}.{lane['verb']}")
+            if lane["held"] and not self.driver.holds:
+                raise Failure("unsupported", "the driver holds no read transactions")
+        works = [self._work(lane, model) for lane in lanes]
+        handles = self._tables([lane["table"] for lane in lanes])
+        return [
+            (lane, Lane(handle, model, lane["verb"], work, latency))
+            for lane, handle, work in zip(lanes, handles, works)
+        ]
+
+    def _work(self, lane: dict[str, Any], model: Model) -> Any:
+        verb, start, count = lane["verb"], lane["from"], lane["count"]
+        if verb == "open":
+            raise Failure("unsupported", "an open lane runs alone, and there is nothing to explain about it")
+        if verb == "find":
+            if lane["above"] is None:
+                raise Failure("protocol", "a find lane needs `above`, the bound to compare with")
+            return lane["above"], count
+        if verb in ("update-one", "update-many"):
+            return _part(self.states, start, count, "new states")
+        if verb in ("read-all", "delete-many"):
+            return count
+        if self.operations is None:
+            objects = _part(self.objects, start, count, "operations")
+        else:
+            objects = [self.objects[at] for at in _part(self.operations, start, count, "operations")]
+        return [model.fields(one)[0] for one in objects] if verb == "get" else objects
+
+    def _run(self, lanes_: list[Any], latency_: Optional[str]) -> dict[str, Any]:
+        is_open = [isinstance(lane, dict) and lane.get("verb") == "open" for lane in lanes_]
+        if is_open == [True]:
+            sample, latency = self._run_open(_checked(lanes_[0], _LANE, "a lane"))
+        else:
+            lanes = self._lanes(lanes_, latency_ is not None)
+            for told, lane in lanes:
+                if told["held"]:
+                    lane.driver.begin_read()
+            sample, latency = play([lane for _, lane in lanes], self._playing()[0])
+            for told, lane in lanes:
+                if told["held"]:
+                    lane.driver.end_read()
+        if latency_ is not None:
+            Path(latency_).write_bytes(struct.pack(f"<{len(latency)}Q", *latency))
+        return sample
+
+    def _run_open(self, lane: dict[str, Any]) -> tuple[dict[str, Any], list[int]]:
+        record, asked, model = self._playing()
+        if "open" not in model.verbs:
+            raise Failure("unsupported", f"the driver has no {record}.open")
+        self.close()
+        sample = play_open(lambda: self.driver(asked), self.driver.kind_of, lane["count"])
+        self.asked, self.handles = asked, [(1, self.driver(asked))]
+        return sample
+
+    def _explain(self, lanes_: list[Any]) -> dict[str, Any]:
+        plan: list[str] = []
+        for told, lane in self._lanes(lanes_, False):
+            plan += [line for line in lane.driver.explain(lane.verb, told["above"] or 0) if line not in plan]
+        return {"plan": plan, "counters": {}}
+
+    def _check(self, table_: int) -> dict[str, Any]:
+        record, _, model = self._playing()
+        (handle,) = self._tables([table_])
+        records = sorted((model.fields(one) for one in handle.read_all()), key=sort_key)
+        return {"answers": len(records), "digest": digest(record, records)}
+
+    def close(self) -> None:
+        """Closes every handle, the first one last."""
+        handles, self.handles, self.asked = self.handles, [], None
+        for _, handle in reversed(handles):
+            handle.close()
+
+    def _close(self) -> dict[str, Any]:
+        self.close()
+        return {}
+
+    _quit = _close
+
+
+def _part(of: list[Any], start: int, count: int, what: str) -> list[Any]:
+    if start + count > len(of):
+        raise Failure("protocol", f"{count} {what} from {start} were asked for; there are {len(of)}")
+    return of[start : start + count]

@@ -1,0 +1,142 @@
+//! A driver with subscriptions that its library does not have: every verb is the inner driver's own, and a strategy
+//! stands for what an application, or a layer of one, does to keep its results fresh.
+
+use touchstone_kit::{
+    Doc, Driver, Live, Moments, Open, Plan, Record, Settings, Store, Subscription, Update, Verb, Watched,
+};
+
+/// How results are kept fresh beside a driver `I`: the methods of [`Live`], with the driver at hand.
+pub trait Strategy<I: Store<Doc>>: Default + Send + 'static {
+    /// What a subscriber is given.
+    type Update: Update<Doc>;
+
+    /// As [`Live::watch`].
+    ///
+    /// # Errors
+    /// As the library does.
+    fn watch(&mut self, inner: &mut I, subscriptions: &[Subscription]) -> Result<(), I::Error>;
+
+    /// As [`Live::change`].
+    ///
+    /// # Errors
+    /// As the library does.
+    fn change(&mut self, inner: &mut I, states: &[&Doc], moments: &mut Moments) -> Result<(), I::Error>;
+
+    /// As [`Live::receive`].
+    ///
+    /// # Errors
+    /// As the library does.
+    fn receive(&mut self, inner: &mut I, updates: &mut Vec<Self::Update>) -> Result<(), I::Error>;
+
+    /// As [`Live::fetch`].
+    ///
+    /// # Errors
+    /// As the library does.
+    fn fetch(&mut self, inner: &mut I, subscription: &Subscription) -> Result<Vec<Doc>, I::Error>;
+}
+
+/// A driver and a strategy.
+pub struct Watching<I, S> {
+    inner: I,
+    strategy: S,
+}
+
+impl<I: Driver, S: Default + Send + 'static> Driver for Watching<I, S> {
+    type Error = I::Error;
+    const HOLDS: bool = I::HOLDS;
+
+    fn open(open: &Open) -> Result<Watching<I, S>, I::Error> {
+        Ok(Watching { inner: I::open(open)?, strategy: S::default() })
+    }
+
+    fn another(&self, open: &Open) -> Result<Watching<I, S>, I::Error> {
+        Ok(Watching { inner: self.inner.another(open)?, strategy: S::default() })
+    }
+
+    fn settings(&mut self) -> Result<Settings, I::Error> {
+        self.inner.settings()
+    }
+
+    fn begin_read(&mut self) -> Result<(), I::Error> {
+        self.inner.begin_read()
+    }
+
+    fn end_read(&mut self) -> Result<(), I::Error> {
+        self.inner.end_read()
+    }
+
+    fn explain(&mut self) -> Result<(), I::Error> {
+        self.inner.explain()
+    }
+
+    fn explained(&mut self) -> Result<Plan, I::Error> {
+        self.inner.explained()
+    }
+
+    fn close(self) -> Result<(), I::Error> {
+        drop(self.strategy);
+        self.inner.close()
+    }
+}
+
+impl<I: Store<R>, S: Default + Send + 'static, R: Record> Store<R> for Watching<I, S> {
+    const VERBS: &'static [Verb] = I::VERBS;
+    const TABLES: bool = I::TABLES;
+
+    fn get(&mut self, key: &R::Key) -> Result<Option<R>, I::Error> {
+        self.inner.get(key)
+    }
+
+    fn read_all(&mut self) -> Result<Vec<R>, I::Error> {
+        self.inner.read_all()
+    }
+
+    fn insert_one(&mut self, record: &R) -> Result<(), I::Error> {
+        self.inner.insert_one(record)
+    }
+
+    fn insert_many(&mut self, records: &[&R]) -> Result<(), I::Error> {
+        self.inner.insert_many(records)
+    }
+
+    fn find(&mut self, above: i64) -> Result<Vec<R>, I::Error> {
+        self.inner.find(above)
+    }
+
+    fn update_one(&mut self, state: &R) -> Result<bool, I::Error> {
+        self.inner.update_one(state)
+    }
+
+    fn update_many(&mut self, states: &[&R]) -> Result<Vec<R>, I::Error> {
+        self.inner.update_many(states)
+    }
+
+    fn delete_many(&mut self) -> Result<Vec<R>, I::Error> {
+        self.inner.delete_many()
+    }
+
+    fn first(&mut self) -> Result<Option<R>, I::Error> {
+        self.inner.first()
+    }
+}
+
+impl<I: Store<Doc>, S: Strategy<I>> Live<Doc> for Watching<I, S> {
+    const WATCHES: &'static [Watched] = &Watched::ALL;
+    type Update = S::Update;
+
+    fn watch(&mut self, subscriptions: &[Subscription]) -> Result<(), I::Error> {
+        self.strategy.watch(&mut self.inner, subscriptions)
+    }
+
+    fn change(&mut self, states: &[&Doc], moments: &mut Moments) -> Result<(), I::Error> {
+        self.strategy.change(&mut self.inner, states, moments)
+    }
+
+    fn receive(&mut self, updates: &mut Vec<S::Update>) -> Result<(), I::Error> {
+        self.strategy.receive(&mut self.inner, updates)
+    }
+
+    fn fetch(&mut self, subscription: &Subscription) -> Result<Vec<Doc>, I::Error> {
+        self.strategy.fetch(&mut self.inner, subscription)
+    }
+}

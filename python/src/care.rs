@@ -1,0 +1,169 @@
+//! How a store is opened, and how it is kept safe: options, checks, salvage, a change of the key.
+
+use crate::errors::{invalid, without_lock};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use std::path::PathBuf;
+use std::time::Duration;
+use touchstone_store::{Cipher, Durability, EncryptionKey, Options};
+
+/// What `Store.open` was given.
+pub fn options(py: Python<'_>, given: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
+    let mut options = Options::new();
+    for (name, value) in given.into_iter().flat_map(|given| given.iter()) {
+        if value.is_none() {
+            continue;
+        }
+        let name: String = name.extract()?;
+        options = match name.as_str() {
+            "durability" => options.durability(durability(&value)?),
+            "exclusive" => options.exclusive(value.extract()?),
+            "read_only" => options.read_only(value.extract()?),
+            "create" => options.create(value.extract()?),
+            "page_size" => options.page_size(value.extract()?),
+            "cache_bytes" => options.cache_bytes(value.extract()?),
+            "busy_timeout" => {
+                let seconds = value.extract::<f64>()?;
+                let time = Duration::try_from_secs_f64(seconds);
+                options.busy_timeout(time.map_err(|error| invalid(py, format!("busy_timeout: {error}")))?)
+            }
+            "checkpoint_pages" => options.checkpoint_pages(value.extract()?),
+            "log_bytes_max" => options.log_bytes_max(value.extract()?),
+            "key" => options.key(key(&value)?),
+            "cipher" => options.cipher(cipher(&value)?),
+            other => return Err(PyTypeError::new_err(format!("Store.open() has no option '{other}'"))),
+        };
+    }
+    Ok(options)
+}
+
+/// An enum's value, or the text itself.
+fn word(given: &Bound<'_, PyAny>) -> PyResult<String> {
+    given.getattr("value").unwrap_or_else(|_| given.clone()).extract()
+}
+
+fn durability(given: &Bound<'_, PyAny>) -> PyResult<Durability> {
+    match word(given)?.as_str() {
+        "strict" => Ok(Durability::Strict),
+        "consistent" => Ok(Durability::Consistent),
+        "process" => Ok(Durability::Process),
+        other => Err(invalid(given.py(), format!("{other:?} is no durability: strict, consistent, process"))),
+    }
+}
+
+fn cipher(given: &Bound<'_, PyAny>) -> PyResult<Cipher> {
+    match word(given)?.as_str() {
+        "aegis" => Ok(Cipher::Aegis),
+        "sqlcipher" => Ok(Cipher::SqlCipher),
+        other => Err(invalid(given.py(), format!("{other:?} is no cipher: aegis, sqlcipher"))),
+    }
+}
+
+/// 32 bytes are a raw key, and text is a passphrase.
+fn key(given: &Bound<'_, PyAny>) -> PyResult<EncryptionKey> {
+    if let Ok(bytes) = given.cast::<PyBytes>() {
+        let bytes: Option<[u8; 32]> = bytes.as_bytes().try_into().ok();
+        return bytes
+            .map(EncryptionKey::raw)
+            .ok_or_else(|| invalid(given.py(), "a raw key has 32 bytes; a passphrase is text"));
+    }
+    given.extract::<String>().map(EncryptionKey::passphrase)
+}
+
+fn keyed(given: Option<&Bound<'_, PyAny>>, with: Option<&Bound<'_, PyAny>>) -> PyResult<Options> {
+    let mut options = Options::new();
+    if let Some(given) = given {
+        options = options.key(key(given)?);
+    }
+    if let Some(with) = with {
+        options = options.cipher(cipher(with)?);
+    }
+    Ok(options)
+}
+
+/// Writes a file anew, under another key, another cipher, or none. Nobody may have it open.
+#[pyfunction]
+#[pyo3(signature = (path, *, key = None, cipher = None, new_key = None, new_cipher = None))]
+pub fn change_key(
+    py: Python<'_>,
+    path: PathBuf,
+    key: Option<&Bound<'_, PyAny>>,
+    cipher: Option<&Bound<'_, PyAny>>,
+    new_key: Option<&Bound<'_, PyAny>>,
+    new_cipher: Option<&Bound<'_, PyAny>>,
+) -> PyResult<()> {
+    let (old, new) = (keyed(key, cipher)?, keyed(new_key, new_cipher)?);
+    without_lock(py, || touchstone_store::Store::change_key(path, old, new))
+}
+
+/// Saves what is readable of a damaged file into a new one.
+#[pyfunction]
+#[pyo3(signature = (damaged, new, *, key = None, cipher = None))]
+pub fn salvage(
+    py: Python<'_>,
+    damaged: PathBuf,
+    new: PathBuf,
+    key: Option<&Bound<'_, PyAny>>,
+    cipher: Option<&Bound<'_, PyAny>>,
+) -> PyResult<SalvageReport> {
+    let options = keyed(key, cipher)?;
+    let report = without_lock(py, || touchstone_store::Store::salvage(damaged, options, new))?;
+    let tables = report.tables().iter().map(|table| {
+        let made = SalvagedTable {
+            name: table.name.clone(),
+            rows: table.rows,
+            rows_lost: table.rows_lost,
+            rows_refused: table.rows_refused,
+            pages_lost: table.pages_lost,
+            rows_found: table.rows_found,
+            rows_doubtful: table.rows_doubtful,
+        };
+        Py::new(py, made)
+    });
+    Ok(SalvageReport {
+        tables: tables.collect::<PyResult<_>>()?,
+        not_made: report.not_made().to_vec(),
+        log_lost: report.log_lost(),
+        rows: report.rows(),
+        is_complete: report.is_complete(),
+    })
+}
+
+/// What a check found.
+#[pyclass(frozen, get_all, module = "touchstone_store")]
+pub struct CheckReport {
+    is_whole: bool,
+    problems: Vec<String>,
+    records: u64,
+}
+
+pub fn problems(report: &touchstone_store::CheckReport) -> CheckReport {
+    CheckReport {
+        is_whole: report.is_whole(),
+        problems: report.problems().iter().map(ToString::to_string).collect(),
+        records: report.records(),
+    }
+}
+
+/// What was saved.
+#[pyclass(frozen, get_all, module = "touchstone_store")]
+pub struct SalvageReport {
+    tables: Vec<Py<SalvagedTable>>,
+    not_made: Vec<String>,
+    log_lost: bool,
+    rows: u64,
+    is_complete: bool,
+}
+
+/// What was saved of one table.
+#[pyclass(frozen, get_all, module = "touchstone_store")]
+pub struct SalvagedTable {
+    name: String,
+    rows: u64,
+    rows_lost: u64,
+    rows_refused: u64,
+    pages_lost: u64,
+    rows_found: u64,
+    rows_doubtful: u64,
+}

@@ -1,0 +1,43 @@
+//! The store's errors as Python's exceptions: a class for each kind.
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use touchstone_store::{Error, ErrorKind, Result};
+
+/// The exception of an error.
+pub fn raised(py: Python<'_>, error: &Error) -> PyErr {
+    let class = format!("{:?}Error", error.kind());
+    let made = PyModule::import(py, intern!(py, "touchstone_store._errors"))
+        .and_then(|errors| errors.getattr(class.as_str()).or_else(|_| errors.getattr("StoreError")))
+        .and_then(|class| class.call1((error.to_string(), error.sqlite_code())));
+    match made {
+        Ok(exception) => PyErr::from_value(exception),
+        Err(error) => error,
+    }
+}
+
+/// An error of a kind that the package itself finds.
+pub fn refused(py: Python<'_>, kind: ErrorKind, why: impl Into<String>) -> PyErr {
+    raised(py, &Error::new(kind, why))
+}
+
+/// A value, or whatever else, that cannot be what it is given for.
+pub fn invalid(py: Python<'_>, why: impl Into<String>) -> PyErr {
+    refused(py, ErrorKind::Invalid, why)
+}
+
+/// A value of the file that the class cannot hold.
+pub fn mismatch(py: Python<'_>, why: impl Into<String>) -> PyErr {
+    refused(py, ErrorKind::Mismatch, why)
+}
+
+/// Raises an error of the store.
+pub fn or_raise<T>(py: Python<'_>, result: Result<T>) -> PyResult<T> {
+    result.map_err(|error| raised(py, &error))
+}
+
+/// Does work without the interpreter's lock, as everything that may wait or touch the file.
+pub fn without_lock<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> PyResult<T> {
+    let result = py.detach(work);
+    or_raise(py, result)
+}

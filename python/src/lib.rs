@@ -1,0 +1,40 @@
+//! The native part of the Python package: what converts between Python's objects and the store's values, and lets go of
+//! the interpreter's lock around everything that touches the file. What needs no speed is Python, in `touchstone_store/`.
+
+mod care;
+mod codec;
+mod column;
+mod declared;
+mod errors;
+mod holds;
+mod query;
+mod records;
+mod rows;
+mod snapshot;
+mod sql;
+mod store;
+mod transaction;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<codec::NestedType>()?;
+    module.add_class::<column::Column>()?;
+    module.add_class::<column::Condition>()?;
+    module.add_class::<column::Order>()?;
+    module.add_class::<declared::RecordType>()?;
+    module.add_class::<query::Explanation>()?;
+    module.add_class::<query::Query>()?;
+    module.add_class::<records::Collection>()?;
+    module.add_class::<rows::RowIterator>()?;
+    module.add_class::<snapshot::Snapshot>()?;
+    module.add_class::<store::Store>()?;
+    module.add_class::<transaction::Savepoint>()?;
+    module.add_class::<transaction::Transaction>()?;
+    module.add_class::<care::CheckReport>()?;
+    module.add_class::<care::SalvageReport>()?;
+    module.add_class::<care::SalvagedTable>()?;
+    module.add_function(wrap_pyfunction!(care::change_key, module)?)?;
+    module.add_function(wrap_pyfunction!(care::salvage, module)?)
+}

@@ -1,0 +1,57 @@
+//! A snapshot, from `with store.snapshot()`.
+
+use crate::errors::without_lock;
+use crate::reads;
+use crate::records::{OpenSnapshot, Place, Target, ended, lock};
+use pyo3::prelude::*;
+use pyo3::types::PyAny;
+
+/// The store as it was when the snapshot was taken.
+#[pyclass(frozen, module = "touchstone_store")]
+pub struct Snapshot {
+    place: Place,
+    snapshot: OpenSnapshot,
+}
+
+impl Snapshot {
+    pub fn new(snapshot: OpenSnapshot) -> Snapshot {
+        Snapshot { place: Place::new(Target::Snapshot(snapshot.clone())), snapshot }
+    }
+}
+
+reads!(Snapshot);
+
+#[pymethods]
+impl Snapshot {
+    /// What the snapshot saw, by name; `None` in the rare case that it is not known.
+    #[getter]
+    fn version(&self, py: Python<'_>) -> PyResult<Option<u64>> {
+        use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+        let version = without_lock(py, || match &*lock(&self.snapshot) {
+            Some(snapshot) => Ok(snapshot.version()),
+            None => Err(ended("snapshot")),
+        })?;
+        Ok(version.map(|version| {
+            let mut hasher = DefaultHasher::new();
+            version.hash(&mut hasher);
+            hasher.finish()
+        }))
+    }
+
+    /// Ends the snapshot, so that the log need not be kept for it.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        without_lock(py, || {
+            drop(lock(&self.snapshot).take());
+            Ok(())
+        })
+    }
+
+    fn __enter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyAny>) -> PyResult<bool> {
+        self.close(py).map(|()| false)
+    }
+}

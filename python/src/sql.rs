@@ -1,0 +1,157 @@
+//! Raw SQL, for what classes have no words for: its parameters and its rows.
+
+use crate::errors::without_lock;
+use crate::holds::{bytes, text};
+use crate::records::{Target, ended, lock, opened};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use touchstone_store::rusqlite::types::{Value, ValueRef};
+use touchstone_store::rusqlite::{self, Connection, Statement, ToSql};
+use touchstone_store::{Error, ErrorKind};
+
+/// Parameters by place, or by name.
+enum Parameters {
+    Places(Vec<Value>),
+    Names(Vec<(String, Value)>),
+}
+
+impl Parameters {
+    fn of(given: Option<&Bound<'_, PyAny>>) -> PyResult<Parameters> {
+        let Some(given) = given else { return Ok(Parameters::Places(Vec::new())) };
+        if let Ok(names) = given.cast::<PyDict>() {
+            let named = |(name, parameter): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+                Ok((format!(":{}", name.extract::<String>()?), value(&parameter)?))
+            };
+            return Ok(Parameters::Names(names.iter().map(named).collect::<PyResult<_>>()?));
+        }
+        Ok(Parameters::Places(given.try_iter()?.map(|given| value(&given?)).collect::<PyResult<_>>()?))
+    }
+
+    fn bind(&self, statement: &mut Statement<'_>) -> rusqlite::Result<()> {
+        match self {
+            Parameters::Places(values) => {
+                let expected = statement.parameter_count();
+                if values.len() != expected {
+                    return Err(rusqlite::Error::InvalidParameterCount(values.len(), expected));
+                }
+                for (at, value) in (1..).zip(values) {
+                    statement.raw_bind_parameter(at, value)?;
+                }
+            }
+            Parameters::Names(values) => {
+                for (name, value) in values {
+                    let at = statement.parameter_index(name)?;
+                    let at = at.ok_or_else(|| rusqlite::Error::InvalidParameterName(name.clone()))?;
+                    statement.raw_bind_parameter(at, value as &dyn ToSql)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn value(given: &Bound<'_, PyAny>) -> PyResult<Value> {
+    if given.is_none() {
+        Ok(Value::Null)
+    } else if let Ok(given) = given.cast::<PyBool>() {
+        Ok(Value::Integer(given.is_true().into()))
+    } else if given.is_instance_of::<PyInt>() {
+        given.extract().map(Value::Integer)
+    } else if given.is_instance_of::<PyFloat>() {
+        given.extract().map(Value::Real)
+    } else if let Ok(given) = given.cast::<PyString>() {
+        Ok(Value::Text(text(given)?.to_owned()))
+    } else if given.is_instance_of::<PyBytes>() {
+        bytes(given).map(Value::Blob)
+    } else {
+        Err(PyTypeError::new_err(format!("{} is no parameter of SQL", given.get_type())))
+    }
+}
+
+/// Gives the connection to `work`, without the interpreter's lock.
+fn with<R: Send>(
+    py: Python<'_>,
+    target: &Target,
+    work: impl FnOnce(&Connection) -> rusqlite::Result<R> + Send,
+    writes: bool,
+) -> PyResult<R> {
+    without_lock(py, || match target {
+        Target::Store(store) if writes => opened(store)?.write(|transaction| transaction.sql(work)),
+        Target::Store(store) => opened(store)?.read(|snapshot| snapshot.sql(work)),
+        Target::Snapshot(_) if writes => Err(Error::new(ErrorKind::ReadOnly, "a snapshot is only read")),
+        Target::Snapshot(snapshot) => match &*lock(snapshot) {
+            Some(snapshot) => snapshot.sql(work),
+            None => Err(ended("snapshot")),
+        },
+        Target::Transaction(transaction) => match &mut *lock(transaction) {
+            Some(begun) => begun.with(|transaction| transaction.sql(work)),
+            None => Err(ended("transaction")),
+        },
+    })
+}
+
+/// The rows of a statement.
+pub fn rows<'py>(
+    py: Python<'py>,
+    target: &Target,
+    sql: &str,
+    parameters: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyList>> {
+    let parameters = Parameters::of(parameters)?;
+    let read = |connection: &Connection| {
+        let mut statement = connection.prepare(sql)?;
+        parameters.bind(&mut statement)?;
+        let (width, mut found) = (statement.column_count(), Vec::new());
+        let mut rows = statement.raw_query();
+        while let Some(row) = rows.next()? {
+            for at in 0..width {
+                found.push(owned(row.get_ref(at)?));
+            }
+        }
+        Ok((width, found))
+    };
+    let (width, found) = with(py, target, read, false)?;
+    let list = PyList::empty(py);
+    for row in found.chunks(width.max(1)) {
+        let row: PyResult<Vec<_>> = row.iter().map(|value| object(py, value)).collect();
+        list.append(PyTuple::new(py, row?)?)?;
+    }
+    Ok(list)
+}
+
+/// Runs statements; how many rows the last one changed.
+pub fn execute(
+    py: Python<'_>,
+    target: &Target,
+    sql: &str,
+    parameters: Option<&Bound<'_, PyAny>>,
+) -> PyResult<usize> {
+    let parameters = Parameters::of(parameters)?;
+    let run = |connection: &Connection| {
+        let mut statement = connection.prepare(sql)?;
+        parameters.bind(&mut statement)?;
+        statement.raw_execute()
+    };
+    with(py, target, run, true)
+}
+
+fn owned(value: ValueRef<'_>) -> Value {
+    match value {
+        ValueRef::Null => Value::Null,
+        ValueRef::Integer(value) => Value::Integer(value),
+        ValueRef::Real(value) => Value::Real(value),
+        ValueRef::Text(bytes) => Value::Text(String::from_utf8_lossy(bytes).into_owned()),
+        ValueRef::Blob(bytes) => Value::Blob(bytes.to_vec()),
+    }
+}
+
+fn object<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match value {
+        Value::Null => py.None().into_bound(py),
+        Value::Integer(value) => PyInt::new(py, *value).into_any(),
+        Value::Real(value) => PyFloat::new(py, *value).into_any(),
+        Value::Text(text) => PyString::new(py, text).into_any(),
+        Value::Blob(bytes) => PyBytes::new(py, bytes).into_any(),
+    })
+}

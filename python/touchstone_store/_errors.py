@@ -1,0 +1,86 @@
+"""The exceptions: one class for each kind of error, so that a program acts on the kind."""
+
+from __future__ import annotations
+
+from typing import Optional
+
+
+class StoreError(Exception):
+    """What can go wrong in a store. The message says what failed, on which input, and the remedy."""
+
+    def __init__(self, message: str, sqlite_code: Optional[int] = None) -> None:
+        super().__init__(message)
+        #: SQLite's extended result code, where the failure was SQLite's.
+        self.sqlite_code = sqlite_code
+
+
+class ConflictError(StoreError):
+    """The key, or the value of a unique index, is there already."""
+
+
+class BusyError(StoreError):
+    """Another process writes, and went on writing for as long as was waited."""
+
+
+class WrongKeyError(StoreError):
+    """The key or the cipher is another one than the file's."""
+
+
+class NotEncryptedError(StoreError):
+    """A key was given, and the file is not encrypted."""
+
+
+class ExistsError(StoreError):
+    """There is a file where one would be made."""
+
+
+class ForeignError(StoreError):
+    """The file is no store."""
+
+
+class NewerError(StoreError):
+    """The file was made by a newer version."""
+
+
+class MismatchError(StoreError):
+    """The file holds something else than the class says."""
+
+
+class DamagedError(StoreError):
+    """The file is damaged."""
+
+
+class FullError(StoreError):
+    """The disk is full."""
+
+
+class ReadOnlyError(StoreError):
+    """The store, or the file, can only be read."""
+
+
+class TooBigError(StoreError):
+    """A value, a record or a query is too large."""
+
+
+class InvalidError(StoreError, ValueError):
+    """A value, a name or an option cannot be what it is given for."""
+
+
+class NestedError(StoreError):
+    """The thread is in a transaction already, and would wait for itself."""
+
+
+class ExpiredError(StoreError):
+    """The snapshot was held for so long that the log could not grow any longer for it."""
+
+
+class NotFoundError(StoreError):
+    """There is no such file."""
+
+
+class IoError(StoreError):
+    """The system failed to read or write."""
+
+
+class RefusedError(StoreError):
+    """SQLite refused, for a reason of its own."""
