@@ -193,43 +193,10 @@ impl World {
 
     /// Subscribes once, or to several at a time.
     fn subscribe(&mut self, station: usize) {
-        let about = self.about;
-        let kit = self.random.below(self.kits.len());
-        let (random, station) = (&mut self.random, &mut self.stations[station]);
-        let known = station.subscribed.iter().filter(|subscribed| subscribed.kit == kit).last();
-        let target = match known {
-            // The same again.
-            Some(known) if random.percent(12) => known.target.clone(),
-            _ => Target::any(self.kits[kit].meta(), &self.families[kit], random),
-        };
-        let lazy = station.lazy;
-        let is_wanted = |target: &Target| !(lazy && target.is_loose());
-        if !is_wanted(&target) {
-            return;
-        }
-        let mut targets = vec![target];
-        if random.percent(15) {
-            let more =
-                (0..random.below(6)).map(|_| Target::any(self.kits[kit].meta(), &self.families[kit], random));
-            targets.extend(more);
-            targets.retain(|target| matches!(target, Target::Query(_)) && is_wanted(target));
-        }
-        let questions: Vec<_> = targets
-            .iter()
-            .filter_map(|target| if let Target::Query(question) = target { Some(question) } else { None })
-            .collect();
-        let kit_of = &*self.kits[kit];
-        let watches = if targets.len() > 1 {
-            kit_of.watch_all(&station.feed, &questions)
-        } else {
-            targets.iter().map(|target| kit_of.watch(&station.feed, target)).collect()
-        };
-        let watches = watches.unwrap_or_else(|error| panic!("{about}: {error:?}: {targets:?}"));
-        self.tally.checks += targets.len() as u64;
-        self.done.push(Done::Subscribed(targets.clone()));
-        for (target, watch) in targets.into_iter().zip(watches) {
-            station.add(kit_of, kit, target, watch, &self.tables[kit], about);
-        }
+        let World { random, kits, families, tables, tally, done, .. } = self;
+        let scene = Scene { kits, tables };
+        let (targets, about) = (&mut self.stations[station], self.about);
+        done.extend(subscribe(random, &scene, families, targets, tally, about));
     }
 
     /// Looks at the tables anew; which of them have changed.
@@ -300,10 +267,26 @@ impl World {
     }
 
     fn transaction(&mut self, store: usize) {
-        let scene = Scene { kits: &self.kits, tables: &self.tables };
-        let (parts, end) = scene.transaction(&mut self.random);
-        change::run(&self.stores[store], &self.kits, &parts, end);
-        self.done.push(Done::Transaction(store, parts, end));
+        let World { random, kits, families, tables, stations, tally, done, about, .. } = self;
+        let scene = Scene { kits, tables };
+        let (parts, end) = scene.transaction(random);
+        let (mut random, chance) = (Random(random.next()), if random.percent(12) { 20 } else { 0 });
+        let mut began = Vec::new();
+        change::run(&self.stores[store], kits, &parts, end, &mut || {
+            if !random.percent(chance) {
+                return;
+            }
+            // What is not committed yet nobody begins with.
+            let station = random.below(stations.len());
+            let station = &mut stations[station];
+            if random.percent(40) && !station.subscribed.is_empty() {
+                station.cancel(random.below(station.subscribed.len()));
+            } else {
+                began.extend(subscribe(&mut random, &scene, families, station, tally, *about));
+            }
+        });
+        done.push(Done::Transaction(store, parts, end));
+        done.append(&mut began);
     }
 
     /// A commit that the first store has not made.
@@ -511,6 +494,50 @@ impl World {
             self.stations[at].cancel(last);
         }
     }
+}
+
+/// Subscribes once, or to several at a time; what there was to subscribe to.
+fn subscribe(
+    random: &mut Random,
+    scene: &Scene<'_>,
+    families: &[Vec<Family>],
+    station: &mut Station,
+    tally: &mut Tally,
+    about: About,
+) -> Option<Done> {
+    let at = random.below(scene.kits.len());
+    let kit = &*scene.kits[at];
+    let known = station.subscribed.iter().filter(|subscribed| subscribed.kit == at).next_back();
+    let target = match known {
+        // The same again.
+        Some(known) if random.percent(12) => known.target.clone(),
+        _ => Target::any(kit.meta(), &families[at], random),
+    };
+    let lazy = station.lazy;
+    let is_wanted = |target: &Target| !(lazy && target.is_loose());
+    if !is_wanted(&target) {
+        return None;
+    }
+    let mut targets = vec![target];
+    if random.percent(15) {
+        targets.extend((0..random.below(6)).map(|_| Target::any(kit.meta(), &families[at], random)));
+        targets.retain(|target| matches!(target, Target::Query(_)) && is_wanted(target));
+    }
+    let questions: Vec<_> = targets
+        .iter()
+        .filter_map(|target| if let Target::Query(question) = target { Some(question) } else { None })
+        .collect();
+    let watches = if targets.len() > 1 {
+        kit.watch_all(&station.feed, &questions)
+    } else {
+        targets.iter().map(|target| kit.watch(&station.feed, target)).collect()
+    };
+    let watches = watches.unwrap_or_else(|error| panic!("{about}: {error:?}: {targets:?}"));
+    tally.checks += targets.len() as u64;
+    for (target, watch) in targets.iter().zip(watches) {
+        station.add(kit, at, target.clone(), watch, &scene.tables[at], about);
+    }
+    Some(Done::Subscribed(targets))
 }
 
 /// Rows that stayed as they were are the same rows.
