@@ -2,13 +2,18 @@
 //! ordered sets that queries share, and gives each feed one batch of what changed. See "Decisions of the store" in
 //! `ARCHITECTURE.md`.
 
+pub(crate) mod batch;
 pub(crate) mod capture;
 mod changes;
 mod cover;
+pub(crate) mod delta;
 pub(crate) mod explain;
 mod family;
 pub(crate) mod feed;
+mod follow;
 mod interest;
+#[cfg(all(test, shuttle))]
+mod interest_hand_off;
 pub(crate) mod link;
 mod load;
 mod mailbox;
@@ -24,6 +29,7 @@ mod row;
 mod set;
 pub(crate) mod sql;
 mod stab;
+pub(crate) mod subscription;
 mod thread;
 pub(crate) mod update;
 mod watched;

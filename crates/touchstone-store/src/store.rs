@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::flush::Flushes;
 use crate::keeper::Keeper;
 use crate::live::feed::{Feed, Mode};
-use crate::live::link::Link;
+use crate::live::link::{Done, Link};
 use crate::opening;
 use crate::options::{Durability, Options};
 use crate::place::sync_directory;
@@ -246,8 +246,8 @@ impl Store {
             let writer = inner.writer()?;
             let session = writer.session();
             session.begin_write()?;
-            session.capture.begin();
             let before = inner.log_state();
+            session.capture.begin(session.schema(), before);
             let mut open = Open { session, schema: session.schema(), committed: false };
             let mut transaction = Transaction::new(session);
             let result = work(&mut transaction)?;
@@ -262,7 +262,23 @@ impl Store {
         Ok(result)
     }
 
-    /// A feed for live queries, which gives the newest results of each: what nobody took is superseded.
+    /// A [`Feed`] for live queries, which keeps the newest update of each: [`Mode::Latest`]. The first feed of a store starts
+    /// the threads that follow what is committed; they end with the store.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// let feed = store.feed()?;
+    /// let late = feed.query::<Task>().filter(|task| task.due.lt(10)).watch()?;
+    /// store.insert(&task(1, Some(5)))?;
+    /// let batch = feed.next()?.expect("the feed goes on");
+    /// assert_eq!(batch.get(late.id()).expect("it was changed").results::<Task>()?.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// When the system has no more threads.
@@ -270,7 +286,27 @@ impl Store {
         self.feed_with(Mode::Latest)
     }
 
-    /// A feed for live queries.
+    /// A [`Feed`] for live queries, which keeps what nobody has taken as the [`Mode`] says.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// use touchstone_store::{Mode, Overflow};
+    ///
+    /// let feed = store.feed_with(Mode::Every { batches: 1000, overflow: Overflow::Block })?;
+    /// let all = feed.query::<Task>().watch()?;
+    /// for id in 0..3 {
+    ///     store.insert(&task(id, None))?;
+    /// }
+    /// store.wait_delivered()?;
+    /// feed.close();
+    /// assert_eq!((&feed).into_iter().count(), 3, "one for each transaction");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As for [`feed`](Store::feed).
@@ -279,10 +315,26 @@ impl Store {
         Feed::new(&self.inner.live.shared, mode)
     }
 
-    /// Waits until every commit that has returned was given to the feeds that it concerns.
+    /// Waits until every commit that has returned was given to the feeds that it concerns. Commits of other processes may
+    /// still be on their way. It is for tests, and for who wants to look once.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// let feed = store.feed()?;
+    /// let late = feed.query::<Task>().filter(|task| task.due.lt(10)).watch()?;
+    /// store.insert(&task(1, Some(50)))?;
+    /// store.wait_delivered()?;
+    /// assert!(feed.try_next()?.is_none(), "nothing is late, and nothing is on its way");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// When the thread of live queries has failed.
+    /// When the thread of live queries has failed, or cannot be started.
     pub fn wait_delivered(&self) -> Result<()> {
         self.inner.live.start()?;
         self.inner.live.shared.ask(|_| Ok(()))
@@ -403,14 +455,14 @@ impl Open<'_> {
             let why = "the transaction had ended before its commit: a failure that SQLite rolls back at once, or raw SQL, ended it";
             return Err(Error::new(ErrorKind::Refused, why));
         }
-        inner.live.commit(before, || {
-            let captured = self.session.capture.finish(self.session);
+        inner.live.commit(|| {
+            let (captured, logged) = self.session.capture.finish(self.session);
             self.session.connection.commit().map_err(|error| error.context("committing"))?;
             self.committed = true;
-            Ok(((), captured))
-        })?;
-        self.session.note_commit(before, inner.log_state());
-        Ok(())
+            let after = LogState::of(&self.session.connection);
+            self.session.note_commit(after, true);
+            Ok(((), Done { captured, logged, before, after }))
+        })
     }
 }
 
@@ -436,11 +488,12 @@ impl Store {
         let turn = inner.turn()?;
         let mut writer = inner.writer()?;
         writer.session().begin_write()?;
-        writer.session().capture.begin();
+        let before = inner.log_state();
+        writer.session().capture.begin(writer.session().schema(), before);
         let session = writer.0.take().expect("the writer is there from the first turn on");
         drop(writer);
         std::mem::forget(turn);
-        Ok((session, inner.log_state()))
+        Ok((session, before))
     }
 
     /// Commits the transaction of a lent writer, and takes it back.
@@ -530,7 +583,7 @@ impl Inner {
             // SAFETY: the session is the store's writer, which is closed after the log.
             let file = unsafe { LogFile::open(session.connection.handle()) }?;
             session.connection.patience.ask_through(self.index);
-            session.capture.of(&self.live.shared.observed);
+            session.capture.of(&self.live.shared.observed, self.options.log_changes);
             *lock(&self.log) = Some(Log { file, is_listed: false });
             *writer = Some(session);
         }

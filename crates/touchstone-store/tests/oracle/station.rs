@@ -62,7 +62,19 @@ pub struct Station {
 impl Station {
     pub fn new(store: usize, feed: Feed, mode: Mode, lazy: bool) -> Station {
         let (subscribed, queue, newest) = (Vec::new(), VecDeque::new(), Expected::default());
-        Station { store, feed, mode, lazy, subscribed, queue, newest, unread: 0, overflowed: false, is_told: false, version: 0 }
+        Station {
+            store,
+            feed,
+            mode,
+            lazy,
+            subscribed,
+            queue,
+            newest,
+            unread: 0,
+            overflowed: false,
+            is_told: false,
+            version: 0,
+        }
     }
 
     /// Takes a subscription in, which must begin with what is so.
