@@ -61,10 +61,10 @@ impl Watcher {
             let Some(batch) = batch else { panic!("had {:?}, and there is {fresh:?}", self.had) };
             self.batches += 1;
             self.resyncs += u32::from(batch.is_resync());
-            if let Some(update) = batch.of_subscription(&self.open) {
+            if let Some(update) = batch.get(self.open.id()) {
                 self.had.0 = update.results::<Task>().expect("tasks").iter().cloned().collect();
             }
-            if let Some(update) = batch.of_subscription(&self.one) {
+            if let Some(update) = batch.get(self.one.id()) {
                 self.had.1 = update.results::<Task>().expect("a task").first().cloned();
             }
             for update in batch.iter().filter(|update| update.id() == self.sums.id()) {
@@ -160,7 +160,9 @@ fn what_nobody_has_logged_is_read_anew() -> Result<()> {
     place.plain().execute("update task set due = 5", ()).expect("it is written");
     watcher.is_even()?;
     assert!(watcher.resyncs > resyncs);
-    writer.write(|transaction| transaction.sql(|sql| sql.execute_batch("alter table task add column more TEXT")))?;
+    writer.write(|transaction| {
+        transaction.sql(|sql| sql.execute_batch("alter table task add column more TEXT"))
+    })?;
     writer.insert(&task(5, 1, None))?;
     watcher.is_even()
 }
