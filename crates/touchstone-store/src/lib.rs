@@ -104,6 +104,7 @@ mod alarm;
 mod backup;
 mod begun;
 mod cells;
+mod change_log;
 mod check;
 mod courtesy;
 mod depth;

@@ -194,7 +194,6 @@ impl Type {
             .collect();
         let defaults =
             if is_plain { Vec::new() } else { fields.into_iter().map(|field| field.default).collect() };
-        // Of the standard library also where hand-offs are explored: what is kept until the program ends is no part of them.
         let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
         let known = made.iter().find(|shape| {
             (shape.name, shape.keys, shape.numbered) == (name, keys, numbered)

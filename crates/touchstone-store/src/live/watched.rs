@@ -5,6 +5,7 @@ use super::changes::Change;
 use super::cover::Cover;
 use super::explain::{LiveExplanation, Structure};
 use super::family::{Family, Watch};
+use super::follow::Relisted;
 use super::interest::{Filter, Interest, Marks};
 use super::load;
 use super::order::Span;
@@ -241,6 +242,36 @@ impl<T: Record> Watched<T> {
         Ok(())
     }
 
+    /// Takes in changes that were made by this store, and the rows of keys that others have changed, as they are now: what
+    /// this store did to one of these is then told as well.
+    ///
+    /// # Errors
+    /// As [`resync`](Watched::resync).
+    pub(crate) fn follow(
+        &mut self,
+        access: Access<'_, T>,
+        own: Vec<Change<T>>,
+        others: Relisted,
+        out: &mut Outbox,
+    ) -> Result<()> {
+        /// Keys that are read one by one, however few are watched.
+        const KEYS_MIN: usize = 1000;
+        let keys_max = KEYS_MIN.max(self.rows.len().saturating_mul(2));
+        let keys = match others {
+            Relisted::These(keys) if keys.len() <= keys_max => keys,
+            _ => return self.resync(access, out),
+        };
+        let mut list = own;
+        for key in keys {
+            list.push(match access.get_values(&key.values())? {
+                Some(record) => Change::Put(Row::of_record(record, access.keys())),
+                None => Change::Gone(Box::new(key)),
+            });
+        }
+        self.take(list, out);
+        Ok(())
+    }
+
     /// Everybody who watches anything, to be told that it cannot be read.
     pub(crate) fn targets(&self) -> Vec<Target> {
         let keys = self.keys.iter().flat_map(|(_, watchers)| watchers.targets.iter().copied());
@@ -278,11 +309,14 @@ impl<T: Record> Watched<T> {
         Filter { scopes: self.families.iter().map(|(_, family)| Arc::clone(&family.scope)).collect() }
     }
 
-    /// Makes new marks where the old ones say too much. To be called once after commits were taken in, and not again
-    /// before the next were.
-    pub(crate) fn tidy(&mut self) {
-        if std::mem::take(&mut self.has_old_marks) {
-            self.interest.forget_old_marks();
+    /// Makes new marks where the old ones say too much, and lets go of old ones when nothing is under way that only they
+    /// know of.
+    pub(crate) fn tidy(&mut self, is_quiet: &dyn Fn() -> bool) {
+        if self.has_old_marks {
+            if is_quiet() {
+                self.interest.forget_old_marks();
+                self.has_old_marks = false;
+            }
         } else if self.marks.is_full() {
             let marks = Marks::for_keys(self.rows.len());
             for held in &self.rows {
