@@ -189,7 +189,9 @@ impl Live {
             for commit in commits {
                 self.take(commit);
             }
-            if self.is_behind || !self.pending.is_empty() || (nothing && self.others_committed()) || self.has_dirty() {
+            // Who has ordered something may have seen a commit of others that came after those that were taken in.
+            let looks = nothing || !orders.is_empty();
+            if self.is_behind || !self.pending.is_empty() || (looks && self.others_committed()) || self.has_dirty() {
                 self.catch_up();
             }
             for order in orders {
@@ -343,7 +345,7 @@ impl Live {
             if let Err(error) = entry.watched.follow(steps, session, &entry.topic, &mut self.out) {
                 self.is_behind = true;
                 for target in entry.watched.targets() {
-                    self.out.put(target, What::Failed(error.clone()));
+                    self.out.put(target, What::failed(&error));
                 }
             }
         }
