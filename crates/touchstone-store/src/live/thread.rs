@@ -340,7 +340,7 @@ impl Live {
             if let Err(error) = entry.watched.follow(steps, session, &entry.topic, &mut self.out) {
                 self.is_behind = true;
                 for target in entry.watched.targets() {
-                    self.out.put(target, What::Failed(error.clone()));
+                    self.out.put(target, What::failed(&error));
                 }
             }
         }

@@ -19,7 +19,7 @@ fn a_zero_has_no_sign_in_results() -> Result<()> {
     store.insert(&Weight { id: 1, grams: -0.0 })?;
     store.wait_delivered()?;
     let batch = feed.try_next()?.expect("it is told");
-    let results = batch.of_subscription(&all).and_then(|update| update.results::<Weight>());
+    let results = batch.get(all.id()).and_then(|update| update.results::<Weight>().ok());
     let first = results.as_ref().and_then(|results| results.first()).expect("there is one");
     assert!(first.grams.is_sign_positive());
     store.put(&Weight { id: 1, grams: 0.0 })?;
@@ -59,7 +59,7 @@ fn who_waits_is_told_of_what_others_have_committed_after_the_stores_own() -> Res
         store.wait_delivered()?;
         let mut last = None;
         while let Some(batch) = feed.try_next()? {
-            last = batch.of_subscription(&all).and_then(|update| update.results::<Task>());
+            last = batch.get(all.id()).and_then(|update| update.results::<Task>().ok());
         }
         let last = last.expect("it is told");
         assert_eq!(last.iter().map(|task| task.due).collect::<Vec<_>>(), [Some(round), Some(round)]);
