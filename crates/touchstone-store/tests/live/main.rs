@@ -2,6 +2,10 @@
 
 mod crowd;
 mod found;
+mod logged;
+#[path = "../place/mod.rs"]
+mod place;
+mod processes;
 mod rules;
 #[path = "../shim/mod.rs"]
 mod shim;
