@@ -321,16 +321,18 @@ fn who_comes_while_others_write_misses_nothing() -> Result<()> {
                 }
             });
         }
-        for subscriber in 0..2 {
+        let subscribers = (0..2).map(|subscriber| {
             let (store, failures) = (&store, &failures);
             scope.spawn(move || {
                 if let Err(why) = come_and_go(store, subscriber) {
                     failures.lock().expect("nobody panicked").push(why);
                 }
-            });
+            })
+        });
+        // The writers go on for as long as somebody comes.
+        for subscriber in subscribers.collect::<Vec<_>>() {
+            let _ = subscriber.join();
         }
-        let rounds = if cfg!(debug_assertions) { 400 } else { 800 };
-        std::thread::sleep(Duration::from_millis(rounds));
         is_over.store(true, Ordering::SeqCst);
     });
     assert_eq!(failures.into_inner().expect("nobody panicked"), Vec::<String>::new());
