@@ -208,7 +208,10 @@ mod tests {
         assert_eq!(gathering.entry(), before);
         gathering.number("task", 11);
         let keys = [10, 11].map(|number| vec![Stored::Integer(number)]).to_vec();
-        assert_eq!(told(&gathering), Some(Some(vec![Changed { table: "task".into(), keys: Keys::These(keys) }])));
+        assert_eq!(
+            told(&gathering),
+            Some(Some(vec![Changed { table: "task".into(), keys: Keys::These(keys) }]))
+        );
     }
 
     #[test]

@@ -94,10 +94,16 @@ int touchstone_log_header(sqlite3 *connection, unsigned long long *header) {
 }
 
 /* Lets the transaction that is under way count as that commit. The counter only says that there was a commit: whoever
- * looks at it asks whether it is another than before. A rollback takes the header back as a whole. */
+ * looks at it asks whether it is another than before. A rollback takes the header back as a whole.
+ *
+ * Where all of the log was copied, the first thing that a commit does is to begin it anew, and for that its header must
+ * be the one that everybody has. So that is done here, before. */
 int touchstone_count_commit_as(sqlite3 *connection, unsigned count) {
   Wal *log = log_of(connection);
+  int code;
   if (log == 0 || !log->writeLock) return SQLITE_MISUSE;
+  code = walRestartLog(log);
+  if (code != SQLITE_OK) return code;
   log->hdr.iChange = count - 1;
   return SQLITE_OK;
 }

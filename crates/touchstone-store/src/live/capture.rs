@@ -98,19 +98,23 @@ impl Capture {
     /// Begins to gather, where anybody watches anything, or the store logs what it changes.
     #[inline]
     pub(crate) fn begin(&self, schema: i64, before: Option<LogState>) {
-        (self.is_on.set(false), self.watches.set(false), self.logs.set(false));
+        self.is_on.set(false);
+        self.watches.set(false);
+        self.logs.set(false);
         if self.may_log.get() {
             let mut log = self.log.borrow_mut();
             (log.gathering, log.schema, log.before) = (Gathering::default(), schema, before);
             self.open.take();
-            (self.is_on.set(true), self.logs.set(true));
+            self.is_on.set(true);
+            self.logs.set(true);
         }
         let observed = self.observed.borrow();
         if let Some(topics) = observed.as_ref().and_then(|observed| observed.topics()) {
             let mut changes = Vec::new();
             changes.resize_with(topics.list.len(), || None);
             self.open.replace(Open { topics, changes, ..Open::default() });
-            (self.is_on.set(true), self.watches.set(true));
+            self.is_on.set(true);
+            self.watches.set(true);
         }
     }
 

@@ -66,13 +66,8 @@ struct Entry {
 trait Watches: Any + Send {
     fn take(&mut self, changes: Box<dyn Any>, out: &mut Outbox);
     fn resync(&mut self, session: &Session, topic: &Topic, out: &mut Outbox) -> Result<()>;
-    fn follow(
-        &mut self,
-        steps: TopicSteps,
-        session: &Session,
-        topic: &Topic,
-        out: &mut Outbox,
-    ) -> Result<()>;
+    fn follow(&mut self, steps: TopicSteps, session: &Session, topic: &Topic, out: &mut Outbox)
+    -> Result<()>;
     fn targets(&self) -> Vec<Target>;
     fn cancel(&mut self, place: Place, id: SubscriptionId);
     fn is_empty(&self) -> bool;
@@ -191,7 +186,11 @@ impl Live {
             }
             // Who has ordered something may have seen a commit of others that came after those that were taken in.
             let looks = nothing || !orders.is_empty();
-            if self.is_behind || !self.pending.is_empty() || (looks && self.others_committed()) || self.has_dirty() {
+            if self.is_behind
+                || !self.pending.is_empty()
+                || (looks && self.others_committed())
+                || self.has_dirty()
+            {
                 self.catch_up();
             }
             for order in orders {

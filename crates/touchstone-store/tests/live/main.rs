@@ -1,5 +1,9 @@
 //! Live queries: what a feed is told, against what a fresh query finds.
 
+mod logged;
+#[path = "../place/mod.rs"]
+mod place;
+mod processes;
 mod story;
 
 use touchstone_store::{Record, Store};

@@ -210,7 +210,7 @@ impl Station {
 
     /// As [`read`](Station::read), after several commits that nobody has waited for: where they could not be followed one
     /// by one, or were superseded, what is told of them is told together.
-    pub fn read_burst(&mut self, kits: &[Box<dyn Kit>], tally: &mut Tally, about: About) {
+    pub fn read_burst(&mut self, kits: &[Box<dyn Kit>], has_others: bool, tally: &mut Tally, about: About) {
         self.unread = 0;
         if self.overflowed {
             return;
@@ -224,7 +224,7 @@ impl Station {
             Mode::Every { batches, .. } => batches < 5,
             Mode::Latest => true,
         };
-        let is_merged = may_merge || batches.iter().any(Batch::is_resync);
+        let is_merged = may_merge || has_others || batches.iter().any(Batch::is_resync);
         let has_loose = self.subscribed.iter().any(|subscribed| subscribed.target.is_loose());
         if is_merged || has_loose {
             self.newest = Expected::default();

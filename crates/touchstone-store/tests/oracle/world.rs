@@ -43,7 +43,8 @@ impl World {
             options = options.key(EncryptionKey::raw([7; 32]));
         }
         let others = if random.percent(30) { 1 } else { 0 };
-        let stores = (0..=others).map(|_| options.clone().open(&path).expect("the store opens")).collect();
+        let mut store = || options.clone().log_changes(random.percent(60)).open(&path);
+        let stores = (0..=others).map(|_| store().expect("the store opens")).collect();
         let plain = (!exclusive && !encrypted && random.percent(60))
             .then(|| Connection::open(&path).expect("the file opens"));
         let kits = kits(&mut random);
@@ -318,8 +319,10 @@ impl World {
     /// Several transactions that nobody waits for.
     fn burst(&mut self) {
         self.read_all();
+        let mut has_others = false;
         for _ in 0..=self.random.below(3) {
             if self.random.percent(15) {
+                has_others = true;
                 self.others();
             } else {
                 self.transaction(0);
@@ -336,7 +339,8 @@ impl World {
         }
         self.deliver();
         for station in &mut self.stations {
-            station.read_burst(&self.kits, &mut self.tally, self.about);
+            let may_merge = has_others || station.store != 0;
+            station.read_burst(&self.kits, may_merge, &mut self.tally, self.about);
         }
         self.replace_ended();
     }
