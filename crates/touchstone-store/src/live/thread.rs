@@ -180,17 +180,13 @@ impl Live {
                 return;
             }
             self.is_behind |= lost;
-            let nothing = commits.is_empty();
+            // Who subscribes, or waits, is told of what others have committed before: a look costs him little.
+            let is_to_look = commits.is_empty() || !orders.is_empty();
             for commit in commits {
                 self.take(commit);
             }
-            // Who has ordered something may have seen a commit of others that came after those that were taken in.
-            let looks = nothing || !orders.is_empty();
-            if self.is_behind
-                || !self.pending.is_empty()
-                || (looks && self.others_committed())
-                || self.has_dirty()
-            {
+            let others = is_to_look && self.others_committed();
+            if self.is_behind || !self.pending.is_empty() || others || self.has_dirty() {
                 self.catch_up();
             }
             for order in orders {

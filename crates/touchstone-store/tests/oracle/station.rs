@@ -55,6 +55,7 @@ pub struct Station {
     /// Batches since it was read.
     unread: usize,
     overflowed: bool,
+    is_told: bool,
     version: u64,
 }
 
@@ -71,6 +72,7 @@ impl Station {
             newest,
             unread: 0,
             overflowed: false,
+            is_told: false,
             version: 0,
         }
     }
@@ -187,7 +189,11 @@ impl Station {
     /// Reads all there is, which must be what is expected, and leave every receiver with what is so.
     pub fn read(&mut self, kits: &[Box<dyn Kit>], tally: &mut Tally, about: About) {
         self.unread = 0;
+        if self.is_told {
+            return;
+        }
         if self.overflowed {
+            self.is_told = true;
             let error = self.feed.try_next().expect_err("there were too many batches");
             assert_eq!(error.kind(), ErrorKind::Busy);
             assert!(self.feed.try_next().expect("it is told once").is_none());
