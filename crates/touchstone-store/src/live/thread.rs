@@ -60,6 +60,19 @@ pub(crate) struct Live {
 struct Entry {
     topic: Topic,
     watched: Box<dyn Watches>,
+    /// Whether its subscribers were told that it cannot be read, and nothing since.
+    has_failed: bool,
+}
+
+impl Entry {
+    /// Tells that it cannot be read: once, until it can be again.
+    fn fail(&mut self, error: &Error, out: &mut Outbox) {
+        if !std::mem::replace(&mut self.has_failed, true) {
+            for target in self.watched.targets() {
+                out.put(target, What::failed(error));
+            }
+        }
+    }
 }
 
 /// What is watched of a type that the thread does not know.
@@ -275,9 +288,8 @@ impl Live {
             Ok(session) => self.give_back(session),
             Err(error) => {
                 self.out.version = self.version;
-                let targets = self.topics.iter().flat_map(|(_, entry)| entry.watched.targets());
-                for target in targets.collect::<Vec<_>>() {
-                    self.out.put(target, What::failed(&error));
+                for (_, entry) in &mut self.topics {
+                    entry.fail(&error, &mut self.out);
                 }
                 self.deliver();
             }
@@ -339,9 +351,7 @@ impl Live {
             let steps = steps.of_topic(number(id), &entry.topic);
             if let Err(error) = entry.watched.follow(steps, session, &entry.topic, &mut self.out) {
                 self.is_behind = true;
-                for target in entry.watched.targets() {
-                    self.out.put(target, What::failed(&error));
-                }
+                entry.fail(&error, &mut self.out);
             }
         }
         for (_, statement) in &mut self.statements {
@@ -353,14 +363,17 @@ impl Live {
     fn resync(&mut self, session: &Session) {
         (self.out.version, self.out.is_resync) = (self.version, true);
         for (_, entry) in &mut self.topics {
-            if let Err(error) = entry.watched.resync(session, &entry.topic, &mut self.out) {
-                // It is tried again with the next commit.
-                self.is_behind = true;
-                for target in entry.watched.targets() {
-                    self.out.put(target, What::failed(&error));
+            self.out.tells_all = entry.has_failed;
+            match entry.watched.resync(session, &entry.topic, &mut self.out) {
+                Ok(()) => entry.has_failed = false,
+                Err(error) => {
+                    // It is tried again when there is something to do.
+                    self.is_behind = true;
+                    entry.fail(&error, &mut self.out);
                 }
             }
         }
+        self.out.tells_all = false;
         for (_, statement) in &mut self.statements {
             statement.note(None);
         }
@@ -512,7 +525,7 @@ impl Live {
             topic.since = topics.generation;
             topics.list.push(topic.clone());
         });
-        self.topics.insert(Entry { topic, watched });
+        self.topics.insert(Entry { topic, watched, has_failed: false });
         (id, true)
     }
 

@@ -148,9 +148,9 @@ impl<T: Record> Watched<T> {
         for held in self.rows.iter_mut() {
             if held.touched != NONE {
                 self.touched[held.touched as usize].new = None;
-            } else if let Some(row) = &held.row {
+            } else {
                 held.touched = index(self.touched.len());
-                let (hash, old, watchers) = (row.key.hash, Some(Arc::clone(row)), held.watchers);
+                let (hash, old, watchers) = (hash_of(&self.keys, held), held.row.clone(), held.watchers);
                 self.touched.push(Touched { hash, old, new: None, watchers });
             }
         }
@@ -209,9 +209,11 @@ impl<T: Record> Watched<T> {
             for (_, family) in &mut self.families {
                 is_held |= family.consider(old.as_ref(), new.as_ref());
             }
+        }
+        if !is_same || out.tells_all {
             if let Some(watchers) = self.keys.get(*watchers as usize) {
                 for target in &watchers.targets {
-                    out.put(*target, What::Record { before: unknown(old), after: unknown(new) });
+                    out.put(*target, What::Record { before: unknown(old), after: unknown(row) });
                 }
             }
         }

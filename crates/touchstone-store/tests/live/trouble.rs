@@ -121,6 +121,6 @@ fn a_record_whose_reading_panics_disturbs_nobody_else() -> Result<()> {
     store.wait_delivered()?;
     let batch = feed.try_next()?.expect("it is told");
     let update = batch.get(tickets.id()).expect("it is concerned");
-    assert_eq!(update.count()?, 1);
+    assert_eq!(update.results::<Ticket>()?.len(), 1);
     Ok(())
 }
