@@ -60,14 +60,14 @@ pub(crate) struct Live {
 struct Entry {
     topic: Topic,
     watched: Box<dyn Watches>,
-    /// Whether its subscribers were told that it cannot be read, and nothing since.
-    has_failed: bool,
+    /// Why it cannot be read, where its subscribers were told so, and nothing since.
+    failed: Option<Error>,
 }
 
 impl Entry {
     /// Tells that it cannot be read: once, until it can be again.
     fn fail(&mut self, error: &Error, out: &mut Outbox) {
-        if !std::mem::replace(&mut self.has_failed, true) {
+        if self.failed.replace(error.clone()).is_none() {
             for target in self.watched.targets() {
                 out.put(target, What::failed(error));
             }
@@ -363,9 +363,9 @@ impl Live {
     fn resync(&mut self, session: &Session) {
         (self.out.version, self.out.is_resync) = (self.version, true);
         for (_, entry) in &mut self.topics {
-            self.out.tells_all = entry.has_failed;
+            self.out.tells_all = entry.failed.is_some();
             match entry.watched.resync(session, &entry.topic, &mut self.out) {
-                Ok(()) => entry.has_failed = false,
+                Ok(()) => entry.failed = None,
                 Err(error) => {
                     // It is tried again when there is something to do.
                     self.is_behind = true;
@@ -425,19 +425,29 @@ impl Live {
             wanted.push(Wanted { plan, target, counts });
         }
         let ids: Vec<SubscriptionId> = wanted.iter().map(|wanted| wanted.target.id).collect();
-        let lacks = is_new || self.watched::<T>(at).is_some_and(|watched| watched.lacks(&wanted));
+        let lacks = is_new
+            || self.why_failed(at).is_some()
+            || self.watched::<T>(at).is_some_and(|watched| watched.lacks(&wanted));
         let session = if lacks { Some(self.align().inspect_err(|_| self.let_go(at))?) } else { None };
         let version = self.version;
         let access = session.as_ref().map(|session| Access::shaped(session, Which::Own, shape));
-        let begun = self
-            .watched::<T>(at)
-            .map_or(Err(panicked()), |watched| watched.subscribe(access, wanted, version));
+        let begun = match self.why_failed(at) {
+            Some(error) => Err(error),
+            None => self
+                .watched::<T>(at)
+                .map_or(Err(panicked()), |watched| watched.subscribe(access, wanted, version)),
+        };
         if let Some(session) = session {
             self.give_back(session);
         }
         let begun = begun.inspect_err(|_| self.let_go(at))?;
         let begun = ids.into_iter().zip(begun);
         Ok(begun.map(|(id, (place, results))| Begun { id, topic: at, place, results }).collect())
+    }
+
+    /// Why a topic cannot be read, where it cannot.
+    fn why_failed(&self, at: u32) -> Option<Error> {
+        self.topics.get(at as usize)?.failed.clone()
     }
 
     /// Begins to watch a statement.
@@ -525,7 +535,7 @@ impl Live {
             topic.since = topics.generation;
             topics.list.push(topic.clone());
         });
-        self.topics.insert(Entry { topic, watched, has_failed: false });
+        self.topics.insert(Entry { topic, watched, failed: None });
         (id, true)
     }
 

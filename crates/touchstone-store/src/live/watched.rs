@@ -237,7 +237,7 @@ impl<T: Record> Watched<T> {
             list.extend(load::rows(access, family, &family.scope.cover)?.into_iter().map(Change::Put));
         }
         for (_, watchers) in &self.keys {
-            let record = access.get_values(&watchers.key.values())?;
+            let record = load::record(access, &watchers.key)?;
             list.extend(record.map(|record| Change::Put(Row::of_record(record, access.keys()))));
         }
         self.take(list, out);
@@ -265,7 +265,7 @@ impl<T: Record> Watched<T> {
         };
         let mut list = own;
         for key in keys {
-            list.push(match access.get_values(&key.values())? {
+            list.push(match load::record(access, &key)? {
                 Some(record) => Change::Put(Row::of_record(record, access.keys())),
                 None => Change::Gone(Box::new(key)),
             });
@@ -445,7 +445,7 @@ impl<T: Record> Watched<T> {
         let key = RowKey::of(values.iter().map(Stored::raw));
         let keys = &self.keys;
         if self.rows.find(key.hash, |held| is_of(keys, held, &key)).is_none() {
-            let read = access.map(|access| Ok::<_, Error>((access.get_values(values)?, access.keys())));
+            let read = access.map(|access| Ok::<_, Error>((load::record(access, &key)?, access.keys())));
             let row = match read.transpose()? {
                 Some((Some(record), keys)) => Some(Row::of_record(record, keys)),
                 _ => None,
