@@ -243,7 +243,7 @@ fn a_feed_that_was_dropped_or_closed_keeps_nobody_waiting() -> Result<()> {
         let feed = store.feed_with(Mode::Every { batches: 1, overflow: Overflow::Block })?;
         let all = feed.query::<Task>().watch()?;
         store.put(&task(1, 1, Some(store.all::<Task>()?.len() as i64)))?;
-        store.put(&task(2, 1, Some(7 + all.results().len() as i64)))?;
+        store.wait_delivered()?;
         drop(all);
         Ok(feed)
     };
