@@ -210,9 +210,12 @@ impl<T: Record> Watched<T> {
                 is_held |= family.consider(old.as_ref(), new.as_ref());
             }
         }
-        let told = if !is_same || out.tells_all { self.keys.get(*watchers as usize) } else { None };
-        for target in told.iter().flat_map(|watchers| &watchers.targets) {
-            out.put(*target, What::Record { before: unknown(old), after: unknown(row) });
+        if (!is_same || out.tells_all)
+            && let Some(watchers) = self.keys.get(*watchers as usize)
+        {
+            for target in &watchers.targets {
+                out.put(*target, What::Record { before: unknown(old), after: unknown(row) });
+            }
         }
         let Ok(mut entry) = self.rows.find_entry(*hash, |held| held.touched == at) else { return };
         if is_held || *watchers != NONE {
