@@ -270,7 +270,10 @@ impl Batch {
         self.version
     }
 
-    /// Whether it stands for several transactions, because they could not be followed one by one.
+    /// Whether all that is watched was read anew, because what changed it could not be followed: it may stand for several
+    /// transactions. So it is with what others commit who do not log it: see
+    /// [`Options::log_changes`](crate::Options::log_changes). What they log is followed record by record, and is no such
+    /// batch, although it stands for several transactions too where these came quicker than they were looked at.
     #[must_use]
     pub fn is_resync(&self) -> bool {
         self.is_resync

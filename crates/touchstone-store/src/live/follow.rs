@@ -132,9 +132,8 @@ impl Steps {
     pub(super) fn of_topic(&mut self, id: u32, topic: &Topic) -> TopicSteps {
         let own = self.own.extract_if(.., |(of, _)| *of == id).map(|(_, changes)| changes).collect();
         let name = topic.shape.name;
-        let is_it = |changed: &&Changed| {
-            topic.which == Which::Own && changed.table.eq_ignore_ascii_case(name)
-        };
+        let is_it =
+            |changed: &&Changed| topic.which == Which::Own && changed.table.eq_ignore_ascii_case(name);
         let (mut keys, mut known) = (Vec::new(), HashSet::new());
         for changed in self.logged.iter().filter(is_it) {
             let Keys::These(these) = &changed.keys else { return TopicSteps { own, keys: Relisted::All } };

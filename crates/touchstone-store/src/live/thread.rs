@@ -66,13 +66,8 @@ struct Entry {
 trait Watches: Any + Send {
     fn take(&mut self, changes: Box<dyn Any>, out: &mut Outbox);
     fn resync(&mut self, session: &Session, topic: &Topic, out: &mut Outbox) -> Result<()>;
-    fn follow(
-        &mut self,
-        steps: TopicSteps,
-        session: &Session,
-        topic: &Topic,
-        out: &mut Outbox,
-    ) -> Result<()>;
+    fn follow(&mut self, steps: TopicSteps, session: &Session, topic: &Topic, out: &mut Outbox)
+    -> Result<()>;
     fn targets(&self) -> Vec<Target>;
     fn cancel(&mut self, place: Place, id: SubscriptionId);
     fn is_empty(&self) -> bool;
@@ -189,7 +184,11 @@ impl Live {
             for commit in commits {
                 self.take(commit);
             }
-            if self.is_behind || !self.pending.is_empty() || (nothing && self.others_committed()) || self.has_dirty() {
+            if self.is_behind
+                || !self.pending.is_empty()
+                || (nothing && self.others_committed())
+                || self.has_dirty()
+            {
                 self.catch_up();
             }
             for order in orders {

@@ -76,7 +76,8 @@ impl Update {
         self.version
     }
 
-    /// Whether the result was read anew, because what changed it could not be followed: several transactions may have.
+    /// Whether the result was read anew, because what changed it could not be followed: see
+    /// [`Batch::is_resync`](crate::Batch::is_resync).
     #[must_use]
     pub fn is_resync(&self) -> bool {
         self.is_resync

@@ -160,7 +160,9 @@ fn what_nobody_has_logged_is_read_anew() -> Result<()> {
     place.plain().execute("update task set due = 5", ()).expect("it is written");
     watcher.is_even()?;
     assert!(watcher.resyncs > resyncs);
-    writer.write(|transaction| transaction.sql(|sql| sql.execute_batch("alter table task add column more TEXT")))?;
+    writer.write(|transaction| {
+        transaction.sql(|sql| sql.execute_batch("alter table task add column more TEXT"))
+    })?;
     writer.insert(&task(5, 1, None))?;
     watcher.is_even()
 }

@@ -70,9 +70,9 @@ fn the_other_process() {
             "silent" => silent.put(&record).expect("it is written"),
             "many" => {
                 let many: Vec<_> = (0..number).map(|id| task(id, id % 7, Some(-id))).collect();
-                drop(logging.put_all(&many).expect("it is written"));
+                logging.put_all(&many).map(drop).expect("it is written");
             }
-            "plain" => drop(plain.execute("update task set due = ?1", [number]).expect("it is written")),
+            "plain" => plain.execute("update task set due = ?1", [number]).map(drop).expect("it is written"),
             "held" => {
                 let _unreached: Result<()> = logging.write(|transaction| {
                     transaction.put(&record)?;

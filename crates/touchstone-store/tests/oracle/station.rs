@@ -55,13 +55,27 @@ pub struct Station {
     /// Batches since it was read.
     unread: usize,
     overflowed: bool,
+    /// Whether several commits may have been told as one, and then not too many.
+    may_be_fewer: bool,
     version: u64,
 }
 
 impl Station {
     pub fn new(store: usize, feed: Feed, mode: Mode, lazy: bool) -> Station {
         let (subscribed, queue, newest) = (Vec::new(), VecDeque::new(), Expected::default());
-        Station { store, feed, mode, lazy, subscribed, queue, newest, unread: 0, overflowed: false, version: 0 }
+        Station {
+            store,
+            feed,
+            mode,
+            lazy,
+            subscribed,
+            queue,
+            newest,
+            unread: 0,
+            overflowed: false,
+            may_be_fewer: false,
+            version: 0,
+        }
     }
 
     /// Takes a subscription in, which must begin with what is so.
@@ -177,6 +191,9 @@ impl Station {
     pub fn read(&mut self, kits: &[Box<dyn Kit>], tally: &mut Tally, about: About) {
         self.unread = 0;
         if self.overflowed {
+            if self.may_be_fewer {
+                return;
+            }
             let error = self.feed.try_next().expect_err("there were too many batches");
             assert_eq!(error.kind(), ErrorKind::Busy);
             assert!(self.feed.try_next().expect("it is told once").is_none());
@@ -202,6 +219,7 @@ impl Station {
     pub fn read_burst(&mut self, kits: &[Box<dyn Kit>], has_others: bool, tally: &mut Tally, about: About) {
         self.unread = 0;
         if self.overflowed {
+            self.may_be_fewer |= has_others;
             return;
         }
         let mut batches = Vec::new();
