@@ -180,13 +180,14 @@ impl Live {
                 return;
             }
             self.is_behind |= lost;
-            let nothing = commits.is_empty();
+            // Who orders something after another's commit finds it taken in, whatever this store has committed before.
+            let looks = commits.is_empty() || !orders.is_empty();
             for commit in commits {
                 self.take(commit);
             }
             if self.is_behind
                 || !self.pending.is_empty()
-                || (nothing && self.others_committed())
+                || (looks && self.others_committed())
                 || self.has_dirty()
             {
                 self.catch_up();

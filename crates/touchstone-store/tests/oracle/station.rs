@@ -55,8 +55,8 @@ pub struct Station {
     /// Batches since it was read.
     unread: usize,
     overflowed: bool,
-    /// Whether several commits may have been told as one, and then not too many.
-    may_be_fewer: bool,
+    /// Whether no failure is told of too many batches: it was told already, or commits may have been told as one.
+    may_be_whole: bool,
     version: u64,
 }
 
@@ -73,7 +73,7 @@ impl Station {
             newest,
             unread: 0,
             overflowed: false,
-            may_be_fewer: false,
+            may_be_whole: false,
             version: 0,
         }
     }
@@ -191,12 +191,13 @@ impl Station {
     pub fn read(&mut self, kits: &[Box<dyn Kit>], tally: &mut Tally, about: About) {
         self.unread = 0;
         if self.overflowed {
-            if self.may_be_fewer {
+            if self.may_be_whole {
                 return;
             }
             let error = self.feed.try_next().expect_err("there were too many batches");
             assert_eq!(error.kind(), ErrorKind::Busy);
             assert!(self.feed.try_next().expect("it is told once").is_none());
+            self.may_be_whole = true;
             return;
         }
         loop {
@@ -219,7 +220,7 @@ impl Station {
     pub fn read_burst(&mut self, kits: &[Box<dyn Kit>], has_others: bool, tally: &mut Tally, about: About) {
         self.unread = 0;
         if self.overflowed {
-            self.may_be_fewer |= has_others;
+            self.may_be_whole |= has_others;
             return;
         }
         let mut batches = Vec::new();
