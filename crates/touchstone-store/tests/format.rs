@@ -105,7 +105,7 @@ fn note() -> Note {
 
 /// Makes the file that the page is about, under the options.
 fn write(path: &Path, options: &Options) -> Result<Store> {
-    let store = options.clone().open(path)?;
+    let store = options.clone().log_changes(true).open(path)?;
     store.insert(&note())?;
     store.insert(&Reading { value: None, sensor: "north".into(), at: 1 })?;
     store.insert(&Photo { name: "cat".into(), pixels: vec![0; 5000] })?;
@@ -276,4 +276,29 @@ fn beside_the_file_lies_what_the_page_says() {
     for ending in ["-wal", "-shm", ".new.tmp", ".NUMBER.tmp"] {
         assert!(PAGE.contains(&format!("| `notes.db{ending}` |")), "{ending}");
     }
+}
+
+#[test]
+fn the_change_log_tells_the_keys_as_the_page_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(FILE);
+    let store = Options::new().log_changes(true).open(&path).unwrap();
+    store.insert_all(&[Task { id: 5, done: true }, Task { id: 7, done: true }]).unwrap();
+    store.insert(&Reading { value: None, sensor: "north".into(), at: 1 }).unwrap();
+    store
+        .write(|transaction| transaction.put_all(&[Task { id: 5, done: true }, Task { id: 4, done: true }]))
+        .unwrap();
+    store.insert(&Reading { value: None, sensor: "north".into(), at: 2 }).unwrap();
+    store.write(|transaction| transaction.of::<Task>().clear()).unwrap();
+    let sql = rusqlite::Connection::open(&path).unwrap();
+    let found = printed(
+        &sql,
+        "select number, follows < 1 << 31, counted >= 1 << 31, length(place), hex(changes) from touchstone_changes",
+    );
+    // {"task": [{4: 1}]}, {"reading": [["north", 2]]} and {"task": null}; null where a table was made.
+    let expected = "1|1|1|24|F6\n2|0|1||F6\n3|0|1||A1647461736B81A10401\n\
+        4|0|1||A16772656164696E678182656E6F72746802\n5|0|1||A1647461736BF6\n";
+    assert_eq!(found, expected);
+    let follows = "select count(*) from touchstone_changes a join touchstone_changes b on b.number = a.number + 1 and b.follows = a.counted";
+    assert_eq!(printed(&sql, follows), "4\n");
 }

@@ -1,7 +1,9 @@
 //! An entry of the change log: CBOR (RFC 8949), a map from each table's name to the keys of its changed rows, or to null
 //! where any of them may have changed; null in its place where it is not known what has. A key that is the number of its
-//! row is told as how much greater it is than the one before, any other as an array of its columns.
+//! row is told as how much greater it is than the one before, in a map of one pair with how many rows come right after it
+//! where some do; any other as an array of its columns.
 
+use super::gathering::KEYS_MAX;
 use crate::derived::Stored;
 use crate::engine::log::{LogPlace, LogState};
 use crate::value::Raw;
@@ -106,12 +108,21 @@ fn keys(decoder: &mut Decoder<'_>) -> Decoded<Keys> {
     }
     let (mut keys, mut last) = (Vec::new(), 0_i64);
     for _ in 0..decoder.array()?.unwrap_or(0) {
-        if matches!(decoder.datatype()?, Type::Array | Type::ArrayIndef) {
+        if decoder.datatype()? == Type::Array {
             let columns = decoder.array()?.unwrap_or(0);
             keys.push((0..columns).map(|_| column(decoder)).collect::<Decoded<_>>()?);
-        } else {
-            // The distance of two numbers may be greater than a number, and is taken modulo 2 to the 64th.
-            last = last.wrapping_add(decoder.i64()?);
+            continue;
+        }
+        let is_run = decoder.datatype()? == Type::Map && decoder.map()? == Some(1);
+        // The distance of two numbers may be greater than a number, and is taken modulo 2 to the 64th.
+        last = last.wrapping_add(decoder.i64()?);
+        keys.push(vec![Stored::Integer(last)]);
+        let more = if is_run { decoder.u64()? } else { 0 };
+        for _ in 0..more {
+            if keys.len() >= KEYS_MAX {
+                return Err(minicbor::decode::Error::message("there are more keys than are told"));
+            }
+            last = last.wrapping_add(1);
             keys.push(vec![Stored::Integer(last)]);
         }
     }

@@ -6,7 +6,7 @@ use crate::nested::Writer;
 use crate::value::Raw;
 
 /// Keys that are told of one transaction, and bytes of them. Beyond, any row of a table may have changed.
-const KEYS_MAX: usize = 100_000;
+pub(crate) const KEYS_MAX: usize = 100_000;
 const BYTES_MAX: usize = 1 << 20;
 
 /// What a transaction changes.
@@ -34,8 +34,34 @@ struct TableKeys {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct TableMark {
     keys: usize,
+    /// Items of the array, and their bytes.
+    items: u64,
     bytes: usize,
     number: i64,
+    /// A run that is not written yet.
+    run: Option<Run>,
+}
+
+/// Rows whose numbers follow each other without a gap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Run {
+    /// How much greater the first number is than the key before.
+    difference: i64,
+    /// How many come after the first.
+    more: u64,
+}
+
+impl Run {
+    fn write(self, bytes: &mut Vec<u8>) {
+        let mut writer = Writer::new(bytes);
+        if self.more > 0 {
+            let _ = writer.map(1);
+        }
+        let _ = writer.i64(self.difference);
+        if self.more > 0 {
+            let _ = writer.u64(self.more);
+        }
+    }
 }
 
 /// How far a gathering is, to go back to.
@@ -62,23 +88,42 @@ impl Gathering {
     /// Notes a row whose key is its number.
     #[inline]
     pub(crate) fn number(&mut self, table: &str, number: i64) {
-        self.add(table, |last, bytes| {
-            let difference = number.wrapping_sub(*last);
-            *last = number;
-            let _ = Writer::new(bytes).i64(difference);
+        let (keys, last) = (self.keys, self.last);
+        if let Some(TableKeys { name, at, .. }) = self.tables.get_mut(last)
+            && let Some(run) = &mut at.run
+            && at.number.checked_add(1) == Some(number)
+            && keys < KEYS_MAX
+            && name == table
+        {
+            run.more += 1;
+            (at.number, at.keys, self.keys) = (number, at.keys + 1, keys + 1);
+            return;
+        }
+        self.begin_run(table, number);
+    }
+
+    fn begin_run(&mut self, table: &str, number: i64) {
+        self.add(table, |at, bytes| {
+            let difference = number.wrapping_sub(at.number);
+            if let Some(run) = at.run.replace(Run { difference, more: 0 }) {
+                run.write(bytes);
+            }
+            at.number = number;
         });
     }
 
     /// Notes a row by its key's columns.
     pub(crate) fn key<'r>(&mut self, table: &str, columns: usize, key: impl Iterator<Item = Raw<'r>>) {
-        self.add(table, |_, bytes| {
+        self.add(table, |at, bytes| {
+            if let Some(run) = at.run.take() {
+                run.write(bytes);
+            }
             let _ = Writer::new(bytes).array(columns as u64);
             key.for_each(|column| encode(column, bytes));
         });
     }
 
-    #[inline]
-    fn add(&mut self, table: &str, append: impl FnOnce(&mut i64, &mut Vec<u8>)) {
+    fn add(&mut self, table: &str, append: impl FnOnce(&mut TableMark, &mut Vec<u8>)) {
         if self.keys >= KEYS_MAX || self.bytes >= BYTES_MAX {
             return self.all(table);
         }
@@ -86,9 +131,10 @@ impl Gathering {
         if table.is_all {
             return;
         }
-        append(&mut table.at.number, &mut table.bytes);
+        append(&mut table.at, &mut table.bytes);
         let longer = table.bytes.len() - table.at.bytes;
-        (table.at.keys, table.at.bytes) = (table.at.keys + 1, table.bytes.len());
+        (table.at.keys, table.at.items) = (table.at.keys + 1, table.at.items + 1);
+        table.at.bytes = table.bytes.len();
         (self.keys, self.bytes) = (self.keys + 1, self.bytes + longer);
     }
 
@@ -135,8 +181,11 @@ impl Gathering {
             if table.is_all {
                 let _ = writer.null();
             } else {
-                let _ = writer.array(table.at.keys as u64);
+                let _ = writer.array(table.at.items);
                 writer.writer_mut().extend_from_slice(&table.bytes);
+                if let Some(run) = table.at.run {
+                    run.write(writer.writer_mut());
+                }
             }
         }
         Some(bytes)
@@ -171,7 +220,7 @@ mod tests {
     fn an_entry_tells_what_was_gathered() {
         let mut gathering = Gathering::default();
         assert_eq!(told(&gathering), None);
-        let numbers = [5, 6, 3, i64::MIN, i64::MAX, 0];
+        let numbers = [5, 6, 7, 3, i64::MIN, i64::MAX, i64::MIN, 0];
         numbers.iter().for_each(|number| gathering.number("task", *number));
         let key = [Raw::Text(b"north"), Raw::Integer(-1), Raw::Real(0.5), Raw::Null, Raw::Blob(&[1])];
         gathering.key("reading", key.len(), key.into_iter());

@@ -172,19 +172,15 @@ impl Capture {
     /// Notes a row for the change log: its key follows what is skipped.
     #[inline]
     fn log_row(&self, section: &Section, cells: &Cells<'_>, skipped: usize) {
-        if !self.logs.get() {
-            return;
+        if self.logs.get() {
+            let gathering = &mut self.log.borrow_mut().gathering;
+            match cells.raw(0) {
+                Some(Raw::Integer(number)) if section.key_is_number() => {
+                    gathering.number(section.name(), number)
+                }
+                _ => log_columns(gathering, section, cells, skipped),
+            }
         }
-        let gathering = &mut self.log.borrow_mut().gathering;
-        if section.key_is_number()
-            && let Some(Raw::Integer(number)) = cells.raw(0)
-        {
-            return gathering.number(section.name(), number);
-        }
-        let collection = section.collection().map(Raw::Integer);
-        let key = (skipped..skipped + section.shape.keys).map(|at| cells.raw(at).unwrap_or(Raw::Null));
-        let columns = section.shape.keys + usize::from(collection.is_some());
-        gathering.key(section.name(), columns, collection.into_iter().chain(key));
     }
 
     /// Runs work that changes rows in ways that only SQLite knows: it is asked for their keys.
@@ -260,10 +256,14 @@ impl Capture {
     }
 
     /// Lets every topic that the table is of take a change.
+    #[inline]
     fn gather<T: Record>(&self, section: &Section, gather: impl Fn(&mut Changes<T>)) {
-        if !self.watches.get() {
-            return;
+        if self.watches.get() {
+            self.gather_watched(section, gather);
         }
+    }
+
+    fn gather_watched<T: Record>(&self, section: &Section, gather: impl Fn(&mut Changes<T>)) {
         let mut open = self.open.borrow_mut();
         open.note_table(section.name());
         let Open { topics, changes, keys, unknown, .. } = &mut *open;
@@ -336,6 +336,14 @@ impl Capture {
         let unknown = open.unknown || topics.iter().any(|(_, changes)| changes.is_unknown());
         Captured { generation: open.topics.generation, topics, tables: open.tables, unknown }
     }
+}
+
+/// Notes a key that is not its row's number.
+fn log_columns(gathering: &mut Gathering, section: &Section, cells: &Cells<'_>, skipped: usize) {
+    let collection = section.collection().map(Raw::Integer);
+    let key = (skipped..skipped + section.shape.keys).map(|at| cells.raw(at).unwrap_or(Raw::Null));
+    let columns = section.shape.keys + usize::from(collection.is_some());
+    gathering.key(section.name(), columns, collection.into_iter().chain(key));
 }
 
 impl Open {

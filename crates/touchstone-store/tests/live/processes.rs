@@ -72,7 +72,7 @@ fn the_other_process() {
                 let many: Vec<_> = (0..number).map(|id| task(id, id % 7, Some(-id))).collect();
                 logging.put_all(&many).expect("it is written");
             }
-            "plain" => drop(plain.execute("update task set due = ?1", [number]).expect("it is written")),
+            "plain" => plain.execute("update task set due = ?1", [number]).map(drop).expect("it is written"),
             "held" => {
                 let _unreached: Result<()> = logging.write(|transaction| {
                     transaction.put(&record)?;
