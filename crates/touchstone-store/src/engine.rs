@@ -1,9 +1,7 @@
 //! SQLite below the types: connections, held statements, rows fed into a statement, tables read page by page, the
 //! state of the log. Nothing here knows a record; everything `unsafe` of this crate is here.
 
-#[allow(dead_code, reason = "live queries will use it")]
 pub(crate) mod bell;
-#[allow(dead_code, reason = "live queries will use it")]
 pub(crate) mod capture;
 pub(crate) mod cipher;
 pub(crate) mod connection;
@@ -14,7 +12,6 @@ pub(crate) mod log_vfs;
 pub(crate) mod page;
 pub(crate) mod pager;
 pub(crate) mod patience;
-#[allow(dead_code, reason = "live queries will use it")]
 pub(crate) mod region;
 pub(crate) mod scan;
 pub(crate) mod statement;

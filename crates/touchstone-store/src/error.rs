@@ -29,7 +29,8 @@ use std::path::Path;
 pub enum ErrorKind {
     /// A record with the same key, or the same value of a unique index, is there already.
     Conflict,
-    /// Another process, or another `Store` of this one, held the write lock for longer than the store waits.
+    /// Another process, or another `Store` of this one, held the write lock for longer than the store waits; or a feed was
+    /// full for so long.
     Busy,
     /// The file is encrypted with another key, or not with this cipher.
     WrongKey,
@@ -41,7 +42,8 @@ pub enum ErrorKind {
     Foreign,
     /// The file was written by a newer version of this library.
     Newer,
-    /// The file contradicts the type: another kind of column, another key, a value out of range.
+    /// The file contradicts the type: another kind of column, another key, a value out of range. Or an update is of
+    /// something else than it was asked for.
     Mismatch,
     /// A page of the file is damaged.
     Damaged,

@@ -54,6 +54,11 @@
 //! - **Types that change.** A field is added, dropped or renamed without a migration: no row is rewritten, and what an
 //!   older program wrote is read by the newer one. What cannot be read as asked is refused with
 //!   [`Mismatch`](ErrorKind::Mismatch), and never guessed.
+//! - **Live queries.** A [`Feed`] tells how the results of queries change: after each commit that changes one, in the
+//!   order of the commits, with one batch for all that a transaction changed, at one version. Nothing is told of what was
+//!   undone, and nothing twice; between what a subscription begins with and its first update nothing is missing. Writers
+//!   wait for no receiver, unless a feed asks for it, and a receiver that does not come costs no more than the feed was
+//!   told to keep. Commits of other processes are heard, too.
 //! - **Errors to act on.** Each [`Error`] has a [kind](ErrorKind) for the program, and a message that says what failed,
 //!   on which input, and the remedy. A damaged file is an error, not a panic.
 //! - **A file that is yours.** It is a SQLite database with ordinary tables. With an [`EncryptionKey`] every page is
@@ -67,7 +72,7 @@
 //!   a reference is a key. Joins and sums are [SQL](Snapshot::sql) on the same snapshot.
 //! - Not for many writers at once. One transaction writes at a time, and the others wait in their order.
 //! - Not asynchronous. Calls block, mostly for microseconds; an asynchronous program calls them where blocking is
-//!   allowed.
+//!   allowed. What may take for ever is awaited: [the next batch of a feed](Feed::next_async), on whatever runtime.
 //!
 //! # Where to find what
 //!
@@ -79,14 +84,16 @@
 //! | write several, or read and write | [`Store::write`], [`Store::try_write`], [`Transaction`], [`Writing`] |
 //! | read | [`Store::get`], [`Store::read`], [`Snapshot`], [`Reading`], [`Version`] |
 //! | ask | [`Query`], [`Column`], [`Condition`], [`Order`], [`Rows`], [`Explanation`] |
+//! | follow a result | [`Store::feed`], [`Feed`], [`Mode`], [`Subscription`], [`CountSubscription`], [`SqlSubscription`], [`LiveExplanation`] |
+//! | see what changed | [`Batch`], [`Update`], [`Results`], [`Difference`], [`Delta`], [`SqlRows`] |
 //! | keep many lists of one type | [`Transaction::collection`], [`Snapshot::collection`] |
 //! | keep it safe | [`Store::backup`], [`Store::check`], [`Store::salvage`], [`Store::change_key`] |
 //! | say what a type cannot | [`Transaction::sql`], [`Snapshot::sql`] |
 //! | handle failures | [`Error`], [`ErrorKind`] |
 //!
 //! The guide, `docs/guide-store.md` in the repository, goes through all of it, and through moving a program here from
-//! rusqlite and from an object-relational mapper. Programs that run are in `examples/`: `todo`, `bank`,
-//! `notes_encrypted` and `from_rusqlite`.
+//! rusqlite and from an object-relational mapper; `docs/guide-live.md` goes through live queries. Programs that run are in
+//! `examples/`: `todo`, `bank`, `live`, `notes_encrypted` and `from_rusqlite`.
 
 #![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
@@ -134,11 +141,14 @@ pub use begun::{Begun, Savepoint};
 pub use cells::Cells;
 pub use check::{Check, CheckReport, Problem};
 pub use error::{Error, ErrorKind, Result};
+pub use live::batch::{Batch, Updates};
+pub use live::delta::Delta;
 pub use live::explain::{LiveExplanation, Structure};
-pub use live::feed::{Batch, Feed, Listener, Mode, Overflow, SqlSubscription, Subscription, Updates};
+pub use live::feed::{Feed, Listener, Mode, Overflow};
 pub use live::results::{Difference, Records, Results, Shared};
 pub use live::sql::SqlRows;
-pub use live::update::{Delta, SubscriptionId, Update};
+pub use live::subscription::{CountSubscription, SqlSubscription, Subscription};
+pub use live::update::{SubscriptionId, Update};
 pub use nested::Nested;
 pub use options::{Cipher, Durability, EncryptionKey, Options};
 pub use query::{Condition, Explanation, Operand, Order, Query, Rows};

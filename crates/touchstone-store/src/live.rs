@@ -2,9 +2,11 @@
 //! ordered sets that queries share, and gives each feed one batch of what changed. See "Decisions of the store" in
 //! `ARCHITECTURE.md`.
 
+pub(crate) mod batch;
 pub(crate) mod capture;
 mod changes;
 mod cover;
+pub(crate) mod delta;
 pub(crate) mod explain;
 mod family;
 pub(crate) mod feed;
@@ -24,6 +26,7 @@ mod row;
 mod set;
 pub(crate) mod sql;
 mod stab;
+pub(crate) mod subscription;
 mod thread;
 pub(crate) mod update;
 mod watched;

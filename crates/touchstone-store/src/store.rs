@@ -262,7 +262,23 @@ impl Store {
         Ok(result)
     }
 
-    /// A feed for live queries, which gives the newest results of each: what nobody took is superseded.
+    /// A [`Feed`] for live queries, which keeps the newest update of each: [`Mode::Latest`]. The first feed of a store starts
+    /// the threads that follow what is committed; they end with the store.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// let feed = store.feed()?;
+    /// let late = feed.query::<Task>().filter(|task| task.due.lt(10)).watch()?;
+    /// store.insert(&task(1, Some(5)))?;
+    /// let batch = feed.next()?.expect("the feed goes on");
+    /// assert_eq!(batch.get(late.id()).expect("it was changed").results::<Task>()?.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// When the system has no more threads.
@@ -270,7 +286,27 @@ impl Store {
         self.feed_with(Mode::Latest)
     }
 
-    /// A feed for live queries.
+    /// A [`Feed`] for live queries, which keeps what nobody has taken as the [`Mode`] says.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// use touchstone_store::{Mode, Overflow};
+    ///
+    /// let feed = store.feed_with(Mode::Every { batches: 1000, overflow: Overflow::Block })?;
+    /// let all = feed.query::<Task>().watch()?;
+    /// for id in 0..3 {
+    ///     store.insert(&task(id, None))?;
+    /// }
+    /// store.wait_delivered()?;
+    /// feed.close();
+    /// assert_eq!((&feed).into_iter().count(), 3, "one for each transaction");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As for [`feed`](Store::feed).
@@ -279,10 +315,26 @@ impl Store {
         Feed::new(&self.inner.live.shared, mode)
     }
 
-    /// Waits until every commit that has returned was given to the feeds that it concerns.
+    /// Waits until every commit that has returned was given to the feeds that it concerns. Commits of other processes may
+    /// still be on their way. It is for tests, and for who wants to look once.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// let feed = store.feed()?;
+    /// let late = feed.query::<Task>().filter(|task| task.due.lt(10)).watch()?;
+    /// store.insert(&task(1, Some(50)))?;
+    /// store.wait_delivered()?;
+    /// assert!(feed.try_next()?.is_none(), "nothing is late, and nothing is on its way");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// When the thread of live queries has failed.
+    /// When the thread of live queries has failed, or cannot be started.
     pub fn wait_delivered(&self) -> Result<()> {
         self.inner.live.start()?;
         self.inner.live.shared.ask(|_| Ok(()))

@@ -58,6 +58,18 @@ fn a_file_of_rusqlite_becomes_a_store() {
     assert!(printed.ends_with("8 of them are due before 10.\n"), "{printed}");
 }
 
+<<<<<<< HEAD
+#[test]
+fn the_board_follows_what_two_threads_write() {
+    let printed = printed("live");
+    assert!(printed.contains("WINDOW OF SET BY due"), "{printed}");
+    assert!(printed.contains("REFETCH AND DIFF WHEN task CHANGES"), "{printed}");
+    assert!(
+        printed.contains("4 tasks. Next:\n- Write to Jane, Ada\n- Water the plants, Ada\n- Go home, Emma\n"),
+        "{printed}"
+    );
+    assert!(printed.ends_with("Ada has work for 6040 minutes.\nEmma has work for 1 minutes.\n"), "{printed}");
+=======
 /// A process that keeps the to-do list, and whoever talks to it.
 struct Talk {
     process: Child,
@@ -117,4 +129,5 @@ fn two_processes_change_and_watch_one_to_do_list() {
         talk.say("quit");
         assert!(talk.process.wait().expect("it was started").success());
     }
+>>>>>>> main
 }

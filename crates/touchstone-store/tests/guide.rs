@@ -1,10 +1,13 @@
-//! The store's guide, run: the snippets of each part of the page are one program, from top to bottom.
+//! The store's guides, run: the snippets of each part of a page are one program, from top to bottom.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What each program begins with: the page says that `path` is where the file is to be.
+/// The pages, and how many programs each has at least.
+const PAGES: [(&str, usize); 2] = [("guide-store", 8), ("guide-live", 7)];
+
+/// What each program begins with: a page says that `path` is where the file is to be.
 const BEGIN: &str = "\
 //! A part of the guide.
 #![allow(dead_code, unused_imports, unused_variables)]
@@ -60,18 +63,20 @@ fn write(path: &Path, text: &str) {
 }
 
 #[test]
-fn every_snippet_of_the_guide_does_what_the_page_says() {
+fn every_snippet_of_the_guides_does_what_the_page_says() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let page = fs::read_to_string(root.join("../../docs/guide-store.md")).expect("the page is there");
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("guide");
-    fs::create_dir_all(&folder).expect("a folder can be made");
-    let programs = programs(&page);
-    assert!(programs.len() >= 8, "only {} parts were found", programs.len());
     let run = trybuild::TestCases::new();
-    for program in programs {
-        let path = folder.join(format!("{}.rs", program.name));
-        write(&path, &program.text());
-        run.pass(path);
+    for (name, programs_min) in PAGES {
+        let page = fs::read_to_string(root.join(format!("../../docs/{name}.md"))).expect("the page is there");
+        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+        fs::create_dir_all(&folder).expect("a folder can be made");
+        let programs = programs(&page);
+        assert!(programs.len() >= programs_min, "only {} parts were found in {name}", programs.len());
+        for program in programs {
+            let path = folder.join(format!("{}.rs", program.name));
+            write(&path, &program.text());
+            run.pass(path);
+        }
     }
 }
 

@@ -22,9 +22,10 @@ const LANGUAGES: [&str; 5] = ["sh", "console", "toml", "json", "text"];
 
 /// What blocks may be in on one page, because a test of its own reads them there: `guide.rs` builds the driver guide's,
 /// and the store's crate runs what stands on the pages about it.
-const LANGUAGES_OF_PAGES: [(&str, &str); 6] = [
+const LANGUAGES_OF_PAGES: [(&str, &str); 7] = [
     ("docs/guide-driver.md", "rust"),
     ("docs/guide-store.md", "rust"),
+    ("docs/guide-live.md", "rust"),
     ("docs/store-format.md", "rust"),
     ("docs/store-format.md", "sql"),
     // `python/tests/test_pages.py` runs them.

@@ -6,7 +6,7 @@ use touchstone::plan::{Choice, Plan};
 use touchstone::statistics::LOOKS;
 use touchstone::suite::Size;
 use touchstone_runner::kits::Project;
-use xtask::rule::{header, layer, lock, name, purity, size, subject, text};
+use xtask::rule::{example, header, layer, lock, name, purity, size, subject, text};
 use xtask::rust::Source;
 use xtask::{Findings, Tree, assert_none, markdown};
 
@@ -204,6 +204,17 @@ fn every_source_file_says_what_it_is() {
     let tree = Tree::read();
     let sources = tree.texts().filter(|(path, _)| is_ours(path) && !path.starts_with("record/"));
     every("headers", 100, sources, header::check);
+}
+
+/// The code that derives write calls; it is no interface.
+const NO_INTERFACE: &str = "crates/touchstone-store/src/derived.rs";
+
+#[test]
+fn every_public_item_of_the_store_has_an_example() {
+    let tree = Tree::read();
+    let store = rust(&tree)
+        .filter(|(path, _)| path.starts_with("crates/touchstone-store/src/") && *path != NO_INTERFACE);
+    every("examples", 20, store, example::check);
 }
 
 #[test]

@@ -83,11 +83,6 @@ impl Capture {
         }
     }
 
-    #[inline]
-    pub(crate) fn is_on(&self) -> bool {
-        self.is_on.get()
-    }
-
     /// Notes a row that was written: its values, after those that say which collection it is in.
     #[inline]
     pub(crate) fn put<T: Record>(&self, section: &Section, cells: &Cells<'_>, record: &T) {

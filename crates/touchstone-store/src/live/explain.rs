@@ -3,6 +3,21 @@
 use std::fmt;
 
 /// What serves a subscription.
+///
+/// ```
+/// # use touchstone_store::{Record, Store};
+/// # #[derive(Record, Clone, Debug, PartialEq)]
+/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+/// # let directory = tempfile::tempdir()?;
+/// # let store = Store::open(directory.path().join("tasks.db"))?;
+/// use touchstone_store::Structure;
+///
+/// let feed = store.feed()?;
+/// assert_eq!(feed.watch::<Task>(&1)?.explain()?.structure, Structure::Key);
+/// assert_eq!(feed.query::<Task>().watch()?.explain()?.structure, Structure::Window);
+/// assert_eq!(feed.watch_sql("select 1", [])?.explain()?.structure, Structure::Refetch);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Structure {
@@ -14,7 +29,25 @@ pub enum Structure {
     Refetch,
 }
 
-/// How a subscription is followed.
+/// How a subscription is followed, and what that costs. For people it is text.
+///
+/// ```
+/// # use touchstone_store::{Record, Store};
+/// # #[derive(Record, Clone, Debug, PartialEq)]
+/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+/// # let directory = tempfile::tempdir()?;
+/// # let store = Store::open(directory.path().join("tasks.db"))?;
+/// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+/// store.insert(&task(1, Some(20)))?;
+/// let feed = store.feed()?;
+/// let before = |day| feed.query::<Task>().filter(|task| task.due.lt(day)).order(|task| task.due.ascending());
+/// let (soon, later) = (before(30).watch()?, before(90).watch()?);
+/// let explanation = soon.explain()?;
+/// assert_eq!((explanation.order, explanation.sharing, explanation.rows), (vec!["due".to_owned()], 2, 1));
+/// assert!(!explanation.evaluates, "the condition is where the window begins and ends");
+/// assert!(later.explain()?.to_string().contains("shared by 2"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LiveExplanation {

@@ -1,15 +1,14 @@
-//! Feeds: where the updates of subscriptions come out, and subscriptions themselves.
+//! Feeds: where the updates of subscriptions come out, in batches.
 
-use super::explain::LiveExplanation;
+use super::batch::Batch;
 use super::link::Shared;
 use super::mailbox::{self, Ended, Outcome};
 use super::plan::{Plan, plan};
 use super::results::Results;
 use super::row::RowKey;
-use super::sql::SqlRows;
+use super::subscription::{CountSubscription, Held, SqlSubscription, Subscription};
 use super::thread::{Asked, Begun, Mail};
-use super::update::{SubscriptionId, Update};
-use super::watched::Place;
+use super::update::Update;
 use crate::cells::Cells;
 use crate::dynamic::{Dynamic, Key, Type, Value};
 use crate::error::{Error, ErrorKind, Result};
@@ -24,16 +23,49 @@ use std::time::Duration;
 
 pub use super::mailbox::{Mode, Overflow};
 
-/// One queue of updates, for any number of subscriptions.
+/// A queue of batches, for any number of subscriptions: what one transaction changes for them comes as one batch.
+/// Subscriptions are begun at a feed, and every call that begins one reads what it begins with.
+///
+/// Batches are taken by whoever comes for them: a thread ([`next`](Feed::next), or the feed as an iterator), a task
+/// ([`next_async`](Feed::next_async), or the feed as a stream), or a [`Listener`]. Clones share the queue, and each batch
+/// goes to one who takes. The feed ends when its last clone is dropped, when it is [closed](Feed::close), and with its
+/// store, which it does not keep open.
+///
+/// ```
+/// # use touchstone_store::{Record, Store};
+/// # #[derive(Record, Clone, Debug, PartialEq)]
+/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+/// # let directory = tempfile::tempdir()?;
+/// # let store = Store::open(directory.path().join("tasks.db"))?;
+/// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+/// let feed = store.feed()?;
+/// let urgent = feed.query::<Task>().filter(|task| task.due.lt(30)).order(|task| task.due.ascending()).watch()?;
+/// assert!(urgent.results().is_empty());
+///
+/// store.write(|transaction| {
+///     transaction.insert(&task(1, Some(20)))?;
+///     transaction.insert(&task(2, Some(10)))
+/// })?;
+/// let batch = feed.next()?.expect("the feed goes on");
+/// let tasks = batch.get(urgent.id()).expect("it was changed").results::<Task>()?;
+/// assert_eq!(tasks.iter().map(|task| task.id).collect::<Vec<_>>(), [2, 1]);
+///
+/// // What changes nothing for anybody is no batch.
+/// store.insert(&task(3, Some(90)))?;
+/// store.wait_delivered()?;
+/// assert!(feed.try_next()?.is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct Feed {
     inner: Arc<Inner>,
     _receiver: Arc<Receiver>,
 }
 
-struct Inner {
-    shared: Arc<Shared>,
-    mail: Arc<Mail>,
+/// What a feed and its subscriptions share.
+pub(super) struct Inner {
+    pub(super) shared: Arc<Shared>,
+    pub(super) mail: Arc<Mail>,
     id: u32,
 }
 
@@ -53,6 +85,13 @@ impl Drop for Inner {
     }
 }
 
+impl fmt::Debug for Feed {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Feed").finish_non_exhaustive()
+    }
+}
+
+/// How subscriptions begin.
 impl Feed {
     pub(crate) fn new(shared: &Arc<Shared>, mode: Mode) -> Result<Feed> {
         let mail = Arc::new(Mail::new(mode, Arc::clone(&shared.room)));
@@ -62,15 +101,49 @@ impl Feed {
         Ok(Feed { inner: Arc::new(Inner { shared: Arc::clone(shared), mail, id }), _receiver: receiver })
     }
 
-    /// A query to watch.
+    /// A query to watch: it ends with [`watch`](Query::watch) or [`watch_count`](Query::watch_count), or is one of
+    /// those that [`watch_all`](Feed::watch_all) begins together.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// let feed = store.feed()?;
+    /// let next = feed.query::<Task>().order(|task| task.due.ascending()).limit(1).watch()?;
+    /// store.insert_all(&[task(1, Some(20)), task(2, Some(10))])?;
+    /// let batch = feed.next()?.expect("the feed goes on");
+    /// let first = batch.get(next.id()).expect("it was changed").results::<Task>()?;
+    /// assert_eq!(first.first(), Some(&task(2, Some(10))));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn query<T: Record>(&self) -> Query<'_, T, &Feed> {
         Query::of(self, T::SHAPE)
     }
 
-    /// Watches one record.
+    /// Watches the record with a key, whether there is one yet or not. Its results are that record, or none.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// let feed = store.feed()?;
+    /// let one = feed.watch::<Task>(&1)?;
+    /// assert!(one.results().first().is_none());
+    /// store.insert(&task(1, Some(20)))?;
+    /// let batch = feed.next()?.expect("the feed goes on");
+    /// let now = batch.get(one.id()).expect("it was changed").results::<Task>()?;
+    /// assert_eq!(now.first(), Some(&task(1, Some(20))));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// When the record cannot be read, or the store was closed.
     pub fn watch<T: Record>(&self, key: &(impl Finds<T> + ?Sized)) -> Result<Subscription<T>> {
         self.watch_key(T::SHAPE, key)
     }
@@ -83,36 +156,114 @@ impl Feed {
         let mut cells = Cells::default();
         key.write_key(&mut cells);
         let values = RowKey::at(&cells, 0, shape.keys).values();
-        self.begin_one(shape, Plan::Key(values), false)
-    }
-
-    fn begin_one<T: Record>(
-        &self,
-        shape: &'static Shape,
-        plan: Plan,
-        counts: bool,
-    ) -> Result<Subscription<T>> {
-        Ok(self.begin(shape, [(plan, counts)].into_iter())?.remove(0))
+        let (held, results) = self.begin_one(shape, Plan::Key(values), false)?;
+        Ok(Subscription { held, results })
     }
 
     /// A query to watch, of records whose type is made at run time.
+    ///
+    /// ```
+    /// use touchstone_store::dynamic::{Dynamic, Field, Type};
+    /// use touchstone_store::{Kind, Store};
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("words.db"))?;
+    /// let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// let feed = store.feed()?;
+    /// let frequent = word.column("count")?.ge(10)?;
+    /// let words = feed.dynamic(word).filter(|()| frequent).watch()?;
+    /// store.dynamic(word).insert(&word.record(["emma".into(), 865.into()])?)?;
+    /// let batch = feed.next()?.expect("the feed goes on");
+    /// assert_eq!(batch.get(words.id()).expect("it was changed").results::<Dynamic>()?.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn dynamic(&self, of: Type) -> Query<'_, Dynamic, &Feed> {
         Query::of(self, of.shape())
     }
 
-    /// Watches one record of a type that is made at run time.
+    /// As [`watch`](Feed::watch), of a type that is made at run time.
+    ///
+    /// ```
+    /// use touchstone_store::dynamic::{Field, Key, Type};
+    /// use touchstone_store::{Kind, Store};
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("words.db"))?;
+    /// let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// let feed = store.feed()?;
+    /// let emma = feed.watch_dynamic(word, &Key::from("emma"))?;
+    /// assert!(emma.results().is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// As for [`watch`](Feed::watch).
     pub fn watch_dynamic(&self, of: Type, key: &Key) -> Result<Subscription<Dynamic>> {
         self.watch_key(of.shape(), key)
     }
 
-    /// Watches what a statement of SQL gives: it is run anew when a table that it reads has changed. Its parameters are
-    /// bound in their order.
+    /// Begins subscriptions to queries, all at one version: all of them or none. A thousand of one shape are read
+    /// together, and not one by one.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// store.insert_all(&[task(1, Some(5)), task(2, Some(15))])?;
+    /// let feed = store.feed()?;
+    /// let decade = |from| feed.query::<Task>().filter(|task| task.due.ge(from).and(task.due.lt(from + 10)));
+    /// let decades = feed.watch_all([0, 10, 20].map(decade))?;
+    /// assert_eq!(decades.iter().map(|decade| decade.results().len()).collect::<Vec<_>>(), [1, 1, 0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// When it is none that reads, or fails.
+    /// When what they begin with cannot be read, or the store was closed.
+    ///
+    /// # Panics
+    /// When they are queries of several types that are made at run time.
+    pub fn watch_all<'f, T: Record>(
+        &'f self,
+        queries: impl IntoIterator<Item = Query<'f, T, &'f Feed>>,
+    ) -> Result<Vec<Subscription<T>>> {
+        let mut queries = queries.into_iter().peekable();
+        let Some(shape) = queries.peek().map(|query| query.shape) else { return Ok(Vec::new()) };
+        let plans = queries.map(|query| {
+            assert!(*query.shape == *shape, "queries that begin together are of one type");
+            (plan(query.shape, &query.request, false), false)
+        });
+        let begun = self.begin(shape, plans)?;
+        Ok(begun.into_iter().map(|(held, results)| Subscription { held, results }).collect())
+    }
+
+    /// Watches what a statement of SQL gives: joins, sums, whatever a type has no words for. Its parameters are bound in
+    /// their order. The statement is run anew after each commit that changed a table which it reads, and its rows are
+    /// compared with those before. So its updates come in batches of their own, and may stand for several transactions.
+    /// Its tables must be there: a type's is made with its first write.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// store.insert_all(&[task(1, Some(20)), task(2, None)])?;
+    /// let feed = store.feed()?;
+    /// let sums = feed.watch_sql("select count(*), sum(due) from task where id < ?1", [100.into()])?;
+    /// assert_eq!(sums.rows().get(0), Some([2.into(), 20.into()].as_slice()));
+    /// store.insert(&task(3, Some(5)))?;
+    /// let batch = feed.next()?.expect("the feed goes on");
+    /// let rows = batch.get(sums.id()).expect("it was changed").sql_rows()?;
+    /// assert_eq!(rows.get(0), Some([3.into(), 25.into()].as_slice()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When it is not one statement that only reads, when it fails, or the store was closed.
     pub fn watch_sql(
         &self,
         sql: impl Into<String>,
@@ -128,24 +279,20 @@ impl Feed {
         Ok(SqlSubscription { held, rows })
     }
 
-    /// Begins subscriptions to queries, all at one version: all of them or none.
-    ///
-    /// # Errors
-    /// When what they begin with cannot be read.
-    pub fn watch_all<'f, T: Record>(
-        &'f self,
-        queries: impl IntoIterator<Item = Query<'f, T, &'f Feed>>,
-    ) -> Result<Vec<Subscription<T>>> {
-        let mut queries = queries.into_iter().peekable();
-        let Some(shape) = queries.peek().map(|query| query.shape) else { return Ok(Vec::new()) };
-        self.begin(shape, queries.map(|query| (plan(query.shape, &query.request, false), false)))
+    fn begin_one<T: Record>(
+        &self,
+        shape: &'static Shape,
+        plan: Plan,
+        counts: bool,
+    ) -> Result<(Held, Results<T>)> {
+        Ok(self.begin(shape, [(plan, counts)].into_iter())?.remove(0))
     }
 
     fn begin<T: Record>(
         &self,
         shape: &'static Shape,
         plans: impl Iterator<Item = (Plan, bool)>,
-    ) -> Result<Vec<Subscription<T>>> {
+    ) -> Result<Vec<(Held, Results<T>)>> {
         let mail = &self.inner.mail;
         let asked: Vec<Asked> =
             plans.map(|(plan, counts)| Asked { plan, slot: mail.add(), counts }).collect();
@@ -157,23 +304,112 @@ impl Feed {
                 mail.remove(*slot);
             }
         })?;
-        let subscription = |(begun, slot)| {
+        let held = |(begun, slot)| {
             let Begun { id, topic, place, results } = begun;
-            let held = Held { id, topic, place, slot, feed: Arc::clone(&self.inner) };
-            Subscription { held, results }
+            (Held { id, topic, place, slot, feed: Arc::clone(&self.inner) }, results)
         };
-        Ok(begun.into_iter().zip(slots).map(subscription).collect())
+        Ok(begun.into_iter().zip(slots).map(held).collect())
     }
+}
 
-    /// Waits for the next batch; none when the feed has ended.
+/// How a query of a feed ends.
+impl<'f, T: Record> Query<'f, T, &'f Feed> {
+    /// Watches the records: what it begins with is read, and every transaction that changes it is an update. Records
+    /// come in the query's order; where it has none, in one that the store chooses and keeps.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// store.insert_all(&[task(1, Some(20)), task(2, None)])?;
+    /// let feed = store.feed()?;
+    /// let due = feed.query::<Task>().filter(|task| task.due.is_not_null()).watch()?;
+    /// assert_eq!(due.results().iter().map(|task| task.id).collect::<Vec<_>>(), [1]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// When the feed ended because of too many batches, or of a failure: once.
+    /// When the records cannot be read, or the store was closed.
+    pub fn watch(self) -> Result<Subscription<T>> {
+        let plan = plan(self.shape, &self.request, false);
+        let (held, results) = self.source.begin_one(self.shape, plan, false)?;
+        Ok(Subscription { held, results })
+    }
+
+    /// Watches how many records there are: an update comes when their number changes.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// let feed = store.feed()?;
+    /// let due = feed.query::<Task>().filter(|task| task.due.is_not_null()).watch_count()?;
+    /// assert_eq!(due.count(), 0);
+    /// store.insert_all(&[task(1, Some(20)), task(2, None)])?;
+    /// let batch = feed.next()?.expect("the feed goes on");
+    /// assert_eq!(batch.get(due.id()).expect("it was changed").count()?, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`watch`](Query::watch).
+    pub fn watch_count(self) -> Result<CountSubscription> {
+        let plan = plan(self.shape, &self.request, true);
+        let (held, results) = self.source.begin_one::<T>(self.shape, plan, true)?;
+        Ok(CountSubscription { held, count: results.len() as u64 })
+    }
+}
+
+/// How batches are taken. Any number of threads and tasks may: each batch goes to one.
+impl Feed {
+    /// Waits for the next batch. None when the feed has ended: then there will be no more.
+    ///
+    /// A feed is an iterator, too, which does this:
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// let feed = store.feed()?;
+    /// let all = feed.query::<Task>().watch_count()?;
+    /// store.insert(&task(1, Some(20)))?;
+    /// for batch in &feed {
+    ///     assert_eq!(batch?.get(all.id()).expect("it was changed").count()?, 1);
+    ///     feed.close();
+    /// }
+    /// assert!(feed.next()?.is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Once, when the feed has ended because of too many batches ([`Overflow::End`]) or of a failure.
     pub fn next(&self) -> Result<Option<Batch>> {
         self.inner.mail.next().map(batch).map_err(ended)
     }
 
-    /// As [`next`](Feed::next), but waits no longer than that; none also when the time has passed.
+    /// As [`next`](Feed::next), but waits no longer than that. None also when the time has passed.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// use std::time::Duration;
+    ///
+    /// let feed = store.feed()?;
+    /// assert!(feed.next_within(Duration::from_millis(1))?.is_none(), "nobody has written");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As for [`next`](Feed::next).
@@ -181,7 +417,17 @@ impl Feed {
         self.inner.mail.next_within(time).map(batch).map_err(ended)
     }
 
-    /// As [`next`](Feed::next), but does not wait; none also when there is none yet.
+    /// As [`next`](Feed::next), but does not wait. None also when there is none yet.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// assert!(store.feed()?.try_next()?.is_none(), "nobody has written");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As for [`next`](Feed::next).
@@ -189,7 +435,78 @@ impl Feed {
         self.inner.mail.try_next().map(batch).map_err(ended)
     }
 
-    /// Calls back for each batch, on a thread of its own, until the feed ends or the listener is dropped.
+    /// As [`next`](Feed::next), for a task of whatever runtime. To drop the future loses no batch. A feed is a
+    /// [`Stream`], too.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// use std::sync::Arc;
+    /// use std::task::{Context, Poll, Wake};
+    /// use std::thread::Thread;
+    ///
+    /// /// A runtime of one task.
+    /// fn run<R>(task: impl Future<Output = R>) -> R {
+    ///     struct Unpark(Thread);
+    ///     impl Wake for Unpark {
+    ///         fn wake(self: Arc<Self>) {
+    ///             self.0.unpark();
+    ///         }
+    ///     }
+    ///     let waker = Arc::new(Unpark(std::thread::current())).into();
+    ///     let mut task = std::pin::pin!(task);
+    ///     loop {
+    ///         match task.as_mut().poll(&mut Context::from_waker(&waker)) {
+    ///             Poll::Ready(result) => return result,
+    ///             Poll::Pending => std::thread::park(),
+    ///         }
+    ///     }
+    /// }
+    ///
+    /// let feed = store.feed()?;
+    /// let all = feed.query::<Task>().watch()?;
+    /// store.insert(&task(1, Some(20)))?;
+    /// let batch = run(feed.next_async())?.expect("the feed goes on");
+    /// assert_eq!(batch.version(), all.results().version() + 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`next`](Feed::next).
+    pub async fn next_async(&self) -> Result<Option<Batch>> {
+        let taken = std::future::poll_fn(|context| self.inner.mail.poll_next(context)).await;
+        taken.transpose().map(batch).map_err(ended)
+    }
+
+    /// Calls back for each batch, on a thread of its own, until the feed ends or the listener is dropped. To go on
+    /// subscribing, let a clone listen.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// use std::sync::mpsc;
+    ///
+    /// let feed = store.feed()?;
+    /// let all = feed.query::<Task>().watch_count()?;
+    /// let (sender, receiver) = mpsc::channel();
+    /// let of_all = all.id();
+    /// let listener = feed.clone().listen(move |batch| {
+    ///     let update = batch.get(of_all).expect("nothing else is watched");
+    ///     sender.send(update.count().expect("it can be read")).expect("somebody receives");
+    /// })?;
+    /// store.insert(&task(1, None))?;
+    /// assert_eq!(receiver.recv()?, 1);
+    /// listener.cancel();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// When the system has no more threads.
@@ -205,254 +522,26 @@ impl Feed {
             .map_err(|error| Error::new(ErrorKind::Io, format!("starting the thread of a listener: {error}")))
     }
 
-    /// Ends the feed: what is pending may still be taken.
+    /// Ends the feed. What is pending may still be taken; then there is no more.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// let feed = store.feed()?;
+    /// let all = feed.query::<Task>().watch()?;
+    /// store.insert(&task(1, None))?;
+    /// store.wait_delivered()?;
+    /// feed.close();
+    /// assert!(feed.next()?.is_some(), "it was pending");
+    /// assert!(feed.next()?.is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn close(&self) {
         self.inner.mail.close();
-    }
-}
-
-/// What a feed does with a query.
-impl<'f, T: Record> Query<'f, T, &'f Feed> {
-    /// Watches the records.
-    ///
-    /// # Errors
-    /// When they cannot be read.
-    pub fn watch(self) -> Result<Subscription<T>> {
-        self.source.begin_one(self.shape, plan(self.shape, &self.request, false), false)
-    }
-
-    /// Watches how many records there are.
-    ///
-    /// # Errors
-    /// When they cannot be read.
-    pub fn watch_count(self) -> Result<Subscription<T>> {
-        self.source.begin_one(self.shape, plan(self.shape, &self.request, true), true)
-    }
-}
-
-impl fmt::Debug for Feed {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Feed").finish_non_exhaustive()
-    }
-}
-
-fn batch(taken: Option<mailbox::Batch<Update>>) -> Option<Batch> {
-    taken.map(Batch::of)
-}
-
-fn ended(why: Ended<Error>) -> Error {
-    match why {
-        Ended::Failed(error) => error,
-        Ended::Overflowed => {
-            let why = "nobody took the feed's batches, and there were more than it keeps (take them more often, keep more, or choose another `Overflow`)";
-            Error::new(ErrorKind::Busy, why)
-        }
-    }
-}
-
-/// What one transaction changed for a feed's subscriptions.
-#[derive(Debug)]
-pub struct Batch {
-    version: u64,
-    is_resync: bool,
-    updates: Vec<(mailbox::Slot, Update)>,
-}
-
-impl Batch {
-    fn of(taken: mailbox::Batch<Update>) -> Batch {
-        let mailbox::Batch { version, is_resync, updates } = taken;
-        Batch { version, is_resync, updates }
-    }
-
-    /// The commit after which everything in it is so.
-    #[must_use]
-    pub fn version(&self) -> u64 {
-        self.version
-    }
-
-    /// Whether it stands for several transactions, because they could not be followed one by one.
-    #[must_use]
-    pub fn is_resync(&self) -> bool {
-        self.is_resync
-    }
-
-    /// How many subscriptions it concerns.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.updates.len()
-    }
-
-    /// Whether it concerns none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.updates.is_empty()
-    }
-
-    /// The updates.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Update> {
-        self.updates.iter().map(|(_, update)| update)
-    }
-
-    /// The update of one subscription, where it has one. Looks at each: for many subscriptions, go through the updates.
-    #[must_use]
-    pub fn of_subscription<T>(&self, subscription: &Subscription<T>) -> Option<&Update> {
-        self.iter().find(|update| update.id == subscription.held.id)
-    }
-}
-
-impl IntoIterator for Batch {
-    type Item = Update;
-    type IntoIter = Updates;
-
-    fn into_iter(self) -> Updates {
-        Updates(self.updates.into_iter())
-    }
-}
-
-/// The updates of a [`Batch`], one by one.
-#[derive(Debug)]
-pub struct Updates(std::vec::IntoIter<(mailbox::Slot, Update)>);
-
-impl Iterator for Updates {
-    type Item = Update;
-
-    fn next(&mut self) -> Option<Update> {
-        self.0.next().map(|(_, update)| update)
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        self.0.size_hint()
-    }
-}
-
-impl ExactSizeIterator for Updates {}
-
-/// A query that is watched, until this is dropped.
-pub struct Subscription<T> {
-    held: Held,
-    results: Results<T>,
-}
-
-impl<T: Record> Subscription<T> {
-    /// What its updates say.
-    #[must_use]
-    pub fn id(&self) -> SubscriptionId {
-        self.held.id
-    }
-
-    /// The records with which it began: updates tell what comes after.
-    #[must_use]
-    pub fn results(&self) -> &Results<T> {
-        &self.results
-    }
-
-    /// How it is followed.
-    ///
-    /// # Errors
-    /// When the store is closed.
-    pub fn explain(&self) -> Result<LiveExplanation> {
-        self.held.explain()
-    }
-
-    /// Ends it: when this returns, no update of it is given any more.
-    pub fn cancel(self) {}
-}
-
-impl<T> fmt::Debug for Subscription<T> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Subscription").field("id", &self.held.id).finish_non_exhaustive()
-    }
-}
-
-/// A statement of SQL that is watched, until this is dropped.
-#[derive(Debug)]
-pub struct SqlSubscription {
-    held: Held,
-    rows: SqlRows,
-}
-
-impl SqlSubscription {
-    /// What its updates say.
-    #[must_use]
-    pub fn id(&self) -> SubscriptionId {
-        self.held.id
-    }
-
-    /// The rows with which it began: updates tell what comes after.
-    #[must_use]
-    pub fn rows(&self) -> &SqlRows {
-        &self.rows
-    }
-
-    /// How it is followed.
-    ///
-    /// # Errors
-    /// When the store is closed.
-    pub fn explain(&self) -> Result<LiveExplanation> {
-        self.held.explain()
-    }
-
-    /// Ends it: when this returns, no update of it is given any more.
-    pub fn cancel(self) {}
-}
-
-/// A subscription's place, until it is dropped.
-struct Held {
-    id: SubscriptionId,
-    topic: u32,
-    place: Place,
-    slot: mailbox::Slot,
-    feed: Arc<Inner>,
-}
-
-impl Held {
-    fn explain(&self) -> Result<LiveExplanation> {
-        let (topic, place) = (self.topic, self.place);
-        self.feed.shared.ask(move |live| live.explain(topic, place))
-    }
-}
-
-impl fmt::Debug for Held {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Held").field("id", &self.id).finish_non_exhaustive()
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        self.feed.mail.remove(self.slot);
-        let (topic, place, id) = (self.topic, self.place, self.id);
-        self.feed.shared.tell(move |live| live.cancel(topic, place, id));
-    }
-}
-
-/// A thread that calls back for each batch of a feed, until this is dropped.
-pub struct Listener(mailbox::Listener);
-
-impl Listener {
-    /// Ends it: when this returns no callback starts, and none is running. From within the callback it returns at once.
-    pub fn cancel(&self) {
-        self.0.cancel();
-    }
-
-    /// What the callback panicked with, where it did: then it is called no more.
-    #[must_use]
-    pub fn panicked(&self) -> Option<String> {
-        match self.0.outcome() {
-            Some(Outcome::Panicked(message)) => Some(message),
-            Some(Outcome::Ended) | None => None,
-        }
-    }
-
-    /// Waits until it has ended; not to be called from within the callback.
-    pub fn wait(&self) {
-        self.0.wait();
-    }
-}
-
-impl fmt::Debug for Listener {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Listener").field("panicked", &self.panicked()).finish_non_exhaustive()
     }
 }
 
@@ -470,5 +559,114 @@ impl Stream for Feed {
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Batch>>> {
         self.inner.mail.poll_next(context).map(|next| next.map(|taken| taken.map(Batch::of).map_err(ended)))
+    }
+}
+
+fn batch(taken: Option<mailbox::Batch<Update>>) -> Option<Batch> {
+    taken.map(Batch::of)
+}
+
+fn ended(why: Ended<Error>) -> Error {
+    match why {
+        Ended::Failed(error) => error,
+        Ended::Overflowed => {
+            let why = "nobody took the feed's batches, and there were more than it keeps (take them more often, keep more, or choose another `Overflow`)";
+            Error::new(ErrorKind::Busy, why)
+        }
+    }
+}
+
+/// A thread that calls back for each batch of a feed, until this is dropped. To drop it does not wait for a callback that
+/// is running; to [cancel](Listener::cancel) it does.
+///
+/// ```
+/// # use touchstone_store::{Record, Store};
+/// # #[derive(Record, Clone, Debug, PartialEq)]
+/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+/// # let directory = tempfile::tempdir()?;
+/// # let store = Store::open(directory.path().join("tasks.db"))?;
+/// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+/// let feed = store.feed()?;
+/// let all = feed.query::<Task>().watch()?;
+/// let listener = feed.clone().listen(|batch| println!("version {}: {} updates", batch.version(), batch.len()))?;
+/// store.insert(&task(1, None))?;
+/// listener.cancel();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Listener(mailbox::Listener);
+
+impl Listener {
+    /// Ends it: when this returns no callback starts, and none is running. From within the callback it returns at once.
+    /// What was not taken stays in the feed, for others.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// let feed = store.feed()?;
+    /// let all = feed.query::<Task>().watch()?;
+    /// let listener = feed.clone().listen(|_| ())?;
+    /// listener.cancel();
+    /// store.insert(&task(1, None))?;
+    /// assert!(feed.next()?.is_some(), "the feed goes on");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn cancel(&self) {
+        self.0.cancel();
+    }
+
+    /// What the callback panicked with, where it did. It is called no more then; the feed and the store go on.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// let feed = store.feed()?;
+    /// let all = feed.query::<Task>().watch()?;
+    /// let listener = feed.clone().listen(|_| panic!("it was not meant to be called"))?;
+    /// store.insert(&task(1, None))?;
+    /// listener.wait();
+    /// assert_eq!(listener.panicked().as_deref(), Some("it was not meant to be called"));
+    /// store.insert(&task(2, None))?;
+    /// assert!(feed.next()?.is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn panicked(&self) -> Option<String> {
+        match self.0.outcome() {
+            Some(Outcome::Panicked(message)) => Some(message),
+            Some(Outcome::Ended) | None => None,
+        }
+    }
+
+    /// Waits until it has ended. From within the callback it would wait for itself.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// let feed = store.feed()?;
+    /// let listener = feed.clone().listen(|_| ())?;
+    /// feed.close();
+    /// listener.wait();
+    /// assert_eq!(listener.panicked(), None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn wait(&self) {
+        self.0.wait();
+    }
+}
+
+impl fmt::Debug for Listener {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Listener").field("panicked", &self.panicked()).finish_non_exhaustive()
     }
 }

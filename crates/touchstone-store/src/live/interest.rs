@@ -64,10 +64,6 @@ impl Marks {
     #[inline]
     fn place(&self, hash: u64) -> (&AtomicU64, u64) {
         // Three parts of the hash: which word, and which two bits of it.
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "the mask leaves no more bits than there are words"
-        )]
         let at = (hash >> 12) as usize & (self.words.len() - 1);
         (&self.words[at], (1 << (hash & 63)) | (1 << ((hash >> 6) & 63)))
     }

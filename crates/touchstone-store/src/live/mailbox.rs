@@ -13,7 +13,7 @@ mod room;
 mod tests;
 
 pub(crate) use listener::{Listener, Outcome, listen};
-pub(crate) use room::{NoRoom, Room};
+pub(crate) use room::Room;
 
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard, lock, wait, wait_for};
 use contents::{Change, Contents};
@@ -26,11 +26,36 @@ use std::time::{Duration, Instant};
 const WAKERS_MAX: usize = 1024;
 
 /// What a feed keeps for a receiver that has not come yet.
+///
+/// ```
+/// # use touchstone_store::{Record, Store};
+/// # #[derive(Record, Clone, Debug, PartialEq)]
+/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+/// # let directory = tempfile::tempdir()?;
+/// # let store = Store::open(directory.path().join("tasks.db"))?;
+/// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+/// use touchstone_store::{Mode, Overflow};
+///
+/// let newest = store.feed()?;
+/// let every = store.feed_with(Mode::Every { batches: 100, overflow: Overflow::Resync })?;
+/// let watched = (newest.query::<Task>().watch_count()?, every.query::<Task>().watch_count()?);
+/// store.insert(&task(1, None))?;
+/// store.insert(&task(2, None))?;
+/// store.wait_delivered()?;
+/// let counts = |feed: &touchstone_store::Feed| {
+///     let updates = std::iter::from_fn(|| feed.try_next().transpose());
+///     updates.map(|batch| batch?.iter().next().expect("it has one").count()).collect::<Result<Vec<_>, _>>()
+/// };
+/// assert_eq!(counts(&newest)?, [2]);
+/// assert_eq!(counts(&every)?, [1, 2]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// The newest update of each subscription.
+    /// The newest update of each subscription, which takes the place of one that was not taken. So what is kept is bounded
+    /// by the number of subscriptions, however long nobody comes.
     Latest,
-    /// Every batch, up to a number of them.
+    /// Every batch, up to a number of them: for who must see each transaction.
     Every {
         /// How many batches it keeps, at least one.
         batches: usize,
@@ -40,13 +65,34 @@ pub enum Mode {
 }
 
 /// What happens when a receiver has not come for so long that there are too many batches.
+///
+/// ```
+/// # use touchstone_store::{Record, Store};
+/// # #[derive(Record, Clone, Debug, PartialEq)]
+/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+/// # let directory = tempfile::tempdir()?;
+/// # let store = Store::open(directory.path().join("tasks.db"))?;
+/// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+/// use touchstone_store::{ErrorKind, Mode, Overflow};
+///
+/// let feed = store.feed_with(Mode::Every { batches: 1, overflow: Overflow::End })?;
+/// let all = feed.query::<Task>().watch()?;
+/// store.insert(&task(1, None))?;
+/// store.insert(&task(2, None))?;
+/// store.wait_delivered()?;
+/// assert_eq!(feed.next().map_err(|error| error.kind()).err(), Some(ErrorKind::Busy));
+/// assert!(feed.next()?.is_none(), "it was told once");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overflow {
-    /// Writers wait, at [`Room::wait`]; the batches of those under way are kept beyond the number.
+    /// Writers wait until one was taken, for as long as [`busy_timeout`](crate::Options::busy_timeout) says, and then fail
+    /// with [`Busy`](crate::ErrorKind::Busy). Batches of transactions under way are kept beyond the number.
     Block,
-    /// They become one batch of the newest updates, and so do all that follow until it is taken.
+    /// They become one batch of the newest updates, a [resync](crate::Batch::is_resync), and so do all that follow until
+    /// it is taken.
     Resync,
-    /// They are dropped, and the feed ends.
+    /// They are dropped, and the feed ends with [`Busy`](crate::ErrorKind::Busy).
     End,
 }
 
@@ -66,6 +112,7 @@ pub(crate) struct Slot {
 
 impl Slot {
     /// A number below the most subscriptions that the mailbox has had at one time.
+    #[cfg(test)]
     pub(crate) fn index(self) -> u32 {
         self.index
     }
@@ -100,6 +147,7 @@ impl<U> Default for Leftover<U> {
 
 impl<U> Leftover<U> {
     /// Whether there is nothing to free.
+    #[cfg(test)]
     pub(crate) fn is_empty(&self) -> bool {
         self.lists.is_empty()
     }
@@ -254,12 +302,14 @@ impl<U: Supersede, E: Clone> Mailbox<U, E> {
     }
 
     /// Why it has ended, if it has and if not by [`close`](Mailbox::close); for any number of those who ask.
+    #[cfg(test)]
     pub(crate) fn ended(&self) -> Option<Ended<E>> {
         let why = lock(&self.state).ending.as_ref().and_then(|ending| ending.why.clone());
         why.map(|why| (*why).clone())
     }
 
     /// Whether it is closed; there may be batches left to take.
+    #[cfg(test)]
     pub(crate) fn is_closed(&self) -> bool {
         lock(&self.state).ending.is_some()
     }

@@ -36,7 +36,7 @@ impl Outbox {
             self.told.push(target.feed);
         }
         let (version, is_resync) = (self.version, self.is_resync);
-        updates.push((target.slot, Update { id: target.id, version, what, is_resync }));
+        updates.push((target.slot, Update::new(target.id, version, what, is_resync)));
     }
 
     /// Gives each feed its updates.

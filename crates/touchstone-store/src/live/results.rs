@@ -10,7 +10,23 @@ use std::iter::FusedIterator;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
-/// A record that results share; it is freed when nobody has it any more.
+/// A record that results share. It is read where it is, and freed when nobody has it any more.
+///
+/// ```
+/// # use touchstone_store::{Record, Store};
+/// # #[derive(Record, Clone, Debug, PartialEq)]
+/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+/// # let directory = tempfile::tempdir()?;
+/// # let store = Store::open(directory.path().join("tasks.db"))?;
+/// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+/// store.insert(&task(1, Some(20)))?;
+/// let feed = store.feed()?;
+/// let all = feed.query::<Task>().watch()?;
+/// let kept = all.results().shared(0).expect("there is one");
+/// drop((all, feed));
+/// assert_eq!(kept.title, "task 1");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Shared<T>(Arc<Row<T>>);
 
 impl<T> Shared<T> {
@@ -53,7 +69,24 @@ impl<T: PartialEq> PartialEq<T> for Shared<T> {
 }
 
 /// The records of a live query, as they were at one version. To have them costs nothing: they are those that the store
-/// holds, and stay as they are however long they are kept.
+/// holds, and stay as they are however long they are kept. What is kept of them is not freed: keep the newest, and those
+/// that are to be compared.
+///
+/// ```
+/// # use touchstone_store::{Record, Store};
+/// # #[derive(Record, Clone, Debug, PartialEq)]
+/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+/// # let directory = tempfile::tempdir()?;
+/// # let store = Store::open(directory.path().join("tasks.db"))?;
+/// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+/// store.insert_all(&[task(1, Some(20)), task(2, Some(10))])?;
+/// let feed = store.feed()?;
+/// let mut by_date = feed.query::<Task>().order(|task| task.due.ascending()).watch()?;
+/// let results = by_date.take_results();
+/// store.remove::<Task>(&1)?;
+/// assert_eq!(results.iter().map(|task| task.id).collect::<Vec<_>>(), [2, 1], "as they were");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Results<T> {
     version: u64,
     found: Found<T>,
@@ -87,12 +120,41 @@ impl<T: Record> Results<T> {
     }
 
     /// The commit after which the records were so.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// let feed = store.feed()?;
+    /// let all = feed.query::<Task>().watch()?;
+    /// store.insert(&task(1, None))?;
+    /// let batch = feed.next()?.expect("the feed goes on");
+    /// let update = batch.get(all.id()).expect("it was changed");
+    /// assert_eq!(update.results::<Task>()?.version(), update.version());
+    /// assert_eq!(update.before::<Task>()?.version(), all.results().version());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn version(&self) -> u64 {
         self.version
     }
 
     /// How many records there are.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// store.insert(&task(1, None))?;
+    /// assert_eq!(store.feed()?.query::<Task>().watch()?.results().len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn len(&self) -> usize {
         match &self.found {
@@ -102,6 +164,16 @@ impl<T: Record> Results<T> {
     }
 
     /// Whether there is none.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// assert!(store.feed()?.query::<Task>().watch()?.results().is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -117,25 +189,79 @@ impl<T: Record> Results<T> {
         }
     }
 
-    /// The record in that place.
+    /// The record in that place, which is found in logarithmic time.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// store.insert_all(&[task(1, None), task(2, None), task(3, None)])?;
+    /// let feed = store.feed()?;
+    /// let last = feed.query::<Task>().order(|task| task.id.descending()).watch()?;
+    /// assert_eq!(last.results().get(2), Some(&task(1, None)));
+    /// assert_eq!(last.results().get(3), None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn get(&self, at: usize) -> Option<&T> {
         self.row(at).map(|row| &row.record)
     }
 
-    /// The first record.
+    /// The first record, or the only one.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// store.insert(&task(7, None))?;
+    /// assert_eq!(store.feed()?.watch::<Task>(&7)?.results().first(), Some(&task(7, None)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn first(&self) -> Option<&T> {
         self.get(0)
     }
 
-    /// The record in that place, to keep.
+    /// The record in that place, to keep without the others.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// store.insert(&task(1, None))?;
+    /// let kept = store.feed()?.query::<Task>().watch()?.results().shared(0);
+    /// assert_eq!(kept.map(|task| task.id), Some(1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn shared(&self, at: usize) -> Option<Shared<T>> {
         self.row(at).map(Shared::new)
     }
 
     /// The records, in order.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// store.insert_all(&[task(1, Some(20)), task(2, Some(10))])?;
+    /// let feed = store.feed()?;
+    /// let all = feed.query::<Task>().watch()?;
+    /// assert_eq!(all.results().iter().filter_map(|task| task.due).sum::<i64>(), 30);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn iter(&self) -> Records<'_, T> {
         Records(match &self.found {
@@ -145,6 +271,20 @@ impl<T: Record> Results<T> {
     }
 
     /// The records in a list of one's own, which shares them.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// store.insert_all(&[task(1, None), task(2, None)])?;
+    /// let mut tasks = store.feed()?.query::<Task>().watch()?.results().to_vec();
+    /// tasks.reverse();
+    /// assert_eq!(tasks[0].id, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn to_vec(&self) -> Vec<Shared<T>> {
         match &self.found {
@@ -159,7 +299,29 @@ impl<T: Record> Results<T> {
         }
     }
 
-    /// What makes these records of older ones, in order: see [`Difference`].
+    /// What makes these records of older ones of the same subscription, in order: see [`Difference`]. Parts that both have in
+    /// the same memory are not looked at.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// use touchstone_store::Difference;
+    ///
+    /// store.insert(&task(1, None))?;
+    /// let feed = store.feed()?;
+    /// let all = feed.query::<Task>().watch()?;
+    /// store.insert(&task(2, None))?;
+    /// store.put(&task(2, Some(20)))?;
+    /// store.wait_delivered()?;
+    /// let batch = feed.next()?.expect("the feed goes on");
+    /// let now = batch.get(all.id()).expect("it was changed").results::<Task>()?;
+    /// assert!(matches!(&now.diff(all.results())[..], [Difference::Inserted { at: 1, record }] if record.due == Some(20)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn diff(&self, older: &Results<T>) -> Vec<Difference<T>> {
         let mut steps = Vec::new();
@@ -208,6 +370,21 @@ impl<'r, T: Record> IntoIterator for &'r Results<T> {
 }
 
 /// The records of [`Results`], one by one.
+///
+/// ```
+/// # use touchstone_store::{Record, Store};
+/// # #[derive(Record, Clone, Debug, PartialEq)]
+/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+/// # let directory = tempfile::tempdir()?;
+/// # let store = Store::open(directory.path().join("tasks.db"))?;
+/// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+/// store.insert(&task(1, None))?;
+/// let feed = store.feed()?;
+/// let all = feed.query::<Task>().watch()?;
+/// let mut records = all.results().iter();
+/// assert_eq!((records.len(), records.next()), (1, Some(&task(1, None))));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Records<'r, T>(Walk<'r, T>);
 
 enum Walk<'r, T> {
@@ -249,7 +426,43 @@ impl<T> ExactSizeIterator for Records<'_, T> {}
 impl<T> FusedIterator for Records<'_, T> {}
 
 /// One step from older results to newer ones. Removals name places among the older records, everything else places
-/// among the newer ones; a record that moved is removed and inserted.
+/// among the newer ones; both come in their order. A record that moved is removed and inserted.
+///
+/// ```
+/// # use touchstone_store::{Record, Store};
+/// # #[derive(Record, Clone, Debug, PartialEq)]
+/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+/// # let directory = tempfile::tempdir()?;
+/// # let store = Store::open(directory.path().join("tasks.db"))?;
+/// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+/// use touchstone_store::Difference;
+///
+/// store.insert_all(&[task(1, Some(10)), task(2, Some(20)), task(3, Some(30))])?;
+/// let feed = store.feed()?;
+/// let mut by_date = feed.query::<Task>().order(|task| task.due.ascending()).watch()?;
+/// let mut shown = by_date.take_results().to_vec();
+/// store.write(|transaction| {
+///     transaction.update::<Task>(&1, |task| task.due = Some(25))?;
+///     transaction.update::<Task>(&2, |task| task.title = "rest".into())
+/// })?;
+/// let batch = feed.next()?.expect("the feed goes on");
+/// let diff = batch.get(by_date.id()).expect("it was changed").diff::<Task>()?;
+///
+/// // Who goes, from the end: so places stay what they are. Then who comes, from the beginning.
+/// for difference in diff.iter().rev() {
+///     if let Difference::Removed { at } | Difference::Changed { old_at: at, .. } = difference {
+///         shown.remove(*at);
+///     }
+/// }
+/// for difference in diff {
+///     if let Difference::Inserted { at, record } | Difference::Changed { at, record, .. } = difference {
+///         shown.insert(at, record);
+///     }
+/// }
+/// assert_eq!(shown.iter().map(|task| task.id).collect::<Vec<_>>(), [2, 1, 3]);
+/// assert_eq!(shown[0].title, "rest");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum Difference<T> {
     /// The record that was there is not any more, or not there.
@@ -278,7 +491,7 @@ pub enum Difference<T> {
 impl<T: Record> Difference<T> {
     fn of(step: set::Step<'_, Row<T>>) -> Difference<T> {
         match step {
-            set::Step::Removed { at, .. } => Difference::Removed { at },
+            set::Step::Removed { at } => Difference::Removed { at },
             set::Step::Inserted { at, entry } => Difference::Inserted { at, record: Shared::new(&entry.row) },
             set::Step::Changed { old_at, new_at, new, .. } => {
                 Difference::Changed { old_at, at: new_at, record: Shared::new(&new.row) }

@@ -12,7 +12,7 @@ mod walk;
 use smallvec::SmallVec;
 use std::cmp::Ordering;
 use std::sync::Arc;
-pub(crate) use walk::{Iter, Leaves, Step};
+pub(crate) use walk::{Iter, Step};
 
 /// The most entries of a leaf. A copied leaf counts every row it holds once more, and rows lie scattered in memory:
 /// small leaves make a change cheap, and a walk hardly dearer. Tests have tiny nodes, to split and to join them often.
@@ -79,6 +79,7 @@ impl<R> Set<R> {
     }
 
     /// Whether both are one version.
+    #[cfg(test)]
     pub(crate) fn shares(&self, other: &Set<R>) -> bool {
         match (&self.root, &other.root) {
             (Some(root), Some(other)) => root.is(other),
@@ -111,35 +112,6 @@ impl<R> Set<R> {
                 Node::Inner(inner) => {
                     let child = inner.child_at(at)?;
                     at -= inner.start(child);
-                    node = &inner.children[child].node;
-                }
-            }
-        }
-    }
-
-    /// The entry that compares equal.
-    pub(crate) fn find(&self, entry: &Entry<R>, order: &impl Ordered<R>) -> Option<&Entry<R>> {
-        let (_, leaf) = self.leaf_of(entry, order)?;
-        leaf.search(entry, order).ok().map(|at| &leaf.entries[at])
-    }
-
-    /// The position of the entry that compares equal, or the one it would have. Asks about rows only where `ord`s are
-    /// equal, for which [`rank`](Set::rank) has to look at an entry each time.
-    pub(crate) fn position(&self, entry: &Entry<R>, order: &impl Ordered<R>) -> Result<usize, usize> {
-        let Some((before, leaf)) = self.leaf_of(entry, order) else { return Err(0) };
-        leaf.search(entry, order).map(|at| before + at).map_err(|at| before + at)
-    }
-
-    /// The leaf where an entry is or would be, and how many entries lie left of it.
-    fn leaf_of(&self, entry: &Entry<R>, order: &impl Ordered<R>) -> Option<(usize, &Leaf<R>)> {
-        let mut node = self.root.as_ref()?;
-        let mut before = 0;
-        loop {
-            match node {
-                Node::Leaf(leaf) => return Some((before, leaf)),
-                Node::Inner(inner) => {
-                    let child = inner.child_of(entry, 0, order);
-                    before += inner.start(child);
                     node = &inner.children[child].node;
                 }
             }

@@ -3,61 +3,169 @@
 
 use super::outbox::{Outbox, Target};
 use super::update::What;
-use crate::derived::Stored;
+use crate::dynamic::Value;
 use crate::engine::region::{Region, region};
 use crate::error::Result;
 use crate::session::Session;
-use rusqlite::types::{ToSqlOutput, Value, ValueRef};
+use rusqlite::types::{ToSqlOutput, Value as Bound, ValueRef};
 use rusqlite::{ToSql, params_from_iter};
+use std::ops::Range;
 use std::sync::Arc;
 
-/// What a statement gave at one version.
+/// The rows that a watched statement gave at one version. Clones share them.
+///
+/// ```
+/// # use touchstone_store::{Record, Store};
+/// # #[derive(Record, Clone, Debug, PartialEq)]
+/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+/// # let directory = tempfile::tempdir()?;
+/// # let store = Store::open(directory.path().join("tasks.db"))?;
+/// # let feed = store.feed()?;
+/// let numbers = feed.watch_sql("select 1 as one union all select ?1", [2.into()])?;
+/// let rows: Vec<_> = numbers.rows().iter().map(<[_]>::to_vec).collect();
+/// assert_eq!(rows, [[1.into()], [2.into()]]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct SqlRows {
     version: u64,
     columns: Arc<[String]>,
-    rows: Arc<[Box<[Stored]>]>,
+    rows: Arc<[Box<[Value]>]>,
 }
 
 impl SqlRows {
     /// The commit after which it gave that.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # let feed = store.feed()?;
+    /// let one = feed.watch_sql("select 1", [])?;
+    /// assert_eq!(one.rows().version(), one.rows().clone().version());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn version(&self) -> u64 {
         self.version
     }
 
     /// The names of the columns.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # let feed = store.feed()?;
+    /// let one = feed.watch_sql("select 1 as one, 2 as two", [])?;
+    /// assert_eq!(one.rows().columns(), ["one", "two"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn columns(&self) -> &[String] {
         &self.columns
     }
 
     /// How many rows there are.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # let feed = store.feed()?;
+    /// assert_eq!(feed.watch_sql("select 1", [])?.rows().len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
     /// Whether there is none.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # let feed = store.feed()?;
+    /// assert!(feed.watch_sql("select 1 where false", [])?.rows().is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
+    /// The values of the row in that place.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # let feed = store.feed()?;
+    /// let pair = feed.watch_sql("select 1, 'one'", [])?;
+    /// assert_eq!(pair.rows().get(0), Some([1.into(), "one".into()].as_slice()));
+    /// assert_eq!(pair.rows().get(1), None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn get(&self, at: usize) -> Option<&[Value]> {
+        self.rows.get(at).map(|row| &**row)
+    }
+
     /// The rows, in the statement's order.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[Stored]> {
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # let feed = store.feed()?;
+    /// let numbers = feed.watch_sql("values (1), (2)", [])?;
+    /// assert!(numbers.rows().iter().all(|row| row.len() == 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[Value]> {
         self.rows.iter().map(|row| &**row)
     }
 
-    /// Where the rows are others than before: how many are the same at the beginning, and how many at the end.
+    /// Where the rows are others than those of before: the older rows in the first range became these rows in the second
+    /// one. All before and all behind them are the same.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # let feed = store.feed()?;
+    /// # store.insert_all(&[1, 2, 3].map(|id| Task { id, title: "write".into(), due: None }))?;
+    /// let tasks = feed.watch_sql("select id, title from task order by id", [])?;
+    /// store.put(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// let batch = feed.next()?.expect("the feed goes on");
+    /// let rows = batch.get(tasks.id()).expect("it was changed").sql_rows()?;
+    /// assert_eq!(rows.diff(tasks.rows()), (1..2, 1..2));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
-    pub fn common_with(&self, older: &SqlRows) -> (usize, usize) {
-        let shorter = self.len().min(older.len());
-        let same = |pair: &(&[Stored], &[Stored])| pair.0 == pair.1;
+    pub fn diff(&self, older: &SqlRows) -> (Range<usize>, Range<usize>) {
+        let fewer = self.len().min(older.len());
+        let same = |pair: &(&[Value], &[Value])| pair.0 == pair.1;
         let begin = self.iter().zip(older.iter()).take_while(same).count();
         let backwards = self.rows.iter().rev().zip(older.rows.iter().rev());
-        let end = backwards.take(shorter - begin).take_while(|(new, old)| new == old).count();
-        (begin, end)
+        let end = backwards.take(fewer - begin).take_while(|(new, old)| new == old).count();
+        (begin..older.len() - end, begin..self.len() - end)
     }
 
     fn is_same(&self, other: &SqlRows) -> bool {
@@ -68,7 +176,7 @@ impl SqlRows {
 /// A watched statement.
 pub(crate) struct Statement {
     sql: String,
-    parameters: Vec<Stored>,
+    parameters: Vec<Value>,
     region: Region,
     pub(crate) target: Target,
     last: SqlRows,
@@ -84,7 +192,7 @@ impl Statement {
     pub(crate) fn begin(
         session: &Session,
         sql: String,
-        parameters: Vec<Stored>,
+        parameters: Vec<Value>,
         target: Target,
         version: u64,
     ) -> Result<(Statement, SqlRows)> {
@@ -127,44 +235,44 @@ impl Statement {
             }
             Err(error) => {
                 // It is tried again with the next commit that concerns it.
-                out.put(self.target, What::Failed(error));
+                out.put(self.target, What::failed(&error));
             }
         }
     }
 }
 
-fn run(session: &Session, sql: &str, parameters: &[Stored], version: u64) -> Result<SqlRows> {
+fn run(session: &Session, sql: &str, parameters: &[Value], version: u64) -> Result<SqlRows> {
     let mut statement = session.connection.sql().prepare(sql)?;
-    let columns: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
+    let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
     let mut found = statement.query(params_from_iter(parameters.iter().map(Parameter)))?;
     let mut rows = Vec::new();
     while let Some(row) = found.next()? {
         let values = (0..columns.len()).map(|at| Ok(stored(row.get(at)?)));
-        rows.push(values.collect::<rusqlite::Result<Box<[Stored]>>>()?);
+        rows.push(values.collect::<rusqlite::Result<Box<[Value]>>>()?);
     }
     Ok(SqlRows { version, columns: columns.into(), rows: rows.into() })
 }
 
-struct Parameter<'p>(&'p Stored);
+struct Parameter<'p>(&'p Value);
 
 impl ToSql for Parameter<'_> {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(ToSqlOutput::Borrowed(match self.0 {
-            Stored::Null => ValueRef::Null,
-            Stored::Integer(value) => ValueRef::Integer(*value),
-            Stored::Real(value) => ValueRef::Real(*value),
-            Stored::Text(text) => ValueRef::Text(text.as_bytes()),
-            Stored::Blob(bytes) => ValueRef::Blob(bytes),
+            Value::Null => ValueRef::Null,
+            Value::Integer(value) => ValueRef::Integer(*value),
+            Value::Real(value) => ValueRef::Real(*value),
+            Value::Text(text) => ValueRef::Text(text.as_bytes()),
+            Value::Blob(bytes) => ValueRef::Blob(bytes),
         }))
     }
 }
 
-fn stored(value: Value) -> Stored {
+fn stored(value: Bound) -> Value {
     match value {
-        Value::Null => Stored::Null,
-        Value::Integer(value) => Stored::Integer(value),
-        Value::Real(value) => Stored::Real(value),
-        Value::Text(text) => Stored::Text(text),
-        Value::Blob(bytes) => Stored::Blob(bytes),
+        Bound::Null => Value::Null,
+        Bound::Integer(value) => Value::Integer(value),
+        Bound::Real(value) => Value::Real(value),
+        Bound::Text(text) => Value::Text(text),
+        Bound::Blob(bytes) => Value::Blob(bytes),
     }
 }

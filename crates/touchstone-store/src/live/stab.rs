@@ -24,6 +24,7 @@ struct Node {
 const NOBODY: u32 = u32::MAX;
 
 impl Intervals {
+    #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.nodes.len() - self.holes + self.waiting.len()
     }

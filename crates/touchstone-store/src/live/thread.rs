@@ -237,7 +237,7 @@ impl Live {
                 self.out.version = self.version;
                 let targets = self.topics.iter().flat_map(|(_, entry)| entry.watched.targets());
                 for target in targets.collect::<Vec<_>>() {
-                    self.out.put(target, What::Failed(error.clone()));
+                    self.out.put(target, What::failed(&error));
                 }
                 self.deliver();
             }
@@ -279,7 +279,7 @@ impl Live {
                 // It is tried again with the next commit.
                 self.is_behind = true;
                 for target in entry.watched.targets() {
-                    self.out.put(target, What::Failed(error.clone()));
+                    self.out.put(target, What::failed(&error));
                 }
             }
         }

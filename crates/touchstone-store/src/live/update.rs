@@ -1,11 +1,12 @@
 //! What a subscriber is given: one update for each subscription that a transaction changed.
 
+use super::delta::Delta;
 use super::family::{Step, Watch};
 use super::mailbox::Supersede;
 use super::results::{Difference, Results};
 use super::row::Row;
 use super::sql::SqlRows;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind, Result};
 use crate::record::Record;
 use std::any::Any;
 use std::fmt;
@@ -14,16 +15,59 @@ use std::sync::Arc;
 /// A value of a type that only the subscriber knows.
 pub(crate) type Unknown = Arc<dyn Any + Send + Sync>;
 
-/// Which subscription an update is of. No two of a store are the same.
+/// Which subscription an update is of. No two of an opened store are the same, also after one has ended.
+///
+/// ```
+/// # use touchstone_store::{Record, Store};
+/// # #[derive(Record, Clone, Debug, PartialEq)]
+/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+/// # let directory = tempfile::tempdir()?;
+/// # let store = Store::open(directory.path().join("tasks.db"))?;
+/// use touchstone_store::SubscriptionId;
+///
+/// let feed = store.feed()?;
+/// let (one, two) = (feed.watch::<Task>(&1)?, feed.watch::<Task>(&1)?);
+/// let ids: [SubscriptionId; 2] = [one.id(), two.id()];
+/// assert!(ids[0] < ids[1], "greater for later ones");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SubscriptionId(pub(crate) u64);
 
-/// What happened to the result of one subscription.
+/// What happened to the result of one subscription. Nothing is computed before it is asked for, and each call computes
+/// anew: who looks at results only pays for no diff.
+///
+/// Whoever asks names the type that is watched:
+///
+/// ```
+/// # use touchstone_store::{Record, Store};
+/// # #[derive(Record, Clone, Debug, PartialEq)]
+/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+/// # let directory = tempfile::tempdir()?;
+/// # let store = Store::open(directory.path().join("tasks.db"))?;
+/// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+/// use touchstone_store::Difference;
+///
+/// store.insert(&task(1, Some(20)))?;
+/// let feed = store.feed()?;
+/// let all = feed.query::<Task>().order(|task| task.due.ascending()).watch()?;
+/// store.insert(&task(2, Some(10)))?;
+///
+/// let batch = feed.next()?.expect("the feed goes on");
+/// let update = batch.get(all.id()).expect("it was changed");
+/// assert_eq!(update.before::<Task>()?.len(), 1);
+/// assert_eq!(update.results::<Task>()?.len(), 2);
+/// assert!(matches!(&update.diff::<Task>()?[..], [Difference::Inserted { at: 0, record }] if record.id == 2));
+/// assert_eq!(update.delta::<Task>()?.inserted().collect::<Vec<_>>(), [&task(2, Some(10))]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Update {
     pub(crate) id: SubscriptionId,
     pub(crate) version: u64,
     pub(crate) what: What,
     pub(crate) is_resync: bool,
+    /// How many versions ago the receiver had what was before.
+    pub(crate) age: u32,
 }
 
 /// What happened.
@@ -47,7 +91,11 @@ pub(crate) enum What {
         before: SqlRows,
         after: SqlRows,
     },
-    Failed(Error),
+    Failed {
+        error: Error,
+        /// What the receiver has missed by then.
+        missed: Option<Box<What>>,
+    },
 }
 
 impl fmt::Debug for Update {
@@ -56,7 +104,7 @@ impl fmt::Debug for Update {
         shown.field("id", &self.id).field("version", &self.version).field("is_resync", &self.is_resync);
         match &self.what {
             What::Count { after, .. } => shown.field("count", after),
-            What::Failed(error) => shown.field("error", error),
+            What::Failed { error, .. } => shown.field("error", error),
             What::Window { .. } | What::Record { .. } | What::Sql { .. } => &mut shown,
         };
         shown.finish_non_exhaustive()
@@ -64,105 +112,331 @@ impl fmt::Debug for Update {
 }
 
 impl Update {
+    pub(crate) fn new(id: SubscriptionId, version: u64, what: What, is_resync: bool) -> Update {
+        Update { id, version, what, is_resync, age: 1 }
+    }
+
     /// Whose update it is.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// let feed = store.feed()?;
+    /// let one = feed.watch::<Task>(&1)?;
+    /// store.insert(&task(1, None))?;
+    /// let update = feed.next()?.expect("the feed goes on").into_iter().next();
+    /// assert_eq!(update.map(|update| update.id()), Some(one.id()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn id(&self) -> SubscriptionId {
         self.id
     }
 
-    /// The commit after which the result is so.
+    /// The commit after which the result is so. Where a batch stands for several transactions, that is the last one that
+    /// changed this result.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// let feed = store.feed()?;
+    /// let one = feed.watch::<Task>(&1)?;
+    /// store.insert(&task(1, None))?;
+    /// let batch = feed.next()?.expect("the feed goes on");
+    /// assert_eq!(batch.get(one.id()).map(|update| update.version()), Some(batch.version()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn version(&self) -> u64 {
         self.version
     }
 
     /// Whether the result was read anew, because what changed it could not be followed: several transactions may have.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// let feed = store.feed()?;
+    /// let one = feed.watch::<Task>(&1)?;
+    /// store.insert(&task(1, None))?;
+    /// assert!(feed.next()?.expect("the feed goes on").iter().all(|update| !update.is_resync()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn is_resync(&self) -> bool {
         self.is_resync
     }
 
-    /// The records now. None where only their number is watched, where they are of another type, and where the result
-    /// could not be followed.
-    #[must_use]
-    pub fn results<T: Record>(&self) -> Option<Results<T>> {
-        match &self.what {
+    /// The records now.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// let feed = store.feed()?;
+    /// let all = feed.query::<Task>().watch()?;
+    /// store.insert(&task(1, None))?;
+    /// let batch = feed.next()?.expect("the feed goes on");
+    /// let now = batch.get(all.id()).expect("it was changed").results()?;
+    /// assert_eq!(now.get(0), Some(&task(1, None)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`error`](Update::error), where the result could not be read; [`Mismatch`](ErrorKind::Mismatch) where something
+    /// else than records of this type is watched.
+    pub fn results<T: Record>(&self) -> Result<Results<T>> {
+        let known = match &self.what {
             What::Window { watch, step, .. } => {
-                let (watch, step) = (watch.downcast_ref::<Watch<T>>()?, step.downcast_ref::<Step<T>>()?);
-                Some(Results::of_window(watch, step.after.clone(), self.version))
+                let known = watch.downcast_ref::<Watch<T>>().zip(step.downcast_ref::<Step<T>>());
+                known.map(|(watch, step)| Results::of_window(watch, step.after.clone(), self.version))
             }
             What::Record { after, .. } => record(after.as_ref(), self.version),
-            What::Count { .. } | What::Sql { .. } | What::Failed(_) => None,
-        }
+            What::Count { .. } | What::Sql { .. } | What::Failed { .. } => None,
+        };
+        known.ok_or_else(|| self.why_not("records of the type that was asked for"))
     }
 
-    /// The records as this feed's receiver had them before the update.
-    #[must_use]
-    pub fn before<T: Record>(&self) -> Option<Results<T>> {
-        match &self.what {
+    /// The records as the feed's receiver had them before: with the last update that was taken, or at the beginning.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// store.insert(&task(1, None))?;
+    /// let feed = store.feed()?;
+    /// let all = feed.query::<Task>().watch()?;
+    /// // Nobody takes the first of the two updates, so the second takes its place.
+    /// store.insert(&task(2, None))?;
+    /// store.insert(&task(3, None))?;
+    /// store.wait_delivered()?;
+    /// let batch = feed.next()?.expect("the feed goes on");
+    /// let update = batch.get(all.id()).expect("it was changed");
+    /// assert_eq!((update.before::<Task>()?.len(), update.results::<Task>()?.len()), (1, 3));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`results`](Update::results).
+    pub fn before<T: Record>(&self) -> Result<Results<T>> {
+        let version = self.version.saturating_sub(self.age.into());
+        let known = match &self.what {
             What::Window { watch, step, older } => {
                 let step = older.as_ref().unwrap_or(step);
-                let (watch, step) = (watch.downcast_ref::<Watch<T>>()?, step.downcast_ref::<Step<T>>()?);
-                Some(Results::of_window(watch, step.before.clone(), self.version.saturating_sub(1)))
+                let known = watch.downcast_ref::<Watch<T>>().zip(step.downcast_ref::<Step<T>>());
+                known.map(|(watch, step)| Results::of_window(watch, step.before.clone(), version))
             }
-            What::Record { before, .. } => record(before.as_ref(), self.version.saturating_sub(1)),
-            What::Count { .. } | What::Sql { .. } | What::Failed(_) => None,
+            What::Record { before, .. } => record(before.as_ref(), version),
+            What::Count { .. } | What::Sql { .. } | What::Failed { .. } => None,
+        };
+        known.ok_or_else(|| self.why_not("records of the type that was asked for"))
+    }
+
+    /// What makes the records now of those [before](Update::before), with places: for a list on a screen. It costs about
+    /// what lies in the parts of the two results that are not the same memory; where places do not matter, a
+    /// [delta](Update::delta) costs less.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// use touchstone_store::Difference;
+    ///
+    /// store.insert_all(&[task(1, Some(10)), task(2, Some(20))])?;
+    /// let feed = store.feed()?;
+    /// let all = feed.query::<Task>().order(|task| task.due.ascending()).watch()?;
+    /// store.remove::<Task>(&1)?;
+    /// let batch = feed.next()?.expect("the feed goes on");
+    /// let diff = batch.get(all.id()).expect("it was changed").diff::<Task>()?;
+    /// assert_eq!(diff, [Difference::Removed { at: 0 }]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`results`](Update::results).
+    pub fn diff<T: Record>(&self) -> Result<Vec<Difference<T>>> {
+        Ok(self.results::<T>()?.diff(&self.before::<T>()?))
+    }
+
+    /// The records that came and went, without their places: what the transaction did to all rows of the query's shape, as
+    /// far as it lies in the result. Where that does not tell it, because the query has a limit or updates were
+    /// superseded, it is what a [diff](Update::diff) finds.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// store.insert(&task(1, Some(10)))?;
+    /// let feed = store.feed()?;
+    /// let all = feed.query::<Task>().watch()?;
+    /// store.put(&task(1, Some(20)))?;
+    /// let batch = feed.next()?.expect("the feed goes on");
+    /// let delta = batch.get(all.id()).expect("it was changed").delta::<Task>()?;
+    /// assert_eq!(delta.removed().next(), Some(&task(1, Some(10))), "a record that changed has left as it was");
+    /// assert_eq!(delta.inserted().next(), Some(&task(1, Some(20))), "and has come as it is");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`results`](Update::results).
+    pub fn delta<T: Record>(&self) -> Result<Delta<T>> {
+        if let What::Window { watch, step, older: None } = &self.what
+            && let Ok(watch) = Arc::clone(watch).downcast::<Watch<T>>()
+            && let Ok(step) = Arc::clone(step).downcast::<Step<T>>()
+            && watch.is_whole()
+        {
+            return Ok(Delta::of_step(watch, step));
         }
+        Ok(Delta::of_diff(self.before::<T>()?, self.diff::<T>()?))
     }
 
-    /// What makes the records of those that the receiver had before.
-    #[must_use]
-    pub fn diff<T: Record>(&self) -> Option<Vec<Difference<T>>> {
-        Some(self.results::<T>()?.diff(&self.before::<T>()?))
-    }
-
-    /// The records that came and went, without their places: what the whole set's update has in the window, where that
-    /// is enough, and otherwise what a [diff](Update::diff) finds.
-    #[must_use]
-    pub fn delta<T: Record>(&self) -> Option<Delta<T>> {
-        if let What::Window { watch, step, older: None } = &self.what {
-            let watch = Arc::clone(watch).downcast::<Watch<T>>().ok()?;
-            if watch.is_whole() {
-                return Some(Delta(Changed::Step(watch, Arc::clone(step).downcast::<Step<T>>().ok()?)));
-            }
-        }
-        Some(Delta(Changed::Diff(self.before::<T>()?, self.diff::<T>()?)))
-    }
-
-    /// How many records there are now.
-    #[must_use]
-    pub fn count<T: Record>(&self) -> Option<u64> {
+    /// How many records there are now, of a query whose records are [counted](crate::CountSubscription).
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// let feed = store.feed()?;
+    /// let all = feed.query::<Task>().watch_count()?;
+    /// store.insert(&task(1, None))?;
+    /// let batch = feed.next()?.expect("the feed goes on");
+    /// assert_eq!(batch.get(all.id()).expect("it was changed").count()?, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`error`](Update::error), where the result could not be read; [`Mismatch`](ErrorKind::Mismatch) where
+    /// something else than a number is watched.
+    pub fn count(&self) -> Result<u64> {
         match &self.what {
-            What::Count { after, .. } => Some(*after),
-            _ => self.results::<T>().map(|results| results.len() as u64),
+            What::Count { after, .. } => Ok(*after),
+            _ => Err(self.why_not("a number of records")),
         }
     }
 
-    /// What a watched statement gives now.
-    #[must_use]
-    pub fn sql_rows(&self) -> Option<&SqlRows> {
+    /// What a watched [statement](crate::SqlSubscription) gives now.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// # store.insert(&task(1, None))?;
+    /// let feed = store.feed()?;
+    /// let titles = feed.watch_sql("select title from task", [])?;
+    /// store.insert(&task(2, None))?;
+    /// let batch = feed.next()?.expect("the feed goes on");
+    /// assert_eq!(batch.get(titles.id()).expect("it was changed").sql_rows()?.len(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`error`](Update::error), where the statement failed; [`Mismatch`](ErrorKind::Mismatch) where something else
+    /// than a statement is watched.
+    pub fn sql_rows(&self) -> Result<&SqlRows> {
         match &self.what {
-            What::Sql { after, .. } => Some(after),
-            _ => None,
+            What::Sql { after, .. } => Ok(after),
+            _ => Err(self.why_not("a statement of SQL")),
         }
     }
 
-    /// What the statement gave before, as this feed's receiver had it.
-    #[must_use]
-    pub fn sql_rows_before(&self) -> Option<&SqlRows> {
+    /// What the statement gave before, as the feed's receiver had it.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// # store.insert(&task(1, None))?;
+    /// let feed = store.feed()?;
+    /// let titles = feed.watch_sql("select title from task order by id", [])?;
+    /// store.insert(&task(2, None))?;
+    /// let batch = feed.next()?.expect("the feed goes on");
+    /// let update = batch.get(titles.id()).expect("it was changed");
+    /// let (older, newer) = update.sql_rows()?.diff(update.sql_rows_before()?);
+    /// assert_eq!((older, newer), (1..1, 1..2), "one came behind the first");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`sql_rows`](Update::sql_rows).
+    pub fn sql_rows_before(&self) -> Result<&SqlRows> {
         match &self.what {
-            What::Sql { before, .. } => Some(before),
-            _ => None,
+            What::Sql { before, .. } => Ok(before),
+            _ => Err(self.why_not("a statement of SQL")),
         }
     }
 
-    /// Why the result cannot be followed, where it cannot. A later update says when it can be again.
+    /// Why the result could not be read, where it could not: the file fails, is damaged, or has a row that is none of the
+    /// type's. The receiver's results are of before then. It is tried again with the next commit, and another update
+    /// tells when it was possible and the result is another.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record, Clone, Debug, PartialEq)]
+    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// let feed = store.feed()?;
+    /// let all = feed.query::<Task>().watch()?;
+    /// store.insert(&task(1, None))?;
+    /// for update in feed.next()?.expect("the feed goes on") {
+    ///     if let Some(error) = update.error() {
+    ///         eprintln!("what is shown may be old: {error}");
+    ///     }
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn error(&self) -> Option<&Error> {
         match &self.what {
-            What::Failed(error) => Some(error),
+            What::Failed { error, .. } => Some(error),
             _ => None,
         }
+    }
+
+    /// Why there is nothing of what was asked for.
+    #[cold]
+    fn why_not(&self, asked: &str) -> Error {
+        if let What::Failed { error, .. } = &self.what {
+            return error.clone();
+        }
+        let why = format!(
+            "the update is of a subscription to something else than {asked} (ask for what is watched)"
+        );
+        Error::new(ErrorKind::Mismatch, why)
     }
 }
 
@@ -175,55 +449,60 @@ fn record<T: Record>(row: Option<&Unknown>, version: u64) -> Option<Results<T>> 
     Some(Results::of_record(row, version))
 }
 
-/// The records that came into a result, and those that left it.
-pub struct Delta<T>(Changed<T>);
-
-enum Changed<T> {
-    Step(Arc<Watch<T>>, Arc<Step<T>>),
-    Diff(Results<T>, Vec<Difference<T>>),
-}
-
-impl<T: Record> Delta<T> {
-    /// The records that left their places, as they were: gone, moved or changed.
-    pub fn removed(&self) -> impl Iterator<Item = &T> {
-        let (entries, before, differences) = match &self.0 {
-            Changed::Step(watch, step) => (watch.touched(&step.removed), None, [].as_slice()),
-            Changed::Diff(before, differences) => ([].as_slice(), Some(before), differences.as_slice()),
-        };
-        let found = differences.iter().filter_map(move |difference| match difference {
-            Difference::Removed { at } | Difference::Changed { old_at: at, .. } => before?.get(*at),
-            Difference::Inserted { .. } => None,
-        });
-        entries.iter().map(|entry| &entry.row.record).chain(found)
-    }
-
-    /// The records that came to their places, as they are: new, moved or changed.
-    pub fn inserted(&self) -> impl Iterator<Item = &T> {
-        let (entries, differences) = match &self.0 {
-            Changed::Step(watch, step) => (watch.touched(&step.inserted), [].as_slice()),
-            Changed::Diff(_, differences) => ([].as_slice(), differences.as_slice()),
-        };
-        let found = differences.iter().filter_map(|difference| match difference {
-            Difference::Inserted { record, .. } | Difference::Changed { record, .. } => Some(&**record),
-            Difference::Removed { .. } => None,
-        });
-        entries.iter().map(|entry| &entry.row.record).chain(found)
-    }
-}
-
 impl Supersede for Update {
     fn supersede(&mut self, older: &mut Update) {
         self.is_resync |= older.is_resync;
-        match (&mut self.what, &mut older.what) {
+        let ago = u32::try_from(self.version.saturating_sub(older.version)).unwrap_or(u32::MAX);
+        self.age = ago.saturating_add(older.age);
+        self.what.supersede(&mut older.what);
+    }
+}
+
+impl What {
+    pub(crate) fn failed(error: &Error) -> What {
+        What::Failed { error: error.clone(), missed: None }
+    }
+
+    fn supersede(&mut self, older: &mut What) {
+        match (self, older) {
+            (What::Failed { missed, .. }, What::Failed { missed: earliest, .. }) => *missed = earliest.take(),
+            (What::Failed { missed, .. }, older) => {
+                *missed = Some(Box::new(std::mem::replace(older, What::Count { before: 0, after: 0 })));
+            }
+            (what, What::Failed { missed, .. }) => {
+                if let Some(mut missed) = missed.take() {
+                    what.supersede(&mut missed);
+                }
+            }
             (What::Window { older: earliest, .. }, What::Window { step, older, .. }) => {
                 *earliest = Some(older.take().unwrap_or_else(|| Arc::clone(step)));
             }
             (What::Record { before, .. }, What::Record { before: earliest, .. }) => *before = earliest.take(),
             (What::Count { before, .. }, What::Count { before: earliest, .. }) => *before = *earliest,
             (What::Sql { before, .. }, What::Sql { before: earliest, .. }) => {
-                std::mem::swap(before, earliest)
+                std::mem::swap(before, earliest);
             }
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_missed_before_a_failure_is_not_forgotten() {
+        let update = |version, what| Update::new(SubscriptionId(1), version, what, false);
+        let error = Error::new(ErrorKind::Io, "the disk is gone");
+        let mut newest = update(2, What::Count { before: 1, after: 2 });
+        for (version, what) in
+            [(4, What::failed(&error)), (5, What::failed(&error)), (7, What::Count { before: 2, after: 3 })]
+        {
+            let mut older = std::mem::replace(&mut newest, update(version, what));
+            newest.supersede(&mut older);
+        }
+        assert!(matches!(newest.what, What::Count { before: 1, after: 3 }));
+        assert_eq!(newest.version - u64::from(newest.age), 1, "so old is what the receiver has");
     }
 }

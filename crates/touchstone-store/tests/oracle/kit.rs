@@ -5,7 +5,8 @@ use super::record::{Meta, Sample};
 use super::value::{Row, Value, by_key};
 use std::marker::PhantomData;
 use touchstone_store::{
-    Difference, Feed, Result, Results, Snapshot, Store, Subscription, SubscriptionId, Transaction, Update,
+    CountSubscription, Difference, Feed, Result, Results, Snapshot, Store, Subscription, SubscriptionId,
+    Transaction, Update,
 };
 
 /// What is done to one type's records by the store's own calls.
@@ -128,16 +129,15 @@ impl<T: Sample> Kit for KitOf<T> {
     }
 
     fn watch(&self, feed: &Feed, target: &Target) -> Result<Box<dyn Watch>> {
-        let subscription = match target {
-            Target::Query(question) => question.of(feed.query::<T>()).watch()?,
-            Target::Count(question) => question.of(feed.query::<T>()).watch_count()?,
+        Ok(match target {
+            Target::Query(question) => Box::new(question.of(feed.query::<T>()).watch()?),
+            Target::Count(question) => Box::new(question.of(feed.query::<T>()).watch_count()?),
             Target::Key(key) => {
                 let mut row: Vec<Value> = self.meta.columns.iter().map(|_| Value::Null).collect();
                 row[..key.len()].clone_from_slice(key);
-                feed.watch::<T>(&self.key(&row))?
+                Box::new(feed.watch::<T>(&self.key(&row))?)
             }
-        };
-        Ok(Box::new(subscription))
+        })
     }
 
     fn watch_all(&self, feed: &Feed, questions: &[&Question]) -> Result<Vec<Box<dyn Watch>>> {
@@ -177,29 +177,45 @@ impl<T: Sample> Watch for Subscription<T> {
     }
 
     fn told(&self, update: &Update) -> Option<Told> {
-        let count = update.count::<T>();
-        let Some(results) = update.results::<T>() else {
-            let none = Vec::new;
-            assert!(count.is_some() && update.diff::<T>().is_none() && update.before::<T>().is_none());
-            return Some(Told {
-                results: none(),
-                before: none(),
-                patched: none(),
-                removed: none(),
-                inserted: none(),
-                count,
-            });
-        };
-        let before = update.before::<T>()?;
-        let (results, before, delta) = (rows(&results), rows(&before), update.delta::<T>()?);
-        let patched = patched(&before, &update.diff::<T>()?, results.len());
+        assert!(update.count().is_err() && update.sql_rows().is_err(), "records are no number");
+        let (results, before, delta) =
+            (update.results::<T>().ok()?, update.before::<T>().ok()?, update.delta::<T>().ok()?);
+        let (results, before) = (rows(&results), rows(&before));
+        let patched = patched(&before, &update.diff::<T>().ok()?, results.len());
         let removed = delta.removed().map(Sample::row).collect();
         let inserted = delta.inserted().map(Sample::row).collect();
-        Some(Told { results, before, patched, removed, inserted, count })
+        Some(Told { results, before, patched, removed, inserted, count: None })
     }
 
     fn cancel(self: Box<Self>) {
         Subscription::cancel(*self);
+    }
+}
+
+impl Watch for CountSubscription {
+    fn id(&self) -> SubscriptionId {
+        CountSubscription::id(self)
+    }
+
+    /// Of what is counted only the number matters.
+    fn initial(&self) -> Vec<Row> {
+        vec![Row::default(); usize::try_from(self.count()).expect("there are few")]
+    }
+
+    fn told(&self, update: &Update) -> Option<Told> {
+        let none = Vec::new;
+        Some(Told {
+            results: none(),
+            before: none(),
+            patched: none(),
+            removed: none(),
+            inserted: none(),
+            count: Some(update.count().ok()?),
+        })
+    }
+
+    fn cancel(self: Box<Self>) {
+        CountSubscription::cancel(*self);
     }
 }
 

@@ -199,8 +199,7 @@ macro_rules! sample {
             }
 
             fn leaf(columns: Self::Columns, at: usize, leaf: &Leaf) -> Condition<Self> {
-                let mut conditions: Vec<Box<dyn Fn() -> Condition<Self> + '_>> = Vec::new();
-                $(conditions.push(Box::new(|| leaf_of(columns.$field, leaf)));)*
+                let conditions: &[&dyn Fn() -> Condition<Self>] = &[$(&|| leaf_of(columns.$field, leaf)),*];
                 conditions[at]()
             }
 

@@ -182,7 +182,7 @@ impl World {
         let about = self.about;
         let kit = self.random.below(self.kits.len());
         let (random, station) = (&mut self.random, &mut self.stations[station]);
-        let known = station.subscribed.iter().filter(|subscribed| subscribed.kit == kit).last();
+        let known = station.subscribed.iter().rfind(|subscribed| subscribed.kit == kit);
         let target = match known {
             // The same again.
             Some(known) if random.percent(12) => known.target.clone(),

@@ -1,6 +1,7 @@
 //! The rules of the mailbox, one by one and then at random against a model. No test sleeps: a thread that is to be
 //! parked is waited for until it is.
 
+use super::room::NoRoom;
 use super::*;
 use crate::sync::Arc;
 use proptest::prelude::*;

@@ -11,11 +11,11 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) enum Step<'a, R> {
     /// Was there, and is no more.
-    Removed { at: usize, entry: &'a Entry<R> },
+    Removed { at: usize },
     /// Is there, and was not.
     Inserted { at: usize, entry: &'a Entry<R> },
     /// Has its position in the order still, and is another row.
-    Changed { old_at: usize, new_at: usize, old: &'a Entry<R>, new: &'a Entry<R> },
+    Changed { old_at: usize, new_at: usize, new: &'a Entry<R> },
 }
 
 impl<R> Set<R> {
@@ -28,11 +28,6 @@ impl<R> Set<R> {
     pub(crate) fn leaves(&self, range: Range<usize>) -> Leaves<'_, R> {
         let (path, leaf) = Path::seek(self, range.start);
         Leaves { path, leaf, left: self.within(&range).len() }
-    }
-
-    /// Calls for the entries of a range, a leaf at a time.
-    pub(crate) fn for_each_leaf(&self, range: Range<usize>, visit: impl FnMut(&[Entry<R>])) {
-        self.leaves(range).for_each(visit);
     }
 
     /// What changed from a range of one version to a range of another, in order. Nodes that both have are passed over
@@ -55,17 +50,17 @@ impl<R> Set<R> {
                     let same = Arc::ptr_eq(&was.row, &is.row) && was.ord == is.ord;
                     let ordering = if same { Ordering::Equal } else { order.compare(was, is) };
                     match ordering {
-                        Ordering::Less => visit(Step::Removed { at: old.next(), entry: was }),
+                        Ordering::Less => visit(Step::Removed { at: old.next() }),
                         Ordering::Greater => visit(Step::Inserted { at: new.next(), entry: is }),
                         Ordering::Equal => {
                             let (old_at, new_at) = (old.next(), new.next());
                             if !Arc::ptr_eq(&was.row, &is.row) {
-                                visit(Step::Changed { old_at, new_at, old: was, new: is });
+                                visit(Step::Changed { old_at, new_at, new: is });
                             }
                         }
                     }
                 }
-                (Some(was), None) => visit(Step::Removed { at: old.next(), entry: was }),
+                (Some(_), None) => visit(Step::Removed { at: old.next() }),
                 (None, Some(is)) => visit(Step::Inserted { at: new.next(), entry: is }),
                 (None, None) => return,
             }
