@@ -89,6 +89,7 @@ python:
 	$(PYTHON) -m venv $(PYTHON_TARGET)/venv
 	CARGO_TARGET_DIR=$(PYTHON_TARGET) $(PYTHON_TARGET)/venv/bin/pip install --quiet --disable-pip-version-check './python[test]'
 	cd python && CARGO_TARGET_DIR=$(PYTHON_TARGET) $(PYTHON_TARGET)/venv/bin/pytest --quiet
+	cd kits/python && $(PYTHON_TARGET)/venv/bin/pytest --quiet -p no:cacheprovider tests
 
 clean:
 	rm -rf kits/java/target kits/java/*/target kits/java/drivers/*/target

@@ -69,6 +69,9 @@ pub struct NestedType {
     fields: OnceLock<Vec<NestedField>>,
 }
 
+/// One field as `_declare.py` tells it.
+type Told<'py> = (Py<PyString>, u32, Bound<'py, PyAny>, Option<Py<PyAny>>);
+
 struct NestedField {
     tag: u32,
     name: Py<PyString>,
@@ -86,7 +89,7 @@ impl NestedType {
     }
 
     /// Tells the fields: name, tag, what it holds, what makes its default.
-    fn tell(&self, fields: Vec<(Py<PyString>, u32, Bound<'_, PyAny>, Option<Py<PyAny>>)>) -> PyResult<()> {
+    fn tell(&self, fields: Vec<Told<'_>>) -> PyResult<()> {
         let mut told = Vec::new();
         for (name, tag, spec, default) in fields {
             told.push(NestedField { tag, name, codec: Codec::of(&spec)?, default });
@@ -184,21 +187,7 @@ impl Codec {
             Codec::Enum(members) => written(writer.i64(members.value(object)?)),
             Codec::Optional(_) if object.is_none() => written(writer.null()),
             Codec::Optional(inner) => inner.encode(writer, object, depth)?,
-            Codec::List(inner) => {
-                if object.is_instance_of::<PyString>() || object.is_instance_of::<PyBytes>() {
-                    return Err(unfit(object, "list"));
-                }
-                let length = object.len().map_err(|_| unfit(object, "list"))?;
-                written(writer.array(length as u64));
-                let mut count = 0;
-                for item in object.try_iter()? {
-                    inner.encode(writer, &item?, depth + 1)?;
-                    count += 1;
-                }
-                if count != length {
-                    return Err(invalid(py, "the list changed while it was stored"));
-                }
-            }
+            Codec::List(inner) => encode_list(inner, writer, object, depth)?,
             Codec::Pair(parts) => {
                 let pair = object.cast::<PyTuple>().map_err(|_| unfit(object, "tuple"))?;
                 if pair.len() != 2 {
@@ -224,18 +213,7 @@ impl Codec {
                 }
                 encode_fields(nested.fields(py)?, writer, object, depth)?;
             }
-            Codec::Union(variants) => {
-                let class = object.get_type();
-                let variant = variants.iter().map(Py::get).find(|variant| class.is(&variant.maker.class(py)));
-                let Some(variant) = variant else { return Err(unfit(object, "one of the union's classes")) };
-                let (tag, fields) = (variant.variant.unwrap_or(0), variant.fields(py)?);
-                if fields.is_empty() {
-                    written(writer.u32(tag));
-                } else {
-                    written(writer.array(2).and_then(|writer| writer.u32(tag)));
-                    encode_fields(fields, writer, object, depth)?;
-                }
-            }
+            Codec::Union(variants) => encode_variant(variants, writer, object, depth)?,
         }
         Ok(())
     }
@@ -313,6 +291,43 @@ impl Codec {
 fn nested_type(class: &Bound<'_, PyAny>) -> PyResult<Py<NestedType>> {
     let nested = class.getattr(intern!(class.py(), "__touchstone_nested__"))?;
     Ok(nested.cast_into::<NestedType>()?.unbind())
+}
+
+fn encode_list(
+    inner: &Codec,
+    writer: &mut Writer<'_>,
+    object: &Bound<'_, PyAny>,
+    depth: usize,
+) -> PyResult<()> {
+    if object.is_instance_of::<PyString>() || object.is_instance_of::<PyBytes>() {
+        return Err(unfit(object, "list"));
+    }
+    let length = object.len().map_err(|_| unfit(object, "list"))?;
+    written(writer.array(length as u64));
+    let mut count = 0;
+    for item in object.try_iter()? {
+        inner.encode(writer, &item?, depth + 1)?;
+        count += 1;
+    }
+    if count == length { Ok(()) } else { Err(invalid(object.py(), "the list changed while it was stored")) }
+}
+
+fn encode_variant(
+    variants: &[Py<NestedType>],
+    writer: &mut Writer<'_>,
+    object: &Bound<'_, PyAny>,
+    depth: usize,
+) -> PyResult<()> {
+    let (py, class) = (object.py(), object.get_type());
+    let variant = variants.iter().map(Py::get).find(|variant| class.is(variant.maker.class(py)));
+    let Some(variant) = variant else { return Err(unfit(object, "one of the union's classes")) };
+    let (tag, fields) = (variant.variant.unwrap_or(0), variant.fields(py)?);
+    if fields.is_empty() {
+        written(writer.u32(tag));
+        return Ok(());
+    }
+    written(writer.array(2).and_then(|writer| writer.u32(tag)));
+    encode_fields(fields, writer, object, depth)
 }
 
 fn encode_fields(

@@ -165,7 +165,7 @@ impl RecordType {
     /// The record of an object.
     pub fn record(&self, object: &Bound<'_, PyAny>) -> PyResult<Dynamic> {
         let py = object.py();
-        if !object.get_type().is(&self.maker.class(py)) {
+        if !object.get_type().is(self.maker.class(py)) {
             return Err(PyTypeError::new_err(format!(
                 "{} is wanted, and {} was given",
                 self.maker.class(py),

@@ -95,9 +95,10 @@ impl Holds {
             (Holds::Int, Raw::Integer(value)) => PyInt::new(py, value).into_any(),
             (Holds::Bool, Raw::Integer(value @ (0 | 1))) => PyBool::new(py, value == 1).to_owned().into_any(),
             (Holds::Float, Raw::Real(value)) => PyFloat::new(py, value).into_any(),
-            // SAFETY: the store has looked at every text before it hands it out.
             (Holds::Str, Raw::Text(bytes)) => {
-                PyString::new(py, unsafe { std::str::from_utf8_unchecked(bytes) }).into_any()
+                // SAFETY: the store has looked at every text before it hands it out.
+                let text = unsafe { std::str::from_utf8_unchecked(bytes) };
+                PyString::new(py, text).into_any()
             }
             (Holds::Bytes, Raw::Blob(bytes)) => PyBytes::new(py, bytes).into_any(),
             (Holds::Enum(members), Raw::Integer(value)) => members.member(py, value)?,

@@ -71,7 +71,10 @@ impl Transaction {
     /// Makes the commit wait for a flush: it survives a loss of power, and with it every one before it.
     fn durable(&self, py: Python<'_>) -> PyResult<()> {
         without_lock(py, || match &mut *lock(&self.transaction) {
-            Some(begun) => Ok(begun.with(|transaction| transaction.durable())),
+            Some(begun) => {
+                begun.with(|transaction| transaction.durable());
+                Ok(())
+            }
             None => Err(ended("transaction")),
         })
     }

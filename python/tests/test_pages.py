@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -48,7 +49,7 @@ def test_the_examples_run(tmp_path: Path) -> None:
 
 def test_the_examples_and_the_package_have_types() -> None:
     pytest.importorskip("mypy")
-    run("-m", "mypy", "--strict", "examples", "touchstone_store")
+    run("-m", "mypy", "--strict", f"--cache-dir={os.devnull}", "examples", "touchstone_store")
 
 
 def test_a_wrong_program_is_found_by_its_types(tmp_path: Path) -> None:
@@ -67,7 +68,7 @@ def test_a_wrong_program_is_found_by_its_types(tmp_path: Path) -> None:
         "    Task.titel\n"
     )
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", str(wrong)], capture_output=True, text=True, cwd=ROOT
+        [sys.executable, "-m", "mypy", "--strict", f"--cache-dir={os.devnull}", str(wrong)], capture_output=True, text=True, cwd=ROOT
     )
     lines = {int(line) for line in re.findall(r"wrong\.py:(\d+): error", done.stdout)}
     assert lines == {7, 8, 9, 10}, done.stdout

@@ -37,16 +37,17 @@ fn main() -> ExitCode {
 fn run(path: &str) -> Result<(), Box<dyn Error>> {
     let store = Store::open(path)?;
     let feed = store.feed()?;
-    let open =
+    let mut open =
         feed.query::<Task>().filter(|task| task.done.eq(false)).order(|task| task.id.ascending()).watch()?;
-    show(open.results())?;
+    show(&open.take_results())?;
 
     // Its thread prints while this one waits for what is typed.
     let _listener = feed.listen(|batch| {
         for update in batch {
-            if let Some(tasks) = update.results::<Task>() {
+            match update.results::<Task>() {
                 // Nobody reads any more: then nobody misses it.
-                let _ = show(&tasks);
+                Ok(tasks) => drop(show(&tasks)),
+                Err(error) => eprintln!("what was printed may be old: {error}"),
             }
         }
     })?;

@@ -93,7 +93,7 @@
 //!
 //! The guide, `docs/guide-store.md` in the repository, goes through all of it, and through moving a program here from
 //! rusqlite and from an object-relational mapper; `docs/guide-live.md` goes through live queries. Programs that run are in
-//! `examples/`: `todo`, `bank`, `live`, `notes_encrypted` and `from_rusqlite`.
+//! `examples/`: `todo`, `bank`, `live`, `together`, `notes_encrypted` and `from_rusqlite`.
 
 #![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
@@ -104,6 +104,7 @@ mod alarm;
 mod backup;
 mod begun;
 mod cells;
+mod change_log;
 mod check;
 mod courtesy;
 mod depth;

@@ -10,7 +10,10 @@ pub(crate) mod delta;
 pub(crate) mod explain;
 mod family;
 pub(crate) mod feed;
+mod follow;
 mod interest;
+#[cfg(all(test, shuttle))]
+mod interest_hand_off;
 pub(crate) mod link;
 mod load;
 mod mailbox;

@@ -108,13 +108,11 @@ impl Session {
         Ok(())
     }
 
-    /// Notes what the log is after a commit of this session, unless another process committed behind it already: its
-    /// tables may be others by then.
+    /// Notes what the log is after a commit of this session, whoever else has committed since. Where somebody else may
+    /// have committed before it, its tables may be others.
     #[inline]
-    pub(crate) fn note_commit(&self, before: Option<LogState>, after: Option<LogState>) {
-        let is_alone =
-            |after: &LogState| before.is_some_and(|before| after.change().wrapping_sub(before.change()) <= 1);
-        self.committed.set(after.filter(is_alone));
+    pub(crate) fn note_commit(&self, after: Option<LogState>, knows_tables: bool) {
+        self.committed.set(after.filter(|_| knows_tables));
     }
 
     /// Ends the transaction, keeping nothing, and forgets tables that may have been made in it.
@@ -185,6 +183,7 @@ impl Session {
         )?;
         sql.execute("insert into touchstone_collections (name) values (?1)", [name])?;
         let number = sql.last_insert_rowid();
+        self.capture.changed("touchstone_collections");
         self.collections.borrow_mut().insert(name.to_owned(), number);
         Ok(number)
     }

@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::flush::Flushes;
 use crate::keeper::Keeper;
 use crate::live::feed::{Feed, Mode};
-use crate::live::link::Link;
+use crate::live::link::{Done, Link};
 use crate::opening;
 use crate::options::{Durability, Options};
 use crate::place::sync_directory;
@@ -246,8 +246,8 @@ impl Store {
             let writer = inner.writer()?;
             let session = writer.session();
             session.begin_write()?;
-            session.capture.begin();
             let before = inner.log_state();
+            session.capture.begin(session.schema(), before);
             let mut open = Open { session, schema: session.schema(), committed: false };
             let mut transaction = Transaction::new(session);
             let result = work(&mut transaction)?;
@@ -455,14 +455,14 @@ impl Open<'_> {
             let why = "the transaction had ended before its commit: a failure that SQLite rolls back at once, or raw SQL, ended it";
             return Err(Error::new(ErrorKind::Refused, why));
         }
-        inner.live.commit(before, || {
-            let captured = self.session.capture.finish(self.session);
+        inner.live.commit(|| {
+            let (captured, logged) = self.session.capture.finish(self.session);
             self.session.connection.commit().map_err(|error| error.context("committing"))?;
             self.committed = true;
-            Ok(((), captured))
-        })?;
-        self.session.note_commit(before, inner.log_state());
-        Ok(())
+            let after = LogState::of(&self.session.connection);
+            self.session.note_commit(after, true);
+            Ok(((), Done { captured, logged, before, after }))
+        })
     }
 }
 
@@ -488,11 +488,12 @@ impl Store {
         let turn = inner.turn()?;
         let mut writer = inner.writer()?;
         writer.session().begin_write()?;
-        writer.session().capture.begin();
+        let before = inner.log_state();
+        writer.session().capture.begin(writer.session().schema(), before);
         let session = writer.0.take().expect("the writer is there from the first turn on");
         drop(writer);
         std::mem::forget(turn);
-        Ok((session, inner.log_state()))
+        Ok((session, before))
     }
 
     /// Commits the transaction of a lent writer, and takes it back.
@@ -582,7 +583,7 @@ impl Inner {
             // SAFETY: the session is the store's writer, which is closed after the log.
             let file = unsafe { LogFile::open(session.connection.handle()) }?;
             session.connection.patience.ask_through(self.index);
-            session.capture.of(&self.live.shared.observed);
+            session.capture.of(&self.live.shared.observed, self.options.log_changes);
             *lock(&self.log) = Some(Log { file, is_listed: false });
             *writer = Some(session);
         }

@@ -29,12 +29,12 @@ pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     }
 }
 
-/// Waits for the bell, or for that long; whether it was that long.
 /// Waits by the bell.
 pub(crate) fn wait<'s, T>(bell: &Condvar, guard: MutexGuard<'s, T>) -> MutexGuard<'s, T> {
     bell.wait(guard).unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
+/// Waits for the bell, or for that long; whether it was that long.
 #[cfg(not(shuttle))]
 pub(crate) fn wait_for<'s, T>(
     bell: &Condvar,

@@ -58,7 +58,6 @@ fn a_file_of_rusqlite_becomes_a_store() {
     assert!(printed.ends_with("8 of them are due before 10.\n"), "{printed}");
 }
 
-<<<<<<< HEAD
 #[test]
 fn the_board_follows_what_two_threads_write() {
     let printed = printed("live");
@@ -69,7 +68,8 @@ fn the_board_follows_what_two_threads_write() {
         "{printed}"
     );
     assert!(printed.ends_with("Ada has work for 6040 minutes.\nEmma has work for 1 minutes.\n"), "{printed}");
-=======
+}
+
 /// A process that keeps the to-do list, and whoever talks to it.
 struct Talk {
     process: Child,
@@ -129,5 +129,4 @@ fn two_processes_change_and_watch_one_to_do_list() {
         talk.say("quit");
         assert!(talk.process.wait().expect("it was started").success());
     }
->>>>>>> main
 }

@@ -3,10 +3,9 @@
 use super::{Column, Dynamic, Key, Value};
 use crate::error::{Error, ErrorKind, Result};
 use crate::record::{ColumnShape, Defaults, Index, Shape};
-use crate::sync::lock;
 use crate::value::Kind;
 use std::fmt;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 /// A type that is made at run time: a table, its columns, its key. Copies are the same type, and so are two types that
 /// declare the same. What a type declares is kept until the program ends.
@@ -195,7 +194,7 @@ impl Type {
             .collect();
         let defaults =
             if is_plain { Vec::new() } else { fields.into_iter().map(|field| field.default).collect() };
-        let mut made = lock(&MADE);
+        let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
         let known = made.iter().find(|shape| {
             (shape.name, shape.keys, shape.numbered) == (name, keys, numbered)
                 && shape.columns == columns

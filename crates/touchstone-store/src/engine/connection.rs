@@ -253,6 +253,13 @@ impl Connection {
         unsafe { ffi::sqlite3_get_autocommit(self.handle()) != 0 }
     }
 
+    /// How many rows were changed since the connection was opened.
+    #[inline]
+    pub(crate) fn changes(&self) -> i64 {
+        // SAFETY: the connection is open.
+        unsafe { ffi::sqlite3_total_changes64(self.handle()) }
+    }
+
     /// Whether the last call did not fail.
     #[inline]
     pub(crate) fn is_well(&self) -> bool {

@@ -78,3 +78,32 @@ int touchstone_prepare_asking(sqlite3 *connection, const char *sql, int length,
   connection->pAuthArg = argument_before;
   return code;
 }
+
+/* The log that the connection's file has, if any. */
+static Wal *log_of(sqlite3 *connection) {
+  return sqlite3BtreePager(connection->aDb[0].pBt)->pWal;
+}
+
+/* Copies the header of the log's index as the connection has it: that of its last commit, after one; in a transaction
+ * that has written nothing yet, that of the commit before. Whatever others have done since is not in it. */
+int touchstone_log_header(sqlite3 *connection, unsigned long long *header) {
+  Wal *log = log_of(connection);
+  if (log == 0) return SQLITE_MISUSE;
+  memcpy(header, &log->hdr, sizeof(log->hdr));
+  return SQLITE_OK;
+}
+
+/* Lets the transaction that is under way count as that commit. The counter only says that there was a commit: whoever
+ * looks at it asks whether it is another than before. A rollback takes the header back as a whole.
+ *
+ * Where all of the log was copied, the first thing that a commit does is to begin it anew, and for that its header must
+ * be the one that everybody has. So that is done here, before. */
+int touchstone_count_commit_as(sqlite3 *connection, unsigned count) {
+  Wal *log = log_of(connection);
+  int code;
+  if (log == 0 || !log->writeLock) return SQLITE_MISUSE;
+  code = walRestartLog(log);
+  if (code != SQLITE_OK) return code;
+  log->hdr.iChange = count - 1;
+  return SQLITE_OK;
+}

@@ -2,8 +2,9 @@
 //! Two equal states mean that nothing was committed in between, which needs no lock and no system call to know.
 //! See "WAL-Index Format" in SQLite's documentation of the WAL file format.
 
+use super::connection::Connection;
 use libsqlite3_sys as ffi;
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_int, c_uint, c_void};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 
@@ -22,11 +23,44 @@ const WATCHES_BYTE: usize = 134;
 /// The size of a region of the index, fixed by its format.
 const REGION_BYTES: c_int = 32_768;
 
+unsafe extern "C" {
+    fn touchstone_log_header(connection: *mut ffi::sqlite3, header: *mut u64) -> c_int;
+    fn touchstone_count_commit_as(connection: *mut ffi::sqlite3, count: c_uint) -> c_int;
+}
+
+/// Where the log is: its length, the file's size, the checksum over all of its frames, and its salts.
+pub(crate) type LogPlace = [u64; 3];
+
 /// The state of the log at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LogState([u64; WORDS]);
 
 impl LogState {
+    /// What the log is to a connection: after its commit, what that has left, whoever else has committed since.
+    pub(crate) fn of(connection: &Connection) -> Option<LogState> {
+        let mut words = [0; WORDS];
+        // SAFETY: the connection is open, and as much is written as the header has.
+        let code = unsafe { touchstone_log_header(connection.handle(), words.as_mut_ptr()) };
+        (code == ffi::SQLITE_OK).then_some(LogState(words))
+    }
+
+    /// Where the log is.
+    pub(crate) fn place(self) -> LogPlace {
+        [self.0[2], self.0[3], self.0[4]]
+    }
+
+    /// Whether nothing was committed between the two. The count alone does not tell: it begins anew where the index is
+    /// made anew after a process has died. The checksum over all that was written does; it stays where the log begins
+    /// anew, until something is written.
+    pub(crate) fn is_same_commit(self, other: LogState) -> bool {
+        self.change() == other.change() && self.is_at(other.place())
+    }
+
+    /// Whether that was written to the log, and no more.
+    pub(crate) fn is_at(self, place: LogPlace) -> bool {
+        self.place()[1] == place[1]
+    }
+
     /// Counts commits, of whichever process, and wraps: the third 32-bit word of the header.
     pub(crate) fn change(self) -> u32 {
         self.word(CHANGE)
@@ -43,6 +77,12 @@ impl LogState {
         let (words, _) = bytes.as_chunks::<4>();
         u32::from_ne_bytes(words[at % 2])
     }
+}
+
+/// Lets the transaction under way, when it is committed, count as that commit; whether it does.
+pub(crate) fn count_commit_as(connection: &Connection, count: u32) -> bool {
+    // SAFETY: the connection is open.
+    unsafe { touchstone_count_commit_as(connection.handle(), count) == ffi::SQLITE_OK }
 }
 
 /// Where the header lies in memory. It stays there as long as any connection of this process has the file open.

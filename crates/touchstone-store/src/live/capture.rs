@@ -1,21 +1,27 @@
-//! What a transaction changes of what is watched, gathered while it is under way: by the store's own calls, which have the
-//! records in their hands, and by SQLite's hook where SQL changes them. Nothing is gathered where nobody watches.
+//! What a transaction changes of what is watched, or is to be logged, gathered while it is under way: by the store's own calls, which have the
+//! records in their hands, and by SQLite's hook where SQL changes them. Nothing is gathered where nobody watches or logs.
 
 mod hooked;
 
-use self::hooked::Keys;
+use self::hooked::{Keys, Tables};
 use super::changes::{Change, Changes, Gathered};
 use super::observed::{Observed, Topic, Topics};
 use super::row::RowKey;
 use crate::access::Which;
 use crate::cells::Cells;
+use crate::change_log::gathering::{self, Gathering};
+use crate::change_log::{self, Added, Logged};
 use crate::engine::capture::{has_triggers_or_cascades, while_captured};
+use crate::engine::log::LogState;
+use crate::error::Result;
 use crate::record::Record;
 use crate::session::Session;
 use crate::table::Section;
+use crate::value::Raw;
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// What a transaction hands over.
@@ -40,8 +46,15 @@ impl Captured {
 #[derive(Default)]
 pub(crate) struct Capture {
     observed: RefCell<Option<Arc<Observed>>>,
+    /// Whether the store logs what it changes.
+    may_log: Cell<bool>,
+    /// Whether anything is gathered of the transaction under way: for those who watch, or for the change log.
     is_on: Cell<bool>,
+    watches: Cell<bool>,
+    logs: Cell<bool>,
     open: RefCell<Open>,
+    log: RefCell<Log>,
+    added: Added,
     /// Whether the file has triggers and the like, and the schema of which that is known.
     acting: Cell<Option<(i64, bool)>>,
 }
@@ -60,26 +73,48 @@ struct Open {
     unknown: bool,
 }
 
+/// What is gathered for the change log.
+#[derive(Default)]
+struct Log {
+    gathering: Gathering,
+    /// The schema's version, and what the file's log was, when the transaction began.
+    schema: i64,
+    before: Option<LogState>,
+    /// The columns of the keys of all tables, and the schema of which that is known.
+    tables: Option<(i64, Rc<Tables>)>,
+}
+
 /// How far a transaction was, to go back to.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Mark(Vec<usize>);
+pub(crate) struct Mark(Vec<usize>, gathering::Mark);
 
 impl Capture {
     /// Lets the session gather what these watch.
-    pub(crate) fn of(&self, observed: &Arc<Observed>) {
+    pub(crate) fn of(&self, observed: &Arc<Observed>, may_log: bool) {
         self.observed.replace(Some(Arc::clone(observed)));
+        self.may_log.set(may_log);
     }
 
-    /// Begins to gather, where anybody watches anything.
+    /// Begins to gather, where anybody watches anything, or the store logs what it changes.
     #[inline]
-    pub(crate) fn begin(&self) {
+    pub(crate) fn begin(&self, schema: i64, before: Option<LogState>) {
         self.is_on.set(false);
+        self.watches.set(false);
+        self.logs.set(false);
+        if self.may_log.get() {
+            let mut log = self.log.borrow_mut();
+            (log.gathering, log.schema, log.before) = (Gathering::default(), schema, before);
+            self.open.take();
+            self.is_on.set(true);
+            self.logs.set(true);
+        }
         let observed = self.observed.borrow();
         if let Some(topics) = observed.as_ref().and_then(|observed| observed.topics()) {
             let mut changes = Vec::new();
             changes.resize_with(topics.list.len(), || None);
             self.open.replace(Open { topics, changes, ..Open::default() });
             self.is_on.set(true);
+            self.watches.set(true);
         }
     }
 
@@ -88,6 +123,7 @@ impl Capture {
     pub(crate) fn put<T: Record>(&self, section: &Section, cells: &Cells<'_>, record: &T) {
         if self.is_on.get() {
             let skipped = usize::from(section.is_shared);
+            self.log_row(section, cells, skipped);
             self.gather::<T>(section, |changes| changes.put(cells, skipped, section.shape, record));
         }
     }
@@ -96,6 +132,7 @@ impl Capture {
     #[inline]
     pub(crate) fn put_fed<T: Record>(&self, section: &Section, cells: &Cells<'_>, record: &T) {
         if self.is_on.get() {
+            self.log_row(section, cells, 0);
             self.gather::<T>(section, |changes| changes.put(cells, 0, section.shape, record));
         }
     }
@@ -105,6 +142,7 @@ impl Capture {
     pub(crate) fn removed<T: Record>(&self, section: &Section, cells: &Cells<'_>) {
         if self.is_on.get() {
             let skipped = usize::from(section.is_shared);
+            self.log_row(section, cells, skipped);
             self.gather::<T>(section, |changes| {
                 changes.remove(RowKey::at(cells, skipped, section.shape.keys));
             });
@@ -114,8 +152,39 @@ impl Capture {
     /// Notes that all rows are gone.
     pub(crate) fn cleared<T: Record>(&self, section: &Section) {
         if self.is_on.get() {
+            if self.logs.get() {
+                self.log.borrow_mut().gathering.all(section.name());
+            }
             self.gather::<T>(section, Changes::clear);
         }
+    }
+
+    /// Notes that rows of a table have changed that no type has.
+    pub(crate) fn changed(&self, table: &str) {
+        if self.is_on.get() {
+            if self.logs.get() {
+                self.log.borrow_mut().gathering.all(table);
+            }
+            self.open.borrow_mut().note_table(table);
+        }
+    }
+
+    /// Notes a row for the change log: its key follows what is skipped.
+    #[inline]
+    fn log_row(&self, section: &Section, cells: &Cells<'_>, skipped: usize) {
+        if !self.logs.get() {
+            return;
+        }
+        let gathering = &mut self.log.borrow_mut().gathering;
+        if section.key_is_number()
+            && let Some(Raw::Integer(number)) = cells.raw(0)
+        {
+            return gathering.number(section.name(), number);
+        }
+        let collection = section.collection().map(Raw::Integer);
+        let key = (skipped..skipped + section.shape.keys).map(|at| cells.raw(at).unwrap_or(Raw::Null));
+        let columns = section.shape.keys + usize::from(collection.is_some());
+        gathering.key(section.name(), columns, collection.into_iter().chain(key));
     }
 
     /// Runs work that changes rows in ways that only SQLite knows: it is asked for their keys.
@@ -125,8 +194,10 @@ impl Capture {
             return work();
         }
         let topics = Arc::clone(&capture.open.borrow().topics);
-        let Ok(keys) = Keys::of(session, &topics) else {
+        let log = if capture.logs.get() { capture.tables(session).map(Some) } else { Ok(None) };
+        let Ok(keys) = log.and_then(|log| Keys::of(session, &topics, log)) else {
             capture.open.borrow_mut().unknown = true;
+            capture.log.borrow_mut().gathering.is_unknown = true;
             return work();
         };
         let (schema, keys) = (session.connection.schema_version().ok(), RefCell::new(keys));
@@ -158,7 +229,24 @@ impl Capture {
         }
     }
 
-    fn add(&self, hooked: Keys, is_whole: bool) {
+    /// The columns of all tables' keys, and where to note the rows.
+    fn tables(&self, session: &Session) -> Result<(Rc<Tables>, Gathering)> {
+        let mut log = self.log.borrow_mut();
+        let schema = session.connection.schema_version()?;
+        let tables = match &log.tables {
+            Some((known, tables)) if *known == schema => Rc::clone(tables),
+            _ => Rc::new(hooked::tables(session)?),
+        };
+        log.tables = Some((schema, Rc::clone(&tables)));
+        // Where the work panics, and the transaction goes on, nobody knows what has changed.
+        Ok((tables, std::mem::replace(&mut log.gathering, Gathering::unknown())))
+    }
+
+    fn add(&self, mut hooked: Keys, is_whole: bool) {
+        if let Some(mut gathering) = hooked.take_logged() {
+            gathering.is_unknown |= !is_whole;
+            self.log.borrow_mut().gathering = gathering;
+        }
         let mut open = self.open.borrow_mut();
         self.acting.set(None);
         open.sql = true;
@@ -173,11 +261,12 @@ impl Capture {
 
     /// Lets every topic that the table is of take a change.
     fn gather<T: Record>(&self, section: &Section, gather: impl Fn(&mut Changes<T>)) {
-        let mut open = self.open.borrow_mut();
-        let Open { topics, changes, tables, keys, unknown, .. } = &mut *open;
-        if topics.by_name && tables.iter().all(|table| table != section.name()) {
-            tables.push(section.name().to_owned());
+        if !self.watches.get() {
+            return;
         }
+        let mut open = self.open.borrow_mut();
+        open.note_table(section.name());
+        let Open { topics, changes, keys, unknown, .. } = &mut *open;
         let which = section.collection().map_or(Which::Own, Which::Named);
         // Several types may have one table: a program's own, or what others know of a type that has changed.
         let is_it =
@@ -206,11 +295,13 @@ impl Capture {
     /// Where the transaction is.
     pub(crate) fn mark(&self) -> Mark {
         let open = self.open.borrow();
-        Mark(open.changes.iter().map(|changes| changes.as_ref().map_or(0, |changes| changes.len())).collect())
+        let lengths = open.changes.iter().map(|changes| changes.as_ref().map_or(0, |changes| changes.len()));
+        Mark(lengths.collect(), self.log.borrow().gathering.mark())
     }
 
     /// Goes back: what came after was undone.
     pub(crate) fn undo(&self, mark: &Mark) {
+        self.log.borrow_mut().gathering.undo(&mark.1);
         let mut open = self.open.borrow_mut();
         for (changes, length) in open.changes.iter_mut().zip(&mark.0) {
             if let Some(changes) = changes {
@@ -219,21 +310,41 @@ impl Capture {
         }
     }
 
-    /// Ends gathering before the commit, and gives what is to be handed over.
-    pub(crate) fn finish(&self, session: &Session) -> Option<Captured> {
+    /// Ends gathering before the commit, and gives what is to be handed over. What was changed is logged, where the store
+    /// does that, and it can be: a commit that is not in the log is read anew by those who watch, and none fails for it.
+    pub(crate) fn finish(&self, session: &Session) -> (Option<Captured>, Option<Logged>) {
         if !self.is_on.replace(false) {
-            return None;
+            return (None, None);
         }
+        let captured = self.watches.get().then(|| self.finish_watched(session));
+        let logged = if self.logs.get() { self.finish_log(session) } else { None };
+        (captured, logged)
+    }
+
+    fn finish_log(&self, session: &Session) -> Option<Logged> {
+        let mut log = self.log.borrow_mut();
+        let mut gathering = std::mem::take(&mut log.gathering);
+        gathering.is_unknown |= session.connection.schema_version().ok() != Some(log.schema);
+        change_log::append(session, log.before, &gathering.entry()?, &self.added).ok().flatten()
+    }
+
+    fn finish_watched(&self, session: &Session) -> Captured {
         let mut open = self.open.take();
         open.finish(session);
         let ids = open.topics.list.iter().map(|topic| topic.id);
         let topics: Vec<_> = ids.zip(open.changes).filter_map(|(id, changes)| Some((id, changes?))).collect();
         let unknown = open.unknown || topics.iter().any(|(_, changes)| changes.is_unknown());
-        Some(Captured { generation: open.topics.generation, topics, tables: open.tables, unknown })
+        Captured { generation: open.topics.generation, topics, tables: open.tables, unknown }
     }
 }
 
 impl Open {
+    fn note_table(&mut self, name: &str) {
+        if self.topics.by_name && self.tables.iter().all(|table| table != name) {
+            self.tables.push(name.to_owned());
+        }
+    }
+
     /// Makes the topics' lists whole.
     fn finish(&mut self, session: &Session) {
         for (at, topic) in self.topics.list.iter().enumerate() {

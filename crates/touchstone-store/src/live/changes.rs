@@ -1,6 +1,7 @@
 //! What a transaction did to one type's records, as the writer hands it over: rows as they are now, and keys that are gone.
 
 use super::interest::{Interest, Look, Matter};
+use super::load;
 use super::row::{Row, RowKey};
 use crate::access::{Access, Which};
 use crate::cells::Cells;
@@ -149,7 +150,7 @@ impl<T: Record> Changes<T> {
         keys.sort_unstable_by(|left, right| left.bytes.cmp(&right.bytes));
         keys.dedup();
         for key in keys {
-            match access.get_values(&key.values()) {
+            match load::record(access, &key) {
                 Ok(Some(record)) => self.list.push(Change::Put(Row::of_record(record, access.keys()))),
                 Ok(None) => self.list.push(Change::Gone(Box::new(key))),
                 Err(_) => self.unknown = true,

@@ -167,7 +167,7 @@ impl<T: Record> Family<T> {
     pub(crate) fn commit(&mut self, out: &mut Outbox) {
         let (mut removed, mut inserted) =
             (std::mem::take(&mut self.removed), std::mem::take(&mut self.inserted));
-        if removed.is_empty() && inserted.is_empty() {
+        if removed.is_empty() && inserted.is_empty() && !out.tells_all {
             return;
         }
         removed.sort_unstable_by(|left, right| self.sorter().compare(left, right));
@@ -184,9 +184,12 @@ impl<T: Record> Family<T> {
         /// Finding the windows of a row costs as much as looking whether that many windows have any.
         const FINDING: usize = 4;
         let changed = step.removed.len() + step.inserted.len();
-        if changed.saturating_mul(FINDING) >= self.windows.len() {
+        if out.tells_all || changed.saturating_mul(FINDING) >= self.windows.len() {
             for (_, window) in &self.windows {
-                if window.watch.is_touched(&step.removed) || window.watch.is_touched(&step.inserted) {
+                if out.tells_all
+                    || window.watch.is_touched(&step.removed)
+                    || window.watch.is_touched(&step.inserted)
+                {
                     window.tell(step, out);
                 }
             }
@@ -256,10 +259,10 @@ impl<T: Record> Window<T> {
         if self.counts {
             let count = |set| self.watch.range(set).len() as u64;
             let (before, after) = (count(&step.before), count(&step.after));
-            if before != after {
+            if before != after || out.tells_all {
                 out.put(self.target, What::Count { before, after });
             }
-        } else if self.watch.is_whole() || self.is_other_page(step) {
+        } else if self.watch.is_whole() || out.tells_all || self.is_other_page(step) {
             let (watch, step) = (Arc::clone(&self.watch), Arc::clone(step));
             out.put(self.target, What::Window { watch, step, older: None });
         }

@@ -9,10 +9,9 @@ use super::cover::Cover;
 use super::order::Sorter;
 use super::residual::Residual;
 use crate::record::Record;
-use crate::sync::{Mutex, lock};
+use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 use std::any::Any;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// The rows that queries of one shape may have.
 pub(crate) struct Scope<T> {
@@ -44,7 +43,7 @@ pub(crate) struct Filter<T> {
 pub(crate) struct Marks {
     words: Box<[AtomicU64]>,
     /// How many hashes were added, about.
-    added: AtomicUsize,
+    added: AtomicU64,
 }
 
 impl Marks {
@@ -53,12 +52,12 @@ impl Marks {
         const BITS_PER_KEY: usize = 32;
         const KEYS_MIN: usize = 64;
         let words = (keys.max(KEYS_MIN) * BITS_PER_KEY / 64).next_power_of_two();
-        Marks { words: (0..words).map(|_| AtomicU64::new(0)).collect(), added: AtomicUsize::new(0) }
+        Marks { words: (0..words).map(|_| AtomicU64::new(0)).collect(), added: AtomicU64::new(0) }
     }
 
     /// Whether so many were added that others are taken for them.
     pub(crate) fn is_full(&self) -> bool {
-        self.added.load(Ordering::Relaxed) > self.words.len() * 4
+        self.added.load(Ordering::Relaxed) > self.words.len() as u64 * 4
     }
 
     #[inline]
@@ -127,7 +126,8 @@ impl Interest {
         Arc::clone(&known.marks)
     }
 
-    /// Lets go of the old marks: all commits that were under way are taken in.
+    /// Lets go of the old marks. Since there are new ones there was a moment when nothing was being committed, and
+    /// everything that had been was taken in.
     pub(crate) fn forget_old_marks(&self) {
         lock(&self.known).previous = None;
     }

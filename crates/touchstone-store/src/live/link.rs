@@ -4,11 +4,12 @@ use super::capture::Captured;
 use super::mailbox::Room;
 use super::observed::Observed;
 use super::thread::{Live, Order};
+use crate::change_log::Logged;
 use crate::engine::bell::Bell;
 use crate::engine::log::{LogIndex, LogState};
 use crate::error::{Error, ErrorKind, Result};
 use crate::readers::Readers;
-use crate::sync::{Arc, Condvar, Mutex, lock, wait};
+use crate::sync::{Arc, Condvar, Mutex, lock, try_lock, wait};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -24,7 +25,17 @@ pub(crate) struct Commit {
     pub(crate) version: u64,
     /// None where nobody watched anything when the transaction began.
     pub(crate) captured: Option<Captured>,
-    /// What the log was before the commit and after it, where its index tells.
+    /// Its entry in the change log, where it has one.
+    pub(crate) logged: Option<Logged>,
+    /// What the log was before the commit and after it, where that is known.
+    pub(crate) before: Option<LogState>,
+    pub(crate) after: Option<LogState>,
+}
+
+/// What a commit has done, as its writer knows it.
+pub(crate) struct Done {
+    pub(crate) captured: Option<Captured>,
+    pub(crate) logged: Option<Logged>,
     pub(crate) before: Option<LogState>,
     pub(crate) after: Option<LogState>,
 }
@@ -105,15 +116,11 @@ impl Link {
     /// # Errors
     /// As `commit` does.
     #[inline]
-    pub(crate) fn commit<R>(
-        &self,
-        before: Option<LogState>,
-        commit: impl FnOnce() -> Result<(R, Option<Captured>)>,
-    ) -> Result<R> {
+    pub(crate) fn commit<R>(&self, commit: impl FnOnce() -> Result<(R, Done)>) -> Result<R> {
         let _handing_over = lock(&self.shared.hand_off);
-        let (result, captured) = commit()?;
+        let (result, done) = commit()?;
         if self.shared.observed.is_any() {
-            self.shared.put(captured, before);
+            self.shared.put(done);
         }
         Ok(result)
     }
@@ -171,8 +178,8 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<
 
 impl Shared {
     #[cold]
-    fn put(&self, captured: Option<Captured>, before: Option<LogState>) {
-        let after = self.index.and_then(LogIndex::state);
+    fn put(&self, done: Done) {
+        let Done { captured, logged, before, after } = done;
         let mut inbox = lock(&self.inbox);
         inbox.version += 1;
         let version = inbox.version;
@@ -182,7 +189,7 @@ impl Shared {
             inbox.work.lost = true;
             return;
         }
-        inbox.work.commits.push_back(Commit { version, captured, before, after });
+        inbox.work.commits.push_back(Commit { version, captured, logged, before, after });
     }
 
     fn wake(&self) {
@@ -236,6 +243,12 @@ impl Shared {
         std::mem::take(&mut inbox.work)
     }
 
+    /// Whether nothing is being committed, and nothing waits to be taken in. Who commits is not waited for.
+    pub(crate) fn is_quiet(&self) -> bool {
+        let nobody_commits = try_lock(&self.hand_off);
+        nobody_commits.is_some() && lock(&self.inbox).work.commits.is_empty()
+    }
+
     /// Begins something while nothing is being committed, and takes the commits that were before it; with a version
     /// that comes after theirs, and before all later ones.
     pub(crate) fn between_commits<R>(&self, begin: impl FnOnce() -> R) -> (R, Work, u64) {
@@ -266,7 +279,7 @@ impl Shared {
                 continue;
             };
             let seen = *lock(&self.seen);
-            if self.observed.is_any() && seen.is_none_or(|seen| seen.change() != state.change()) {
+            if self.observed.is_any() && seen.is_none_or(|seen| !seen.is_same_commit(state)) {
                 lock(&self.inbox).is_called = true;
                 self.wake();
             }

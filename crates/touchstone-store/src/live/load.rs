@@ -3,17 +3,34 @@
 use super::cover::Cover;
 use super::family::Family;
 use super::order::{Cut, SortColumn, Span};
-use super::row::Row;
+use super::row::{Row, RowKey};
 use crate::access::Access;
 use crate::derived::Stored;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::query::condition::{Comparison, Node, Word};
 use crate::query::{Query, Request};
 use crate::record::Record;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// Gaps that are read one by one.
 const GAPS_MAX: usize = 8;
+
+/// The record with that key.
+///
+/// # Errors
+/// As for [`rows`].
+pub(crate) fn record<T: Record>(access: Access<'_, T>, key: &RowKey) -> Result<Option<T>> {
+    guarded(access, || access.get_values(&key.values()))
+}
+
+/// Reads, which is the record's own code where it makes values of its own: what panics there must not end the thread.
+fn guarded<T: Record, R>(access: Access<'_, T>, read: impl FnOnce() -> Result<R>) -> Result<R> {
+    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| {
+        let message = format!("reading a record of `{}` panicked", access.shape.name);
+        Err(Error::new(ErrorKind::Mismatch, message))
+    })
+}
 
 /// Reads the rows of the family that lie in the gaps.
 ///
@@ -54,13 +71,16 @@ fn read<T: Record>(
     parts.extend(family.scope.residual.as_ref().map(|residual| residual.node.clone()));
     let condition = if parts.len() > 1 { Some(Node::Joined(Word::And, parts)) } else { parts.pop() };
     let request = Request { condition: condition.map(crate::Condition::of_node), ..Request::default() };
-    Query::with(access, request).each(|record| {
-        let ord = family.sorter().ord(&record);
-        if is_wanted(ord, &record) {
-            rows.push(Row::of_record(record, access.keys()));
-        }
-        Ok(true)
-    })
+    let read = || {
+        Query::with(access, request).each(|record| {
+            let ord = family.sorter().ord(&record);
+            if is_wanted(ord, &record) {
+                rows.push(Row::of_record(record, access.keys()));
+            }
+            Ok(true)
+        })
+    };
+    guarded(access, read)
 }
 
 /// Conditions that everything between the two cuts fulfils.

@@ -18,6 +18,8 @@ pub(crate) struct Target {
 pub(crate) struct Outbox {
     pub(crate) version: u64,
     pub(crate) is_resync: bool,
+    /// Whether everybody is to be told, changed or not: they were told that nothing can be known, and now it can.
+    pub(crate) tells_all: bool,
     /// By feed; those that have none keep their memory.
     feeds: Vec<Vec<(Slot, Update)>>,
     /// The feeds that have some.

@@ -1,8 +1,10 @@
 //! The live thread: takes commits in, in their order, and gives every feed what concerns it. It never waits for a
 //! receiver, and nobody's code but the records' own runs on it.
 
+use super::capture::Captured;
 use super::changes::{Changes, Gathered};
 use super::explain::{LiveExplanation, Structure};
+use super::follow::{self, Steps, TopicSteps};
 use super::interest::Interest;
 use super::link::{Commit, Shared, Work};
 use super::mailbox::{Batch, Leftover, Mailbox, Slot};
@@ -14,6 +16,7 @@ use super::sql::{SqlRows, Statement};
 use super::update::{SubscriptionId, Update, What};
 use super::watched::{Place, Wanted, Watched};
 use crate::access::{Access, Which};
+use crate::change_log;
 use crate::derived::Stored;
 use crate::engine::log::{LogIndex, LogState};
 use crate::error::{Error, ErrorKind, Result};
@@ -39,9 +42,15 @@ pub(crate) struct Live {
     out: Outbox,
     /// What the log was after the last commit that was taken in.
     state: Option<LogState>,
+    /// The last entry that the change log had then.
+    entry: i64,
+    /// Commits of this store that come after others', which are to be followed first.
+    pending: Vec<Commit>,
     version: u64,
     /// Whether something could not be followed, and everything is to be read anew.
     is_behind: bool,
+    /// The list of what is watched that first asked for the names of changed tables.
+    names_since: u64,
     subscriptions: u64,
     /// What nobody will take; it is freed when everybody was told.
     leftovers: Vec<Leftover<Update>>,
@@ -51,18 +60,33 @@ pub(crate) struct Live {
 struct Entry {
     topic: Topic,
     watched: Box<dyn Watches>,
+    /// Why it cannot be read, where its subscribers were told so, and nothing since.
+    failed: Option<Error>,
+}
+
+impl Entry {
+    /// Tells that it cannot be read: once, until it can be again.
+    fn fail(&mut self, error: &Error, out: &mut Outbox) {
+        if self.failed.replace(error.clone()).is_none() {
+            for target in self.watched.targets() {
+                out.put(target, What::failed(error));
+            }
+        }
+    }
 }
 
 /// What is watched of a type that the thread does not know.
 trait Watches: Any + Send {
     fn take(&mut self, changes: Box<dyn Any>, out: &mut Outbox);
     fn resync(&mut self, session: &Session, topic: &Topic, out: &mut Outbox) -> Result<()>;
+    fn follow(&mut self, steps: TopicSteps, session: &Session, topic: &Topic, out: &mut Outbox)
+    -> Result<()>;
     fn targets(&self) -> Vec<Target>;
     fn cancel(&mut self, place: Place, id: SubscriptionId);
     fn is_empty(&self) -> bool;
     fn explain(&self, place: Place, shape: &Shape) -> Option<LiveExplanation>;
     fn settle(&self);
-    fn tidy(&mut self);
+    fn tidy(&mut self, is_quiet: &dyn Fn() -> bool);
 }
 
 impl<T: Record> Watches for Watched<T> {
@@ -74,6 +98,21 @@ impl<T: Record> Watches for Watched<T> {
 
     fn resync(&mut self, session: &Session, topic: &Topic, out: &mut Outbox) -> Result<()> {
         Watched::resync(self, Access::shaped(session, topic.which, topic.shape), out)
+    }
+
+    fn follow(
+        &mut self,
+        steps: TopicSteps,
+        session: &Session,
+        topic: &Topic,
+        out: &mut Outbox,
+    ) -> Result<()> {
+        let own = steps.own.into_iter().filter_map(|changes| {
+            let changes: Box<dyn Any> = changes;
+            changes.downcast::<Changes<T>>().ok()
+        });
+        let own = own.flat_map(|changes| changes.list).collect();
+        Watched::follow(self, Access::shaped(session, topic.which, topic.shape), own, steps.keys, out)
     }
 
     fn targets(&self) -> Vec<Target> {
@@ -96,8 +135,8 @@ impl<T: Record> Watches for Watched<T> {
         Watched::settle(self);
     }
 
-    fn tidy(&mut self) {
-        Watched::tidy(self);
+    fn tidy(&mut self, is_quiet: &dyn Fn() -> bool) {
+        Watched::tidy(self, is_quiet);
     }
 }
 
@@ -125,8 +164,11 @@ impl Live {
             feeds: Slab::new(),
             out: Outbox::default(),
             state: None,
+            entry: 0,
+            pending: Vec::new(),
             version: 0,
             is_behind: false,
+            names_since: 0,
             subscriptions: 0,
             leftovers: Vec::new(),
         }
@@ -151,18 +193,20 @@ impl Live {
                 return;
             }
             self.is_behind |= lost;
-            let nothing = commits.is_empty();
+            // Who subscribes, or waits, is told of what others have committed before: a look costs him little.
+            let is_to_look = commits.is_empty() || !orders.is_empty();
             for commit in commits {
                 self.take(commit);
             }
-            if self.is_behind || (nothing && self.others_committed()) || self.has_dirty() {
+            let others = is_to_look && self.others_committed();
+            if self.is_behind || !self.pending.is_empty() || others || self.has_dirty() {
                 self.catch_up();
             }
             for order in orders {
                 order(self);
             }
             for (_, entry) in &mut self.topics {
-                entry.watched.tidy();
+                entry.watched.tidy(&|| self.shared.is_quiet());
             }
             self.leftovers.clear();
         }
@@ -170,17 +214,19 @@ impl Live {
 
     /// Takes a commit in, if it can be followed.
     fn take(&mut self, commit: Commit) {
+        self.version = commit.version;
         let is_next = self.shared.index.is_none() || is_same_commit(self.state, commit.before);
-        let captured = commit.captured.filter(|captured| !captured.unknown);
-        let Some(captured) = captured.filter(|_| is_next && !self.is_behind) else {
+        if self.is_behind || !self.has_watched() {
             self.is_behind |= self.has_watched();
-            self.version = commit.version;
-            return;
-        };
-        if self.topics.iter().any(|(_, entry)| entry.topic.since > captured.generation) {
-            self.is_behind = true;
             return;
         }
+        if !is_next || !self.pending.is_empty() {
+            return self.pending.push(commit);
+        }
+        let Some(captured) = commit.captured.filter(|captured| self.is_whole(captured)) else {
+            self.is_behind = true;
+            return;
+        };
         (self.out.version, self.out.is_resync) = (commit.version, false);
         for (id, changes) in captured.topics {
             if let Some(entry) = self.topics.get_mut(id as usize) {
@@ -191,10 +237,17 @@ impl Live {
         for (_, statement) in &mut self.statements {
             statement.note(Some(&captured.tables));
         }
-        self.version = commit.version;
-        self.set_state(only_one(commit.before, commit.after));
+        self.entry = commit.logged.map_or(self.entry, |logged| logged.number);
+        self.set_state(commit.after);
         self.is_behind |= self.shared.index.is_some() && self.state.is_none();
         self.deliver();
+    }
+
+    /// Whether all was captured that is watched now.
+    fn is_whole(&self, captured: &Captured) -> bool {
+        let mut since = self.topics.iter().map(|(_, entry)| entry.topic.since);
+        let has_names = self.statements.is_empty() || captured.generation >= self.names_since;
+        !captured.unknown && has_names && since.all(|since| since <= captured.generation)
     }
 
     /// Gives every feed what it has to be told.
@@ -229,15 +282,14 @@ impl Live {
         self.has_watched() && !is_same_commit(self.state, self.shared.index.and_then(LogIndex::state))
     }
 
-    /// Reads everything anew, and tells what is other than it was.
+    /// Takes in what has been committed, or reads everything anew, and tells what is other than it was.
     fn catch_up(&mut self) {
         match self.align() {
             Ok(session) => self.give_back(session),
             Err(error) => {
                 self.out.version = self.version;
-                let targets = self.topics.iter().flat_map(|(_, entry)| entry.watched.targets());
-                for target in targets.collect::<Vec<_>>() {
-                    self.out.put(target, What::failed(&error));
+                for (_, entry) in &mut self.topics {
+                    entry.fail(&error, &mut self.out);
                 }
                 self.deliver();
             }
@@ -261,10 +313,18 @@ impl Live {
         }
         let session = session.inspect_err(|_| self.is_behind = true)?;
         let seen = session.parked.get();
-        let is_followed = self.shared.index.is_none() || is_same_commit(self.state, seen);
-        let is_behind = std::mem::take(&mut self.is_behind) || !is_followed;
-        self.set_state(seen);
+        let pending = std::mem::take(&mut self.pending);
         self.version = version;
+        let is_same = self.shared.index.is_none() || is_same_commit(self.state, seen);
+        let is_current = is_same && pending.is_empty();
+        let is_followed = !self.is_behind && (is_current || self.follow(&session, seen, pending));
+        // Where a topic could not be read, it is tried again with the next commit.
+        let is_behind = !is_followed;
+        if is_behind {
+            self.is_behind = false;
+            self.entry = change_log::last(&session);
+        }
+        self.set_state(seen);
         if is_behind {
             self.resync(&session);
         }
@@ -272,24 +332,54 @@ impl Live {
         Ok(session)
     }
 
-    fn resync(&mut self, session: &Session) {
-        (self.out.version, self.out.is_resync) = (self.version, true);
-        for (_, entry) in &mut self.topics {
-            if let Err(error) = entry.watched.resync(session, &entry.topic, &mut self.out) {
-                // It is tried again with the next commit.
+    /// Takes in what was committed since the last state, by this store and by others, if all of it is known: as one
+    /// batch. Whether it is.
+    fn follow(&mut self, session: &Session, seen: Option<LogState>, pending: Vec<Commit>) -> bool {
+        let pending = pending.into_iter().map(|commit| {
+            let Commit { captured, .. } = commit;
+            Commit { captured: captured.filter(|captured| self.is_whole(captured)), ..commit }
+        });
+        let pending: Vec<Commit> = pending.collect();
+        let Some((from, to)) = self.state.zip(seen) else { return false };
+        let Ok(entries) = change_log::after(session, self.entry) else { return false };
+        let last = entries.last().map_or(self.entry, |entry| entry.number);
+        let Some(steps) = follow::steps((from, self.entry), to, entries, pending) else { return false };
+        self.entry = last;
+        (self.out.version, self.out.is_resync) = (self.version, false);
+        let mut steps = Steps::of(steps);
+        for (id, entry) in &mut self.topics {
+            let steps = steps.of_topic(number(id), &entry.topic);
+            if let Err(error) = entry.watched.follow(steps, session, &entry.topic, &mut self.out) {
                 self.is_behind = true;
-                for target in entry.watched.targets() {
-                    self.out.put(target, What::failed(&error));
-                }
+                entry.fail(&error, &mut self.out);
             }
         }
         for (_, statement) in &mut self.statements {
-            statement.note(None);
+            statement.note(Some(&steps.tables));
         }
-        self.deliver();
+        true
     }
 
-    /// Runs the statements anew whose tables have changed.
+    fn resync(&mut self, session: &Session) {
+        (self.out.version, self.out.is_resync) = (self.version, true);
+        for (_, entry) in &mut self.topics {
+            self.out.tells_all = entry.failed.is_some();
+            match entry.watched.resync(session, &entry.topic, &mut self.out) {
+                Ok(()) => entry.failed = None,
+                Err(error) => {
+                    // It is tried again when there is something to do.
+                    self.is_behind = true;
+                    entry.fail(&error, &mut self.out);
+                }
+            }
+        }
+        self.out.tells_all = false;
+        for (_, statement) in &mut self.statements {
+            statement.note(None);
+        }
+    }
+
+    /// Runs the statements anew whose tables have changed, and delivers what there is.
     fn refresh(&mut self, session: &Session, is_resync: bool) {
         (self.out.version, self.out.is_resync) = (self.version, is_resync);
         for (_, statement) in self.statements.iter_mut().filter(|(_, statement)| statement.is_dirty()) {
@@ -335,19 +425,29 @@ impl Live {
             wanted.push(Wanted { plan, target, counts });
         }
         let ids: Vec<SubscriptionId> = wanted.iter().map(|wanted| wanted.target.id).collect();
-        let lacks = is_new || self.watched::<T>(at).is_some_and(|watched| watched.lacks(&wanted));
+        let lacks = is_new
+            || self.why_failed(at).is_some()
+            || self.watched::<T>(at).is_some_and(|watched| watched.lacks(&wanted));
         let session = if lacks { Some(self.align().inspect_err(|_| self.let_go(at))?) } else { None };
         let version = self.version;
         let access = session.as_ref().map(|session| Access::shaped(session, Which::Own, shape));
-        let begun = self
-            .watched::<T>(at)
-            .map_or(Err(panicked()), |watched| watched.subscribe(access, wanted, version));
+        let begun = match self.why_failed(at) {
+            Some(error) => Err(error),
+            None => self
+                .watched::<T>(at)
+                .map_or(Err(panicked()), |watched| watched.subscribe(access, wanted, version)),
+        };
         if let Some(session) = session {
             self.give_back(session);
         }
         let begun = begun.inspect_err(|_| self.let_go(at))?;
         let begun = ids.into_iter().zip(begun);
         Ok(begun.map(|(id, (place, results))| Begun { id, topic: at, place, results }).collect())
+    }
+
+    /// Why a topic cannot be read, where it cannot.
+    fn why_failed(&self, at: u32) -> Option<Error> {
+        self.topics.get(at as usize)?.failed.clone()
     }
 
     /// Begins to watch a statement.
@@ -362,7 +462,10 @@ impl Live {
         parameters: Vec<Stored>,
     ) -> Result<(SubscriptionId, Place, SqlRows)> {
         // From now on the writer tells the names of the tables that it changes.
-        self.shared.observed.change(|topics| topics.by_name = true);
+        let generation = self.shared.observed.change(|topics| topics.by_name = true);
+        if self.statements.is_empty() {
+            self.names_since = generation;
+        }
         let session = self.align()?;
         self.subscriptions += 1;
         let id = SubscriptionId(self.subscriptions);
@@ -432,7 +535,7 @@ impl Live {
             topic.since = topics.generation;
             topics.list.push(topic.clone());
         });
-        self.topics.insert(Entry { topic, watched });
+        self.topics.insert(Entry { topic, watched, failed: None });
         (id, true)
     }
 
@@ -452,13 +555,7 @@ impl Live {
 
 /// Whether nothing was committed between the two states, as far as they are known.
 fn is_same_commit(one: Option<LogState>, other: Option<LogState>) -> bool {
-    one.zip(other).is_some_and(|(one, other)| one.change() == other.change())
-}
-
-/// The state after a commit, if nobody else committed between it and the look at the state.
-fn only_one(before: Option<LogState>, after: Option<LogState>) -> Option<LogState> {
-    let (before, after) = before.zip(after)?;
-    (after.change().wrapping_sub(before.change()) <= 1).then_some(after)
+    one.zip(other).is_some_and(|(one, other)| one.is_same_commit(other))
 }
 
 fn number(at: usize) -> u32 {

@@ -5,6 +5,7 @@ use super::changes::Change;
 use super::cover::Cover;
 use super::explain::{LiveExplanation, Structure};
 use super::family::{Family, Watch};
+use super::follow::Relisted;
 use super::interest::{Filter, Interest, Marks};
 use super::load;
 use super::order::Span;
@@ -147,9 +148,9 @@ impl<T: Record> Watched<T> {
         for held in self.rows.iter_mut() {
             if held.touched != NONE {
                 self.touched[held.touched as usize].new = None;
-            } else if let Some(row) = &held.row {
+            } else {
                 held.touched = index(self.touched.len());
-                let (hash, old, watchers) = (row.key.hash, Some(Arc::clone(row)), held.watchers);
+                let (hash, old, watchers) = (hash_of(&self.keys, held), held.row.clone(), held.watchers);
                 self.touched.push(Touched { hash, old, new: None, watchers });
             }
         }
@@ -208,9 +209,11 @@ impl<T: Record> Watched<T> {
             for (_, family) in &mut self.families {
                 is_held |= family.consider(old.as_ref(), new.as_ref());
             }
+        }
+        if !is_same || out.tells_all {
             if let Some(watchers) = self.keys.get(*watchers as usize) {
                 for target in &watchers.targets {
-                    out.put(*target, What::Record { before: unknown(old), after: unknown(new) });
+                    out.put(*target, What::Record { before: unknown(old), after: unknown(row) });
                 }
             }
         }
@@ -234,8 +237,38 @@ impl<T: Record> Watched<T> {
             list.extend(load::rows(access, family, &family.scope.cover)?.into_iter().map(Change::Put));
         }
         for (_, watchers) in &self.keys {
-            let record = access.get_values(&watchers.key.values())?;
+            let record = load::record(access, &watchers.key)?;
             list.extend(record.map(|record| Change::Put(Row::of_record(record, access.keys()))));
+        }
+        self.take(list, out);
+        Ok(())
+    }
+
+    /// Takes in changes that were made by this store, and the rows of keys that others have changed, as they are now: what
+    /// this store did to one of these is then told as well.
+    ///
+    /// # Errors
+    /// As [`resync`](Watched::resync).
+    pub(crate) fn follow(
+        &mut self,
+        access: Access<'_, T>,
+        own: Vec<Change<T>>,
+        others: Relisted,
+        out: &mut Outbox,
+    ) -> Result<()> {
+        /// Keys that are read one by one, however few are watched.
+        const KEYS_MIN: usize = 1000;
+        let keys_max = KEYS_MIN.max(self.rows.len().saturating_mul(2));
+        let keys = match others {
+            Relisted::These(keys) if keys.len() <= keys_max => keys,
+            _ => return self.resync(access, out),
+        };
+        let mut list = own;
+        for key in keys {
+            list.push(match load::record(access, &key)? {
+                Some(record) => Change::Put(Row::of_record(record, access.keys())),
+                None => Change::Gone(Box::new(key)),
+            });
         }
         self.take(list, out);
         Ok(())
@@ -278,11 +311,14 @@ impl<T: Record> Watched<T> {
         Filter { scopes: self.families.iter().map(|(_, family)| Arc::clone(&family.scope)).collect() }
     }
 
-    /// Makes new marks where the old ones say too much. To be called once after commits were taken in, and not again
-    /// before the next were.
-    pub(crate) fn tidy(&mut self) {
-        if std::mem::take(&mut self.has_old_marks) {
-            self.interest.forget_old_marks();
+    /// Makes new marks where the old ones say too much, and lets go of old ones when nothing is under way that only they
+    /// know of.
+    pub(crate) fn tidy(&mut self, is_quiet: &dyn Fn() -> bool) {
+        if self.has_old_marks {
+            if is_quiet() {
+                self.interest.forget_old_marks();
+                self.has_old_marks = false;
+            }
         } else if self.marks.is_full() {
             let marks = Marks::for_keys(self.rows.len());
             for held in &self.rows {
@@ -409,7 +445,7 @@ impl<T: Record> Watched<T> {
         let key = RowKey::of(values.iter().map(Stored::raw));
         let keys = &self.keys;
         if self.rows.find(key.hash, |held| is_of(keys, held, &key)).is_none() {
-            let read = access.map(|access| Ok::<_, Error>((access.get_values(values)?, access.keys())));
+            let read = access.map(|access| Ok::<_, Error>((load::record(access, &key)?, access.keys())));
             let row = match read.transpose()? {
                 Some((Some(record), keys)) => Some(Row::of_record(record, keys)),
                 _ => None,

@@ -2,7 +2,9 @@
 
 use super::{Inner, Store};
 use crate::access::{self, Access, Which};
+use crate::engine::log::LogState;
 use crate::error::Result;
+use crate::live::link::Done;
 use crate::record::{Finds, Record, Shape};
 use crate::session::Session;
 use crate::table::Section;
@@ -235,6 +237,10 @@ impl Store {
         whole: impl FnOnce(&mut Transaction<'_>) -> Result<R>,
     ) -> Result<R> {
         let inner = &*self.inner;
+        if inner.options.log_changes {
+            // What the statement changes is told in the same transaction.
+            return self.write(whole);
+        }
         let turn = inner.turn()?;
         let result = {
             let writer = inner.writer()?;
@@ -245,12 +251,20 @@ impl Store {
             match if is_known { session.ready_table(shape) } else { None } {
                 Some(table) => {
                     let before = session.committed.get();
-                    session.capture.begin();
-                    let result = inner.live.commit(before, || {
+                    session.capture.begin(session.schema(), before);
+                    let result = inner.live.commit(|| {
+                        let changes = session.connection.changes();
                         let result = statement(session, &table)?;
-                        Ok((result, session.capture.finish(session)))
+                        let (captured, logged) = session.capture.finish(session);
+                        let after = LogState::of(&session.connection);
+                        // Before the statement had the lock, somebody else may have committed.
+                        let own = u32::from(session.connection.changes() != changes);
+                        let count = |state: Option<LogState>| state.map(LogState::change);
+                        let is_alone = count(before).map(|count| count.wrapping_add(own)) == count(after);
+                        session.note_commit(after, is_alone);
+                        let before = before.filter(|_| is_alone);
+                        Ok((result, Done { captured, logged, before, after }))
                     })?;
-                    session.note_commit(before, inner.log_state());
                     Some(result)
                 }
                 None => None,

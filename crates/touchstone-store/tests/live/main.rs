@@ -1,6 +1,18 @@
 //! Live queries: what a feed is told, against what a fresh query finds.
 
+mod crowd;
+mod found;
+mod logged;
+#[path = "../place/mod.rs"]
+mod place;
+mod processes;
+mod rules;
+#[path = "../shim/mod.rs"]
+mod shim;
 mod story;
+mod trouble;
+#[path = "../workload/mod.rs"]
+mod workload;
 
 use touchstone_store::{Record, Store};
 

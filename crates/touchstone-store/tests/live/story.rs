@@ -1,7 +1,14 @@
 //! One rule after another, each told once.
 
 use crate::{Task, store, task};
-use touchstone_store::Result;
+use touchstone_store::{Error, ErrorKind, Record, Result, SqlRows};
+
+/// What is not watched here.
+#[derive(Record)]
+struct Other {
+    #[record(key)]
+    id: i64,
+}
 
 #[test]
 fn a_window_follows_what_is_committed() -> Result<()> {
@@ -77,5 +84,47 @@ fn another_stores_commit_is_heard() -> Result<()> {
     other.insert(&task(1, 1, None))?;
     let batch = feed.next()?.expect("the feed goes on");
     assert_eq!(batch.get(all.id()).expect("it is concerned").count()?, 1);
+    Ok(())
+}
+
+#[test]
+fn an_update_that_is_asked_for_something_else_says_so() -> Result<()> {
+    let (_directory, store) = store();
+    store.insert(&task(1, 1, None))?;
+    let feed = store.feed()?;
+    let (all, count) = (feed.query::<Task>().watch()?, feed.query::<Task>().watch_count()?);
+    store.insert(&task(2, 1, None))?;
+    let batch = feed.next()?.expect("the feed goes on");
+    let kind = |error: Error| error.kind();
+    let records = batch.get(all.id()).expect("it is concerned");
+    assert_eq!(records.count().map_err(kind), Err(ErrorKind::Mismatch));
+    assert_eq!(records.sql_rows().map(SqlRows::len).map_err(kind), Err(ErrorKind::Mismatch));
+    assert_eq!(
+        records.results::<Other>().map(|results| results.len()).map_err(kind),
+        Err(ErrorKind::Mismatch)
+    );
+    let number = batch.get(count.id()).expect("it is concerned");
+    assert_eq!(number.results::<Task>().map(|results| results.len()).map_err(kind), Err(ErrorKind::Mismatch));
+    assert_eq!(number.delta::<Task>().map(drop).map_err(kind), Err(ErrorKind::Mismatch));
+    assert!(records.error().is_none() && number.error().is_none());
+    Ok(())
+}
+
+#[test]
+fn a_feed_and_what_it_gives_go_to_other_threads() -> Result<()> {
+    fn sent<T: Send>(value: T) -> T {
+        value
+    }
+    fn shared<T: Sync>(value: T) -> T {
+        value
+    }
+    let (_directory, store) = store();
+    let feed = sent(shared(store.feed()?));
+    let all = sent(shared(feed.query::<Task>().watch()?));
+    store.insert(&task(1, 1, None))?;
+    drop(sent(feed.next_async()));
+    let batch = sent(shared(feed.next()?.expect("to drop a future takes nothing")));
+    let results = sent(shared(batch.get(all.id()).expect("it is concerned").results::<Task>()?));
+    assert_eq!(results.len(), 1);
     Ok(())
 }

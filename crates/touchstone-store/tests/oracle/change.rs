@@ -235,19 +235,25 @@ pub fn run_sql(connection: &Connection, statements: &[Sql]) {
     }
 }
 
-/// Runs a transaction, to whichever end.
-pub fn run(store: &Store, kits: &[Box<dyn Kit>], parts: &[Part], end: End) {
+/// Runs a transaction, to whichever end. Something else is done now and then while it is under way.
+pub fn run(store: &Store, kits: &[Box<dyn Kit>], parts: &[Part], end: End, meanwhile: &mut dyn FnMut()) {
     let result = catch_unwind(AssertUnwindSafe(|| {
         store.write(|transaction| {
-            all_parts(transaction, kits, parts)?;
+            all_parts(transaction, kits, parts, meanwhile)?;
             ends(end)
         })
     }));
     finish(result);
 }
 
-fn all_parts(transaction: &mut Transaction<'_>, kits: &[Box<dyn Kit>], parts: &[Part]) -> Result<(), Error> {
+fn all_parts(
+    transaction: &mut Transaction<'_>,
+    kits: &[Box<dyn Kit>],
+    parts: &[Part],
+    meanwhile: &mut dyn FnMut(),
+) -> Result<(), Error> {
     for part in parts {
+        meanwhile();
         match part {
             // What fails leaves the transaction as it was, unless it has ended it.
             Part::Change(at, change) => drop(kits[*at].make(transaction, change)),
@@ -258,13 +264,14 @@ fn all_parts(transaction: &mut Transaction<'_>, kits: &[Box<dyn Kit>], parts: &[
             Part::Savepoint(parts, end) => {
                 finish(catch_unwind(AssertUnwindSafe(|| {
                     transaction.savepoint(|transaction| {
-                        all_parts(transaction, kits, parts)?;
+                        all_parts(transaction, kits, parts, meanwhile)?;
                         ends(*end)
                     })
                 })));
             }
         }
     }
+    meanwhile();
     Ok(())
 }
 

@@ -74,16 +74,16 @@ fn every_change_of_an_answer_is_told_once_and_nothing_else() {
 }
 
 fn case(seed: u64) -> Tally {
+    let mut world = World::new(seed);
     let worked = catch_unwind(AssertUnwindSafe(|| {
-        let mut world = World::new(seed);
         for _ in 0..ROUNDS {
             world.round();
         }
         world.read_all();
-        world.tally
     }));
-    worked.unwrap_or_else(|panic| {
-        eprintln!("repeat with TOUCHSTONE_SEED={seed} TOUCHSTONE_CASES=1");
-        resume_unwind(panic)
-    })
+    if let Err(panic) = worked {
+        eprintln!("{}, where this was done: {:?}", world.about, world.done);
+        resume_unwind(panic);
+    }
+    world.tally
 }

@@ -55,13 +55,26 @@ pub struct Station {
     /// Batches since it was read.
     unread: usize,
     overflowed: bool,
+    is_told: bool,
     version: u64,
 }
 
 impl Station {
     pub fn new(store: usize, feed: Feed, mode: Mode, lazy: bool) -> Station {
         let (subscribed, queue, newest) = (Vec::new(), VecDeque::new(), Expected::default());
-        Station { store, feed, mode, lazy, subscribed, queue, newest, unread: 0, overflowed: false, version: 0 }
+        Station {
+            store,
+            feed,
+            mode,
+            lazy,
+            subscribed,
+            queue,
+            newest,
+            unread: 0,
+            overflowed: false,
+            is_told: false,
+            version: 0,
+        }
     }
 
     /// Takes a subscription in, which must begin with what is so.
@@ -176,7 +189,11 @@ impl Station {
     /// Reads all there is, which must be what is expected, and leave every receiver with what is so.
     pub fn read(&mut self, kits: &[Box<dyn Kit>], tally: &mut Tally, about: About) {
         self.unread = 0;
+        if self.is_told {
+            return;
+        }
         if self.overflowed {
+            self.is_told = true;
             let error = self.feed.try_next().expect_err("there were too many batches");
             assert_eq!(error.kind(), ErrorKind::Busy);
             assert!(self.feed.try_next().expect("it is told once").is_none());
@@ -199,7 +216,7 @@ impl Station {
 
     /// As [`read`](Station::read), after several commits that nobody has waited for: where they could not be followed one
     /// by one, or were superseded, what is told of them is told together.
-    pub fn read_burst(&mut self, kits: &[Box<dyn Kit>], tally: &mut Tally, about: About) {
+    pub fn read_burst(&mut self, kits: &[Box<dyn Kit>], has_others: bool, tally: &mut Tally, about: About) {
         self.unread = 0;
         if self.overflowed {
             return;
@@ -213,7 +230,7 @@ impl Station {
             Mode::Every { batches, .. } => batches < 5,
             Mode::Latest => true,
         };
-        let is_merged = may_merge || batches.iter().any(Batch::is_resync);
+        let is_merged = may_merge || has_others || batches.iter().any(Batch::is_resync);
         let has_loose = self.subscribed.iter().any(|subscribed| subscribed.target.is_loose());
         if is_merged || has_loose {
             self.newest = Expected::default();

@@ -1,7 +1,7 @@
 //! One case: a store, what is written to it and by whom, and feeds with their subscriptions.
 
 use super::ask::{Family, Target};
-use super::change::{self, Scene, Sql, run_sql};
+use super::change::{self, End, Part, Scene, Sql, run_sql};
 use super::kit::{Change, Kit, KitOf};
 use super::record::{Child, Full, Mark, Meta, Numbered, Plain, Slim, Triple, Worded};
 use super::station::{Station, same};
@@ -29,6 +29,19 @@ pub struct World {
     _directory: TempDir,
     pub about: About,
     pub tally: Tally,
+    /// What was done in the round.
+    pub done: Vec<Done>,
+}
+
+/// Who did what.
+#[derive(Debug)]
+#[expect(dead_code, reason = "it is shown where a case fails")]
+pub enum Done {
+    Transaction(usize, Vec<Part>, End),
+    Alone(usize, Change),
+    Sql(Vec<Sql>),
+    Others(Vec<Sql>),
+    Subscribed(Vec<Target>),
 }
 
 impl World {
@@ -43,7 +56,8 @@ impl World {
             options = options.key(EncryptionKey::raw([7; 32]));
         }
         let others = if random.percent(30) { 1 } else { 0 };
-        let stores = (0..=others).map(|_| options.clone().open(&path).expect("the store opens")).collect();
+        let mut store = || options.clone().log_changes(random.percent(60)).open(&path);
+        let stores = (0..=others).map(|_| store().expect("the store opens")).collect();
         let plain = (!exclusive && !encrypted && random.percent(60))
             .then(|| Connection::open(&path).expect("the file opens"));
         let kits = kits(&mut random);
@@ -61,6 +75,7 @@ impl World {
             _directory: directory,
             about: About { seed, round: 0 },
             tally: Tally::default(),
+            done: Vec::new(),
         };
         world.prepare();
         world
@@ -179,42 +194,10 @@ impl World {
 
     /// Subscribes once, or to several at a time.
     fn subscribe(&mut self, station: usize) {
-        let about = self.about;
-        let kit = self.random.below(self.kits.len());
-        let (random, station) = (&mut self.random, &mut self.stations[station]);
-        let known = station.subscribed.iter().rfind(|subscribed| subscribed.kit == kit);
-        let target = match known {
-            // The same again.
-            Some(known) if random.percent(12) => known.target.clone(),
-            _ => Target::any(self.kits[kit].meta(), &self.families[kit], random),
-        };
-        let lazy = station.lazy;
-        let is_wanted = |target: &Target| !(lazy && target.is_loose());
-        if !is_wanted(&target) {
-            return;
-        }
-        let mut targets = vec![target];
-        if random.percent(15) {
-            let more =
-                (0..random.below(6)).map(|_| Target::any(self.kits[kit].meta(), &self.families[kit], random));
-            targets.extend(more);
-            targets.retain(|target| matches!(target, Target::Query(_)) && is_wanted(target));
-        }
-        let questions: Vec<_> = targets
-            .iter()
-            .filter_map(|target| if let Target::Query(question) = target { Some(question) } else { None })
-            .collect();
-        let kit_of = &*self.kits[kit];
-        let watches = if targets.len() > 1 {
-            kit_of.watch_all(&station.feed, &questions)
-        } else {
-            targets.iter().map(|target| kit_of.watch(&station.feed, target)).collect()
-        };
-        let watches = watches.unwrap_or_else(|error| panic!("{about}: {error:?}: {targets:?}"));
-        self.tally.checks += targets.len() as u64;
-        for (target, watch) in targets.into_iter().zip(watches) {
-            station.add(kit_of, kit, target, watch, &self.tables[kit], about);
-        }
+        let World { random, kits, families, tables, tally, done, .. } = self;
+        let scene = Scene { kits, tables };
+        let (targets, about) = (&mut self.stations[station], self.about);
+        done.extend(subscribe(random, &scene, families, targets, tally, about));
     }
 
     /// Looks at the tables anew; which of them have changed.
@@ -251,6 +234,7 @@ impl World {
 
     pub fn round(&mut self) {
         self.about.round += 1;
+        self.done.clear();
         match self.random.below(100) {
             0..=7 => self.burst(),
             8..=17 => {
@@ -266,6 +250,7 @@ impl World {
                 let scene = Scene { kits: &self.kits, tables: &self.tables };
                 let change = scene.change(at, &mut self.random);
                 let _refused = self.kits[at].make_alone(&self.stores[0], &change);
+                self.done.push(Done::Alone(at, change));
                 self.settle();
             }
             _ => {
@@ -283,9 +268,26 @@ impl World {
     }
 
     fn transaction(&mut self, store: usize) {
-        let scene = Scene { kits: &self.kits, tables: &self.tables };
-        let (parts, end) = scene.transaction(&mut self.random);
-        change::run(&self.stores[store], &self.kits, &parts, end);
+        let World { random, kits, families, tables, stations, tally, done, about, .. } = self;
+        let scene = Scene { kits, tables };
+        let (parts, end) = scene.transaction(random);
+        let (mut random, chance) = (Random(random.next()), if random.percent(12) { 20 } else { 0 });
+        let mut began = Vec::new();
+        change::run(&self.stores[store], kits, &parts, end, &mut || {
+            if !random.percent(chance) {
+                return;
+            }
+            // What is not committed yet nobody begins with.
+            let station = random.below(stations.len());
+            let station = &mut stations[station];
+            if random.percent(40) && !station.subscribed.is_empty() {
+                station.cancel(random.below(station.subscribed.len()));
+            } else {
+                began.extend(subscribe(&mut random, &scene, families, station, tally, *about));
+            }
+        });
+        done.push(Done::Transaction(store, parts, end));
+        done.append(&mut began);
     }
 
     /// A commit that the first store has not made.
@@ -313,13 +315,16 @@ impl World {
         if !plain.is_autocommit() {
             run_sql(plain, &[("rollback".to_owned(), Vec::new())]);
         }
+        self.done.push(Done::Others(statements));
     }
 
     /// Several transactions that nobody waits for.
     fn burst(&mut self) {
         self.read_all();
+        let mut has_others = false;
         for _ in 0..=self.random.below(3) {
             if self.random.percent(15) {
+                has_others = true;
                 self.others();
             } else {
                 self.transaction(0);
@@ -336,7 +341,8 @@ impl World {
         }
         self.deliver();
         for station in &mut self.stations {
-            station.read_burst(&self.kits, &mut self.tally, self.about);
+            let may_merge = has_others || station.store != 0;
+            station.read_burst(&self.kits, may_merge, &mut self.tally, self.about);
         }
         self.replace_ended();
     }
@@ -367,6 +373,7 @@ impl World {
             Some(plain) if random.percent(40) => run_sql(plain, &statements),
             _ => self.sql(&statements),
         }
+        self.done.push(Done::Sql(statements.to_vec()));
     }
 
     /// Feeds are read, those that are lazy now and then.
@@ -491,6 +498,50 @@ impl World {
             self.stations[at].cancel(last);
         }
     }
+}
+
+/// Subscribes once, or to several at a time; what there was to subscribe to.
+fn subscribe(
+    random: &mut Random,
+    scene: &Scene<'_>,
+    families: &[Vec<Family>],
+    station: &mut Station,
+    tally: &mut Tally,
+    about: About,
+) -> Option<Done> {
+    let at = random.below(scene.kits.len());
+    let kit = &*scene.kits[at];
+    let known = station.subscribed.iter().filter(|subscribed| subscribed.kit == at).next_back();
+    let target = match known {
+        // The same again.
+        Some(known) if random.percent(12) => known.target.clone(),
+        _ => Target::any(kit.meta(), &families[at], random),
+    };
+    let lazy = station.lazy;
+    let is_wanted = |target: &Target| !(lazy && target.is_loose());
+    if !is_wanted(&target) {
+        return None;
+    }
+    let mut targets = vec![target];
+    if random.percent(15) {
+        targets.extend((0..random.below(6)).map(|_| Target::any(kit.meta(), &families[at], random)));
+        targets.retain(|target| matches!(target, Target::Query(_)) && is_wanted(target));
+    }
+    let questions: Vec<_> = targets
+        .iter()
+        .filter_map(|target| if let Target::Query(question) = target { Some(question) } else { None })
+        .collect();
+    let watches = if targets.len() > 1 {
+        kit.watch_all(&station.feed, &questions)
+    } else {
+        targets.iter().map(|target| kit.watch(&station.feed, target)).collect()
+    };
+    let watches = watches.unwrap_or_else(|error| panic!("{about}: {error:?}: {targets:?}"));
+    tally.checks += targets.len() as u64;
+    for (target, watch) in targets.iter().zip(watches) {
+        station.add(kit, at, target.clone(), watch, &scene.tables[at], about);
+    }
+    Some(Done::Subscribed(targets))
 }
 
 /// Rows that stayed as they were are the same rows.

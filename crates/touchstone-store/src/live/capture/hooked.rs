@@ -3,6 +3,7 @@
 use super::super::observed::Topics;
 use super::super::row::RowKey;
 use crate::access::Which;
+use crate::change_log::gathering::Gathering;
 use crate::engine::capture::{Asked, Change, Sink};
 use crate::error::Result;
 use crate::record::Shape;
@@ -18,11 +19,17 @@ pub(super) struct Keys {
     pub(super) keys: HashMap<usize, Vec<RowKey>>,
     /// The tables that were changed, watched or not.
     pub(super) changed: Vec<String>,
+    /// Where every row is noted, if it is to be logged.
+    log: Option<(Rc<Tables>, Gathering)>,
 }
 
-/// A table that topics are about.
+/// The columns of tables' keys by their places, by the tables' names in lower case: none for a key that is the number of
+/// its row. Tables without a key are not there.
+pub(super) type Tables = HashMap<String, Rc<[c_int]>>;
+
+/// A table that topics are about, or the log.
 struct Watched {
-    name: &'static str,
+    name: String,
     key: Rc<[c_int]>,
     topics: Vec<usize>,
 }
@@ -32,30 +39,58 @@ impl Keys {
     ///
     /// # Errors
     /// When the file does not say what its tables' columns are.
-    pub(super) fn of(session: &Session, topics: &Topics) -> Result<Keys> {
+    pub(super) fn of(
+        session: &Session,
+        topics: &Topics,
+        log: Option<(Rc<Tables>, Gathering)>,
+    ) -> Result<Keys> {
         let mut tables: Vec<Watched> = Vec::new();
         for (at, topic) in topics.list.iter().enumerate().filter(|(_, topic)| topic.which == Which::Own) {
             let name = topic.shape.name;
             match tables.iter_mut().find(|table| table.name.eq_ignore_ascii_case(name)) {
                 Some(table) => table.topics.push(at),
                 None => {
-                    tables.push(Watched { name, key: key_columns(session, topic.shape)?, topics: vec![at] })
+                    let key = key_columns(session, topic.shape)?;
+                    tables.push(Watched { name: name.to_owned(), key, topics: vec![at] });
                 }
             }
         }
-        Ok(Keys { tables, keys: HashMap::new(), changed: Vec::new() })
+        Ok(Keys { tables, keys: HashMap::new(), changed: Vec::new(), log })
+    }
+
+    /// Gives what was noted for the log.
+    pub(super) fn take_logged(&mut self) -> Option<Gathering> {
+        self.log.take().map(|(_, gathering)| gathering)
     }
 }
 
 impl Sink for Keys {
     fn table(&mut self, name: &str) -> Option<Asked> {
         self.changed.push(name.to_owned());
-        let table = self.tables.iter().position(|table| table.name.eq_ignore_ascii_case(name))?;
+        let known = self.tables.iter().position(|table| table.name.eq_ignore_ascii_case(name));
+        let table = match (known, &mut self.log) {
+            (Some(table), _) => table,
+            (None, None) => return None,
+            (None, Some((tables, gathering))) => {
+                let Some(key) = tables.get(&name.to_ascii_lowercase()) else {
+                    gathering.all(name);
+                    return None;
+                };
+                self.tables.push(Watched { name: name.to_owned(), key: Rc::clone(key), topics: Vec::new() });
+                self.tables.len() - 1
+            }
+        };
         Some(Asked { table, key: Rc::clone(&self.tables[table].key) })
     }
 
     fn change(&mut self, change: &Change<'_>) {
         let table = &self.tables[change.table];
+        if let Some((_, gathering)) = &mut self.log {
+            log(gathering, table, change);
+        }
+        if table.topics.is_empty() {
+            return;
+        }
         for key in [change.before(), change.after()].into_iter().flatten() {
             let key = if table.key.is_empty() {
                 RowKey::of([Raw::Integer(key.number())].into_iter())
@@ -67,6 +102,42 @@ impl Sink for Keys {
             }
         }
     }
+}
+
+/// Notes the key that a row had, and the key that it has.
+fn log(gathering: &mut Gathering, table: &Watched, change: &Change<'_>) {
+    let (before, after) = (change.before(), change.after());
+    if table.key.is_empty() {
+        let before = before.map(|key| key.number());
+        let after = after.map(|key| key.number()).filter(|after| Some(*after) != before);
+        before.into_iter().chain(after).for_each(|number| gathering.number(&table.name, number));
+    } else {
+        let columns = table.key.len();
+        let keys = before.into_iter().chain(after);
+        keys.for_each(|key| gathering.key(&table.name, columns, key.values()));
+    }
+}
+
+/// What the file's tables have for keys.
+///
+/// # Errors
+/// When the file does not say.
+pub(super) fn tables(session: &Session) -> Result<Tables> {
+    const SQL: &str = "select lower(made.name), part.cid, \
+        not exists (select 1 from pragma_index_list(made.name, 'main') where origin = 'pk') \
+        from main.sqlite_schema as made, pragma_table_info(made.name, 'main') as part \
+        where made.type = 'table' and part.pk > 0 order by made.name, part.pk";
+    let mut statement = session.connection.sql().prepare(SQL)?;
+    let mut columns: HashMap<String, Vec<c_int>> = HashMap::new();
+    let mut rows = statement.query(())?;
+    while let Some(row) = rows.next()? {
+        let (name, column, is_number): (String, c_int, bool) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        let key = columns.entry(name).or_default();
+        if !is_number {
+            key.push(column);
+        }
+    }
+    Ok(columns.into_iter().map(|(name, key)| (name, key.into())).collect())
 }
 
 /// The places of the key's columns in the table's declaration; none where the key is the number of the row.

@@ -1,0 +1,132 @@
+//! An entry of the change log: CBOR (RFC 8949), a map from each table's name to the keys of its changed rows, or to null
+//! where any of them may have changed; null in its place where it is not known what has. A key that is the number of its
+//! row is told as how much greater it is than the one before, any other as an array of its columns.
+
+use crate::derived::Stored;
+use crate::engine::log::{LogPlace, LogState};
+use crate::value::Raw;
+use minicbor::Decoder;
+use minicbor::data::Type;
+
+/// What one transaction has told.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Entry {
+    pub(crate) number: i64,
+    /// What the log's index counted before the commit, and after it.
+    pub(crate) follows: u32,
+    pub(crate) counted: u32,
+    /// Where the log was before the commit, if it is told.
+    pub(crate) place: Option<LogPlace>,
+    /// None where anything may have changed.
+    pub(crate) changes: Option<Vec<Changed>>,
+}
+
+/// What has changed in a table.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Changed {
+    pub(crate) table: String,
+    pub(crate) keys: Keys,
+}
+
+/// Which rows of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Keys {
+    /// Any.
+    All,
+    /// Those of these keys, by their columns.
+    These(Vec<Vec<Stored>>),
+}
+
+impl Entry {
+    /// The entry of a row. What is no entry follows nothing, and tells nothing.
+    pub(crate) fn of(
+        number: Raw<'_>,
+        follows: Raw<'_>,
+        counted: Raw<'_>,
+        place: Raw<'_>,
+        changes: Raw<'_>,
+    ) -> Entry {
+        let integer = |raw| if let Raw::Integer(value) = raw { Some(value) } else { None };
+        let count = |raw| integer(raw).and_then(|value| u32::try_from(value).ok()).unwrap_or(0);
+        let blob = |raw| if let Raw::Blob(bytes) = raw { Some(bytes) } else { None };
+        Entry {
+            number: integer(number).unwrap_or(0),
+            follows: count(follows),
+            counted: count(counted),
+            place: blob(place).and_then(place_of),
+            changes: blob(changes).and_then(|bytes| changes_of(bytes).ok().flatten()),
+        }
+    }
+}
+
+impl Entry {
+    /// Whether its transaction was the next one after that state.
+    pub(crate) fn is_after(&self, state: LogState) -> bool {
+        let is_there = || self.place.is_some_and(|place| state.is_at(place));
+        self.follows == state.change() && (super::is_lasting(self.follows) || is_there())
+    }
+}
+
+/// A place as the index has it, in the order of the processor's bytes.
+pub(crate) fn place_bytes(place: LogPlace) -> [u8; 24] {
+    let mut bytes = [0; 24];
+    for (bytes, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(place) {
+        *bytes = word.to_ne_bytes();
+    }
+    bytes
+}
+
+fn place_of(bytes: &[u8]) -> Option<LogPlace> {
+    let (words, rest) = bytes.as_chunks::<8>();
+    let words: &[[u8; 8]; 3] = words.try_into().ok().filter(|_| rest.is_empty())?;
+    Some(words.map(u64::from_ne_bytes))
+}
+
+type Decoded<T> = Result<T, minicbor::decode::Error>;
+
+/// What has changed; none where that is not known.
+pub(crate) fn changes_of(bytes: &[u8]) -> Decoded<Option<Vec<Changed>>> {
+    let mut decoder = Decoder::new(bytes);
+    if decoder.datatype()? == Type::Null {
+        return Ok(None);
+    }
+    let length = decoder.map()?.ok_or_else(|| minicbor::decode::Error::message("a length is missing"))?;
+    let mut changes = Vec::new();
+    for _ in 0..length {
+        let table = decoder.str()?.to_owned();
+        changes.push(Changed { table, keys: keys(&mut decoder)? });
+    }
+    Ok(Some(changes))
+}
+
+fn keys(decoder: &mut Decoder<'_>) -> Decoded<Keys> {
+    if decoder.datatype()? == Type::Null {
+        decoder.null()?;
+        return Ok(Keys::All);
+    }
+    let (mut keys, mut last) = (Vec::new(), 0_i64);
+    for _ in 0..decoder.array()?.unwrap_or(0) {
+        if matches!(decoder.datatype()?, Type::Array | Type::ArrayIndef) {
+            let columns = decoder.array()?.unwrap_or(0);
+            keys.push((0..columns).map(|_| column(decoder)).collect::<Decoded<_>>()?);
+        } else {
+            // The distance of two numbers may be greater than a number, and is taken modulo 2 to the 64th.
+            last = last.wrapping_add(decoder.i64()?);
+            keys.push(vec![Stored::Integer(last)]);
+        }
+    }
+    Ok(Keys::These(keys))
+}
+
+fn column(decoder: &mut Decoder<'_>) -> Decoded<Stored> {
+    Ok(match decoder.datatype()? {
+        Type::Null => {
+            decoder.null()?;
+            Stored::Null
+        }
+        Type::F64 => Stored::Real(decoder.f64()?),
+        Type::String => Stored::Text(decoder.str()?.to_owned()),
+        Type::Bytes => Stored::Blob(decoder.bytes()?.to_vec()),
+        _ => Stored::Integer(decoder.i64()?),
+    })
+}

@@ -1,0 +1,148 @@
+//! Many subscriptions, and receivers that do not come: what they cost. `TOUCHSTONE_CASES` is how many subscriptions
+//! there are.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use touchstone_store::{Cells, Field, Kind, Mismatch, Mode, Overflow, Raw, Record, Result, Store};
+
+/// How many of [`Counted`] there are.
+static ALIVE: AtomicUsize = AtomicUsize::new(0);
+
+/// A number that knows how many of its kind there are.
+#[derive(Debug, PartialEq)]
+struct Counted(i64);
+
+impl Counted {
+    fn new(value: i64) -> Counted {
+        ALIVE.fetch_add(1, Ordering::SeqCst);
+        Counted(value)
+    }
+}
+
+impl Clone for Counted {
+    fn clone(&self) -> Counted {
+        Counted::new(self.0)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        ALIVE.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Field for Counted {
+    const KIND: Kind = Kind::Integer;
+    type Plain = Counted;
+    type View<'a> = Counted;
+
+    fn write<'a>(&'a self, cells: &mut Cells<'a>) {
+        cells.integer(self.0);
+    }
+
+    fn read(raw: Raw<'_>) -> std::result::Result<Counted, Mismatch> {
+        i64::read(raw).map(Counted::new)
+    }
+
+    fn view(raw: Raw<'_>) -> std::result::Result<Counted, Mismatch> {
+        Counted::read(raw)
+    }
+}
+
+#[derive(Record, Debug, PartialEq)]
+struct Reading {
+    #[record(key)]
+    id: i64,
+    value: Counted,
+}
+
+fn store() -> (tempfile::TempDir, Store) {
+    let directory = tempfile::tempdir().expect("there is room");
+    let store = Store::open(directory.path().join("crowd.db")).expect("it opens");
+    (directory, store)
+}
+
+#[test]
+fn receivers_that_do_not_come_hold_no_more_than_what_they_missed_last() -> Result<()> {
+    const ROWS: i64 = 50;
+    const COMMITS: i64 = 2000;
+    let (_directory, store) = store();
+    let reading = |id: i64, value| Reading { id, value: Counted::new(value) };
+    store.insert_all(&(0..ROWS).map(|id| reading(id, 0)).collect::<Vec<_>>())?;
+    let modes = [
+        Mode::Latest,
+        Mode::Every { batches: 10, overflow: Overflow::Resync },
+        Mode::Every { batches: 10, overflow: Overflow::End },
+    ];
+    let feeds = modes.map(|mode| store.feed_with(mode).expect("there is a thread more"));
+    let mut held = Vec::new();
+    for feed in &feeds {
+        held.push(feed.query::<Reading>().watch()?);
+        held.push(feed.query::<Reading>().order(|reading| reading.value.descending()).limit(5).watch()?);
+        held.push(feed.watch::<Reading>(&1)?);
+    }
+    for commit in 0..COMMITS {
+        store.put(&reading(commit % ROWS, commit))?;
+        if commit % 100 == 0 {
+            store.wait_delivered()?;
+        }
+    }
+    store.wait_delivered()?;
+    // Each subscription may hold what its receiver has and what it will have; each of ten batches one change.
+    let alive = ALIVE.load(Ordering::SeqCst);
+    let most = usize::try_from(ROWS).expect("it is small") * (2 + held.len());
+    assert!(alive <= most, "{alive} values are alive, of {ROWS} rows");
+    for feed in &feeds[..2] {
+        let batch = feed.try_next()?.expect("something is pending");
+        assert!(feed.try_next()?.is_none());
+        let update = batch.iter().next().expect("it is no empty batch");
+        let (before, now) = (update.before::<Reading>(), update.results::<Reading>());
+        assert!(before.expect("they are readings").iter().all(|reading| reading.value.0 == 0));
+        assert!(now.expect("they are readings").iter().all(|reading| reading.value.0 >= COMMITS - ROWS));
+    }
+    assert!(feeds[2].try_next().is_err());
+    drop((held, feeds));
+    store.wait_delivered()?;
+    assert_eq!(ALIVE.load(Ordering::SeqCst), 0, "what nobody watches nobody holds");
+    Ok(())
+}
+
+#[derive(Record, Clone, Debug, PartialEq)]
+struct Dot {
+    #[record(key)]
+    id: i64,
+    #[record(index)]
+    place: i64,
+}
+
+#[test]
+fn of_many_windows_those_are_told_that_a_row_left_or_entered() -> Result<()> {
+    const WIDTH: i64 = 10;
+    let asked = std::env::var("TOUCHSTONE_CASES").ok().and_then(|cases| cases.parse::<i64>().ok());
+    let many = asked.unwrap_or(0).max(20_000);
+    let (_directory, store) = store();
+    let rows = 1000;
+    store.insert_all(&(0..rows).map(|id| Dot { id, place: id * many / rows }).collect::<Vec<_>>())?;
+    let feed = store.feed()?;
+    let windows = (0..many).map(|low| {
+        let query = feed.query::<Dot>().filter(|dot| dot.place.ge(low).and(dot.place.lt(low + WIDTH)));
+        query.order(|dot| dot.place.ascending())
+    });
+    let subscriptions = feed.watch_all(windows)?;
+    let from = 500 * many / rows;
+    let to = many / 3;
+    store.put(&Dot { id: 500, place: to })?;
+    store.wait_delivered()?;
+    let batch = feed.try_next()?.expect("somebody is concerned");
+    let is_concerned = |low: i64| [from, to].iter().any(|place| low <= *place && *place < low + WIDTH);
+    let told = (0..many).zip(&subscriptions).filter(|(low, _)| is_concerned(*low));
+    let mut ids: Vec<_> = told.map(|(_, subscription)| subscription.id()).collect();
+    let mut found: Vec<_> = batch.iter().map(touchstone_store::Update::id).collect();
+    ids.sort_unstable();
+    found.sort_unstable();
+    assert_eq!(found, ids);
+    drop(subscriptions);
+    store.put(&Dot { id: 500, place: from })?;
+    store.wait_delivered()?;
+    assert!(feed.try_next()?.is_none());
+    Ok(())
+}

@@ -1,0 +1,137 @@
+//! Two processes: the test's own program is the other one, told by a variable what to do.
+
+use crate::logged::Watcher;
+use crate::place::place;
+use crate::task;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use touchstone_store::{Options, Result, Store};
+
+const FILE: &str = "TOUCHSTONE_TEST_LIVE_FILE";
+
+/// The other process, which has two stores, and does what each line says.
+struct Other {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+impl Other {
+    fn start(path: &Path) -> Other {
+        let mut child = Command::new(std::env::current_exe().expect("the program is known"))
+            .args(["--exact", "processes::the_other_process", "--nocapture", "--test-threads=1"])
+            .env(FILE, path)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the other process starts");
+        let (input, output) = (child.stdin.take(), child.stdout.take());
+        let output = BufReader::new(output.expect("it is piped"));
+        Other { child, input: input.expect("it is piped"), output }
+    }
+
+    /// Lets it do something, and waits until it is done.
+    fn does(&mut self, what: &str) {
+        writeln!(self.input, "{what}").expect("it listens");
+        let mut line = String::new();
+        while line.trim_end() != format!("done {what}") {
+            line.clear();
+            assert_ne!(self.output.read_line(&mut line).expect("it speaks"), 0, "it ended before `{what}`");
+        }
+    }
+}
+
+impl Drop for Other {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Does nothing in the test's own process.
+#[test]
+fn the_other_process() {
+    let Some(path) = std::env::var_os(FILE) else { return };
+    let path = Path::new(&path);
+    let logging = Options::new().log_changes(true).checkpoint_pages(3).open(path).expect("it opens");
+    let silent = Store::open(path).expect("it opens");
+    let plain = rusqlite::Connection::open(path).expect("it opens");
+    let say = |what: &str| {
+        println!("\ndone {what}");
+        std::io::stdout().flush().expect("it is heard");
+    };
+    for what in std::io::stdin().lines().map_while(|line| line.ok()) {
+        let (word, number) = what.split_once(' ').expect("a word and a number");
+        let number: i64 = number.parse().expect("it is a number");
+        let record = task(number, number % 3, Some(number));
+        match word {
+            "logged" => logging.put(&record).expect("it is written"),
+            "silent" => silent.put(&record).expect("it is written"),
+            "many" => {
+                let many: Vec<_> = (0..number).map(|id| task(id, id % 7, Some(-id))).collect();
+                logging.put_all(&many).expect("it is written");
+            }
+            "plain" => drop(plain.execute("update task set due = ?1", [number]).expect("it is written")),
+            "held" => {
+                let _unreached: Result<()> = logging.write(|transaction| {
+                    transaction.put(&record)?;
+                    let many: Vec<_> = (0..20_000).map(|id| task(id, 1, None)).collect();
+                    transaction.put_all(&many)?;
+                    say(&what);
+                    loop {
+                        std::thread::park();
+                    }
+                });
+            }
+            other => panic!("there is no `{other}`"),
+        }
+        say(&what);
+    }
+}
+
+#[test]
+fn another_process_is_followed_row_by_row_where_it_logs() -> Result<()> {
+    let place = place();
+    let mut watcher = Watcher::begin(place.open())?;
+    let mut other = Other::start(&place.path);
+    for number in 0..60 {
+        other.does(&format!("logged {number}"));
+        if number % 20 == 7 {
+            other.does("many 3000");
+        }
+        if number % 3 != 0 {
+            watcher.is_even()?;
+        }
+    }
+    watcher.is_even()?;
+    assert_eq!(watcher.resyncs, 0, "of {} batches", watcher.batches);
+    other.does("silent 61");
+    watcher.is_even()?;
+    assert!(watcher.resyncs > 0);
+    for round in 0..10 {
+        other.does(&format!("logged {}", 70 + round));
+        other.does(&format!("plain {round}"));
+        other.does(&format!("logged {}", 80 + round));
+        watcher.is_even()?;
+    }
+    Ok(())
+}
+
+#[test]
+fn a_process_that_is_killed_within_a_transaction_has_logged_nothing() -> Result<()> {
+    let place = place();
+    let mut watcher = Watcher::begin(place.open())?;
+    let mut other = Other::start(&place.path);
+    other.does("logged 7");
+    watcher.is_even()?;
+    other.does("held 8");
+    drop(other);
+    watcher.is_even()?;
+    let mut other = Other::start(&place.path);
+    other.does("logged 9");
+    watcher.is_even()?;
+    assert!(watcher.store.get::<crate::Task>(&8)?.is_none());
+    assert_eq!((watcher.batches, watcher.resyncs), (2, 0));
+    Ok(())
+}

@@ -1,0 +1,126 @@
+//! Disks that are full, tables that are none of the type's, and records whose own code panics: who is told, and who is
+//! not disturbed.
+
+use crate::shim::{Call, Fault, Shim};
+use crate::{Task, store, task};
+use touchstone_store::{Cells, ErrorKind, Field, Kind, Mismatch, Options, Raw, Record, Result, Results};
+
+fn dues(results: &Results<Task>) -> Vec<Option<i64>> {
+    results.iter().map(|task| task.due).collect()
+}
+
+#[test]
+fn a_commit_that_the_disk_has_no_room_for_delivers_nothing() -> Result<()> {
+    for after in 0..3 {
+        let shim = Shim::register(false, true);
+        let directory = tempfile::tempdir().expect("there is room");
+        let store = Options::new().vfs(shim.name()).open(directory.path().join("full.db"))?;
+        store.insert(&task(1, 1, Some(1)))?;
+        let feed = store.feed()?;
+        let all = feed.query::<Task>().order(|task| task.id.ascending()).watch()?;
+        shim.fail(Fault { calls: &[Call::Write], file: "-wal", after, lasting: true, full: true });
+        let refused = store.write(|transaction| {
+            transaction.put(&task(1, 1, Some(2)))?;
+            transaction.insert(&task(2, 1, Some(2)))
+        });
+        let is_refused = refused.is_err();
+        shim.heal();
+        store.wait_delivered()?;
+        assert_eq!(feed.try_next()?.is_none(), is_refused);
+        store.insert(&task(3, 1, Some(3)))?;
+        store.wait_delivered()?;
+        let batch = feed.try_next()?.expect("there is a batch");
+        let update = batch.get(all.id()).expect("it is concerned");
+        let expected: Vec<_> = store.all::<Task>()?.iter().map(|task| task.due).collect();
+        assert_eq!(dues(&update.results::<Task>().expect("they are tasks")), expected);
+    }
+    Ok(())
+}
+
+/// Another table in the type's place was told of once and again, with everything that the store was asked.
+#[test]
+fn a_result_that_cannot_be_read_is_told_of_once_and_comes_back() -> Result<()> {
+    let (_directory, store) = store();
+    store.insert(&task(1, 1, Some(1)))?;
+    let feed = store.feed_with(touchstone_store::Mode::Every {
+        batches: 10,
+        overflow: touchstone_store::Overflow::End,
+    })?;
+    let all = feed.query::<Task>().watch()?;
+    let sql = |batch: &str| store.write(|transaction| transaction.sql(|sql| sql.execute_batch(batch)));
+    sql(
+        "alter table task rename to kept; create table task (id INTEGER PRIMARY KEY, due TEXT, title TEXT, list INTEGER)",
+    )?;
+    for _ in 0..5 {
+        store.wait_delivered()?;
+    }
+    let batch = feed.try_next()?.expect("it is told");
+    let update = batch.get(all.id()).expect("it is concerned");
+    assert_eq!(update.error().map(touchstone_store::Error::kind), Some(ErrorKind::Mismatch));
+    assert!(feed.try_next()?.is_none(), "it is told once");
+    sql("drop table task; alter table kept rename to task; update task set due = 2")?;
+    store.wait_delivered()?;
+    let batch = feed.try_next()?.expect("it is told");
+    let update = batch.get(all.id()).expect("it is concerned");
+    assert_eq!(dues(&update.results::<Task>().expect("they are tasks")), [Some(2)]);
+    Ok(())
+}
+
+/// A field whose reading panics where the number is 13.
+#[derive(Clone, Debug, PartialEq)]
+struct Unlucky(i64);
+
+impl Field for Unlucky {
+    const KIND: Kind = Kind::Integer;
+    type Plain = Unlucky;
+    type View<'a> = Unlucky;
+
+    fn write<'a>(&'a self, cells: &mut Cells<'a>) {
+        cells.integer(self.0);
+    }
+
+    fn read(raw: Raw<'_>) -> std::result::Result<Unlucky, Mismatch> {
+        let number = i64::read(raw)?;
+        if number == 13 {
+            std::panic::resume_unwind(Box::new("on purpose"));
+        }
+        Ok(Unlucky(number))
+    }
+
+    fn view(raw: Raw<'_>) -> std::result::Result<Unlucky, Mismatch> {
+        Unlucky::read(raw)
+    }
+}
+
+#[derive(Record, Clone, Debug, PartialEq)]
+struct Ticket {
+    #[record(key)]
+    id: i64,
+    number: Unlucky,
+}
+
+/// One record that could not be read ended every feed of the store.
+#[test]
+fn a_record_whose_reading_panics_disturbs_nobody_else() -> Result<()> {
+    let (_directory, store) = store();
+    let feed = store.feed()?;
+    let tasks = feed.query::<Task>().watch()?;
+    let tickets = feed.query::<Ticket>().watch()?;
+    store.insert(&Ticket { id: 1, number: Unlucky(13) })?;
+    store.wait_delivered()?;
+    let batch = feed.try_next()?.expect("it is told");
+    assert!(batch.get(tasks.id()).is_none());
+    assert!(batch.get(tickets.id()).is_some_and(|update| update.error().is_some()));
+    assert!(feed.query::<Ticket>().limit(7).watch().is_err());
+    store.insert(&task(1, 1, Some(1)))?;
+    store.wait_delivered()?;
+    let batch = feed.try_next()?.expect("it is told");
+    let update = batch.get(tasks.id()).expect("it is concerned");
+    assert_eq!(dues(&update.results::<Task>().expect("they are tasks")), [Some(1)]);
+    store.put(&Ticket { id: 1, number: Unlucky(7) })?;
+    store.wait_delivered()?;
+    let batch = feed.try_next()?.expect("it is told");
+    let update = batch.get(tickets.id()).expect("it is concerned");
+    assert_eq!(update.results::<Ticket>()?.len(), 1);
+    Ok(())
+}
