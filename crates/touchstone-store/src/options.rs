@@ -394,7 +394,7 @@ impl Options {
     /// writer.insert(&Task { id: 2, title: "rest".into(), due: None })?;
     /// let batch = feed.next()?.expect("the store is open");
     /// assert!(!batch.is_resync());
-    /// assert_eq!(batch.of_subscription(&open).and_then(|update| update.results::<Task>()).map(|tasks| tasks.len()), Some(2));
+    /// assert_eq!(batch.get(open.id()).expect("it was changed").results::<Task>()?.len(), 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]

@@ -399,8 +399,8 @@ impl Update {
     }
 
     /// Why the result could not be read, where it could not: the file fails, is damaged, or has a row that is none of the
-    /// type's. The receiver's results are of before then. It is tried again with the next commit, and another update
-    /// tells when it was possible and the result is another.
+    /// type's. The receiver's results are of before then. That is told once. It is tried again whenever there is something
+    /// to do, and another update tells when it was possible, also where the result is what it was.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};

@@ -210,11 +210,11 @@ impl<T: Record> Watched<T> {
                 is_held |= family.consider(old.as_ref(), new.as_ref());
             }
         }
-        if !is_same || out.tells_all {
-            if let Some(watchers) = self.keys.get(*watchers as usize) {
-                for target in &watchers.targets {
-                    out.put(*target, What::Record { before: unknown(old), after: unknown(row) });
-                }
+        if (!is_same || out.tells_all)
+            && let Some(watchers) = self.keys.get(*watchers as usize)
+        {
+            for target in &watchers.targets {
+                out.put(*target, What::Record { before: unknown(old), after: unknown(row) });
             }
         }
         let Ok(mut entry) = self.rows.find_entry(*hash, |held| held.touched == at) else { return };

@@ -511,7 +511,7 @@ fn subscribe(
 ) -> Option<Done> {
     let at = random.below(scene.kits.len());
     let kit = &*scene.kits[at];
-    let known = station.subscribed.iter().filter(|subscribed| subscribed.kit == at).next_back();
+    let known = station.subscribed.iter().rfind(|subscribed| subscribed.kit == at);
     let target = match known {
         // The same again.
         Some(known) if random.percent(12) => known.target.clone(),
