@@ -308,7 +308,7 @@ def test_what_cannot_be_watched_is_refused(store: Store, tmp_path: Path) -> None
             feed.next(-1)
     for options in ({"every": 0}, {"every": 1, "overflow": "explode"}, {"overflow": "end"}):
         with pytest.raises(InvalidError):
-            store.feed(**options)  # type: ignore[call-overload]
+            store.feed(**options)
 
 
 def test_what_cannot_be_read_is_told_and_ends_nothing(store: Store) -> None:
