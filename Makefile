@@ -60,7 +60,7 @@ lint:
 	cargo clippy --all-targets --locked --manifest-path $(KIT_CIPHER) -- -D warnings
 	cargo clippy --all-targets --locked --manifest-path $(KIT_NATIVE_DB) -- -D warnings
 	cargo clippy --all-targets --locked --manifest-path $(KIT_STORE) -- -D warnings
-	PYO3_NO_PYTHON=1 cargo clippy --all-targets --locked --manifest-path $(PACKAGE_PYTHON) --target-dir $(PYTHON_TARGET) -- -D warnings
+	PYO3_NO_PYTHON=1 PYO3_BUILD_EXTENSION_MODULE=1 cargo clippy --all-targets --locked --manifest-path $(PACKAGE_PYTHON) --target-dir $(PYTHON_TARGET) -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 
 # The command is built first: the tests of the whole pipeline run it as a user would.

@@ -1,19 +1,25 @@
 //! The native part of the Python package: what converts between Python's objects and the store's values, and lets go of
 //! the interpreter's lock around everything that touches the file. What needs no speed is Python, in `touchstone_store/`.
 
+mod alarm;
 mod care;
 mod codec;
 mod column;
 mod declared;
 mod errors;
+mod exit;
+mod feed;
 mod holds;
 mod query;
 mod records;
+mod results;
 mod rows;
 mod snapshot;
 mod sql;
 mod store;
+mod subscription;
 mod transaction;
+mod update;
 
 use pyo3::prelude::*;
 
@@ -24,17 +30,27 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<column::Condition>()?;
     module.add_class::<column::Order>()?;
     module.add_class::<declared::RecordType>()?;
+    module.add_class::<feed::Feed>()?;
+    module.add_class::<feed::Listener>()?;
     module.add_class::<query::Explanation>()?;
     module.add_class::<query::Query>()?;
     module.add_class::<records::Collection>()?;
+    module.add_class::<results::Results>()?;
+    module.add_class::<results::ResultsIterator>()?;
     module.add_class::<rows::RowIterator>()?;
     module.add_class::<snapshot::Snapshot>()?;
     module.add_class::<store::Store>()?;
+    module.add_class::<subscription::LiveExplanation>()?;
+    module.add_class::<subscription::Subscription>()?;
+    module.add_class::<subscription::SubscriptionId>()?;
     module.add_class::<transaction::Savepoint>()?;
     module.add_class::<transaction::Transaction>()?;
+    module.add_class::<update::Batch>()?;
+    module.add_class::<update::Update>()?;
     module.add_class::<care::CheckReport>()?;
     module.add_class::<care::SalvageReport>()?;
     module.add_class::<care::SalvagedTable>()?;
     module.add_function(wrap_pyfunction!(care::change_key, module)?)?;
-    module.add_function(wrap_pyfunction!(care::salvage, module)?)
+    module.add_function(wrap_pyfunction!(care::salvage, module)?)?;
+    module.add_function(wrap_pyfunction!(exit::end, module)?)
 }

@@ -38,7 +38,14 @@ pub struct Explanation {
 
 impl Request {
     fn of<'r>(self, reading: &Reading<'r, Dynamic>) -> touchstone_store::Query<'r, Dynamic> {
-        let mut query = reading.query();
+        self.applied(reading.query())
+    }
+
+    /// Asks that of a query that asks for everything.
+    pub fn applied<'s, S>(
+        self,
+        mut query: touchstone_store::Query<'s, Dynamic, S>,
+    ) -> touchstone_store::Query<'s, Dynamic, S> {
         if let Some(condition) = self.condition {
             query = query.filter(|()| condition);
         }
@@ -55,6 +62,11 @@ impl Request {
 impl Query {
     pub fn new(place: Place, declared: Py<RecordType>) -> Query {
         Query { place, declared, request: Request::default() }
+    }
+
+    /// Of whom what is asked, and of which class.
+    pub fn parts(&self) -> (&Place, &Py<RecordType>, &Request) {
+        (&self.place, &self.declared, &self.request)
     }
 
     fn of(&self) -> Type {

@@ -54,9 +54,7 @@ impl Rows {
 
     /// The objects.
     pub fn objects<'py>(&self, py: Python<'py>, declared: &RecordType) -> PyResult<Bound<'py, PyList>> {
-        /// Fewer objects are made before the collector would look at them.
-        const FEW: usize = 500;
-        let _pause = if self.len() > FEW { Some(Pause::begin(py)?) } else { None };
+        let _pause = Pause::for_many(py, self.len())?;
         let list = PyList::empty(py);
         let mut reader = Reader::default();
         for _ in 0..self.len() {
@@ -68,9 +66,15 @@ impl Rows {
 
 /// Python's collector, paused: it looks at every new object again and again while a list of them grows, and finds nothing,
 /// as they refer to nothing that refers to them. That is half the time of a large list.
-struct Pause<'py>(Option<Bound<'py, PyModule>>);
+pub struct Pause<'py>(Option<Bound<'py, PyModule>>);
 
 impl<'py> Pause<'py> {
+    /// Pauses it where so many objects are made that it would look at them.
+    pub fn for_many(py: Python<'py>, objects: usize) -> PyResult<Option<Pause<'py>>> {
+        const FEW: usize = 500;
+        (objects > FEW).then(|| Pause::begin(py)).transpose()
+    }
+
     fn begin(py: Python<'py>) -> PyResult<Pause<'py>> {
         let collector = PyModule::import(py, intern!(py, "gc"))?;
         if !collector.call_method0(intern!(py, "isenabled"))?.is_truthy()? {

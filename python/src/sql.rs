@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use touchstone_store::rusqlite::types::{Value, ValueRef};
 use touchstone_store::rusqlite::{self, Connection, Statement, ToSql};
-use touchstone_store::{Error, ErrorKind};
+use touchstone_store::{Error, ErrorKind, Raw, dynamic};
 
 /// Parameters by place, or by name.
 enum Parameters {
@@ -51,7 +51,7 @@ impl Parameters {
     }
 }
 
-fn value(given: &Bound<'_, PyAny>) -> PyResult<Value> {
+pub fn value(given: &Bound<'_, PyAny>) -> PyResult<Value> {
     if given.is_none() {
         Ok(Value::Null)
     } else if let Ok(given) = given.cast::<PyBool>() {
@@ -114,7 +114,7 @@ pub fn rows<'py>(
     let (width, found) = with(py, target, read, false)?;
     let list = PyList::empty(py);
     for row in found.chunks(width.max(1)) {
-        let row: PyResult<Vec<_>> = row.iter().map(|value| object(py, value)).collect();
+        let row: PyResult<Vec<_>> = row.iter().map(|value| object(py, raw(value))).collect();
         list.append(PyTuple::new(py, row?)?)?;
     }
     Ok(list)
@@ -146,12 +146,34 @@ fn owned(value: ValueRef<'_>) -> Value {
     }
 }
 
-fn object<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+fn raw(value: &Value) -> Raw<'_> {
+    match value {
+        Value::Null => Raw::Null,
+        Value::Integer(value) => Raw::Integer(*value),
+        Value::Real(value) => Raw::Real(*value),
+        Value::Text(text) => Raw::Text(text.as_bytes()),
+        Value::Blob(bytes) => Raw::Blob(bytes),
+    }
+}
+
+/// The same parameter, as a feed takes it.
+pub fn of_dynamic(value: Value) -> dynamic::Value {
+    match value {
+        Value::Null => dynamic::Value::Null,
+        Value::Integer(value) => dynamic::Value::Integer(value),
+        Value::Real(value) => dynamic::Value::Real(value),
+        Value::Text(text) => dynamic::Value::Text(text),
+        Value::Blob(bytes) => dynamic::Value::Blob(bytes),
+    }
+}
+
+/// The object of a value.
+pub fn object<'py>(py: Python<'py>, value: Raw<'_>) -> PyResult<Bound<'py, PyAny>> {
     Ok(match value {
-        Value::Null => py.None().into_bound(py),
-        Value::Integer(value) => PyInt::new(py, *value).into_any(),
-        Value::Real(value) => PyFloat::new(py, *value).into_any(),
-        Value::Text(text) => PyString::new(py, text).into_any(),
-        Value::Blob(bytes) => PyBytes::new(py, bytes).into_any(),
+        Raw::Null | Raw::Absent => py.None().into_bound(py),
+        Raw::Integer(value) => PyInt::new(py, value).into_any(),
+        Raw::Real(value) => PyFloat::new(py, value).into_any(),
+        Raw::Text(bytes) => PyString::new(py, &String::from_utf8_lossy(bytes)).into_any(),
+        Raw::Blob(bytes) => PyBytes::new(py, bytes).into_any(),
     })
 }

@@ -3,6 +3,7 @@
 use crate::care::{CheckReport, options, problems};
 use crate::declared::declared;
 use crate::errors::without_lock;
+use crate::feed::Feed;
 use crate::records::{OpenStore, Place, Target, opened};
 use crate::snapshot;
 use crate::transaction::Transaction;
@@ -83,6 +84,17 @@ impl Store {
     fn snapshot(&self, py: Python<'_>) -> PyResult<snapshot::Snapshot> {
         let taken = without_lock(py, || opened(&self.store)?.snapshot())?;
         Ok(snapshot::Snapshot::new(Arc::new(Mutex::new(Some(taken)))))
+    }
+
+    /// A feed for live queries: it keeps the latest results of each, or `every` batch up to that many.
+    #[pyo3(signature = (*, every = None, overflow = None))]
+    fn feed(&self, py: Python<'_>, every: Option<usize>, overflow: Option<&str>) -> PyResult<Feed> {
+        Feed::new(py, &self.store, every, overflow)
+    }
+
+    /// Waits until everything that was committed has been put into the feeds that it concerns.
+    fn wait_delivered(&self, py: Python<'_>) -> PyResult<()> {
+        without_lock(py, || opened(&self.store)?.wait_delivered())
     }
 
     /// Copies the store as it is at one moment, while others write.

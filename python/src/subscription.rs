@@ -1,0 +1,226 @@
+//! Subscriptions: what is watched at a feed, and how it is followed.
+
+use crate::errors::{invalid, without_lock};
+use crate::records::lock;
+use crate::results::{Declared, Results};
+use pyo3::prelude::*;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, Weak};
+use touchstone_store::dynamic::Dynamic;
+use touchstone_store::{CountSubscription, Error, ErrorKind, Result, SqlSubscription, Structure};
+
+/// What the updates of a subscription have.
+#[derive(Clone)]
+pub enum Watched {
+    Records(Declared),
+    Count,
+    Sql,
+}
+
+/// A feed's subscriptions: they last until they are cancelled, whether the program keeps them or not. It is locked while
+/// one begins, so that nobody has an update of it before it is known; and never with the interpreter's lock.
+pub type Known = Mutex<HashMap<touchstone_store::SubscriptionId, (Watched, Kept)>>;
+
+/// None once it was cancelled.
+type Kept = Arc<Mutex<Option<Held>>>;
+
+/// Names a subscription: no two of a store are the same.
+#[pyclass(frozen, eq, ord, hash, module = "touchstone_store")]
+#[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SubscriptionId(pub touchstone_store::SubscriptionId);
+
+#[pymethods]
+impl SubscriptionId {
+    fn __repr__(&self) -> String {
+        format!("{:?}", self.0)
+    }
+}
+
+/// What is watched, until it is cancelled, or the feed is gone.
+#[pyclass(frozen, module = "touchstone_store")]
+pub struct Subscription {
+    pub id: touchstone_store::SubscriptionId,
+    kept: Kept,
+    known: Weak<Known>,
+}
+
+pub enum Held {
+    Records(touchstone_store::Subscription<Dynamic>, Declared),
+    Count(CountSubscription),
+    Sql(SqlSubscription),
+}
+
+impl Held {
+    fn id(&self) -> touchstone_store::SubscriptionId {
+        match self {
+            Held::Records(held, _) => held.id(),
+            Held::Count(held) => held.id(),
+            Held::Sql(held) => held.id(),
+        }
+    }
+
+    fn watched(&self) -> Watched {
+        match self {
+            Held::Records(_, declared) => Watched::Records(Arc::clone(declared)),
+            Held::Count(_) => Watched::Count,
+            Held::Sql(_) => Watched::Sql,
+        }
+    }
+}
+
+impl Subscription {
+    /// Begins subscriptions, without the interpreter's lock.
+    pub fn begin(
+        py: Python<'_>,
+        known: &Arc<Known>,
+        begin: impl FnOnce() -> Result<Vec<Held>> + Send,
+    ) -> PyResult<Vec<Subscription>> {
+        without_lock(py, || {
+            let mut by_id = lock(known);
+            let subscription = |held: Held| {
+                let (id, watched, kept) = (held.id(), held.watched(), Arc::new(Mutex::new(Some(held))));
+                by_id.insert(id, (watched, Arc::clone(&kept)));
+                Subscription { id, kept, known: Arc::downgrade(known) }
+            };
+            Ok(begin()?.into_iter().map(subscription).collect())
+        })
+    }
+
+    fn with<R: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut Held) -> Result<R> + Send) -> PyResult<R> {
+        without_lock(py, || match &mut *lock(&self.kept) {
+            Some(held) => work(held),
+            None => Err(Error::new(ErrorKind::Invalid, "the subscription was cancelled")),
+        })
+    }
+
+    fn end(&self) {
+        // No update of it is given once this is dropped; then nobody needs to know it.
+        drop(lock(&self.kept).take());
+        if let Some(known) = self.known.upgrade() {
+            lock(&known).remove(&self.id);
+        }
+    }
+}
+
+impl Drop for Subscription {
+    /// Nobody can ask any more for the rows with which it began.
+    fn drop(&mut self) {
+        if let Some(Held::Records(held, _)) = &mut *lock(&self.kept) {
+            drop(held.take_results());
+        }
+    }
+}
+
+#[pymethods]
+impl Subscription {
+    /// What its updates say.
+    #[getter]
+    fn id(&self) -> SubscriptionId {
+        SubscriptionId(self.id)
+    }
+
+    /// The rows with which it began: updates tell what comes after.
+    #[getter]
+    fn rows(&self, py: Python<'_>) -> PyResult<Results> {
+        self.found(py, false)
+    }
+
+    /// The rows with which it began, which it forgets: a subscription that lasts need not keep them.
+    fn take_rows(&self, py: Python<'_>) -> PyResult<Results> {
+        self.found(py, true)
+    }
+
+    /// How many rows there were when it began.
+    #[getter]
+    fn count(&self, py: Python<'_>) -> PyResult<u64> {
+        self.with(py, |held| {
+            Ok(match held {
+                Held::Records(held, _) => held.results().len() as u64,
+                Held::Count(held) => held.count(),
+                Held::Sql(held) => held.rows().len() as u64,
+            })
+        })
+    }
+
+    /// How it is followed.
+    fn explain(&self, py: Python<'_>) -> PyResult<LiveExplanation> {
+        let told = self.with(py, |held| match held {
+            Held::Records(held, _) => held.explain(),
+            Held::Count(held) => held.explain(),
+            Held::Sql(held) => held.explain(),
+        })?;
+        Ok(LiveExplanation::of(told))
+    }
+
+    /// Ends it: no batch that is taken later has an update of it.
+    fn cancel(&self, py: Python<'_>) {
+        py.detach(|| self.end());
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Subscription {:?}>", self.id)
+    }
+}
+
+impl Subscription {
+    fn found(&self, py: Python<'_>, takes: bool) -> PyResult<Results> {
+        let found = self.with(py, |held| {
+            Ok(match held {
+                Held::Records(held, declared) => {
+                    let records = if takes { held.take_results() } else { held.results().clone() };
+                    Some(Results::of_records(records, declared))
+                }
+                Held::Sql(held) => Some(Results::of_sql(held.rows())),
+                Held::Count(_) => None,
+            })
+        })?;
+        found.ok_or_else(|| invalid(py, "only the number of rows is watched: `count` has it"))
+    }
+}
+
+/// How a subscription is followed, and what that costs.
+#[pyclass(frozen, get_all, module = "touchstone_store")]
+pub struct LiveExplanation {
+    structure: &'static str,
+    order: Vec<String>,
+    evaluates: bool,
+    sharing: usize,
+    rows: usize,
+    bytes: usize,
+    tables: Vec<String>,
+    why_always: Option<String>,
+    text: String,
+}
+
+impl LiveExplanation {
+    fn of(told: touchstone_store::LiveExplanation) -> LiveExplanation {
+        let structure = match told.structure {
+            Structure::Key => "key",
+            Structure::Window => "window",
+            Structure::Refetch => "refetch",
+            _ => "other",
+        };
+        LiveExplanation {
+            structure,
+            text: told.to_string(),
+            order: told.order,
+            evaluates: told.evaluates,
+            sharing: told.sharing,
+            rows: told.rows,
+            bytes: told.bytes,
+            tables: told.tables,
+            why_always: told.why_always,
+        }
+    }
+}
+
+#[pymethods]
+impl LiveExplanation {
+    fn __str__(&self) -> &str {
+        &self.text
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<LiveExplanation: {}>", self.text)
+    }
+}
