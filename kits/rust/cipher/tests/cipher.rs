@@ -19,7 +19,13 @@ fn stored(folder: &Path, cipher: &str) -> Settings {
     write_dataset(&folder.join("dataset"), &[Row { key: 1, value: b"to be seen".repeat(20) }]).unwrap();
     let mut session = Session::start(PROGRAM, &[]);
     let dataset = folder.join("dataset");
-    session.ask(&Request::Prepare { record: RecordKind::Row, dataset, operations: None, states: None, subscriptions: None });
+    session.ask(&Request::Prepare {
+        record: RecordKind::Row,
+        dataset,
+        operations: None,
+        states: None,
+        subscriptions: None,
+    });
     fs::create_dir(folder.join("database")).unwrap();
     let settings = session.open(open(folder, cipher, true));
     assert_eq!(session.ask(&Request::Fill { from: 0, count: 1, table: 1 }), Reply::Fill);
