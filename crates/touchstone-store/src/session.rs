@@ -190,7 +190,7 @@ impl Session {
 
     /// Looks whether SQL that is not the session's own has changed the schema.
     pub(crate) fn look_again(&self) {
-        match self.connection.schema_version() {
+        match self.connection.verify_schema().and_then(|()| self.connection.schema_version()) {
             Ok(schema) => self.adopt(schema),
             Err(_) => self.forget(),
         }

@@ -25,6 +25,7 @@ pub(crate) struct Connection {
     begin_write: OnceCell<Statement>,
     commit: OnceCell<Statement>,
     cookie: OnceCell<Statement>,
+    look: OnceCell<Statement>,
     raw: rusqlite::Connection,
     /// Dropped after the connection, which waits by it.
     pub(crate) patience: Box<Patience>,
@@ -103,6 +104,7 @@ impl Connection {
             begin_write: OnceCell::new(),
             commit: OnceCell::new(),
             cookie: OnceCell::new(),
+            look: OnceCell::new(),
             raw,
             patience: Patience::new(options.busy_timeout),
         };
@@ -201,6 +203,15 @@ impl Connection {
     /// The schema's version now.
     pub(crate) fn schema_version(&self) -> Result<i64> {
         self.cookie()?.integer()
+    }
+
+    /// Lets SQLite compare the schema that it has in memory with the file's, after statements that may have failed.
+    ///
+    /// An `alter table` that fails is undone in the file, the schema's version with it, and not in memory: there the
+    /// schema stays altered until a statement finds another version in the file. If that has been counted up to the same
+    /// number by then, none ever does. So it is compared at once, while the version is still another.
+    pub(crate) fn verify_schema(&self) -> Result<()> {
+        self.held(&self.look, "select 1 from sqlite_schema limit 1")?.run()
     }
 
     #[inline]

@@ -59,6 +59,28 @@ fn a_column_that_another_connection_adds_is_seen() {
 }
 
 #[test]
+fn a_column_whose_dropping_failed_is_there() {
+    let place = place();
+    place.write(&[longer(1, Some(5))]);
+    let store = place.open();
+    let dropped = store.write(|transaction| {
+        Ok::<_, touchstone_store::Error>(
+            transaction.sql(|sql| sql.execute_batch("alter table task drop column due")).err(),
+        )
+    });
+    let refusal = dropped.expect("the transaction is committed").expect("its index is in the way");
+    assert!(refusal.to_string().contains("after drop column"), "{refusal}");
+    // The schema has now the version that SQLite had counted up to when it failed.
+    place.plain().execute_batch("create index own on task (name)").expect("the schema changes");
+    assert_eq!(everywhere::<Longer>(&store).expect("rows are read"), [longer(1, Some(5))]);
+    store.put(&longer(2, Some(6))).expect("it is written");
+    assert_eq!(
+        everywhere::<Longer>(&store).expect("rows are read"),
+        [longer(1, Some(5)), longer(2, Some(6))]
+    );
+}
+
+#[test]
 fn a_column_that_another_connection_adds_before_those_that_a_store_would_add() {
     let place = written();
     let store = place.open();
