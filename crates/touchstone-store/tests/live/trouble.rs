@@ -3,7 +3,14 @@
 
 use crate::shim::{Call, Fault, Shim};
 use crate::{Task, store, task};
-use touchstone_store::{Cells, ErrorKind, Field, Kind, Mismatch, Options, Raw, Record, Result, Results};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use touchstone_store::dynamic::{self, Key, Type};
+use touchstone_store::{Cells, ErrorKind, Feed, Field, Kind, Mismatch, Mode, Options, Overflow};
+use touchstone_store::{Raw, Record, Result, Results, Store, rusqlite};
+
+fn every(store: &Store) -> Result<Feed> {
+    store.feed_with(Mode::Every { batches: 1000, overflow: Overflow::End })
+}
 
 fn dues(results: &Results<Task>) -> Vec<Option<i64>> {
     results.iter().map(|task| task.due).collect()
@@ -42,10 +49,7 @@ fn a_commit_that_the_disk_has_no_room_for_delivers_nothing() -> Result<()> {
 fn a_result_that_cannot_be_read_is_told_of_once_and_comes_back() -> Result<()> {
     let (_directory, store) = store();
     store.insert(&task(1, 1, Some(1)))?;
-    let feed = store.feed_with(touchstone_store::Mode::Every {
-        batches: 10,
-        overflow: touchstone_store::Overflow::End,
-    })?;
+    let feed = store.feed_with(Mode::Every { batches: 10, overflow: Overflow::End })?;
     let all = feed.query::<Task>().watch()?;
     let sql = |batch: &str| store.write(|transaction| transaction.sql(|sql| sql.execute_batch(batch)));
     sql(
@@ -82,7 +86,7 @@ impl Field for Unlucky {
     fn read(raw: Raw<'_>) -> std::result::Result<Unlucky, Mismatch> {
         let number = i64::read(raw)?;
         if number == 13 {
-            std::panic::resume_unwind(Box::new("on purpose"));
+            resume_unwind(Box::new("on purpose"));
         }
         Ok(Unlucky(number))
     }
@@ -124,3 +128,39 @@ fn a_record_whose_reading_panics_disturbs_nobody_else() -> Result<()> {
     assert_eq!(update.results::<Ticket>()?.len(), 1);
     Ok(())
 }
+
+#[derive(Record, Clone, Debug, PartialEq)]
+struct Word {
+    #[record(key)]
+    word: String,
+    meaning: String,
+}
+
+/// `Emma` was put where SQLite has `EMMA`, and results then had both.
+#[test]
+fn a_table_with_a_collation_is_not_watched_by_it() -> Result<()> {
+    let (_directory, store) = store();
+    let sql = |batch: &str| store.write(|transaction| transaction.sql(|sql| sql.execute_batch(batch)));
+    let feed = store.feed()?;
+    let kind = |error: touchstone_store::Error| error.kind();
+    sql("create table word (word TEXT COLLATE NOCASE PRIMARY KEY, meaning TEXT NOT NULL)")?;
+    assert_eq!(feed.query::<Word>().watch().map_err(kind).err(), Some(ErrorKind::Refused));
+    assert_eq!(feed.watch::<Word>("Emma").map_err(kind).err(), Some(ErrorKind::Refused));
+    sql(
+        "drop table word; create table word (word TEXT PRIMARY KEY, collated TEXT, meaning TEXT NOT NULL COLLATE RTRIM)",
+    )?;
+    let meaning = feed.query::<Word>().filter(|word| word.meaning.eq("a")).watch();
+    assert_eq!(meaning.map_err(kind).err(), Some(ErrorKind::Refused));
+    let all = feed.query::<Word>().watch()?;
+    store.insert(&Word { word: "Emma".into(), meaning: "a ".into() })?;
+    store.wait_delivered()?;
+    let batch = feed.try_next()?.expect("it is told");
+    assert_eq!(batch.get(all.id()).expect("it is concerned").results::<Word>()?.len(), 1);
+    sql("drop table word; create table word (word TEXT PRIMARY KEY COLLATE NOCASE, meaning TEXT)")?;
+    store.wait_delivered()?;
+    let batch = feed.try_next()?.expect("it is told");
+    let update = batch.get(all.id()).expect("it is concerned");
+    assert_eq!(update.error().map(touchstone_store::Error::kind), Some(ErrorKind::Refused));
+    Ok(())
+}
+
