@@ -129,6 +129,54 @@ fn a_record_whose_reading_panics_disturbs_nobody_else() -> Result<()> {
     Ok(())
 }
 
+/// The rows that SQL had written before the panic were missing in every result.
+#[test]
+fn what_sql_wrote_before_it_panicked_is_told_where_the_transaction_goes_on() -> Result<()> {
+    let (_directory, store) = store();
+    store.insert(&task(1, 1, None))?;
+    let feed = store.feed()?;
+    let all = feed.query::<Task>().watch_count()?;
+    store.write(|transaction| {
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            transaction.sql(|sql| -> rusqlite::Result<()> {
+                sql.execute("insert into task (id, title, list) values (2, 'two', 1)", ())?;
+                resume_unwind(Box::new("on purpose"))
+            })
+        }));
+        assert!(panicked.is_err());
+        transaction.insert(&task(3, 1, None))
+    })?;
+    store.wait_delivered()?;
+    let batch = feed.try_next()?.expect("it is told");
+    assert_eq!(batch.get(all.id()).expect("it is concerned").count()?, 3);
+    Ok(())
+}
+
+/// That there were no triggers was still believed, because a trigger of the connection's own changes no schema's version.
+#[test]
+fn a_trigger_that_was_made_while_nobody_watched_is_followed() -> Result<()> {
+    let (_directory, store) = store();
+    let feed = store.feed()?;
+    let first = feed.query::<Task>().watch_count()?;
+    store.insert(&task(1, 1, None))?;
+    drop(first);
+    store.wait_delivered()?;
+    store.write(|transaction| {
+        transaction.sql(|sql| {
+            sql.execute_batch(
+                "create temp trigger doubled after insert on main.task when new.id < 100 \
+                begin insert into task (id, title, list) values (new.id + 100, 'other', 1); end",
+            )
+        })
+    })?;
+    let all = feed.query::<Task>().watch_count()?;
+    store.insert(&task(2, 1, None))?;
+    store.wait_delivered()?;
+    let batch = feed.try_next()?.expect("it is told");
+    assert_eq!(batch.get(all.id()).expect("it is concerned").count()?, 3);
+    Ok(())
+}
+
 #[derive(Record, Clone, Debug, PartialEq)]
 struct Word {
     #[record(key)]
