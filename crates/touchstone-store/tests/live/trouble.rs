@@ -129,6 +129,23 @@ fn a_record_whose_reading_panics_disturbs_nobody_else() -> Result<()> {
     Ok(())
 }
 
+/// What had begun before the one that failed stayed, for nobody.
+#[test]
+fn of_subscriptions_that_cannot_all_begin_none_is_left() -> Result<()> {
+    let (_directory, store) = store();
+    store.insert_all(&[Ticket { id: 1, number: Unlucky(1) }, Ticket { id: 2, number: Unlucky(13) }])?;
+    let feed = store.feed()?;
+    let _held = feed.watch::<Ticket>(&5)?;
+    let of_key = |key| feed.query::<Ticket>().filter(|ticket| ticket.id.eq(key));
+    assert!(feed.watch_all([of_key(1), of_key(2)]).is_err());
+    assert_eq!(feed.watch::<Ticket>(&1)?.explain()?.sharing, 1);
+    assert!(feed.query::<Ticket>().filter(|ticket| ticket.id.gt(0)).watch().is_err());
+    store.put(&Ticket { id: 2, number: Unlucky(2) })?;
+    let both = feed.query::<Ticket>().filter(|ticket| ticket.id.gt(0)).watch()?;
+    assert_eq!((both.results().len(), both.explain()?.sharing), (2, 1));
+    Ok(())
+}
+
 /// The rows that SQL had written before the panic were missing in every result.
 #[test]
 fn what_sql_wrote_before_it_panicked_is_told_where_the_transaction_goes_on() -> Result<()> {
@@ -212,3 +229,17 @@ fn a_table_with_a_collation_is_not_watched_by_it() -> Result<()> {
     Ok(())
 }
 
+/// A text that SQLite takes for the number of a record was watched as a key that no record has, and of two values the
+/// first was.
+#[test]
+fn a_key_that_is_none_of_the_types_is_refused() -> Result<()> {
+    let (_directory, store) = store();
+    let number = Type::new("number", [dynamic::Field::key("number", Kind::Integer)])?;
+    store.dynamic(number).insert(&number.record([5.into()])?)?;
+    let feed = store.feed()?;
+    let refused = |key: Key| feed.watch_dynamic(number, &key).map(drop).is_err();
+    assert!(refused(Key::from("5")) && refused(Key::from(5.0)));
+    assert!(refused(Key::new([5.into(), 6.into()])) && refused(Key::new([])));
+    assert_eq!(feed.watch_dynamic(number, &Key::from(5))?.results().len(), 1);
+    Ok(())
+}
