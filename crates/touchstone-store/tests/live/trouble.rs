@@ -129,6 +129,65 @@ fn a_record_whose_reading_panics_disturbs_nobody_else() -> Result<()> {
     Ok(())
 }
 
+/// Each failure of a statement was told, and that it ran again was not, where its rows were what they had been.
+#[test]
+fn a_statement_that_fails_is_told_of_once_and_so_is_that_it_runs_again() -> Result<()> {
+    let (_directory, store) = store();
+    store.insert(&task(1, 1, Some(-5)))?;
+    let feed = every(&store)?;
+    let dues = feed.watch_sql("select abs(due) from task", [])?;
+    // The least number has no counterpart above zero.
+    for due in [i64::MIN, i64::MIN, -5, -5, -6] {
+        store.put(&task(1, 1, Some(due)))?;
+        store.insert(&task(due, 2, Some(0)))?;
+        store.remove::<Task>(&due)?;
+        store.wait_delivered()?;
+    }
+    feed.close();
+    let mut told = Vec::new();
+    for batch in &feed {
+        let batch = batch?;
+        let rows = batch.get(dues.id()).expect("nothing else is watched").sql_rows().ok();
+        told.push(rows.map(|rows| (rows.len(), rows.get(0).map(<[_]>::to_vec))));
+    }
+    let now = |due: i64| Some((1, Some(vec![due.into()])));
+    assert_eq!(told.first(), Some(&None));
+    assert_eq!(told.iter().filter(|rows| rows.is_none()).count(), 1);
+    assert!(told.contains(&now(5)), "{told:?}");
+    assert_eq!(told.last(), Some(&now(6)));
+    Ok(())
+}
+
+/// While one type could not be read, every commit made all that was watched be read anew, and was told as a resync.
+#[test]
+fn a_type_that_cannot_be_read_is_no_resync_of_others() -> Result<()> {
+    let (_directory, store) = store();
+    let feed = every(&store)?;
+    let tasks = feed.query::<Task>().watch_count()?;
+    let others = store.feed()?;
+    let tickets = others.query::<Ticket>().watch()?;
+    store.insert(&Ticket { id: 1, number: Unlucky(13) })?;
+    store.wait_delivered()?;
+    let batch = others.try_next()?.expect("it is told");
+    assert!(batch.get(tickets.id()).is_some_and(|update| update.error().is_some()));
+    for id in 1..=20 {
+        store.insert(&task(id, 1, None))?;
+    }
+    store.put(&Ticket { id: 1, number: Unlucky(7) })?;
+    store.wait_delivered()?;
+    for count in 1..=20 {
+        let batch = feed.try_next()?.expect("each transaction is told");
+        assert!(!batch.is_resync());
+        assert_eq!(batch.get(tasks.id()).expect("it is concerned").count()?, count);
+    }
+    assert!(feed.try_next()?.is_none());
+    let batch = others.try_next()?.expect("it is told");
+    assert!(batch.is_resync());
+    let update = batch.get(tickets.id()).expect("it can be read again");
+    assert_eq!((update.before::<Ticket>()?.len(), update.results::<Ticket>()?.len()), (0, 1));
+    Ok(())
+}
+
 /// What had begun before the one that failed stayed, for nobody.
 #[test]
 fn of_subscriptions_that_cannot_all_begin_none_is_left() -> Result<()> {
