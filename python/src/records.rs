@@ -4,6 +4,7 @@
 use crate::column::Condition;
 use crate::declared::{RecordType, declared};
 use crate::errors::{invalid, refused, without_lock};
+use crate::process::Own;
 use crate::query::Query;
 use crate::rows::Rows;
 use pyo3::prelude::*;
@@ -13,11 +14,11 @@ use touchstone_store::dynamic::{Dynamic, Key, Type};
 use touchstone_store::{Begun, Error, ErrorKind, Reading, Result, Snapshot, Store, Writing};
 
 /// The store; none once it is closed.
-pub type OpenStore = Arc<RwLock<Option<Store>>>;
+pub type OpenStore = Arc<Own<RwLock<Option<Store>>>>;
 /// The snapshot; none once it has ended.
-pub type OpenSnapshot = Arc<Mutex<Option<Snapshot>>>;
+pub type OpenSnapshot = Arc<Own<Mutex<Option<Snapshot>>>>;
 /// The transaction; none before it begins and once it has ended.
-pub type OpenTransaction = Arc<Mutex<Option<Begun>>>;
+pub type OpenTransaction = Arc<Own<Mutex<Option<Begun>>>>;
 
 /// Where records are.
 #[derive(Clone)]
@@ -41,7 +42,7 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// The store, where it is open.
 pub fn opened(store: &OpenStore) -> Result<Store> {
-    let store = store.read().unwrap_or_else(PoisonError::into_inner);
+    let store = store.used()?.read().unwrap_or_else(PoisonError::into_inner);
     store.clone().ok_or_else(|| Error::new(ErrorKind::Invalid, "the store is closed"))
 }
 
@@ -63,12 +64,12 @@ impl Place {
     ) -> PyResult<R> {
         without_lock(py, || match &self.target {
             Target::Store(store) => opened(store)?.read(|snapshot| self.read_snapshot(snapshot, of, work)),
-            Target::Snapshot(snapshot) => match &*lock(snapshot) {
+            Target::Snapshot(snapshot) => match &*lock(snapshot.used()?) {
                 Some(snapshot) => self.read_snapshot(snapshot, of, work),
                 None => Err(ended("snapshot")),
             },
             Target::Transaction(transaction) => {
-                self.write_begun(&mut lock(transaction), of, |records| work(records.reading()))
+                self.write_begun(&mut lock(transaction.used()?), of, |records| work(records.reading()))
             }
         })
     }
@@ -98,7 +99,7 @@ impl Place {
                 None => work(&mut transaction.dynamic(of)),
             }),
             Target::Snapshot(_) => Err(Error::new(ErrorKind::ReadOnly, "a snapshot is only read")),
-            Target::Transaction(transaction) => self.write_begun(&mut lock(transaction), of, work),
+            Target::Transaction(transaction) => self.write_begun(&mut lock(transaction.used()?), of, work),
         })
     }
 
@@ -253,11 +254,11 @@ pub fn check_condition(py: Python<'_>, of: Type, condition: &Condition) -> PyRes
 
 /// Begins a transaction.
 pub fn begin(py: Python<'_>, store: &OpenStore) -> PyResult<OpenTransaction> {
-    without_lock(py, || Ok(Arc::new(Mutex::new(Some(opened(store)?.begin()?)))))
+    without_lock(py, || Ok(Arc::new(Own::new(Mutex::new(Some(opened(store)?.begin()?))))))
 }
 
 pub fn commit(py: Python<'_>, transaction: &OpenTransaction) -> PyResult<()> {
-    without_lock(py, || match lock(transaction).take() {
+    without_lock(py, || match lock(transaction.used()?).take() {
         Some(begun) => begun.commit(),
         None => Err(ended("transaction")),
     })

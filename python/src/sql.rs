@@ -80,11 +80,11 @@ fn with<R: Send>(
         Target::Store(store) if writes => opened(store)?.write(|transaction| transaction.sql(work)),
         Target::Store(store) => opened(store)?.read(|snapshot| snapshot.sql(work)),
         Target::Snapshot(_) if writes => Err(Error::new(ErrorKind::ReadOnly, "a snapshot is only read")),
-        Target::Snapshot(snapshot) => match &*lock(snapshot) {
+        Target::Snapshot(snapshot) => match &*lock(snapshot.used()?) {
             Some(snapshot) => snapshot.sql(work),
             None => Err(ended("snapshot")),
         },
-        Target::Transaction(transaction) => match &mut *lock(transaction) {
+        Target::Transaction(transaction) => match &mut *lock(transaction.used()?) {
             Some(begun) => begun.with(|transaction| transaction.sql(work)),
             None => Err(ended("transaction")),
         },

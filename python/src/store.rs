@@ -4,6 +4,7 @@ use crate::care::{CheckReport, options, problems};
 use crate::declared::declared;
 use crate::errors::without_lock;
 use crate::feed::Feed;
+use crate::process::Own;
 use crate::records::{OpenStore, Place, Target, opened};
 use crate::snapshot;
 use crate::transaction::Transaction;
@@ -32,14 +33,16 @@ impl Store {
     fn open(py: Python<'_>, path: PathBuf, given: Option<&Bound<'_, PyDict>>) -> PyResult<Store> {
         let options = options(py, given)?;
         let store = without_lock(py, || options.open(path))?;
-        let store = Arc::new(RwLock::new(Some(store)));
+        let store = Arc::new(Own::new(RwLock::new(Some(store))));
         Ok(Store { place: Place::new(Target::Store(Arc::clone(&store))), store })
     }
 
     /// Closes the store. What others still do with it comes to its end first.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         without_lock(py, || {
-            drop(self.store.write().unwrap_or_else(PoisonError::into_inner).take());
+            if let Some(store) = self.store.here() {
+                drop(store.write().unwrap_or_else(PoisonError::into_inner).take());
+            }
             Ok(())
         })
     }
@@ -83,7 +86,7 @@ impl Store {
     /// A snapshot, for `with`.
     fn snapshot(&self, py: Python<'_>) -> PyResult<snapshot::Snapshot> {
         let taken = without_lock(py, || opened(&self.store)?.snapshot())?;
-        Ok(snapshot::Snapshot::new(Arc::new(Mutex::new(Some(taken)))))
+        Ok(snapshot::Snapshot::new(Arc::new(Own::new(Mutex::new(Some(taken))))))
     }
 
     /// A feed for live queries: it keeps the latest results of each, or `every` batch up to that many.

@@ -1,7 +1,7 @@
 //! A transaction, from `with store.transaction()`: committed at the end of the block, and undone where an exception
 //! leaves it.
 
-use crate::errors::{invalid, without_lock};
+use crate::errors::{invalid, or_raise, without_lock};
 use crate::records::{OpenStore, OpenTransaction, Place, Target, commit, ended, lock, opened};
 use crate::{reads, writes};
 use pyo3::prelude::*;
@@ -34,13 +34,13 @@ impl Transaction {
             if self.durable {
                 begun.with(|transaction| transaction.durable());
             }
-            *lock(&self.transaction) = Some(begun);
+            *lock(self.transaction.used()?) = Some(begun);
             Ok(())
         })
     }
 
     fn undo(&self, py: Python<'_>) {
-        py.detach(|| drop(lock(&self.transaction).take()));
+        py.detach(|| self.transaction.here().map(|transaction| drop(lock(transaction).take())));
     }
 
     /// Gives the transaction to a function, and commits it when that returns.
@@ -70,7 +70,7 @@ writes!(Transaction);
 impl Transaction {
     /// Makes the commit wait for a flush: it survives a loss of power, and with it every one before it.
     fn durable(&self, py: Python<'_>) -> PyResult<()> {
-        without_lock(py, || match &mut *lock(&self.transaction) {
+        without_lock(py, || match &mut *lock(self.transaction.used()?) {
             Some(begun) => {
                 begun.with(|transaction| transaction.durable());
                 Ok(())
@@ -85,7 +85,7 @@ impl Transaction {
     }
 
     fn __enter__(this: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
-        if lock(&this.get().transaction).is_some() {
+        if or_raise(this.py(), this.get().transaction.used().map(lock))?.is_some() {
             return Err(invalid(
                 this.py(),
                 "the transaction has begun already: `savepoint` begins a part of it",
@@ -117,7 +117,7 @@ pub struct Savepoint {
 impl Savepoint {
     fn __enter__(this: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
         let part = this.get();
-        without_lock(this.py(), || match &mut *lock(&part.transaction) {
+        without_lock(this.py(), || match &mut *lock(part.transaction.used()?) {
             Some(begun) => {
                 *lock(&part.savepoint) = Some(begun.savepoint()?);
                 Ok(())
@@ -131,7 +131,7 @@ impl Savepoint {
     fn __exit__(&self, exception: &Bound<'_, PyAny>, _more: &Bound<'_, PyTuple>) -> PyResult<bool> {
         let keep = exception.is_none();
         without_lock(exception.py(), || {
-            let mut transaction = lock(&self.transaction);
+            let mut transaction = lock(self.transaction.used()?);
             let (Some(begun), Some(savepoint)) = (&mut *transaction, lock(&self.savepoint).take()) else {
                 return Err(ended("savepoint"));
             };
