@@ -234,7 +234,7 @@ impl RecordField {
 }
 
 /// The same exception, with the field's name before its words.
-fn named(py: Python<'_>, name: &Py<PyString>, error: PyErr) -> PyErr {
+pub fn named(py: Python<'_>, name: &Py<PyString>, error: PyErr) -> PyErr {
     let exception = error.value(py);
     let words = format!("field `{}`: {exception}", name.bind(py));
     match exception.get_type().call1((words,)) {
