@@ -86,8 +86,7 @@ impl Column {
         class: &Bound<'py, PyType>,
         item: Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        // `typing` gives a tuple of one where it has looked at the annotation.
-        PyModule::import(class.py(), "types")?.getattr("GenericAlias")?.call1((class, item))
+        of_item(class, item)
     }
 
     /// The column's name in the file.
@@ -173,6 +172,12 @@ impl Column {
     fn desc(&self) -> Order {
         Order { of: self.of(), order: self.column.descending() }
     }
+}
+
+/// A class with the type of what it holds, for annotations.
+pub fn of_item<'py>(class: &Bound<'py, PyType>, item: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    // `typing` gives a tuple of one where it has looked at the annotation.
+    PyModule::import(class.py(), "types")?.getattr("GenericAlias")?.call1((class, item))
 }
 
 impl Column {

@@ -180,11 +180,11 @@ impl Feed {
     }
 
     /// Watches the record with a key.
-    fn watch_one(&self, class: &Bound<'_, PyAny>, key: &Bound<'_, PyAny>) -> PyResult<Subscription> {
-        let declared = declared(class)?;
+    fn watch_one(&self, r#type: &Bound<'_, PyAny>, key: &Bound<'_, PyAny>) -> PyResult<Subscription> {
+        let declared = declared(r#type)?;
         let (of, key) = (declared.get().of, declared.get().key(key)?);
         let declared = Arc::new(declared.unbind());
-        self.begin_one(class.py(), || Ok(Held::Records(self.feed.watch_dynamic(of, &key)?, declared)))
+        self.begin_one(r#type.py(), || Ok(Held::Records(self.feed.watch_dynamic(of, &key)?, declared)))
     }
 
     /// Watches queries of one class, all from one version on: all of them or none.

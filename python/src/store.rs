@@ -29,7 +29,11 @@ writes!(Store);
 impl Store {
     /// Opens a file, or makes it.
     #[staticmethod]
-    #[pyo3(signature = (path, **given))]
+    #[pyo3(
+        signature = (path, **given),
+        text_signature = "(path, *, durability=None, exclusive=False, read_only=False, create=True, page_size=None, \
+            cache_bytes=None, busy_timeout=None, checkpoint_pages=None, log_bytes_max=None, key=None, cipher=None)"
+    )]
     fn open(py: Python<'_>, path: PathBuf, given: Option<&Bound<'_, PyDict>>) -> PyResult<Store> {
         let options = options(py, given)?;
         let store = without_lock(py, || options.open(path))?;
@@ -63,15 +67,15 @@ impl Store {
     }
 
     /// Calls the function with a transaction, and with what else is given; commits when it returns.
-    #[pyo3(signature = (function, *arguments, durable = false))]
+    #[pyo3(signature = (function, /, *arguments, **named))]
     fn write<'py>(
         &self,
         function: &Bound<'py, PyAny>,
         arguments: &Bound<'py, PyTuple>,
-        durable: bool,
+        named: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let transaction = Bound::new(function.py(), self.transaction(durable))?;
-        Transaction::run(&transaction, function, arguments)
+        let transaction = Bound::new(function.py(), self.transaction(false))?;
+        Transaction::run(&transaction, function, arguments, named)
     }
 
     /// Makes a function a transaction: called, it gets one before its own arguments.

@@ -1,10 +1,12 @@
 //! Subscriptions: what is watched at a feed, and how it is followed.
 
+use crate::column::of_item;
 use crate::errors::{invalid, without_lock};
-use crate::records::lock;
 use crate::process::Own;
+use crate::records::lock;
 use crate::results::{Declared, Results};
 use pyo3::prelude::*;
+use pyo3::types::PyType;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
 use touchstone_store::dynamic::Dynamic;
@@ -159,6 +161,15 @@ impl Subscription {
     /// Ends it: no batch that is taken later has an update of it.
     fn cancel(&self, py: Python<'_>) {
         py.detach(|| self.end());
+    }
+
+    /// `Subscription[Task]` in an annotation, as type checkers know it.
+    #[classmethod]
+    fn __class_getitem__<'py>(
+        class: &Bound<'py, PyType>,
+        item: Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        of_item(class, item)
     }
 
     fn __repr__(&self) -> String {

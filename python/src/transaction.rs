@@ -5,7 +5,7 @@ use crate::errors::{invalid, or_raise, without_lock};
 use crate::records::{OpenStore, OpenTransaction, Place, Target, commit, ended, lock, opened};
 use crate::{reads, writes};
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyDict, PyTuple};
 use std::sync::Mutex;
 
 /// A transaction: all of it is committed, or nothing.
@@ -48,12 +48,13 @@ impl Transaction {
         this: &Bound<'py, Transaction>,
         function: &Bound<'py, PyAny>,
         arguments: &Bound<'py, PyTuple>,
+        named: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (py, transaction) = (this.py(), this.get());
         transaction.begin(py)?;
         let mut all = vec![this.clone().into_any()];
         all.extend(arguments.iter());
-        match function.call1(PyTuple::new(py, all)?) {
+        match function.call(PyTuple::new(py, all)?, named) {
             Ok(result) => commit(py, &transaction.transaction).map(|()| result),
             Err(error) => {
                 transaction.undo(py);

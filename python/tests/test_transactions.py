@@ -93,7 +93,7 @@ def test_a_function_is_a_transaction(store: Store) -> None:
             raise Failed
         return left.balance
 
-    assert store.write(move, 1, 2, 4) == 6
+    assert store.write(move, 1, target=2, amount=4) == 6
     with pytest.raises(Failed):
         store.transactional(move)(1, 2, 7)
     assert store.transactional(move)(1, 2, 6) == 0
