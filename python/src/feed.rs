@@ -218,6 +218,7 @@ impl Feed {
         if parameters.is_some_and(|given| given.is_instance_of::<PyDict>()) {
             return Err(PyTypeError::new_err("the parameters of a watched statement are given by place"));
         }
+        sql::check_text(py, &text)?;
         let parameters = match parameters {
             Some(given) => {
                 given.try_iter()?.map(|given| sql::value(&given?)).collect::<PyResult<Vec<_>>>()?

@@ -179,6 +179,24 @@ def test_raw_sql_takes_parameters(store: Store) -> None:
             store.sql(wrong)
     with pytest.raises(RefusedError):
         store.sql("select ?", [])
+    assert store.sql("select :a, @b, $c, :a", {"a": 1, "b": bytearray(b"b"), "c": 3}) == [(1, b"b", 3, 1)]
+    for wrong, parameters, why in [
+        ("select :a, :b", {"a": 1}, "`b` is not given"),
+        ("select :a", {"a": 1, "b": 2}, "no parameter `b`"),
+        ("select ?", {"a": 1}, "by place"),
+        (" -- nothing", {}, "no statement"),
+    ]:
+        with pytest.raises(RefusedError, match=why):
+            store.sql(wrong, parameters)
+    with pytest.raises(InvalidError, match="64-bit"):
+        store.sql("select ?", [2**63])
+    with pytest.raises(InvalidError, match="NUL"):
+        store.sql("select 1\0, 2")
+    with pytest.raises(RefusedError, match="gives rows: `sql`"):
+        store.execute("delete from account returning id")
+    with store.transaction() as transaction:
+        assert transaction.sql("delete from account returning id") == [(2,)]
+    assert store.count(Account) == 0
     with pytest.raises(TypeError):
         store.sql("select ?", [object()])  # type: ignore[list-item]
 
