@@ -222,7 +222,7 @@ impl Column {
                 return Ok(Value::Real(if object.gt(0)? { ABOVE } else { -ABOVE }));
             }
         }
-        field.holds.value(object)
+        field.holds.value(object).map_err(|error| named(object.py(), &field.name, error))
     }
 }
 

@@ -261,8 +261,8 @@ impl Feed {
     /// A batch, `None` when the feed has ended, or `False`: then `wake` is called, on another thread, when there may be
     /// one.
     fn _poll<'py>(&self, py: Python<'py>, wake: Py<PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let waker = self.alarms.waker(wake)?;
         or_raise(py, self.feed.used())?;
+        let waker = self.alarms.waker(wake)?;
         match without_lock(py, || self.poll(&waker))? {
             Poll::Ready(Some(taken)) => Ok(Bound::new(py, taken.batch(py)?)?.into_any()),
             Poll::Ready(None) => Ok(py.None().into_bound(py)),
@@ -274,6 +274,10 @@ impl Feed {
     fn listen(&self, py: Python<'_>, callback: Py<PyAny>) -> PyResult<Listener> {
         let raised = Arc::new(OnceLock::new());
         let (known, kept) = (Arc::clone(&self.known), Arc::clone(&raised));
+        if !callback.bind(py).is_callable() {
+            let why = format!("a function is wanted, and {} was given", callback.bind(py).get_type());
+            return Err(PyTypeError::new_err(why));
+        }
         let listener = without_lock(py, || {
             let feed = self.feed.used()?.clone();
             let listener = feed.listen(move |batch| call(&known, &callback, &kept, batch))?;

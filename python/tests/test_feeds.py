@@ -306,6 +306,8 @@ def test_what_cannot_be_watched_is_refused(store: Store, tmp_path: Path) -> None
             feed.watch_one(Doc, "one")
         with pytest.raises(InvalidError, match="timeout"):
             feed.next(-1)
+        with pytest.raises(TypeError, match="a function is wanted"):
+            feed.listen(5)  # type: ignore[arg-type]
     for options in ({"every": 0}, {"every": 1, "overflow": "explode"}, {"overflow": "end"}):
         with pytest.raises(InvalidError):
             store.feed(**options)

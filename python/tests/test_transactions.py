@@ -284,12 +284,16 @@ def test_durability_is_told(path: Path) -> None:
 
 
 def test_options_are_checked(path: Path, tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match="no option 'colour'"):
+    with pytest.raises(TypeError, match="option `colour`"):
         Store.open(path, colour=1)  # type: ignore[call-arg]
     with pytest.raises(InvalidError):
         Store.open(path, page_size=1000)
     with pytest.raises(InvalidError):
         Store.open(path, busy_timeout=-1)
+    wrong: dict[str, Any]
+    for wrong in ({"exclusive": "yes"}, {"page_size": "big"}, {"page_size": -1}, {"key": 3}, {"durability": 3}):
+        with pytest.raises((TypeError, OverflowError), match=f"option `{next(iter(wrong))}`: "):
+            Store.open(path, **wrong)
     with pytest.raises(NotFoundError):
         Store.open(path, create=False)
     options: dict[str, Any] = {"page_size": 8192, "cache_bytes": 1 << 20, "busy_timeout": 0.5}
@@ -313,9 +317,15 @@ def test_a_file_is_encrypted(path: Path, cipher: Cipher) -> None:
     with Store.open(path, key=bytes(range(32)), cipher=cipher) as store:
         store.insert(Account(1, owner="the cake is in the cellar"))
     assert b"cake" not in path.read_bytes()
-    for wrong in (bytes(32), "words", None):
-        with pytest.raises((WrongKeyError, ForeignError)):
+    for wrong in (bytes(32), "words"):
+        with pytest.raises(WrongKeyError):
             Store.open(path, key=wrong, cipher=cipher)
+    with pytest.raises(ForeignError, match="give its key: `key`"):
+        Store.open(path)
+    with pytest.raises(InvalidError, match="but no key"):
+        Store.open(path, key=None, cipher=cipher)
+    with pytest.raises(InvalidError, match="but no key"):
+        change_key(path, key=bytes(range(32)), cipher=cipher, new_cipher=cipher)
     with pytest.raises(InvalidError, match="32 bytes"):
         Store.open(path, key=b"short")
     change_key(path, key=bytes(range(32)), cipher=cipher, new_key=None)
