@@ -185,10 +185,18 @@ fn every_arm_of_a_case_with_a_floor_has_its_share_of_it() {
 
 #[test]
 fn every_setting_asked_for_took_effect() {
+    // Libraries that have none, or do not tell them.
+    const WITHOUT: [&str; 1] = ["objectbox"];
     for case in cases() {
         for arm in &case.arms {
             let settings = &SMOKE.arm(&case.id, &arm.name).settings;
-            assert!(!settings.is_empty(), "{} read nothing back in {}", arm.name, case.id);
+            assert_eq!(
+                settings.is_empty(),
+                WITHOUT.contains(&arm.contender.subject.as_str()),
+                "{} in {}",
+                arm.name,
+                case.id
+            );
             for setting in settings {
                 assert!(setting.honoured, "{} in {}: {setting:?}", arm.name, case.id);
             }

@@ -48,6 +48,27 @@ struct Touched<T> {
     old: Option<Arc<Row<T>>>,
     new: Option<Arc<Row<T>>>,
     watchers: u32,
+    /// Where its entry was when it was touched: another may have moved it since.
+    bucket: usize,
+    is_same: bool,
+    /// Whether a family has the row, as it is now.
+    is_held: bool,
+}
+
+impl<T: Record> Touched<T> {
+    fn new(hash: u64, held: &Held<T>, bucket: usize) -> Touched<T> {
+        let (old, watchers) = (held.row.clone(), held.watchers);
+        Touched { hash, old, new: None, watchers, bucket, is_same: false, is_held: false }
+    }
+
+    /// Finds out whether the commit came to nothing.
+    fn settle(&mut self) {
+        self.is_same = match (&self.old, &self.new) {
+            (Some(old), Some(new)) => old.is_same(new),
+            (old, new) => old.is_none() && new.is_none(),
+        };
+        self.is_held = self.is_same && self.old.is_some();
+    }
 }
 
 /// A subscription that is to begin.
@@ -132,8 +153,14 @@ impl<T: Record> Watched<T> {
                 Change::Cleared => self.clear(),
             }
         }
-        let touched = std::mem::take(&mut self.touched);
-        for (at, touched) in (0..).zip(&touched) {
+        let mut touched = std::mem::take(&mut self.touched);
+        touched.iter_mut().for_each(Touched::settle);
+        for (_, family) in &mut self.families {
+            for touched in touched.iter_mut().filter(|touched| !touched.is_same) {
+                touched.is_held |= family.consider(touched.old.as_ref(), touched.new.as_ref());
+            }
+        }
+        for (at, touched) in (0..).zip(&mut touched) {
             self.conclude(at, touched, out);
         }
         self.touched = touched;
@@ -150,8 +177,7 @@ impl<T: Record> Watched<T> {
                 self.touched[held.touched as usize].new = None;
             } else {
                 held.touched = index(self.touched.len());
-                let (hash, old, watchers) = (hash_of(&self.keys, held), held.row.clone(), held.watchers);
-                self.touched.push(Touched { hash, old, new: None, watchers });
+                self.touched.push(Touched::new(hash_of(&self.keys, held), held, usize::MAX));
             }
         }
     }
@@ -169,11 +195,11 @@ impl<T: Record> Watched<T> {
     #[inline]
     fn touch(&mut self, key: &RowKey) -> Option<&mut Touched<T>> {
         let keys = &self.keys;
-        let held = self.rows.find_mut(key.hash, |held| is_of(keys, held, key))?;
+        let bucket = self.rows.find_bucket_index(key.hash, |held| is_of(keys, held, key))?;
+        let held = self.rows.get_bucket_mut(bucket)?;
         if held.touched == NONE {
             held.touched = index(self.touched.len());
-            let (old, watchers) = (held.row.clone(), held.watchers);
-            self.touched.push(Touched { hash: key.hash, old, new: None, watchers });
+            self.touched.push(Touched::new(key.hash, held, bucket));
         }
         self.touched.get_mut(held.touched as usize)
     }
@@ -184,44 +210,44 @@ impl<T: Record> Watched<T> {
             return;
         }
         let hash = row.key.hash;
+        let mut touched = Touched::new(hash, &Held { row: None, touched: NONE, watchers: NONE }, usize::MAX);
         let held = Held { row: Some(Arc::clone(&row)), touched: index(self.touched.len()), watchers: NONE };
-        self.hold(hash, held);
-        self.touched.push(Touched { hash, old: None, new: Some(row), watchers: NONE });
+        touched.bucket = self.hold(hash, held);
+        touched.new = Some(row);
+        self.touched.push(touched);
     }
 
-    fn hold(&mut self, hash: u64, held: Held<T>) {
+    /// Holds a key; in which bucket.
+    fn hold(&mut self, hash: u64, held: Held<T>) -> usize {
         self.marks.add(hash);
         let keys = &self.keys;
-        self.rows.insert_unique(hash, held, |held| hash_of(keys, held));
+        self.rows.insert_unique(hash, held, |held| hash_of(keys, held)).bucket_index()
     }
 
-    /// Does to what is held what the commit did to a row, all in all.
-    fn conclude(&mut self, at: u32, touched: &Touched<T>, out: &mut Outbox) {
-        let Touched { hash, old, new, watchers } = touched;
-        let is_same = match (old, new) {
-            (Some(old), Some(new)) => old.is_same(new),
-            (old, new) => old.is_none() && new.is_none(),
-        };
-        let (mut row, mut is_held) = (old, old.is_some());
-        if !is_same {
-            row = new;
-            is_held = false;
-            for (_, family) in &mut self.families {
-                is_held |= family.consider(old.as_ref(), new.as_ref());
-            }
-        }
-        if (!is_same || out.tells_all)
+    /// Tells who watches the key, and does to what is held what the commit did to the row, all in all.
+    fn conclude(&mut self, at: u32, touched: &mut Touched<T>, out: &mut Outbox) {
+        let Touched { hash, old, new, watchers, bucket, is_same, is_held } = touched;
+        if (!*is_same || out.tells_all)
             && let Some(watchers) = self.keys.get(*watchers as usize)
         {
+            let row = if *is_same { &*old } else { &*new };
             for target in &watchers.targets {
                 out.put(*target, What::Record { before: unknown(old), after: unknown(row) });
             }
         }
-        let Ok(mut entry) = self.rows.find_entry(*hash, |held| held.touched == at) else { return };
-        if is_held || *watchers != NONE {
+        let is_there = self.rows.get_bucket(*bucket).is_some_and(|held| held.touched == at);
+        let bucket = if is_there {
+            Some(*bucket)
+        } else {
+            self.rows.find_bucket_index(*hash, |held| held.touched == at)
+        };
+        let Some(Ok(mut entry)) = bucket.map(|bucket| self.rows.get_bucket_entry(bucket)) else { return };
+        if *is_held || *watchers != NONE {
             let held = entry.get_mut();
             held.touched = NONE;
-            held.row.clone_from(row);
+            if !*is_same {
+                held.row = new.take();
+            }
         } else {
             entry.remove();
         }
