@@ -203,12 +203,13 @@ fn find(connection: &Connection, database: Option<&str>, name: &str) -> Result<F
     let mut rows = statement.query((name, database))?;
     let is_own = name.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("sqlite_"));
     let Some(row) = rows.next()? else {
-        // The schema's table has several names, and is listed by one.
-        if is_own {
-            return Ok(Found::Other("SQLite's own"));
-        }
         let is_module = sql.prepare(MODULE)?.exists([name])? || database.is_some();
-        return Ok(if is_module { Found::Other("a table-valued function") } else { Found::Nothing });
+        return Ok(match (is_module, is_own) {
+            (true, _) => Found::Other("a table-valued function"),
+            // The schema's table has several names, and is listed by one.
+            (false, true) => Found::Other("SQLite's own"),
+            (false, false) => Found::Nothing,
+        });
     };
     let (schema, kind): (String, String) = (row.get(0)?, row.get(1)?);
     Ok(match (&*kind, &*schema) {

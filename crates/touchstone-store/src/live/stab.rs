@@ -2,12 +2,16 @@
 //! intervals below it reach. New ones wait beside it, and removed ones leave a hole, until there are so many that it is
 //! built anew. See "Implicit interval trees with augmentation" (Li and Rong, cgranges).
 
+use std::collections::HashMap;
+
 /// Closed intervals, each with a number of its own.
 #[derive(Debug, Default)]
 pub(crate) struct Intervals {
     /// By their beginnings, and those that begin together by their numbers.
     nodes: Vec<Node>,
     waiting: Vec<Node>,
+    /// Where among those that wait each number is.
+    places: HashMap<u32, usize>,
     holes: usize,
 }
 
@@ -31,6 +35,7 @@ impl Intervals {
     pub(crate) fn insert(&mut self, low: u64, high: u64, id: u32) {
         /// How many may wait whatever the tree is.
         const WAITING_MIN: usize = 32;
+        self.places.insert(id, self.waiting.len());
         self.waiting.push(Node { low, high, reach: high, id, is_hole: false });
         if self.waiting.len() > WAITING_MIN + self.nodes.len() / 8 {
             self.rebuild();
@@ -45,14 +50,18 @@ impl Intervals {
             if self.holes > self.nodes.len() / 2 {
                 self.rebuild();
             }
-        } else if let Some(at) = self.waiting.iter().position(|node| node.id == id) {
+        } else if let Some(at) = self.places.remove(&id) {
             self.waiting.swap_remove(at);
+            if let Some(moved) = self.waiting.get(at) {
+                self.places.insert(moved.id, at);
+            }
         }
     }
 
     fn rebuild(&mut self) {
         self.nodes.retain(|node| !node.is_hole);
         self.nodes.append(&mut self.waiting);
+        self.places.clear();
         self.nodes.sort_unstable_by_key(|node| (node.low, node.id));
         self.holes = 0;
         let length = self.nodes.len();
