@@ -226,6 +226,10 @@ def test_subscribing_leaves_no_gap(store: Store) -> None:
         for batch in pending(store, feed):
             for update in batch:
                 delta = update.delta
+                if update.resync:
+                    # What could not be followed one by one is read anew, and is told to be so.
+                    held[update.id] = ids(update.rows)
+                    continue
                 assert len(delta.inserted) == 1 and not delta.removed
                 held[update.id] = [delta.inserted[0].id, *held[update.id]]
                 assert held[update.id] == ids(update.rows)
