@@ -131,6 +131,11 @@ impl Table {
         !self.is_shared && self.layout.as_ref().is_none_or(|layout| layout.is_plain)
     }
 
+    /// Whether the file compares the column otherwise than as bytes are.
+    pub(crate) fn is_collated(&self, column: usize) -> bool {
+        self.layout.as_ref().is_some_and(|layout| layout.collated.contains(&column))
+    }
+
     /// Whether a row whose number is left out gets that after the greatest.
     pub(crate) fn numbers_go_on(&self) -> bool {
         self.key_is_number() && self.layout.as_ref().is_some_and(|layout| layout.numbers_go_on)

@@ -60,7 +60,8 @@ const parts = (() => {
   }
 
   /** A chart is wide enough for its margins and something between them. */
-  const fitting = (width, { marginLeft, marginRight }) => Math.max(width, marginLeft + marginRight + 260);
+  const fitting = (width, { marginLeft, marginRight }, between = 260) =>
+    Math.max(width, marginLeft + marginRight + between);
 
   const style = () => ({
     fontFamily: font("--plain"),
@@ -123,7 +124,8 @@ const parts = (() => {
 
   /**
    * Lines with their names at the right end, moved apart where they would meet. `dots` of a line are drawn
-   * beside it. The chart is `least` high at least, and its vertical axis reaches from 1 to `span` at least.
+   * beside it. The chart is `least` high at least, with `between` as room for its lines, and its vertical axis reaches
+   * from 1 to `span` at least. Charts of the same `known` contenders give each the same look.
    */
   function lineChart({
     lines,
@@ -135,7 +137,9 @@ const parts = (() => {
     ticksX,
     sayX,
     least = 330,
+    between = 260,
     span = 1,
+    known = lines.map((line) => line.arm).filter((arm) => arm !== baseline),
   }) {
     const height = Math.max(least, lines.length * LABEL_GAP + 120);
     const margins = {
@@ -153,9 +157,8 @@ const parts = (() => {
     const scaleY = Plot.scale({
       y: { type: "log", domain: domainY, range: [height - margins.marginBottom, margins.marginTop] },
     });
-    const looks = looksOf(
-      lines.map((line) => line.arm),
-      baseline,
+    const looks = new Map(
+      lines.map(({ arm }) => [arm, arm === baseline ? PLAIN : lookOf(known.indexOf(arm))]),
     );
     const atY = ticks(domainY, 8);
     const labels = apart(
@@ -164,7 +167,7 @@ const parts = (() => {
       margins.marginTop,
     );
     return Plot.plot({
-      width: fitting(width, margins),
+      width: fitting(width, margins, between),
       height,
       ...margins,
       style: style(),
@@ -209,19 +212,14 @@ const parts = (() => {
     return [Plot.line(line.points, options), dots];
   }
 
-  /** The baseline in ink and solid, every other contender in a colour and a dash of its own. */
-  function looksOf(arms, baseline) {
-    const others = arms.filter((arm) => arm !== baseline);
-    const look = (arm) => {
-      const place = others.indexOf(arm);
-      const round = Math.floor(place / SERIES.length);
-      const other = {
-        colour: SERIES[place % SERIES.length],
-        dash: DASHES[(place + 3 * round) % DASHES.length],
-      };
-      return place < 0 ? { colour: INK, dash: "none" } : other;
-    };
-    return new Map(arms.map((arm) => [arm, look(arm)]));
+  /** The baseline's look. */
+  const PLAIN = { colour: INK, dash: "none" };
+
+  /** Every other contender has a colour and a dash of its own, by its place. */
+  function lookOf(place) {
+    const round = Math.floor(place / SERIES.length);
+    const dash = DASHES[(place + 3 * round) % DASHES.length];
+    return { colour: SERIES[place % SERIES.length], dash };
   }
 
   /** Labels a line apart, none above the frame, in the order of the ends they belong to. */

@@ -1,4 +1,4 @@
-// The charts of a whole suite: its claims beside what was published, and growth with the number of tables or records.
+// The charts of a whole suite: its claims beside what was published, and growth with the number of tables, records and the like.
 
 "use strict";
 
@@ -83,7 +83,7 @@ const suiteCharts = (() => {
   }
 
   /** Time against how many of something there are, both logarithmic. */
-  function growth({ baseline, arms }, options) {
+  function growth({ baseline, known, arms }, options) {
     const lines = arms.map(({ arm, points }) => ({
       arm,
       points: points.map((point) => ({ x: point.at, y: point.ns })),
@@ -91,7 +91,7 @@ const suiteCharts = (() => {
       curve: "linear",
     }));
     const ticksX = d3.sort(new Set(lines.flatMap((line) => line.points.map((point) => point.x))));
-    return lineChart({ lines, baseline, domainX: d3.extent(ticksX), ticksX, sayX: count, ...options });
+    return lineChart({ lines, baseline, known, domainX: d3.extent(ticksX), ticksX, sayX: count, ...options });
   }
 
   const scaling = (data, width) =>
@@ -99,7 +99,14 @@ const suiteCharts = (() => {
 
   /** Small, one beside the other; a decade high at least, so that little growth looks little. */
   const scales = (data, width) =>
-    growth(data, { width, labelX: "records", labelY: "time of one record", least: 240, span: 10 });
+    growth(data, {
+      width,
+      labelX: data.counted,
+      labelY: data.counted === "records" ? "time of one record" : "time of one transaction",
+      least: 240,
+      between: 190,
+      span: 10,
+    });
 
   return { claims, scaling, scales };
 })();

@@ -201,7 +201,12 @@ fn find(connection: &Connection, database: Option<&str>, name: &str) -> Result<F
     }
     let mut statement = sql.prepare(KINDS)?;
     let mut rows = statement.query((name, database))?;
+    let is_own = name.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("sqlite_"));
     let Some(row) = rows.next()? else {
+        // The schema's table has several names, and is listed by one.
+        if is_own {
+            return Ok(Found::Other("SQLite's own"));
+        }
         let is_module = sql.prepare(MODULE)?.exists([name])? || database.is_some();
         return Ok(if is_module { Found::Other("a table-valued function") } else { Found::Nothing });
     };
@@ -212,9 +217,7 @@ fn find(connection: &Connection, database: Option<&str>, name: &str) -> Result<F
             Found::View(sql.query_row(&text, [name], |row| row.get(0))?)
         }
         ("virtual", _) => Found::Other("a virtual table"),
-        (_, "main") if name.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("sqlite_")) => {
-            Found::Other("SQLite's own")
-        }
+        (_, "main") if is_own => Found::Other("SQLite's own"),
         (_, "main") => Found::Table,
         (_, "temp") => Found::Other("a temporary table"),
         _ => Found::Other("a table of another file"),

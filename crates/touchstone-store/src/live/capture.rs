@@ -5,6 +5,7 @@ mod hooked;
 
 use self::hooked::{Keys, Tables};
 use super::changes::{Change, Changes, Gathered};
+use super::link::HELD_MAX;
 use super::observed::{Observed, Topic, Topics};
 use super::row::RowKey;
 use crate::access::Which;
@@ -186,6 +187,8 @@ impl Capture {
     /// Runs work that changes rows in ways that only SQLite knows: it is asked for their keys.
     pub(crate) fn follow<R>(session: &Session, work: impl FnOnce() -> R) -> R {
         let capture = &session.capture;
+        // A trigger of the connection's own is told by no schema's version.
+        capture.acting.set(None);
         if !capture.is_on.get() {
             return work();
         }
@@ -197,7 +200,10 @@ impl Capture {
             return work();
         };
         let (schema, keys) = (session.connection.schema_version().ok(), RefCell::new(keys));
+        // Where the work panics, and the transaction goes on, nobody knows what has changed.
+        let was_unknown = std::mem::replace(&mut capture.open.borrow_mut().unknown, true);
         let (result, told) = while_captured(&session.connection, &keys, work);
+        capture.open.borrow_mut().unknown = was_unknown;
         let is_same_schema = schema.is_some() && session.connection.schema_version().ok() == schema;
         capture.add(keys.into_inner(), told.is_ok() && is_same_schema);
         result
@@ -244,15 +250,18 @@ impl Capture {
             self.log.borrow_mut().gathering = gathering;
         }
         let mut open = self.open.borrow_mut();
-        self.acting.set(None);
         open.sql = true;
-        open.unknown |= !is_whole;
+        open.unknown |= !is_whole || hooked.is_cut();
         for (topic, keys) in hooked.keys {
-            open.keys.entry(topic).or_default().extend(keys);
+            let of_topic = open.keys.entry(topic).or_default();
+            of_topic.extend(keys);
+            let is_cut = of_topic.len() > HELD_MAX;
+            open.unknown |= is_cut;
         }
-        if open.topics.by_name {
-            open.tables.extend(hooked.changed);
+        if open.unknown {
+            open.keys = HashMap::new();
         }
+        hooked.changed.iter().for_each(|table| open.note_table(table));
     }
 
     /// Lets every topic that the table is of take a change.
@@ -364,5 +373,50 @@ impl Open {
                 changes.finish(session, topic.shape, topic.which, keys, self.sql);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::live::link::HELD_MAX;
+    use crate::{Record, Store};
+
+    #[derive(Record, Clone, Debug, PartialEq)]
+    struct Dot {
+        #[record(key)]
+        id: i64,
+        place: i64,
+    }
+
+    /// A transaction gathered all that it changed, however much that was, and the inbox then had no room for it.
+    #[test]
+    fn of_more_than_the_inbox_holds_nothing_is_gathered_and_all_is_read_anew() -> crate::Result<()> {
+        let directory = tempfile::tempdir().expect("there is room");
+        let store = Store::open(directory.path().join("dots.db"))?;
+        let many = i64::try_from(HELD_MAX).expect("it is small") + 1;
+        store.insert_all(&(0..many).map(|id| Dot { id, place: 0 }).collect::<Vec<_>>())?;
+        let feed = store.feed()?;
+        let moved = feed.query::<Dot>().filter(|dot| dot.place.gt(0)).watch()?;
+        let is_resync = |expected: usize| -> crate::Result<bool> {
+            let batch = feed.next()?.expect("the feed goes on");
+            let results = batch.get(moved.id()).expect("it was changed").results::<Dot>()?;
+            assert_eq!(results.len(), expected);
+            Ok(batch.is_resync())
+        };
+        let sql = |sql: &str| store.write(|transaction| transaction.sql(|given| given.execute(sql, ())));
+        sql("update dot set place = 1")?;
+        assert!(is_resync(HELD_MAX + 1)?);
+        sql("update dot set place = 2 where id > 100")?;
+        assert!(!is_resync(HELD_MAX + 1)?);
+        store.write(|transaction| {
+            for place in 0..many {
+                transaction.put(&Dot { id: 7, place: -place })?;
+            }
+            Ok(())
+        })?;
+        assert!(is_resync(HELD_MAX)?);
+        store.write(|transaction| (0..9).try_for_each(|place| transaction.put(&Dot { id: 7, place })))?;
+        assert!(!is_resync(HELD_MAX + 1)?);
+        Ok(())
     }
 }

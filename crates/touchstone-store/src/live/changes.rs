@@ -1,6 +1,7 @@
 //! What a transaction did to one type's records, as the writer hands it over: rows as they are now, and keys that are gone.
 
 use super::interest::{Interest, Look, Matter};
+use super::link::HELD_MAX;
 use super::load;
 use super::row::{Row, RowKey};
 use crate::access::{Access, Which};
@@ -29,6 +30,8 @@ pub(crate) struct Changes<T> {
     pub(crate) list: Vec<Change<T>>,
     /// The keys of rows that did not matter, one after the other.
     left_out: Vec<u8>,
+    /// Whether there were more of these than are kept.
+    is_cut: bool,
     look: Look<T>,
     interest: Arc<Interest>,
 }
@@ -36,21 +39,24 @@ pub(crate) struct Changes<T> {
 impl<T: Record> Changes<T> {
     pub(crate) fn of(interest: &Arc<Interest>) -> Changes<T> {
         let (look, interest) = (interest.look(), Arc::clone(interest));
-        Changes { unknown: false, list: Vec::new(), left_out: Vec::new(), look, interest }
+        Changes { unknown: false, list: Vec::new(), left_out: Vec::new(), is_cut: false, look, interest }
     }
 
     /// Takes a row by its values, which the record has too.
     #[inline]
     pub(crate) fn put(&mut self, cells: &Cells<'_>, skipped: usize, shape: &'static Shape, record: &T) {
+        if self.unknown {
+            return;
+        }
         let key = RowKey::at(cells, skipped, shape.keys);
         match self.look.at(key.hash, Some(record)) {
-            Matter::Nothing => return self.left_out.extend_from_slice(&key.bytes),
+            Matter::Nothing => return self.leave_out(&key),
             Matter::Marked => {}
             Matter::Admitted => self.look.mark(key.hash),
         }
         // Reading is the program's own code, which may fail, and may panic where writing did not.
         match catch_unwind(AssertUnwindSafe(|| Row::of_cells(key, cells, skipped, shape))) {
-            Ok(Ok(row)) => self.list.push(Change::Put(row)),
+            Ok(Ok(row)) => self.add(Change::Put(row)),
             _ => self.unknown = true,
         }
     }
@@ -58,14 +64,35 @@ impl<T: Record> Changes<T> {
     /// Takes that a row is gone.
     pub(crate) fn remove(&mut self, key: RowKey) {
         match self.look.at(key.hash, None) {
-            Matter::Nothing => self.left_out.extend_from_slice(&key.bytes),
-            _ => self.list.push(Change::Gone(Box::new(key))),
+            Matter::Nothing => self.leave_out(&key),
+            _ => self.add(Change::Gone(Box::new(key))),
+        }
+    }
+
+    /// Lists a change. More than the inbox holds would be dropped there: then nothing is listed, and all is read anew.
+    fn add(&mut self, change: Change<T>) {
+        self.list.push(change);
+        if self.unknown || self.list.len() > HELD_MAX {
+            self.unknown = true;
+            self.list = Vec::new();
+        }
+    }
+
+    /// Notes a row that does not matter, for the case that it will before the commit.
+    #[inline]
+    fn leave_out(&mut self, key: &RowKey) {
+        /// Bytes of keys that are kept.
+        const LEFT_OUT_MAX: usize = 16 << 20;
+        if self.left_out.len() < LEFT_OUT_MAX {
+            self.left_out.extend_from_slice(&key.bytes);
+        } else {
+            self.is_cut = true;
         }
     }
 
     /// Takes that all rows are gone.
     pub(crate) fn clear(&mut self) {
-        self.list.push(Change::Cleared);
+        self.add(Change::Cleared);
     }
 }
 
@@ -115,6 +142,10 @@ impl<T: Record> Gathered for Changes<T> {
         is_doubtful: bool,
     ) {
         let matters = !self.left_out.is_empty() && !self.interest.is_still(self.look.generation);
+        self.unknown |= matters && self.is_cut;
+        if self.unknown {
+            return;
+        }
         let is_read_again = is_doubtful || matters || keys.is_some();
         if is_read_again {
             let access = Access::<T>::shaped(session, which, shape);

@@ -135,6 +135,12 @@ impl<T: Record> Family<T> {
         self.windows.iter().map(|(_, window)| window.target)
     }
 
+    /// The columns that decide whether a record is in the set, and where.
+    pub(crate) fn columns(&self) -> impl Iterator<Item = usize> {
+        let evaluated = self.scope.residual.iter().flat_map(|residual| residual.columns.iter().copied());
+        self.sorter().columns().iter().map(|(column, _)| *column).chain(evaluated)
+    }
+
     pub(crate) fn sorter(&self) -> &Arc<Sorter<T>> {
         &self.scope.sorter
     }

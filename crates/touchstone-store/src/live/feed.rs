@@ -3,7 +3,7 @@
 use super::batch::Batch;
 use super::link::Shared;
 use super::mailbox::{self, Ended, Outcome};
-use super::plan::{Plan, plan};
+use super::plan::{Plan, is_of, plan};
 use super::results::Results;
 use super::row::RowKey;
 use super::subscription::{CountSubscription, Held, SqlSubscription, Subscription};
@@ -143,7 +143,7 @@ impl Feed {
     /// ```
     ///
     /// # Errors
-    /// When the record cannot be read, or the store was closed.
+    /// When the record cannot be read, when the key is none of the type's, or the store was closed.
     pub fn watch<T: Record>(&self, key: &(impl Finds<T> + ?Sized)) -> Result<Subscription<T>> {
         self.watch_key(T::SHAPE, key)
     }
@@ -155,7 +155,13 @@ impl Feed {
     ) -> Result<Subscription<T>> {
         let mut cells = Cells::default();
         key.write_key(&mut cells);
+        cells.check_length(shape.keys)?;
         let values = RowKey::at(&cells, 0, shape.keys).values();
+        let fits = |(column, value): (_, &Value)| *value == Value::Null || is_of(column, value);
+        if !shape.columns.iter().zip(&values).all(fits) {
+            let why = format!("a key of `{}` has values of other kinds than these", shape.name);
+            return Err(Error::new(ErrorKind::Mismatch, why));
+        }
         let (held, results) = self.begin_one(shape, Plan::Key(values), false)?;
         Ok(Subscription { held, results })
     }

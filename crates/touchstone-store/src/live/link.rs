@@ -17,7 +17,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// Changes that may wait in the inbox, in all: where there are more they are dropped, and everything is read anew.
-const HELD_MAX: usize = 1_000_000;
+pub(super) const HELD_MAX: usize = if cfg!(test) { 1000 } else { 1_000_000 };
 
 /// A commit, handed over.
 pub(crate) struct Commit {
@@ -181,6 +181,9 @@ impl Shared {
     fn put(&self, done: Done) {
         let Done { captured, logged, before, after } = done;
         let mut inbox = lock(&self.inbox);
+        if inbox.ended {
+            return;
+        }
         inbox.version += 1;
         let version = inbox.version;
         inbox.held += 1 + captured.as_ref().map_or(0, Captured::len);

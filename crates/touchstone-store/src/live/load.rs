@@ -21,7 +21,25 @@ const GAPS_MAX: usize = 8;
 /// # Errors
 /// As for [`rows`].
 pub(crate) fn record<T: Record>(access: Access<'_, T>, key: &RowKey) -> Result<Option<T>> {
-    guarded(access, || access.get_values(&key.values()))
+    guarded(access, || {
+        check_order(access, 0..access.keys())?;
+        access.get_values(&key.values())
+    })
+}
+
+/// That the columns are compared as bytes are: a set knows no other order, and would find other rows than SQLite does.
+///
+/// # Errors
+/// When the table has a collation for one.
+fn check_order<T: Record>(access: Access<'_, T>, columns: impl IntoIterator<Item = usize>) -> Result<()> {
+    let _entered = access.enter()?;
+    let table = access.table()?;
+    let Some(column) = columns.into_iter().find(|column| table.is_collated(*column)) else { return Ok(()) };
+    let (name, shape) = (access.shape.columns[column].name, access.shape.name);
+    let why = format!(
+        "column `{name}` of `{shape}` has a collation, by which records are not watched (watch the table as SQL)"
+    );
+    Err(Error::new(ErrorKind::Refused, why))
 }
 
 /// Reads, which is the record's own code where it makes values of its own: what panics there must not end the thread.
@@ -35,7 +53,8 @@ fn guarded<T: Record, R>(access: Access<'_, T>, read: impl FnOnce() -> Result<R>
 /// Reads the rows of the family that lie in the gaps.
 ///
 /// # Errors
-/// When a page is damaged or cannot be read, or a value is none of its field's.
+/// When a page is damaged or cannot be read, or a value is none of its field's; and when the rows are in no order of
+/// bytes.
 pub(crate) fn rows<T: Record>(
     access: Access<'_, T>,
     family: &Family<T>,
@@ -45,6 +64,7 @@ pub(crate) fn rows<T: Record>(
     let (Some(first), Some(last)) = (spans.first(), spans.last()) else { return Ok(Vec::new()) };
     let mut rows = Vec::new();
     let sorter = family.sorter();
+    check_order(access, family.columns().chain(0..access.keys()))?;
     if spans.len() > GAPS_MAX {
         let hull = Span { low: first.low.clone(), high: last.high.clone() };
         let is_wanted = |ord, record: &T| gaps.contains(sorter, ord, record);

@@ -209,7 +209,7 @@ impl<'q> Parts<'q> {
 }
 
 /// Whether the value is of the column's kind: another is compared by kind, which no cut tells.
-fn is_of(column: &ColumnShape, value: &Stored) -> bool {
+pub(super) fn is_of(column: &ColumnShape, value: &Stored) -> bool {
     matches!(
         (column.kind, value),
         (Kind::Integer, Stored::Integer(_))

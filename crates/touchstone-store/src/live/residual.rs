@@ -11,7 +11,7 @@ use crate::value::Raw;
 pub(crate) struct Residual {
     pub(crate) node: Node,
     /// The columns that it looks at.
-    columns: Vec<usize>,
+    pub(crate) columns: Vec<usize>,
 }
 
 impl Residual {

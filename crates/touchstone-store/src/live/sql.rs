@@ -5,7 +5,7 @@ use super::outbox::{Outbox, Target};
 use super::update::What;
 use crate::dynamic::Value;
 use crate::engine::region::{Region, region};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::session::Session;
 use rusqlite::types::{ToSqlOutput, Value as Bound, ValueRef};
 use rusqlite::{ToSql, params_from_iter};
@@ -182,6 +182,8 @@ pub(crate) struct Statement {
     last: SqlRows,
     /// Whether it is to be run anew.
     is_dirty: bool,
+    /// Whether it cannot be run, and its subscriber was told so.
+    has_failed: bool,
 }
 
 impl Statement {
@@ -198,7 +200,8 @@ impl Statement {
     ) -> Result<(Statement, SqlRows)> {
         let region = region(&session.connection, &sql)?;
         let last = run(session, &sql, &parameters, version)?;
-        Ok((Statement { sql, parameters, region, target, last: last.clone(), is_dirty: false }, last))
+        let (is_dirty, has_failed) = (false, false);
+        Ok((Statement { sql, parameters, region, target, last: last.clone(), is_dirty, has_failed }, last))
     }
 
     /// Notes that these tables have changed; without their names, that anything may have.
@@ -224,19 +227,25 @@ impl Statement {
         &self.region.tables
     }
 
-    /// Runs it anew, and tells what is other than before.
+    /// Runs it anew, and tells what is other than before: also that it can be run again.
     pub(crate) fn refresh(&mut self, session: &Session, version: u64, out: &mut Outbox) {
         self.is_dirty = false;
         match run(session, &self.sql, &self.parameters, version) {
-            Ok(rows) if rows.is_same(&self.last) => {}
+            Ok(rows) if rows.is_same(&self.last) && !self.has_failed => {}
             Ok(after) => {
+                self.has_failed = false;
                 let before = std::mem::replace(&mut self.last, after.clone());
                 out.put(self.target, What::Sql { before, after });
             }
-            Err(error) => {
-                // It is tried again with the next commit that concerns it.
-                out.put(self.target, What::failed(&error));
-            }
+            Err(error) => self.fail(&error, out),
+        }
+    }
+
+    /// Tells that it cannot be run: once, until it can be again. It is tried whenever there is something to do.
+    pub(crate) fn fail(&mut self, error: &Error, out: &mut Outbox) {
+        self.is_dirty = true;
+        if !std::mem::replace(&mut self.has_failed, true) {
+            out.put(self.target, What::failed(error));
         }
     }
 }

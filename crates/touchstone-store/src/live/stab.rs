@@ -5,7 +5,7 @@
 /// Closed intervals, each with a number of its own.
 #[derive(Debug, Default)]
 pub(crate) struct Intervals {
-    /// By their beginnings.
+    /// By their beginnings, and those that begin together by their numbers.
     nodes: Vec<Node>,
     waiting: Vec<Node>,
     holes: usize,
@@ -18,10 +18,9 @@ struct Node {
     /// The greatest end of the node and of all below it.
     reach: u64,
     id: u32,
+    /// Whether it was removed.
+    is_hole: bool,
 }
-
-/// In place of the number of an interval that was removed.
-const NOBODY: u32 = u32::MAX;
 
 impl Intervals {
     #[cfg(test)]
@@ -32,17 +31,16 @@ impl Intervals {
     pub(crate) fn insert(&mut self, low: u64, high: u64, id: u32) {
         /// How many may wait whatever the tree is.
         const WAITING_MIN: usize = 32;
-        self.waiting.push(Node { low, high, reach: high, id });
+        self.waiting.push(Node { low, high, reach: high, id, is_hole: false });
         if self.waiting.len() > WAITING_MIN + self.nodes.len() / 8 {
             self.rebuild();
         }
     }
 
     pub(crate) fn remove(&mut self, low: u64, id: u32) {
-        let from = self.nodes.partition_point(|node| node.low < low);
-        let mut same = self.nodes[from..].iter_mut().take_while(|node| node.low == low);
-        if let Some(node) = same.find(|node| node.id == id) {
-            node.id = NOBODY;
+        let found = self.nodes.binary_search_by_key(&(low, id), |node| (node.low, node.id));
+        if let Some(node) = found.ok().map(|at| &mut self.nodes[at]).filter(|node| !node.is_hole) {
+            node.is_hole = true;
             self.holes += 1;
             if self.holes > self.nodes.len() / 2 {
                 self.rebuild();
@@ -53,9 +51,9 @@ impl Intervals {
     }
 
     fn rebuild(&mut self) {
-        self.nodes.retain(|node| node.id != NOBODY);
+        self.nodes.retain(|node| !node.is_hole);
         self.nodes.append(&mut self.waiting);
-        self.nodes.sort_unstable_by_key(|node| node.low);
+        self.nodes.sort_unstable_by_key(|node| (node.low, node.id));
         self.holes = 0;
         let length = self.nodes.len();
         if length > 0 {
@@ -92,7 +90,7 @@ impl Intervals {
         const FEW: usize = 16;
         if to - from <= FEW {
             for node in self.nodes[from..to].iter().take_while(|node| node.low <= number) {
-                if number <= node.high && node.id != NOBODY {
+                if number <= node.high && !node.is_hole {
                     found(node.id);
                 }
             }
@@ -105,7 +103,7 @@ impl Intervals {
         }
         self.descend(from, middle, number, found);
         if node.low <= number {
-            if number <= node.high && node.id != NOBODY {
+            if number <= node.high && !node.is_hole {
                 found(node.id);
             }
             self.descend(middle + 1, to, number, found);

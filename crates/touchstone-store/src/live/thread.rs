@@ -60,6 +60,8 @@ pub(crate) struct Live {
 struct Entry {
     topic: Topic,
     watched: Box<dyn Watches>,
+    /// Whether what was committed could not be taken in, and it is to be read anew as a whole.
+    is_behind: bool,
     /// Why it cannot be read, where its subscribers were told so, and nothing since.
     failed: Option<Error>,
 }
@@ -67,6 +69,7 @@ struct Entry {
 impl Entry {
     /// Tells that it cannot be read: once, until it can be again.
     fn fail(&mut self, error: &Error, out: &mut Outbox) {
+        self.is_behind = true;
         if self.failed.replace(error.clone()).is_none() {
             for target in self.watched.targets() {
                 out.put(target, What::failed(error));
@@ -140,6 +143,14 @@ impl<T: Record> Watches for Watched<T> {
     }
 }
 
+/// How commits of others were taken in that are known row by row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Followed {
+    OneByOne,
+    /// Several, as one batch.
+    Together,
+}
+
 /// A subscription that somebody asks for.
 pub(crate) struct Asked {
     pub(crate) plan: Plan,
@@ -199,7 +210,7 @@ impl Live {
                 self.take(commit);
             }
             let others = is_to_look && self.others_committed();
-            if self.is_behind || !self.pending.is_empty() || others || self.has_dirty() {
+            if self.is_behind || !self.pending.is_empty() || others || self.has_dirty() || self.has_late() {
                 self.catch_up();
             }
             for order in orders {
@@ -229,7 +240,8 @@ impl Live {
         };
         (self.out.version, self.out.is_resync) = (commit.version, false);
         for (id, changes) in captured.topics {
-            if let Some(entry) = self.topics.get_mut(id as usize) {
+            let entry = self.topics.get_mut(id as usize).filter(|entry| !entry.is_behind);
+            if let Some(entry) = entry {
                 let changes: Box<dyn Gathered> = changes;
                 entry.watched.take(changes, &mut self.out);
             }
@@ -271,6 +283,11 @@ impl Live {
         self.statements.iter().any(|(_, statement)| statement.is_dirty())
     }
 
+    /// Whether a topic could not be read, and is to be tried again.
+    fn has_late(&self) -> bool {
+        self.topics.iter().any(|(_, entry)| entry.is_behind)
+    }
+
     /// Notes what the log is, for those who look for commits of others.
     fn set_state(&mut self, state: Option<LogState>) {
         self.state = state;
@@ -287,9 +304,12 @@ impl Live {
         match self.align() {
             Ok(session) => self.give_back(session),
             Err(error) => {
-                self.out.version = self.version;
+                (self.out.version, self.out.is_resync) = (self.version, false);
                 for (_, entry) in &mut self.topics {
                     entry.fail(&error, &mut self.out);
+                }
+                for (_, statement) in &mut self.statements {
+                    statement.fail(&error, &mut self.out);
                 }
                 self.deliver();
             }
@@ -317,66 +337,70 @@ impl Live {
         self.version = version;
         let is_same = self.shared.index.is_none() || is_same_commit(self.state, seen);
         let is_current = is_same && pending.is_empty();
-        let is_followed = !self.is_behind && (is_current || self.follow(&session, seen, pending));
-        // Where a topic could not be read, it is tried again with the next commit.
-        let is_behind = !is_followed;
-        if is_behind {
+        let followed = match (self.is_behind, is_current) {
+            (true, _) => None,
+            (false, true) => Some(Followed::OneByOne),
+            (false, false) => self.follow(&session, seen, pending),
+        };
+        if followed.is_none() {
             self.is_behind = false;
             self.entry = change_log::last(&session);
+            self.statements.iter_mut().for_each(|(_, statement)| statement.note(None));
         }
         self.set_state(seen);
-        if is_behind {
-            self.resync(&session);
-        }
-        self.refresh(&session, is_behind);
+        let is_resync = self.resync(&session, followed.is_none());
+        self.refresh(&session, is_resync || followed == Some(Followed::Together));
         Ok(session)
     }
 
     /// Takes in what was committed since the last state, by this store and by others, if all of it is known: as one
-    /// batch. Whether it is.
-    fn follow(&mut self, session: &Session, seen: Option<LogState>, pending: Vec<Commit>) -> bool {
+    /// batch.
+    fn follow(
+        &mut self,
+        session: &Session,
+        seen: Option<LogState>,
+        pending: Vec<Commit>,
+    ) -> Option<Followed> {
         let pending = pending.into_iter().map(|commit| {
             let Commit { captured, .. } = commit;
             Commit { captured: captured.filter(|captured| self.is_whole(captured)), ..commit }
         });
         let pending: Vec<Commit> = pending.collect();
-        let Some((from, to)) = self.state.zip(seen) else { return false };
-        let Ok(entries) = change_log::after(session, self.entry) else { return false };
+        let (from, to) = self.state.zip(seen)?;
+        let entries = change_log::after(session, self.entry).ok()?;
         let last = entries.last().map_or(self.entry, |entry| entry.number);
-        let Some(steps) = follow::steps((from, self.entry), to, entries, pending) else { return false };
+        let steps = follow::steps((from, self.entry), to, entries, pending)?;
         self.entry = last;
-        (self.out.version, self.out.is_resync) = (self.version, false);
+        // Rows of others are read as they are now: what several commits did is not told one by one.
+        let followed = if steps.len() > 1 { Followed::Together } else { Followed::OneByOne };
+        (self.out.version, self.out.is_resync) = (self.version, followed == Followed::Together);
         let mut steps = Steps::of(steps);
-        for (id, entry) in &mut self.topics {
+        for (id, entry) in self.topics.iter_mut().filter(|(_, entry)| !entry.is_behind) {
             let steps = steps.of_topic(number(id), &entry.topic);
-            if let Err(error) = entry.watched.follow(steps, session, &entry.topic, &mut self.out) {
-                self.is_behind = true;
-                entry.fail(&error, &mut self.out);
-            }
+            let followed = entry.watched.follow(steps, session, &entry.topic, &mut self.out);
+            // What could not be read need not be what is watched: that shows when all of it is.
+            entry.is_behind = followed.is_err();
         }
         for (_, statement) in &mut self.statements {
             statement.note(Some(&steps.tables));
         }
-        true
+        Some(followed)
     }
 
-    fn resync(&mut self, session: &Session) {
+    /// Reads everything anew, or those topics only that could not be read before; whether any of them was.
+    fn resync(&mut self, session: &Session, all: bool) -> bool {
         (self.out.version, self.out.is_resync) = (self.version, true);
-        for (_, entry) in &mut self.topics {
+        let mut is_read = all;
+        for (_, entry) in self.topics.iter_mut().filter(|(_, entry)| all || entry.is_behind) {
             self.out.tells_all = entry.failed.is_some();
             match entry.watched.resync(session, &entry.topic, &mut self.out) {
-                Ok(()) => entry.failed = None,
-                Err(error) => {
-                    // It is tried again when there is something to do.
-                    self.is_behind = true;
-                    entry.fail(&error, &mut self.out);
-                }
+                Ok(()) => (entry.failed, entry.is_behind, is_read) = (None, false, true),
+                // It is tried again when there is something to do, and nobody else is hindered.
+                Err(error) => entry.fail(&error, &mut self.out),
             }
         }
         self.out.tells_all = false;
-        for (_, statement) in &mut self.statements {
-            statement.note(None);
-        }
+        is_read
     }
 
     /// Runs the statements anew whose tables have changed, and delivers what there is.
@@ -466,7 +490,7 @@ impl Live {
         if self.statements.is_empty() {
             self.names_since = generation;
         }
-        let session = self.align()?;
+        let session = self.align().inspect_err(|_| self.let_go_of_names())?;
         self.subscriptions += 1;
         let id = SubscriptionId(self.subscriptions);
         let target = Target { feed, slot, id };
@@ -535,7 +559,7 @@ impl Live {
             topic.since = topics.generation;
             topics.list.push(topic.clone());
         });
-        self.topics.insert(Entry { topic, watched, failed: None });
+        self.topics.insert(Entry { topic, watched, is_behind: false, failed: None });
         (id, true)
     }
 

@@ -388,11 +388,35 @@ impl<T: Record> Watched<T> {
     ) -> Result<Vec<(Place, Results<T>)>> {
         let gaps = self.gaps(&wanted);
         if let Some(access) = access {
-            for (family, gap) in gaps {
-                self.fill(access, family, &gap)?;
-            }
+            let filled = gaps.into_iter().try_for_each(|(family, gap)| self.fill(access, family, &gap));
+            filled.inspect_err(|_| self.let_go_of_unwatched())?;
         }
-        wanted.into_iter().map(|wanted| self.begin(access, wanted, version)).collect()
+        let mut begun = Vec::with_capacity(wanted.len());
+        let mut ends = Vec::with_capacity(wanted.len());
+        for wanted in wanted {
+            let id = wanted.target.id;
+            let one = self.begin(access, wanted, version).inspect_err(|_| {
+                ends.drain(..).for_each(|(place, id)| self.cancel(place, id));
+                self.let_go_of_unwatched();
+            })?;
+            ends.push((one.0, id));
+            begun.push(one);
+        }
+        Ok(begun)
+    }
+
+    /// Lets go of families that were made for subscriptions which could not begin.
+    fn let_go_of_unwatched(&mut self) {
+        let unwatched = self.families.iter().filter(|(_, family)| family.len() == 0);
+        for at in unwatched.map(|(at, _)| at).collect::<Vec<_>>() {
+            self.let_go(at);
+        }
+    }
+
+    fn let_go(&mut self, family: usize) {
+        let family = self.families.remove(family);
+        self.names.remove(&family.name);
+        self.stale += family.set.len();
     }
 
     /// What the families lack for the windows that are wanted. Families that are new are made.
@@ -511,9 +535,7 @@ impl<T: Record> Watched<T> {
                 family.cancel(window);
                 self.stale += before - family.set.len();
                 if family.len() == 0 {
-                    let family = self.families.remove(at as usize);
-                    self.names.remove(&family.name);
-                    self.stale += family.set.len();
+                    self.let_go(at as usize);
                 }
                 if self.stale > self.rows.len() / 2 {
                     self.sweep();

@@ -19,6 +19,8 @@ pub(super) struct Layout {
     /// Whether rows hold all that a statement tells of them, and are compared as bytes are: no column has a default, is
     /// computed, or has an order of its own.
     pub(super) is_plain: bool,
+    /// The type's columns whose values are compared otherwise than as bytes are.
+    pub(super) collated: Vec<usize>,
     /// Whether a number that is left out is that after the greatest, and not after the greatest that ever was.
     pub(super) numbers_go_on: bool,
 }
@@ -48,7 +50,8 @@ impl Layout {
             let places = (0..table.shape.columns.len()).map(Some).collect();
             let clustered = !table.is_made_by_number();
             let (in_order, is_plain, numbers_go_on) = (true, true, true);
-            return Ok(Some(Layout { root, places, in_order, clustered, is_plain, numbers_go_on }));
+            let collated = Vec::new();
+            return Ok(Some(Layout { root, places, in_order, clustered, is_plain, collated, numbers_go_on }));
         }
         drop(rows);
         Layout::of_columns(connection, table, root, &made_by.to_ascii_lowercase()).map(Some)
@@ -81,8 +84,22 @@ impl Layout {
         // Neither is told by a pragma. A table that is taken for such a one by a name is only read by statements.
         let is_plain = found.iter().all(|found| found.is_plain) && !made_by.contains("collate");
         let numbers_go_on = !made_by.contains("autoincrement");
-        Ok(Layout { root, places, in_order: in_order && ends, clustered, is_plain, numbers_go_on })
+        let collated =
+            if made_by.contains("collate") { collated(connection, table, &places)? } else { Vec::new() };
+        let in_order = in_order && ends;
+        Ok(Layout { root, places, in_order, clustered, is_plain, collated, numbers_go_on })
     }
+}
+
+/// The type's columns that have an order of their own.
+fn collated(connection: &Connection, table: &Table, places: &[Option<usize>]) -> Result<Vec<usize>> {
+    let mut collated = Vec::new();
+    for (at, column) in table.shape.columns.iter().enumerate().filter(|(at, _)| places[*at].is_some()) {
+        let metadata = connection.sql().column_metadata(Some("main"), table.name.as_str(), column.name)?;
+        let is_binary = metadata.1.is_none_or(|order| order.to_bytes().eq_ignore_ascii_case(b"binary"));
+        collated.extend((!is_binary).then_some(at));
+    }
+    Ok(collated)
 }
 
 /// The columns that the table has in the file.

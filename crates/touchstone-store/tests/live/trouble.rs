@@ -3,7 +3,14 @@
 
 use crate::shim::{Call, Fault, Shim};
 use crate::{Task, store, task};
-use touchstone_store::{Cells, ErrorKind, Field, Kind, Mismatch, Options, Raw, Record, Result, Results};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use touchstone_store::dynamic::{self, Key, Type};
+use touchstone_store::{Cells, ErrorKind, Feed, Field, Kind, Mismatch, Mode, Options, Overflow};
+use touchstone_store::{Raw, Record, Result, Results, Store, rusqlite};
+
+fn every(store: &Store) -> Result<Feed> {
+    store.feed_with(Mode::Every { batches: 1000, overflow: Overflow::End })
+}
 
 fn dues(results: &Results<Task>) -> Vec<Option<i64>> {
     results.iter().map(|task| task.due).collect()
@@ -42,10 +49,7 @@ fn a_commit_that_the_disk_has_no_room_for_delivers_nothing() -> Result<()> {
 fn a_result_that_cannot_be_read_is_told_of_once_and_comes_back() -> Result<()> {
     let (_directory, store) = store();
     store.insert(&task(1, 1, Some(1)))?;
-    let feed = store.feed_with(touchstone_store::Mode::Every {
-        batches: 10,
-        overflow: touchstone_store::Overflow::End,
-    })?;
+    let feed = store.feed_with(Mode::Every { batches: 10, overflow: Overflow::End })?;
     let all = feed.query::<Task>().watch()?;
     let sql = |batch: &str| store.write(|transaction| transaction.sql(|sql| sql.execute_batch(batch)));
     sql(
@@ -82,7 +86,7 @@ impl Field for Unlucky {
     fn read(raw: Raw<'_>) -> std::result::Result<Unlucky, Mismatch> {
         let number = i64::read(raw)?;
         if number == 13 {
-            std::panic::resume_unwind(Box::new("on purpose"));
+            resume_unwind(Box::new("on purpose"));
         }
         Ok(Unlucky(number))
     }
@@ -122,5 +126,179 @@ fn a_record_whose_reading_panics_disturbs_nobody_else() -> Result<()> {
     let batch = feed.try_next()?.expect("it is told");
     let update = batch.get(tickets.id()).expect("it is concerned");
     assert_eq!(update.results::<Ticket>()?.len(), 1);
+    Ok(())
+}
+
+/// Each failure of a statement was told, and that it ran again was not, where its rows were what they had been.
+#[test]
+fn a_statement_that_fails_is_told_of_once_and_so_is_that_it_runs_again() -> Result<()> {
+    let (_directory, store) = store();
+    store.insert(&task(1, 1, Some(-5)))?;
+    let feed = every(&store)?;
+    let dues = feed.watch_sql("select abs(due) from task", [])?;
+    // The least number has no counterpart above zero.
+    for due in [i64::MIN, i64::MIN, -5, -5, -6] {
+        store.put(&task(1, 1, Some(due)))?;
+        store.insert(&task(due, 2, Some(0)))?;
+        store.remove::<Task>(&due)?;
+        store.wait_delivered()?;
+    }
+    feed.close();
+    let mut told = Vec::new();
+    for batch in &feed {
+        let batch = batch?;
+        let rows = batch.get(dues.id()).expect("nothing else is watched").sql_rows().ok();
+        told.push(rows.map(|rows| (rows.len(), rows.get(0).map(<[_]>::to_vec))));
+    }
+    let now = |due: i64| Some((1, Some(vec![due.into()])));
+    assert_eq!(told.first(), Some(&None));
+    assert_eq!(told.iter().filter(|rows| rows.is_none()).count(), 1);
+    assert!(told.contains(&now(5)), "{told:?}");
+    assert_eq!(told.last(), Some(&now(6)));
+    Ok(())
+}
+
+/// While one type could not be read, every commit made all that was watched be read anew, and was told as a resync.
+#[test]
+fn a_type_that_cannot_be_read_is_no_resync_of_others() -> Result<()> {
+    let (_directory, store) = store();
+    let feed = every(&store)?;
+    let tasks = feed.query::<Task>().watch_count()?;
+    let others = store.feed()?;
+    let tickets = others.query::<Ticket>().watch()?;
+    store.insert(&Ticket { id: 1, number: Unlucky(13) })?;
+    store.wait_delivered()?;
+    let batch = others.try_next()?.expect("it is told");
+    assert!(batch.get(tickets.id()).is_some_and(|update| update.error().is_some()));
+    for id in 1..=20 {
+        store.insert(&task(id, 1, None))?;
+    }
+    store.put(&Ticket { id: 1, number: Unlucky(7) })?;
+    store.wait_delivered()?;
+    for count in 1..=20 {
+        let batch = feed.try_next()?.expect("each transaction is told");
+        assert!(!batch.is_resync());
+        assert_eq!(batch.get(tasks.id()).expect("it is concerned").count()?, count);
+    }
+    assert!(feed.try_next()?.is_none());
+    let batch = others.try_next()?.expect("it is told");
+    assert!(batch.is_resync());
+    let update = batch.get(tickets.id()).expect("it can be read again");
+    assert_eq!((update.before::<Ticket>()?.len(), update.results::<Ticket>()?.len()), (0, 1));
+    Ok(())
+}
+
+/// What had begun before the one that failed stayed, for nobody.
+#[test]
+fn of_subscriptions_that_cannot_all_begin_none_is_left() -> Result<()> {
+    let (_directory, store) = store();
+    store.insert_all(&[Ticket { id: 1, number: Unlucky(1) }, Ticket { id: 2, number: Unlucky(13) }])?;
+    let feed = store.feed()?;
+    let _held = feed.watch::<Ticket>(&5)?;
+    let of_key = |key| feed.query::<Ticket>().filter(|ticket| ticket.id.eq(key));
+    assert!(feed.watch_all([of_key(1), of_key(2)]).is_err());
+    assert_eq!(feed.watch::<Ticket>(&1)?.explain()?.sharing, 1);
+    assert!(feed.query::<Ticket>().filter(|ticket| ticket.id.gt(0)).watch().is_err());
+    store.put(&Ticket { id: 2, number: Unlucky(2) })?;
+    let both = feed.query::<Ticket>().filter(|ticket| ticket.id.gt(0)).watch()?;
+    assert_eq!((both.results().len(), both.explain()?.sharing), (2, 1));
+    Ok(())
+}
+
+/// The rows that SQL had written before the panic were missing in every result.
+#[test]
+fn what_sql_wrote_before_it_panicked_is_told_where_the_transaction_goes_on() -> Result<()> {
+    let (_directory, store) = store();
+    store.insert(&task(1, 1, None))?;
+    let feed = store.feed()?;
+    let all = feed.query::<Task>().watch_count()?;
+    store.write(|transaction| {
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            transaction.sql(|sql| -> rusqlite::Result<()> {
+                sql.execute("insert into task (id, title, list) values (2, 'two', 1)", ())?;
+                resume_unwind(Box::new("on purpose"))
+            })
+        }));
+        assert!(panicked.is_err());
+        transaction.insert(&task(3, 1, None))
+    })?;
+    store.wait_delivered()?;
+    let batch = feed.try_next()?.expect("it is told");
+    assert_eq!(batch.get(all.id()).expect("it is concerned").count()?, 3);
+    Ok(())
+}
+
+/// That there were no triggers was still believed, because a trigger of the connection's own changes no schema's version.
+#[test]
+fn a_trigger_that_was_made_while_nobody_watched_is_followed() -> Result<()> {
+    let (_directory, store) = store();
+    let feed = store.feed()?;
+    let first = feed.query::<Task>().watch_count()?;
+    store.insert(&task(1, 1, None))?;
+    drop(first);
+    store.wait_delivered()?;
+    store.write(|transaction| {
+        transaction.sql(|sql| {
+            sql.execute_batch(
+                "create temp trigger doubled after insert on main.task when new.id < 100 \
+                begin insert into task (id, title, list) values (new.id + 100, 'other', 1); end",
+            )
+        })
+    })?;
+    let all = feed.query::<Task>().watch_count()?;
+    store.insert(&task(2, 1, None))?;
+    store.wait_delivered()?;
+    let batch = feed.try_next()?.expect("it is told");
+    assert_eq!(batch.get(all.id()).expect("it is concerned").count()?, 3);
+    Ok(())
+}
+
+#[derive(Record, Clone, Debug, PartialEq)]
+struct Word {
+    #[record(key)]
+    word: String,
+    meaning: String,
+}
+
+/// `Emma` was put where SQLite has `EMMA`, and results then had both.
+#[test]
+fn a_table_with_a_collation_is_not_watched_by_it() -> Result<()> {
+    let (_directory, store) = store();
+    let sql = |batch: &str| store.write(|transaction| transaction.sql(|sql| sql.execute_batch(batch)));
+    let feed = store.feed()?;
+    let kind = |error: touchstone_store::Error| error.kind();
+    sql("create table word (word TEXT COLLATE NOCASE PRIMARY KEY, meaning TEXT NOT NULL)")?;
+    assert_eq!(feed.query::<Word>().watch().map_err(kind).err(), Some(ErrorKind::Refused));
+    assert_eq!(feed.watch::<Word>("Emma").map_err(kind).err(), Some(ErrorKind::Refused));
+    sql(
+        "drop table word; create table word (word TEXT PRIMARY KEY, collated TEXT, meaning TEXT NOT NULL COLLATE RTRIM)",
+    )?;
+    let meaning = feed.query::<Word>().filter(|word| word.meaning.eq("a")).watch();
+    assert_eq!(meaning.map_err(kind).err(), Some(ErrorKind::Refused));
+    let all = feed.query::<Word>().watch()?;
+    store.insert(&Word { word: "Emma".into(), meaning: "a ".into() })?;
+    store.wait_delivered()?;
+    let batch = feed.try_next()?.expect("it is told");
+    assert_eq!(batch.get(all.id()).expect("it is concerned").results::<Word>()?.len(), 1);
+    sql("drop table word; create table word (word TEXT PRIMARY KEY COLLATE NOCASE, meaning TEXT)")?;
+    store.wait_delivered()?;
+    let batch = feed.try_next()?.expect("it is told");
+    let update = batch.get(all.id()).expect("it is concerned");
+    assert_eq!(update.error().map(touchstone_store::Error::kind), Some(ErrorKind::Refused));
+    Ok(())
+}
+
+/// A text that SQLite takes for the number of a record was watched as a key that no record has, and of two values the
+/// first was.
+#[test]
+fn a_key_that_is_none_of_the_types_is_refused() -> Result<()> {
+    let (_directory, store) = store();
+    let number = Type::new("number", [dynamic::Field::key("number", Kind::Integer)])?;
+    store.dynamic(number).insert(&number.record([5.into()])?)?;
+    let feed = store.feed()?;
+    let refused = |key: Key| feed.watch_dynamic(number, &key).map(drop).is_err();
+    assert!(refused(Key::from("5")) && refused(Key::from(5.0)));
+    assert!(refused(Key::new([5.into(), 6.into()])) && refused(Key::new([])));
+    assert_eq!(feed.watch_dynamic(number, &Key::from(5))?.results().len(), 1);
     Ok(())
 }

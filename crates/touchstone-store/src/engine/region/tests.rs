@@ -96,6 +96,7 @@ fn what_else_can_change_a_result_is_told() {
         ("select * from far", "", "`far` is a table of another file"),
         ("select * from sqlite_schema", "", "is SQLite's own"),
         ("select count(*) from sqlite_master", "", "is SQLite's own"),
+        ("select count(*) from sqlite_schema", "", "is SQLite's own"),
         ("select * from pragma_table_info('note')", "", "`pragma_table_info` is a table-valued function"),
         (
             "select count(*) from pragma_table_info('note')",

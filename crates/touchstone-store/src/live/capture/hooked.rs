@@ -1,10 +1,11 @@
 //! The keys of rows that SQL changes, as SQLite's hook tells them.
 
+use super::super::link::HELD_MAX;
 use super::super::observed::Topics;
 use super::super::row::RowKey;
 use crate::access::Which;
 use crate::change_log::gathering::Gathering;
-use crate::engine::capture::{Asked, Change, Sink};
+use crate::engine::capture::{Asked, Change, Key, Sink};
 use crate::error::Result;
 use crate::record::Shape;
 use crate::session::Session;
@@ -17,6 +18,8 @@ use std::rc::Rc;
 pub(super) struct Keys {
     tables: Vec<Watched>,
     pub(super) keys: HashMap<usize, Vec<RowKey>>,
+    /// How many keys there were: of too many none is kept.
+    count: usize,
     /// The tables that were changed, watched or not.
     pub(super) changed: Vec<String>,
     /// Where every row is noted, if it is to be logged.
@@ -55,7 +58,22 @@ impl Keys {
                 }
             }
         }
-        Ok(Keys { tables, keys: HashMap::new(), changed: Vec::new(), log })
+        Ok(Keys { tables, keys: HashMap::new(), count: 0, changed: Vec::new(), log })
+    }
+
+    /// Whether there were more keys than can be handed over.
+    pub(super) fn is_cut(&self) -> bool {
+        self.count > HELD_MAX
+    }
+
+    fn note(&mut self, table: usize, key: &RowKey) {
+        for topic in &self.tables[table].topics {
+            self.count += 1;
+            self.keys.entry(*topic).or_default().push(key.clone());
+        }
+        if self.is_cut() {
+            self.keys = HashMap::new();
+        }
     }
 
     /// Gives what was noted for the log.
@@ -88,19 +106,16 @@ impl Sink for Keys {
         if let Some((_, gathering)) = &mut self.log {
             log(gathering, table, change);
         }
-        if table.topics.is_empty() {
+        if table.topics.is_empty() || self.is_cut() {
             return;
         }
-        for key in [change.before(), change.after()].into_iter().flatten() {
-            let key = if table.key.is_empty() {
-                RowKey::of([Raw::Integer(key.number())].into_iter())
-            } else {
-                RowKey::of(key.values())
-            };
-            for topic in &table.topics {
-                self.keys.entry(*topic).or_default().push(key.clone());
-            }
-        }
+        let key_of = |key: Key<'_>| match table.key.is_empty() {
+            true => RowKey::of([Raw::Integer(key.number())].into_iter()),
+            false => RowKey::of(key.values()),
+        };
+        let before = change.before().map(key_of);
+        let after = change.after().map(key_of).filter(|after| before.as_ref() != Some(after));
+        before.iter().chain(&after).for_each(|key| self.note(change.table, key));
     }
 }
 
