@@ -227,7 +227,7 @@ def test_subscribing_leaves_no_gap(store: Store) -> None:
             for update in batch:
                 delta = update.delta
                 if update.resync:
-                    # Where the store's thread had no turn for long, it reads anew, and says so.
+                    # What could not be followed one by one is read anew, and is told to be so.
                     held[update.id] = ids(update.rows)
                     continue
                 assert len(delta.inserted) == 1 and not delta.removed
