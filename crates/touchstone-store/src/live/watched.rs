@@ -340,19 +340,25 @@ impl<T: Record> Watched<T> {
     /// Makes new marks where the old ones say too much, and lets go of old ones when nothing is under way that only they
     /// know of.
     pub(crate) fn tidy(&mut self, is_quiet: &dyn Fn() -> bool) {
-        if self.has_old_marks {
-            if is_quiet() {
-                self.interest.forget_old_marks();
-                self.has_old_marks = false;
-            }
-        } else if self.marks.is_full() {
-            let marks = Marks::for_keys(self.rows.len());
-            for held in &self.rows {
-                marks.add(hash_of(&self.keys, held));
-            }
-            self.marks = self.interest.remark(marks);
-            self.has_old_marks = true;
+        if !self.has_old_marks {
+            self.mark_anew();
+        } else if is_quiet() {
+            self.interest.forget_old_marks();
+            self.has_old_marks = false;
         }
+    }
+
+    /// Makes new marks, where these say too much, and the old ones before them are not needed any more.
+    fn mark_anew(&mut self) {
+        if self.has_old_marks || !self.marks.is_full() {
+            return;
+        }
+        let marks = Marks::for_keys(self.rows.len());
+        for held in &self.rows {
+            marks.add(hash_of(&self.keys, held));
+        }
+        self.marks = self.interest.remark(marks);
+        self.has_old_marks = true;
     }
 }
 
@@ -390,6 +396,8 @@ impl<T: Record> Watched<T> {
         if let Some(access) = access {
             let filled = gaps.into_iter().try_for_each(|(family, gap)| self.fill(access, family, &gap));
             filled.inspect_err(|_| self.let_go_of_unwatched())?;
+            // Whoever subscribes waits for his rows anyway, and no commit does.
+            self.mark_anew();
         }
         let mut begun = Vec::with_capacity(wanted.len());
         let mut ends = Vec::with_capacity(wanted.len());
