@@ -1,6 +1,6 @@
 //! How a store is opened, and how it is kept safe: options, checks, salvage, a change of the key.
 
-use crate::errors::{invalid, without_lock};
+use crate::errors::{at, invalid, without_lock};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -11,31 +11,48 @@ use touchstone_store::{Cipher, Durability, EncryptionKey, Options};
 /// What `Store.open` was given.
 pub fn options(py: Python<'_>, given: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
     let mut options = Options::new();
+    let (mut has_key, mut has_cipher) = (false, false);
     for (name, value) in given.into_iter().flat_map(|given| given.iter()) {
+        let name: String = name.extract()?;
         if value.is_none() {
             continue;
         }
-        let name: String = name.extract()?;
-        options = match name.as_str() {
-            "durability" => options.durability(durability(&value)?),
-            "exclusive" => options.exclusive(value.extract()?),
-            "read_only" => options.read_only(value.extract()?),
-            "create" => options.create(value.extract()?),
-            "page_size" => options.page_size(value.extract()?),
-            "cache_bytes" => options.cache_bytes(value.extract()?),
-            "busy_timeout" => {
-                let seconds = value.extract::<f64>()?;
-                let time = Duration::try_from_secs_f64(seconds);
-                options.busy_timeout(time.map_err(|error| invalid(py, format!("busy_timeout: {error}")))?)
-            }
-            "checkpoint_pages" => options.checkpoint_pages(value.extract()?),
-            "log_bytes_max" => options.log_bytes_max(value.extract()?),
-            "key" => options.key(key(&value)?),
-            "cipher" => options.cipher(cipher(&value)?),
-            other => return Err(PyTypeError::new_err(format!("Store.open() has no option '{other}'"))),
-        };
+        has_key |= name == "key";
+        has_cipher |= name == "cipher";
+        options =
+            option(options, &name, &value).map_err(|error| at(py, &format!("option `{name}`"), error))?;
     }
+    check_cipher(py, has_key, has_cipher)?;
     Ok(options)
+}
+
+/// With one option more.
+fn option(options: Options, name: &str, value: &Bound<'_, PyAny>) -> PyResult<Options> {
+    Ok(match name {
+        "durability" => options.durability(durability(value)?),
+        "exclusive" => options.exclusive(value.extract()?),
+        "read_only" => options.read_only(value.extract()?),
+        "create" => options.create(value.extract()?),
+        "page_size" => options.page_size(value.extract()?),
+        "cache_bytes" => options.cache_bytes(value.extract()?),
+        "busy_timeout" => {
+            let time = Duration::try_from_secs_f64(value.extract()?);
+            options.busy_timeout(time.map_err(|error| invalid(value.py(), error.to_string()))?)
+        }
+        "checkpoint_pages" => options.checkpoint_pages(value.extract()?),
+        "log_bytes_max" => options.log_bytes_max(value.extract()?),
+        "key" => options.key(key(value)?),
+        "cipher" => options.cipher(cipher(value)?),
+        _ => return Err(PyTypeError::new_err("Store.open() has none of that name")),
+    })
+}
+
+/// Whoever names a cipher and has no key would have a file that everybody can read.
+fn check_cipher(py: Python<'_>, has_key: bool, has_cipher: bool) -> PyResult<()> {
+    if has_cipher && !has_key {
+        return Err(invalid(py, "a cipher is given, but no key: without one nothing is encrypted"));
+    }
+    Ok(())
 }
 
 /// An enum's value, or the text itself.
@@ -71,8 +88,13 @@ fn key(given: &Bound<'_, PyAny>) -> PyResult<EncryptionKey> {
     given.extract::<String>().map(EncryptionKey::passphrase)
 }
 
-fn keyed(given: Option<&Bound<'_, PyAny>>, with: Option<&Bound<'_, PyAny>>) -> PyResult<Options> {
+fn keyed(
+    py: Python<'_>,
+    given: Option<&Bound<'_, PyAny>>,
+    with: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Options> {
     let mut options = Options::new();
+    check_cipher(py, given.is_some(), with.is_some())?;
     if let Some(given) = given {
         options = options.key(key(given)?);
     }
@@ -93,7 +115,7 @@ pub fn change_key(
     new_key: Option<&Bound<'_, PyAny>>,
     new_cipher: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
-    let (old, new) = (keyed(key, cipher)?, keyed(new_key, new_cipher)?);
+    let (old, new) = (keyed(py, key, cipher)?, keyed(py, new_key, new_cipher)?);
     without_lock(py, || touchstone_store::Store::change_key(path, old, new))
 }
 
@@ -107,7 +129,7 @@ pub fn salvage(
     key: Option<&Bound<'_, PyAny>>,
     cipher: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<SalvageReport> {
-    let options = keyed(key, cipher)?;
+    let options = keyed(py, key, cipher)?;
     let report = without_lock(py, || touchstone_store::Store::salvage(damaged, options, new))?;
     let tables = report.tables().iter().map(|table| {
         let made = SalvagedTable {
@@ -138,6 +160,13 @@ pub struct CheckReport {
     records: u64,
 }
 
+#[pymethods]
+impl CheckReport {
+    fn __repr__(&self) -> String {
+        format!("<CheckReport: {} records, {} problems>", self.records, self.problems.len())
+    }
+}
+
 pub fn problems(report: &touchstone_store::CheckReport) -> CheckReport {
     CheckReport {
         is_whole: report.is_whole(),
@@ -156,6 +185,14 @@ pub struct SalvageReport {
     is_complete: bool,
 }
 
+#[pymethods]
+impl SalvageReport {
+    fn __repr__(&self) -> String {
+        let complete = if self.is_complete { "complete" } else { "not complete" };
+        format!("<SalvageReport: {} rows of {} tables, {complete}>", self.rows, self.tables.len())
+    }
+}
+
 /// What was saved of one table.
 #[pyclass(frozen, get_all, module = "touchstone_store")]
 pub struct SalvagedTable {
@@ -166,4 +203,11 @@ pub struct SalvagedTable {
     pages_lost: u64,
     rows_found: u64,
     rows_doubtful: u64,
+}
+
+#[pymethods]
+impl SalvagedTable {
+    fn __repr__(&self) -> String {
+        format!("<SalvagedTable {}: {} rows>", self.name, self.rows)
+    }
 }

@@ -50,13 +50,19 @@ impl Members {
         if !object.is_instance(self.class.bind(py))? {
             return Err(unfit(object, &self.class.bind(py).name()?.to_string()));
         }
-        object.getattr(intern!(py, "value"))?.extract()
+        integer(&object.getattr(intern!(py, "value"))?)
     }
 
     pub fn member<'py>(&self, py: Python<'py>, value: i64) -> PyResult<Bound<'py, PyAny>> {
-        self.members.bind(py).get_item(value)?.ok_or_else(|| {
-            mismatch(py, format!("the file has {value}, which is none of {}", self.class.bind(py)))
-        })
+        if let Some(member) = self.members.bind(py).get_item(value)? {
+            return Ok(member);
+        }
+        // Several flags at once are no member of their own, and a class may say what a number means that it lacks.
+        let class = self.class.bind(py);
+        match class.call1((value,)) {
+            Ok(member) if member.is_instance(class)? => Ok(member),
+            _ => Err(mismatch(py, format!("the file has {value}, which is none of {class}"))),
+        }
     }
 }
 

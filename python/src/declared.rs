@@ -1,6 +1,6 @@
 //! A record class, as the store sees it: its table, its columns, and how its objects are made and read.
 
-use crate::errors::{invalid, or_raise};
+use crate::errors::{at, invalid, or_raise};
 use crate::holds::Holds;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
@@ -186,7 +186,7 @@ impl RecordType {
         let keys = &self.fields[..self.keys];
         let mut values = Vec::with_capacity(keys.len());
         if let [field] = keys {
-            values.push(field.value(given)?);
+            values.push(field.value(given).map_err(|error| named(given.py(), &field.name, error))?);
         } else {
             let wrong =
                 || invalid(given.py(), format!("a key of {} values is wanted, as a tuple", self.keys));
@@ -195,7 +195,7 @@ impl RecordType {
                 return Err(wrong());
             }
             for (field, value) in keys.iter().zip(given.iter()) {
-                values.push(field.value(&value)?);
+                values.push(field.value(&value).map_err(|error| named(given.py(), &field.name, error))?);
             }
         }
         or_raise(given.py(), self.of.key(values))
@@ -234,11 +234,6 @@ impl RecordField {
 }
 
 /// The same exception, with the field's name before its words.
-fn named(py: Python<'_>, name: &Py<PyString>, error: PyErr) -> PyErr {
-    let exception = error.value(py);
-    let words = format!("field `{}`: {exception}", name.bind(py));
-    match exception.get_type().call1((words,)) {
-        Ok(named) => PyErr::from_value(named),
-        Err(_) => error,
-    }
+pub fn named(py: Python<'_>, name: &Py<PyString>, error: PyErr) -> PyErr {
+    at(py, &format!("field `{}`", name.bind(py)), error)
 }

@@ -4,12 +4,27 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use touchstone_store::{Error, ErrorKind, Result};
 
+/// What the store calls by its Rust names, and what that is called here.
+const NAMES: [(&str, &str); 6] = [
+    ("`Options::", "`"),
+    ("`Store::", "`"),
+    ("`Overflow::Block`", "`overflow=\"block\"`"),
+    ("another `Overflow`", "another `overflow`"),
+    ("`Durability::Process`", "`Durability.PROCESS`"),
+    ("with `Consistent`", "with `Durability.CONSISTENT`"),
+];
+
+/// The message, with the names that a program in Python knows.
+fn message(error: &Error) -> String {
+    NAMES.iter().fold(error.to_string(), |message, (rust, python)| message.replace(rust, python))
+}
+
 /// The exception of an error.
 pub fn raised(py: Python<'_>, error: &Error) -> PyErr {
     let class = format!("{:?}Error", error.kind());
     let made = PyModule::import(py, intern!(py, "touchstone_store._errors"))
         .and_then(|errors| errors.getattr(class.as_str()).or_else(|_| errors.getattr("StoreError")))
-        .and_then(|class| class.call1((error.to_string(), error.sqlite_code())));
+        .and_then(|class| class.call1((message(error), error.sqlite_code())));
     match made {
         Ok(exception) => PyErr::from_value(exception),
         Err(error) => error,
@@ -29,6 +44,15 @@ pub fn invalid(py: Python<'_>, why: impl Into<String>) -> PyErr {
 /// A value of the file that the class cannot hold.
 pub fn mismatch(py: Python<'_>, why: impl Into<String>) -> PyErr {
     refused(py, ErrorKind::Mismatch, why)
+}
+
+/// The same exception, with the place before its words.
+pub fn at(py: Python<'_>, place: &str, error: PyErr) -> PyErr {
+    let exception = error.value(py);
+    match exception.get_type().call1((format!("{place}: {exception}"),)) {
+        Ok(placed) => PyErr::from_value(placed),
+        Err(_) => error,
+    }
 }
 
 /// Raises an error of the store.

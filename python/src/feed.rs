@@ -5,6 +5,7 @@ use crate::alarm::Alarms;
 use crate::declared::declared;
 use crate::errors::{invalid, or_raise, without_lock};
 use crate::exit;
+use crate::process::Own;
 use crate::query::{Query, Request};
 use crate::records::{OpenStore, Target, lock, opened};
 use crate::results::Declared;
@@ -29,16 +30,18 @@ const SLICE: Duration = Duration::from_millis(100);
 /// One queue of batches, for any number of subscriptions.
 #[pyclass(frozen, weakref, module = "touchstone_store")]
 pub struct Feed {
-    feed: touchstone_store::Feed,
+    feed: Own<touchstone_store::Feed>,
     store: OpenStore,
-    known: Arc<Known>,
-    alarms: Alarms,
-    listeners: Arc<Listeners>,
+    known: Arc<Own<Known>>,
+    alarms: Own<Alarms>,
+    listeners: Arc<Own<Listeners>>,
     is_ended: AtomicBool,
 }
 
 /// Those that listen, as long as the feed is there.
-type Listeners = Mutex<Vec<Arc<touchstone_store::Listener>>>;
+type Listeners = Mutex<Vec<Heard>>;
+
+type Heard = Arc<Own<touchstone_store::Listener>>;
 
 /// The mode that was asked for.
 fn mode(py: Python<'_>, every: Option<usize>, overflow: Option<&str>) -> PyResult<Mode> {
@@ -70,10 +73,10 @@ impl Feed {
         let mode = mode(py, every, overflow)?;
         let feed = without_lock(py, || opened(store)?.feed_with(mode))?;
         Ok(Feed {
-            feed,
+            feed: Own::new(feed),
             store: Arc::clone(store),
             known: Arc::default(),
-            alarms: Alarms::default(),
+            alarms: Own::default(),
             listeners: Arc::default(),
             is_ended: AtomicBool::new(false),
         })
@@ -110,7 +113,7 @@ impl Feed {
     /// Takes a batch, with a waker for when there is one.
     fn poll(&self, waker: &Waker) -> Result<Poll<Option<Taken>>> {
         loop {
-            match pin!(self.feed.next_async()).poll(&mut Context::from_waker(waker)) {
+            match pin!(self.feed.used()?.next_async()).poll(&mut Context::from_waker(waker)) {
                 Poll::Pending => return Ok(Poll::Pending),
                 Poll::Ready(batch) => match batch? {
                     Some(batch) => {
@@ -129,7 +132,7 @@ impl Feed {
 
     /// Waits for a batch, but no longer than that.
     fn wait(&self, time: Duration) -> Result<Poll<Option<Taken>>> {
-        match self.feed.next_within(time)?.and_then(|batch| Taken::of(&self.known, batch)) {
+        match self.feed.used()?.next_within(time)?.and_then(|batch| Taken::of(&self.known, batch)) {
             Some(taken) => Ok(Poll::Ready(Some(taken))),
             // There is none yet, or there will be none.
             None => self.poll(Waker::noop()),
@@ -177,11 +180,11 @@ impl Feed {
     }
 
     /// Watches the record with a key.
-    fn watch_one(&self, class: &Bound<'_, PyAny>, key: &Bound<'_, PyAny>) -> PyResult<Subscription> {
-        let declared = declared(class)?;
+    fn watch_one(&self, r#type: &Bound<'_, PyAny>, key: &Bound<'_, PyAny>) -> PyResult<Subscription> {
+        let declared = declared(r#type)?;
         let (of, key) = (declared.get().of, declared.get().key(key)?);
         let declared = Arc::new(declared.unbind());
-        self.begin_one(class.py(), || Ok(Held::Records(self.feed.watch_dynamic(of, &key)?, declared)))
+        self.begin_one(r#type.py(), || Ok(Held::Records(self.feed.watch_dynamic(of, &key)?, declared)))
     }
 
     /// Watches queries of one class, all from one version on: all of them or none.
@@ -215,6 +218,7 @@ impl Feed {
         if parameters.is_some_and(|given| given.is_instance_of::<PyDict>()) {
             return Err(PyTypeError::new_err("the parameters of a watched statement are given by place"));
         }
+        sql::check_text(py, &text)?;
         let parameters = match parameters {
             Some(given) => {
                 given.try_iter()?.map(|given| sql::value(&given?)).collect::<PyResult<Vec<_>>>()?
@@ -257,6 +261,7 @@ impl Feed {
     /// A batch, `None` when the feed has ended, or `False`: then `wake` is called, on another thread, when there may be
     /// one.
     fn _poll<'py>(&self, py: Python<'py>, wake: Py<PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        or_raise(py, self.feed.used())?;
         let waker = self.alarms.waker(wake)?;
         match without_lock(py, || self.poll(&waker))? {
             Poll::Ready(Some(taken)) => Ok(Bound::new(py, taken.batch(py)?)?.into_any()),
@@ -269,9 +274,14 @@ impl Feed {
     fn listen(&self, py: Python<'_>, callback: Py<PyAny>) -> PyResult<Listener> {
         let raised = Arc::new(OnceLock::new());
         let (known, kept) = (Arc::clone(&self.known), Arc::clone(&raised));
+        if !callback.bind(py).is_callable() {
+            let why = format!("a function is wanted, and {} was given", callback.bind(py).get_type());
+            return Err(PyTypeError::new_err(why));
+        }
         let listener = without_lock(py, || {
-            let feed = self.feed.clone();
-            feed.listen(move |batch| call(&known, &callback, &kept, batch)).map(Arc::new)
+            let feed = self.feed.used()?.clone();
+            let listener = feed.listen(move |batch| call(&known, &callback, &kept, batch))?;
+            Ok(Arc::new(Own::new(listener)))
         })?;
         lock(&self.listeners).push(Arc::clone(&listener));
         Ok(Listener { listener, raised, listeners: Arc::downgrade(&self.listeners) })
@@ -279,7 +289,7 @@ impl Feed {
 
     /// Ends the feed: what is pending may still be taken.
     fn close(&self, py: Python<'_>) {
-        py.detach(|| self.feed.close());
+        py.detach(|| self.feed.here().map(touchstone_store::Feed::close));
     }
 
     /// Whether it has ended, and whoever took its batches was told.
@@ -296,7 +306,8 @@ impl Feed {
     #[pyo3(signature = (*_exception))]
     fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) -> bool {
         py.detach(|| {
-            self.feed.close();
+            let Some(feed) = self.feed.here() else { return };
+            feed.close();
             let known = std::mem::take(&mut *lock(&self.known));
             for (_, kept) in known.into_values() {
                 drop(lock(&kept).take());
@@ -331,16 +342,17 @@ fn call(known: &Known, callback: &Py<PyAny>, kept: &Raised, batch: touchstone_st
 /// A thread that calls back for each batch of a feed.
 #[pyclass(frozen, module = "touchstone_store")]
 pub struct Listener {
-    listener: Arc<touchstone_store::Listener>,
+    listener: Heard,
     raised: Arc<Raised>,
-    listeners: Weak<Listeners>,
+    listeners: Weak<Own<Listeners>>,
 }
 
 #[pymethods]
 impl Listener {
     /// Ends it: when this returns no callback starts, and none is running. From within the callback it returns at once.
     fn cancel(&self, py: Python<'_>) {
-        py.detach(|| self.listener.cancel());
+        let Some(listener) = self.listener.here() else { return };
+        py.detach(|| listener.cancel());
         if let Some(listeners) = self.listeners.upgrade() {
             lock(&listeners).retain(|listener| !Arc::ptr_eq(listener, &self.listener));
         }

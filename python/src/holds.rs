@@ -34,7 +34,8 @@ pub fn text<'a>(string: &'a Bound<'_, PyString>) -> PyResult<&'a str> {
     unsafe {
         let start = PyUnicode_AsUTF8AndSize(string.as_ptr(), &raw mut size);
         if start.is_null() {
-            return Err(PyErr::fetch(string.py()));
+            let why = PyErr::fetch(string.py()).value(string.py()).to_string();
+            return Err(invalid(string.py(), format!("the text is no Unicode: {why}")));
         }
         let bytes = std::slice::from_raw_parts(start.cast(), usize::try_from(size).unwrap_or(0));
         Ok(std::str::from_utf8_unchecked(bytes))
@@ -124,7 +125,7 @@ pub fn real(object: &Bound<'_, PyAny>) -> PyResult<f64> {
     if !object.is_instance_of::<PyFloat>() && !object.is_instance_of::<PyInt>() {
         return Err(unfit(object, "float"));
     }
-    object.extract::<f64>().map_err(|_| unfit(object, "float"))
+    object.extract::<f64>().map_err(|_| invalid(object.py(), "the number is beyond a float"))
 }
 
 pub fn bytes(object: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {

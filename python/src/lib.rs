@@ -10,6 +10,7 @@ mod errors;
 mod exit;
 mod feed;
 mod holds;
+mod process;
 mod query;
 mod records;
 mod results;
@@ -52,5 +53,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<care::SalvagedTable>()?;
     module.add_function(wrap_pyfunction!(care::change_key, module)?)?;
     module.add_function(wrap_pyfunction!(care::salvage, module)?)?;
+    module.add_function(wrap_pyfunction!(process::forked, module)?)?;
     module.add_function(wrap_pyfunction!(exit::end, module)?)
 }

@@ -1,13 +1,13 @@
 //! A query: what is asked, of whom. Each method gives another one; nothing is read before the records are asked for.
 
-use crate::column::{Column, Condition, Order};
+use crate::column::{Column, Condition, Order, of_item};
 use crate::declared::RecordType;
 use crate::errors::invalid;
 use crate::records::{Place, check_condition};
 use crate::rows::{RowIterator, Rows};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyTuple};
+use pyo3::types::{PyList, PyTuple, PyType};
 use touchstone_store::Reading;
 use touchstone_store::dynamic::{Dynamic, Type};
 
@@ -176,6 +176,15 @@ impl Query {
     /// The records one by one. All of them are read when the walk begins; each becomes an object when it comes to it.
     fn __iter__(&self, py: Python<'_>) -> PyResult<RowIterator> {
         Ok(RowIterator::new(self.rows(py, self.request.clone())?, self.declared.clone_ref(py)))
+    }
+
+    /// `Query[Task]` in an annotation, as type checkers know it.
+    #[classmethod]
+    fn __class_getitem__<'py>(
+        class: &Bound<'py, PyType>,
+        item: Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        of_item(class, item)
     }
 
     fn __repr__(&self) -> String {

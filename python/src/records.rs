@@ -1,23 +1,24 @@
 //! What is done with records, wherever they are: in a store, each call a transaction of its own; in a transaction; in a
 //! snapshot; in a named collection of one of these.
 
-use crate::column::Condition;
+use crate::column::{Condition, of_item};
 use crate::declared::{RecordType, declared};
 use crate::errors::{invalid, refused, without_lock};
+use crate::process::Own;
 use crate::query::Query;
 use crate::rows::Rows;
 use pyo3::prelude::*;
-use pyo3::types::PyList;
+use pyo3::types::{PyList, PyType};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use touchstone_store::dynamic::{Dynamic, Key, Type};
 use touchstone_store::{Begun, Error, ErrorKind, Reading, Result, Snapshot, Store, Writing};
 
 /// The store; none once it is closed.
-pub type OpenStore = Arc<RwLock<Option<Store>>>;
+pub type OpenStore = Arc<Own<RwLock<Option<Store>>>>;
 /// The snapshot; none once it has ended.
-pub type OpenSnapshot = Arc<Mutex<Option<Snapshot>>>;
+pub type OpenSnapshot = Arc<Own<Mutex<Option<Snapshot>>>>;
 /// The transaction; none before it begins and once it has ended.
-pub type OpenTransaction = Arc<Mutex<Option<Begun>>>;
+pub type OpenTransaction = Arc<Own<Mutex<Option<Begun>>>>;
 
 /// Where records are.
 #[derive(Clone)]
@@ -41,7 +42,7 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// The store, where it is open.
 pub fn opened(store: &OpenStore) -> Result<Store> {
-    let store = store.read().unwrap_or_else(PoisonError::into_inner);
+    let store = store.used()?.read().unwrap_or_else(PoisonError::into_inner);
     store.clone().ok_or_else(|| Error::new(ErrorKind::Invalid, "the store is closed"))
 }
 
@@ -63,12 +64,12 @@ impl Place {
     ) -> PyResult<R> {
         without_lock(py, || match &self.target {
             Target::Store(store) => opened(store)?.read(|snapshot| self.read_snapshot(snapshot, of, work)),
-            Target::Snapshot(snapshot) => match &*lock(snapshot) {
+            Target::Snapshot(snapshot) => match &*lock(snapshot.used()?) {
                 Some(snapshot) => self.read_snapshot(snapshot, of, work),
                 None => Err(ended("snapshot")),
             },
             Target::Transaction(transaction) => {
-                self.write_begun(&mut lock(transaction), of, |records| work(records.reading()))
+                self.write_begun(&mut lock(transaction.used()?), of, |records| work(records.reading()))
             }
         })
     }
@@ -98,7 +99,7 @@ impl Place {
                 None => work(&mut transaction.dynamic(of)),
             }),
             Target::Snapshot(_) => Err(Error::new(ErrorKind::ReadOnly, "a snapshot is only read")),
-            Target::Transaction(transaction) => self.write_begun(&mut lock(transaction), of, work),
+            Target::Transaction(transaction) => self.write_begun(&mut lock(transaction.used()?), of, work),
         })
     }
 
@@ -253,11 +254,11 @@ pub fn check_condition(py: Python<'_>, of: Type, condition: &Condition) -> PyRes
 
 /// Begins a transaction.
 pub fn begin(py: Python<'_>, store: &OpenStore) -> PyResult<OpenTransaction> {
-    without_lock(py, || Ok(Arc::new(Mutex::new(Some(opened(store)?.begin()?)))))
+    without_lock(py, || Ok(Arc::new(Own::new(Mutex::new(Some(opened(store)?.begin()?))))))
 }
 
 pub fn commit(py: Python<'_>, transaction: &OpenTransaction) -> PyResult<()> {
-    without_lock(py, || match lock(transaction).take() {
+    without_lock(py, || match lock(transaction.used()?).take() {
         Some(begun) => begun.commit(),
         None => Err(ended("transaction")),
     })
@@ -344,6 +345,20 @@ impl Collection {
         self.place.remove_where(py, self.declared.get(), condition)
     }
 
+    /// `Collection[Task]` in an annotation, as type checkers know it.
+    #[classmethod]
+    fn __class_getitem__<'py>(
+        class: &Bound<'py, PyType>,
+        item: Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        of_item(class, item)
+    }
+
+    fn __repr__(&self) -> String {
+        let name = self.place.collection.as_deref().unwrap_or_default();
+        format!("<Collection {name:?} of {}>", self.declared.get().of.name())
+    }
+
     /// Removes every record; how many there were.
     fn clear(&self, py: Python<'_>) -> PyResult<u64> {
         self.place.write(py, self.declared.get().of, |records| records.clear())
@@ -359,36 +374,36 @@ macro_rules! reads {
             /// The record with that key, or `None`.
             fn get<'py>(
                 &self,
-                class: &Bound<'py, PyAny>,
+                r#type: &Bound<'py, PyAny>,
                 key: &Bound<'py, PyAny>,
             ) -> PyResult<Option<Bound<'py, PyAny>>> {
-                self.place.get(key, $crate::declared::declared(class)?.get())
+                self.place.get(key, $crate::declared::declared(r#type)?.get())
             }
 
             /// Every record of a class.
-            fn all<'py>(&self, class: &Bound<'py, PyAny>) -> PyResult<Bound<'py, pyo3::types::PyList>> {
-                self.place.all(class.py(), $crate::declared::declared(class)?.get())
+            fn all<'py>(&self, r#type: &Bound<'py, PyAny>) -> PyResult<Bound<'py, pyo3::types::PyList>> {
+                self.place.all(r#type.py(), $crate::declared::declared(r#type)?.get())
             }
 
             /// How many records of a class there are.
-            fn count(&self, class: &Bound<'_, PyAny>) -> PyResult<u64> {
-                let of = $crate::declared::declared(class)?.get().of;
-                self.place.read(class.py(), of, |records| records.count())
+            fn count(&self, r#type: &Bound<'_, PyAny>) -> PyResult<u64> {
+                let of = $crate::declared::declared(r#type)?.get().of;
+                self.place.read(r#type.py(), of, |records| records.count())
             }
 
             /// A query of a class's records.
-            fn query(&self, class: &Bound<'_, PyAny>) -> PyResult<$crate::query::Query> {
-                let declared = $crate::declared::declared(class)?.unbind();
+            fn query(&self, r#type: &Bound<'_, PyAny>) -> PyResult<$crate::query::Query> {
+                let declared = $crate::declared::declared(r#type)?.unbind();
                 Ok($crate::query::Query::new(self.place.clone(), declared))
             }
 
             /// The records of a class in the collection of that name.
             fn collection(
                 &self,
-                class: &Bound<'_, PyAny>,
+                r#type: &Bound<'_, PyAny>,
                 name: String,
             ) -> PyResult<$crate::records::Collection> {
-                $crate::records::Collection::new(&self.place.target, class, name)
+                $crate::records::Collection::new(&self.place.target, r#type, name)
             }
 
             /// The rows of SQL that only reads.
@@ -444,31 +459,31 @@ macro_rules! writes {
             /// Changes the record with that key; whether there was one.
             fn update(
                 &self,
-                class: &Bound<'_, PyAny>,
+                r#type: &Bound<'_, PyAny>,
                 key: &Bound<'_, PyAny>,
                 change: &Bound<'_, PyAny>,
             ) -> PyResult<bool> {
-                self.place.update(key, $crate::declared::declared(class)?.get(), change)
+                self.place.update(key, $crate::declared::declared(r#type)?.get(), change)
             }
 
             /// Removes the record with that key; whether there was one.
-            fn remove(&self, class: &Bound<'_, PyAny>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-                self.place.remove(key, $crate::declared::declared(class)?.get())
+            fn remove(&self, r#type: &Bound<'_, PyAny>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+                self.place.remove(key, $crate::declared::declared(r#type)?.get())
             }
 
             /// Removes the records for which the condition is true; how many there were.
             fn remove_where(
                 &self,
-                class: &Bound<'_, PyAny>,
+                r#type: &Bound<'_, PyAny>,
                 condition: &$crate::column::Condition,
             ) -> PyResult<u64> {
-                self.place.remove_where(class.py(), $crate::declared::declared(class)?.get(), condition)
+                self.place.remove_where(r#type.py(), $crate::declared::declared(r#type)?.get(), condition)
             }
 
             /// Removes every record of a class; how many there were.
-            fn clear(&self, class: &Bound<'_, PyAny>) -> PyResult<u64> {
-                let of = $crate::declared::declared(class)?.get().of;
-                self.place.write(class.py(), of, |records| records.clear())
+            fn clear(&self, r#type: &Bound<'_, PyAny>) -> PyResult<u64> {
+                let of = $crate::declared::declared(r#type)?.get().of;
+                self.place.write(r#type.py(), of, |records| records.clear())
             }
 
             /// Runs SQL that writes; how many rows it changed.

@@ -1,12 +1,13 @@
 //! The rows of a live query at one version: a sequence that shares the store's records, and makes an object of one when
 //! it is looked at.
 
+use crate::column::of_item;
 use crate::declared::RecordType;
 use crate::rows::Pause;
 use crate::sql;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PySlice, PyTuple};
+use pyo3::types::{PyList, PySlice, PyTuple, PyType};
 use std::sync::Arc;
 use touchstone_store::SqlRows;
 use touchstone_store::dynamic::{Dynamic, Value};
@@ -156,6 +157,15 @@ impl Results {
             (count, at) = (count + 1, found + 1);
         }
         Ok(count)
+    }
+
+    /// `Results[Task]` in an annotation, as type checkers know it.
+    #[classmethod]
+    fn __class_getitem__<'py>(
+        class: &Bound<'py, PyType>,
+        item: Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        of_item(class, item)
     }
 
     fn __repr__(&self) -> String {

@@ -27,7 +27,7 @@ impl Snapshot {
     #[getter]
     fn version(&self, py: Python<'_>) -> PyResult<Option<u64>> {
         use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-        let version = without_lock(py, || match &*lock(&self.snapshot) {
+        let version = without_lock(py, || match &*lock(self.snapshot.used()?) {
             Some(snapshot) => Ok(snapshot.version()),
             None => Err(ended("snapshot")),
         })?;
@@ -41,7 +41,9 @@ impl Snapshot {
     /// Ends the snapshot, so that the log need not be kept for it.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         without_lock(py, || {
-            drop(lock(&self.snapshot).take());
+            if let Some(snapshot) = self.snapshot.here() {
+                drop(lock(snapshot).take());
+            }
             Ok(())
         })
     }

@@ -1,13 +1,14 @@
 //! Raw SQL, for what classes have no words for: its parameters and its rows.
 
-use crate::errors::without_lock;
-use crate::holds::{bytes, text};
+use crate::errors::{invalid, without_lock};
+use crate::holds::{bytes, integer, text};
 use crate::records::{Target, ended, lock, opened};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use std::collections::HashMap;
 use touchstone_store::rusqlite::types::{Value, ValueRef};
-use touchstone_store::rusqlite::{self, Connection, Statement, ToSql};
+use touchstone_store::rusqlite::{self, Connection, ErrorCode, Statement, ToSql};
 use touchstone_store::{Error, ErrorKind, Raw, dynamic};
 
 /// Parameters by place, or by name.
@@ -21,7 +22,7 @@ impl Parameters {
         let Some(given) = given else { return Ok(Parameters::Places(Vec::new())) };
         if let Ok(names) = given.cast::<PyDict>() {
             let named = |(name, parameter): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
-                Ok((format!(":{}", name.extract::<String>()?), value(&parameter)?))
+                Ok((name.extract::<String>()?, value(&parameter)?))
             };
             return Ok(Parameters::Names(names.iter().map(named).collect::<PyResult<_>>()?));
         }
@@ -40,10 +41,21 @@ impl Parameters {
                 }
             }
             Parameters::Names(values) => {
-                for (name, value) in values {
-                    let at = statement.parameter_index(name)?;
-                    let at = at.ok_or_else(|| rusqlite::Error::InvalidParameterName(name.clone()))?;
+                // One that is not given would be NULL, and one that the statement does not have is misspelt.
+                let mut given: HashMap<_, _> =
+                    values.iter().map(|(name, value)| (name.as_str(), value)).collect();
+                for at in 1..=statement.parameter_count() {
+                    // The first character is what SQLite knows a name by.
+                    let name = statement.parameter_name(at).and_then(|name| name.get(1..));
+                    let name =
+                        name.ok_or_else(|| refused("the statement's parameters are given by place"))?;
+                    let value = given.remove(name);
+                    let value =
+                        value.ok_or_else(|| refused(format!("the parameter `{name}` is not given")))?;
                     statement.raw_bind_parameter(at, value as &dyn ToSql)?;
+                }
+                if let Some(name) = given.into_keys().next() {
+                    return Err(refused(format!("the statement has no parameter `{name}`")));
                 }
             }
         }
@@ -57,12 +69,12 @@ pub fn value(given: &Bound<'_, PyAny>) -> PyResult<Value> {
     } else if let Ok(given) = given.cast::<PyBool>() {
         Ok(Value::Integer(given.is_true().into()))
     } else if given.is_instance_of::<PyInt>() {
-        given.extract().map(Value::Integer)
+        integer(given).map(Value::Integer)
     } else if given.is_instance_of::<PyFloat>() {
         given.extract().map(Value::Real)
     } else if let Ok(given) = given.cast::<PyString>() {
         Ok(Value::Text(text(given)?.to_owned()))
-    } else if given.is_instance_of::<PyBytes>() {
+    } else if given.is_instance_of::<PyBytes>() || given.is_instance_of::<PyByteArray>() {
         bytes(given).map(Value::Blob)
     } else {
         Err(PyTypeError::new_err(format!("{} is no parameter of SQL", given.get_type())))
@@ -80,15 +92,41 @@ fn with<R: Send>(
         Target::Store(store) if writes => opened(store)?.write(|transaction| transaction.sql(work)),
         Target::Store(store) => opened(store)?.read(|snapshot| snapshot.sql(work)),
         Target::Snapshot(_) if writes => Err(Error::new(ErrorKind::ReadOnly, "a snapshot is only read")),
-        Target::Snapshot(snapshot) => match &*lock(snapshot) {
+        Target::Snapshot(snapshot) => match &*lock(snapshot.used()?) {
             Some(snapshot) => snapshot.sql(work),
             None => Err(ended("snapshot")),
         },
-        Target::Transaction(transaction) => match &mut *lock(transaction) {
+        Target::Transaction(transaction) => match &mut *lock(transaction.used()?) {
             Some(begun) => begun.with(|transaction| transaction.sql(work)),
             None => Err(ended("transaction")),
         },
     })
+}
+
+/// What is wrong with a statement, in words of this package.
+fn told(error: rusqlite::Error) -> rusqlite::Error {
+    let why = match &error {
+        rusqlite::Error::ExecuteReturnedResults => {
+            "the statement gives rows: `sql` of a transaction reads them"
+        }
+        rusqlite::Error::SqliteFailure(failure, _) if failure.code == ErrorCode::ApiMisuse => {
+            "there is no statement in the text"
+        }
+        _ => return error,
+    };
+    refused(why)
+}
+
+fn refused(why: impl Into<String>) -> rusqlite::Error {
+    rusqlite::Error::ToSqlConversionFailure(why.into().into())
+}
+
+/// SQLite would stop reading there, and run what comes before.
+pub fn check_text(py: Python<'_>, sql: &str) -> PyResult<()> {
+    match sql.contains('\0') {
+        true => Err(invalid(py, "the statement has a NUL character")),
+        false => Ok(()),
+    }
 }
 
 /// The rows of a statement.
@@ -98,13 +136,14 @@ pub fn rows<'py>(
     sql: &str,
     parameters: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyList>> {
+    check_text(py, sql)?;
     let parameters = Parameters::of(parameters)?;
     let read = |connection: &Connection| {
         let mut statement = connection.prepare(sql)?;
         parameters.bind(&mut statement)?;
         let (width, mut found) = (statement.column_count(), Vec::new());
         let mut rows = statement.raw_query();
-        while let Some(row) = rows.next()? {
+        while let Some(row) = rows.next().map_err(told)? {
             for at in 0..width {
                 found.push(owned(row.get_ref(at)?));
             }
@@ -127,11 +166,12 @@ pub fn execute(
     sql: &str,
     parameters: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<usize> {
+    check_text(py, sql)?;
     let parameters = Parameters::of(parameters)?;
     let run = |connection: &Connection| {
         let mut statement = connection.prepare(sql)?;
         parameters.bind(&mut statement)?;
-        statement.raw_execute()
+        statement.raw_execute().map_err(told)
     };
     with(py, target, run, true)
 }

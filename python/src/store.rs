@@ -4,6 +4,7 @@ use crate::care::{CheckReport, options, problems};
 use crate::declared::declared;
 use crate::errors::without_lock;
 use crate::feed::Feed;
+use crate::process::Own;
 use crate::records::{OpenStore, Place, Target, opened};
 use crate::snapshot;
 use crate::transaction::Transaction;
@@ -28,18 +29,24 @@ writes!(Store);
 impl Store {
     /// Opens a file, or makes it.
     #[staticmethod]
-    #[pyo3(signature = (path, **given))]
+    #[pyo3(
+        signature = (path, **given),
+        text_signature = "(path, *, durability=None, exclusive=False, read_only=False, create=True, page_size=None, \
+            cache_bytes=None, busy_timeout=None, checkpoint_pages=None, log_bytes_max=None, key=None, cipher=None)"
+    )]
     fn open(py: Python<'_>, path: PathBuf, given: Option<&Bound<'_, PyDict>>) -> PyResult<Store> {
         let options = options(py, given)?;
         let store = without_lock(py, || options.open(path))?;
-        let store = Arc::new(RwLock::new(Some(store)));
+        let store = Arc::new(Own::new(RwLock::new(Some(store))));
         Ok(Store { place: Place::new(Target::Store(Arc::clone(&store))), store })
     }
 
     /// Closes the store. What others still do with it comes to its end first.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         without_lock(py, || {
-            drop(self.store.write().unwrap_or_else(PoisonError::into_inner).take());
+            if let Some(store) = self.store.here() {
+                drop(store.write().unwrap_or_else(PoisonError::into_inner).take());
+            }
             Ok(())
         })
     }
@@ -60,15 +67,15 @@ impl Store {
     }
 
     /// Calls the function with a transaction, and with what else is given; commits when it returns.
-    #[pyo3(signature = (function, *arguments, durable = false))]
+    #[pyo3(signature = (function, /, *arguments, **named))]
     fn write<'py>(
         &self,
         function: &Bound<'py, PyAny>,
         arguments: &Bound<'py, PyTuple>,
-        durable: bool,
+        named: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let transaction = Bound::new(function.py(), self.transaction(durable))?;
-        Transaction::run(&transaction, function, arguments)
+        let transaction = Bound::new(function.py(), self.transaction(false))?;
+        Transaction::run(&transaction, function, arguments, named)
     }
 
     /// Makes a function a transaction: called, it gets one before its own arguments.
@@ -83,7 +90,7 @@ impl Store {
     /// A snapshot, for `with`.
     fn snapshot(&self, py: Python<'_>) -> PyResult<snapshot::Snapshot> {
         let taken = without_lock(py, || opened(&self.store)?.snapshot())?;
-        Ok(snapshot::Snapshot::new(Arc::new(Mutex::new(Some(taken)))))
+        Ok(snapshot::Snapshot::new(Arc::new(Own::new(Mutex::new(Some(taken))))))
     }
 
     /// A feed for live queries: it keeps the latest results of each, or `every` batch up to that many.

@@ -1,9 +1,12 @@
 //! Subscriptions: what is watched at a feed, and how it is followed.
 
+use crate::column::of_item;
 use crate::errors::{invalid, without_lock};
+use crate::process::Own;
 use crate::records::lock;
 use crate::results::{Declared, Results};
 use pyo3::prelude::*;
+use pyo3::types::PyType;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
 use touchstone_store::dynamic::Dynamic;
@@ -22,7 +25,7 @@ pub enum Watched {
 pub type Known = Mutex<HashMap<touchstone_store::SubscriptionId, (Watched, Kept)>>;
 
 /// None once it was cancelled.
-type Kept = Arc<Mutex<Option<Held>>>;
+type Kept = Arc<Own<Mutex<Option<Held>>>>;
 
 /// Names a subscription: no two of a store are the same.
 #[pyclass(frozen, eq, ord, hash, module = "touchstone_store")]
@@ -41,7 +44,7 @@ impl SubscriptionId {
 pub struct Subscription {
     pub id: touchstone_store::SubscriptionId,
     kept: Kept,
-    known: Weak<Known>,
+    known: Weak<Own<Known>>,
 }
 
 pub enum Held {
@@ -72,13 +75,14 @@ impl Subscription {
     /// Begins subscriptions, without the interpreter's lock.
     pub fn begin(
         py: Python<'_>,
-        known: &Arc<Known>,
+        known: &Arc<Own<Known>>,
         begin: impl FnOnce() -> Result<Vec<Held>> + Send,
     ) -> PyResult<Vec<Subscription>> {
         without_lock(py, || {
-            let mut by_id = lock(known);
+            let mut by_id = lock(known.used()?);
             let subscription = |held: Held| {
-                let (id, watched, kept) = (held.id(), held.watched(), Arc::new(Mutex::new(Some(held))));
+                let (id, watched, kept) =
+                    (held.id(), held.watched(), Arc::new(Own::new(Mutex::new(Some(held)))));
                 by_id.insert(id, (watched, Arc::clone(&kept)));
                 Subscription { id, kept, known: Arc::downgrade(known) }
             };
@@ -87,7 +91,7 @@ impl Subscription {
     }
 
     fn with<R: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut Held) -> Result<R> + Send) -> PyResult<R> {
-        without_lock(py, || match &mut *lock(&self.kept) {
+        without_lock(py, || match &mut *lock(self.kept.used()?) {
             Some(held) => work(held),
             None => Err(Error::new(ErrorKind::Invalid, "the subscription was cancelled")),
         })
@@ -95,7 +99,8 @@ impl Subscription {
 
     fn end(&self) {
         // No update of it is given once this is dropped; then nobody needs to know it.
-        drop(lock(&self.kept).take());
+        let Some(kept) = self.kept.here() else { return };
+        drop(lock(kept).take());
         if let Some(known) = self.known.upgrade() {
             lock(&known).remove(&self.id);
         }
@@ -105,7 +110,8 @@ impl Subscription {
 impl Drop for Subscription {
     /// Nobody can ask any more for the rows with which it began.
     fn drop(&mut self) {
-        if let Some(Held::Records(held, _)) = &mut *lock(&self.kept) {
+        let Some(kept) = self.kept.here() else { return };
+        if let Some(Held::Records(held, _)) = &mut *lock(kept) {
             drop(held.take_results());
         }
     }
@@ -155,6 +161,15 @@ impl Subscription {
     /// Ends it: no batch that is taken later has an update of it.
     fn cancel(&self, py: Python<'_>) {
         py.detach(|| self.end());
+    }
+
+    /// `Subscription[Task]` in an annotation, as type checkers know it.
+    #[classmethod]
+    fn __class_getitem__<'py>(
+        class: &Bound<'py, PyType>,
+        item: Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        of_item(class, item)
     }
 
     fn __repr__(&self) -> String {

@@ -1,11 +1,11 @@
 //! A transaction, from `with store.transaction()`: committed at the end of the block, and undone where an exception
 //! leaves it.
 
-use crate::errors::{invalid, without_lock};
+use crate::errors::{invalid, or_raise, without_lock};
 use crate::records::{OpenStore, OpenTransaction, Place, Target, commit, ended, lock, opened};
 use crate::{reads, writes};
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyDict, PyTuple};
 use std::sync::Mutex;
 
 /// A transaction: all of it is committed, or nothing.
@@ -34,13 +34,13 @@ impl Transaction {
             if self.durable {
                 begun.with(|transaction| transaction.durable());
             }
-            *lock(&self.transaction) = Some(begun);
+            *lock(self.transaction.used()?) = Some(begun);
             Ok(())
         })
     }
 
     fn undo(&self, py: Python<'_>) {
-        py.detach(|| drop(lock(&self.transaction).take()));
+        py.detach(|| self.transaction.here().map(|transaction| drop(lock(transaction).take())));
     }
 
     /// Gives the transaction to a function, and commits it when that returns.
@@ -48,12 +48,13 @@ impl Transaction {
         this: &Bound<'py, Transaction>,
         function: &Bound<'py, PyAny>,
         arguments: &Bound<'py, PyTuple>,
+        named: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (py, transaction) = (this.py(), this.get());
         transaction.begin(py)?;
         let mut all = vec![this.clone().into_any()];
         all.extend(arguments.iter());
-        match function.call1(PyTuple::new(py, all)?) {
+        match function.call(PyTuple::new(py, all)?, named) {
             Ok(result) => commit(py, &transaction.transaction).map(|()| result),
             Err(error) => {
                 transaction.undo(py);
@@ -70,7 +71,7 @@ writes!(Transaction);
 impl Transaction {
     /// Makes the commit wait for a flush: it survives a loss of power, and with it every one before it.
     fn durable(&self, py: Python<'_>) -> PyResult<()> {
-        without_lock(py, || match &mut *lock(&self.transaction) {
+        without_lock(py, || match &mut *lock(self.transaction.used()?) {
             Some(begun) => {
                 begun.with(|transaction| transaction.durable());
                 Ok(())
@@ -85,7 +86,7 @@ impl Transaction {
     }
 
     fn __enter__(this: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
-        if lock(&this.get().transaction).is_some() {
+        if or_raise(this.py(), this.get().transaction.used().map(lock))?.is_some() {
             return Err(invalid(
                 this.py(),
                 "the transaction has begun already: `savepoint` begins a part of it",
@@ -117,7 +118,7 @@ pub struct Savepoint {
 impl Savepoint {
     fn __enter__(this: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
         let part = this.get();
-        without_lock(this.py(), || match &mut *lock(&part.transaction) {
+        without_lock(this.py(), || match &mut *lock(part.transaction.used()?) {
             Some(begun) => {
                 *lock(&part.savepoint) = Some(begun.savepoint()?);
                 Ok(())
@@ -131,7 +132,7 @@ impl Savepoint {
     fn __exit__(&self, exception: &Bound<'_, PyAny>, _more: &Bound<'_, PyTuple>) -> PyResult<bool> {
         let keep = exception.is_none();
         without_lock(exception.py(), || {
-            let mut transaction = lock(&self.transaction);
+            let mut transaction = lock(self.transaction.used()?);
             let (Some(begun), Some(savepoint)) = (&mut *transaction, lock(&self.savepoint).take()) else {
                 return Err(ended("savepoint"));
             };

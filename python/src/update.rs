@@ -1,12 +1,13 @@
 //! What a feed gives: batches, the updates in them, and what an update says.
 
+use crate::column::of_item;
 use crate::errors::{or_raise, raised, without_lock};
 use crate::records::lock;
 use crate::results::{Declared, Results, object, tuple};
 use crate::subscription::{Known, Subscription, SubscriptionId, Watched};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyTuple};
+use pyo3::types::{PyList, PyTuple, PyType};
 use touchstone_store::dynamic::Dynamic;
 use touchstone_store::{Difference, Result};
 
@@ -247,6 +248,15 @@ impl Update {
             delta.inserted().try_for_each(|record| inserted.append(object(py, record, declared)?))?;
         }
         class(py, "Delta")?.call1((removed, inserted))
+    }
+
+    /// `Update[Task]` in an annotation, as type checkers know it.
+    #[classmethod]
+    fn __class_getitem__<'py>(
+        class: &Bound<'py, PyType>,
+        item: Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        of_item(class, item)
     }
 
     fn __repr__(&self) -> String {

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import subprocess
 import sys
 import types
+import typing
 from pathlib import Path
 
 import pytest
+
+import touchstone_store
+from touchstone_store import Collection, Column, Query, Results, Store, Subscription, Update
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT.parent / "docs" / "guide-python.md"]
@@ -50,6 +55,22 @@ def test_the_examples_run(tmp_path: Path) -> None:
 def test_the_examples_and_the_package_have_types() -> None:
     pytest.importorskip("mypy")
     run("-m", "mypy", "--strict", f"--cache-dir={os.devnull}", "examples", "touchstone_store")
+
+
+def test_a_method_says_what_it_takes() -> None:
+    for name, kind in vars(touchstone_store).items():
+        if isinstance(kind, type) and kind.__module__.startswith("touchstone_store"):
+            for method in vars(kind):
+                if callable(getattr(kind, method)) and not method.startswith("__"):
+                    assert inspect.signature(getattr(kind, method)), f"{name}.{method}"
+    assert list(inspect.signature(Store.get).parameters) == ["self", "type", "key"]
+    assert "busy_timeout" in inspect.signature(Store.open).parameters
+
+
+def test_an_annotation_says_of_what() -> None:
+    """Where annotations are looked at when the program runs."""
+    for kind in (Collection, Column, Query, Results, Subscription, Update):
+        assert typing.get_args(kind[int]) == (int,)  # type: ignore[index]
 
 
 def test_a_wrong_program_is_found_by_its_types(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from touchstone_store import InvalidError, Store, field, key, record
+from touchstone_store import InvalidError, Store, TooBigError, field, key, record
 
 
 @record
@@ -158,6 +158,22 @@ def test_what_is_no_condition_is_refused(store: Store) -> None:
         query.filter(Doc.due < None)  # type: ignore[operator]
     with pytest.raises(OverflowError):
         query.limit(-1)
+
+
+def test_conditions_lie_only_so_deep_within_each_other(store: Store) -> None:
+    """The stack of a thread of the store was not so deep, and the program ended there."""
+    store.insert(Doc(1, 2))
+    many = Doc.id == 0
+    for at in range(1, 2000):
+        many = many | (Doc.id == at)
+    assert store.query(Doc).filter(many).count() == 1, "what one word joins lies side by side"
+    deep = Doc.id == 1
+    with pytest.raises(TooBigError, match="500 deep"):
+        for _ in range(5000):
+            deep = ~(deep | (Doc.id == 2))
+    query = store.query(Doc).filter(deep)
+    with store.feed() as feed:
+        assert feed.watch_count(query).count == query.count()
 
 
 def test_a_walk_sees_one_moment(store: Store) -> None:

@@ -6,7 +6,9 @@ import enum
 import math
 import sqlite3
 import sys
+from contextlib import closing
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from pathlib import Path
 from typing import Annotated, Any, Dict, List, Optional, Tuple, Union
 
@@ -125,7 +127,8 @@ def test_objects_are_made_without_calling_init(store: Store) -> None:
 
 def test_the_file_is_what_its_page_says(store: Store, path: Path) -> None:
     store.insert(note(7))
-    made = sqlite3.connect(path).execute("select sql from sqlite_schema where name = 'note'").fetchone()[0]
+    with closing(sqlite3.connect(path)) as connection:
+        made = connection.execute("select sql from sqlite_schema where name = 'note'").fetchone()[0]
     assert made.startswith('CREATE TABLE "note" ("id" INTEGER PRIMARY KEY, "title" TEXT, "slug" TEXT, "weight" REAL')
     ((place, colour),) = store.sql("select hex(place), colour from note")
     # {1: "room 7", 2: 7, 3: [0]}
@@ -243,6 +246,67 @@ def test_what_is_none_of_the_class_is_a_mismatch(store: Store) -> None:
     store.execute("update note set place = null")
     found = store.get(Note, 1)
     assert found is not None and found.place == Place("nowhere"), "NULL is the default"
+
+
+def test_several_flags_are_stored_together(store: Store) -> None:
+    """They were written, and could not be read any more: nothing of the table could."""
+
+    class May(enum.IntFlag):
+        READ = 1
+        WRITE = 2
+
+    @nested
+    class Door:
+        may: May = field(tag=1)
+
+    @record
+    class Guest:
+        id: int = key()
+        may: May = May.READ
+        doors: List[Door] = field(default_factory=list)
+
+    both = Guest(1, May.READ | May.WRITE, [Door(May(0)), Door(May.READ | May.WRITE)])
+    store.insert_all([both, Guest(2, May(0))])
+    assert store.all(Guest) == [both, Guest(2, May(0))]
+    assert store.query(Guest).filter(columns(Guest).may == May.READ | May.WRITE).all() == [both]
+    store.insert(note(1))
+    store.execute("update note set colour = 9")
+    with pytest.raises(MismatchError, match="the file has 9"):
+        store.get(Note, 1)
+
+
+def test_what_init_does_not_take_has_its_default(store: Store) -> None:
+    """An object had the column of its class in its stead."""
+
+    @record
+    class Visit:
+        id: Column[int] = key()
+        times: Column[int] = field(init=False, default=1)
+
+    visit = Visit(1)
+    assert visit.times == 1
+    store.insert(visit)
+    assert store.query(Visit).filter(Visit.times == 1).all() == [visit]
+
+    class Other:
+        id: int = key()
+        times: int = dataclass_field(init=False, default=1)
+
+    with pytest.raises(TypeError, match="Other.times: .*default_factory"):
+        record(Other)
+
+
+def test_a_message_names_the_field(store: Store) -> None:
+    with pytest.raises(InvalidError, match="field `title`: the text is no Unicode: .*surrogates"):
+        store.insert(Note(1, "\ud800"))
+    with pytest.raises(InvalidError, match="field `weight`: the number is beyond a float"):
+        store.insert(Note(1, "heavy", weight=10**400))
+    with pytest.raises(InvalidError, match="field `id`: int is wanted, and str was given"):
+        store.get(Note, "one")
+    with pytest.raises(InvalidError, match="field `title`: str is wanted, and int was given"):
+        columns(Note).title == 3
+    with pytest.raises(InvalidError, match="table name"):
+        record(name="")(type("Nameless", (), {"__annotations__": {"id": int}, "id": key()}))
 
 
 def test_half_the_width_is_stored_in_four_bytes(store: Store) -> None:

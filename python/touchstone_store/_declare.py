@@ -56,6 +56,9 @@ Float32 = typing.Annotated[float, _Float32()]
 
 
 def _field(mark: _Mark, default: Any, default_factory: Any, more: dict[str, Any]) -> Any:
+    if more.get("init") is False and default is not _MISSING:
+        # `dataclass` would leave such a value on the class, where the column is.
+        default, default_factory = _MISSING, functools.partial(lambda value: value, default)
     given = {"default": default, "default_factory": default_factory}
     given = {name: value for name, value in given.items() if value is not _MISSING}
     return dataclasses.field(metadata={_MARK: mark}, **given, **more)
@@ -94,7 +97,7 @@ def record(
 
     def declare(cls: type) -> type:
         cls = _dataclass(cls, options)
-        declared = _native.RecordType(cls, name or snake_case(cls.__name__), numbered, _record_fields(cls, names))
+        declared = _native.RecordType(cls, snake_case(cls.__name__) if name is None else name, numbered, _record_fields(cls, names))
         cls.__touchstone_record__ = declared  # type: ignore[attr-defined]
         if "__slots__" not in cls.__dict__:
             for field in dataclasses.fields(cls):
@@ -157,6 +160,8 @@ def _record_fields(cls: type, names: dict[str, Any]) -> list[_Told]:
         kind, mark, default = _read(hints[field.name], field)
         kind, nullable = _without_none(kind)
         spec_of = spec(kind, place)
+        if not field.init and field.default is not _MISSING:
+            raise TypeError(f"{place}: a default of what `__init__` does not take is given with `default_factory`")
         if mark.tag is not None:
             raise TypeError(f"{place}: a field of a record has a column, and no tag")
         told.append(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import functools
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, Optional, TypeVar, Union
@@ -59,6 +60,8 @@ class Delta(Generic[T]):
 
 Sequence.register(_native.Results)
 atexit.register(_native.end)
+if hasattr(os, "register_at_fork"):  # there is none where there is no fork
+    os.register_at_fork(after_in_child=_native.forked)
 
 
 async def anext(feed: _native.Feed) -> Optional[_native.Batch]:

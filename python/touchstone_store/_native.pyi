@@ -2,8 +2,11 @@
 
 import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
-from typing import Any, Concatenate, Generic, Literal, Optional, ParamSpec, TypeVar, Union, overload
+from typing import Any, Generic, Literal, Optional, TypeVar, Union, overload
+
+from typing_extensions import Concatenate, ParamSpec
 
 from ._feed import Delta, Difference
 from ._options import Cipher, Durability
@@ -304,6 +307,7 @@ class Store(_Reads, _Writes):
     def write(
         self,
         function: Callable[Concatenate[Transaction, P], R],
+        /,
         *arguments: P.args,
         **named: P.kwargs,
     ) -> R: ...
@@ -317,7 +321,7 @@ class Store(_Reads, _Writes):
     def backup(self, path: _Path) -> None: ...
     def check(self, *types: type[Any]) -> CheckReport: ...
     @property
-    def path(self) -> str: ...
+    def path(self) -> Path: ...
     @property
     def is_exclusive(self) -> bool: ...
     @property
@@ -326,6 +330,7 @@ class Store(_Reads, _Writes):
     def durability(self) -> Durability: ...
 
 def end() -> None: ...
+def forked() -> None: ...
 
 class CheckReport:
     @property
