@@ -208,6 +208,7 @@ impl Live {
             let is_to_look = commits.is_empty() || !orders.is_empty();
             for commit in commits {
                 self.take(commit);
+                self.free_many();
             }
             let others = is_to_look && self.others_committed();
             if self.is_behind || !self.pending.is_empty() || others || self.has_dirty() || self.has_late() {
@@ -219,6 +220,15 @@ impl Live {
             for (_, entry) in &mut self.topics {
                 entry.watched.tidy(&|| self.shared.is_quiet());
             }
+            self.leftovers.clear();
+        }
+    }
+
+    /// Frees what nobody will take, before it is much: there may be more commits to take in than memory for all that they
+    /// supersede.
+    fn free_many(&mut self) {
+        const LEFTOVERS_MAX: usize = 64;
+        if self.leftovers.len() > LEFTOVERS_MAX {
             self.leftovers.clear();
         }
     }
@@ -330,6 +340,7 @@ impl Live {
         self.is_behind |= work.lost;
         for commit in work.commits {
             self.take(commit);
+            self.free_many();
         }
         let session = session.inspect_err(|_| self.is_behind = true)?;
         let seen = session.parked.get();

@@ -1,6 +1,7 @@
 //! Many subscriptions, and receivers that do not come: what they cost. `TOUCHSTONE_CASES` is how many subscriptions
 //! there are.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use touchstone_store::{Cells, Field, Kind, Mismatch, Mode, Overflow, Raw, Record, Result, Store};
 
@@ -144,5 +145,80 @@ fn of_many_windows_those_are_told_that_a_row_left_or_entered() -> Result<()> {
     store.put(&Dot { id: 500, place: from })?;
     store.wait_delivered()?;
     assert!(feed.try_next()?.is_none());
+    Ok(())
+}
+
+/// How many of [`Weight`] there are, and how many there were when the live thread looked at the last.
+static WEIGHTS: (AtomicUsize, AtomicUsize) = (AtomicUsize::new(0), AtomicUsize::new(0));
+/// The live thread goes on past the first when this is free.
+static GATE: Mutex<()> = Mutex::new(());
+const FIRST: i64 = -1;
+const LAST: i64 = i64::MAX;
+
+/// A number that the live thread waits at.
+#[derive(Debug, PartialEq)]
+struct Weight(i64);
+
+impl Drop for Weight {
+    fn drop(&mut self) {
+        WEIGHTS.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Field for Weight {
+    const KIND: Kind = Kind::Integer;
+    type Plain = Weight;
+    type View<'a> = Weight;
+
+    fn write<'a>(&'a self, cells: &mut Cells<'a>) {
+        if std::thread::current().name() == Some("touchstone-live") {
+            match self.0 {
+                FIRST => drop(GATE.lock()),
+                LAST => WEIGHTS.1.store(WEIGHTS.0.load(Ordering::SeqCst), Ordering::SeqCst),
+                _ => {}
+            }
+        }
+        cells.integer(self.0);
+    }
+
+    fn read(raw: Raw<'_>) -> std::result::Result<Weight, Mismatch> {
+        WEIGHTS.0.fetch_add(1, Ordering::SeqCst);
+        i64::read(raw).map(Weight)
+    }
+
+    fn view(raw: Raw<'_>) -> std::result::Result<Weight, Mismatch> {
+        Weight::read(raw)
+    }
+}
+
+#[derive(Record, Debug, PartialEq)]
+struct Load {
+    #[record(key)]
+    id: i64,
+    weight: Weight,
+}
+
+/// What commits had superseded was kept until all that waited were taken in: gigabytes, where writers were ahead.
+#[test]
+fn what_was_superseded_is_freed_while_there_is_more_to_take_in() -> Result<()> {
+    const COMMITS: i64 = 3000;
+    let (_directory, store) = store();
+    let feed = store.feed()?;
+    let heaviest = feed.query::<Load>().order(|load| load.weight.descending()).watch()?;
+    let put = |weight: i64| {
+        WEIGHTS.0.fetch_add(1, Ordering::SeqCst);
+        store.put(&Load { id: 1, weight: Weight(weight) })
+    };
+    let shut = GATE.lock();
+    put(FIRST)?;
+    (0..COMMITS).try_for_each(put)?;
+    put(LAST)?;
+    drop(shut);
+    store.wait_delivered()?;
+    let alive = WEIGHTS.1.load(Ordering::SeqCst);
+    assert!((1..COMMITS / 10).contains(&i64::try_from(alive).expect("it is small")), "{alive} are alive");
+    let batch = feed.try_next()?.expect("it is told");
+    let results = batch.get(heaviest.id()).expect("it is concerned").results::<Load>()?;
+    assert_eq!(results.first().map(|load| load.weight.0), Some(LAST));
     Ok(())
 }

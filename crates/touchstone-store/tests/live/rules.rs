@@ -319,7 +319,7 @@ fn who_comes_while_others_write_misses_nothing() -> Result<()> {
                     });
                     written.expect("it is written");
                     // Else writers may be so far ahead that there are more batches than a feed keeps.
-                    if (number >> 50) % 64 == 0 {
+                    if (number >> 50).is_multiple_of(64) {
                         store.wait_delivered().expect("it is open");
                     }
                 }
