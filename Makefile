@@ -12,11 +12,12 @@ PYTHON ?= python3
 # The package is built by pip, and linted, in a folder of its own: its engine is compiled once.
 PYTHON_TARGET := $(CURDIR)/target/python
 
-.PHONY: help bench test tools browser build format lint unit hand-offs kits kits-java python clean
+.PHONY: help bench test mutations tools browser build format lint unit hand-offs kits kits-java python clean
 
 help:
 	@echo "make bench   re-test the published claims on this machine (quick size: about five minutes after the builds)"
 	@echo "make test    everything that must pass: format, lints, unit, hand-offs, kits, drivers, Python, browser, docs, tidy"
+	@echo "make mutations   whether the test of live queries finds mistakes that are made on purpose (some minutes)"
 
 bench: tools build
 	$(TOUCHSTONE) bench
@@ -70,6 +71,10 @@ unit: build
 # The orders in which the store's threads may meet, explored: a build of its own, whose primitives a model checker has.
 hand-offs:
 	RUSTFLAGS="--cfg shuttle" cargo test --locked --package touchstone-store --lib --target-dir target/shuttle hand_off
+
+# What is wrong in each mutation, and how it is found. OPTIONS="--only 3,7" makes some of them; --help tells of the others.
+mutations:
+	cargo run --quiet --locked --package xtask --bin mutate -- $(OPTIONS)
 
 kits:
 	cargo test --workspace --all-features --locked --manifest-path $(KIT_RUST)

@@ -3,9 +3,12 @@
 //! A rule takes text and gives findings, so each has a unit test on a bad sample here and is applied to the whole
 //! tree by the tests in `tests/`: `tidy` (the tree), `fresh` (pages against code), `docs` (commands and snippets),
 //! `guide` (the driver guide, built and spoken to). With `UPDATE=1` the pages that are generated are rewritten.
+//!
+//! Besides, `mutation` makes mistakes in the store, to see whether its tests find them (`src/bin/mutate.rs`).
 
 pub mod fields;
 pub mod markdown;
+pub mod mutation;
 pub mod page;
 pub mod rule;
 pub mod rust;

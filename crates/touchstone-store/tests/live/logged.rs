@@ -4,9 +4,12 @@
 use crate::place::place;
 use crate::{Task, task};
 use proptest::prelude::*;
+use std::sync::Mutex;
+use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 use touchstone_store::{
-    Error, ErrorKind, Feed, Mode, Options, Overflow, Result, SqlSubscription, Store, Subscription,
+    Cells, Error, ErrorKind, Feed, Field, Kind, Mismatch, Mode, Options, Overflow, Raw, Record, Result,
+    SqlSubscription, Store, Subscription,
 };
 
 /// Somebody who watches by a store of his own.
@@ -193,6 +196,67 @@ fn what_nobody_has_logged_is_read_anew() -> Result<()> {
     })?;
     writer.insert(&task(5, 1, None))?;
     watcher.is_even()
+}
+
+/// A field that is not read while somebody holds it, and says that it is about to be.
+#[derive(Clone, Debug, PartialEq)]
+struct Guarded(i64);
+
+static HELD: Mutex<()> = Mutex::new(());
+static REACHED: Mutex<Option<Sender<()>>> = Mutex::new(None);
+
+impl Field for Guarded {
+    const KIND: Kind = Kind::Integer;
+    type Plain = Guarded;
+    type View<'a> = Guarded;
+
+    fn write<'a>(&'a self, cells: &mut Cells<'a>) {
+        cells.integer(self.0);
+    }
+
+    fn read(raw: Raw<'_>) -> std::result::Result<Guarded, Mismatch> {
+        if let Some(reached) = REACHED.lock().expect("nobody panics").take() {
+            reached.send(()).expect("it is waited for");
+        }
+        let _let_go = HELD.lock().expect("nobody panics");
+        Ok(Guarded(i64::read(raw)?))
+    }
+
+    fn view(raw: Raw<'_>) -> std::result::Result<Guarded, Mismatch> {
+        Guarded::read(raw)
+    }
+}
+
+#[derive(Record, Clone, Debug, PartialEq)]
+struct Door {
+    #[record(key)]
+    id: i64,
+    number: Guarded,
+}
+
+/// Who follows comes late, and finds three commits at once: what the first and the last have logged is not all.
+#[test]
+fn what_nobody_has_logged_between_two_that_are_logged_is_not_passed_over() -> Result<()> {
+    let place = place();
+    let (writer, silent) = (logging().open(&place.path)?, place.open());
+    let mut watcher = Watcher::begin(place.open())?;
+    let doors = watcher.feed.query::<Door>().watch()?;
+    writer.write(|transaction| transaction.of::<Door>().insert_all(&[]))?;
+    writer.insert(&task(1, 1, None))?;
+    watcher.is_even()?;
+    let (reached, is_reached) = channel();
+    REACHED.lock().expect("nobody panics").replace(reached);
+    let held = HELD.lock().expect("nobody panics");
+    writer.insert(&Door { id: 1, number: Guarded(1) })?;
+    is_reached.recv_timeout(Duration::from_secs(20)).expect("it is read");
+    writer.insert(&task(2, 1, None))?;
+    silent.insert(&task(3, 1, None))?;
+    writer.insert(&task(4, 1, None))?;
+    drop(held);
+    watcher.store.wait_delivered()?;
+    watcher.is_even()?;
+    drop(doors);
+    Ok(())
 }
 
 #[test]

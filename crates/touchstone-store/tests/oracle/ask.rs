@@ -88,7 +88,7 @@ impl Family {
         }
     }
 
-    fn question(&self, meta: &Meta, random: &mut Random) -> Question {
+    pub fn question(&self, meta: &Meta, random: &mut Random) -> Question {
         let value = |column: usize, random: &mut Random| meta.compared(column, random);
         let range = self.range;
         let mut ask = match random.below(5) {
@@ -123,7 +123,8 @@ fn page(random: &mut Random) -> (Option<u64>, Option<u64>) {
     let limit = match random.below(12) {
         0 => Some(0),
         1 => Some(u64::MAX),
-        2..=7 => Some(random.below(7) as u64 + 1),
+        2..=5 => Some(random.below(7) as u64 + 1),
+        6 | 7 => Some(random.below(90) as u64 + 1),
         _ => None,
     };
     let offset = match random.below(12) {

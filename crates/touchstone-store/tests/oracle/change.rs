@@ -58,6 +58,8 @@ impl Scene<'_> {
                 }
                 parts.push(Part::Savepoint(inner, end(random, 50)));
             }
+            // What SQL undoes is the store's own calls', too.
+            2 if random.percent(30) => self.add_undone(random, depth, parts),
             2..=4 => parts.push(Part::Sql(self.sql(at, random))),
             // There and back again.
             5 => {
@@ -74,6 +76,21 @@ impl Scene<'_> {
             7 => parts.push(Part::Change(at, Change::Put(self.row(at, random)))),
             _ => parts.push(Part::Change(at, self.change(at, random))),
         }
+    }
+
+    /// Parts within a savepoint that SQL makes, and perhaps goes back to.
+    fn add_undone(&self, random: &mut Random, depth: usize, parts: &mut Vec<Part>) {
+        let sql = |sql: &[&str]| Part::Sql(sql.iter().map(|sql| ((*sql).to_owned(), Vec::new())).collect());
+        parts.push(sql(&["savepoint outer"]));
+        for _ in 0..=random.below(3) {
+            let at = random.below(self.kits.len());
+            parts.push(Part::Change(at, self.change(at, random)));
+        }
+        if depth < 3 && random.percent(30) {
+            self.add_parts(random, depth + 1, parts);
+        }
+        let is_kept = random.percent(30);
+        parts.push(sql(if is_kept { &["release outer"] } else { &["rollback to outer", "release outer"] }));
     }
 
     /// A record that is there, where there is one.

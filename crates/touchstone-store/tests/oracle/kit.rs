@@ -25,7 +25,7 @@ pub enum Change {
     Clear,
 }
 
-pub trait Kit {
+pub trait Kit: Send + Sync {
     fn meta(&self) -> &Meta;
     /// All records, in the order of their keys.
     fn read(&self, snapshot: &Snapshot) -> Result<Vec<Row>>;
@@ -38,7 +38,7 @@ pub trait Kit {
 }
 
 /// A subscription whose type is not known.
-pub trait Watch {
+pub trait Watch: Send {
     fn id(&self) -> SubscriptionId;
     fn initial(&self) -> Vec<Row>;
     fn told(&self, update: &Update) -> Option<Told>;

@@ -2,9 +2,12 @@
 //! every question is worked out anew from the rows, without the store's help. Each subscription must have been told of
 //! every change of its answer, once, and of nothing else. `TOUCHSTONE_CASES` is how many cases there are,
 //! `TOUCHSTONE_SEED` which comes first.
+//!
+//! Whether it finds mistakes is tested as well: `make mutations` makes those that `mutations.toml` lists.
 
 mod ask;
 mod change;
+mod comers;
 mod kit;
 mod record;
 mod station;

@@ -7,6 +7,7 @@ use super::{About, Tally};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
+use std::sync::Arc;
 use touchstone_store::{Batch, ErrorKind, Feed, Mode, Overflow, SubscriptionId, Update};
 
 /// A subscription, what its answer is now, and what its receiver has of it.
@@ -45,7 +46,7 @@ impl Wanted<'_> {
 pub struct Station {
     /// Which store's.
     pub store: usize,
-    pub feed: Feed,
+    pub feed: Arc<Feed>,
     pub mode: Mode,
     /// Whether it is not read after each commit.
     pub lazy: bool,
@@ -60,7 +61,7 @@ pub struct Station {
 }
 
 impl Station {
-    pub fn new(store: usize, feed: Feed, mode: Mode, lazy: bool) -> Station {
+    pub fn new(store: usize, feed: Arc<Feed>, mode: Mode, lazy: bool) -> Station {
         let (subscribed, queue, newest) = (Vec::new(), VecDeque::new(), Expected::default());
         Station {
             store,
@@ -98,6 +99,19 @@ impl Station {
             fail(about, kit, self, &subscribed, "begins with other records", &subscribed.had, &now);
         }
         self.subscribed.push(subscribed);
+    }
+
+    /// Takes in a subscription that began while others committed: with what was so before, or after.
+    pub fn add_comer(
+        &mut self,
+        kit: &dyn Kit,
+        at: usize,
+        target: Target,
+        watch: Box<dyn Watch>,
+        table: &[Row],
+    ) {
+        let (had, now) = (Rc::new(watch.initial()), Rc::new(target.answer(kit.meta(), table)));
+        self.subscribed.push(Subscribed { kit: at, target, watch, now, had });
     }
 
     pub fn cancel(&mut self, at: usize) {

@@ -2,6 +2,7 @@
 
 use super::ask::{Family, Target};
 use super::change::{self, End, Part, Scene, Sql, run_sql};
+use super::comers::{Comers, Wanted};
 use super::kit::{Change, Kit, KitOf};
 use super::record::{Child, Full, Mark, Meta, Numbered, Plain, Slim, Triple, Worded};
 use super::station::{Station, same};
@@ -9,21 +10,31 @@ use super::value::{Domain, Random, Row, Value};
 use super::{About, Tally};
 use rusqlite::Connection;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
-use touchstone_store::{EncryptionKey, Mode, Options, Overflow, Store};
+use touchstone_store::{EncryptionKey, Feed, Mode, Options, Overflow, Store};
 
-/// Subscriptions that there are about.
+/// Subscriptions that there are about, and in worlds where few watch: so that types are watched anew.
 const SUBSCRIPTIONS: usize = 34;
+const SUBSCRIPTIONS_FEW: usize = 3;
+/// How many subscribe at one time while others commit.
+const COMERS: usize = 6;
 
 pub struct World {
     random: Random,
-    kits: Vec<Box<dyn Kit>>,
+    kits: Arc<Vec<Box<dyn Kit>>>,
     families: Vec<Vec<Family>>,
+    /// The rows after the last commit, unless nobody has looked since.
     tables: Vec<Vec<Row>>,
+    has_looked: bool,
+    /// Some of the rows, for those who change the same ones meanwhile.
+    few: Vec<Vec<Row>>,
     stations: Vec<Station>,
     /// The store, and sometimes another of the same file.
     stores: Vec<Store>,
+    /// How many subscriptions there are, about.
+    subscriptions: usize,
     /// The file as any other program has it open.
     plain: Option<Connection>,
     _directory: TempDir,
@@ -55,12 +66,13 @@ impl World {
         if encrypted {
             options = options.key(EncryptionKey::raw([7; 32]));
         }
-        let others = if random.percent(30) { 1 } else { 0 };
-        let mut store = || options.clone().log_changes(random.percent(60)).open(&path);
+        let others = if random.percent(40) { 1 } else { 0 };
+        let mut store = || options.clone().log_changes(random.percent(70)).open(&path);
         let stores = (0..=others).map(|_| store().expect("the store opens")).collect();
         let plain = (!exclusive && !encrypted && random.percent(60))
             .then(|| Connection::open(&path).expect("the file opens"));
-        let kits = kits(&mut random);
+        let kits = Arc::new(kits(&mut random));
+        let subscriptions = if random.percent(25) { SUBSCRIPTIONS_FEW } else { SUBSCRIPTIONS };
         let families =
             kits.iter().map(|kit| (0..2).map(|_| Family::any(kit.meta(), &mut random)).collect()).collect();
         let tables = kits.iter().map(|_| Vec::new()).collect();
@@ -69,8 +81,11 @@ impl World {
             kits,
             families,
             tables,
+            has_looked: true,
+            few: Vec::new(),
             stations: Vec::new(),
             stores,
+            subscriptions,
             plain,
             _directory: directory,
             about: About { seed, round: 0 },
@@ -86,12 +101,16 @@ impl World {
         for at in 0..self.kits.len() {
             if self.random.percent(35) {
                 let sql = self.foreign_table(at);
-                self.sql(&[(sql, Vec::new())]);
+                self.sql(0, &[(sql, Vec::new())]);
             }
             let rows: Vec<Row> =
                 (0..self.random.below(40)).map(|_| self.kits[at].meta().row(&mut self.random)).collect();
             for row in rows {
                 let _taken = self.kits[at].make_alone(&self.stores[0], &Change::Insert(row));
+            }
+            if self.random.percent(12) {
+                let rows = many_rows(self.kits[at].meta(), &mut self.random);
+                let _taken = self.kits[at].make_alone(&self.stores[0], &Change::InsertAll(rows));
             }
         }
         self.look();
@@ -100,9 +119,9 @@ impl World {
         }
     }
 
-    /// SQL through the store.
-    fn sql(&self, statements: &[Sql]) {
-        let written = self.stores[0].write(|transaction| {
+    /// SQL through a store.
+    fn sql(&self, store: usize, statements: &[Sql]) {
+        let written = self.stores[store].write(|transaction| {
             transaction.sql(|sql| {
                 run_sql(sql, statements);
                 Ok(())
@@ -180,15 +199,15 @@ impl World {
             _ => Mode::Every { batches: batches + 4, overflow: Overflow::Block },
         };
         let feed = self.stores[store].feed_with(mode).expect("there is a thread more");
-        self.stations.push(Station::new(store, feed, mode, lazy));
+        self.stations.push(Station::new(store, Arc::new(feed), mode, lazy));
         let at = self.stations.len() - 1;
-        let share = SUBSCRIPTIONS / 3 + self.random.below(6);
-        while self.stations[at].subscribed.len() < share && self.subscriptions() < SUBSCRIPTIONS {
+        let share = self.subscriptions / 3 + self.random.below(6);
+        while self.stations[at].subscribed.len() < share && self.subscribed() < self.subscriptions {
             self.subscribe(at);
         }
     }
 
-    fn subscriptions(&self) -> usize {
+    fn subscribed(&self) -> usize {
         self.stations.iter().map(|station| station.subscribed.len()).sum()
     }
 
@@ -220,7 +239,13 @@ impl World {
     /// What was committed, all that must be told of it, and whether it was.
     fn settle(&mut self) {
         self.deliver();
+        self.note_commit();
+    }
+
+    /// What is so now, and what must be told of it.
+    fn note_commit(&mut self) {
         let changed = self.look();
+        self.has_looked = true;
         for station in &mut self.stations {
             station.commit(&self.kits, &self.tables, &changed, &mut self.tally);
         }
@@ -236,16 +261,16 @@ impl World {
         self.about.round += 1;
         self.done.clear();
         match self.random.below(100) {
-            0..=7 => self.burst(),
-            8..=17 => {
+            0..=11 => self.burst(),
+            12..=17 => {
                 self.others();
                 self.settle();
             }
-            18..=20 => {
+            18..=21 => {
                 self.schema();
                 self.settle();
             }
-            21..=36 => {
+            22..=36 => {
                 let at = self.random.below(self.kits.len());
                 let scene = Scene { kits: &self.kits, tables: &self.tables };
                 let change = scene.change(at, &mut self.random);
@@ -268,10 +293,12 @@ impl World {
     }
 
     fn transaction(&mut self, store: usize) {
-        let World { random, kits, families, tables, stations, tally, done, about, .. } = self;
-        let scene = Scene { kits, tables };
+        let World { random, kits, families, tables, few, stations, tally, done, about, .. } = self;
+        let scene = Scene { kits, tables: if self.has_looked { tables } else { few } };
         let (parts, end) = scene.transaction(random);
-        let (mut random, chance) = (Random(random.next()), if random.percent(12) { 20 } else { 0 });
+        // Who begins is compared with what is there.
+        let chance = if random.percent(12) && self.has_looked { 20 } else { 0 };
+        let mut random = Random(random.next());
         let mut began = Vec::new();
         change::run(&self.stores[store], kits, &parts, end, &mut || {
             if !random.percent(chance) {
@@ -296,7 +323,8 @@ impl World {
             return self.transaction(1);
         }
         let Some(plain) = &self.plain else { return self.transaction(0) };
-        let scene = Scene { kits: &self.kits, tables: &self.tables };
+        let tables = if self.has_looked { &self.tables } else { &self.few };
+        let scene = Scene { kits: &self.kits, tables };
         let random = &mut self.random;
         let mut statements = vec![("begin immediate".to_owned(), Vec::new())];
         for _ in 0..=random.below(3) {
@@ -321,30 +349,84 @@ impl World {
     /// Several transactions that nobody waits for.
     fn burst(&mut self) {
         self.read_all();
-        let mut has_others = false;
-        for _ in 0..=self.random.below(3) {
-            if self.random.percent(15) {
+        // One right after the other, of the same few rows: so the store may find several that others have committed.
+        let is_rapid = self.random.percent(50);
+        let chance_of_others = if is_rapid { *self.random.pick(&[0, 66]) } else { 15 };
+        let (mut has_others, count) = (is_rapid, if is_rapid { 4 } else { 1 + self.random.below(4) });
+        if is_rapid {
+            self.choose_few();
+        }
+        let comers = (is_rapid && self.random.percent(70)).then(|| self.let_come());
+        for _ in 0..count {
+            if self.random.percent(chance_of_others) {
                 has_others = true;
                 self.others();
             } else {
                 self.transaction(0);
             }
-            let changed = self.look();
-            for station in &mut self.stations {
-                station.commit(&self.kits, &self.tables, &changed, &mut self.tally);
+            if is_rapid {
+                continue;
             }
+            self.note_commit();
             // Who comes just now begins with all of it.
             if self.random.percent(30) {
                 let station = self.random.below(self.stations.len());
                 self.subscribe(station);
             }
         }
+        if is_rapid {
+            self.note_commit();
+        }
         self.deliver();
         for station in &mut self.stations {
             let may_merge = has_others || station.store != 0;
             station.read_burst(&self.kits, may_merge, &mut self.tally, self.about);
         }
+        if let Some((store, feed, comers)) = comers {
+            self.see_comers(store, feed, comers);
+        }
         self.replace_ended();
+    }
+
+    /// Chooses two rows of each table, and looks at no others until it is settled what has become of them.
+    fn choose_few(&mut self) {
+        let World { random, tables, .. } = self;
+        let two = |rows: &Vec<Row>| -> Vec<Row> {
+            let some = 0..if rows.is_empty() { 0 } else { 2 };
+            some.map(|_| Rc::clone(random.pick(rows))).collect()
+        };
+        self.few = tables.iter().map(two).collect();
+        self.has_looked = false;
+    }
+
+    /// Lets some subscribe while the transactions are under way.
+    fn let_come(&mut self) -> (usize, Arc<Feed>, Comers) {
+        let store = self.random.below(self.stores.len());
+        let feed = Arc::new(self.stores[store].feed().expect("there is a thread more"));
+        let World { random, kits, families, .. } = self;
+        let mut wanted = || -> Vec<Wanted> {
+            let targets = (0..=random.below(4)).map(|_| {
+                let at = random.below(kits.len());
+                (at, Target::any(kits[at].meta(), &families[at], random))
+            });
+            targets.collect()
+        };
+        let wanted: Vec<Vec<Wanted>> = (0..COMERS).map(|_| wanted()).collect();
+        let targets = wanted.iter().flatten().map(|(_, target)| target.clone()).collect();
+        self.done.push(Done::Subscribed(targets));
+        (store, Arc::clone(&feed), Comers::come(&self.kits, &feed, wanted))
+    }
+
+    /// Whatever they began with, they have been told of what came then.
+    fn see_comers(&mut self, store: usize, feed: Arc<Feed>, comers: Comers) {
+        let subscribed = comers.subscribed();
+        self.deliver();
+        let mut station = Station::new(store, feed, Mode::Latest, false);
+        self.tally.checks += subscribed.len() as u64;
+        for ((at, target), watch) in subscribed {
+            station.add_comer(&*self.kits[at], at, target, watch, &self.tables[at]);
+        }
+        station.read_burst(&self.kits, true, &mut self.tally, self.about);
     }
 
     /// The schema changes.
@@ -354,7 +436,8 @@ impl World {
         let (meta, other) = (self.kits[at].meta(), self.kits[random.below(self.kits.len())].meta());
         let table = meta.table;
         let column = &meta.columns[random.below(meta.columns.len())];
-        let sql = match random.below(9) {
+        let is_others = random.percent(40);
+        let sql = match random.below(11) {
             0 => format!("alter table \"{table}\" add column more_{} TEXT", self.about.round),
             1 => format!("alter table \"{table}\" drop column \"extra\""),
             2 if column.nullable || column.default.is_some() => {
@@ -366,12 +449,14 @@ impl World {
             4 => format!("drop index if exists own_{table}"),
             5 => format!("drop table \"{table}\""),
             6 => "drop trigger if exists own".to_owned(),
+            // One that only its connection has is in no schema that others see.
+            7 if !is_others => trigger(meta, other, random).replacen("trigger", "temp trigger", 1),
             _ => trigger(meta, other, random),
         };
         let statements = [(sql, Vec::new())];
         match &self.plain {
-            Some(plain) if random.percent(40) => run_sql(plain, &statements),
-            _ => self.sql(&statements),
+            Some(plain) if is_others => run_sql(plain, &statements),
+            _ => self.sql(if is_others { self.stores.len() - 1 } else { 0 }, &statements),
         }
         self.done.push(Done::Sql(statements.to_vec()));
     }
@@ -478,7 +563,7 @@ impl World {
             self.crowd();
         }
         for _ in 0..8 {
-            if self.subscriptions() >= SUBSCRIPTIONS {
+            if self.subscribed() >= self.subscriptions {
                 break;
             }
             let at = self.random.below(self.stations.len());
@@ -486,18 +571,57 @@ impl World {
         }
     }
 
+    /// Subscribes to one more query of the family, unless it is one whose answer is not known.
+    fn subscribe_to(&mut self, station: usize, at: usize, family: &Family) {
+        let kit = &*self.kits[at];
+        let target = Target::Query(family.question(kit.meta(), &mut self.random));
+        let station = &mut self.stations[station];
+        if station.lazy && target.is_loose() {
+            return;
+        }
+        let about = self.about;
+        let watch = kit.watch(&station.feed, &target).unwrap_or_else(|error| panic!("{about}: {error:?}"));
+        station.add(kit, at, target, watch, &self.tables[at], about);
+        self.tally.checks += 1;
+    }
+
     /// Many come and go again: what only they watched is let go of.
     fn crowd(&mut self) {
         let at = self.random.below(self.stations.len());
         let before = self.stations[at].subscribed.len();
+        let is_one_family = self.random.percent(50);
+        let kit = self.random.below(self.kits.len());
+        let family = self.random.pick(&self.families[kit]).clone();
         for _ in 0..200 {
-            self.subscribe(at);
+            if is_one_family {
+                self.subscribe_to(at, kit, &family);
+            } else {
+                self.subscribe(at);
+            }
         }
         while self.stations[at].subscribed.len() > before {
             let last = self.random.below(self.stations[at].subscribed.len() - before) + before;
             self.stations[at].cancel(last);
         }
     }
+}
+
+/// Rows of more keys than are drawn otherwise, where a key is a number.
+fn many_rows(meta: &Meta, random: &mut Random) -> Vec<Row> {
+    if meta.keys > 1 || meta.columns[0].domain != Domain::Integer {
+        return Vec::new();
+    }
+    let rows = (100..100 + 300).map(|key| {
+        let mut row = meta.row(random).to_vec();
+        row[0] = Value::Integer(key);
+        for (value, column) in row.iter_mut().zip(&meta.columns) {
+            if column.is_unique {
+                *value = Value::Null;
+            }
+        }
+        Rc::new(row)
+    });
+    rows.collect()
 }
 
 /// Subscribes once, or to several at a time; what there was to subscribe to.

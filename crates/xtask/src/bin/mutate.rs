@@ -1,0 +1,423 @@
+//! Whether the oracle of live queries finds mistakes: makes each mutation of the list in a copy of the store, and runs
+//! the oracle against it. One build has them all, each behind a switch, so that every one costs a run and no build.
+//!
+//! All of it happens below `target/mutations/`: the project's own files are read, and never written. What the oracle
+//! misses is shown to the stories of `--test live` too; what these miss as well is an error.
+
+use clap::Parser;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, ExitStatus};
+use std::time::{Duration, Instant};
+use xtask::mutation::{self, LIST, Mutation, SOURCE, VARIABLE};
+
+/// What anything here fails with: what, on which input, and the remedy.
+type Error = String;
+
+/// The crate that is mutated, in the project.
+const CRATE: &str = "crates/touchstone-store";
+
+/// What the store is built from, and nothing else of the project.
+const COPIED: [&str; 3] = ["Cargo.toml", "Cargo.lock", "crates"];
+
+/// Makes mistakes in the store on purpose, one at a time, and looks whether the oracle of live queries finds them.
+#[derive(Parser)]
+#[command(name = "mutate", after_help = "Exits with 1 where a mutation is missed.")]
+struct Options {
+    /// Only these mutations, by their numbers: 3,7.
+    #[arg(long, value_delimiter = ',', value_name = "NUMBERS")]
+    only: Vec<usize>,
+    /// How many cases of the oracle each mutation has to pass to be missed.
+    #[arg(long, default_value_t = 400)]
+    cases: u64,
+    /// Which case comes first.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Seconds after which a run is ended: a mutation for which it does not end by itself is one that hangs.
+    #[arg(long, default_value_t = 300, value_name = "SECONDS")]
+    deadline: u64,
+}
+
+fn main() -> ExitCode {
+    match mutate(&Options::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Whether every mutation was caught.
+fn mutate(options: &Options) -> Result<bool, Error> {
+    let place = Place::of_project();
+    let mutations = mutation::parse(&read(&place.root.join(LIST))?)?;
+    let chosen = chosen(&mutations, &options.only)?;
+    place.copy(&mutations)?;
+    let lab = Lab { tests: place.build()?, place, options };
+    lab.passes(Test::Oracle)?;
+    let mut table = Table::new(&chosen);
+    let mut is_live_sound = false;
+    for (number, mutation) in chosen {
+        let mut tried = lab.try_on(Test::Oracle, number)?;
+        if matches!(tried.outcome, Outcome::Missed) {
+            if !is_live_sound {
+                lab.passes(Test::Live)?;
+                is_live_sound = true;
+            }
+            let by_oracle = tried.seconds;
+            tried = lab.try_on(Test::Live, number)?;
+            tried.seconds += by_oracle;
+        }
+        table.add(number, mutation, &tried);
+    }
+    Ok(table.end())
+}
+
+/// The mutations with these numbers, or all of them.
+fn chosen<'m>(mutations: &'m [Mutation], only: &[usize]) -> Result<Vec<(usize, &'m Mutation)>, Error> {
+    if let Some(number) = only.iter().find(|number| !(1..=mutations.len()).contains(number)) {
+        return Err(format!("there is no mutation {number}: they go from 1 to {}", mutations.len()));
+    }
+    let all = (1..).zip(mutations);
+    Ok(all.filter(|(number, _)| only.is_empty() || only.contains(number)).collect())
+}
+
+/// Where things are.
+struct Place {
+    /// The project.
+    root: PathBuf,
+    /// The folder that everything is made in.
+    work: PathBuf,
+}
+
+impl Place {
+    fn of_project() -> Place {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the crate is in crates/");
+        Place { root: root.to_owned(), work: root.join("target/mutations") }
+    }
+
+    /// The copy that is mutated.
+    fn tree(&self) -> PathBuf {
+        self.work.join("tree")
+    }
+
+    /// Copies what the store is built from, with all mutations in it. What is the same already is left as it is, so that
+    /// it is not built again.
+    fn copy(&self, mutations: &[Mutation]) -> Result<(), Error> {
+        let source = |file: &str| fs::read_to_string(self.root.join(SOURCE).join(file)).ok();
+        let mutated = mutation::mutated(mutations, source).map_err(|findings| findings.join("\n"))?;
+        let files = self.files()?;
+        for file in &files {
+            let bytes = match file.strip_prefix(&format!("{SOURCE}/")) {
+                Some("lib.rs") => (read(&self.root.join(file))? + &mutation::switch()).into_bytes(),
+                Some(inner) if mutated.contains_key(inner) => mutated[inner].clone().into_bytes(),
+                _ => fs::read(self.root.join(file)).map_err(|error| format!("reading {file}: {error}"))?,
+            };
+            write(&self.tree().join(file), &bytes)?;
+        }
+        self.remove_others(&self.tree(), &files)
+    }
+
+    /// The files of the project that are copied: those that git has, or would take.
+    fn files(&self) -> Result<BTreeSet<String>, Error> {
+        let mut git = Command::new("git");
+        git.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--"]).args(COPIED);
+        let listed = git.current_dir(&self.root).output().map_err(|error| format!("git: {error}"))?;
+        if !listed.status.success() {
+            let why = String::from_utf8_lossy(&listed.stderr);
+            return Err(format!("git does not list the project's files: {why}"));
+        }
+        let names = String::from_utf8(listed.stdout).map_err(|error| format!("git: {error}"))?;
+        let is_there = |name: &&str| self.root.join(name).is_file();
+        Ok(names.split_terminator('\0').filter(is_there).map(str::to_owned).collect())
+    }
+
+    /// Removes from the copy what is no file of the project any more.
+    fn remove_others(&self, folder: &Path, files: &BTreeSet<String>) -> Result<(), Error> {
+        let failed = |error| format!("tidying {}: {error}", folder.display());
+        for entry in fs::read_dir(folder).map_err(failed)? {
+            let path = entry.map_err(failed)?.path();
+            let name = path.strip_prefix(self.tree()).expect("it is below the copy").to_string_lossy();
+            if path.is_dir() {
+                self.remove_others(&path, files)?;
+            } else if !files.contains(name.as_ref()) {
+                fs::remove_file(&path).map_err(failed)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Builds the tests of the copy; where their programs are.
+    fn build(&self) -> Result<Programs, Error> {
+        eprintln!("building the store with all mutations");
+        let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        cargo.args([
+            "test",
+            "--release",
+            "--locked",
+            "--no-run",
+            "--message-format",
+            "json-render-diagnostics",
+        ]);
+        cargo.args(["--package", "touchstone-store", "--test", "oracle", "--test", "live", "--target-dir"]);
+        cargo.arg(self.work.join("build")).current_dir(self.tree());
+        // A mutation may leave something unused, or make a comparison pointless.
+        cargo.env("RUSTFLAGS", "-Awarnings").stderr(std::process::Stdio::inherit());
+        let built = cargo.output().map_err(|error| format!("cargo: {error}"))?;
+        if !built.status.success() {
+            return Err(format!("the mutated store does not build: look at {}", self.tree().display()));
+        }
+        let messages = String::from_utf8_lossy(&built.stdout);
+        let program = |name: &str| {
+            let found = messages.lines().find_map(|line| program_of(line, name));
+            found.ok_or_else(|| format!("cargo has built no test `{name}`"))
+        };
+        Ok(Programs { oracle: program("oracle")?, live: program("live")? })
+    }
+}
+
+/// The program that one of cargo's messages tells of, if it is the test's.
+fn program_of(message: &str, test: &str) -> Option<PathBuf> {
+    let message: serde_json::Value = serde_json::from_str(message).ok()?;
+    let target = message.get("target")?;
+    let is_it = target.get("name")? == test && target.get("kind")?.get(0)? == "test";
+    is_it.then(|| message.get("executable")?.as_str().map(PathBuf::from)).flatten()
+}
+
+struct Programs {
+    oracle: PathBuf,
+    live: PathBuf,
+}
+
+/// Who looks for the mistake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Test {
+    Oracle,
+    Live,
+}
+
+/// What is needed to run tests against mutations.
+struct Lab<'o> {
+    place: Place,
+    tests: Programs,
+    options: &'o Options,
+}
+
+impl Lab<'_> {
+    /// Checks that the test finds nothing where nothing is wrong.
+    fn passes(&self, test: Test) -> Result<(), Error> {
+        let tried = self.try_on(test, 0)?;
+        if let Outcome::Missed = tried.outcome {
+            eprintln!("{test:?} passes without a mutation, in {:.1} s", tried.seconds);
+            return Ok(());
+        }
+        let output = self.output(test, 0);
+        Err(format!(
+            "{test:?} does not pass without a mutation ({}): look at {}, or give it a longer --deadline",
+            tried.outcome,
+            output.display()
+        ))
+    }
+
+    /// Runs a test against a mutation; against none where the number is 0.
+    fn try_on(&self, test: Test, number: usize) -> Result<Tried, Error> {
+        let output = self.output(test, number);
+        write(&output, &[])?;
+        let failed = |error| format!("running {test:?} against mutation {number}: {error}");
+        let file = File::create(&output).map_err(failed)?;
+        let mut command = match test {
+            Test::Oracle => Command::new(&self.tests.oracle),
+            Test::Live => Command::new(&self.tests.live),
+        };
+        if test == Test::Oracle {
+            command.env("TOUCHSTONE_CASES", self.options.cases.to_string());
+            command.env("TOUCHSTONE_SEED", self.options.seed.to_string());
+            command.arg("--nocapture");
+        }
+        command.env(VARIABLE, number.to_string()).current_dir(self.place.tree().join(CRATE));
+        command.stdout(file.try_clone().map_err(failed)?).stderr(file);
+        let began = Instant::now();
+        let status = end_of(command.spawn().map_err(failed)?, Duration::from_secs(self.options.deadline))?;
+        let seconds = began.elapsed().as_secs_f64();
+        let said = fs::read(&output).map_err(failed)?;
+        let said = String::from_utf8_lossy(&said);
+        Ok(Tried { outcome: outcome(test, status, &said), seconds })
+    }
+
+    /// Where a run writes what it says.
+    fn output(&self, test: Test, number: usize) -> PathBuf {
+        self.place.work.join("output").join(format!("{number:02}-{test:?}.txt").to_lowercase())
+    }
+}
+
+/// Waits for a program; ends it at the deadline, and says so with none.
+fn end_of(mut child: Child, deadline: Duration) -> Result<Option<ExitStatus>, Error> {
+    /// Between two looks.
+    const PAUSE: Duration = Duration::from_millis(10);
+    let began = Instant::now();
+    let failed = |error| format!("waiting for a test: {error}");
+    loop {
+        if let Some(status) = child.try_wait().map_err(failed)? {
+            return Ok(Some(status));
+        }
+        if began.elapsed() >= deadline {
+            child.kill().map_err(failed)?;
+            child.wait().map_err(failed)?;
+            return Ok(None);
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// What came of a mutation, and when.
+struct Tried {
+    outcome: Outcome,
+    seconds: f64,
+}
+
+/// What came of a mutation.
+#[derive(Clone, Debug, PartialEq)]
+enum Outcome {
+    /// The oracle found it: where.
+    Round {
+        round: String,
+        seed: String,
+    },
+    /// A test failed, and said no round.
+    Failed,
+    /// Stories of `--test live` found it, the oracle did not.
+    Stories(Vec<String>),
+    /// It went on until the deadline.
+    Hangs,
+    Missed,
+}
+
+/// Reads what a run has said.
+fn outcome(test: Test, status: Option<ExitStatus>, output: &str) -> Outcome {
+    if status.is_some_and(|status| status.success()) {
+        return Outcome::Missed;
+    }
+    let stories: Vec<String> = output.lines().filter_map(failed_story).map(str::to_owned).collect();
+    match (test, round_of(output), status) {
+        // A failure that was told, though the end of it hung.
+        (Test::Oracle, Some((round, seed)), _) => Outcome::Round { round, seed },
+        (_, _, None) => Outcome::Hangs,
+        (Test::Live, ..) if !stories.is_empty() => Outcome::Stories(stories),
+        _ => Outcome::Failed,
+    }
+}
+
+/// The round in which the oracle has failed, and the seed.
+fn round_of(output: &str) -> Option<(String, String)> {
+    let (before, after) = output.split_once(" of TOUCHSTONE_SEED=")?;
+    let (_, round) = before.rsplit_once("round ")?;
+    Some((round.to_owned(), after.chars().take_while(char::is_ascii_digit).collect()))
+}
+
+/// The story that a line of the test says has failed.
+fn failed_story(line: &str) -> Option<&str> {
+    line.strip_prefix("test ")?.strip_suffix(" ... FAILED")
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Outcome::Round { round, seed } => write!(formatter, "round {round} of seed {seed}"),
+            Outcome::Failed => write!(formatter, "fails"),
+            Outcome::Stories(stories) => write!(formatter, "live: {}", stories.join(", ")),
+            Outcome::Hangs => write!(formatter, "hangs"),
+            Outcome::Missed => write!(formatter, "MISSED"),
+        }
+    }
+}
+
+/// What is shown, line by line as it is found out.
+struct Table {
+    width: usize,
+    all: usize,
+    missed: Vec<usize>,
+    /// How many the oracle did not find, and the stories did.
+    told_by_stories: usize,
+    hang: usize,
+}
+
+impl Table {
+    fn new(chosen: &[(usize, &Mutation)]) -> Table {
+        let width = chosen.iter().map(|(_, mutation)| mutation.name.chars().count()).max().unwrap_or(0);
+        println!("{:>3}  {:width$}  {:>7}  caught", "", "mutation", "seconds");
+        Table { width, all: 0, missed: Vec::new(), told_by_stories: 0, hang: 0 }
+    }
+
+    fn add(&mut self, number: usize, mutation: &Mutation, tried: &Tried) {
+        let Tried { outcome, seconds } = tried;
+        println!("{number:>3}  {:width$}  {seconds:>7.1}  {outcome}", mutation.name, width = self.width);
+        self.all += 1;
+        match outcome {
+            Outcome::Missed => self.missed.push(number),
+            Outcome::Stories(_) => self.told_by_stories += 1,
+            Outcome::Hangs => self.hang += 1,
+            Outcome::Round { .. } | Outcome::Failed => {}
+        }
+    }
+
+    /// Whether all were caught.
+    fn end(self) -> bool {
+        println!(
+            "{} mutations: {} caught by the oracle, {} by stories only, {} hang, {} missed",
+            self.all,
+            self.all - self.told_by_stories - self.hang - self.missed.len(),
+            self.told_by_stories,
+            self.hang,
+            self.missed.len()
+        );
+        self.missed.is_empty()
+    }
+}
+
+fn read(path: &Path) -> Result<String, Error> {
+    fs::read_to_string(path).map_err(|error| format!("reading {}: {error}", path.display()))
+}
+
+/// Writes a file, unless it has these bytes already.
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    if fs::read(path).is_ok_and(|known| known == bytes) {
+        return Ok(());
+    }
+    let folder = path.parent().expect("a file is in a folder");
+    let written = fs::create_dir_all(folder).and_then(|()| fs::write(path, bytes));
+    written.map_err(|error| format!("writing {}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_round_and_the_seed_are_read() {
+        let output = "x\nround 12 of TOUCHSTONE_SEED=31 TOUCHSTONE_CASES=1 cargo test: y\nround 13 of TOUCHSTONE_SEED=31";
+        assert_eq!(
+            outcome(Test::Oracle, None, output),
+            Outcome::Round { round: "12".into(), seed: "31".into() }
+        );
+        assert_eq!(outcome(Test::Oracle, None, "running 1 test"), Outcome::Hangs);
+    }
+
+    #[test]
+    fn a_story_that_has_failed_is_read() {
+        assert_eq!(failed_story("test rules::a_listener ... FAILED"), Some("rules::a_listener"));
+        assert_eq!(failed_story("test rules::a_listener ... ok"), None);
+    }
+
+    #[test]
+    fn the_program_of_a_test_is_found_among_cargos_messages() {
+        let message =
+            r#"{"target":{"name":"oracle","kind":["test"]},"executable":"/build/oracle-1","fresh":true}"#;
+        assert_eq!(program_of(message, "oracle"), Some("/build/oracle-1".into()));
+        assert_eq!(program_of(message, "live"), None);
+        assert_eq!(program_of(r#"{"reason":"build-finished"}"#, "oracle"), None);
+    }
+}
