@@ -143,7 +143,7 @@ impl Feed {
     /// ```
     ///
     /// # Errors
-    /// When the record cannot be read, when the key is none of the type's, or the store was closed.
+    /// When the record cannot be read, when the key is none of the type's, or the feed has ended, which it does with the store.
     pub fn watch<T: Record>(&self, key: &(impl Finds<T> + ?Sized)) -> Result<Subscription<T>> {
         self.watch_key(T::SHAPE, key)
     }
@@ -227,7 +227,7 @@ impl Feed {
     /// ```
     ///
     /// # Errors
-    /// When what they begin with cannot be read, or the store was closed.
+    /// When what they begin with cannot be read, or the feed has ended, which it does with the store.
     ///
     /// # Panics
     /// When they are queries of several types that are made at run time.
@@ -269,12 +269,13 @@ impl Feed {
     /// ```
     ///
     /// # Errors
-    /// When it is not one statement that only reads, when it fails, or the store was closed.
+    /// When it is not one statement that only reads, when it fails, or the feed has ended, which it does with the store.
     pub fn watch_sql(
         &self,
         sql: impl Into<String>,
         parameters: impl IntoIterator<Item = Value>,
     ) -> Result<SqlSubscription> {
+        self.check_open()?;
         let (sql, parameters) = (sql.into(), parameters.into_iter().collect());
         let (slot, feed) = (self.inner.mail.add(), self.inner.id);
         let begun = self.inner.shared.ask(move |live| live.subscribe_sql(feed, slot, sql, parameters));
@@ -294,11 +295,22 @@ impl Feed {
         Ok(self.begin(shape, [(plan, counts)].into_iter())?.remove(0))
     }
 
+    /// # Errors
+    /// When the feed has ended: whoever subscribes now would never be told anything.
+    fn check_open(&self) -> Result<()> {
+        if self.inner.mail.is_closed() {
+            let why = "the feed has ended, and tells nothing more (subscribe at another)";
+            return Err(Error::new(ErrorKind::Refused, why));
+        }
+        Ok(())
+    }
+
     fn begin<T: Record>(
         &self,
         shape: &'static Shape,
         plans: impl Iterator<Item = (Plan, bool)>,
     ) -> Result<Vec<(Held, Results<T>)>> {
+        self.check_open()?;
         let mail = &self.inner.mail;
         let asked: Vec<Asked> =
             plans.map(|(plan, counts)| Asked { plan, slot: mail.add(), counts }).collect();
@@ -338,7 +350,7 @@ impl<'f, T: Record> Query<'f, T, &'f Feed> {
     /// ```
     ///
     /// # Errors
-    /// When the records cannot be read, or the store was closed.
+    /// When the records cannot be read, or the feed has ended, which it does with the store.
     pub fn watch(self) -> Result<Subscription<T>> {
         let plan = plan(self.shape, &self.request, false);
         let (held, results) = self.source.begin_one(self.shape, plan, false)?;
@@ -603,7 +615,8 @@ pub struct Listener(mailbox::Listener);
 
 impl Listener {
     /// Ends it: when this returns no callback starts, and none is running. From within the callback it returns at once.
-    /// What was not taken stays in the feed, for others.
+    /// What was not taken stays in the feed, for others. Two callbacks that end each other's listeners wait for each other
+    /// for ever.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};

@@ -309,7 +309,6 @@ impl<U: Supersede, E: Clone> Mailbox<U, E> {
     }
 
     /// Whether it is closed; there may be batches left to take.
-    #[cfg(test)]
     pub(crate) fn is_closed(&self) -> bool {
         lock(&self.state).ending.is_some()
     }

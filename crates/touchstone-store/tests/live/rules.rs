@@ -293,6 +293,24 @@ fn a_store_that_is_closed_ends_its_feeds() -> Result<()> {
     Ok(())
 }
 
+/// It began, and was never told anything.
+#[test]
+fn nobody_subscribes_at_a_feed_that_has_ended() -> Result<()> {
+    let (_directory, store) = store();
+    let feed = store.feed_with(Mode::Every { batches: 1, overflow: Overflow::End })?;
+    let _all = feed.query::<Task>().watch()?;
+    for due in 0..3 {
+        store.put(&task(1, 1, Some(due)))?;
+    }
+    store.wait_delivered()?;
+    let kind = |error: Error| error.kind();
+    assert_eq!(feed.query::<Task>().watch().map(drop).map_err(kind), Err(ErrorKind::Refused));
+    assert_eq!(feed.watch::<Task>(&1).map(drop).map_err(kind), Err(ErrorKind::Refused));
+    assert_eq!(feed.watch_sql("select 1", []).map(drop).map_err(kind), Err(ErrorKind::Refused));
+    assert_eq!(feed.next().map(drop).map_err(kind), Err(ErrorKind::Busy));
+    Ok(())
+}
+
 /// Subscribers come and go while others write: none of them misses a change, or hears of one twice.
 #[test]
 fn who_comes_while_others_write_misses_nothing() -> Result<()> {

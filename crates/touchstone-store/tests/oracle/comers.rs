@@ -10,8 +10,11 @@ use touchstone_store::Feed;
 /// What somebody asks for: of which type, and what.
 pub type Wanted = (usize, Target);
 
+/// What somebody has subscribed to.
+pub type Begun = (Wanted, Box<dyn Watch>);
+
 /// Several who subscribe one after the other, all of them at one time.
-pub struct Comers(Vec<JoinHandle<Vec<(Wanted, Box<dyn Watch>)>>>);
+pub struct Comers(Vec<JoinHandle<Vec<Begun>>>);
 
 impl Comers {
     /// Lets each of them subscribe from now on.
@@ -34,7 +37,7 @@ impl Comers {
     }
 
     /// What they have subscribed to, when all of them have.
-    pub fn subscribed(self) -> Vec<(Wanted, Box<dyn Watch>)> {
+    pub fn subscribed(self) -> Vec<Begun> {
         self.0.into_iter().flat_map(|comer| comer.join().expect("nobody panics")).collect()
     }
 }
