@@ -39,7 +39,7 @@ impl Live<Doc> for Driven {
 
     fn change(&mut self, states: &[&Doc], moments: &mut Moments) -> Result<(), Error> {
         Ok(self.store.write(|transaction| {
-            transaction.put_all(states.iter().copied())?;
+            transaction.replace_all(states.iter().copied())?;
             moments.handed_over();
             Ok(())
         })?)
