@@ -1,13 +1,12 @@
 //! Fields as a query sees them: compared, they are conditions.
 
 use crate::declared::{RecordField, RecordType, named};
-use crate::errors::{invalid, or_raise, refused};
+use crate::errors::{invalid, or_raise};
 use crate::holds::{Holds, text};
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt, PyString, PyType};
-use touchstone_store::ErrorKind;
 use touchstone_store::dynamic::{self, Dynamic, Type, Value};
 
 /// A field of a record class, asked on the class.
@@ -23,44 +22,6 @@ pub struct Column {
 pub struct Condition {
     pub of: Type,
     pub condition: touchstone_store::Condition<Dynamic>,
-    tree: Tree,
-}
-
-/// How deep conditions lie within each other, which is as deep as the stack must be that looks at them.
-#[derive(Clone, Copy)]
-struct Tree {
-    word: Word,
-    depth: u32,
-}
-
-/// What joins the conditions at the top.
-#[derive(Clone, Copy, PartialEq)]
-enum Word {
-    None,
-    And,
-    Or,
-    Not,
-}
-
-impl Tree {
-    /// How deep it is under another word: what the same one joins lies side by side.
-    fn under(self, word: Word) -> u32 {
-        self.depth + u32::from(self.word != word || word == Word::Not)
-    }
-
-    fn of(py: Python<'_>, word: Word, parts: &[Tree]) -> PyResult<Tree> {
-        /// SQLite's own limit is twice that.
-        const DEPTH_MAX: u32 = 500;
-        let depth = parts.iter().map(|part| part.under(word)).max().unwrap_or(0);
-        if depth > DEPTH_MAX {
-            return Err(refused(
-                py,
-                ErrorKind::TooBig,
-                "conditions lie more than 500 deep within each other",
-            ));
-        }
-        Ok(Tree { word, depth })
-    }
 }
 
 /// In which order a query gives its records.
@@ -194,7 +155,7 @@ impl Column {
     }
 
     fn condition(&self, condition: touchstone_store::Condition<Dynamic>) -> Condition {
-        Condition { of: self.of(), condition, tree: Tree { word: Word::None, depth: 0 } }
+        Condition { of: self.of(), condition }
     }
 
     fn check_ordered(&self) -> PyResult<()> {
@@ -230,19 +191,16 @@ impl Column {
 impl Condition {
     fn __and__(&self, py: Python<'_>, other: &Condition) -> PyResult<Condition> {
         self.check(py, other)?;
-        let tree = Tree::of(py, Word::And, &[self.tree, other.tree])?;
-        Ok(Condition { of: self.of, condition: self.condition.clone().and(other.condition.clone()), tree })
+        Ok(Condition { of: self.of, condition: self.condition.clone().and(other.condition.clone()) })
     }
 
     fn __or__(&self, py: Python<'_>, other: &Condition) -> PyResult<Condition> {
         self.check(py, other)?;
-        let tree = Tree::of(py, Word::Or, &[self.tree, other.tree])?;
-        Ok(Condition { of: self.of, condition: self.condition.clone().or(other.condition.clone()), tree })
+        Ok(Condition { of: self.of, condition: self.condition.clone().or(other.condition.clone()) })
     }
 
-    fn __invert__(&self, py: Python<'_>) -> PyResult<Condition> {
-        let tree = Tree::of(py, Word::Not, &[self.tree])?;
-        Ok(Condition { of: self.of, condition: self.condition.clone().not(), tree })
+    fn __invert__(&self) -> Condition {
+        Condition { of: self.of, condition: self.condition.clone().not() }
     }
 
     fn __bool__(&self) -> PyResult<bool> {

@@ -8,6 +8,7 @@ pub(crate) mod sql;
 
 use crate::access::Access;
 use crate::error::Result;
+use crate::query::condition::Node;
 use crate::record::{Record, Shape};
 use crate::session::Session;
 use crate::snapshot::Reading;
@@ -53,6 +54,16 @@ pub(crate) struct Request<T> {
     pub(crate) order: Vec<Order<T>>,
     pub(crate) limit: Option<u64>,
     pub(crate) offset: u64,
+}
+
+impl<T> Request<T> {
+    /// The condition's tree.
+    ///
+    /// # Errors
+    /// When it is too deep.
+    pub(crate) fn node(&self) -> Result<Option<&Node>> {
+        self.condition.as_ref().map(Condition::node).transpose()
+    }
 }
 
 impl<T> Default for Request<T> {

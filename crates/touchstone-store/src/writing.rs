@@ -410,7 +410,7 @@ impl<T: Record> Writing<'_, T> {
         }
         let condition = condition(T::COLUMNS);
         assert_same(Some(access.shape), condition.of);
-        let sql = Sql::delete(&table, &condition.node);
+        let sql = Sql::delete(&table, condition.node()?);
         access.session.query(&sql.text, |statement| {
             // SAFETY: the parameters outlive the closure, after which the statement is reset.
             unsafe { statement.bind(&sql.parameters)? };

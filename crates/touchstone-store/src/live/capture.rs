@@ -144,9 +144,7 @@ impl Capture {
         if self.is_on.get() {
             let skipped = usize::from(section.is_shared);
             self.log_row(section, cells, skipped);
-            self.gather::<T>(section, |changes| {
-                changes.remove(RowKey::at(cells, skipped, section.shape.keys));
-            });
+            self.gather::<T>(section, |changes| changes.remove(cells, skipped, section.shape));
         }
     }
 
@@ -174,13 +172,7 @@ impl Capture {
     #[inline]
     fn log_row(&self, section: &Section, cells: &Cells<'_>, skipped: usize) {
         if self.logs.get() {
-            let gathering = &mut self.log.borrow_mut().gathering;
-            match cells.raw(0) {
-                Some(Raw::Integer(number)) if section.key_is_number() => {
-                    gathering.number(section.name(), number)
-                }
-                _ => log_columns(gathering, section, cells, skipped),
-            }
+            log_key(&mut self.log.borrow_mut().gathering, section, cells, skipped);
         }
     }
 
@@ -219,6 +211,7 @@ impl Capture {
     }
 
     /// Whether the file has triggers and the like: looked at again when the schema has changed, or SQL has run.
+    #[inline]
     fn is_acting(&self, session: &Session) -> bool {
         let schema = session.schema();
         match self.acting.get() {
@@ -347,7 +340,14 @@ impl Capture {
     }
 }
 
-/// Notes a key that is not its row's number.
+/// Notes the key of a row, which follows what is skipped: that is its number, or the columns are.
+fn log_key(gathering: &mut Gathering, section: &Section, cells: &Cells<'_>, skipped: usize) {
+    match cells.raw(0) {
+        Some(Raw::Integer(number)) if section.key_is_number() => gathering.number(section.name(), number),
+        _ => log_columns(gathering, section, cells, skipped),
+    }
+}
+
 fn log_columns(gathering: &mut Gathering, section: &Section, cells: &Cells<'_>, skipped: usize) {
     let collection = section.collection().map(Raw::Integer);
     let key = (skipped..skipped + section.shape.keys).map(|at| cells.raw(at).unwrap_or(Raw::Null));
@@ -356,6 +356,7 @@ fn log_columns(gathering: &mut Gathering, section: &Section, cells: &Cells<'_>, 
 }
 
 impl Open {
+    #[inline]
     fn note_table(&mut self, name: &str) {
         if self.topics.by_name && self.tables.iter().all(|table| table != name) {
             self.tables.push(name.to_owned());

@@ -48,11 +48,9 @@ impl<T: Record> Changes<T> {
         if self.unknown {
             return;
         }
-        let key = RowKey::at(cells, skipped, shape.keys);
-        match self.look.at(key.hash, Some(record)) {
-            Matter::Nothing => return self.leave_out(&key),
-            Matter::Marked => {}
-            Matter::Admitted => self.look.mark(key.hash),
+        let Some((key, matter)) = self.key_that_matters(cells, skipped, shape, Some(record)) else { return };
+        if matter == Matter::Admitted {
+            self.look.mark(key.hash);
         }
         // Reading is the program's own code, which may fail, and may panic where writing did not.
         match catch_unwind(AssertUnwindSafe(|| Row::of_cells(key, cells, skipped, shape))) {
@@ -61,12 +59,38 @@ impl<T: Record> Changes<T> {
         }
     }
 
-    /// Takes that a row is gone.
-    pub(crate) fn remove(&mut self, key: RowKey) {
-        match self.look.at(key.hash, None) {
-            Matter::Nothing => self.leave_out(&key),
-            _ => self.add(Change::Gone(Box::new(key))),
+    /// Takes that the row with the key at the beginning of these values is gone.
+    pub(crate) fn remove(&mut self, cells: &Cells<'_>, skipped: usize, shape: &'static Shape) {
+        if let Some((key, _)) = self.key_that_matters(cells, skipped, shape, None) {
+            self.add(Change::Gone(Box::new(key)));
         }
+    }
+
+    /// The key of a row, and why it matters. The key of a row that does not is noted, for the case that it will before the
+    /// commit: it is put there at once, as most rows do not matter, and taken back from there if it does.
+    #[inline]
+    fn key_that_matters(
+        &mut self,
+        cells: &Cells<'_>,
+        skipped: usize,
+        shape: &'static Shape,
+        record: Option<&T>,
+    ) -> Option<(RowKey, Matter)> {
+        /// Bytes of keys that are kept.
+        const LEFT_OUT_MAX: usize = 16 << 20;
+        let start = self.left_out.len();
+        let hash = RowKey::append(cells, skipped, shape.keys, &mut self.left_out);
+        let matter = self.look.at(hash, record);
+        if matter != Matter::Nothing {
+            let bytes = self.left_out[start..].into();
+            self.left_out.truncate(start);
+            return Some((RowKey { hash, bytes }, matter));
+        }
+        if start >= LEFT_OUT_MAX {
+            self.left_out.truncate(start);
+            self.is_cut = true;
+        }
+        None
     }
 
     /// Lists a change. More than the inbox holds would be dropped there: then nothing is listed, and all is read anew.
@@ -75,18 +99,6 @@ impl<T: Record> Changes<T> {
         if self.unknown || self.list.len() > HELD_MAX {
             self.unknown = true;
             self.list = Vec::new();
-        }
-    }
-
-    /// Notes a row that does not matter, for the case that it will before the commit.
-    #[inline]
-    fn leave_out(&mut self, key: &RowKey) {
-        /// Bytes of keys that are kept.
-        const LEFT_OUT_MAX: usize = 16 << 20;
-        if self.left_out.len() < LEFT_OUT_MAX {
-            self.left_out.extend_from_slice(&key.bytes);
-        } else {
-            self.is_cut = true;
         }
     }
 

@@ -239,9 +239,9 @@ impl Feed {
         let Some(shape) = queries.peek().map(|query| query.shape) else { return Ok(Vec::new()) };
         let plans = queries.map(|query| {
             assert!(*query.shape == *shape, "queries that begin together are of one type");
-            (plan(query.shape, &query.request, false), false)
+            plan(query.shape, &query.request, false)
         });
-        let begun = self.begin(shape, plans)?;
+        let begun = self.begin(shape, plans, false)?;
         Ok(begun.into_iter().map(|(held, results)| Subscription { held, results }).collect())
     }
 
@@ -292,7 +292,7 @@ impl Feed {
         plan: Plan,
         counts: bool,
     ) -> Result<(Held, Results<T>)> {
-        Ok(self.begin(shape, [(plan, counts)].into_iter())?.remove(0))
+        Ok(self.begin(shape, [Ok(plan)].into_iter(), counts)?.remove(0))
     }
 
     /// # Errors
@@ -308,15 +308,21 @@ impl Feed {
     fn begin<T: Record>(
         &self,
         shape: &'static Shape,
-        plans: impl Iterator<Item = (Plan, bool)>,
+        plans: impl Iterator<Item = Result<Plan>>,
+        counts: bool,
     ) -> Result<Vec<(Held, Results<T>)>> {
         self.check_open()?;
         let mail = &self.inner.mail;
-        let asked: Vec<Asked> =
-            plans.map(|(plan, counts)| Asked { plan, slot: mail.add(), counts }).collect();
-        let slots: Vec<mailbox::Slot> = asked.iter().map(|asked| asked.slot).collect();
+        let mut slots: Vec<mailbox::Slot> = Vec::new();
+        let asked = |plan: Result<Plan>| {
+            let asked = Asked { plan: plan?, slot: mail.add(), counts };
+            slots.push(asked.slot);
+            Ok(asked)
+        };
+        let asked: Result<Vec<Asked>> = plans.map(asked).collect();
         let feed = self.inner.id;
-        let begun = self.inner.shared.ask(move |live| live.subscribe::<T>(shape, feed, asked));
+        let begun = asked
+            .and_then(|asked| self.inner.shared.ask(move |live| live.subscribe::<T>(shape, feed, asked)));
         let begun = begun.inspect_err(|_| {
             for slot in &slots {
                 mail.remove(*slot);
@@ -352,7 +358,7 @@ impl<'f, T: Record> Query<'f, T, &'f Feed> {
     /// # Errors
     /// When the records cannot be read, or the feed has ended, which it does with the store.
     pub fn watch(self) -> Result<Subscription<T>> {
-        let plan = plan(self.shape, &self.request, false);
+        let plan = plan(self.shape, &self.request, false)?;
         let (held, results) = self.source.begin_one(self.shape, plan, false)?;
         Ok(Subscription { held, results })
     }
@@ -378,7 +384,7 @@ impl<'f, T: Record> Query<'f, T, &'f Feed> {
     /// # Errors
     /// As for [`watch`](Query::watch).
     pub fn watch_count(self) -> Result<CountSubscription> {
-        let plan = plan(self.shape, &self.request, true);
+        let plan = plan(self.shape, &self.request, true)?;
         let (held, results) = self.source.begin_one::<T>(self.shape, plan, true)?;
         Ok(CountSubscription { held, count: results.len() as u64 })
     }

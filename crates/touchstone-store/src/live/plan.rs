@@ -6,6 +6,7 @@
 
 use super::order::{Cut, SortColumn, Sorter, Span};
 use crate::derived::Stored;
+use crate::error::Result;
 use crate::query::Request;
 use crate::query::condition::{Comparison, Node, Word};
 use crate::record::{ColumnShape, Record, Shape};
@@ -88,12 +89,12 @@ impl WindowPlan {
 }
 
 /// Plans how to follow a query.
-pub(crate) fn plan<T: Record>(shape: &Shape, request: &Request<T>, counts: bool) -> Plan {
-    let mut parts = Parts::of(shape, request.condition.as_ref().map(|condition| &condition.node));
+pub(crate) fn plan<T: Record>(shape: &Shape, request: &Request<T>, counts: bool) -> Result<Plan> {
+    let mut parts = Parts::of(shape, request.node()?);
     let page = Page { offset: size(request.offset), limit: request.limit.map(size) };
     let order: Vec<SortColumn> = request.order.iter().map(|order| (order.column, order.descending)).collect();
     if !counts && parts.is_key(shape) && page.offset == 0 && page.limit != Some(0) {
-        return Plan::Key(parts.equal.into_iter().map(|(_, value)| value).collect());
+        return Ok(Plan::Key(parts.equal.into_iter().map(|(_, value)| value).collect()));
     }
     let mut sort: Vec<SortColumn> = parts.equal.iter().map(|(column, _)| (*column, false)).collect();
     let is_fixed = |column: usize| parts.equal.iter().any(|(fixed, _)| *fixed == column);
@@ -111,13 +112,8 @@ pub(crate) fn plan<T: Record>(shape: &Shape, request: &Request<T>, counts: bool)
         None => (None, None),
     };
     let equal = std::mem::take(&mut parts.equal).into_iter().map(|(_, value)| value).collect();
-    Plan::Window(WindowPlan {
-        family: FamilyPlan { sort, residual: parts.residual() },
-        equal,
-        low,
-        high,
-        page,
-    })
+    let family = FamilyPlan { sort, residual: parts.residual() };
+    Ok(Plan::Window(WindowPlan { family, equal, low, high, page }))
 }
 
 fn size(records: u64) -> usize {

@@ -32,7 +32,17 @@ impl RowKey {
         for column in columns {
             encode(column, |part| bytes.extend_from_slice(part));
         }
-        RowKey { hash: SEED.hash_one(bytes.as_slice()), bytes }
+        RowKey { hash: hash(&bytes), bytes }
+    }
+
+    /// Appends the bytes of the key that [`at`](RowKey::at) gives, and says what they hash to.
+    #[inline]
+    pub(crate) fn append(cells: &Cells<'_>, skipped: usize, columns: usize, bytes: &mut Vec<u8>) -> u64 {
+        let start = bytes.len();
+        for at in skipped..skipped + columns {
+            encode(cells.raw(at).unwrap_or(Raw::Null), |part| bytes.extend_from_slice(part));
+        }
+        hash(&bytes[start..])
     }
 
     /// The key at the beginning of a row's values, after those that are skipped.
@@ -143,26 +153,33 @@ fn one_zero(value: f64) -> f64 {
     value + 0.0
 }
 
+#[inline]
+fn hash(key: &[u8]) -> u64 {
+    SEED.hash_one(key)
+}
+
 /// The bytes of a value: a letter for its kind, and its length where that is not always the same.
+#[inline]
 fn encode(value: Raw<'_>, mut append: impl FnMut(&[u8])) {
     let mut sized = |kind: u8, bytes: &[u8]| {
-        append(&[kind]);
-        append(&(bytes.len() as u64).to_le_bytes()[..5]);
+        let length = (bytes.len() as u64).to_le_bytes();
+        append(&[kind, length[0], length[1], length[2], length[3], length[4]]);
         append(bytes);
     };
     match value {
         Raw::Null | Raw::Absent => append(b"n"),
         Raw::Text(bytes) => sized(b't', bytes),
         Raw::Blob(bytes) => sized(b'b', bytes),
-        Raw::Integer(value) => {
-            append(b"i");
-            append(&value.to_le_bytes());
-        }
-        Raw::Real(value) => {
-            append(b"r");
-            append(&value.to_bits().to_le_bytes());
-        }
+        Raw::Integer(value) => number(b'i', value.to_le_bytes(), append),
+        Raw::Real(value) => number(b'r', value.to_bits().to_le_bytes(), append),
     }
+}
+
+#[inline]
+fn number(kind: u8, bytes: [u8; 8], mut append: impl FnMut(&[u8])) {
+    let mut whole = [kind; 9];
+    whole[1..].copy_from_slice(&bytes);
+    append(&whole);
 }
 
 /// The next value of bytes that [`encode`] made.

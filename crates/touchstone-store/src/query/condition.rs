@@ -3,12 +3,15 @@
 use super::evaluate::evaluate;
 use crate::cells::Cells;
 use crate::derived::Stored;
+use crate::error::{Error, ErrorKind, Result};
 use crate::record::{Column, Record, Shape};
 use crate::value::{Field, Refusal};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// A condition on records of `T`. It is true, false, or unknown where a NULL is compared, as in SQL.
+/// A condition on records of `T`. It is true, false, or unknown where a NULL is compared, as in SQL. Conditions may lie
+/// 500 deep within each other, where those that one word joins lie side by side: a query with a deeper one is refused as
+/// [`TooBig`](ErrorKind::TooBig).
 ///
 /// ```
 /// # use touchstone_store::{Record, Store};
@@ -28,7 +31,10 @@ use std::marker::PhantomData;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Condition<T> {
-    pub(crate) node: Node,
+    /// None where conditions lay too deep within each other.
+    node: Option<Node>,
+    /// How deep they do.
+    depth: u32,
     /// The type, where it is made at run time.
     pub(crate) of: Option<&'static Shape>,
     marker: PhantomData<fn() -> T>,
@@ -37,13 +43,16 @@ pub struct Condition<T> {
 // Written out, because a derive would ask the same of the record.
 impl<T> Clone for Condition<T> {
     fn clone(&self) -> Condition<T> {
-        Condition { node: self.node.clone(), of: self.of, marker: PhantomData }
+        Condition { node: self.node.clone(), ..*self }
     }
 }
 
 impl<T> fmt::Debug for Condition<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_tuple("Condition").field(&self.node).finish()
+        match &self.node {
+            Some(node) => formatter.debug_tuple("Condition").field(node).finish(),
+            None => formatter.write_str("Condition(too deep)"),
+        }
     }
 }
 
@@ -86,6 +95,15 @@ pub(crate) enum Comparison {
     LessOrEqual,
     Greater,
     GreaterOrEqual,
+}
+
+/// How deep conditions may lie within each other. SQLite's own limit is twice that.
+const DEPTH_MAX: u32 = 500;
+
+#[cold]
+fn too_deep() -> Error {
+    let message = format!("conditions lie more than {DEPTH_MAX} deep within each other");
+    Error::new(ErrorKind::TooBig, message)
 }
 
 /// The value that a condition compares with.
@@ -203,22 +221,39 @@ impl Operand<Vec<u8>> for &Vec<u8> {
 }
 
 impl<T> Condition<T> {
+    /// A condition in which none was joined with another by the program.
     pub(crate) fn of_node(node: Node) -> Condition<T> {
-        Condition::new(node)
-    }
-
-    fn new(node: Node) -> Condition<T> {
-        Condition { node, of: None, marker: PhantomData }
+        Condition { node: Some(node), depth: 0, of: None, marker: PhantomData }
     }
 
     /// A condition on a type that is made at run time.
     pub(crate) fn of(shape: &'static Shape, node: Node) -> Condition<T> {
-        Condition { node, of: Some(shape), marker: PhantomData }
+        Condition { of: Some(shape), ..Condition::of_node(node) }
+    }
+
+    /// The tree.
+    ///
+    /// # Errors
+    /// When conditions lie so deep within each other that a stack might not do to look at them.
+    pub(crate) fn node(&self) -> Result<&Node> {
+        self.node.as_ref().ok_or_else(too_deep)
     }
 
     fn join(self, word: Word, other: Condition<T>) -> Condition<T> {
         assert_same(self.of, other.of);
-        Condition { node: self.node.join(word, other.node), of: self.of, marker: PhantomData }
+        let depth = self.depth_under(word).max(other.depth_under(word));
+        let node = self.node.zip(other.node).map(|(left, right)| left.join(word, right));
+        Condition { node, depth: 0, of: self.of, marker: PhantomData }.at_depth(depth)
+    }
+
+    /// How deep it is with what joins it to another: what the same word joins lies side by side.
+    fn depth_under(&self, word: Word) -> u32 {
+        let is_joined_by_it = matches!(&self.node, Some(Node::Joined(own, _)) if *own == word);
+        self.depth + u32::from(!is_joined_by_it)
+    }
+
+    fn at_depth(self, depth: u32) -> Condition<T> {
+        Condition { node: self.node.filter(|_| depth <= DEPTH_MAX), depth, ..self }
     }
 
     /// True where both are true, false where one is false.
@@ -282,7 +317,8 @@ impl<T> Condition<T> {
         reason = "it reads like `and` and `or`, which are no operators either"
     )]
     pub fn not(self) -> Condition<T> {
-        Condition { node: Node::Not(Box::new(self.node)), ..self }
+        let depth = self.depth + 1;
+        Condition { node: self.node.map(|node| Node::Not(Box::new(node))), ..self }.at_depth(depth)
     }
 }
 
@@ -293,7 +329,7 @@ impl<T: Record, F: Field> Column<T, F> {
 
     /// A condition on this column.
     fn condition(self, node: Node) -> Condition<T> {
-        Condition::new(match T::default_of(self.place()) {
+        Condition::of_node(match T::default_of(self.place()) {
             Some(default) => node.with_default(self.place(), default),
             None => node,
         })

@@ -46,15 +46,14 @@ pub struct Explanation {
 }
 
 /// Whether the table's pages are read: nothing but the key's order is asked for, and no index narrows the search.
-fn by_pages<T: Record>(table: &Table, request: &Request<T>) -> bool {
+fn by_pages<T: Record>(table: &Table, request: &Request<T>) -> Result<bool> {
     let in_key_order = match request.order.as_slice() {
         [] => true,
         [order] => table.in_key_order() && table.shape.keys == 1 && order.column == 0 && !order.descending,
         _ => false,
     };
-    table.is_read_by_pages()
-        && in_key_order
-        && !request.condition.as_ref().is_some_and(|condition| is_narrowed(table.shape, &condition.node))
+    let is_narrowed = request.node()?.is_some_and(|node| is_narrowed(table.shape, node));
+    Ok(table.is_read_by_pages() && in_key_order && !is_narrowed)
 }
 
 /// Whether an index, or the key, leads to the rows of a condition.
@@ -73,21 +72,23 @@ fn is_narrowed(shape: &Shape, node: &Node) -> bool {
 }
 
 /// Lets the rows through that a request asks for.
-struct Sieve<'q, T> {
-    request: &'q Request<T>,
+struct Sieve<'q> {
+    condition: Option<&'q Node>,
+    offset: u64,
     passed: u64,
     left: u64,
 }
 
-impl<'q, T: Record> Sieve<'q, T> {
-    fn new(request: &'q Request<T>) -> Sieve<'q, T> {
-        Sieve { request, passed: 0, left: request.limit.unwrap_or(u64::MAX) }
+impl<'q> Sieve<'q> {
+    fn new<T>(request: &'q Request<T>) -> Result<Sieve<'q>> {
+        let (condition, left) = (request.node()?, request.limit.unwrap_or(u64::MAX));
+        Ok(Sieve { condition, offset: request.offset, passed: 0, left })
     }
 
     /// Whether the row is one of them.
     #[inline]
     fn admits(&mut self, row: &ScannedRow<'_, '_>) -> Result<bool> {
-        if let Some(condition) = &self.request.condition {
+        if let Some(condition) = self.condition {
             let is_short = Cell::new(false);
             let value = |column| {
                 row.value(column).unwrap_or_else(|| {
@@ -95,7 +96,7 @@ impl<'q, T: Record> Sieve<'q, T> {
                     Raw::Null
                 })
             };
-            let holds = evaluate(&condition.node, &value);
+            let holds = evaluate(condition, &value);
             if is_short.get() {
                 return Err(row.is_short());
             }
@@ -104,7 +105,7 @@ impl<'q, T: Record> Sieve<'q, T> {
             }
         }
         self.passed += 1;
-        if self.passed <= self.request.offset {
+        if self.passed <= self.offset {
             return Ok(false);
         }
         self.left -= 1;
@@ -166,8 +167,8 @@ fn each_row<T: Record>(query: &Query<'_, T>, mut visit: impl Visit) -> Result<()
     if !table.exists() || request.limit == Some(0) {
         return Ok(());
     }
-    if by_pages(&table, request) {
-        let mut sieve = Sieve::new(request);
+    if by_pages(&table, request)? {
+        let mut sieve = Sieve::new(request)?;
         return query.session().visit(&table, |row| {
             if !sieve.admits(&row)? {
                 return Ok(true);
@@ -175,7 +176,7 @@ fn each_row<T: Record>(query: &Query<'_, T>, mut visit: impl Visit) -> Result<()
             Ok(visit.scanned(&row)? && sieve.left > 0)
         });
     }
-    let sql = Sql::select(&table, request);
+    let sql = Sql::select(&table, request)?;
     query.session().query(&sql.text, |statement| {
         // SAFETY: the parameters outlive the closure, after which the statement is reset.
         unsafe { statement.bind(&sql.parameters)? };
@@ -196,15 +197,15 @@ pub(crate) fn count<T: Record>(query: &Query<'_, T>) -> Result<u64> {
     if !table.exists() || request.limit == Some(0) {
         return Ok(0);
     }
-    if request.condition.is_some() && by_pages(&table, request) {
-        let (mut sieve, mut count) = (Sieve::new(request), 0);
+    if request.condition.is_some() && by_pages(&table, request)? {
+        let (mut sieve, mut count) = (Sieve::new(request)?, 0);
         query.session().visit(&table, |row| {
             count += u64::from(sieve.admits(&row)?);
             Ok(sieve.left > 0)
         })?;
         return Ok(count);
     }
-    let sql = Sql::count(&table, request);
+    let sql = Sql::count(&table, request)?;
     query.session().query(&sql.text, |statement| {
         // SAFETY: as above.
         unsafe { statement.bind(&sql.parameters)? };
@@ -219,11 +220,11 @@ pub(crate) fn explain<T: Record>(query: &Query<'_, T>) -> Result<Explanation> {
         let plan = vec!["the file has no such table: nothing is read".to_owned()];
         return Ok(Explanation { by_pages: false, sql: None, plan });
     }
-    if by_pages(&table, &query.request) {
+    if by_pages(&table, &query.request)? {
         let plan = vec![format!("SCAN {} BY PAGES", table.shape.name)];
         return Ok(Explanation { by_pages: true, sql: None, plan });
     }
-    let sql = Sql::select(&table, &query.request);
+    let sql = Sql::select(&table, &query.request)?;
     let connection = query.session().connection.sql();
     let mut statement = connection.prepare(&format!("explain query plan {}", sql.text))?;
     let mut rows = statement.raw_query();
@@ -271,7 +272,7 @@ pub(crate) fn rows<T: Record>(query: Query<'_, T>) -> Result<Rows<'_, T>> {
     let table = access.table()?;
     let source = if !table.exists() || request.limit == Some(0) {
         Source::Ended
-    } else if by_pages(&table, &request) {
+    } else if by_pages(&table, &request)? {
         let left = request.limit.unwrap_or(u64::MAX);
         match access.session.scan(&table)? {
             Some(scan) => {
@@ -280,7 +281,7 @@ pub(crate) fn rows<T: Record>(query: Query<'_, T>) -> Result<Rows<'_, T>> {
             None => Source::Ended,
         }
     } else {
-        let sql = Sql::select(&table, &request);
+        let sql = Sql::select(&table, &request)?;
         let statement = access.session.connection.prepare(&sql.text)?;
         statement.bind_copies(&sql.parameters)?;
         Source::Statement(statement)
@@ -308,7 +309,7 @@ impl<T: Record> Rows<'_, T> {
             }
             Source::Pages { scan, table, page, passed, left } => {
                 while page.is_empty() && *left > 0 {
-                    let mut sieve = Sieve { request: &self.request, passed: *passed, left: *left };
+                    let mut sieve = Sieve { passed: *passed, left: *left, ..Sieve::new(&self.request)? };
                     let more = session.next_page(scan, table, |row| {
                         if sieve.admits(&row)? {
                             page.push_back(row.read()?);

@@ -4,6 +4,7 @@ use super::Request;
 use super::condition::{Comparison, Node, Order, Word};
 use crate::cells::Cells;
 use crate::derived::Stored;
+use crate::error::Result;
 use crate::record::Record;
 use crate::table::{Section, Table};
 use std::fmt::Write as _;
@@ -23,21 +24,21 @@ impl<'q> Sql<'q> {
     }
 
     /// The records of a query.
-    pub(crate) fn select<T: Record>(table: &Section, request: &'q Request<T>) -> Sql<'q> {
+    pub(crate) fn select<T: Record>(table: &Section, request: &'q Request<T>) -> Result<Sql<'q>> {
         let mut sql = Sql::new(table, format!("select {} from {}", table.selection(), table.quoted()));
-        sql.condition(table, request.condition.as_ref().map(|condition| &condition.node));
+        sql.condition(table, request.node()?);
         sql.order(table, &request.order);
         sql.limit(request);
-        sql
+        Ok(sql)
     }
 
     /// How many records a query has.
-    pub(crate) fn count<T: Record>(table: &Section, request: &'q Request<T>) -> Sql<'q> {
+    pub(crate) fn count<T: Record>(table: &Section, request: &'q Request<T>) -> Result<Sql<'q>> {
         let mut sql = Sql::new(table, format!("select count(*) from (select 1 from {}", table.quoted()));
-        sql.condition(table, request.condition.as_ref().map(|condition| &condition.node));
+        sql.condition(table, request.node()?);
         sql.limit(request);
         sql.text.push(')');
-        sql
+        Ok(sql)
     }
 
     /// The deletion of a query's records.

@@ -120,6 +120,42 @@ fn long_lists_and_deep_conditions_are_answered_or_refused() {
     assert_eq!(store.all::<Row>().expect("the store goes on").len(), 50);
 }
 
+/// Conditions that lay five thousand deep within each other had no room on the stack, and the program ended.
+#[test]
+fn conditions_lie_only_so_deep_within_each_other() {
+    let (_directory, store) = filled();
+    let nested = |depth: i64, indexed: bool| {
+        let one = |at| if indexed { Row::COLUMNS.small.eq(at) } else { Row::COLUMNS.large.eq(at) };
+        (0..depth / 2).fold(one(0), |inner, at| inner.or(one(at % 50)).not())
+    };
+    let expected = |depth: i64| {
+        let holds = |row: &i64| (0..depth / 2).fold(*row == 0, |inner, at| !(inner || *row == at % 50));
+        (0..50).filter(holds).count() as u64
+    };
+    let feed = store.feed().expect("it begins");
+    for depth in [2, 250, 500] {
+        for found in counts(&store, |indexed| nested(depth, indexed)) {
+            assert_eq!(found.expect("it is not too deep"), expected(depth), "{depth}");
+        }
+        let watched = feed.query::<Row>().filter(|_| nested(depth, false)).watch_count();
+        assert_eq!(watched.expect("it is watched").count(), expected(depth));
+    }
+    for depth in [502, 5_000, 1_000_000] {
+        let mut refused: Vec<Result<u64>> = counts(&store, |indexed| nested(depth, indexed));
+        let query = || feed.query::<Row>().filter(|_| nested(depth, false));
+        refused.push(query().watch().map(|_| 0));
+        refused.push(feed.watch_all([query()]).map(|_| 0));
+        refused.push(store.write(|transaction| {
+            transaction.of::<Row>().remove_where(|row| nested(depth, false).and(row.id.gt(0)))
+        }));
+        for result in refused {
+            let error = result.expect_err("it is too deep");
+            assert_eq!(error.kind(), ErrorKind::TooBig);
+            assert!(error.to_string().contains("500 deep"), "{error}");
+        }
+    }
+}
+
 #[test]
 fn a_visit_may_stop_fail_and_ask_again() {
     let (_directory, store) = filled();
