@@ -37,6 +37,11 @@ pub(crate) struct Captured {
 }
 
 impl Captured {
+    /// Whether nothing is among it that matters.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0 && self.tables.is_empty() && !self.unknown
+    }
+
     /// How much there is to hold until it was delivered.
     pub(crate) fn len(&self) -> usize {
         self.topics.iter().map(|(_, changes)| changes.len()).sum()

@@ -3,7 +3,7 @@
 use super::capture::Captured;
 use super::mailbox::Room;
 use super::observed::Observed;
-use super::thread::{Live, Order};
+use super::thread::{Live, Order, is_same_commit};
 use crate::change_log::Logged;
 use crate::engine::bell::Bell;
 use crate::engine::log::{LogIndex, LogState};
@@ -32,6 +32,19 @@ pub(crate) struct Commit {
     pub(crate) after: Option<LogState>,
 }
 
+impl Commit {
+    /// Whether this and the next, which concerns nobody, may be told as one: this concerns nobody either, nobody else has
+    /// committed between them, and no log has them one by one.
+    fn is_one_with(&self, next: &Commit) -> bool {
+        let generation = |captured: &Captured| captured.generation;
+        self.captured.as_ref().is_some_and(Captured::is_empty)
+            && self.captured.as_ref().map(generation) == next.captured.as_ref().map(generation)
+            && is_same_commit(self.after, next.before)
+            && self.logged.is_none()
+            && next.logged.is_none()
+    }
+}
+
 /// What a commit has done, as its writer knows it.
 pub(crate) struct Done {
     pub(crate) captured: Option<Captured>,
@@ -45,14 +58,19 @@ pub(crate) struct Done {
 pub(crate) struct Work {
     pub(crate) commits: VecDeque<Commit>,
     pub(crate) orders: VecDeque<Order>,
+    /// Whether somebody watches what one of the commits has changed, or might.
+    concerns_somebody: bool,
+    /// Whether somebody else has committed, perhaps.
+    pub(crate) called: bool,
     /// Whether commits were dropped.
     pub(crate) lost: bool,
     pub(crate) stop: bool,
 }
 
 impl Work {
-    fn is_none(&self) -> bool {
-        self.commits.is_empty() && self.orders.is_empty() && !self.lost && !self.stop
+    /// Whether the thread is to be woken for it.
+    fn is_due(&self) -> bool {
+        self.concerns_somebody || self.called || self.lost || self.stop || !self.orders.is_empty()
     }
 }
 
@@ -64,10 +82,26 @@ struct Inbox {
     version: u64,
     /// Whether the thread waits to be woken.
     waits: bool,
-    /// Whether somebody else has committed, perhaps.
-    is_called: bool,
     /// Whether it has ended, and will not come again.
     ended: bool,
+}
+
+impl Inbox {
+    fn put(&mut self, commit: Commit, concerns_nobody: bool) {
+        self.work.concerns_somebody |= !concerns_nobody;
+        let last = self.work.commits.back_mut().filter(|_| concerns_nobody);
+        if let Some(last) = last.filter(|last| last.is_one_with(&commit)) {
+            (last.version, last.after) = (commit.version, commit.after);
+            return;
+        }
+        self.held += 1 + commit.captured.as_ref().map_or(0, Captured::len);
+        if self.held > HELD_MAX {
+            self.work.commits.clear();
+            self.work.lost = true;
+            return;
+        }
+        self.work.commits.push_back(commit);
+    }
 }
 
 /// What writers, subscribers and the live thread share.
@@ -180,24 +214,28 @@ impl Shared {
     #[cold]
     fn put(&self, done: Done) {
         let Done { captured, logged, before, after } = done;
+        let concerns_nobody = captured.as_ref().is_some_and(|captured| self.concerns_nobody(captured));
         let mut inbox = lock(&self.inbox);
         if inbox.ended {
             return;
         }
         inbox.version += 1;
         let version = inbox.version;
-        inbox.held += 1 + captured.as_ref().map_or(0, Captured::len);
-        if inbox.held > HELD_MAX {
-            inbox.work.commits.clear();
-            inbox.work.lost = true;
-            return;
-        }
-        inbox.work.commits.push_back(Commit { version, captured, logged, before, after });
+        inbox.put(Commit { version, captured, logged, before, after }, concerns_nobody);
+    }
+
+    /// Whether nobody watches what a commit has changed. The thread is not woken for it, which costs the writer more than
+    /// many a commit: it takes it in when it next has something to do. Who listens for others sees before long that the
+    /// log is another, and then it has; where nobody listens it is woken.
+    fn concerns_nobody(&self, captured: &Captured) -> bool {
+        self.bell.is_some() && captured.is_empty() && captured.generation == self.observed.generation()
     }
 
     fn wake(&self) {
-        let waits = std::mem::take(&mut lock(&self.inbox).waits);
-        if waits {
+        let mut inbox = lock(&self.inbox);
+        if inbox.waits && inbox.work.is_due() {
+            inbox.waits = false;
+            drop(inbox);
             self.waiting.notify_one();
         }
     }
@@ -237,11 +275,11 @@ impl Shared {
     /// Waits until there is something to do.
     pub(crate) fn wait(&self) -> Work {
         let mut inbox = lock(&self.inbox);
-        while inbox.work.is_none() && !inbox.is_called {
+        while !inbox.work.is_due() {
             inbox.waits = true;
             inbox = wait(&self.waiting, inbox);
         }
-        (inbox.waits, inbox.is_called) = (false, false);
+        inbox.waits = false;
         inbox.held = 0;
         std::mem::take(&mut inbox.work)
     }
@@ -260,6 +298,7 @@ impl Shared {
         let mut inbox = lock(&self.inbox);
         inbox.version += 1;
         inbox.held = 0;
+        inbox.work.concerns_somebody = false;
         let commits = std::mem::take(&mut inbox.work.commits);
         let lost = std::mem::take(&mut inbox.work.lost);
         (begun, Work { commits, lost, ..Work::default() }, inbox.version)
@@ -283,7 +322,7 @@ impl Shared {
             };
             let seen = *lock(&self.seen);
             if self.observed.is_any() && seen.is_none_or(|seen| !seen.is_same_commit(state)) {
-                lock(&self.inbox).is_called = true;
+                lock(&self.inbox).work.called = true;
                 self.wake();
             }
             bell.wait(state, WAIT, is_stopping);

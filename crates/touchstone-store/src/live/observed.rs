@@ -52,6 +52,11 @@ impl Observed {
         self.any.load(Ordering::SeqCst)
     }
 
+    /// Which list there is now.
+    pub(crate) fn generation(&self) -> u64 {
+        lock(&self.topics).generation
+    }
+
     /// Makes another list of the one there is; its generation.
     pub(crate) fn change(&self, change: impl FnOnce(&mut Topics)) -> u64 {
         let mut current = lock(&self.topics);

@@ -199,13 +199,13 @@ impl Live {
 
     fn work(&mut self) {
         loop {
-            let Work { commits, orders, lost, stop } = self.shared.wait();
+            let Work { commits, orders, called, lost, stop, .. } = self.shared.wait();
             if stop {
                 return;
             }
             self.is_behind |= lost;
             // Who subscribes, or waits, is told of what others have committed before: a look costs him little.
-            let is_to_look = commits.is_empty() || !orders.is_empty();
+            let is_to_look = called || !orders.is_empty();
             for commit in commits {
                 self.take(commit);
                 self.free_many();
@@ -589,7 +589,7 @@ impl Live {
 }
 
 /// Whether nothing was committed between the two states, as far as they are known.
-fn is_same_commit(one: Option<LogState>, other: Option<LogState>) -> bool {
+pub(super) fn is_same_commit(one: Option<LogState>, other: Option<LogState>) -> bool {
     one.zip(other).is_some_and(|(one, other)| one.is_same_commit(other))
 }
 

@@ -415,3 +415,38 @@ fn come_and_go(store: &Store, subscriber: i64) -> std::result::Result<(), String
     }
     Ok(())
 }
+
+/// The thread is not woken for a commit that concerns nobody, and takes several of them in as one. What anybody else has
+/// committed between them is found all the same, and so is what comes to matter later.
+#[test]
+fn of_commits_that_concern_nobody_nothing_is_told_and_nothing_lost_between_them() -> Result<()> {
+    let (directory, store) = store();
+    let other = Store::open(directory.path().join("tasks.db"))?;
+    store.insert_all(&[task(1, 1, Some(1)), task(2, 2, Some(1))])?;
+    let feed = store.feed()?;
+    let first = feed.query::<Task>().filter(|task| task.list.eq(1)).watch()?;
+    let of_list_2 = |due| store.put(&task(2, 2, Some(due)));
+    for round in 2..50 {
+        of_list_2(round)?;
+        of_list_2(-round)?;
+        if round % 2 == 0 {
+            other.put(&task(1, 1, Some(round)))?;
+        }
+        of_list_2(round)?;
+        of_list_2(-round)?;
+        if round % 3 == 0 {
+            store.put(&task(1, 1, Some(-round)))?;
+        }
+        store.wait_delivered()?;
+        let told = std::iter::from_fn(|| feed.try_next().expect("the feed goes on"));
+        let last = told.filter_map(|batch| batch.get(first.id()).map(dues)).last();
+        let expected = if round % 3 == 0 { -round } else { round };
+        assert_eq!(last, (round % 2 == 0 || round % 3 == 0).then(|| vec![Some(expected)]), "{round}");
+    }
+    of_list_2(99)?;
+    let second = feed.query::<Task>().filter(|task| task.list.eq(2)).watch()?;
+    assert_eq!(second.results().iter().map(|task| task.due).collect::<Vec<_>>(), [Some(99)]);
+    of_list_2(100)?;
+    assert_eq!(next(&feed, &second), [Some(100)]);
+    Ok(())
+}

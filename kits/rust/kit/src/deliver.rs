@@ -83,7 +83,7 @@ impl<D: Live<R>, R: Record> Watches<D> for Watching<R> {
         let mut tally = Tally::default();
         for transaction in 0..lane.count {
             let states = self.states(lane.from + transaction * changes, changes)?;
-            let taken = tally.time(handle, &states, lane);
+            let taken = tally.time(handle, &states, self.watched, lane);
             if let Some(taken) = taken {
                 tally.settle(&mut self.had, self.watched, transaction as u32, taken);
             }
@@ -149,10 +149,12 @@ impl Tally {
         &mut self,
         handle: &mut D,
         states: &[&R],
+        watched: usize,
         lane: &Lane,
     ) -> Option<TakenOf<D::Update, R>> {
         let (stretch, depth) = (lane.stretch.unwrap_or_default(), lane.depth.unwrap_or_default());
-        let mut updates = Vec::new();
+        // Room for all of them: to grow it is no subject's work.
+        let mut updates = Vec::with_capacity(watched);
         let before = Counts::now();
         let mut moments = Moments::start(stretch);
         let changed = handle.change(states, &mut moments);
