@@ -28,7 +28,7 @@ public interface Store<K, R extends Record<K>> {
         throw Failure.unsupported("the driver holds no read transactions");
     }
 
-    /** Gives back what the library keeps for this thread, which ends. */
+    /** Gives back what the library keeps for this thread, which rests from now on. */
     default void leaveThread() {}
 
     /** Closes the handle. */

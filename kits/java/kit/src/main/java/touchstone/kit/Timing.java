@@ -8,10 +8,29 @@ import com.google.gson.JsonObject;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Future;
+import java.util.concurrent.SynchronousQueue;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
 
 /** Plays lanes on the clock. */
 final class Timing {
+    /**
+     * The lanes' threads, which rest between stretches and never end. A thread that ends gives back what LMDB keeps for it,
+     * after Java has taken it for ended: where its store was closed by then, the process died of it.
+     */
+    private static final ExecutorService LANES =
+            new ThreadPoolExecutor(
+                    0, Integer.MAX_VALUE, Long.MAX_VALUE, TimeUnit.NANOSECONDS, new SynchronousQueue<>(), Timing::thread);
+
     private Timing() {}
+
+    private static Thread thread(Runnable work) {
+        Thread thread = new Thread(work, "lane");
+        thread.setDaemon(true);
+        return thread;
+    }
 
     /** A played stretch: the sample, and each operation's nanoseconds if they were asked for. */
     record Played(JsonObject sample, List<long[]> latencyNs) {}
@@ -36,7 +55,7 @@ final class Timing {
         Usage before = new Usage();
         CyclicBarrier met = new CyclicBarrier(parts.size());
         List<Reading<R>> readings = new ArrayList<>();
-        List<Thread> threads = new ArrayList<>();
+        List<Future<?>> lanes = new ArrayList<>();
         for (Part<K, R> part : parts) {
             Reading<R> reading = new Reading<>();
             readings.add(reading);
@@ -44,18 +63,16 @@ final class Timing {
             if (parts.size() == 1) {
                 lane.run();
             } else {
-                Thread thread =
-                        new Thread(
-                                () -> {
-                                    lane.run();
-                                    part.store.leaveThread();
-                                });
-                threads.add(thread);
-                thread.start();
+                Runnable whole =
+                        () -> {
+                            lane.run();
+                            part.store.leaveThread();
+                        };
+                lanes.add(LANES.submit(whole));
             }
         }
-        for (Thread thread : threads) {
-            thread.join();
+        for (Future<?> lane : lanes) {
+            lane.get();
         }
         JsonObject usage = before.until(new Usage());
         for (Reading<R> reading : readings) {
