@@ -10,8 +10,8 @@ pub(crate) struct Cover(Vec<Arc<Span>>);
 
 impl Cover {
     /// What all these spans cover together.
-    pub(crate) fn of<T: Record>(sorter: &Sorter<T>, spans: impl IntoIterator<Item = Arc<Span>>) -> Cover {
-        let mut spans: Vec<Arc<Span>> = spans.into_iter().filter(|span| !span.is_empty(sorter)).collect();
+    pub(crate) fn of<'s, T: Record>(sorter: &Sorter<T>, spans: impl IntoIterator<Item = &'s Span>) -> Cover {
+        let mut spans: Vec<&Span> = spans.into_iter().filter(|span| !span.is_empty(sorter)).collect();
         spans.sort_by(|left, right| sorter.compare_cuts(&left.low, &right.low));
         let mut cover: Vec<Arc<Span>> = Vec::new();
         for span in spans {
@@ -21,7 +21,7 @@ impl Cover {
                         *last = Arc::new(Span { low: last.low.clone(), high: span.high.clone() });
                     }
                 }
-                _ => cover.push(span),
+                _ => cover.push(Arc::new(span.clone())),
             }
         }
         Cover(cover)
@@ -43,7 +43,7 @@ impl Cover {
         // A cover of ten thousand values must not be sorted for one more.
         const FEW: usize = 4;
         if other.0.len() > FEW {
-            return Cover::of(sorter, self.0.iter().chain(&other.0).cloned());
+            return Cover::of(sorter, self.0.iter().chain(&other.0).map(|span| &**span));
         }
         let mut spans = self.0.clone();
         for span in &other.0 {
@@ -74,12 +74,12 @@ impl Cover {
                 if sorter.compare_cuts(&held.low, &span.high).is_ge() {
                     break;
                 }
-                gaps.push(Arc::new(Span { low: low.clone(), high: held.low.clone() }));
+                gaps.push(Span { low: low.clone(), high: held.low.clone() });
                 low = held.high.clone();
             }
-            gaps.push(Arc::new(Span { low, high: span.high.clone() }));
+            gaps.push(Span { low, high: span.high.clone() });
         }
-        Cover::of(sorter, gaps)
+        Cover::of(sorter, &gaps)
     }
 }
 

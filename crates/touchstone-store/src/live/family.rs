@@ -30,13 +30,13 @@ pub(crate) struct Step<T> {
 /// A window of a set, as its updates know it.
 pub(crate) struct Watch<T> {
     pub(crate) sorter: Arc<Sorter<T>>,
-    span: Arc<Span>,
+    pub(crate) span: Span,
     page: Page,
 }
 
 impl<T: Record> Watch<T> {
     pub(crate) fn new(sorter: &Arc<Sorter<T>>, span: Span, page: Page) -> Watch<T> {
-        Watch { sorter: Arc::clone(sorter), span: Arc::new(span), page }
+        Watch { sorter: Arc::clone(sorter), span, page }
     }
 
     /// The rows of a set that are in the window.
@@ -55,10 +55,11 @@ impl<T: Record> Watch<T> {
         &within[..within.partition_point(|entry| is_before(entry, &self.span.high))]
     }
 
-    fn is_touched(&self, changed: &[Entry<Row<T>>]) -> bool {
-        let is_before = |entry: &Entry<Row<T>>, cut| self.sorter.is_before(entry.ord, &entry.row.record, cut);
-        let from = changed.partition_point(|entry| is_before(entry, &self.span.low));
-        changed.get(from).is_some_and(|entry| is_before(entry, &self.span.high))
+    /// Whether a changed row lies in the window, of which one with these first bits does or lies at an end.
+    fn is_touched(&self, ord: u64, step: &Step<T>) -> bool {
+        (self.span.low.ord < ord && ord < self.span.high.ord)
+            || !self.touched(&step.removed).is_empty()
+            || !self.touched(&step.inserted).is_empty()
     }
 
     /// Whether the whole of the span is the result: then a changed row in it is a changed result.
@@ -185,25 +186,20 @@ impl<T: Record> Family<T> {
         self.tell(&step, out);
     }
 
-    /// Tells the windows that the step changes: by looking at each of them, or by finding those where a changed row is.
+    /// Tells the windows that the step changes: finds those where a changed row is, row by row, as long as that costs less
+    /// than to look at every window once.
     fn tell(&mut self, step: &Arc<Step<T>>, out: &mut Outbox) {
-        /// Finding the windows of a row costs as much as looking whether that many windows have any.
-        const FINDING: usize = 4;
-        let changed = step.removed.len() + step.inserted.len();
-        if out.tells_all || changed.saturating_mul(FINDING) >= self.windows.len() {
-            for (_, window) in &self.windows {
-                if out.tells_all
-                    || window.watch.is_touched(&step.removed)
-                    || window.watch.is_touched(&step.inserted)
-                {
-                    window.tell(step, out);
-                }
-            }
-            return;
+        /// A search costs as much as to look at so many windows in their order.
+        const SEARCH: usize = 16;
+        if out.tells_all {
+            return self.windows.iter().for_each(|(_, window)| window.tell(step, out));
         }
+        let mut left = self.windows.len();
         let (windows, commits, sorter) = (&mut self.windows, self.commits, &self.scope.sorter);
         for entry in step.removed.iter().chain(&step.inserted) {
+            let mut cost = SEARCH;
             self.index.stab(entry.ord, |id| {
+                cost += 1;
                 let Some(window) = windows.get_mut(id as usize).filter(|window| window.found != commits)
                 else {
                     return;
@@ -213,7 +209,23 @@ impl<T: Record> Family<T> {
                     window.tell(step, out);
                 }
             });
+            let Some(less) = left.checked_sub(cost) else { return self.sweep(step, out) };
+            left = less;
         }
+    }
+
+    /// Tells those windows that the step changes and that were not told yet.
+    fn sweep(&mut self, step: &Arc<Step<T>>, out: &mut Outbox) {
+        let mut ords: Vec<u64> = step.removed.iter().chain(&step.inserted).map(|entry| entry.ord).collect();
+        // Two lists in order: the sort finds that, and merges them.
+        ords.sort();
+        let (windows, commits) = (&self.windows, self.commits);
+        self.index.sweep(&ords, |id, ord| {
+            let window = windows.get(id as usize).filter(|window| window.found != commits);
+            if let Some(window) = window.filter(|window| window.watch.is_touched(ord, step)) {
+                window.tell(step, out);
+            }
+        });
     }
 
     /// Adds a window, whose span is covered.
@@ -239,7 +251,7 @@ impl<T: Record> Family<T> {
 
     fn shrink(&mut self) {
         self.cancelled = 0;
-        let spans = self.windows.iter().map(|(_, window)| Arc::clone(&window.watch.span));
+        let spans = self.windows.iter().map(|(_, window)| &window.watch.span);
         let cover = Cover::of(self.sorter(), spans);
         if cover != self.scope.cover {
             self.cover(cover);

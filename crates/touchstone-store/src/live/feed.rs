@@ -7,8 +7,9 @@ use super::plan::{Plan, is_of, plan};
 use super::results::Results;
 use super::row::RowKey;
 use super::subscription::{CountSubscription, Held, SqlSubscription, Subscription};
-use super::thread::{Asked, Begun, Mail};
-use super::update::Update;
+use super::thread::{Begun, Mail};
+use super::update::{SubscriptionId, Update};
+use super::watched::Asked;
 use crate::cells::Cells;
 use crate::dynamic::{Dynamic, Key, Type, Value};
 use crate::error::{Error, ErrorKind, Result};
@@ -328,11 +329,12 @@ impl Feed {
                 mail.remove(*slot);
             }
         })?;
-        let held = |(begun, slot)| {
-            let Begun { id, topic, place, results } = begun;
-            (Held { id, topic, place, slot, feed: Arc::clone(&self.inner) }, results)
+        let Begun { first, topic, list } = begun;
+        let held = |(((place, results), slot), id)| {
+            let (id, feed) = (SubscriptionId(id), Arc::clone(&self.inner));
+            (Held { id, topic, place, slot, feed }, results)
         };
-        Ok(begun.into_iter().zip(slots).map(held).collect())
+        Ok(list.into_iter().zip(slots).zip(first.0..).map(held).collect())
     }
 }
 

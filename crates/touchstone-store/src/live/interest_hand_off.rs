@@ -34,7 +34,7 @@ fn scope() -> Arc<Scope<Item>> {
         low: sorter.cut(vec![Stored::Integer(10)], false),
         high: sorter.cut(vec![Stored::Integer(20)], false),
     };
-    let cover = Cover::of(&sorter, [Arc::new(span)]);
+    let cover = Cover::of(&sorter, [&span]);
     Arc::new(Scope { sorter, residual: None, cover })
 }
 

@@ -6,6 +6,7 @@ use crate::derived::Stored;
 use crate::query::evaluate::order;
 use crate::record::Record;
 use crate::value::Raw;
+use smallvec::SmallVec;
 use std::cmp::Ordering;
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -68,7 +69,7 @@ impl<T: Record> Sorter<T> {
     }
 
     /// A cut before, or after, every row whose first columns have these values.
-    pub(crate) fn cut(&self, values: Vec<Stored>, after: bool) -> Cut {
+    pub(crate) fn cut(&self, values: Values, after: bool) -> Cut {
         let ord = match (values.first(), self.columns.first()) {
             (Some(value), Some((_, descending))) => ord_of(value.raw(), *descending),
             _ if after => u64::MAX,
@@ -135,9 +136,12 @@ impl<T: Record> Sorter<T> {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Cut {
     pub(crate) ord: u64,
-    pub(crate) values: Vec<Stored>,
+    pub(crate) values: Values,
     after: bool,
 }
+
+/// Most cuts are by one column, and there may be a million of them.
+pub(crate) type Values = SmallVec<[Stored; 1]>;
 
 /// What lies between two cuts.
 #[derive(Clone, Debug, PartialEq)]

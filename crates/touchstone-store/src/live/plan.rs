@@ -4,7 +4,7 @@
 //! the set; a range of the column after that is a cut in it; what is left is evaluated for each record. Two queries that
 //! differ only in what they compare with, and in their limits, are two windows of one set.
 
-use super::order::{Cut, SortColumn, Sorter, Span};
+use super::order::{Cut, SortColumn, Sorter, Span, Values};
 use crate::derived::Stored;
 use crate::error::Result;
 use crate::query::Request;
@@ -32,7 +32,7 @@ pub(crate) struct WindowPlan {
 }
 
 /// What queries of one shape have in common.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub(crate) struct FamilyPlan {
     pub(crate) sort: Vec<SortColumn>,
     /// What a record must fulfil besides lying in the window.
@@ -77,7 +77,7 @@ impl WindowPlan {
 
     /// The cut where the window begins, or ends.
     fn cut<T: Record>(&self, sorter: &Sorter<T>, limit: Option<&Limit>, begins: bool) -> Cut {
-        let mut values = self.equal.clone();
+        let mut values = Values::from(self.equal.as_slice());
         match limit {
             Some(limit) => {
                 values.push(limit.value.clone());

@@ -84,7 +84,7 @@ impl Intervals {
         reach
     }
 
-    /// Gives every interval that the number lies in.
+    /// Gives every interval that the number lies in: a search.
     pub(crate) fn stab(&self, number: u64, mut found: impl FnMut(u32)) {
         for node in &self.waiting {
             if node.low <= number && number <= node.high {
@@ -92,6 +92,25 @@ impl Intervals {
             }
         }
         self.descend(0, self.nodes.len(), number, &mut found);
+    }
+
+    /// Gives every interval that any of the numbers, which are in order, lies in, with one that does: all intervals are
+    /// looked at, one after the other.
+    pub(crate) fn sweep(&self, numbers: &[u64], mut found: impl FnMut(u32, u64)) {
+        let mut left = numbers.iter().copied().peekable();
+        for node in &self.nodes {
+            while left.next_if(|number| *number < node.low).is_some() {}
+            let Some(number) = left.peek() else { break };
+            if *number <= node.high && !node.is_hole {
+                found(node.id, *number);
+            }
+        }
+        for node in &self.waiting {
+            let first = numbers.partition_point(|number| *number < node.low);
+            if let Some(number) = numbers.get(first).filter(|number| **number <= node.high) {
+                found(node.id, *number);
+            }
+        }
     }
 
     fn descend(&self, from: usize, to: usize, number: u64, found: &mut impl FnMut(u32)) {
@@ -129,7 +148,7 @@ mod tests {
         #[test]
         fn it_finds_what_looking_at_each_finds(
             steps in prop::collection::vec((any::<bool>(), 0_u64..60, 0_u64..20, 0_usize..200), 1..400),
-            numbers in prop::collection::vec(0_u64..90, 1..20),
+            mut numbers in prop::collection::vec(0_u64..90, 0..20),
         ) {
             let (mut intervals, mut model) = (Intervals::default(), Vec::new());
             for (id, (inserts, low, length, victim)) in (0..).zip(steps) {
@@ -142,11 +161,24 @@ mod tests {
                 }
             }
             prop_assert_eq!(intervals.len(), model.len());
+            numbers.sort_unstable();
+            let within = |low: u64, high: u64, number: u64| low <= number && number <= high;
+            let mut swept = Vec::new();
+            intervals.sweep(&numbers, |id, number| swept.push((id, number)));
+            let lies_in = |id: u32, number| model.iter().any(|(low, high, own)| *own == id && within(*low, *high, number));
+            let is_right = swept.iter().all(|(id, number)| lies_in(*id, *number));
+            prop_assert!(is_right);
+            let mut swept: Vec<u32> = swept.into_iter().map(|(id, _)| id).collect();
+            swept.sort_unstable();
+            let touched = model.iter().filter(|(low, high, _)| numbers.iter().any(|number| within(*low, *high, *number)));
+            let mut expected: Vec<u32> = touched.map(|(_, _, id)| *id).collect();
+            expected.sort_unstable();
+            prop_assert_eq!(swept, expected);
             for number in numbers {
                 let mut found = Vec::new();
                 intervals.stab(number, |id| found.push(id));
                 found.sort_unstable();
-                let within = model.iter().filter(|(low, high, _)| *low <= number && number <= *high);
+                let within = model.iter().filter(|(low, high, _)| within(*low, *high, number));
                 let mut expected: Vec<u32> = within.map(|(_, _, id)| *id).collect();
                 expected.sort_unstable();
                 prop_assert_eq!(found, expected);

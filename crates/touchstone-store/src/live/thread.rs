@@ -10,11 +10,10 @@ use super::link::{Commit, Shared, Work};
 use super::mailbox::{Batch, Leftover, Mailbox, Slot};
 use super::observed::Topic;
 use super::outbox::{Outbox, Target};
-use super::plan::Plan;
 use super::results::Results;
 use super::sql::{SqlRows, Statement};
 use super::update::{SubscriptionId, Update, What};
-use super::watched::{Place, Wanted, Watched};
+use super::watched::{Asked, Place, Watched};
 use crate::access::{Access, Which};
 use crate::change_log;
 use crate::derived::Stored;
@@ -86,6 +85,7 @@ trait Watches: Any + Send {
     -> Result<()>;
     fn targets(&self) -> Vec<Target>;
     fn cancel(&mut self, place: Place, id: SubscriptionId);
+    fn let_go_of_unwatched(&mut self);
     fn is_empty(&self) -> bool;
     fn explain(&self, place: Place, shape: &Shape) -> Option<LiveExplanation>;
     fn settle(&self);
@@ -126,6 +126,10 @@ impl<T: Record> Watches for Watched<T> {
         Watched::cancel(self, place, id);
     }
 
+    fn let_go_of_unwatched(&mut self) {
+        Watched::let_go_of_unwatched(self);
+    }
+
     fn is_empty(&self) -> bool {
         Watched::is_empty(self)
     }
@@ -151,19 +155,11 @@ enum Followed {
     Together,
 }
 
-/// A subscription that somebody asks for.
-pub(crate) struct Asked {
-    pub(crate) plan: Plan,
-    pub(crate) slot: Slot,
-    pub(crate) counts: bool,
-}
-
-/// A subscription that has begun.
+/// Subscriptions that have begun, with numbers that go on from the first's.
 pub(crate) struct Begun<T> {
-    pub(crate) id: SubscriptionId,
+    pub(crate) first: SubscriptionId,
     pub(crate) topic: u32,
-    pub(crate) place: Place,
-    pub(crate) results: Results<T>,
+    pub(crate) list: Vec<(Place, Results<T>)>,
 }
 
 impl Live {
@@ -451,33 +447,24 @@ impl Live {
         shape: &'static Shape,
         feed: u32,
         asked: Vec<Asked>,
-    ) -> Result<Vec<Begun<T>>> {
+    ) -> Result<Begun<T>> {
         let (at, is_new) = self.topic::<T>(shape);
-        let mut wanted = Vec::with_capacity(asked.len());
-        for Asked { plan, slot, counts } in asked {
-            self.subscriptions += 1;
-            let target = Target { feed, slot, id: SubscriptionId(self.subscriptions) };
-            wanted.push(Wanted { plan, target, counts });
-        }
-        let ids: Vec<SubscriptionId> = wanted.iter().map(|wanted| wanted.target.id).collect();
-        let lacks = is_new
-            || self.why_failed(at).is_some()
-            || self.watched::<T>(at).is_some_and(|watched| watched.lacks(&wanted));
-        let session = if lacks { Some(self.align().inspect_err(|_| self.let_go(at))?) } else { None };
+        let first = SubscriptionId(self.subscriptions + 1);
+        self.subscriptions += asked.len() as u64;
+        let comers = self.watched::<T>(at).ok_or_else(panicked)?.prepare(asked);
+        let lack = is_new || comers.lack || self.why_failed(at).is_some();
+        let session = if lack { Some(self.align().inspect_err(|_| self.let_go(at))?) } else { None };
         let version = self.version;
         let access = session.as_ref().map(|session| Access::shaped(session, Which::Own, shape));
-        let begun = match self.why_failed(at) {
-            Some(error) => Err(error),
-            None => self
-                .watched::<T>(at)
-                .map_or(Err(panicked()), |watched| watched.subscribe(access, wanted, version)),
+        let begun = match (self.why_failed(at), self.watched::<T>(at)) {
+            (None, Some(watched)) => watched.subscribe(access, comers, feed, first, version),
+            (why, _) => Err(why.unwrap_or_else(panicked)),
         };
         if let Some(session) = session {
             self.give_back(session);
         }
-        let begun = begun.inspect_err(|_| self.let_go(at))?;
-        let begun = ids.into_iter().zip(begun);
-        Ok(begun.map(|(id, (place, results))| Begun { id, topic: at, place, results }).collect())
+        let list = begun.inspect_err(|_| self.let_go(at))?;
+        Ok(Begun { first, topic: at, list })
     }
 
     /// Why a topic cannot be read, where it cannot.
@@ -579,8 +566,11 @@ impl Live {
         watched.downcast_mut()
     }
 
-    /// Lets go of a topic that nobody watches.
+    /// Lets go of what nobody watches of a topic, and of the topic where that is all of it.
     fn let_go(&mut self, at: u32) {
+        if let Some(entry) = self.topics.get_mut(at as usize) {
+            entry.watched.let_go_of_unwatched();
+        }
         if self.topics.get(at as usize).is_some_and(|entry| entry.watched.is_empty()) {
             self.topics.remove(at as usize);
             self.shared.observed.change(|topics| topics.list.retain(|topic| topic.id != at));

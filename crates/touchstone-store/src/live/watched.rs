@@ -8,6 +8,7 @@ use super::family::{Family, Watch};
 use super::follow::Relisted;
 use super::interest::{Filter, Interest, Marks};
 use super::load;
+use super::mailbox::Slot;
 use super::order::Span;
 use super::outbox::{Outbox, Target};
 use super::plan::{FamilyPlan, Plan};
@@ -71,13 +72,32 @@ impl<T: Record> Touched<T> {
     }
 }
 
-/// A subscription that is to begin.
-#[derive(Debug)]
-pub(crate) struct Wanted {
+/// A subscription that somebody asks for.
+pub(crate) struct Asked {
     pub(crate) plan: Plan,
-    pub(crate) target: Target,
+    pub(crate) slot: Slot,
     /// Whether only the number of records is asked for.
     pub(crate) counts: bool,
+}
+
+/// Subscriptions that are about to begin.
+pub(crate) struct Comers<T> {
+    list: Vec<Comer<T>>,
+    /// The parts of the table that their families have no rows of.
+    gaps: Vec<(u32, Cover)>,
+    /// Whether rows must be read before they can begin.
+    pub(crate) lack: bool,
+}
+
+struct Comer<T> {
+    wanted: Wanted<T>,
+    slot: Slot,
+    counts: bool,
+}
+
+enum Wanted<T> {
+    Key(RowKey),
+    Window { family: u32, watch: Arc<Watch<T>> },
 }
 
 /// Where a subscription is.
@@ -364,57 +384,78 @@ impl<T: Record> Watched<T> {
 
 /// How subscribers come and go.
 impl<T: Record> Watched<T> {
-    /// Whether rows must be read before the subscriptions can begin.
-    pub(crate) fn lacks(&self, wanted: &[Wanted]) -> bool {
-        wanted.iter().any(|wanted| match &wanted.plan {
-            Plan::Key(values) => {
-                let key = RowKey::of(values.iter().map(Stored::raw));
-                self.rows.find(key.hash, |held| is_of(&self.keys, held, &key)).is_none()
-            }
-            Plan::Window(plan) => match self.names.get(&plan.family.name()) {
-                Some(family) => {
-                    let family = &self.families[*family as usize];
-                    let cover = Cover::of(family.sorter(), [Arc::new(plan.span(family.sorter()))]);
-                    !family.scope.cover.lacks(family.sorter(), &cover).spans().is_empty()
+    /// Finds out what subscriptions need to begin. Families of new shapes are made: if nothing comes of it,
+    /// [`let_go_of_unwatched`](Watched::let_go_of_unwatched) is to be called.
+    pub(crate) fn prepare(&mut self, asked: Vec<Asked>) -> Comers<T> {
+        // Those who come together mostly have one shape.
+        let mut last: Option<(FamilyPlan, u32)> = None;
+        let mut comer = |Asked { plan, slot, counts }| {
+            let wanted = match plan {
+                Plan::Key(values) => Wanted::Key(RowKey::of(values.iter().map(Stored::raw))),
+                Plan::Window(plan) => {
+                    let known = last.as_ref().filter(|(known, _)| *known == plan.family).map(|(_, at)| *at);
+                    let family = known.unwrap_or_else(|| self.family(&plan.family));
+                    let sorter = self.families[family as usize].sorter();
+                    let watch = Arc::new(Watch::new(sorter, plan.span(sorter), plan.page));
+                    last = Some((plan.family, family));
+                    Wanted::Window { family, watch }
                 }
-                None => true,
-            },
-        })
+            };
+            Comer { wanted, slot, counts }
+        };
+        let list: Vec<Comer<T>> = asked.into_iter().map(&mut comer).collect();
+        let gaps = self.gaps(&list);
+        let is_unknown = |comer: &Comer<T>| matches!(&comer.wanted, Wanted::Key(key) if !self.has(key));
+        let lack = !gaps.is_empty() || list.iter().any(is_unknown);
+        Comers { list, gaps, lack }
     }
 
-    /// Begins subscriptions, all of them or none. Without access nothing can be read, and nothing is lacking.
+    fn has(&self, key: &RowKey) -> bool {
+        self.rows.find(key.hash, |held| is_of(&self.keys, held, key)).is_some()
+    }
+
+    /// Begins subscriptions of a feed, all of them or none; the first has that number, and the others those after it.
+    /// Without access nothing can be read, and nothing is lacking.
     ///
     /// # Errors
     /// When what is lacking cannot be read.
     pub(crate) fn subscribe(
         &mut self,
         access: Option<Access<'_, T>>,
-        wanted: Vec<Wanted>,
+        comers: Comers<T>,
+        feed: u32,
+        first: SubscriptionId,
         version: u64,
     ) -> Result<Vec<(Place, Results<T>)>> {
-        let gaps = self.gaps(&wanted);
         if let Some(access) = access {
-            let filled = gaps.into_iter().try_for_each(|(family, gap)| self.fill(access, family, &gap));
-            filled.inspect_err(|_| self.let_go_of_unwatched())?;
+            for (family, gap) in &comers.gaps {
+                self.fill(access, *family, gap)?;
+            }
             // Whoever subscribes waits for his rows anyway, and no commit does.
             self.mark_anew();
         }
-        let mut begun = Vec::with_capacity(wanted.len());
-        let mut ends = Vec::with_capacity(wanted.len());
-        for wanted in wanted {
-            let id = wanted.target.id;
-            let one = self.begin(access, wanted, version).inspect_err(|_| {
-                ends.drain(..).for_each(|(place, id)| self.cancel(place, id));
-                self.let_go_of_unwatched();
-            })?;
-            ends.push((one.0, id));
-            begun.push(one);
+        let mut begun = Vec::with_capacity(comers.list.len());
+        for (Comer { wanted, slot, counts }, id) in comers.list.into_iter().zip(first.0..) {
+            let target = Target { feed, slot, id: SubscriptionId(id) };
+            let one = match wanted {
+                Wanted::Key(key) => self.begin_key(access, key, target, version),
+                Wanted::Window { family, watch } => Ok(self.begin(family, watch, target, counts, version)),
+            };
+            match one {
+                Ok(one) => begun.push(one),
+                Err(error) => {
+                    for ((place, _), id) in begun.into_iter().zip(first.0..) {
+                        self.cancel(place, SubscriptionId(id));
+                    }
+                    return Err(error);
+                }
+            }
         }
         Ok(begun)
     }
 
     /// Lets go of families that were made for subscriptions which could not begin.
-    fn let_go_of_unwatched(&mut self) {
+    pub(crate) fn let_go_of_unwatched(&mut self) {
         let unwatched = self.families.iter().filter(|(_, family)| family.len() == 0);
         for at in unwatched.map(|(at, _)| at).collect::<Vec<_>>() {
             self.let_go(at);
@@ -427,13 +468,12 @@ impl<T: Record> Watched<T> {
         self.stale += family.set.len();
     }
 
-    /// What the families lack for the windows that are wanted. Families that are new are made.
-    fn gaps(&mut self, wanted: &[Wanted]) -> Vec<(u32, Cover)> {
-        let mut spans: HashMap<u32, Vec<Arc<Span>>> = HashMap::new();
-        for wanted in wanted {
-            if let Plan::Window(plan) = &wanted.plan {
-                let at = self.family(&plan.family);
-                spans.entry(at).or_default().push(Arc::new(plan.span(self.families[at as usize].sorter())));
+    /// What the families lack for the windows that are wanted.
+    fn gaps(&self, comers: &[Comer<T>]) -> Vec<(u32, Cover)> {
+        let mut spans: HashMap<u32, Vec<&Span>> = HashMap::new();
+        for comer in comers {
+            if let Wanted::Window { family, watch } = &comer.wanted {
+                spans.entry(*family).or_default().push(&watch.span);
             }
         }
         let lacking = spans.into_iter().map(|(at, spans)| {
@@ -476,33 +516,26 @@ impl<T: Record> Watched<T> {
 
     fn begin(
         &mut self,
-        access: Option<Access<'_, T>>,
-        wanted: Wanted,
+        family: u32,
+        watch: Arc<Watch<T>>,
+        target: Target,
+        counts: bool,
         version: u64,
-    ) -> Result<(Place, Results<T>)> {
-        match wanted.plan {
-            Plan::Key(values) => self.begin_key(access, &values, wanted.target, version),
-            Plan::Window(plan) => {
-                let family = self.family(&plan.family);
-                let held = &mut self.families[family as usize];
-                let watch = Arc::new(Watch::new(held.sorter(), plan.span(held.sorter()), plan.page));
-                let window = held.subscribe(Arc::clone(&watch), wanted.target, wanted.counts);
-                let results = Results::of_window(&watch, held.set.clone(), version);
-                Ok((Place::Window { family, window }, results))
-            }
-        }
+    ) -> (Place, Results<T>) {
+        let held = &mut self.families[family as usize];
+        let results = Results::of_window(&watch, held.set.clone(), version);
+        let window = held.subscribe(watch, target, counts);
+        (Place::Window { family, window }, results)
     }
 
     fn begin_key(
         &mut self,
         access: Option<Access<'_, T>>,
-        values: &[Stored],
+        key: RowKey,
         target: Target,
         version: u64,
     ) -> Result<(Place, Results<T>)> {
-        let key = RowKey::of(values.iter().map(Stored::raw));
-        let keys = &self.keys;
-        if self.rows.find(key.hash, |held| is_of(keys, held, &key)).is_none() {
+        if !self.has(&key) {
             let read = access.map(|access| Ok::<_, Error>((load::record(access, &key)?, access.keys())));
             let row = match read.transpose()? {
                 Some((Some(record), keys)) => Some(Row::of_record(record, keys)),
