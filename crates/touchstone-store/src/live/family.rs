@@ -194,10 +194,13 @@ impl<T: Record> Family<T> {
         if out.tells_all {
             return self.windows.iter().for_each(|(_, window)| window.tell(step, out));
         }
-        let mut left = self.windows.len();
+        let mut cost = 0;
         let (windows, commits, sorter) = (&mut self.windows, self.commits, &self.scope.sorter);
         for entry in step.removed.iter().chain(&step.inserted) {
-            let mut cost = SEARCH;
+            if cost > windows.len() {
+                return self.sweep(step, out);
+            }
+            cost += SEARCH;
             self.index.stab(entry.ord, |id| {
                 cost += 1;
                 let Some(window) = windows.get_mut(id as usize).filter(|window| window.found != commits)
@@ -209,8 +212,6 @@ impl<T: Record> Family<T> {
                     window.tell(step, out);
                 }
             });
-            let Some(less) = left.checked_sub(cost) else { return self.sweep(step, out) };
-            left = less;
         }
     }
 

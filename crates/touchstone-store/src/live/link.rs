@@ -33,15 +33,10 @@ pub(crate) struct Commit {
 }
 
 impl Commit {
-    /// Whether this and the next, which concerns nobody, may be told as one: this concerns nobody either, nobody else has
-    /// committed between them, and no log has them one by one.
+    /// Whether this and the next, which concerns nobody, may be told as one: nobody else has committed between them, and no
+    /// log has them one by one.
     fn is_one_with(&self, next: &Commit) -> bool {
-        let generation = |captured: &Captured| captured.generation;
-        self.captured.as_ref().is_some_and(Captured::is_empty)
-            && self.captured.as_ref().map(generation) == next.captured.as_ref().map(generation)
-            && is_same_commit(self.after, next.before)
-            && self.logged.is_none()
-            && next.logged.is_none()
+        is_same_commit(self.after, next.before) && self.logged.is_none() && next.logged.is_none()
     }
 }
 

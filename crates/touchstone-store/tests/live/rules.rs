@@ -416,6 +416,25 @@ fn come_and_go(store: &Store, subscriber: i64) -> std::result::Result<(), String
     Ok(())
 }
 
+/// As one with a commit that concerns nobody, one that changed nobody knows what would never be told.
+#[test]
+fn a_commit_that_cannot_be_followed_concerns_everybody() -> Result<()> {
+    let (_directory, store) = store();
+    store.insert_all(&[task(1, 1, Some(0)), task(2, 2, None)])?;
+    let feed = store.feed()?;
+    let first = feed.query::<Task>().filter(|task| task.list.eq(1)).watch()?;
+    for round in 1..20 {
+        store.put(&task(2, 2, Some(round)))?;
+        store.write(|transaction| {
+            let sql =
+                format!("create table other{round} (number); update task set due = {round} where list = 1");
+            transaction.sql(|given| given.execute_batch(&sql))
+        })?;
+        assert_eq!(next(&feed, &first), [Some(round)]);
+    }
+    Ok(())
+}
+
 /// The thread is not woken for a commit that concerns nobody, and takes several of them in as one. What anybody else has
 /// committed between them is found all the same, and so is what comes to matter later.
 #[test]
