@@ -217,16 +217,17 @@ impl<T: Record> Family<T> {
 
     /// Tells those windows that the step changes and that were not told yet.
     fn sweep(&mut self, step: &Arc<Step<T>>, out: &mut Outbox) {
-        let mut ords: Vec<u64> = step.removed.iter().chain(&step.inserted).map(|entry| entry.ord).collect();
-        // Two lists in order: the sort finds that, and merges them.
-        ords.sort();
         let (windows, commits) = (&self.windows, self.commits);
-        self.index.sweep(&ords, |id, ord| {
-            let window = windows.get(id as usize).filter(|window| window.found != commits);
-            if let Some(window) = window.filter(|window| window.watch.is_touched(ord, step)) {
-                window.tell(step, out);
-            }
-        });
+        self.index.sweep(
+            [&step.removed, &step.inserted],
+            |entry| entry.ord,
+            |id, ord| {
+                let window = windows.get(id as usize).filter(|window| window.found != commits);
+                if let Some(window) = window.filter(|window| window.watch.is_touched(ord, step)) {
+                    window.tell(step, out);
+                }
+            },
+        );
     }
 
     /// Adds a window, whose span is covered.

@@ -94,22 +94,28 @@ impl Intervals {
         self.descend(0, self.nodes.len(), number, &mut found);
     }
 
-    /// Gives every interval that any of the numbers, which are in order, lies in, with one that does: all intervals are
-    /// looked at, one after the other.
-    pub(crate) fn sweep(&self, numbers: &[u64], mut found: impl FnMut(u32, u64)) {
-        let mut left = numbers.iter().copied().peekable();
-        for node in &self.nodes {
-            while left.next_if(|number| *number < node.low).is_some() {}
-            let Some(number) = left.peek() else { break };
-            if *number <= node.high && !node.is_hole {
-                found(node.id, *number);
+    /// Gives every interval that any of the numbers lies in, with one that does: all intervals are looked at, in the order of
+    /// their beginnings, beside the numbers, which are two lists in order.
+    pub(crate) fn sweep<N>(
+        &self,
+        lists: [&[N]; 2],
+        number: impl Fn(&N) -> u64,
+        mut found: impl FnMut(u32, u64),
+    ) {
+        let from = |list, low| skip(list, |at| number(at) < low);
+        let mut look = |node: &Node, lists: [&[N]; 2]| {
+            let first = lists.iter().filter_map(|list| list.first()).map(&number).min();
+            if let Some(number) = first.filter(|number| *number <= node.high && !node.is_hole) {
+                found(node.id, number);
             }
+        };
+        let mut left = lists;
+        for node in &self.nodes {
+            left = left.map(|list| from(list, node.low));
+            look(node, left);
         }
         for node in &self.waiting {
-            let first = numbers.partition_point(|number| *number < node.low);
-            if let Some(number) = numbers.get(first).filter(|number| **number <= node.high) {
-                found(node.id, *number);
-            }
+            look(node, lists.map(|list| from(list, node.low)));
         }
     }
 
@@ -139,6 +145,17 @@ impl Intervals {
     }
 }
 
+/// What is left of a list after those at its beginning; where they end is looked for in steps that double.
+fn skip<N>(list: &[N], is_before: impl Fn(&N) -> bool) -> &[N] {
+    let mut reach = 1;
+    while list.get(reach - 1).is_some_and(&is_before) {
+        reach *= 2;
+    }
+    let from = reach / 2;
+    let within = &list[from..reach.min(list.len())];
+    &list[from + within.partition_point(is_before)..]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -149,6 +166,7 @@ mod tests {
         fn it_finds_what_looking_at_each_finds(
             steps in prop::collection::vec((any::<bool>(), 0_u64..60, 0_u64..20, 0_usize..200), 1..400),
             mut numbers in prop::collection::vec(0_u64..90, 0..20),
+            mut others in prop::collection::vec(0_u64..90, 0..60),
         ) {
             let (mut intervals, mut model) = (Intervals::default(), Vec::new());
             for (id, (inserts, low, length, victim)) in (0..).zip(steps) {
@@ -162,15 +180,17 @@ mod tests {
             }
             prop_assert_eq!(intervals.len(), model.len());
             numbers.sort_unstable();
+            others.sort_unstable();
             let within = |low: u64, high: u64, number: u64| low <= number && number <= high;
             let mut swept = Vec::new();
-            intervals.sweep(&numbers, |id, number| swept.push((id, number)));
+            intervals.sweep([&numbers, &others], |number| *number, |id, number| swept.push((id, number)));
             let lies_in = |id: u32, number| model.iter().any(|(low, high, own)| *own == id && within(*low, *high, number));
             let is_right = swept.iter().all(|(id, number)| lies_in(*id, *number));
             prop_assert!(is_right);
             let mut swept: Vec<u32> = swept.into_iter().map(|(id, _)| id).collect();
             swept.sort_unstable();
-            let touched = model.iter().filter(|(low, high, _)| numbers.iter().any(|number| within(*low, *high, *number)));
+            let is_touched = |low, high| numbers.iter().chain(&others).any(|number| within(low, high, *number));
+            let touched = model.iter().filter(|(low, high, _)| is_touched(*low, *high));
             let mut expected: Vec<u32> = touched.map(|(_, _, id)| *id).collect();
             expected.sort_unstable();
             prop_assert_eq!(swept, expected);
