@@ -31,8 +31,8 @@ fn item(id: i64, value: i64) -> Item {
 fn scope() -> Arc<Scope<Item>> {
     let sorter = Arc::new(Sorter::new(vec![(1, false)]));
     let span = Span {
-        low: sorter.cut(vec![Stored::Integer(10)], false),
-        high: sorter.cut(vec![Stored::Integer(20)], false),
+        low: sorter.cut([Stored::Integer(10)].into(), false),
+        high: sorter.cut([Stored::Integer(20)].into(), false),
     };
     let cover = Cover::of(&sorter, [&span]);
     Arc::new(Scope { sorter, residual: None, cover })
