@@ -468,8 +468,16 @@ def test_a_wait_has_an_end(store: Store) -> None:
         store.feed()
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """What a shell starts in the background ignores the signal, and so do the tests there."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are other there")
-def test_a_wait_is_interrupted(store: Store) -> None:
+def test_a_wait_is_interrupted(store: Store, interruptible: None) -> None:
     with store.feed() as feed:
         threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
         with pytest.raises(KeyboardInterrupt):
