@@ -8,10 +8,10 @@ pub(crate) mod sql;
 
 use crate::access::Access;
 use crate::error::Result;
-use crate::query::condition::Node;
 use crate::record::{Record, Shape};
 use crate::session::Session;
 use crate::snapshot::Reading;
+use condition::Node;
 pub use condition::{Condition, Operand, Order};
 pub use run::{Explanation, Rows};
 use std::marker::PhantomData;
