@@ -15,6 +15,8 @@ from kit import About, Driver, Failure, Kit, Model, Open  # noqa: E402
 
 JOURNAL_MODES = ("delete", "truncate", "persist", "memory", "off", "wal")
 SYNCHRONOUS = ("off", "normal", "full", "extra")
+LOCKING_MODES = ("normal", "exclusive")
+NO_YES = ("no", "yes")
 
 
 @dataclass
@@ -110,8 +112,11 @@ class Connection(Driver):
         for pragma, value in (
             ("busy_timeout", asked.number("busy_timeout_ms")),
             ("page_size", asked.number("page_size_bytes")),
+            ("locking_mode", asked.word("locking_mode", LOCKING_MODES)),
             ("journal_mode", asked.word("journal_mode", JOURNAL_MODES)),
             ("synchronous", asked.word("synchronous", SYNCHRONOUS)),
+            ("fullfsync", asked.word("fullfsync", NO_YES)),
+            ("checkpoint_fullfsync", asked.word("checkpoint_fullfsync", NO_YES)),
             ("mmap_size", asked.number("mmap_size_bytes")),
             ("wal_autocheckpoint", asked.number("wal_autocheckpoint_pages")),
         ):
@@ -142,7 +147,10 @@ class Connection(Driver):
         cache, page_size = pragma("cache_size"), pragma("page_size")
         return {
             "journal_mode": pragma("journal_mode"),
+            "locking_mode": pragma("locking_mode"),
             "synchronous": SYNCHRONOUS[pragma("synchronous")],
+            "fullfsync": NO_YES[pragma("fullfsync")],
+            "checkpoint_fullfsync": NO_YES[pragma("checkpoint_fullfsync")],
             "page_size_bytes": page_size,
             "cache_size_bytes": -cache * 1024 if cache < 0 else cache * page_size,
             "mmap_size_bytes": (self.sql.execute("pragma mmap_size").fetchone() or (0,))[0],

@@ -5,7 +5,9 @@ mod conversation;
 #[path = "../../drivers/tests/lab/mod.rs"]
 mod lab;
 
+use drivers::sqlite;
 use lab::Session;
+use rusqlite::Connection;
 use std::fs;
 use std::path::Path;
 use touchstone_protocol::{
@@ -70,6 +72,31 @@ fn with_the_cipher_nothing_can_be_seen_and_without_the_key_nothing_can_be_opened
         Reply::Error(failure) => assert_eq!(failure.kind, FailureKind::Corrupt, "{failure}"),
         other => panic!("{other:?}"),
     }
+}
+
+#[test]
+fn each_version_of_the_cipher_is_told_as_it_is_and_is_no_other() {
+    for (cipher, other) in [("sqlcipher-3", "sqlcipher-4"), ("sqlcipher-4", "sqlcipher-3")] {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = stored(folder.path(), cipher);
+        assert_eq!(settings["cipher"], Setting::from(cipher));
+        assert_eq!(settings["page_size_bytes"], Setting::Number(4096), "{cipher}");
+        assert!(!seen(folder.path()), "{cipher}");
+        let again = Session::start(PROGRAM, &[]).open(open(folder.path(), cipher, false));
+        assert_eq!(again, settings, "{cipher}: the same again on an existing database");
+        match Session::start(PROGRAM, &[]).ask(&open(folder.path(), other, false)) {
+            Reply::Error(failure) => assert_eq!(failure.kind, FailureKind::Corrupt, "{cipher}: {failure}"),
+            reply => panic!("{cipher} is read as {other}: {reply:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_scheme_that_is_neither_is_not_told_as_one() {
+    let connection = Connection::open_in_memory().unwrap();
+    connection.execute_batch("pragma key = 'secret'; pragma cipher_use_hmac = off").unwrap();
+    let settings = sqlite::read_back(false, |pragma| sqlite::query(&connection, pragma)).unwrap();
+    assert_eq!(settings["cipher"], Setting::from("sqlcipher-other"));
 }
 
 #[test]

@@ -6,12 +6,9 @@ use lab::Session;
 use std::path::Path;
 use touchstone_protocol::{FailureKind, RecordKind, Reply, Request, Schema, Setting, Settings};
 
-const SQLITE: [&str; 4] = [
-    env!("CARGO_BIN_EXE_sqlite-c"),
-    env!("CARGO_BIN_EXE_rusqlite"),
-    env!("CARGO_BIN_EXE_rusqlite-plain"),
-    env!("CARGO_BIN_EXE_diesel"),
-];
+const PLAIN: &str = env!("CARGO_BIN_EXE_rusqlite-plain");
+const SQLITE: [&str; 4] =
+    [env!("CARGO_BIN_EXE_sqlite-c"), env!("CARGO_BIN_EXE_rusqlite"), PLAIN, env!("CARGO_BIN_EXE_diesel")];
 
 fn open(directory: &Path, create: bool, settings: &Settings) -> Request {
     Request::Open {
@@ -41,11 +38,14 @@ fn asked(program: &str, settings: &Settings) -> Settings {
 
 #[test]
 fn defaults_are_told_without_being_asked_for() {
-    for (program, busy_timeout_ms) in SQLITE.into_iter().zip([5000, 5000, 0, 0]) {
+    for (program, busy_timeout_ms) in SQLITE.into_iter().zip([5000, 5000, 2000, 0]) {
         let expected = [
             words(&[
                 ("journal_mode", "delete"),
+                ("locking_mode", "normal"),
                 ("synchronous", "full"),
+                ("fullfsync", "no"),
+                ("checkpoint_fullfsync", "no"),
                 ("cipher", "none"),
                 ("checkpoint", "commit"),
             ]),
@@ -57,7 +57,11 @@ fn defaults_are_told_without_being_asked_for() {
                 ("busy_timeout_ms", busy_timeout_ms),
             ]),
         ];
-        assert_eq!(asked(program, &Settings::new()), expected.into_iter().flatten().collect(), "{program}");
+        let mut expected: Settings = expected.into_iter().flatten().collect();
+        if program == PLAIN {
+            expected.extend(words(&[("statement_cache", "batch")]));
+        }
+        assert_eq!(asked(program, &Settings::new()), expected, "{program}");
     }
 }
 
@@ -66,7 +70,10 @@ fn everything_that_sqlite_can_be_asked_for_takes_effect() {
     let settings: Settings = [
         words(&[
             ("journal_mode", "wal"),
+            ("locking_mode", "exclusive"),
             ("synchronous", "extra"),
+            ("fullfsync", "yes"),
+            ("checkpoint_fullfsync", "yes"),
             ("cipher", "none"),
             ("checkpoint", "commit"),
         ]),
@@ -82,6 +89,10 @@ fn everything_that_sqlite_can_be_asked_for_takes_effect() {
     .flatten()
     .collect();
     for program in SQLITE {
+        let mut settings = settings.clone();
+        if program == PLAIN {
+            settings.extend(words(&[("statement_cache", "none")]));
+        }
         assert_eq!(asked(program, &settings), settings, "{program}");
     }
 }
@@ -116,7 +127,7 @@ fn checkpoints_in_the_background_are_for_the_drivers_that_have_the_thread() {
     for (program, checkpoint, pages) in [
         (env!("CARGO_BIN_EXE_sqlite-c"), "background", 0),
         (env!("CARGO_BIN_EXE_rusqlite"), "background", 0),
-        (env!("CARGO_BIN_EXE_rusqlite-plain"), "commit", 1000),
+        (PLAIN, "commit", 1000),
         (env!("CARGO_BIN_EXE_diesel"), "commit", 1000),
     ] {
         let took_effect = asked(program, &settings);
@@ -145,7 +156,11 @@ fn a_notion_that_the_subject_does_not_have_is_left_out() {
 fn a_value_without_meaning_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     for program in SQLITE {
-        for settings in [words(&[("journal_mode", "wall")]), words(&[("page_size_bytes", "big")])] {
+        for settings in [
+            words(&[("journal_mode", "wall")]),
+            words(&[("page_size_bytes", "big")]),
+            words(&[("fullfsync", "1")]),
+        ] {
             match Session::start(program, &[]).ask(&open(directory.path(), true, &settings)) {
                 Reply::Error(failure) => assert_eq!(failure.kind, FailureKind::Unsupported, "{failure}"),
                 other => panic!("{other:?}"),

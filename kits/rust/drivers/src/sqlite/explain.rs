@@ -24,6 +24,9 @@ const STATEMENT: [(&str, c_int); 5] = [
     ("reprepares", ffi::SQLITE_STMTSTATUS_REPREPARE),
 ];
 
+/// Counts how often a statement ran since it was prepared; never set to zero here.
+const RUNS: c_int = ffi::SQLITE_STMTSTATUS_RUN;
+
 /// Distinct statements whose plans are told; a library that builds SQL with values in it has no end of them.
 const STATEMENTS_MAX: usize = 32;
 
@@ -133,6 +136,9 @@ unsafe extern "C" fn statement_ended(
         *seen.counters.entry(name).or_insert(0) += i64::from(count);
     }
     *seen.counters.entry("statements").or_insert(0) += 1;
+    // SAFETY: SQLite hands over a live statement.
+    let first_run = unsafe { ffi::sqlite3_stmt_status(statement, RUNS, 0) } == 1;
+    *seen.counters.entry("first_runs").or_insert(0) += i64::from(first_run);
     if seen.statements.len() < STATEMENTS_MAX {
         // SAFETY: a statement that SQLite traces has its text.
         let sql = unsafe { CStr::from_ptr(ffi::sqlite3_sql(statement)) };
@@ -247,6 +253,19 @@ mod tests {
         assert!(plan.counters["checkpoints"] > 0, "{plan:?}");
         let pages: i64 = connection.query_row("pragma wal_autocheckpoint", (), |row| row.get(0)).unwrap();
         assert_eq!(pages, 5);
+    }
+
+    #[test]
+    fn a_statement_that_is_kept_has_one_first_run() {
+        let connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch("create table numbers (number integer);").unwrap();
+        let prepared_each_time = watched(&connection, || insert_ten(&connection));
+        assert_eq!(prepared_each_time.counters["first_runs"], 10);
+        let kept = watched(&connection, || {
+            let mut insert = connection.prepare("insert into numbers (number) values (1)").unwrap();
+            (0..10).for_each(|_| assert_eq!(insert.execute(()).unwrap(), 1));
+        });
+        assert_eq!((kept.counters["statements"], kept.counters["first_runs"]), (10, 1));
     }
 
     #[test]

@@ -7,11 +7,13 @@ use touchstone_kit::{Failure, Open, Setting, Settings};
 
 const JOURNAL_MODES: [&str; 6] = ["delete", "truncate", "persist", "memory", "off", "wal"];
 const SYNCHRONOUS: [&str; 4] = ["off", "normal", "full", "extra"];
+const LOCKING_MODES: [&str; 2] = ["normal", "exclusive"];
+const NO_YES: [&str; 2] = ["no", "yes"];
 /// A raw key, so that opening does not measure the derivation of a key from a password.
 const KEY: &str = "x'000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f'";
 
 /// The pragmas for the settings asked for, to be run in this order right after opening: the key before anything
-/// touches the file, the page size before the journal mode, because WAL fixes it.
+/// touches the file, the page size and the locking mode before the journal mode, because WAL fixes them.
 ///
 /// # Errors
 /// When a setting has a value that SQLite does not know.
@@ -24,13 +26,19 @@ pub fn pragmas(open: &Open) -> Result<String, Failure> {
     };
     let number = |name| Ok::<_, Failure>(open.number(name)?.map(|number| number.to_string()));
     let word = |name, words| Ok::<_, Failure>(open.word(name, words)?.map(str::to_owned));
-    let cipher = open.word("cipher", &["none", "sqlcipher-4"])?;
-    let encrypted = cipher == Some("sqlcipher-4");
+    let cipher = open.word("cipher", &["none", "sqlcipher-4", "sqlcipher-3"])?.unwrap_or("none");
+    let encrypted = cipher != "none";
     pragma("key", encrypted.then(|| format!("\"{KEY}\"")));
+    // It sets the page size too, so it comes before that.
+    pragma("cipher_compatibility", (cipher == "sqlcipher-3").then(|| "3".to_owned()));
     pragma("busy_timeout", number("busy_timeout_ms")?);
     pragma(if encrypted { "cipher_page_size" } else { "page_size" }, number("page_size_bytes")?);
+    pragma("locking_mode", word("locking_mode", &LOCKING_MODES)?);
     pragma("journal_mode", word("journal_mode", &JOURNAL_MODES)?);
     pragma("synchronous", word("synchronous", &SYNCHRONOUS)?);
+    // SQLite takes and tells both everywhere, and they act on Apple's systems only.
+    pragma("fullfsync", word("fullfsync", &NO_YES)?);
+    pragma("checkpoint_fullfsync", word("checkpoint_fullfsync", &NO_YES)?);
     // Negative: in KiB. A positive cache size would be a number of pages.
     pragma("cache_size", open.number("cache_size_bytes")?.map(|bytes| format!("-{}", bytes / 1024)));
     pragma("mmap_size", number("mmap_size_bytes")?);
@@ -60,10 +68,14 @@ pub fn read_back<E>(
             settings.insert(name.into(), number_if_it_is_one(setting));
         }
     }
-    if let Some(Setting::Number(number)) = settings.get("synchronous")
-        && let Some(word) = SYNCHRONOUS.get(*number as usize)
+    for (name, words) in
+        [("synchronous", &SYNCHRONOUS[..]), ("fullfsync", &NO_YES), ("checkpoint_fullfsync", &NO_YES)]
     {
-        settings.insert("synchronous".into(), Setting::from(*word));
+        if let Some(Setting::Number(number)) = settings.get(name)
+            && let Some(word) = words.get(*number as usize)
+        {
+            settings.insert(name.into(), Setting::from(*word));
+        }
     }
     // Below zero in KiB, above it in pages.
     if let (Some(Setting::Number(size)), Some(Setting::Number(page_size_bytes))) =
@@ -72,16 +84,34 @@ pub fn read_back<E>(
         let bytes = if *size < 0 { -size * 1024 } else { size * page_size_bytes };
         settings.insert("cache_size_bytes".into(), Setting::Number(bytes));
     }
-    // Only SQLCipher knows the pragma.
-    let encrypted = query("pragma cipher_status")?.map(number_if_it_is_one) == Some(Setting::Number(1));
-    settings.insert("cipher".into(), Setting::from(if encrypted { "sqlcipher-4" } else { "none" }));
+    settings.insert("cipher".into(), Setting::from(cipher(&mut query)?));
     settings.insert("checkpoint".into(), Setting::from(if background { "background" } else { "commit" }));
     Ok(settings)
 }
 
-const PRAGMAS: [(&str, &str); 7] = [
+/// Which of SQLCipher's schemes the pages of this very connection are in, as the engine says.
+fn cipher<E>(query: &mut impl FnMut(&str) -> Result<Option<Setting>, E>) -> Result<&'static str, E> {
+    // Only SQLCipher knows the pragma.
+    if query("pragma cipher_status")?.map(number_if_it_is_one) != Some(Setting::Number(1)) {
+        return Ok("none");
+    }
+    let mut scheme = Vec::new();
+    for pragma in ["cipher_use_hmac", "cipher_hmac_algorithm", "cipher_kdf_algorithm", "kdf_iter"] {
+        scheme.push(query(&format!("pragma {pragma}"))?.map_or_else(String::new, |told| told.to_string()));
+    }
+    Ok(match scheme.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["1", "HMAC_SHA512", "PBKDF2_HMAC_SHA512", "256000"] => "sqlcipher-4",
+        ["1", "HMAC_SHA1", "PBKDF2_HMAC_SHA1", "64000"] => "sqlcipher-3",
+        _ => "sqlcipher-other",
+    })
+}
+
+const PRAGMAS: [(&str, &str); 10] = [
     ("journal_mode", "pragma journal_mode"),
+    ("locking_mode", "pragma locking_mode"),
     ("synchronous", "pragma synchronous"),
+    ("fullfsync", "pragma fullfsync"),
+    ("checkpoint_fullfsync", "pragma checkpoint_fullfsync"),
     ("page_size_bytes", "pragma page_size"),
     ("cache_size_bytes", "pragma cache_size"),
     ("mmap_size_bytes", "pragma mmap_size"),
