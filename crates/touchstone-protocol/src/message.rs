@@ -89,13 +89,16 @@ pub enum Request {
 }
 
 /// The tables and indexes of a database.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Schema {
     /// Make the tables (a fresh database) instead of expecting them.
     pub create: bool,
     /// How many tables, the record's own included.
     pub tables: u32,
+    /// Rows are got by their key: a table that would else have none makes it its key. Documents and docs have theirs.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub keyed: bool,
     /// Fields to index beyond what the natural schema has.
     pub indexes: Vec<String>,
 }
@@ -353,6 +356,10 @@ pub enum Reply {
     Quit,
     /// To anything that could not be done.
     Error(Failure),
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 fn is_zero(number: &u64) -> bool {

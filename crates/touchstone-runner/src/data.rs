@@ -11,7 +11,7 @@ pub use contents::Contents;
 use crate::error::{Error, Result};
 use crate::random::stream;
 use delivered::Subscriptions;
-use generate::{document, moved_state, new_state, object, ranked, row};
+use generate::{document, moved_state, new_state, object, page_document, ranked, row};
 use rand::RngExt;
 use rand::seq::SliceRandom;
 use std::cell::{OnceCell, RefCell};
@@ -79,7 +79,11 @@ impl Datasets {
                 Records::Rows((0..count as i64).map(|key| row(key, bytes, &mut values)).collect())
             }
             RecordKind::Document => {
-                Records::Documents((0..count).map(|number| document(number, bytes, &mut values)).collect())
+                let one = |number| match bytes {
+                    0 => page_document(number),
+                    _ => document(number, bytes, &mut values),
+                };
+                Records::Documents((0..count).map(one).collect())
             }
             RecordKind::Doc => {
                 let one = |number| {
@@ -364,10 +368,14 @@ impl CaseData {
     }
 }
 
-/// Inserts take the records after those stored beforehand, in order; gets ask for stored ones at random.
+/// Inserts take the records after those stored beforehand, in order; gets ask for stored ones at random, or always for
+/// the same.
 fn operations(case: &PlannedCase, seed: u64) -> Vec<u32> {
     if case.arms.iter().flat_map(|arm| &arm.lanes).any(|lane| lane.verb.inserts()) {
         return (case.filled as u32..case.records_needed() as u32).collect();
+    }
+    if let Some(record) = case.get_record {
+        return vec![record as u32; GETS as usize];
     }
     let mut picks = stream(seed, &format!("operations {}", case.id));
     let stored = case.share_of(case.filled, 1).end.max(1) as u32;

@@ -108,6 +108,9 @@ pub struct PlannedCase {
     /// What is watched.
     #[serde(default)]
     pub watch: Option<PlannedWatch>,
+    /// The number of the only record that gets ask for; none where they ask for a random one each time.
+    #[serde(default)]
+    pub get_record: Option<u64>,
     /// Tables in the database.
     pub tables: u32,
     /// What the caches hold when a slice starts.
@@ -141,7 +144,7 @@ pub struct PlannedDataset {
     pub record: RecordKind,
     /// How many records.
     pub records: u64,
-    /// Bytes in each value; 0 for a doc, whose fields have sizes of their own.
+    /// Bytes in each value; 0 for a doc, whose fields have sizes of their own, and for the couch page's own documents.
     pub value_bytes: u64,
     /// How far each object's priority lies below the one before it; 0 where priorities go by number.
     #[serde(default)]
@@ -354,6 +357,15 @@ impl PlannedCase {
         self.arms.iter().any(PlannedArm::writes)
     }
 
+    /// Whether any arm gets rows by their key. Then the tables of all of them have one.
+    pub fn gets_rows(&self) -> bool {
+        self.dataset.record == RecordKind::Row && self.has_lane(Verb::Get)
+    }
+
+    fn has_lane(&self, verb: Verb) -> bool {
+        self.arms.iter().flat_map(|arm| &arm.lanes).any(|lane| lane.verb == verb)
+    }
+
     /// Whether one processor is all that its arms can use: then lab and arms share one, which none finds asleep.
     pub fn is_confined(&self) -> bool {
         self.arms.iter().all(|arm| arm.lanes.len() == 1 && !arm.threads)
@@ -467,7 +479,7 @@ impl PlannedArm {
 
     /// The schema, to make or to expect.
     pub fn schema(&self, case: &PlannedCase, create: bool) -> Schema {
-        Schema { create, tables: case.tables, indexes: self.indexes.clone() }
+        Schema { create, tables: case.tables, keyed: case.gets_rows(), indexes: self.indexes.clone() }
     }
 }
 
@@ -556,6 +568,7 @@ fn plan_case(
         filled,
         churn: case.churn.as_ref().map_or(0, |churn| churn.at(choice.size)),
         dataset,
+        get_record: case.get_record.as_ref().map(|record| record.at(choice.size)),
         tables: case.tables.at(choice.size),
         cache: case.cache,
         restore: case.restore,

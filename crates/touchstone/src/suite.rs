@@ -54,7 +54,8 @@ pub struct Dataset {
     pub record: RecordKind,
     /// How many records.
     pub records: BySize<u64>,
-    /// Bytes in each record's value (of a row) or data (of a document); an object (a doc) has no such field.
+    /// Bytes in each record's value (of a row) or data (of a document); an object (a doc) has no such field. Documents
+    /// without it are the couch page's own: revision 0, an empty hash, and `{ "number": N }` as data.
     pub value_bytes: Option<u64>,
     /// Of objects: each has a priority of its own, the first one minus this and every other so much lower than the one
     /// before it, instead of one that goes by its number.
@@ -155,6 +156,8 @@ pub struct Case {
     pub watch: Option<WatchPlan>,
     /// What runs side by side.
     pub lanes: Vec<LanePlan>,
+    /// The number of the only record that gets ask for, from 0; a random one each time, unless said.
+    pub get_record: Option<BySize<u64>>,
     /// Tables in the database; 1, unless said.
     #[serde(default = "one_table")]
     pub tables: BySize<u32>,
@@ -396,8 +399,13 @@ impl Suite {
         unique("claim", self.claims.iter().map(|claim| &claim.id))?;
         for dataset in &self.datasets {
             let has_values = dataset.record != RecordKind::Doc;
-            if has_values != dataset.value_bytes.is_some() {
-                let remedy = if has_values { "needs" } else { "has fields of its own: leave out" };
+            let remedy = match (dataset.record, dataset.value_bytes) {
+                (RecordKind::Row, None) => Some("needs"),
+                (RecordKind::Doc, Some(_)) => Some("has fields of its own: leave out"),
+                (RecordKind::Document, Some(0)) => Some("of the page's own has none: leave out"),
+                _ => None,
+            };
+            if let Some(remedy) = remedy {
                 return Err(format!(
                     "dataset `{}`: a {} {remedy} `value_bytes`",
                     dataset.name, dataset.record

@@ -126,6 +126,30 @@ fn a_baseline_that_is_no_arm_is_refused() {
 }
 
 #[test]
+fn a_record_that_gets_ask_for_alone_must_be_there_and_asked_for() {
+    let lanes = "lanes = [{ verb = \"read-all\" }]";
+    let gets = |record: u64, filled: u64| {
+        format!("get_record = {record}\nfilled = {filled}\nlanes = [{{ verb = \"get\" }}]")
+    };
+    assert_says(
+        &error_with(lanes, &format!("get_record = 1\n{lanes}")),
+        &["`get_record`", "no lane of it gets"],
+    );
+    assert_says(&error_with(lanes, &gets(10, 10)), &["`get_record` is 10", "numbered 0 to 9"]);
+    assert_says(&error_with(lanes, &gets(9, 5)), &["`get_record` is 9", "numbered 0 to 4"]);
+    small::plan(&SUITE.replace(lanes, &gets(9, 10)), &choice()).unwrap();
+}
+
+#[test]
+fn documents_with_no_bytes_are_those_of_the_page_without_saying_so() {
+    let documents = SUITE.replace("record = \"row\"", "record = \"document\"");
+    let error = small::plan(&documents.replace("value_bytes = 10", "value_bytes = 0"), &choice());
+    assert_says(&error.unwrap_err().to_string(), &["dataset `rows`", "leave out `value_bytes`"]);
+    let plan = small::plan(&documents.replace("value_bytes = 10\n", ""), &choice()).unwrap();
+    assert_eq!(plan.cases[0].dataset.value_bytes, 0);
+}
+
+#[test]
 fn a_batch_without_a_count_is_refused() {
     assert_says(&error_with("read-all", "insert-many"), &["insert-many", "count"]);
 }

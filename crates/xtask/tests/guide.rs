@@ -145,7 +145,7 @@ fn open(directory: &Path, create: bool) -> Request {
     Request::Open {
         directory: directory.to_owned(),
         record: RecordKind::Row,
-        schema: Schema { create, tables: 1, indexes: Vec::new() },
+        schema: Schema { create, tables: 1, indexes: Vec::new(), ..Schema::default() },
         settings: Settings::new(),
     }
 }

@@ -78,6 +78,7 @@ TABLES = {
         9,
     ),
 }
+KEYED = "key integer primary key, value blob"
 MADE_OF = {"row": lambda row: Row(*row), "document": lambda row: Document(*row), "doc": Doc.of}
 ROW_OF = {
     "row": lambda one: (one.key, one.value),
@@ -126,7 +127,7 @@ class Connection(Driver):
         if cache is not None:
             self.sql.execute(f"pragma cache_size = -{cache // 1024}")
         if asked.create:
-            self._create(asked, name, columns)
+            self._create(asked, name, KEYED if asked.record == "row" and asked.keyed else columns)
 
     def _create(self, asked: Open, name: str, columns: str) -> None:
         with_sql = ["begin immediate"]

@@ -47,6 +47,8 @@ class Open(NamedTuple):
     indexes: list[str]
     settings: dict[str, Any]
     table: int = 1
+    # Rows are got by their key, so that a table that would else have none makes it its key.
+    keyed: bool = False
 
     def number(self, name: str) -> Optional[int]:
         """The number that a setting asks for."""

@@ -50,7 +50,7 @@ _LANE = {
     "above": ((int, type(None)), None),
     **_TABLE,
 }
-_SCHEMA = {"create": (bool, _REQUIRED), "tables": (int, 1), "indexes": (list, ())}
+_SCHEMA = {"create": (bool, _REQUIRED), "tables": (int, 1), "keyed": (bool, False), "indexes": (list, ())}
 
 
 def _checked(given: Any, fields: dict[str, tuple[Any, Any]], what: str) -> dict[str, Any]:
@@ -171,7 +171,15 @@ class Kit:
         if self.handles:
             raise Failure("protocol", "a database is open; close it first")
         schema = _checked(schema_, _SCHEMA, "a schema")
-        asked = Open(Path(directory_), record_, schema["create"], schema["tables"], schema["indexes"], settings_)
+        asked = Open(
+            Path(directory_),
+            record_,
+            schema["create"],
+            schema["tables"],
+            schema["indexes"],
+            settings_,
+            keyed=schema["keyed"],
+        )
         handle = self.driver(asked)
         self.handles.append((1, handle))
         self.asked = asked._replace(create=False)

@@ -23,6 +23,16 @@ pub fn document(number: u64, bytes: usize, values: &mut Stream) -> Document {
     Document { id: format!("bench{number}"), revision: 1, hash, data }
 }
 
+/// A document as the code of the couch page makes them.
+pub fn page_document(number: u64) -> Document {
+    Document {
+        id: format!("bench{number}"),
+        revision: 0,
+        hash: Vec::new(),
+        data: format!("{{ \"number\": {number} }}"),
+    }
+}
+
 /// An object: colour, content and priority go by its number modulo three, and priorities reach from minus to plus half
 /// of all `objects`, so that a bound finds the same share of them however many there are.
 pub fn object(number: u64, objects: u64, values: &mut Stream) -> Doc {
@@ -74,6 +84,17 @@ mod tests {
             docs.filter(|doc| doc.priority > Some((objects / 4) as i64)).count()
         };
         assert_eq!([found(1_000), found(10_000), found(100_000)], [167, 1_667, 16_667]);
+    }
+
+    #[test]
+    fn the_documents_of_the_page_are_those_of_its_code() {
+        let expected = Document {
+            id: "bench100".into(),
+            revision: 0,
+            hash: Vec::new(),
+            data: "{ \"number\": 100 }".into(),
+        };
+        assert_eq!(page_document(100), expected);
     }
 
     #[test]

@@ -5,10 +5,10 @@ mod small;
 
 use super::{CaseData, Contents, Datasets};
 use std::collections::{BTreeMap, BTreeSet};
-use touchstone::plan::{Choice, PlannedCase, Start};
+use touchstone::plan::{Choice, GETS, PlannedCase, Start};
 use touchstone_protocol::{
-    Delivery, DeliveryDigest, Digest, Doc, Lane, LaneSample, Subscription, read_dataset, read_subscriptions,
-    record_crc32,
+    Delivery, DeliveryDigest, Digest, Doc, Document, Lane, LaneSample, Subscription, read_dataset,
+    read_operations, read_subscriptions, record_crc32,
 };
 
 const SUITE: &str = r#"
@@ -107,6 +107,42 @@ fn after_updates_the_last_state_of_each_object_must_be_there() {
     assert_eq!(scene.data.content(&contents, 1), Some((60, right.digest)));
     let unchanged = answer(&scene.docs, 1);
     assert_ne!(scene.data.content(&contents, 1), Some((60, unchanged.digest)));
+}
+
+#[test]
+fn gets_of_one_record_ask_for_that_one_alone() {
+    let suite = SUITE.replacen("blocks = 1\n", "blocks = 1\nget_record = 17\n", 1).replacen(
+        "{ verb = \"update-one\", count = 7 }",
+        "{ verb = \"get\", count = 3 }",
+        1,
+    );
+    let case = small::plan(&suite, &small::choice()).unwrap().cases.remove(0);
+    let folder = tempfile::tempdir().unwrap();
+    let data = CaseData::generate(&case, 42, folder.path(), &mut Datasets::default()).unwrap();
+    let operations = read_operations(&data.operations_file).unwrap();
+    assert_eq!((operations.len() as u64, operations.iter().all(|record| *record == 17)), (GETS, true));
+    let docs: Vec<Doc> = read_dataset(&data.dataset_file()).unwrap();
+    let lanes = case.arms[0].lanes_at(Start { operation: 5, state: 0 }, 1);
+    let found = |doc: &Doc| {
+        let digest = Digest::of([doc, doc, doc]);
+        LaneSample { answers: 3, digest: digest.to_string(), ..LaneSample::default() }
+    };
+    assert_eq!(data.wrong(&data.contents(), &lanes[0], &lanes, &found(&docs[17])), None);
+    assert!(data.wrong(&data.contents(), &lanes[0], &lanes, &found(&docs[18])).is_some());
+}
+
+#[test]
+fn documents_without_a_size_are_those_of_the_page() {
+    let suite = SUITE.replacen("record = \"doc\"", "record = \"document\"", 1);
+    let suite = &suite[..suite.find("[[case]]\nid = \"delete\"").unwrap()];
+    let suite = suite.replacen("\"update-one\", count = 7", "\"get\"", 1);
+    let case = small::plan(&suite, &small::choice()).unwrap().cases.remove(0);
+    let folder = tempfile::tempdir().unwrap();
+    let data = CaseData::generate(&case, 42, folder.path(), &mut Datasets::default()).unwrap();
+    let documents: Vec<Document> = read_dataset(&data.dataset_file()).unwrap();
+    assert_eq!(documents.len(), 60);
+    assert_eq!((documents[7].id.as_str(), documents[7].data.as_str()), ("bench7", "{ \"number\": 7 }"));
+    assert!(documents.iter().all(|document| document.revision == 0 && document.hash.is_empty()));
 }
 
 #[test]

@@ -85,6 +85,7 @@ impl PlannedCase {
                 .and_then(|()| self.check_stored(arm));
             checked.map_err(|message| format!("arm `{}`: {message}", arm.name))?;
         }
+        self.check_get_record()?;
         let has =
             |of: fn(Verb) -> bool| self.arms.iter().flat_map(|arm| &arm.lanes).any(|lane| of(lane.verb));
         if has(|verb| verb == Verb::Get) && has(Verb::inserts) {
@@ -93,6 +94,21 @@ impl PlannedCase {
                         make two cases of them"
                     .into(),
             );
+        }
+        Ok(())
+    }
+
+    fn check_get_record(&self) -> Checked {
+        let Some(record) = self.get_record else { return Ok(()) };
+        if !self.has_lane(Verb::Get) {
+            return Err("`get_record` says what gets ask for, and no lane of it gets".into());
+        }
+        let stored = self.share_of(self.filled, 1).end;
+        if record >= stored {
+            return Err(format!(
+                "its `get_record` is {record}; the records stored on the first table are numbered 0 to {}",
+                stored.saturating_sub(1)
+            ));
         }
         Ok(())
     }

@@ -42,7 +42,7 @@ fn open(folder: &Path, cipher: &str, create: bool) -> Request {
         ("page_size_bytes".into(), Setting::Number(4096)),
         ("cache_size_bytes".into(), Setting::Number(2_048_000)),
     ]);
-    let schema = Schema { create, tables: 1, indexes: Vec::new() };
+    let schema = Schema { create, tables: 1, indexes: Vec::new(), ..Schema::default() };
     Request::Open { directory: folder.join("database"), record: RecordKind::Row, schema, settings }
 }
 

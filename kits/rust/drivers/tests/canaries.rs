@@ -39,7 +39,7 @@ fn canary(program: &str, settings: Settings) -> (TempDir, Session) {
 }
 
 fn open(directory: &Path, create: bool, settings: Settings) -> Request {
-    let schema = Schema { create, tables: 1, indexes: vec!["key".into()] };
+    let schema = Schema { create, tables: 1, indexes: vec!["key".into()], ..Schema::default() };
     Request::Open { directory: directory.to_owned(), record: RecordKind::Row, schema, settings }
 }
 
@@ -118,7 +118,7 @@ fn hand_says_whose_loop_it_plays() {
     for (asked, told) in [(None, "hand"), (Some("hand"), "hand"), (Some("kit"), "kit")] {
         let folder = tempfile::tempdir().unwrap();
         let settings = asked.map(|word| ("loop".to_owned(), Setting::from(word))).into_iter().collect();
-        let schema = Schema { create: true, tables: 1, indexes: Vec::new() };
+        let schema = Schema { create: true, tables: 1, indexes: Vec::new(), ..Schema::default() };
         let directory = folder.path().to_owned();
         let open = Request::Open { directory, record: RecordKind::Document, schema, settings };
         let settings = Session::start(env!("CARGO_BIN_EXE_canary-hand"), &[]).open(open);

@@ -67,13 +67,13 @@ impl<R: Record> Scene<R> {
         self.folder.path().join(name)
     }
 
-    /// Opens, and expects that what was asked for took effect.
+    /// Opens, and expects that what was asked for took effect. Rows without an index have a key instead.
     fn open(&mut self, create: bool, indexes: &[&str]) {
-        let indexes = indexes.iter().map(|field| (*field).to_owned()).collect();
+        let indexes: Vec<String> = indexes.iter().map(|field| (*field).to_owned()).collect();
         let took_effect = self.session.open(Request::Open {
             directory: self.path("database"),
             record: R::KIND,
-            schema: Schema { create, tables: 3, indexes },
+            schema: Schema { create, tables: 3, keyed: indexes.is_empty(), indexes },
             settings: self.settings.clone(),
         });
         for (name, asked) in &self.settings {
@@ -196,6 +196,17 @@ fn contenders_agree_about_rows() {
         scene.write_side_by_side();
         scene.explain(contender);
         scene.latency();
+        scene.leave();
+    }
+}
+
+#[test]
+fn rows_that_are_got_by_their_key_are_searched_for() {
+    for contender in &contenders() {
+        eprintln!("{} with {:?}", contender.subject, contender.settings);
+        let mut scene = Scene::new(contender, row, &[]);
+        scene.read_and_write();
+        scene.explain(contender);
         scene.leave();
     }
 }

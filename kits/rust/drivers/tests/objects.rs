@@ -114,7 +114,7 @@ impl Scene {
         let request = |field: &str| Request::Open {
             directory: self.path("database"),
             record: RecordKind::Doc,
-            schema: Schema { create, tables: 3, indexes: vec![field.into()] },
+            schema: Schema { create, tables: 3, indexes: vec![field.into()], ..Schema::default() },
             settings: contender.settings.clone(),
         };
         let (by_tag, by_key) = (request("tag"), request("title"));

@@ -61,7 +61,7 @@ impl Scene {
 }
 
 fn open(directory: &Path, settings: Settings) -> Request {
-    let schema = Schema { create: true, tables: 1, indexes: Vec::new() };
+    let schema = Schema { create: true, tables: 1, indexes: Vec::new(), ..Schema::default() };
     // The dataset lies in the folder too, which no driver minds.
     Request::Open { directory: directory.to_owned(), record: RecordKind::Row, schema, settings }
 }

@@ -14,7 +14,7 @@ fn open(directory: &Path, create: bool, settings: &Settings) -> Request {
     Request::Open {
         directory: directory.to_owned(),
         record: RecordKind::Row,
-        schema: Schema { create, tables: 1, indexes: Vec::new() },
+        schema: Schema { create, tables: 1, indexes: Vec::new(), ..Schema::default() },
         settings: settings.clone(),
     }
 }

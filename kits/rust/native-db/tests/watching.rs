@@ -49,7 +49,7 @@ fn every_observer_is_told_once_of_each_transaction_that_changes_its_object() {
     session.open(Request::Open {
         directory: folder.path().to_owned(),
         record: RecordKind::Doc,
-        schema: Schema { create: true, tables: 1, indexes: Vec::new() },
+        schema: Schema { create: true, tables: 1, indexes: Vec::new(), ..Schema::default() },
         settings: Settings::new(),
     });
     assert_eq!(session.ask(&Request::Fill { from: 0, count: DOCS, table: 1 }), Reply::Fill);

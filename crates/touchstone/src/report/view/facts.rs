@@ -10,6 +10,7 @@ pub(super) fn facts(case: &PlannedCase) -> String {
     let dataset = &case.dataset;
     let noun = match dataset.record {
         RecordKind::Doc => "docs".to_owned(),
+        RecordKind::Document if dataset.value_bytes == 0 => "documents of the page".to_owned(),
         record => format!("{record}s of {}", format::bytes(dataset.value_bytes as f64)),
     };
     let stored = match case.filled {
@@ -36,6 +37,7 @@ pub(super) fn facts(case: &PlannedCase) -> String {
         Some(stored),
         churn,
         tables,
+        case.get_record.map(|record| format!("gets of record {} alone", format::count(record))),
         case.watch.as_ref().map(watch),
         base.map(|arm| lanes(&arm.lanes)),
         Some(cache.to_owned()),
@@ -99,4 +101,53 @@ fn lanes(lanes: &[PlannedLane]) -> String {
         }
     };
     lanes.iter().map(lane).collect::<Vec<String>>().join(" beside ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::facts;
+    use crate::kit::{Kit, Kits};
+    use crate::plan::{Choice, Plan};
+    use crate::suite::{Size, Suite};
+
+    const KIT: &str = r#"
+kit = { language = "rust" }
+subject = [
+    { name = "one", summary = "", build = ["true"], run = ["one"], profile = [{ name = "plain", class = "none" }] },
+]
+"#;
+
+    const SUITE: &str = r#"
+name = "small"
+title = ""
+source = ""
+device = ""
+dataset = [{ name = "documents", record = "document", records = 1000 }]
+[[case]]
+id = "get"
+title = "Get"
+dataset = "documents"
+get_record = 100
+lanes = [{ verb = "get" }]
+baseline = "one@plain"
+arms = ["one@plain"]
+"#;
+
+    fn told(suite: &str) -> String {
+        let choice =
+            Choice { cases: vec![], contenders: vec![], size: Size::Quick, seed: 42, looks: vec![8] };
+        let kits = Kits { kits: vec![Kit::parse(KIT, "kit.toml").unwrap()] };
+        let suite = Suite::parse(suite, "small.toml").unwrap();
+        facts(&Plan::new(&[suite], &kits, &choice).unwrap().cases[0])
+    }
+
+    #[test]
+    fn gets_of_one_record_and_documents_of_the_page_are_told() {
+        let one = told(SUITE);
+        assert!(one.starts_with("1,000 documents of the page; gets of record 100 alone; get;"), "{one}");
+        let any = told(&SUITE.replace("get_record = 100\n", ""));
+        assert!(any.starts_with("1,000 documents of the page; get;"), "{any}");
+        let sized = told(&SUITE.replace("records = 1000", "records = 1000, value_bytes = 200"));
+        assert!(sized.starts_with("1,000 documents of 200 B; gets"), "{sized}");
+    }
 }

@@ -19,6 +19,7 @@ pub fn table(record: RecordKind, number: u32) -> String {
 /// When an index is asked for on a field that the record does not have.
 pub fn create(open: &Open) -> Result<String, Failure> {
     let (columns, fields): (_, &[&str]) = match open.record {
+        RecordKind::Row if open.schema.keyed => ("key integer primary key, value blob", &["key", "value"]),
         RecordKind::Row => ("key integer, value blob", &["key", "value"]),
         RecordKind::Document => (
             "id text not null, revision integer not null, hash blob not null, data text not null, \
@@ -59,7 +60,7 @@ mod tests {
         let open = |field: &str| Open {
             directory: ".".into(),
             record: RecordKind::Doc,
-            schema: Schema { create: true, tables: 2, indexes: vec![field.into()] },
+            schema: Schema { create: true, tables: 2, indexes: vec![field.into()], ..Schema::default() },
             table: 1,
             settings: Settings::new(),
         };

@@ -158,6 +158,7 @@ public final class Kit {
         Fields schema = fields.object("schema");
         boolean create = schema.flag("create");
         int tables = (int) schema.natural("tables");
+        boolean keyed = schema.flagOr("keyed", false);
         List<String> indexes = schema.texts("indexes");
         schema.end();
         var settings = fields.object("settings").settings();
@@ -165,7 +166,7 @@ public final class Kit {
         if (sessions.stream().anyMatch(Session::isOpen)) {
             throw Failure.protocol("a database is open; close it first");
         }
-        return session(record).open(new Open(directory, record, create, tables, indexes, 1, settings));
+        return session(record).open(new Open(directory, record, create, tables, keyed, indexes, 1, settings));
     }
 
     private JsonObject store(String request, Fields fields) throws Exception {

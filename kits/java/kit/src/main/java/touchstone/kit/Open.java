@@ -13,6 +13,7 @@ import java.util.Map;
  * @param record the record type that it stores
  * @param create make the tables in a directory that is empty, instead of expecting them
  * @param tables how many tables, the record's own included
+ * @param keyed rows are got by their key, so a table that would else have none makes it its key
  * @param indexes fields to index beyond the natural schema
  * @param table the table that the handle's verbs are about, from 1
  * @param settings what is asked for by neutral name, a {@link Long} or a {@link String} each
@@ -22,6 +23,7 @@ public record Open(
         RecordKind record,
         boolean create,
         int tables,
+        boolean keyed,
         List<String> indexes,
         int table,
         Map<String, Object> settings) {
@@ -60,6 +62,6 @@ public record Open(
 
     /** The same, of another table, with nothing left to create. */
     Open reopened(int table) {
-        return new Open(directory, record, false, tables, indexes, table, settings);
+        return new Open(directory, record, false, tables, keyed, indexes, table, settings);
     }
 }
