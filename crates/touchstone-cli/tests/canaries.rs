@@ -189,6 +189,24 @@ fn what_a_driver_cannot_do_is_unsupported_and_no_crash() {
 }
 
 #[test]
+fn a_database_may_be_a_tree_of_folders() {
+    for case in ["canaries/tree", "canaries/tree-restored", "canaries/tree-empty"] {
+        assert_honest(case, "canary-tree@default");
+        let files: Vec<&String> = part(case, "canary-tree@default").file_bytes.keys().collect();
+        assert_eq!(files.len(), 3, "each folder has a file in the end: {files:?}");
+        assert!(files.iter().all(|file| file.starts_with("shelves/")), "{files:?}");
+    }
+    let recorded = CANARIES.syncs("canaries/tree-restored", "canary-tree@default");
+    assert_eq!((recorded.unavailable.as_deref(), recorded.commits), (None, 1), "it played on a whole copy");
+}
+
+#[test]
+fn a_database_with_a_symbolic_link_is_not_copied_and_says_why() {
+    let why = ["`shelves/current` in its database cannot be copied", "it is a symbolic link"];
+    assert_condemned("canaries/tree", "canary-link@default", Outcome::Unsupported, &why);
+}
+
+#[test]
 fn every_promise_costs_the_syncs_that_sqlite_documents() {
     let known = [
         ("wal-full", 1),

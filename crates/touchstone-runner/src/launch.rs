@@ -173,6 +173,9 @@ impl<'s> Player<'s> {
             (self.stored, self.acknowledged) = (self.stage.case.filled, self.stage.case.filled);
         }
         if case.cache == Cache::Evicted {
+            if let Err(strange) = plain(&self.place)? {
+                return Ok(Err(strange));
+            }
             self.place.evict()?;
         }
         Ok(self.reopen_watching())
@@ -478,8 +481,16 @@ pub fn enter_all<'s>(
 pub fn make_template(stage: &Stage<'_>, arm: &PlannedArm, path: PathBuf) -> Result<SessionResult<Place>> {
     let place = Place::new(path)?;
     let command = stage.project.command(arm)?;
-    let made = fill(stage, arm, &place, command);
-    Ok(made.map(|()| place))
+    if let Err(error) = fill(stage, arm, &place, command) {
+        return Ok(Err(error));
+    }
+    Ok(plain(&place)?.map(|()| place))
+}
+
+/// What the lab cannot copy is a thing that this driver cannot do here, and no fault of the lab's.
+fn plain(place: &Place) -> Result<SessionResult<()>> {
+    let refused = |message| SessionError::Refused(Failure { kind: FailureKind::Unsupported, message });
+    Ok(place.strange()?.map_or(Ok(()), |strange| Err(refused(strange))))
 }
 
 fn fill(

@@ -1,10 +1,12 @@
 //! Where databases live: templates made once, copies of them in folders assigned at random, put back or dropped
-//! from the operating system's cache when a case asks for it.
+//! from the operating system's cache when a case asks for it. A database may be a tree of folders.
 
 use crate::error::{Error, Result};
 use rustix::fs::{Advice, fadvise};
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File, FileType};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// A folder that is removed with everything in it when dropped.
@@ -34,14 +36,18 @@ impl Place {
     /// # Errors
     /// When something cannot be removed or copied.
     pub fn restore(&self, template: &Place) -> Result<()> {
-        let failed =
-            |path: &Path, error| Error::io(format_args!("cannot restore {}", path.display()), &error);
-        for path in files(&self.path)? {
-            fs::remove_file(&path).map_err(|error| failed(&path, error))?;
-        }
-        for path in files(&template.path)? {
-            let copy = self.path.join(path.file_name().expect("a listed file has a name"));
-            fs::copy(&path, &copy).map_err(|error| failed(&copy, error))?;
+        let failed = |path: &Path, error: io::Error| {
+            Error::io(format_args!("cannot restore {}", path.display()), &error)
+        };
+        clear(&self.path).map_err(|error| failed(&self.path, error))?;
+        for (path, kind) in tree(&template.path)? {
+            let (original, copy) = (template.path.join(&path), self.path.join(&path));
+            let copied = if kind.is_dir() {
+                copy_folder(&original, &copy)
+            } else {
+                only_files(kind).and_then(|()| fs::copy(&original, &copy).map(drop))
+            };
+            copied.map_err(|error| failed(&copy, error))?;
         }
         Ok(())
     }
@@ -51,9 +57,14 @@ impl Place {
     /// # Errors
     /// When a file cannot be opened or synced.
     pub fn evict(&self) -> Result<()> {
-        for path in files(&self.path)? {
+        for (path, kind) in tree(&self.path)? {
+            let path = self.path.join(path);
             let failed =
-                |error: std::io::Error| Error::io(format_args!("cannot evict {}", path.display()), &error);
+                |error: io::Error| Error::io(format_args!("cannot evict {}", path.display()), &error);
+            if kind.is_dir() {
+                continue;
+            }
+            only_files(kind).map_err(failed)?;
             let file = File::open(&path).map_err(failed)?;
             file.sync_data().map_err(failed)?;
             fadvise(&file, 0, None, Advice::DontNeed).map_err(|error| failed(error.into()))?;
@@ -61,12 +72,25 @@ impl Place {
         Ok(())
     }
 
-    /// The bytes of each file, by name.
-    pub fn file_bytes(&self) -> BTreeMap<String, u64> {
-        let size = |path: PathBuf| {
-            Some((path.file_name()?.to_string_lossy().into_owned(), fs::metadata(&path).ok()?.len()))
+    /// What lies here and can be neither copied nor evicted, such as a symbolic link: the first of it, said in words.
+    ///
+    /// # Errors
+    /// When the folder cannot be read.
+    pub fn strange(&self) -> Result<Option<String>> {
+        let said = |(path, kind): (PathBuf, FileType)| {
+            let why = only_files(kind).err().filter(|_| !kind.is_dir())?;
+            Some(format!("`{}` in its database cannot be copied: {why}", path.display()))
         };
-        files(&self.path).unwrap_or_default().into_iter().filter_map(size).collect()
+        Ok(tree(&self.path)?.into_iter().find_map(said))
+    }
+
+    /// The bytes of each file, by its path in the folder.
+    pub fn file_bytes(&self) -> BTreeMap<String, u64> {
+        let files = tree(&self.path).unwrap_or_default().into_iter().filter(|(_, kind)| kind.is_file());
+        let size = |(path, _): (PathBuf, FileType)| {
+            Some((path.to_string_lossy().into_owned(), fs::metadata(self.path.join(&path)).ok()?.len()))
+        };
+        files.filter_map(size).collect()
     }
 }
 
@@ -77,8 +101,51 @@ impl Drop for Place {
     }
 }
 
-/// The files directly in a folder. Drivers keep a database flat in its directory.
-fn files(folder: &Path) -> Result<Vec<PathBuf>> {
-    let entries = fs::read_dir(folder).map_err(|error| Error::io(folder.display(), &error))?;
-    Ok(entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_file()).collect())
+/// Everything below a folder by its path there, each folder before what lies in it. Links are not followed.
+fn tree(root: &Path) -> Result<Vec<(PathBuf, FileType)>> {
+    let mut found = Vec::new();
+    let mut folders = vec![PathBuf::new()];
+    while let Some(folder) = folders.pop() {
+        let read = root.join(&folder);
+        let failed = |error: io::Error| Error::io(read.display(), &error);
+        for entry in fs::read_dir(&read).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let kind = entry.file_type().map_err(failed)?;
+            let path = folder.join(entry.file_name());
+            folders.extend(kind.is_dir().then(|| path.clone()));
+            found.push((path, kind));
+        }
+    }
+    Ok(found)
+}
+
+/// Empties a folder. Of a link the name goes, and not what it leads to.
+fn clear(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            fs::remove_dir_all(entry.path())?;
+        } else {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes an empty folder like another one: an engine may refuse a database whose folder everybody can read.
+fn copy_folder(original: &Path, copy: &Path) -> io::Result<()> {
+    let owners = 0o700;
+    DirBuilder::new().mode(fs::metadata(original)?.mode() & 0o777 | owners).create(copy)
+}
+
+/// Nothing but plain files is copied and evicted: what a link leads to may lie outside the database.
+fn only_files(kind: FileType) -> io::Result<()> {
+    let called = match kind {
+        kind if kind.is_file() => return Ok(()),
+        kind if kind.is_symlink() => "a symbolic link",
+        kind if kind.is_socket() => "a socket",
+        kind if kind.is_fifo() => "a named pipe",
+        _ => "no file and no folder",
+    };
+    Err(io::Error::other(format!("it is {called}; a closed database must be plain files, in folders or not")))
 }

@@ -1,7 +1,8 @@
 //! Places: copies of a template that are put back exactly, and files that are really dropped from memory.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 use tempfile::TempDir;
 use touchstone_runner::place::Place;
@@ -11,13 +12,24 @@ fn folder() -> TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
 }
 
-/// The files of a place by name, with their contents.
+/// What lies in a place and in its folders by path, files with their contents.
 fn files(place: &Place) -> Vec<(String, Vec<u8>)> {
-    let read =
-        |entry: fs::DirEntry| (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap());
-    let mut files: Vec<(String, Vec<u8>)> = fs::read_dir(place.path()).unwrap().flatten().map(read).collect();
-    files.sort();
-    files
+    let mut found = Vec::new();
+    let mut folders = vec![place.path().to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap().flatten() {
+            let path = entry.path();
+            let name = path.strip_prefix(place.path()).unwrap().to_str().unwrap().to_owned();
+            if entry.file_type().unwrap().is_dir() {
+                found.push((format!("{name}/"), Vec::new()));
+                folders.push(path);
+            } else {
+                found.push((name, fs::read(path).unwrap()));
+            }
+        }
+    }
+    found.sort();
+    found
 }
 
 fn template(folder: &Path) -> Place {
@@ -55,6 +67,91 @@ fn restoring_a_place_does_not_write_through_its_links() {
     assert_eq!(files(&place), files(&template));
 }
 
+/// A template with folders in folders, one of them empty.
+fn tree(folder: &Path) -> Place {
+    let tree = template(folder);
+    fs::create_dir_all(tree.path().join("keyspaces/rows/tables")).unwrap();
+    fs::create_dir_all(tree.path().join("journals")).unwrap();
+    fs::write(tree.path().join("keyspaces/rows/tables/0"), "a table").unwrap();
+    fs::write(tree.path().join("keyspaces/rows/manifest"), "one table").unwrap();
+    tree
+}
+
+#[test]
+fn a_tree_of_folders_is_restored_whole_and_nothing_else_stays() {
+    let folder = folder();
+    let template = tree(folder.path());
+    let place = Place::new(folder.path().join("place")).unwrap();
+    place.restore(&template).unwrap();
+    assert_eq!(files(&place), files(&template));
+    assert!(files(&place).contains(&("journals/".into(), Vec::new())), "an empty folder is one too");
+    fs::write(place.path().join("keyspaces/rows/tables/0"), "changed").unwrap();
+    fs::create_dir_all(place.path().join("journals/new")).unwrap();
+    fs::write(place.path().join("journals/new/1"), "a journal").unwrap();
+    fs::remove_file(place.path().join("keyspaces/rows/manifest")).unwrap();
+    place.restore(&template).unwrap();
+    assert_eq!(files(&place), files(&template));
+}
+
+#[test]
+fn a_copied_folder_is_as_private_as_the_one_it_was_copied_from() {
+    let folder = folder();
+    let template = tree(folder.path());
+    fs::set_permissions(template.path().join("journals"), fs::Permissions::from_mode(0o700)).unwrap();
+    let place = Place::new(folder.path().join("place")).unwrap();
+    place.restore(&template).unwrap();
+    let mode = fs::metadata(place.path().join("journals")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+}
+
+#[test]
+fn a_link_to_a_folder_goes_and_what_it_leads_to_stays() {
+    let folder = folder();
+    let template = tree(folder.path());
+    let place = Place::new(folder.path().join("place")).unwrap();
+    fs::create_dir(folder.path().join("precious")).unwrap();
+    fs::write(folder.path().join("precious/file"), "mine").unwrap();
+    symlink(folder.path().join("precious"), place.path().join("journals")).unwrap();
+    place.restore(&template).unwrap();
+    assert_eq!(fs::read_to_string(folder.path().join("precious/file")).unwrap(), "mine");
+    assert_eq!(files(&place), files(&template));
+}
+
+#[test]
+fn what_is_no_file_is_told_and_neither_copied_nor_evicted() {
+    let folder = folder();
+    let template = tree(folder.path());
+    assert_eq!(template.strange().unwrap(), None);
+    symlink("rows", template.path().join("keyspaces/current")).unwrap();
+    let strange = template.strange().unwrap().unwrap();
+    assert_eq!(
+        strange,
+        "`keyspaces/current` in its database cannot be copied: it is a symbolic link; a closed database must be plain \
+         files, in folders or not"
+    );
+    let place = Place::new(folder.path().join("place")).unwrap();
+    for refused in [place.restore(&template), template.evict()] {
+        let error = refused.unwrap_err().to_string();
+        assert!(error.contains("keyspaces/current") && error.contains("symbolic link"), "{error}");
+    }
+    let socket = Place::new(folder.path().join("other")).unwrap();
+    let _bound = UnixListener::bind(socket.path().join("lock")).unwrap();
+    assert!(socket.strange().unwrap().unwrap().contains("it is a socket"));
+}
+
+#[test]
+fn a_place_tells_the_bytes_of_files_in_folders_by_their_paths() {
+    let folder = folder();
+    let bytes: Vec<(String, u64)> = tree(folder.path()).file_bytes().into_iter().collect();
+    let expected = [
+        ("benchmark.sqlite", 9),
+        ("benchmark.sqlite-wal", 0),
+        ("keyspaces/rows/manifest", 9),
+        ("keyspaces/rows/tables/0", 7),
+    ];
+    assert_eq!(bytes, expected.map(|(path, bytes)| (path.to_owned(), bytes)));
+}
+
 #[test]
 fn a_place_tells_the_bytes_of_its_files() {
     let folder = folder();
@@ -86,7 +183,8 @@ fn a_place_that_cannot_be_made_is_named() {
 fn evicted_files_come_from_the_disk_again_and_are_unchanged() {
     let folder = folder();
     let place = Place::new(folder.path().join("place")).unwrap();
-    let path = place.path().join("benchmark.sqlite");
+    let path = place.path().join("keyspaces/rows/benchmark");
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
     let content: Vec<u8> = (0..1_u32 << 20).map(|number| ((number * 7) >> 3) as u8).collect();
     fs::write(&path, &content).unwrap();
     let Some(cached) = bytes_from_disk_for(&path) else {

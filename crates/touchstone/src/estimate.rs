@@ -89,7 +89,7 @@ pub struct ArmStatistics {
     pub plan: Vec<String>,
     /// The engine's counters over one slice.
     pub counters: BTreeMap<String, i64>,
-    /// Bytes of the database's files after the first launch.
+    /// Bytes of the database's files after the first launch, by their paths in its directory.
     pub file_bytes: BTreeMap<String, u64>,
     /// Syncs and bytes per commit.
     pub syncs: Option<SyncCount>,

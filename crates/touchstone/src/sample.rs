@@ -84,7 +84,7 @@ pub struct Launch {
     /// The engine's counters over one slice.
     #[serde(default)]
     pub counters: BTreeMap<String, i64>,
-    /// Bytes of the database's files in the end, by name.
+    /// Bytes of the database's files in the end, by their paths in its directory.
     #[serde(default)]
     pub file_bytes: BTreeMap<String, u64>,
 }

@@ -1,7 +1,10 @@
-//! What canaries without a database share: records in memory, kept in flat files while closed, and a hook for the
-//! mischief that each is built for.
+//! What canaries without a database share: records in memory, kept in files while closed, and a hook for the mischief
+//! that each is built for.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 use touchstone_kit::{
@@ -23,6 +26,19 @@ pub fn about(subject: &str) -> About {
 /// What a canary does wrong. Reading everything and inserting many stay innocent, so that the lab can fill and
 /// check it.
 pub trait Mischief: Default + Send + 'static {
+    /// The folders that its files lie in while it is closed, by their paths in the database's own: that itself, unless
+    /// said. Records are dealt out to them.
+    const FOLDERS: &'static [&'static str] = &[""];
+
+    /// After its files are written.
+    ///
+    /// # Errors
+    /// When the mischief fails.
+    fn closed(&self, directory: &Path) -> io::Result<()> {
+        let _ = directory;
+        Ok(())
+    }
+
     /// Before each get and each insert of one record.
     fn before(&mut self) {}
 
@@ -41,6 +57,7 @@ pub struct Canary<M> {
 /// The records of a database.
 pub struct Memory {
     directory: PathBuf,
+    folders: Vec<PathBuf>,
     rows: BTreeMap<i64, Row>,
     documents: BTreeMap<String, Document>,
 }
@@ -74,7 +91,11 @@ impl<M: Mischief> Driver for Canary<M> {
 
     fn open(open: &Open) -> Result<Canary<M>, Failure> {
         let directory = open.directory.clone();
-        let memory = Memory { rows: load(&directory)?, documents: load(&directory)?, directory };
+        let folders: Vec<PathBuf> = M::FOLDERS.iter().map(|folder| directory.join(folder)).collect();
+        for folder in folders.iter().filter(|_| open.schema.create) {
+            fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+        }
+        let memory = Memory { rows: load(&folders)?, documents: load(&folders)?, directory, folders };
         Ok(Canary { memory: Arc::new(Mutex::new(memory)), mischief: M::default() })
     }
 
@@ -88,8 +109,9 @@ impl<M: Mischief> Driver for Canary<M> {
 
     fn close(self) -> Result<(), Failure> {
         let memory = self.memory();
-        save(&memory.directory, &memory.rows)?;
-        save(&memory.directory, &memory.documents)
+        save(&memory.folders, &memory.rows)?;
+        save(&memory.folders, &memory.documents)?;
+        self.mischief.closed(&memory.directory).map_err(|error| failed(&memory.directory, error))
     }
 }
 
@@ -122,22 +144,38 @@ impl<M: Mischief, R: Kept> Store<R> for Canary<M> {
     }
 }
 
-fn file<R: Record>(directory: &Path) -> PathBuf {
-    directory.join(format!("{}.tsdata", R::KIND))
+fn file<R: Record>(folder: &Path) -> PathBuf {
+    folder.join(format!("{}.tsdata", R::KIND))
 }
 
-/// The records in the flat file, or none where there is no file yet.
-fn load<R: Record>(directory: &Path) -> Result<BTreeMap<R::Key, R>, Failure> {
-    let file = file::<R>(directory);
-    if !file.exists() {
-        return Ok(BTreeMap::new());
+fn failed(path: &Path, error: impl Display) -> Failure {
+    failure(FailureKind::Io, format!("{}: {error}", path.display()))
+}
+
+/// The records in the folders' files, or none where there is no file yet. A folder that is not there was lost.
+fn load<R: Record>(folders: &[PathBuf]) -> Result<BTreeMap<R::Key, R>, Failure> {
+    let mut loaded = BTreeMap::new();
+    for folder in folders {
+        fs::metadata(folder).map_err(|error| failed(folder, error))?;
+        let file = file::<R>(folder);
+        if !file.exists() {
+            continue;
+        }
+        let records: Vec<R> = read_dataset(&file).map_err(|error| failed(&file, error))?;
+        loaded.extend(records.into_iter().map(|record| (record.key().clone(), record)));
     }
-    let records: Vec<R> = read_dataset(&file).map_err(|error| failure(FailureKind::Io, error.to_string()))?;
-    Ok(records.into_iter().map(|record| (record.key().clone(), record)).collect())
+    Ok(loaded)
 }
 
-fn save<R: Record>(directory: &Path, records: &BTreeMap<R::Key, R>) -> Result<(), Failure> {
-    let records: Vec<R> = records.values().cloned().collect();
-    write_dataset(&file::<R>(directory), &records)
-        .map_err(|error| failure(FailureKind::Io, error.to_string()))
+/// Deals the records out. Nothing is deleted from a canary, so a folder without records never had a file.
+fn save<R: Record>(folders: &[PathBuf], records: &BTreeMap<R::Key, R>) -> Result<(), Failure> {
+    for (number, folder) in folders.iter().enumerate() {
+        let dealt: Vec<R> = records.values().skip(number).step_by(folders.len()).cloned().collect();
+        if dealt.is_empty() {
+            continue;
+        }
+        let file = file::<R>(folder);
+        write_dataset(&file, &dealt).map_err(|error| failed(&file, error))?;
+    }
+    Ok(())
 }

@@ -86,6 +86,19 @@ fn sleep_sleeps_and_is_right() {
 }
 
 #[test]
+fn tree_keeps_every_record_in_folders_and_is_right() {
+    let (folder, mut session) = canary(env!("CARGO_BIN_EXE_canary-tree"), Settings::new());
+    for leaf in ["shelves/left/top", "shelves/left/bottom", "shelves/right"] {
+        assert!(folder.path().join(leaf).join("row.tsdata").exists(), "{leaf}");
+    }
+    assert!(!folder.path().join("row.tsdata").exists());
+    assert_eq!(
+        session.ask(&Request::Check { table: 1 }),
+        Reply::Check { answers: ROWS, digest: right_digest() }
+    );
+}
+
+#[test]
 fn hang_says_nothing_more() {
     let (_folder, mut session) = canary(env!("CARGO_BIN_EXE_canary-hang"), Settings::new());
     session.request(&Request::Run(Run { lanes: vec![lane(Verb::Get, 0, 1)], latency: None }));
@@ -151,9 +164,10 @@ fn a_held_read_transaction_is_no_capability_of_memory() {
 
 #[test]
 fn canaries_speak_the_conversations_that_their_capabilities_allow() {
-    // Neither of these does mischief to the few gets of a conversation.
+    // None of these does mischief to the few gets of a conversation.
     conversation::play_all(env!("CARGO_BIN_EXE_canary-slow"), 8);
     conversation::play_all(env!("CARGO_BIN_EXE_canary-wrong"), 7);
+    conversation::play_all(env!("CARGO_BIN_EXE_canary-tree"), 7);
     // It has no rows, so it plays the two about documents.
     conversation::play_all(env!("CARGO_BIN_EXE_canary-hand"), 2);
 }

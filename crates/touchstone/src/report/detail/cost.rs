@@ -4,6 +4,7 @@ use super::{Detail, Grid, GridCell, GridRow};
 use crate::estimate::ArmStatistics;
 use crate::report::format;
 use crate::sample::SyncCount;
+use std::collections::BTreeMap;
 
 pub(super) fn latency(arms: &[&ArmStatistics]) -> Option<Detail> {
     let with: Vec<_> = arms.iter().filter_map(|arm| Some((&arm.arm, arm.latency.as_ref()?))).collect();
@@ -96,9 +97,31 @@ fn row(arm: &ArmStatistics, flushed: bool) -> GridRow {
     if flushed {
         cells.push(GridCell::number(arm.flush_equivalents.map(format::ratio)));
     }
-    let file = |(name, size): (&String, &u64)| {
-        format!("{name} {}", format::bytes(*size as f64)).replace(' ', "\u{a0}")
-    };
-    cells.push(GridCell::word(arm.file_bytes.iter().map(file).collect::<Vec<String>>().join(", ")));
+    cells.push(GridCell::word(files(&arm.file_bytes)));
     GridRow { arm: arm.arm.clone(), cells }
+}
+
+/// More files than this are told together: a database may be a tree of thousands.
+const FILES_NAMED_MAX: usize = 8;
+
+/// A database's files with their sizes.
+fn files(file_bytes: &BTreeMap<String, u64>) -> String {
+    let told =
+        |name: &str, size: u64| format!("{name} {}", format::bytes(size as f64)).replace(' ', "\u{a0}");
+    if file_bytes.len() > FILES_NAMED_MAX {
+        return told(&format!("{} files,", file_bytes.len()), file_bytes.values().sum());
+    }
+    file_bytes.iter().map(|(name, size)| told(name, *size)).collect::<Vec<String>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_files_are_named_and_many_are_told_together() {
+        let of = |count: u64| files(&(0..count).map(|number| (format!("table/{number}"), 100)).collect());
+        assert_eq!(of(2), "table/0\u{a0}100\u{a0}B, table/1\u{a0}100\u{a0}B");
+        assert_eq!(of(9), "9\u{a0}files,\u{a0}900\u{a0}B");
+    }
 }
