@@ -132,6 +132,17 @@ fn a_sleeper_is_flagged_and_keeps_its_number() {
 }
 
 #[test]
+fn a_get_by_scanning_is_flagged_and_a_get_by_an_index_is_not() {
+    let case = "canaries/scan";
+    assert_honest(case, "canary-scan@wal-normal");
+    let flags = CANARIES.judgement.flags.iter().filter(|flag| flag.kind == FlagKind::GetsByScanning);
+    let flags: Vec<_> = flags.filter(|flag| flag.case == case).collect();
+    let arms: Vec<&str> = flags.iter().map(|flag| flag.arm.as_str()).collect();
+    assert_eq!(arms, ["canary-scan@wal-normal"]);
+    assert!(flags[0].evidence.contains("`SCAN documents"), "{flags:?}");
+}
+
+#[test]
 fn an_ignored_setting_is_named_and_makes_it_incomparable() {
     let case = "canaries/forgetful";
     let liar = CANARIES.comparison(case, "canary-forgetful@wal-full");

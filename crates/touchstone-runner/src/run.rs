@@ -267,7 +267,7 @@ impl<'p> CaseRun<'p> {
         }
         let slowest = counts.iter().min().copied().unwrap_or(count_max);
         let quickest = counts.iter().max().copied().unwrap_or(count_max);
-        self.calibrated = slowest.max(quickest / QUICKEST_SHARE);
+        self.calibrated = slowest.max(quickest.div_ceil(QUICKEST_SHARE));
         Ok(())
     }
 

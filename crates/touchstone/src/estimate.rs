@@ -58,6 +58,10 @@ pub struct ArmStatistics {
     /// The parts of one transaction with subscribers: the median of each over the launches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parts: Option<Parts>,
+    /// How long its slices took: the median.
+    pub slice_ns: Option<f64>,
+    /// Operations in a slice: the median.
+    pub slice_operations: Option<f64>,
     /// Processor time over wall time, median slice: above 1 with several threads, near 0 for one that sleeps. None
     /// where slices are shorter than 0.1 ms, for reading the processor's clock would be a part of them.
     pub cpu_share: Option<f64>,
@@ -249,6 +253,8 @@ impl<'r> CaseSamples<'r> {
             arm: arm.name.clone(),
             outcomes: count(parts.iter().map(|part| part.outcome)),
             error: parts.iter().find_map(|part| part.error.clone()),
+            slice_ns: median_of(right.clone().map(|slice| slice.wall_ns as f64)),
+            slice_operations: median_of(right.clone().map(|slice| slice.operations as f64)),
             cpu_share: median_of(
                 right
                     .clone()

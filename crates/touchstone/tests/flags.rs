@@ -161,6 +161,53 @@ fn a_durable_commit_quicker_than_a_flush_is_doubted() {
 }
 
 #[test]
+fn a_get_whose_plan_scans_is_told() {
+    let planned = |plan: &str, verbs: &[Verb]| {
+        flags(|record| {
+            record.launches[0].plan = vec![plan.into()];
+            let arm = &mut record.plan.cases[0].arms[0];
+            arm.lanes = vec![arm.lanes[0].clone(); verbs.len()];
+            arm.lanes.iter_mut().zip(verbs).for_each(|(lane, verb)| lane.verb = *verb);
+        })
+    };
+    let scan = "SCAN benchmark";
+    assert_eq!(planned(scan, &[Verb::Get]), [FlagKind::GetsByScanning]);
+    assert_eq!(
+        planned("SCAN benchmark USING COVERING INDEX by_key", &[Verb::Get]),
+        [FlagKind::GetsByScanning]
+    );
+    assert_eq!(
+        planned(scan, &[Verb::InsertMany, Verb::Get]),
+        [FlagKind::GetsByScanning],
+        "inserts have no plan"
+    );
+    assert_eq!(planned("SEARCH benchmark USING INTEGER PRIMARY KEY (rowid=?)", &[Verb::Get]), []);
+    assert_eq!(planned(scan, &[Verb::ReadAll]), [], "who reads everything scans");
+    assert_eq!(planned(scan, &[Verb::Get, Verb::ReadAll]), [], "the plan does not say whose scan it is");
+    let evidence = {
+        let mut record = honest();
+        record.launches[0].plan = vec!["SEARCH other".into(), scan.into()];
+        judge(&record.plan, &estimate(&record).cases, &record.subjects).flags.remove(0).evidence
+    };
+    assert!(evidence.contains("`SCAN benchmark`"), "{evidence}");
+}
+
+#[test]
+fn slices_that_a_given_count_makes_short_are_told() {
+    let short = |wall_ns: u64, count: Option<u64>| {
+        flags(|record| {
+            record.plan.cases[0].arms[0].lanes[0].count = count;
+            for slice in &mut record.slices {
+                (slice.wall_ns, slice.cpu_ns) = (wall_ns, wall_ns);
+            }
+        })
+    };
+    assert_eq!(short(30_000, Some(1)), [FlagKind::ShortSlices]);
+    assert_eq!(short(100_000, Some(1)), []);
+    assert_eq!(short(30_000, None), [], "the lab itself has chosen it");
+}
+
+#[test]
 fn times_that_still_rise_have_no_steady_state() {
     let rising = |most: f64| {
         flags(|record| {

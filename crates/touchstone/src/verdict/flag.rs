@@ -8,6 +8,7 @@ use crate::statistics::P_LOOK;
 use crate::suite::Cache;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use touchstone_protocol::Verb;
 
 /// A doubt about an arm in a case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -40,6 +41,10 @@ pub enum FlagKind {
     PageCache,
     /// A commit that promises durability and is quicker than a flush.
     QuickerThanFlush,
+    /// The query plan of a get by key scans the table.
+    GetsByScanning,
+    /// Slices of a given count that are over before the processor's caches are warm.
+    ShortSlices,
     /// Its times still rose or fell over the launch.
     NoSteadyState,
     /// The machine was busy with something else.
@@ -58,6 +63,8 @@ impl fmt::Display for FlagKind {
             FlagKind::TimerTick => "timer tick",
             FlagKind::PageCache => "page cache",
             FlagKind::QuickerThanFlush => "quicker than a flush",
+            FlagKind::GetsByScanning => "gets by scanning",
+            FlagKind::ShortSlices => "short slices",
             FlagKind::NoSteadyState => "no steady state",
             FlagKind::Contended => "contended machine",
             FlagKind::WalReset => "WAL-reset bug",
@@ -77,6 +84,8 @@ pub(super) fn flags(plan: &Plan, statistics: &[CaseStatistics], subjects: &[Intr
                 timer_tick(arm),
                 page_cache(case, arm),
                 quicker_than_flush(planned, arm, measured.flush_ns),
+                gets_by_scanning(planned, arm),
+                short_slices(planned, arm),
                 beyond_cores(planned, arm),
                 untold_threads(case, arm),
                 no_steady_state(arm),
@@ -178,6 +187,44 @@ fn quicker_than_flush(planned: &PlannedArm, arm: &ArmStatistics, flush_ns: Optio
     })
 }
 
+/// Where another lane may scan rightly, the plan does not tell whose scan it was.
+fn gets_by_scanning(planned: &PlannedArm, arm: &ArmStatistics) -> Raised {
+    let by_key = |verb: Verb| verb == Verb::Get || verb == Verb::UpdateOne || verb.inserts();
+    let gets = planned.lanes.iter().any(|lane| lane.verb == Verb::Get);
+    if !gets || !planned.lanes.iter().all(|lane| by_key(lane.verb)) {
+        return None;
+    }
+    let scan = arm.plan.iter().find(|line| scans(line))?;
+    let evidence = format!(
+        "its query plan says `{}`: a get reads the table until it meets the key; give the table a key or an index",
+        scan.trim()
+    );
+    Some((FlagKind::GetsByScanning, evidence))
+}
+
+/// Whether a line of SQLite's query plan is a scan of a table or of a covering index. Constant rows are no table, and of
+/// virtual tables SQLite says `SCAN` whatever they do.
+fn scans(line: &str) -> bool {
+    let others = [" CONSTANT ROW", " VIRTUAL TABLE"];
+    line.trim_start().starts_with("SCAN ") && !others.iter().any(|other| line.contains(other))
+}
+
+/// A count that the lab calibrates makes slices of this length at least.
+const SLICE_NS_MIN: f64 = 1e5;
+
+fn short_slices(planned: &PlannedArm, arm: &ArmStatistics) -> Raised {
+    let slice_ns = arm.slice_ns.filter(|slice_ns| *slice_ns < SLICE_NS_MIN)?;
+    let operations = arm.slice_operations?;
+    planned.lanes.iter().all(|lane| lane.count.is_some()).then(|| {
+        let evidence = format!(
+            "the median slice took {:.3} ms with {operations} operations, too short for warm caches; raise `count`, or \
+             leave it out, so that it is calibrated",
+            slice_ns / 1e6
+        );
+        (FlagKind::ShortSlices, evidence)
+    })
+}
+
 /// Rule 11 of the duel: above this the wall clock tells more of the neighbours than of the subject.
 fn contended(case: &CaseStatistics) -> Option<Flag> {
     let pressure = case.noise.cpu_pressure.filter(|pressure| *pressure > 0.5);
@@ -213,7 +260,26 @@ pub fn carries_wal_reset_fix(version: &str) -> Option<bool> {
 
 #[cfg(test)]
 mod tests {
-    use super::carries_wal_reset_fix;
+    use super::{carries_wal_reset_fix, scans};
+
+    #[test]
+    fn a_scan_is_told_from_a_search() {
+        for scan in ["SCAN benchmark", "SCAN TABLE benchmark", "  SCAN benchmark USING COVERING INDEX by_key"]
+        {
+            assert!(scans(scan), "{scan}");
+        }
+        let others = [
+            "SEARCH benchmark USING INTEGER PRIMARY KEY (rowid=?)",
+            "SEARCH scan USING INDEX SCAN (key=?)",
+            "SCAN CONSTANT ROW",
+            "SCAN 2 CONSTANT ROWS",
+            "SCAN feed VIRTUAL TABLE INDEX 1:",
+            "USE TEMP B-TREE FOR ORDER BY",
+        ];
+        for other in others {
+            assert!(!scans(other), "{other}");
+        }
+    }
 
     #[test]
     fn the_wal_reset_fix_is_told_by_the_version() {

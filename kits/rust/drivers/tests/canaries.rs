@@ -168,6 +168,7 @@ fn canaries_speak_the_conversations_that_their_capabilities_allow() {
     conversation::play_all(env!("CARGO_BIN_EXE_canary-slow"), 8);
     conversation::play_all(env!("CARGO_BIN_EXE_canary-wrong"), 7);
     conversation::play_all(env!("CARGO_BIN_EXE_canary-tree"), 7);
+    conversation::play_all(env!("CARGO_BIN_EXE_canary-scan"), 7);
     // It has no rows, so it plays the two about documents.
     conversation::play_all(env!("CARGO_BIN_EXE_canary-hand"), 2);
 }

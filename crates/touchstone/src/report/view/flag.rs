@@ -30,20 +30,27 @@ fn doubt(kind: FlagKind) -> (u8, &'static str) {
         FlagKind::QuickerThanFlush => {
             (2, "A commit promises to reach the disk and is quicker than the disk can be.")
         }
+        FlagKind::GetsByScanning => {
+            (3, "What gets one record by its key reads the table until it meets that key.")
+        }
         FlagKind::PageCache => {
-            (3, "The operating system's page cache answered what was meant to come from the disk.")
+            (4, "The operating system's page cache answered what was meant to come from the disk.")
         }
-        FlagKind::BelowResolution => (4, "An operation is shorter than the clock can tell."),
+        FlagKind::BelowResolution => (5, "An operation is shorter than the clock can tell."),
+        FlagKind::ShortSlices => {
+            (6, "Slices are over before caches are warm, so its times tell of what ran before them too.")
+        }
         FlagKind::WalReset => {
-            (5, "The linked SQLite can damage its log when two connections checkpoint at once.")
+            (7, "The linked SQLite can damage its log when two connections checkpoint at once.")
         }
-        FlagKind::NoSteadyState => (6, "Its times still rose or fell while it was measured."),
-        FlagKind::BeyondCores => (7, "More processors were busy than the case asked for."),
-        FlagKind::UntoldThreads => {
-            (8, "It has threads of its own, which had to share one processor with the one that was measured.")
-        }
+        FlagKind::NoSteadyState => (8, "Its times still rose or fell while it was measured."),
+        FlagKind::BeyondCores => (9, "More processors were busy than the case asked for."),
+        FlagKind::UntoldThreads => (
+            10,
+            "It has threads of its own, which had to share one processor with the one that was measured.",
+        ),
         FlagKind::Contended => {
-            (9, "The machine was busy with something else, so the times tell of its neighbours too.")
+            (11, "The machine was busy with something else, so the times tell of its neighbours too.")
         }
     }
 }
