@@ -33,7 +33,7 @@ fn smoke_with(from: &str, to: &str) -> Ended {
     let folder = folder();
     let text = fs::read_to_string(root().join("suites/smoke.toml")).unwrap();
     assert!(text.contains(from), "the suite has no `{from}` to change");
-    let path = folder.path().join("mine.toml");
+    let path = folder.path().join("smoke.toml");
     fs::write(&path, text.replacen(from, to, 1)).unwrap();
     finish(touchstone().args(["plan", "--suite"]).arg(path))
 }
@@ -86,14 +86,20 @@ fn an_unchanged_suite_is_fine() {
 }
 
 #[test]
+fn a_suite_whose_file_has_another_name_is_refused_with_the_remedy() {
+    let ended = smoke_with("name = \"smoke\"", "name = \"mine\"");
+    ended.refused(USAGE, &["smoke.toml", "its name is `mine`", "write name = \"smoke\"", "mine.toml"]);
+}
+
+#[test]
 fn an_unknown_key_in_a_suite_is_named_with_its_place() {
-    smoke_with("blocks = 2", "blocs = 2").refused(USAGE, &["mine.toml", "blocs", "line "]);
+    smoke_with("blocks = 2", "blocs = 2").refused(USAGE, &["smoke.toml", "blocs", "line "]);
 }
 
 #[test]
 fn an_unknown_verb_in_a_suite_is_named_with_those_there_are() {
     smoke_with("\"read-all\"", "\"read-most\"")
-        .refused(USAGE, &["mine.toml", "read-most", "read-all", "insert-one"]);
+        .refused(USAGE, &["smoke.toml", "read-most", "read-all", "insert-one"]);
 }
 
 #[test]
@@ -119,7 +125,7 @@ fn two_claims_with_one_id_are_refused() {
     let text = fs::read_to_string(root().join("suites/smoke.toml")).unwrap();
     let claim = &text[text.find("[[claim]]").unwrap()..];
     let ended = smoke_with("[[claim]]", &format!("{claim}\n[[claim]]"));
-    ended.refused(USAGE, &["mine.toml", "claim `plan` stands twice", "rename one"]);
+    ended.refused(USAGE, &["smoke.toml", "claim `plan` stands twice", "rename one"]);
 }
 
 #[test]

@@ -93,7 +93,9 @@ impl Project {
                 format!("there is no suite `{name}` ({} is missing); there are {known}", path.display()),
             ));
         }
-        Ok(Suite::parse(&read(&path)?, &path.display().to_string())?)
+        let suite = Suite::parse(&read(&path)?, &path.display().to_string())?;
+        named_as_its_file(&suite.name, &path)?;
+        Ok(suite)
     }
 
     /// The plan without the arms of kits that need a program which is not there, and what is to be said of those: a line
@@ -218,6 +220,20 @@ impl Project {
             .ok_or_else(|| Error::new(ErrorKind::Missing, format!("no kit has a subject `{name}`")))?;
         Ok((self.root.join("kits").join(language), subject))
     }
+}
+
+/// A suite is asked for by its file's name, and its cases are known by its own: it would be looked for in vain.
+fn named_as_its_file(name: &str, path: &Path) -> Result<()> {
+    let stem = path.file_stem().map(|stem| stem.to_string_lossy()).unwrap_or_default();
+    if stem == name {
+        return Ok(());
+    }
+    let path = path.display();
+    let message = format!(
+        "{path}: its name is `{name}`, a suite's is that of its file: write name = \"{stem}\", or call the file \
+         {name}.toml"
+    );
+    Err(Error::new(ErrorKind::Input, message))
 }
 
 fn find_root() -> Result<PathBuf> {
