@@ -130,8 +130,9 @@ impl Templates {
     ) -> Result<std::result::Result<Rc<Place>, SessionError>> {
         let case = stage.case;
         let key = format!(
-            "{} {} {:?} {} {} {} {:?} {} {} {:?} {:?}",
+            "{} {} {} {:?} {} {} {} {:?} {} {} {:?} {:?}",
             case.suite(),
+            case.gets_rows(),
             case.dataset.name,
             (case.dataset.records, case.dataset.spacing),
             case.filled,
