@@ -194,15 +194,18 @@ fn a_get_whose_plan_scans_is_told() {
 
 #[test]
 fn slices_that_a_given_count_makes_short_are_told() {
-    let short = |wall_ns: u64, count: Option<u64>| {
+    let short_of = |verb: Verb, wall_ns: u64, count: Option<u64>| {
         flags(|record| {
-            record.plan.cases[0].arms[0].lanes[0].count = count;
+            let lane = &mut record.plan.cases[0].arms[0].lanes[0];
+            (lane.verb, lane.count) = (verb, count);
             for slice in &mut record.slices {
                 (slice.wall_ns, slice.cpu_ns) = (wall_ns, wall_ns);
             }
         })
     };
+    let short = |wall_ns: u64, count: Option<u64>| short_of(Verb::Get, wall_ns, count);
     assert_eq!(short(30_000, Some(1)), [FlagKind::ShortSlices]);
+    assert_eq!(short_of(Verb::Deliver, 30_000, Some(1)), [], "only a stretch of it is timed");
     assert_eq!(short(100_000, Some(1)), []);
     assert_eq!(short(30_000, None), [], "the lab itself has chosen it");
 }
