@@ -3,6 +3,8 @@
 use crate::error::{Error, ErrorKind, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -98,44 +100,69 @@ impl Project {
         Ok(suite)
     }
 
-    /// The plan without the arms of kits that need a program which is not there, and what is to be said of those: a line
-    /// for each kit.
+    /// The plan without the arms of which something is not on this machine, and what is to be said of those: a line for
+    /// each thing that is missing. It is a program that a kit needs, or the sources of a subject which no variable names.
     ///
     /// # Errors
-    /// When one of them is a case's baseline or its floor, which others are compared with.
+    /// When one of them is a case's baseline or its floor, which others are compared with, and when a variable names no
+    /// folder.
     pub fn at_hand(&self, plan: &Plan) -> Result<(Plan, Vec<String>)> {
         let path = env::var_os("PATH").unwrap_or_default();
-        self.within(plan, |program| env::split_paths(&path).any(|folder| folder.join(program).is_file()))
+        let is_there = |program: &str| env::split_paths(&path).any(|folder| folder.join(program).is_file());
+        self.within(plan, is_there, |variable| env::var_os(variable))
     }
 
-    fn within(&self, plan: &Plan, is_there: impl Fn(&str) -> bool) -> Result<(Plan, Vec<String>)> {
-        let lacking = |arm: &PlannedArm| {
-            let kit = self.kits.kit_of(&arm.contender.subject).filter(|_| arm.program.is_none())?;
-            let program = kit.kit.needs.iter().find(|program| !is_there(program))?;
-            Some((kit.kit.language.as_str(), program.as_str()))
-        };
+    fn within(
+        &self,
+        plan: &Plan,
+        is_there: impl Fn(&str) -> bool,
+        value: impl Fn(&str) -> Option<OsString>,
+    ) -> Result<(Plan, Vec<String>)> {
         let mut plan = plan.clone();
-        let mut left_out: BTreeMap<(&str, &str), BTreeSet<String>> = BTreeMap::new();
+        let mut left_out: BTreeMap<Lack<'_>, BTreeSet<String>> = BTreeMap::new();
         for case in &mut plan.cases {
-            for (arm, (language, program)) in case.arms.iter().filter_map(|arm| Some((arm, lacking(arm)?))) {
+            let mut kept = Vec::new();
+            for arm in std::mem::take(&mut case.arms) {
+                let Some(lack) = self.lack(&arm, &is_there, &value)? else {
+                    kept.push(arm);
+                    continue;
+                };
                 if arm.name == case.baseline || Some(&arm.name) == case.floor.as_ref() {
-                    let message = format!(
-                        "`{program}` is not in PATH, which the kit for {language} needs, and others are compared with \
-                         {} in {}: install it",
-                        arm.name, case.id
-                    );
+                    let (name, case, remedy) = (&arm.name, &case.id, lack.remedy());
+                    let message = format!("{lack}, and others are compared with {name} in {case}: {remedy}");
                     return Err(Error::new(ErrorKind::Missing, message));
                 }
-                left_out.entry((language, program)).or_default().insert(arm.contender.to_string());
+                left_out.entry(lack).or_default().insert(arm.contender.to_string());
             }
-            case.arms.retain(|arm| lacking(arm).is_none());
+            case.arms = kept;
         }
-        let say = |((language, program), contenders): ((&str, &str), BTreeSet<String>)| {
+        let say = |(lack, contenders): (Lack<'_>, BTreeSet<String>)| {
             let contenders: Vec<String> = contenders.into_iter().collect();
-            let contenders = contenders.join(", ");
-            format!("left out: {contenders}; `{program}` is not in PATH, which the kit for {language} needs")
+            let told = format!("left out: {}; {lack}", contenders.join(", "));
+            if matches!(lack, Lack::Sources { .. }) { format!("{told} ({})", lack.remedy()) } else { told }
         };
         Ok((plan, left_out.into_iter().map(say).collect()))
+    }
+
+    /// What an arm's driver cannot be built and run without, if it is not on this machine.
+    fn lack(
+        &self,
+        arm: &PlannedArm,
+        is_there: impl Fn(&str) -> bool,
+        value: impl Fn(&str) -> Option<OsString>,
+    ) -> Result<Option<Lack<'_>>> {
+        let name = &arm.contender.subject;
+        let Some(kit) = self.kits.kit_of(name).filter(|_| arm.program.is_none()) else { return Ok(None) };
+        let language = kit.kit.language.as_str();
+        if let Some(program) = kit.kit.needs.iter().find(|program| !is_there(program)) {
+            return Ok(Some(Lack::Program { language, program }));
+        }
+        let subject = kit.subjects.iter().find(|subject| subject.name == *name);
+        let Some(variable) = subject.and_then(|subject| subject.sources.as_deref()) else { return Ok(None) };
+        match value(variable).filter(|value| !value.is_empty()) {
+            None => Ok(Some(Lack::Sources { language, variable })),
+            Some(folder) => sources_folder(language, variable, &folder).map(|_| None),
+        }
     }
 
     /// Builds every driver the plan needs, one after the other; `say` is told what is being built.
@@ -155,7 +182,16 @@ impl Project {
     fn build_subject(&self, name: &str) -> Result<()> {
         let (folder, subject) = self.subject(name)?;
         let (tool, arguments) = subject.build.split_first().expect("checked when the table was read");
-        let output = Command::new(tool).args(arguments).current_dir(&folder).output().map_err(|error| {
+        let mut command = Command::new(tool);
+        command.args(arguments).current_dir(&folder);
+        if let Some(variable) = &subject.sources
+            && let Some(value) = env::var_os(variable)
+        {
+            // It may be relative, and the build has another current folder.
+            let language = self.kits.kit_of(name).map_or("", |kit| kit.kit.language.as_str());
+            command.env(variable, sources_folder(language, variable, &value)?);
+        }
+        let output = command.output().map_err(|error| {
             let remedy =
                 format!("cannot run `{tool}`, which builds {name}: {error}; install it and try again");
             Error::new(ErrorKind::Missing, remedy)
@@ -236,6 +272,49 @@ fn named_as_its_file(name: &str, path: &Path) -> Result<()> {
     Err(Error::new(ErrorKind::Input, message))
 }
 
+/// What an arm is left out for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Lack<'k> {
+    /// A program that its kit needs.
+    Program { language: &'k str, program: &'k str },
+    /// Its sources: the variable that would name them is not set.
+    Sources { language: &'k str, variable: &'k str },
+}
+
+impl Lack<'_> {
+    fn remedy(&self) -> String {
+        match self {
+            Lack::Program { .. } => "install it".into(),
+            Lack::Sources { language, .. } => format!("kits/{language}/README.md says how"),
+        }
+    }
+}
+
+impl fmt::Display for Lack<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Lack::Program { language, program } => {
+                write!(formatter, "`{program}` is not in PATH, which the kit for {language} needs")
+            }
+            Lack::Sources { variable, .. } => {
+                write!(formatter, "{variable} names no folder with its sources")
+            }
+        }
+    }
+}
+
+/// The folder that a variable names, from the root.
+fn sources_folder(language: &str, variable: &str, folder: &OsStr) -> Result<PathBuf> {
+    let folder = Path::new(folder);
+    folder.canonicalize().ok().filter(|folder| folder.is_dir()).ok_or_else(|| {
+        let message = format!(
+            "{variable} names {}, where no folder is: kits/{language}/README.md says how to get the sources",
+            folder.display()
+        );
+        Error::new(ErrorKind::Missing, message)
+    })
+}
+
 fn find_root() -> Result<PathBuf> {
     let start = env::current_dir().map_err(|error| Error::io("cannot tell the current folder", &error))?;
     let found =
@@ -279,14 +358,17 @@ mod tests {
     "#;
 
     fn project() -> Project {
-        let kit = |language: &str, needs: &str, subject: &str| {
+        let kit = |language: &str, needs: &str, subject: &str, sources: &str| {
             let text = format!(
                 "[kit]\nlanguage = \"{language}\"\n{needs}\n[[subject]]\nname = \"{subject}\"\nsummary = \"s\"\n\
-                 build = [\"b\"]\nrun = [\"r\"]\nprofile = [{{ name = \"p\", class = \"strict\" }}]"
+                 build = [\"b\"]\nrun = [\"r\"]\n{sources}\nprofile = [{{ name = \"p\", class = \"strict\" }}]"
             );
             Kit::parse(&text, "kit.toml").unwrap()
         };
-        let kits = vec![kit("a", "", "here"), kit("b", "needs = [\"one\", \"two\"]", "there")];
+        let kits = vec![
+            kit("a", "", "here", ""),
+            kit("b", "needs = [\"one\", \"two\"]", "there", "sources = \"ITS_SOURCES\""),
+        ];
         Project { root: PathBuf::new(), kits: Kits { kits } }
     }
 
@@ -296,20 +378,56 @@ mod tests {
         Plan::new(&[suite], &project().kits, &choice).unwrap()
     }
 
+    /// Every program is there, and the variable has this value.
+    fn with_sources(plan: &Plan, value: Option<&str>) -> Result<(Plan, Vec<String>)> {
+        project().within(
+            plan,
+            |_| true,
+            |variable| {
+                assert_eq!(variable, "ITS_SOURCES");
+                value.map(OsString::from)
+            },
+        )
+    }
+
     #[test]
     fn arms_of_a_kit_that_lacks_a_program_are_left_out_and_named_once() {
-        let (whole, nothing) = project().within(&plan("here@p"), |_| true).unwrap();
+        let (whole, nothing) = with_sources(&plan("here@p"), Some(".")).unwrap();
         assert_eq!((whole.cases[0].arms.len(), nothing.len()), (3, 0));
-        let (rest, said) = project().within(&plan("here@p"), |program| program != "two").unwrap();
+        let (rest, said) = project().within(&plan("here@p"), |program| program != "two", |_| None).unwrap();
         let arms: Vec<&str> = rest.cases[0].arms.iter().map(|arm| arm.name.as_str()).collect();
         assert_eq!(arms, ["here@p"]);
         assert_eq!(said, ["left out: there@p; `two` is not in PATH, which the kit for b needs"]);
     }
 
     #[test]
+    fn arms_of_a_subject_whose_sources_are_not_named_are_left_out_and_named_once() {
+        for unset in [None, Some("")] {
+            let (rest, said) = with_sources(&plan("here@p"), unset).unwrap();
+            let arms: Vec<&str> = rest.cases[0].arms.iter().map(|arm| arm.name.as_str()).collect();
+            assert_eq!(arms, ["here@p"]);
+            let line =
+                "left out: there@p; ITS_SOURCES names no folder with its sources (kits/b/README.md says how)";
+            assert_eq!(said, [line]);
+        }
+    }
+
+    #[test]
+    fn sources_that_are_not_where_they_are_said_to_be_are_an_error() {
+        let error = with_sources(&plan("here@p"), Some("/no/such/folder")).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Missing);
+        let message = "ITS_SOURCES names /no/such/folder, where no folder is: kits/b/README.md says how to get the sources";
+        assert_eq!(error.to_string(), message);
+    }
+
+    #[test]
     fn a_baseline_is_not_left_out() {
-        let error = project().within(&plan("there@p"), |_| false).unwrap_err();
+        let error = project().within(&plan("there@p"), |_| false, |_| None).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Missing);
         assert!(error.to_string().contains("`one` is not in PATH"), "{error}");
+        let error = with_sources(&plan("there@p"), None).unwrap_err();
+        let message = "ITS_SOURCES names no folder with its sources, and others are compared with there@p in s/read: \
+                       kits/b/README.md says how";
+        assert_eq!(error.to_string(), message);
     }
 }

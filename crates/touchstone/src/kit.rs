@@ -41,6 +41,10 @@ pub struct Subject {
     pub build: Vec<String>,
     /// The command that starts its driver; the program is relative to the kit's folder.
     pub run: Vec<String>,
+    /// The environment variable that names the folder with its sources, for a library that is built from a folder of the
+    /// user's. Where it is not set, its arms are left out of a run, and the run says so.
+    #[serde(default)]
+    pub sources: Option<String>,
     /// It stands for the least work possible.
     #[serde(default)]
     pub floor: bool,

@@ -187,8 +187,9 @@ fn the_lab_links_no_subject() {
 fn files_and_functions_are_short_and_blobs_are_few() {
     let tree = Tree::read();
     let mut findings: Vec<String> = Vec::new();
-    for (path, text) in
-        tree.ending(&[".rs", ".py", ".js", ".css", ".go", ".ts", ".java"]).filter(|(path, _)| is_ours(path))
+    for (path, text) in tree
+        .ending(&[".rs", ".py", ".js", ".css", ".go", ".ts", ".java", ".cpp", ".h", ".mm"])
+        .filter(|(path, _)| is_ours(path))
     {
         findings.extend(size::lines(path, text, size::FILE_LINES_MAX));
     }
@@ -229,8 +230,10 @@ fn names_of_files_say_something_and_are_of_known_kinds() {
 #[test]
 fn text_has_no_stray_white_space() {
     let tree = Tree::read();
-    let written =
-        [".rs", ".toml", ".md", ".py", ".js", ".css", ".html", ".go", ".ts", ".java", "Makefile", ".ci/run"];
+    let written = [
+        ".rs", ".toml", ".md", ".py", ".js", ".css", ".html", ".go", ".ts", ".java", ".cpp", ".h", ".mm",
+        "Makefile", ".ci/run",
+    ];
     every("white space", 100, tree.ending(&written).filter(|(path, _)| is_ours(path)), text::space);
 }
 

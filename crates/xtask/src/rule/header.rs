@@ -3,13 +3,15 @@
 use crate::Findings;
 
 /// How a file of a kind opens, by the ending of its path.
-const OPENINGS: [(&str, &[&str]); 15] = [
+const OPENINGS: [(&str, &[&str]); 17] = [
     (".rs", &["//!"]),
     (".toml", &["#"]),
     (".py", &["\"\"\"", "#"]),
     (".go", &["//", "/*"]),
     (".c", &["//", "/*"]),
     (".h", &["//", "/*"]),
+    (".cpp", &["//", "/*"]),
+    (".mm", &["//", "/*"]),
     (".java", &["//", "/*"]),
     (".kt", &["//", "/*"]),
     (".swift", &["//", "/*"]),

@@ -3,9 +3,10 @@
 use crate::Findings;
 
 /// Endings of files that may be here. A new kind of file is a decision, so it is made in this list.
-const ENDINGS: [&str; 40] = [
+const ENDINGS: [&str; 42] = [
     "bib",
     "c",
+    "cpp",
     "css",
     "db",
     "expect",
@@ -23,6 +24,7 @@ const ENDINGS: [&str; 40] = [
     "lock",
     "md",
     "mjs",
+    "mm",
     "mod",
     "operations",
     "subscriptions",

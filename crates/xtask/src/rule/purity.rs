@@ -5,9 +5,21 @@ use crate::Findings;
 use crate::rust::{Source, line_of, words};
 
 /// How a program reads a clock, by the ending of its file.
-const CLOCKS: [(&str, &[&str]); 6] = [
+const CLOCKS: [(&str, &[&str]); 8] = [
     (".rs", &["Instant", "SystemTime", "clock_gettime", "clock_gettime_nsec_np", "_rdtsc"]),
     (".c", &["clock_gettime", "gettimeofday", "__rdtsc"]),
+    (
+        ".cpp",
+        &[
+            "clock_gettime",
+            "gettimeofday",
+            "__rdtsc",
+            "steady_clock",
+            "system_clock",
+            "high_resolution_clock",
+        ],
+    ),
+    (".mm", &["clock_gettime", "gettimeofday", "__rdtsc", "steady_clock", "system_clock", "NSDate"]),
     (".go", &["time.Now", "time.Since"]),
     (".py", &["perf_counter", "perf_counter_ns", "monotonic_ns", "time.time"]),
     (".ts", &["performance.now", "Date.now", "hrtime"]),
@@ -87,6 +99,11 @@ mod tests {
         let bad = "fn get() { let start = std::time::Instant::now(); }";
         assert_eq!(no_clock("kits/rust/drivers/src/bin/x.rs", bad).len(), 1);
         assert_eq!(no_clock("kits/python/drivers/x.py", "start = time.perf_counter_ns()").len(), 1);
+        assert_eq!(
+            no_clock("kits/cpp/drivers/x.cpp", "auto start = std::chrono::steady_clock::now();").len(),
+            1
+        );
+        assert_eq!(no_clock("kits/objc/drivers/x.mm", "NSDate *start = [NSDate date];").len(), 2);
         assert_eq!(no_clock("kits/rust/drivers/src/bin/x.rs", "// no Instant here\n\"Instant\";").len(), 0);
         let in_tests = "#[cfg(test)]\nmod tests { fn f() { Instant::now() } }";
         assert_eq!(no_clock("kits/rust/drivers/src/bin/x.rs", in_tests).len(), 0, "a deadline in a test");
