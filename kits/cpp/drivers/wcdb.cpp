@@ -30,6 +30,7 @@ using WCDB::StatementPragma;
 
 const char *const TABLE = "benchmark";
 const std::vector<std::string> SYNCHRONOUS = { "off", "normal", "full", "extra" };
+const std::vector<std::string> NO_YES = { "no", "yes" };
 // A raw key in SQLCipher's notation, so that opening does not measure the derivation of a key from a password.
 const char *const KEY = "x'000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f'";
 
@@ -95,6 +96,12 @@ void configure(WCDB::Database &database, const kit::Open &open)
     if (const auto synchronous = open.word("synchronous", SYNCHRONOUS)) {
         pragmas.push_back(set(Pragma::synchronous(), synchronous->c_str()));
     }
+    if (const auto fullfsync = open.word("fullfsync", NO_YES)) {
+        pragmas.push_back(set(Pragma::fullfsync(), *fullfsync == "yes"));
+    }
+    if (const auto fullfsync = open.word("checkpoint_fullfsync", NO_YES)) {
+        pragmas.push_back(set(Pragma::checkpointFullfsync(), *fullfsync == "yes"));
+    }
     if (const auto cache_size = open.number("cache_size_bytes")) {
         // Below zero: in KiB.
         pragmas.push_back(set(Pragma::cacheSize(), -(*cache_size / 1024)));
@@ -117,6 +124,8 @@ public:
     explicit Wcdb(const kit::Open &open) : database(open.directory + "/benchmark.wcdb")
     {
         open.word("checkpoint", { "commit", "background" });
+        // Its checkpoints have a handle of their own, so that no other can have the file alone.
+        open.word("locking_mode", { "normal" });
         configure(database, open);
         require(database.canOpen());
         if (open.create) {
@@ -132,16 +141,17 @@ public:
         kit::Settings settings;
         const int64_t page_size = number(Pragma::pageSize());
         const int64_t cache_size = number(Pragma::cacheSize());
-        const std::string hmac = text(Pragma::cipherHmacAlgorithm());
         settings["journal_mode"] = text(Pragma::journalMode());
+        settings["locking_mode"] = text(Pragma::lockingMode());
         settings["synchronous"] = SYNCHRONOUS.at(static_cast<size_t>(number(Pragma::synchronous())));
+        settings["fullfsync"] = NO_YES.at(static_cast<size_t>(number(Pragma::fullfsync())));
+        settings["checkpoint_fullfsync"] = NO_YES.at(static_cast<size_t>(number(Pragma::checkpointFullfsync())));
         settings["page_size_bytes"] = page_size;
         settings["cache_size_bytes"] = cache_size < 0 ? -cache_size * 1024 : cache_size * page_size;
         settings["mmap_size_bytes"] = number(Pragma::mmapSize());
         settings["wal_autocheckpoint_pages"] = number(Pragma::walAutocheckpoint());
         settings["checkpoint"] = "background";
-        // Only a database that is encrypted answers, and the two versions' settings differ in this.
-        settings["cipher"] = hmac.empty() ? "none" : hmac == "HMAC_SHA1" ? "sqlcipher-3" : "sqlcipher-4";
+        settings["cipher"] = cipher();
         return settings;
     }
 
@@ -233,7 +243,7 @@ private:
         require(database.runTransaction([&open](WCDB::Handle &handle) {
             for (uint32_t number = 1; number <= open.tables; ++number) {
                 const std::string table = kit::table_name(number);
-                if (!handle.createTable<Row>(table)) {
+                if (!(open.is_keyed ? create_keyed(handle, table) : handle.createTable<Row>(table))) {
                     return false;
                 }
                 for (const std::string &field : open.indexes) {
@@ -248,6 +258,14 @@ private:
             }
             return true;
         }));
+    }
+
+    // As the class's own table, with the key as its primary key.
+    static bool create_keyed(WCDB::Handle &handle, const std::string &table)
+    {
+        const auto key = WCDB::ColumnDef("key", WCDB::ColumnType::Integer).constraint(WCDB::ColumnConstraint().primaryKey());
+        const auto value = WCDB::ColumnDef("value", WCDB::ColumnType::BLOB);
+        return handle.execute(WCDB::StatementCreateTable().createTable(table).define(key).define(value));
     }
 
     // Has so many threads borrow a handle at the same time, after which the pool has as many.
@@ -267,6 +285,18 @@ private:
             thread.join();
         }
         pthread_barrier_destroy(&met);
+    }
+
+    // Which of SQLCipher's schemes the pages are in, as the engine says. Only an encrypted database answers.
+    std::string cipher()
+    {
+        const std::string scheme = text(Pragma::cipherHmacAlgorithm()) + " " + text(Pragma::cipherKdfAlgorithm());
+        if (scheme == " ") {
+            return "none";
+        } else if (scheme == "HMAC_SHA512 PBKDF2_HMAC_SHA512") {
+            return "sqlcipher-4";
+        }
+        return scheme == "HMAC_SHA1 PBKDF2_HMAC_SHA1" ? "sqlcipher-3" : "sqlcipher-other";
     }
 
     std::string text(const Pragma &pragma)

@@ -23,6 +23,8 @@ struct Open {
     // Whether the tables are to be made.
     bool create = false;
     uint32_t tables = 1;
+    // Whether rows are got by their key, which is then the table's primary key.
+    bool is_keyed = false;
     std::vector<std::string> indexes;
     Settings settings;
 

@@ -128,6 +128,7 @@ void read_schema(const json &schema, Open &open)
     Fields fields(schema, "a schema");
     open.create = fields.flag_or("create", false);
     open.tables = static_cast<uint32_t>(fields.number_or("tables", 1));
+    open.is_keyed = fields.flag_or("keyed", false);
     if (const json &indexes = schema.contains("indexes") ? fields.any("indexes") : json::array(); indexes.is_array()) {
         for (const json &index : indexes) {
             if (!index.is_string()) {

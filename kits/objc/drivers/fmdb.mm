@@ -39,6 +39,8 @@ namespace {
 const int ROWS_A_POOL = 1000;
 const std::vector<std::string> JOURNAL_MODES = { "delete", "truncate", "persist", "memory", "off", "wal" };
 const std::vector<std::string> SYNCHRONOUS = { "off", "normal", "full", "extra" };
+const std::vector<std::string> LOCKING_MODES = { "normal", "exclusive" };
+const std::vector<std::string> NO_YES = { "no", "yes" };
 
 // Releases what is autoreleased in its scope.
 class Pool {
@@ -88,6 +90,7 @@ public:
         const Pool pool;
         open.word("checkpoint", { "commit" });
         open.word("cipher", { "none" });
+        caches_batches = open.word("statement_cache", { "batch", "none" }) != "none";
         database = [[FMDatabase alloc] initWithPath:text(open.directory + "/benchmark.sqlite")];
         NSString *table = text(kit::table_name(1));
         select = [[NSString alloc] initWithFormat:@"SELECT * FROM %@", table];
@@ -116,7 +119,11 @@ public:
         const int64_t page_size = number("page_size");
         const int64_t cache_size = number("cache_size");
         settings["journal_mode"] = pragma("journal_mode");
+        settings["locking_mode"] = pragma("locking_mode");
         settings["synchronous"] = SYNCHRONOUS.at(static_cast<size_t>(number("synchronous")));
+        settings["fullfsync"] = NO_YES.at(static_cast<size_t>(number("fullfsync")));
+        settings["checkpoint_fullfsync"] = NO_YES.at(static_cast<size_t>(number("checkpoint_fullfsync")));
+        settings["statement_cache"] = caches_batches ? "batch" : "none";
         settings["page_size_bytes"] = page_size;
         settings["cache_size_bytes"] = cache_size < 0 ? -cache_size * 1024 : cache_size * page_size;
         settings["mmap_size_bytes"] = number("mmap_size");
@@ -171,7 +178,7 @@ public:
     void insert_many(const kit::Objects &objects) override
     {
         Pool pool;
-        [database setShouldCacheStatements:YES];
+        [database setShouldCacheStatements:caches_batches];
         require([database beginTransaction]);
         BOOL is_done = YES;
         for (FmdbRow *row in static_cast<const Rows &>(objects).rows) {
@@ -293,11 +300,12 @@ private:
         if (const auto page_size = open.number("page_size_bytes")) {
             set("page_size", std::to_string(*page_size));
         }
-        if (const auto synchronous = open.word("synchronous", SYNCHRONOUS)) {
-            set("synchronous", *synchronous);
-        }
-        if (const auto journal_mode = open.word("journal_mode", JOURNAL_MODES)) {
-            set("journal_mode", *journal_mode);
+        for (const auto &[name, words] : { std::pair("locking_mode", &LOCKING_MODES), std::pair("synchronous", &SYNCHRONOUS),
+                                           std::pair("journal_mode", &JOURNAL_MODES), std::pair("fullfsync", &NO_YES),
+                                           std::pair("checkpoint_fullfsync", &NO_YES) }) {
+            if (const auto word = open.word(name, *words)) {
+                set(name, *word);
+            }
         }
         if (const auto mmap_size = open.number("mmap_size_bytes")) {
             set("mmap_size", std::to_string(*mmap_size));
@@ -310,9 +318,10 @@ private:
     void create(const kit::Open &open)
     {
         require([database beginTransaction]);
+        const std::string columns = open.is_keyed ? "(key INTEGER PRIMARY KEY, value BLOB)" : "(key INTEGER, value BLOB)";
         for (uint32_t number = 1; number <= open.tables; ++number) {
             const std::string table = kit::table_name(number);
-            require([database executeUpdate:text("CREATE TABLE " + table + "(key INTEGER, value BLOB)")]);
+            require([database executeUpdate:text("CREATE TABLE " + table + columns)]);
             for (const std::string &field : open.indexes) {
                 const std::string index = table + "_by_" + field;
                 require([database executeUpdate:text("CREATE INDEX " + index + " ON " + table + "(" + field + ")")]);
@@ -322,6 +331,8 @@ private:
     }
 
     FMDatabase *database;
+    // Whether the statements of a batch are kept in it.
+    bool caches_batches;
     NSString *select;
     NSString *insert;
 };

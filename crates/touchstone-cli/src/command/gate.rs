@@ -84,7 +84,7 @@ impl Gate {
         for wanted in &self.cases {
             let Some((suite_name, case_name)) = wanted.split_once('/') else {
                 bail!(touchstone::Error::input(format!(
-                    "`{wanted}` is not a case: write suite/case, such as wcdb/read"
+                    "`{wanted}` is not a case: write suite/case, such as couch/get"
                 )));
             };
             let mut suite = project.suites(&[suite_name.to_owned()])?.remove(0);

@@ -50,7 +50,7 @@ impl Plan {
 
     fn check_id(&self, case: &PlannedCase) -> Checked {
         let Some((suite, name)) = case.id.split_once('/') else {
-            return Err("an id is suite/case, such as wcdb/read".into());
+            return Err("an id is suite/case, such as couch/get".into());
         };
         file_name(suite).and_then(|()| file_name(name))?;
         if self.suites.iter().any(|known| known.name == suite) {
