@@ -8,6 +8,7 @@ mod digest;
 mod doc;
 mod message;
 mod settings;
+mod typed;
 mod watch;
 
 pub use data::{
@@ -21,6 +22,7 @@ pub use message::{
     Sample, Schema, Stretch, Usage, Verb,
 };
 pub use settings::{Setting, Settings};
+pub use typed::{DocV2, DocV3, DocV4, TYPED_TABLES};
 pub use watch::{
     DeliveryDigest, Subscription, Watched, read_subscriptions, record_crc32, write_subscriptions,
 };

@@ -99,6 +99,9 @@ pub struct Schema {
     /// Rows are got by their key: a table that would else have none makes it its key. Documents and docs have theirs.
     #[serde(default, skip_serializing_if = "is_false")]
     pub keyed: bool,
+    /// Tables 2 to 4 have types of their own, with fewer fields.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub typed: bool,
     /// Fields to index beyond what the natural schema has.
     pub indexes: Vec<String>,
 }
@@ -386,7 +389,7 @@ pub struct Hello {
     #[serde(default)]
     pub compile_options: Vec<String>,
     /// What it can do, `record.verb`; also `record.held` for held read transactions, `record.tables` for lanes on
-    /// tables of their own, and `record.watch-object` and its like for what can be watched.
+    /// tables of their own, `record.typed` where those have types of their own, and `record.watch-object` and its like for what can be watched.
     pub capabilities: Vec<String>,
     /// The clock the kit reads.
     pub clock: Clock,

@@ -45,7 +45,7 @@ fn requests() -> Vec<Request> {
         ("cache_size_bytes".into(), Setting::from(2_048_000)),
         ("odd".into(), Setting::from(-1)),
     ]);
-    let schema = Schema { create: true, tables: 3, keyed: true, indexes: vec!["id".into()] };
+    let schema = Schema { create: true, tables: 3, keyed: true, typed: true, indexes: vec!["id".into()] };
     let open = |record| Request::Open {
         directory: "launch/one".into(),
         record,
@@ -241,8 +241,18 @@ fn a_request_with_a_field_too_few_is_refused() {
     let schema = schema("request");
     for request in values(requests()) {
         for (field, less) in with_one_field_less(&request) {
-            let names =
-                ["held", "keyed", "table", "above", "states", "subscriptions", "changes", "depth", "stretch"];
+            let names = [
+                "held",
+                "keyed",
+                "table",
+                "typed",
+                "above",
+                "states",
+                "subscriptions",
+                "changes",
+                "depth",
+                "stretch",
+            ];
             let optional = names.iter().any(|name| field.ends_with(&format!("/{name}")));
             assert_eq!(schema.is_valid(&less), optional, "{field} is missing: {less}");
         }

@@ -132,6 +132,8 @@ pub struct CaseData {
     states: States,
     subscriptions: Subscriptions,
     template: Contents,
+    /// Whether tables 2 to 4 keep less of an object.
+    typed: bool,
     /// Answers of the database as the template has it: most slices start from it.
     known: RefCell<BTreeMap<Question, Answer>>,
     /// What transactions deliver. New states are written in their order from the template on, so from which of them a
@@ -173,6 +175,7 @@ impl CaseData {
             states: states(case, seed, folder)?,
             subscriptions: Subscriptions::generate(case, folder)?,
             template: Contents::of_template(case),
+            typed: case.typed,
             known: RefCell::default(),
             delivered: RefCell::default(),
             crcs: OnceCell::new(),
@@ -232,7 +235,7 @@ impl CaseData {
             }
             Verb::Get => {
                 let found = self.slice(lane).iter().filter_map(|record| contents.object(lane.table, *record));
-                vec![self.digest_of(found)]
+                vec![self.digest_of(lane.table, found)]
             }
             Verb::ReadAll | Verb::Find | Verb::UpdateMany | Verb::DeleteMany => {
                 self.whole_answers(contents, lane, lanes)
@@ -292,7 +295,7 @@ impl CaseData {
         }
         let above = |object: &u32| lane.above.is_none_or(|above| self.priority(*object) > Some(above));
         let all: Vec<u32> = contents.objects(lane.table, self.dataset.in_key_order()).filter(above).collect();
-        let answer = self.digest_of((0..times).flat_map(|_| all.iter().copied()));
+        let answer = self.digest_of(lane.table, (0..times).flat_map(|_| all.iter().copied()));
         if remembered {
             self.known.borrow_mut().insert(key, answer.clone());
         }
@@ -358,10 +361,15 @@ impl CaseData {
         }
     }
 
-    fn digest_of(&self, objects: impl Iterator<Item = u32>) -> Answer {
+    fn digest_of(&self, table: u32, objects: impl Iterator<Item = u32>) -> Answer {
         let digest = match &self.dataset.records {
             Records::Rows(rows) => Digest::of(objects.map(|object| &rows[object as usize])),
             Records::Documents(documents) => Digest::of(objects.map(|object| &documents[object as usize])),
+            Records::Docs(docs) if self.typed && table > 1 => {
+                let mut digest = Digest::default();
+                objects.for_each(|object| digest.add(&self.doc(docs, object).clone().kept_in(table)));
+                digest
+            }
             Records::Docs(docs) => Digest::of(objects.map(|object| self.doc(docs, object))),
         };
         (digest.answers(), digest.to_string())

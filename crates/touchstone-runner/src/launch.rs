@@ -108,7 +108,8 @@ impl<'s> Player<'s> {
         let record = self.stage.case.dataset.record;
         for lane in &self.arm.lanes {
             let held = lane.held.then(|| format!("{record}.held"));
-            let tables = (lane.table > 1).then(|| format!("{record}.tables"));
+            let types = if self.stage.case.typed { "typed" } else { "tables" };
+            let tables = (lane.table > 1).then(|| format!("{record}.{types}"));
             let watched =
                 self.stage.case.watch.as_ref().map(|watch| format!("{record}.watch-{}", watch.watched));
             let verb = Some(format!("{record}.{}", lane.verb));

@@ -130,7 +130,7 @@ impl Templates {
     ) -> Result<std::result::Result<Rc<Place>, SessionError>> {
         let case = stage.case;
         let key = format!(
-            "{} {} {} {:?} {} {} {} {:?} {} {} {:?} {:?}",
+            "{} {} {} {:?} {} {} {} {:?} {} {:?} {:?} {:?}",
             case.suite(),
             case.gets_rows(),
             case.dataset.name,
@@ -140,7 +140,7 @@ impl Templates {
             case.tables_used(),
             arm.settings,
             arm.contender,
-            case.tables,
+            (case.tables, case.typed),
             arm.indexes,
             arm.program
         );

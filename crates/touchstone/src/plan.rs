@@ -113,6 +113,9 @@ pub struct PlannedCase {
     pub get_record: Option<u64>,
     /// Tables in the database.
     pub tables: u32,
+    /// Whether tables 2 to 4 hold objects of types of their own.
+    #[serde(default)]
+    pub typed: bool,
     /// What the caches hold when a slice starts.
     pub cache: Cache,
     /// Whether the database is put back before every slice.
@@ -479,7 +482,13 @@ impl PlannedArm {
 
     /// The schema, to make or to expect.
     pub fn schema(&self, case: &PlannedCase, create: bool) -> Schema {
-        Schema { create, tables: case.tables, keyed: case.gets_rows(), indexes: self.indexes.clone() }
+        Schema {
+            create,
+            tables: case.tables,
+            keyed: case.gets_rows(),
+            typed: case.typed,
+            indexes: self.indexes.clone(),
+        }
     }
 }
 
@@ -570,6 +579,7 @@ fn plan_case(
         dataset,
         get_record: case.get_record.as_ref().map(|record| record.at(choice.size)),
         tables: case.tables.at(choice.size),
+        typed: case.typed,
         cache: case.cache,
         restore: case.restore,
         flushes: case.flushes,

@@ -161,6 +161,9 @@ pub struct Case {
     /// Tables in the database; 1, unless said.
     #[serde(default = "one_table")]
     pub tables: BySize<u32>,
+    /// Tables 2 to 4 hold objects of types of their own, with fewer fields, as on the page of object stores.
+    #[serde(default)]
+    pub typed: bool,
     /// What the caches hold.
     #[serde(default)]
     pub cache: Cache,

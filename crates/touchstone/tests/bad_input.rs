@@ -300,6 +300,7 @@ fn scales_churn_and_tables_beyond_all_bounds_are_refused() {
         ("scales = [10, 100]", "scales = { quick = [10] }".into(), "one each for `quick` and `full`"),
         ("tables = 2", "tables = 2\nchurn = -1".into(), "one each for `quick` and `full`"),
         ("tables = 2", "tables = 2\nchurn = 1001".into(), "`churn` of 1001 is over 1000"),
+        ("tables = 2", "tables = 2\ntyped = true".into(), "dataset of `doc` and `tables = 4`"),
         (lanes, on_table("2", "0"), "on table 0; `tables` numbers them 1 to 2"),
         (lanes, on_table("4000000000", "4000000000"), "over 16 GiB"),
         (

@@ -50,7 +50,7 @@ _LANE = {
     "above": ((int, type(None)), None),
     **_TABLE,
 }
-_SCHEMA = {"create": (bool, _REQUIRED), "tables": (int, 1), "keyed": (bool, False), "indexes": (list, ())}
+_SCHEMA = {"create": (bool, _REQUIRED), "tables": (int, 1), "keyed": (bool, False), "typed": (bool, False), "indexes": (list, ())}
 
 
 def _checked(given: Any, fields: dict[str, tuple[Any, Any]], what: str) -> dict[str, Any]:
@@ -171,6 +171,8 @@ class Kit:
         if self.handles:
             raise Failure("protocol", "a database is open; close it first")
         schema = _checked(schema_, _SCHEMA, "a schema")
+        if schema["typed"]:
+            raise Failure("unsupported", f"the driver has no {record_}.typed")
         asked = Open(
             Path(directory_),
             record_,

@@ -34,6 +34,21 @@ lanes = [{ verb = "delete-many", table = 1 }, { verb = "find", count = 2 }, { ve
 baseline = "one@plain"
 arms = ["one@plain"]
 [[case]]
+id = "typed"
+title = "Objects of four types"
+dataset = "objects"
+tables = 4
+typed = true
+restore = true
+lanes = [
+    { verb = "delete-many", table = 1 },
+    { verb = "read-all", table = 2 },
+    { verb = "delete-many", table = 3 },
+    { verb = "find", table = 4, count = 1 },
+]
+baseline = "one@plain"
+arms = ["one@plain"]
+[[case]]
 id = "insert"
 title = "Insert"
 dataset = "objects"
@@ -178,6 +193,23 @@ fn who_reads_beside_two_inserts_sees_any_of_both() {
     }
     for wrong in [(0, 19), (0, 30), (20, 40)] {
         assert!(seen(&[wrong]).unwrap().starts_with("read-all answered"), "{wrong:?}");
+    }
+}
+
+#[test]
+fn a_typed_table_must_hold_what_its_type_keeps_and_no_more() {
+    let scene = Scene::new("typed");
+    let (contents, lanes) = (scene.data.contents(), scene.lanes(0));
+    for (place, table) in (0..).zip(1..=4) {
+        let share = &scene.docs[place * 15..(place + 1) * 15];
+        let seen = |doc: &&Doc| lanes[place].above.is_none_or(|above| doc.priority > Some(above));
+        let whole: Vec<Doc> = share.iter().filter(seen).cloned().collect();
+        let kept: Vec<Doc> = whole.iter().map(|doc| doc.clone().kept_in(table)).collect();
+        assert_eq!(scene.wrong(&contents, &lanes, place, &answer(&kept, 1)), None, "table {table}");
+        let too_much = scene.wrong(&contents, &lanes, place, &answer(&whole, 1));
+        assert_eq!(too_much.is_some(), table > 1, "table {table}: {too_much:?}");
+        let kept: Vec<Doc> = share.iter().map(|doc| doc.clone().kept_in(table)).collect();
+        assert_eq!(scene.data.content(&contents, table), Some((15, answer(&kept, 1).digest)));
     }
 }
 

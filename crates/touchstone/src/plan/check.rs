@@ -2,7 +2,7 @@
 
 use super::{GETS, Plan, PlannedArm, PlannedCase, PlannedLane};
 use crate::name::{file_name, unique};
-use touchstone_protocol::{RecordKind, Verb, Watched};
+use touchstone_protocol::{RecordKind, TYPED_TABLES, Verb, Watched};
 
 /// The most bytes of records a case may need: they are generated once and held by the lab and by every driver.
 const DATA_BYTES_MAX: u64 = 16 << 30;
@@ -75,6 +75,7 @@ impl PlannedCase {
             }
         }
         file_name(&self.dataset.name).map_err(|message| format!("its dataset: {message}"))?;
+        self.check_typed()?;
         self.check_churn()?;
         self.check_watch()?;
         self.check_data()?;
@@ -108,6 +109,16 @@ impl PlannedCase {
             return Err(format!(
                 "its `get_record` is {record}; the records stored on the first table are numbered 0 to {}",
                 stored.saturating_sub(1)
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_typed(&self) -> Checked {
+        if self.typed && (self.dataset.record != RecordKind::Doc || self.tables != TYPED_TABLES) {
+            return Err(format!(
+                "`typed` tables are the {TYPED_TABLES} of the page's types of object: it needs a dataset of `doc` and \
+                 `tables = {TYPED_TABLES}`"
             ));
         }
         Ok(())

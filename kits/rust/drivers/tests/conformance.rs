@@ -73,7 +73,7 @@ impl<R: Record> Scene<R> {
         let took_effect = self.session.open(Request::Open {
             directory: self.path("database"),
             record: R::KIND,
-            schema: Schema { create, tables: 3, keyed: indexes.is_empty(), indexes },
+            schema: Schema { create, tables: 3, keyed: indexes.is_empty(), indexes, ..Schema::default() },
             settings: self.settings.clone(),
         });
         for (name, asked) in &self.settings {

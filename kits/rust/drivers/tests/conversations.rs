@@ -14,8 +14,9 @@ fn every_contender_speaks_the_golden_conversations() {
         // Objects are beyond some, and subscriptions to them beyond most.
         let count = match program.rsplit('/').next() {
             Some("redb") => 8,
-            Some("refetch" | "naive" | "store") => 11,
-            _ => 10,
+            Some("rusqlite-plain") => 10,
+            Some("store") => 12,
+            _ => 11,
         };
         conversation::play_all(&program, count);
     }

@@ -96,7 +96,8 @@ pub trait Store<R: Record>: Driver {
     /// The verbs that the driver implements.
     const VERBS: &'static [Verb];
 
-    /// Whether a handle can be about another table than the first: [`Open::table`].
+    /// Whether a handle can be about another table than the first: [`Open::table`]. Where such a table has a type of its
+    /// own, [`Kit::typed`](crate::Kit::typed) says so instead.
     const TABLES: bool = false;
 
     /// Gets one record by key into an object of its own.

@@ -2,12 +2,13 @@
 //! worked out after it has stopped.
 
 use crate::clock::{EachTick, NoTicks, elapsed_ns, processor_ns};
+use crate::stretch::Part;
 use crate::usage::Counts;
-use crate::{Answers, Failure, Open, Store, Ticks};
+use crate::{Answers, Driver, Failure, Open, Store, Ticks};
 use std::sync::Barrier;
 use std::thread;
 use std::time::Instant;
-use touchstone_protocol::{Record, Sample, Usage};
+use touchstone_protocol::{LaneSample, Record, Sample, Usage};
 
 /// A lane's operations, gathered in the order in which they will be played.
 pub(crate) enum Work<'d, R: Record> {
@@ -120,26 +121,50 @@ pub(crate) struct Played {
 }
 
 /// What one lane's clock and driver yield, before anything is worked out.
-struct Reading<R> {
+pub(crate) struct Reading {
     start: Instant,
     end: Instant,
     processor_start_ns: u64,
     processor_end_ns: u64,
-    answers: Answers<R>,
+    answers: Box<dyn Answered>,
     latency_ns: Vec<u64>,
 }
 
+/// A lane's answers, whatever record type they are of: lanes side by side may have tables of different types.
+trait Answered: Send {
+    /// As [`Answers::sample`].
+    fn sample(&mut self, wall_ns: u64) -> LaneSample;
+}
+
+impl<R: Record> Answered for Answers<R> {
+    fn sample(&mut self, wall_ns: u64) -> LaneSample {
+        Answers::sample(self, wall_ns)
+    }
+}
+
+/// A lane's work, whatever record type it is about.
+pub(crate) trait Timed<D>: Send {
+    /// Times the lane, once all have met.
+    fn time(&self, driver: &mut D, latency: bool, met: &Barrier) -> Reading;
+}
+
+impl<D: Store<R>, R: Record> Timed<D> for Work<'_, R> {
+    fn time(&self, driver: &mut D, latency: bool, met: &Barrier) -> Reading {
+        time(driver, self, latency, met)
+    }
+}
+
 /// Plays the lanes side by side, each on its own handle; a single one on the calling thread.
-pub(crate) fn play<D: Store<R>, R: Record>(lanes: Vec<(&mut D, Work<'_, R>)>, latency: bool) -> Played {
+pub(crate) fn play<D: Driver>(lanes: &mut [Part<'_, D>], latency: bool) -> Played {
     let before = Counts::now();
     let met = &Barrier::new(lanes.len());
-    let readings: Vec<Reading<R>> = if lanes.len() == 1 {
-        lanes.into_iter().map(|(driver, work)| time(driver, &work, latency, met)).collect()
+    let readings: Vec<Reading> = if lanes.len() == 1 {
+        lanes.iter_mut().map(|(driver, work)| work.time(driver, latency, met)).collect()
     } else {
         thread::scope(|scope| {
             let threads: Vec<_> = lanes
-                .into_iter()
-                .map(|(driver, work)| scope.spawn(move || time(driver, &work, latency, met)))
+                .iter_mut()
+                .map(|(driver, work)| scope.spawn(move || work.time(driver, latency, met)))
                 .collect();
             threads.into_iter().map(|thread| thread.join().expect("a lane does not panic")).collect()
         })
@@ -149,12 +174,7 @@ pub(crate) fn play<D: Store<R>, R: Record>(lanes: Vec<(&mut D, Work<'_, R>)>, la
 }
 
 /// Times one lane, once all have met. Nothing but the operations stands between the two readings of the clock.
-fn time<D: Store<R>, R: Record>(
-    driver: &mut D,
-    work: &Work<'_, R>,
-    latency: bool,
-    met: &Barrier,
-) -> Reading<R> {
+fn time<D: Store<R>, R: Record>(driver: &mut D, work: &Work<'_, R>, latency: bool, met: &Barrier) -> Reading {
     let mut answers = work.answers();
     let mut each_tick = EachTick::with_capacity(if latency { work.operations() } else { 0 });
     met.wait();
@@ -169,11 +189,11 @@ fn time<D: Store<R>, R: Record>(
     let end = Instant::now();
     let processor_end_ns = processor_ns();
     let latency_ns = each_tick.into_latency_ns();
-    Reading { start, end, processor_start_ns, processor_end_ns, answers, latency_ns }
+    Reading { start, end, processor_start_ns, processor_end_ns, answers: Box::new(answers), latency_ns }
 }
 
 /// Works the lanes' readings out into one sample, from the first lane's start to the last one's end.
-fn settle<R: Record>(mut readings: Vec<Reading<R>>, usage: Usage) -> Played {
+fn settle(mut readings: Vec<Reading>, usage: Usage) -> Played {
     let start = readings.iter().map(|reading| reading.start).min().expect("there is a lane");
     let end = readings.iter().map(|reading| reading.end).max().expect("there is a lane");
     let processor_start_ns = readings.iter().map(|reading| reading.processor_start_ns).min().unwrap_or(0);

@@ -66,6 +66,8 @@ mod live;
 mod open;
 mod prepared;
 mod session;
+mod shelf;
+mod stretch;
 mod usage;
 
 pub use answers::Answers;
@@ -76,8 +78,8 @@ pub use live::{Difference, Live, Moments, Update};
 pub use open::Open;
 pub use session::Kit;
 pub use touchstone_protocol::{
-    Colour, Content, Doc, Document, Failure, FailureKind, Plan, Position, Record, RecordKind, Row, Schema,
-    Setting, Settings, Subscription, Verb, Watched, read_dataset, write_dataset,
+    Colour, Content, Doc, DocV2, DocV3, DocV4, Document, Failure, FailureKind, Plan, Position, Record,
+    RecordKind, Row, Schema, Setting, Settings, Subscription, Verb, Watched, read_dataset, write_dataset,
 };
 
 /// A failure of that kind, with a message in the subject's words.

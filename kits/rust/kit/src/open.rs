@@ -20,6 +20,11 @@ pub struct Open {
 }
 
 impl Open {
+    /// The number of the type that the table holds: 1, unless it is a further table of a typed database.
+    pub fn type_number(&self) -> u32 {
+        if self.schema.typed { self.table } else { 1 }
+    }
+
     /// The setting as a number, if it is asked for.
     ///
     /// # Errors

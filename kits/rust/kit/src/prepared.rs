@@ -1,31 +1,25 @@
 //! A dataset and its order of operations, in memory, ready to be played against a driver.
 
-use crate::lane::{self, Played, Work};
+use crate::lane::{self, Timed, Work};
+use crate::stretch::keep;
 use crate::{Failure, FailureKind, Open, Record, Store, failure};
-use std::fs;
 use std::path::Path;
-use touchstone_protocol::{
-    DataError, Digest, Lane, Plan, Reply, Run, Sample, Verb, read_dataset, read_operations,
-};
+use touchstone_protocol::{DataError, Digest, Lane, Reply, Sample, Verb, read_dataset, read_operations};
 
 /// What a session does with a prepared dataset, whatever its record type.
 pub(crate) trait Prepared<D> {
     /// How many records and operations there are, beside that many subscriptions.
     fn size(&self, subscriptions: u64) -> Reply;
-    /// Refuses lanes and tables that the driver cannot do, before anything is opened for them.
-    fn require(&self, lanes: &[Lane], tables: u32) -> Result<(), Failure>;
-    /// As [`Prepared::require`], of one of `tables` alone.
-    fn require_table(&self, table: u32, tables: u32) -> Result<(), Failure>;
+    /// Refuses a lane that the driver cannot do, before anything is opened for it.
+    fn require(&self, lane: &Lane) -> Result<(), Failure>;
     /// Stores records `from..from + count`.
     fn fill(&self, handle: &mut D, from: u64, count: u64) -> Result<(), Failure>;
     /// Stores them and deletes them all again, `times` over.
     fn churn(&self, handle: &mut D, from: u64, count: u64, times: u32) -> Result<(), Failure>;
-    /// Plays the lanes on the clock, one handle each.
-    fn run(&self, handles: Vec<&mut D>, run: &Run) -> Result<Sample, Failure>;
+    /// Gathers a lane's operations, off the clock.
+    fn gather(&self, lane: &Lane) -> Result<Box<dyn Timed<D> + '_>, Failure>;
     /// Plays an `open` lane on the clock.
     fn run_open(&self, open: &Open, lane: &Lane, latency: Option<&Path>) -> Result<Sample, Failure>;
-    /// Plays the lanes once and tells how, one handle each.
-    fn explain(&self, handles: Vec<&mut D>, lanes: &[Lane]) -> Result<Plan, Failure>;
     /// Reads everything and digests it in key order.
     fn check(&self, handle: &mut D) -> Result<Reply, Failure>;
 }
@@ -62,7 +56,7 @@ impl<R: Record> Dataset<R> {
     }
 
     /// The records of operations `from..from + count`.
-    fn gather(&self, from: u64, count: u64) -> Result<impl Iterator<Item = &R>, Failure> {
+    fn operations(&self, from: u64, count: u64) -> Result<impl Iterator<Item = &R>, Failure> {
         let size = self.operations.as_ref().map_or(self.records.len(), Vec::len);
         let range = range(from, count, size, "operations")?;
         Ok(range.map(|index| match &self.operations {
@@ -73,12 +67,12 @@ impl<R: Record> Dataset<R> {
 
     fn work(&self, lane: &Lane) -> Result<Work<'_, R>, Failure> {
         Ok(match lane.verb {
-            Verb::Get => {
-                Work::Get(self.gather(lane.from, lane.count)?.map(|record| record.key().clone()).collect())
-            }
+            Verb::Get => Work::Get(
+                self.operations(lane.from, lane.count)?.map(|record| record.key().clone()).collect(),
+            ),
             Verb::ReadAll => Work::ReadAll(lane.count),
-            Verb::InsertOne => Work::InsertOne(self.gather(lane.from, lane.count)?.collect()),
-            Verb::InsertMany => Work::InsertMany(self.gather(lane.from, lane.count)?.collect()),
+            Verb::InsertOne => Work::InsertOne(self.operations(lane.from, lane.count)?.collect()),
+            Verb::InsertMany => Work::InsertMany(self.operations(lane.from, lane.count)?.collect()),
             Verb::Find => {
                 let above = lane.above.ok_or_else(|| {
                     failure(FailureKind::Protocol, "a find lane needs `above`, the bound to compare with")
@@ -109,27 +103,6 @@ impl<R: Record> Dataset<R> {
         let range = range(lane.from, lane.count, self.states.len(), "new states")?;
         Ok(self.states[range].iter().collect())
     }
-
-    fn play<D: Store<R>>(
-        &self,
-        mut handles: Vec<&mut D>,
-        lanes: &[Lane],
-        latency: bool,
-    ) -> Result<Played, Failure> {
-        let works = lanes.iter().map(|lane| self.work(lane)).collect::<Result<Vec<_>, _>>()?;
-        for (handle, lane) in handles.iter_mut().zip(lanes) {
-            if lane.held {
-                handle.begin_read().map_err(Into::into)?;
-            }
-        }
-        let played = lane::play(handles.iter_mut().map(|handle| &mut **handle).zip(works).collect(), latency);
-        for (handle, lane) in handles.iter_mut().zip(lanes) {
-            if lane.held {
-                handle.end_read().map_err(Into::into)?;
-            }
-        }
-        Ok(played)
-    }
 }
 
 impl<D: Store<R>, R: Record> Prepared<D> for Dataset<R> {
@@ -139,24 +112,17 @@ impl<D: Store<R>, R: Record> Prepared<D> for Dataset<R> {
         Reply::Prepare { records, operations, states: self.states.len() as u64, subscriptions }
     }
 
-    fn require(&self, lanes: &[Lane], tables: u32) -> Result<(), Failure> {
-        supported::<D, R>(lanes)?;
-        lanes.iter().try_for_each(|lane| Prepared::<D>::require_table(self, lane.table, tables))
-    }
-
-    fn require_table(&self, table: u32, tables: u32) -> Result<(), Failure> {
-        match table {
-            1 => Ok(()),
-            2.. if D::TABLES && table <= tables => Ok(()),
-            _ if D::TABLES || table == 0 => Err(failure(
-                FailureKind::Protocol,
-                format!("table {table} was asked for; the {tables} of this database are numbered from 1"),
-            )),
-            _ => Err(failure(
+    fn require(&self, lane: &Lane) -> Result<(), Failure> {
+        if !D::VERBS.contains(&lane.verb) {
+            return Err(failure(
                 FailureKind::Unsupported,
-                format!("the driver has no {}.tables, so no table {table}", R::KIND),
-            )),
+                format!("the driver has no {}.{}", R::KIND, lane.verb),
+            ));
         }
+        if lane.held && !D::HOLDS {
+            return Err(failure(FailureKind::Unsupported, "the driver holds no read transactions"));
+        }
+        Ok(())
     }
 
     fn fill(&self, handle: &mut D, from: u64, count: u64) -> Result<(), Failure> {
@@ -183,34 +149,13 @@ impl<D: Store<R>, R: Record> Prepared<D> for Dataset<R> {
         Ok(())
     }
 
-    fn run(&self, handles: Vec<&mut D>, run: &Run) -> Result<Sample, Failure> {
-        let played = self.play(handles, &run.lanes, run.latency.is_some())?;
-        keep(played, run.latency.as_deref())
+    fn gather(&self, lane: &Lane) -> Result<Box<dyn Timed<D> + '_>, Failure> {
+        Ok(Box::new(self.work(lane)?))
     }
 
     fn run_open(&self, open: &Open, lane: &Lane, latency: Option<&Path>) -> Result<Sample, Failure> {
-        Prepared::<D>::require(self, std::slice::from_ref(lane), open.schema.tables)?;
+        Prepared::<D>::require(self, lane)?;
         keep(lane::play_open::<D, R>(open, lane.count)?, latency)
-    }
-
-    fn explain(&self, mut handles: Vec<&mut D>, lanes: &[Lane]) -> Result<Plan, Failure> {
-        for handle in &mut handles {
-            handle.explain().map_err(Into::into)?;
-        }
-        let played = self.play(handles.iter_mut().map(|handle| &mut **handle).collect(), lanes, false);
-        let mut whole = Plan::default();
-        for handle in handles {
-            let plan = handle.explained().map_err(Into::into)?;
-            for line in plan.plan {
-                if !whole.plan.contains(&line) {
-                    whole.plan.push(line);
-                }
-            }
-            for (name, count) in plan.counters {
-                *whole.counters.entry(name).or_insert(0) += count;
-            }
-        }
-        played.map(|_| whole)
     }
 
     fn check(&self, handle: &mut D) -> Result<Reply, Failure> {
@@ -219,34 +164,6 @@ impl<D: Store<R>, R: Record> Prepared<D> for Dataset<R> {
         let digest = Digest::of(&records);
         Ok(Reply::Check { answers: digest.answers(), digest: digest.to_string() })
     }
-}
-
-/// Writes the latencies to their file, off the clock.
-pub(crate) fn keep(played: Played, latency: Option<&Path>) -> Result<Sample, Failure> {
-    if let Some(path) = latency {
-        let bytes: Vec<u8> = played.latency_ns.iter().flat_map(|latency| latency.to_le_bytes()).collect();
-        fs::write(path, bytes)
-            .map_err(|error| failure(FailureKind::Io, format!("{}: {error}", path.display())))?;
-    }
-    Ok(played.sample)
-}
-
-fn supported<D: Store<R>, R: Record>(lanes: &[Lane]) -> Result<(), Failure> {
-    if lanes.is_empty() {
-        return Err(failure(FailureKind::Protocol, "a run has at least one lane"));
-    }
-    for lane in lanes {
-        if !D::VERBS.contains(&lane.verb) {
-            return Err(failure(
-                FailureKind::Unsupported,
-                format!("the driver has no {}.{}", R::KIND, lane.verb),
-            ));
-        }
-        if lane.held && !D::HOLDS {
-            return Err(failure(FailureKind::Unsupported, "the driver holds no read transactions"));
-        }
-    }
-    Ok(())
 }
 
 fn range(from: u64, count: u64, size: usize, of: &str) -> Result<std::ops::Range<usize>, Failure> {

@@ -1,17 +1,16 @@
 //! The protocol loop: one request, one reply, until standard input ends or the lab says `quit`.
 
 use crate::database::Database;
-use crate::deliver::{Watches, Watching};
+use crate::deliver::Watches;
 use crate::line::{Line, read_line};
 use crate::live::Live;
-use crate::prepared::{Dataset, Prepared, keep};
-use crate::{
-    About, Driver, Failure, FailureKind, Open, RecordKind, Settings, Store, Verb, Watched, clock, failure,
-};
+use crate::prepared::Prepared;
+use crate::shelf::{self, Files, Playable, Shelf};
+use crate::stretch::{self, Part, keep};
+use crate::{About, Driver, Failure, FailureKind, Open, RecordKind, Settings, Store, Verb, clock, failure};
 use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::rc::Rc;
 use touchstone_protocol::{
     Doc, Document, Hello, LINE_BYTES_MAX, Lane, Opened, PROTOCOL_VERSION, Plan, Record, Reply, Request, Row,
     Run, Sample, Schema,
@@ -21,38 +20,8 @@ use touchstone_protocol::{
 pub struct Kit<D> {
     about: About,
     shelves: Vec<Shelf<D>>,
-    prepared: Option<(RecordKind, Playable<D>)>,
+    prepared: Option<Playable<D>>,
     opened: Option<Database<D>>,
-}
-
-/// A record type that the driver stores.
-struct Shelf<D> {
-    record: RecordKind,
-    verbs: &'static [Verb],
-    tables: bool,
-    watches: &'static [Watched],
-    prepare: fn(&Files) -> Result<Playable<D>, Failure>,
-}
-
-/// The files of a `prepare`.
-struct Files {
-    dataset: PathBuf,
-    operations: Option<PathBuf>,
-    states: Option<PathBuf>,
-    subscriptions: Option<PathBuf>,
-}
-
-impl Files {
-    fn read<R: Record>(&self) -> Result<Rc<Dataset<R>>, Failure> {
-        let (operations, states) = (self.operations.as_deref(), self.states.as_deref());
-        Ok(Rc::new(Dataset::<R>::read(&self.dataset, operations, states)?))
-    }
-}
-
-/// What was prepared, and the subscriptions to it if there are any.
-struct Playable<D> {
-    data: Rc<dyn Prepared<D>>,
-    watches: Option<Box<dyn Watches<D>>>,
 }
 
 impl<D: Driver> Kit<D> {
@@ -95,16 +64,7 @@ impl<D: Driver> Kit<D> {
     where
         D: Store<R>,
     {
-        self.shelves.push(Shelf {
-            record: R::KIND,
-            verbs: D::VERBS,
-            tables: D::TABLES,
-            watches: &[],
-            prepare: |files| match &files.subscriptions {
-                None => Ok(Playable { data: files.read::<R>()?, watches: None }),
-                Some(_) => Err(failure(FailureKind::Unsupported, "the driver has no subscriptions")),
-            },
-        });
+        self.shelves.push(Shelf::new::<R>());
         self
     }
 
@@ -114,20 +74,21 @@ impl<D: Driver> Kit<D> {
     where
         D: Live<R>,
     {
-        self = self.records::<R>();
-        let shelf = self.shelves.last_mut().expect("it was just added");
-        shelf.watches = D::WATCHES;
-        shelf.prepare = |files| {
-            let data = files.read::<R>()?;
-            let watches = match &files.subscriptions {
-                None => None,
-                Some(file) => {
-                    let watching = Watching::read(Rc::clone(&data), file)?;
-                    Some(Box::new(watching) as Box<dyn Watches<D>>)
-                }
-            };
-            Ok(Playable { data, watches })
-        };
+        self.shelves.push(Shelf::live::<R>());
+        self
+    }
+
+    /// Adds the types that tables 2, 3 and 4 of the record added last hold where a database is typed.
+    ///
+    /// # Panics
+    /// When no record was added.
+    #[must_use]
+    pub fn typed<R2: Record, R3: Record, R4: Record>(mut self) -> Kit<D>
+    where
+        D: Store<R2> + Store<R3> + Store<R4>,
+    {
+        let shelf = self.shelves.last_mut().expect("types are those of a record that was added");
+        shelf.typed = vec![shelf::read::<D, R2>, shelf::read::<D, R3>, shelf::read::<D, R4>];
         self
     }
 
@@ -175,7 +136,7 @@ impl<D: Driver> Kit<D> {
         match request {
             Request::Hello { protocol } => self.hello(protocol),
             Request::Prepare { record, dataset, operations, states, subscriptions } => {
-                self.prepare(record, &Files { dataset, operations, states, subscriptions })
+                self.prepare(record, Files { dataset, operations, states, subscriptions })
             }
             Request::Open { directory, record, schema, settings } => {
                 self.open(directory, record, schema, settings)
@@ -197,9 +158,9 @@ impl<D: Driver> Kit<D> {
             Request::Explain { lanes } => self.explain(&lanes).map(Reply::Explain),
             Request::Check { table } => {
                 let (prepared, database) = self.playing()?;
-                prepared.require_table(table, database.open.schema.tables)?;
+                let data = prepared.of(table, &database.open.schema)?;
                 let mut handle = database.another(table)?;
-                let reply = prepared.check(&mut handle);
+                let reply = data.check(&mut handle);
                 handle.close().map_err(Into::into)?;
                 reply
             }
@@ -222,6 +183,9 @@ impl<D: Driver> Kit<D> {
             if shelf.tables {
                 capabilities.push(format!("{}.tables", shelf.record));
             }
+            if !shelf.typed.is_empty() {
+                capabilities.push(format!("{}.typed", shelf.record));
+            }
             if !shelf.watches.is_empty() {
                 capabilities.push(format!("{}.{}", shelf.record, Verb::Deliver));
             }
@@ -242,10 +206,10 @@ impl<D: Driver> Kit<D> {
         }))
     }
 
-    fn prepare(&mut self, record: RecordKind, files: &Files) -> Result<Reply, Failure> {
+    fn prepare(&mut self, record: RecordKind, files: Files) -> Result<Reply, Failure> {
         self.prepared = None;
-        let prepared = (self.shelf_of(record)?.prepare)(files)?;
-        let (_, prepared) = self.prepared.insert((record, prepared));
+        let prepared = self.shelf_of(record)?.prepare(files)?;
+        let prepared = self.prepared.insert(prepared);
         let subscriptions = prepared.watches.as_ref().map_or(0, |watches| watches.size());
         Ok(prepared.data.size(subscriptions))
     }
@@ -257,7 +221,7 @@ impl<D: Driver> Kit<D> {
         schema: Schema,
         settings: Settings,
     ) -> Result<Reply, Failure> {
-        self.shelf_of(record)?;
+        self.shelf_of(record)?.require(&schema)?;
         if self.opened.is_some() {
             return Err(failure(FailureKind::Protocol, "a database is open; close it first"));
         }
@@ -277,15 +241,15 @@ impl<D: Driver> Kit<D> {
             return keep(watches.deliver(handle, lane)?, run.latency.as_deref());
         }
         let (prepared, database) = self.playing()?;
-        prepared.require(&run.lanes, database.open.schema.tables)?;
-        prepared.run(database.handles(&tables(&run.lanes))?, run)
+        let mut parts = parts(prepared, database, &run.lanes)?;
+        keep(stretch::play(&mut parts, &run.lanes, run.latency.is_some())?, run.latency.as_deref())
     }
 
     /// An `open` lane measures the only handle of a process, so the session's own gives way to it.
     fn run_open(&mut self, lane: &Lane, latency: Option<&Path>) -> Result<Sample, Failure> {
         let open = self.playing()?.1.open.clone();
         self.close()?;
-        let sample = self.prepared()?.run_open(&open, lane, latency);
+        let sample = self.prepared()?.of(lane.table, &open.schema)?.run_open(&open, lane, latency);
         let handle = D::open(&open).map_err(Into::into)?;
         self.opened = Some(Database::new(open, handle));
         sample
@@ -300,8 +264,7 @@ impl<D: Driver> Kit<D> {
             return played.map(|_| plan);
         }
         let (prepared, database) = self.playing()?;
-        prepared.require(lanes, database.open.schema.tables)?;
-        prepared.explain(database.handles(&tables(lanes))?, lanes)
+        stretch::explain(parts(prepared, database, lanes)?, lanes)
     }
 
     /// Does something off the clock on a handle of that table: the session's own where that is its table.
@@ -311,9 +274,9 @@ impl<D: Driver> Kit<D> {
         what: impl FnOnce(&dyn Prepared<D>, &mut D) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         let (prepared, database) = self.playing()?;
-        prepared.require_table(table, database.open.schema.tables)?;
+        let data = prepared.of(table, &database.open.schema)?;
         let mut handles = database.handles(&[table])?;
-        what(prepared, handles.pop().expect("one was asked for"))
+        what(data, handles.pop().expect("one was asked for"))
     }
 
     fn close(&mut self) -> Result<(), Failure> {
@@ -326,17 +289,14 @@ impl<D: Driver> Kit<D> {
         })
     }
 
-    fn prepared(&self) -> Result<&dyn Prepared<D>, Failure> {
-        match &self.prepared {
-            Some((_, prepared)) => Ok(prepared.data.as_ref()),
-            None => Err(failure(FailureKind::Protocol, "no dataset is prepared")),
-        }
+    fn prepared(&self) -> Result<&Playable<D>, Failure> {
+        self.prepared.as_ref().ok_or_else(|| failure(FailureKind::Protocol, "no dataset is prepared"))
     }
 
     /// The subscriptions and the session's own handle.
     fn watching(&mut self) -> Result<(&mut dyn Watches<D>, &mut D), Failure> {
         self.playing()?;
-        let (Some((_, prepared)), Some(database)) = (&mut self.prepared, &mut self.opened) else {
+        let (Some(prepared), Some(database)) = (&mut self.prepared, &mut self.opened) else {
             unreachable!("something is playing")
         };
         let Some(watches) = prepared.watches.as_deref_mut() else {
@@ -346,15 +306,13 @@ impl<D: Driver> Kit<D> {
     }
 
     /// The dataset and the database, which must be of the same record type.
-    fn playing(&mut self) -> Result<(&dyn Prepared<D>, &mut Database<D>), Failure> {
+    fn playing(&mut self) -> Result<(&Playable<D>, &mut Database<D>), Failure> {
         let Some(database) = &mut self.opened else {
             return Err(failure(FailureKind::Protocol, "no database is open"));
         };
         match &self.prepared {
-            Some((record, prepared)) if *record == database.open.record => {
-                Ok((prepared.data.as_ref(), database))
-            }
-            Some((record, _)) => {
+            Some(prepared) if prepared.record == database.open.record => Ok((prepared, database)),
+            Some(Playable { record, .. }) => {
                 let message = format!("the dataset is of {record}, the database of {}", database.open.record);
                 Err(failure(FailureKind::Protocol, message))
             }
@@ -363,8 +321,25 @@ impl<D: Driver> Kit<D> {
     }
 }
 
-fn tables(lanes: &[Lane]) -> Vec<u32> {
-    lanes.iter().map(|lane| lane.table).collect()
+/// The work of each lane, with a handle on its table. A lane that the driver cannot do is refused before anything is
+/// opened for it.
+fn parts<'d, D: Driver>(
+    prepared: &'d Playable<D>,
+    database: &'d mut Database<D>,
+    lanes: &[Lane],
+) -> Result<Vec<Part<'d, D>>, Failure> {
+    if lanes.is_empty() {
+        return Err(failure(FailureKind::Protocol, "a run has at least one lane"));
+    }
+    let data = lanes.iter().map(|lane| {
+        let data = prepared.of(lane.table, &database.open.schema)?;
+        data.require(lane).map(|()| data)
+    });
+    let data = data.collect::<Result<Vec<_>, Failure>>()?;
+    let tables: Vec<u32> = lanes.iter().map(|lane| lane.table).collect();
+    let handles = database.handles(&tables)?;
+    let works = data.into_iter().zip(lanes).map(|(data, lane)| data.gather(lane));
+    handles.into_iter().zip(works).map(|(handle, work)| Ok((handle, work?))).collect()
 }
 
 /// Has the allocator keep what is freed.

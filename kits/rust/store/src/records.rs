@@ -112,6 +112,26 @@ pub enum Colour {
     Blue,
 }
 
+impl From<Colour> for kit::Colour {
+    fn from(colour: Colour) -> kit::Colour {
+        match colour {
+            Colour::Red => kit::Colour::Red,
+            Colour::Green => kit::Colour::Green,
+            Colour::Blue => kit::Colour::Blue,
+        }
+    }
+}
+
+impl From<kit::Colour> for Colour {
+    fn from(colour: kit::Colour) -> Colour {
+        match colour {
+            kit::Colour::Red => Colour::Red,
+            kit::Colour::Green => Colour::Green,
+            kit::Colour::Blue => Colour::Blue,
+        }
+    }
+}
+
 /// What an object contains.
 #[derive(Nested, Clone, Debug, PartialEq)]
 pub enum Content {
@@ -137,11 +157,7 @@ impl kit::Record for Doc {
     fn encode(&self, bytes: &mut Vec<u8>) {
         let Doc { title, tag, position, colour, content, priority } = self.clone();
         let position = kit::Position { x: position.x, y: position.y, z: position.z };
-        let colour = match colour {
-            Colour::Red => kit::Colour::Red,
-            Colour::Green => kit::Colour::Green,
-            Colour::Blue => kit::Colour::Blue,
-        };
+        let colour = colour.into();
         let content = match content {
             Content::Images(images) => kit::Content::Images(images),
             Content::None => kit::Content::None,
@@ -153,11 +169,7 @@ impl kit::Record for Doc {
     fn decode(bytes: &mut &[u8]) -> Option<Doc> {
         let kit::Doc { title, tag, position, colour, content, priority } = kit::Doc::decode(bytes)?;
         let position = Position { x: position.x, y: position.y, z: position.z };
-        let colour = match colour {
-            kit::Colour::Red => Colour::Red,
-            kit::Colour::Green => Colour::Green,
-            kit::Colour::Blue => Colour::Blue,
-        };
+        let colour = colour.into();
         let content = match content {
             kit::Content::Images(images) => Content::Images(images),
             kit::Content::None => Content::None,

@@ -1,6 +1,6 @@
 //! Diesel, as its users write it: tables declared, models derived, queries from the builder, statements cached
 //! by the connection. An object's images are one text in JSON. Tables are declared in the program, so there are as many
-//! for objects as it declares: four.
+//! for whole objects as it declares: four, and one for each of the other types.
 
 use diesel::connection::{InstrumentationEvent, SimpleConnection};
 use diesel::deserialize::{self, FromSql};
@@ -15,12 +15,17 @@ use std::borrow::Cow;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 use touchstone_kit::{
-    Colour, Content, Doc, Document, Driver, Failure, FailureKind, Kit, Open, Plan, Position, RecordKind, Row,
-    Setting, Settings, Store, Verb, failure,
+    Colour, Content, Doc, DocV2, DocV3, DocV4, Document, Driver, Failure, FailureKind, Kit, Open, Plan,
+    Position, RecordKind, Row, Setting, Settings, Store, Verb, failure,
 };
 
 fn main() -> ExitCode {
-    Kit::<Diesel>::new(sqlite::about("diesel", env!("VERSION_DIESEL"))).rows().documents().docs().main()
+    Kit::<Diesel>::new(sqlite::about("diesel", env!("VERSION_DIESEL")))
+        .rows()
+        .documents()
+        .docs()
+        .typed::<DocV2, DocV3, DocV4>()
+        .main()
 }
 
 mod schema {
@@ -249,6 +254,55 @@ impl<'r> From<&'r Document> for NewDocument<'r> {
     }
 }
 
+/// The queries on a table whose rows are read as `$row`, and written as the `Written` that is in scope.
+macro_rules! queries {
+    ($table:ident, $object:ty, $row:ty) => {
+        pub fn get(connection: &mut SqliteConnection, title: &str) -> Result<Option<$object>, Error> {
+            let row: Option<$row> = dsl::$table.find(title).first(connection).optional()?;
+            row.map(<$object>::try_from).transpose()
+        }
+
+        pub fn read_all(connection: &mut SqliteConnection) -> Result<Vec<$object>, Error> {
+            let rows: Vec<$row> = dsl::$table.load(connection)?;
+            rows.into_iter().map(<$object>::try_from).collect()
+        }
+
+        pub fn find(connection: &mut SqliteConnection, above: i64) -> Result<Vec<$object>, Error> {
+            let rows: Vec<$row> = dsl::$table.filter(dsl::priority.gt(above)).load(connection)?;
+            rows.into_iter().map(<$object>::try_from).collect()
+        }
+
+        pub fn insert_one(connection: &mut SqliteConnection, doc: &$object) -> Result<(), Error> {
+            diesel::insert_into(dsl::$table).values(Written::from(doc)).execute(connection)?;
+            Ok(())
+        }
+
+        pub fn insert_many(connection: &mut SqliteConnection, docs: &[&$object]) -> Result<(), Error> {
+            for docs in docs.chunks(ROWS_PER_INSERT) {
+                let rows: Vec<_> = docs.iter().map(|doc| Written::from(*doc)).collect();
+                diesel::insert_into(dsl::$table).values(&rows).execute(connection)?;
+            }
+            Ok(())
+        }
+
+        pub fn update(connection: &mut SqliteConnection, state: &$object) -> Result<bool, Error> {
+            let written = Written::from(state);
+            let changed = diesel::update(dsl::$table.find(&state.title)).set(&written).execute(connection)?;
+            Ok(changed == 1)
+        }
+
+        pub fn delete(connection: &mut SqliteConnection, title: &str) -> Result<(), Error> {
+            diesel::delete(dsl::$table.find(title)).execute(connection)?;
+            Ok(())
+        }
+
+        pub fn first(connection: &mut SqliteConnection) -> Result<Option<$object>, Error> {
+            let row: Option<$row> = dsl::$table.first(connection).optional()?;
+            row.map(<$object>::try_from).transpose()
+        }
+    };
+}
+
 /// A table of objects with its models and queries, as a program has them for each of its types.
 macro_rules! doc_table {
     ($module:ident, $table:ident) => {
@@ -296,50 +350,7 @@ macro_rules! doc_table {
                 }
             }
 
-            pub fn get(connection: &mut SqliteConnection, title: &str) -> Result<Option<Doc>, Error> {
-                let row: Option<DocRow> = dsl::$table.find(title).first(connection).optional()?;
-                row.map(Doc::try_from).transpose()
-            }
-
-            pub fn read_all(connection: &mut SqliteConnection) -> Result<Vec<Doc>, Error> {
-                let rows: Vec<DocRow> = dsl::$table.load(connection)?;
-                rows.into_iter().map(Doc::try_from).collect()
-            }
-
-            pub fn find(connection: &mut SqliteConnection, above: i64) -> Result<Vec<Doc>, Error> {
-                let rows: Vec<DocRow> = dsl::$table.filter(dsl::priority.gt(above)).load(connection)?;
-                rows.into_iter().map(Doc::try_from).collect()
-            }
-
-            pub fn insert_one(connection: &mut SqliteConnection, doc: &Doc) -> Result<(), Error> {
-                diesel::insert_into(dsl::$table).values(Written::from(doc)).execute(connection)?;
-                Ok(())
-            }
-
-            pub fn insert_many(connection: &mut SqliteConnection, docs: &[&Doc]) -> Result<(), Error> {
-                for docs in docs.chunks(ROWS_PER_INSERT) {
-                    let rows: Vec<_> = docs.iter().map(|doc| Written::from(*doc)).collect();
-                    diesel::insert_into(dsl::$table).values(&rows).execute(connection)?;
-                }
-                Ok(())
-            }
-
-            pub fn update(connection: &mut SqliteConnection, state: &Doc) -> Result<bool, Error> {
-                let written = Written::from(state);
-                let changed =
-                    diesel::update(dsl::$table.find(&state.title)).set(&written).execute(connection)?;
-                Ok(changed == 1)
-            }
-
-            pub fn delete(connection: &mut SqliteConnection, title: &str) -> Result<(), Error> {
-                diesel::delete(dsl::$table.find(title)).execute(connection)?;
-                Ok(())
-            }
-
-            pub fn first(connection: &mut SqliteConnection) -> Result<Option<Doc>, Error> {
-                let row: Option<DocRow> = dsl::$table.first(connection).optional()?;
-                row.map(Doc::try_from).transpose()
-            }
+            queries!($table, Doc, DocRow);
         }
     };
 }
@@ -351,75 +362,212 @@ doc_table!(doc_4, doc_4);
 
 const DOC_TABLES: u32 = 4;
 
-/// Calls a function of the table that the handle is about.
-macro_rules! on_table {
-    ($table:expr, $function:ident($($argument:expr),*)) => {
-        match $table {
-            1 => doc_1::$function($($argument),*),
-            2 => doc_2::$function($($argument),*),
-            3 => doc_3::$function($($argument),*),
-            _ => doc_4::$function($($argument),*),
+/// The second type, which has a table of its own.
+mod typed_2 {
+    use super::{Colour, DocV2, Error, ROWS_PER_INSERT, damaged};
+    use diesel::prelude::*;
+
+    diesel::table! {
+        doc_2 (title) {
+            title -> Text,
+            tag -> Text,
+            colour -> SmallInt,
+            text -> Nullable<Text>,
+            priority -> Nullable<BigInt>,
+        }
+    }
+    use doc_2::dsl;
+
+    #[derive(Insertable, AsChangeset)]
+    #[diesel(table_name = doc_2, treat_none_as_default_value = false)]
+    #[diesel(primary_key(title), treat_none_as_null = true)]
+    struct Written<'r> {
+        title: &'r str,
+        tag: &'r str,
+        colour: i16,
+        text: Option<&'r str>,
+        priority: Option<i64>,
+    }
+
+    #[derive(Queryable)]
+    struct Row {
+        title: String,
+        tag: String,
+        colour: i16,
+        text: Option<String>,
+        priority: Option<i64>,
+    }
+
+    impl<'r> From<&'r DocV2> for Written<'r> {
+        fn from(doc: &'r DocV2) -> Written<'r> {
+            let DocV2 { title, tag, colour, text, priority } = doc;
+            let (colour, text) = (colour.number().into(), text.as_deref());
+            Written { title, tag, colour, text, priority: *priority }
+        }
+    }
+
+    impl TryFrom<Row> for DocV2 {
+        type Error = Error;
+
+        fn try_from(row: Row) -> Result<DocV2, Error> {
+            let Row { title, tag, colour, text, priority } = row;
+            let colour = u8::try_from(colour).ok().and_then(Colour::from_number);
+            Ok(DocV2 { title, tag, colour: colour.ok_or_else(|| damaged("colour"))?, text, priority })
+        }
+    }
+
+    queries!(doc_2, DocV2, Row);
+}
+
+/// The third and the fourth type: their fields are the same.
+macro_rules! table_of_a_text {
+    ($module:ident, $table:ident, $object:ident) => {
+        mod $module {
+            use super::{Error, ROWS_PER_INSERT};
+            use diesel::prelude::*;
+            use touchstone_kit::$object;
+
+            diesel::table! {
+                $table (title) {
+                    title -> Text,
+                    tag -> Text,
+                    text -> Nullable<Text>,
+                    priority -> Nullable<BigInt>,
+                }
+            }
+            use $table::dsl;
+
+            #[derive(Insertable, AsChangeset)]
+            #[diesel(table_name = $table, treat_none_as_default_value = false)]
+            #[diesel(primary_key(title), treat_none_as_null = true)]
+            struct Written<'r> {
+                title: &'r str,
+                tag: &'r str,
+                text: Option<&'r str>,
+                priority: Option<i64>,
+            }
+
+            #[derive(Queryable)]
+            struct Row {
+                title: String,
+                tag: String,
+                text: Option<String>,
+                priority: Option<i64>,
+            }
+
+            impl<'r> From<&'r $object> for Written<'r> {
+                fn from(doc: &'r $object) -> Written<'r> {
+                    let $object { title, tag, text, priority } = doc;
+                    Written { title, tag, text: text.as_deref(), priority: *priority }
+                }
+            }
+
+            impl TryFrom<Row> for $object {
+                type Error = Error;
+
+                fn try_from(row: Row) -> Result<$object, Error> {
+                    let Row { title, tag, text, priority } = row;
+                    Ok($object { title, tag, text, priority })
+                }
+            }
+
+            queries!($table, $object, Row);
         }
     };
 }
 
-impl Store<Doc> for Diesel {
-    const VERBS: &'static [Verb] = &Verb::OF_OBJECTS;
-    const TABLES: bool = true;
+table_of_a_text!(typed_3, doc_3, DocV3);
+table_of_a_text!(typed_4, doc_4, DocV4);
 
-    fn get(&mut self, title: &String) -> Result<Option<Doc>, Error> {
-        on_table!(self.table, get(&mut self.connection, title))
-    }
-
-    fn read_all(&mut self) -> Result<Vec<Doc>, Error> {
-        on_table!(self.table, read_all(&mut self.connection))
-    }
-
-    fn insert_one(&mut self, record: &Doc) -> Result<(), Error> {
-        on_table!(self.table, insert_one(&mut self.connection, record))
-    }
-
-    fn insert_many(&mut self, records: &[&Doc]) -> Result<(), Error> {
-        let table = self.table;
-        self.connection.immediate_transaction(|connection| on_table!(table, insert_many(connection, records)))
-    }
-
-    fn find(&mut self, above: i64) -> Result<Vec<Doc>, Error> {
-        on_table!(self.table, find(&mut self.connection, above))
-    }
-
-    fn update_one(&mut self, state: &Doc) -> Result<bool, Error> {
-        on_table!(self.table, update(&mut self.connection, state))
-    }
-
-    fn update_many(&mut self, states: &[&Doc]) -> Result<Vec<Doc>, Error> {
-        let table = self.table;
-        self.connection.immediate_transaction(|connection| {
-            let fetched = on_table!(table, read_all(connection))?;
-            for state in states {
-                on_table!(table, update(connection, state))?;
-            }
-            Ok(fetched)
-        })
-    }
-
-    fn delete_many(&mut self) -> Result<Vec<Doc>, Error> {
-        let table = self.table;
-        self.connection.immediate_transaction(|connection| {
-            let fetched = on_table!(table, read_all(connection))?;
-            for doc in &fetched {
-                on_table!(table, delete(connection, &doc.title))?;
-            }
-            Ok(fetched)
-        })
-    }
-
-    fn first(&mut self) -> Result<Option<Doc>, Error> {
-        on_table!(self.table, first(&mut self.connection))
-    }
+/// Calls a function of the table that the handle is about; of a type that has one table, of that.
+macro_rules! on_table {
+    ([$only:ident], $table:expr, $function:ident($($argument:expr),*)) => {{
+        let _ = $table;
+        $only::$function($($argument),*)
+    }};
+    ([$first:ident, $second:ident, $third:ident, $last:ident], $table:expr, $function:ident($($argument:expr),*)) => {
+        match $table {
+            1 => $first::$function($($argument),*),
+            2 => $second::$function($($argument),*),
+            3 => $third::$function($($argument),*),
+            _ => $last::$function($($argument),*),
+        }
+    };
 }
 
-/// A row of any table of objects, column by column.
+/// The verbs on a type of object, whose tables are these modules.
+macro_rules! verbs {
+    ($object:ty, $modules:tt) => {
+        impl Store<$object> for Diesel {
+            const VERBS: &'static [Verb] = &Verb::OF_OBJECTS;
+            const TABLES: bool = true;
+
+            fn get(&mut self, title: &String) -> Result<Option<$object>, Error> {
+                on_table!($modules, self.table, get(&mut self.connection, title))
+            }
+
+            fn read_all(&mut self) -> Result<Vec<$object>, Error> {
+                on_table!($modules, self.table, read_all(&mut self.connection))
+            }
+
+            fn insert_one(&mut self, record: &$object) -> Result<(), Error> {
+                on_table!($modules, self.table, insert_one(&mut self.connection, record))
+            }
+
+            fn insert_many(&mut self, records: &[&$object]) -> Result<(), Error> {
+                let table = self.table;
+                self.connection.immediate_transaction(|connection| {
+                    on_table!($modules, table, insert_many(connection, records))
+                })
+            }
+
+            fn find(&mut self, above: i64) -> Result<Vec<$object>, Error> {
+                on_table!($modules, self.table, find(&mut self.connection, above))
+            }
+
+            fn update_one(&mut self, state: &$object) -> Result<bool, Error> {
+                on_table!($modules, self.table, update(&mut self.connection, state))
+            }
+
+            fn update_many(&mut self, states: &[&$object]) -> Result<Vec<$object>, Error> {
+                let table = self.table;
+                self.connection.immediate_transaction(|connection| {
+                    let fetched = on_table!($modules, table, read_all(connection))?;
+                    for state in states {
+                        on_table!($modules, table, update(connection, state))?;
+                    }
+                    Ok(fetched)
+                })
+            }
+
+            fn delete_many(&mut self) -> Result<Vec<$object>, Error> {
+                let table = self.table;
+                self.connection.immediate_transaction(|connection| {
+                    let fetched = on_table!($modules, table, read_all(connection))?;
+                    for doc in &fetched {
+                        on_table!($modules, table, delete(connection, &doc.title))?;
+                    }
+                    Ok(fetched)
+                })
+            }
+
+            fn first(&mut self) -> Result<Option<$object>, Error> {
+                on_table!($modules, self.table, first(&mut self.connection))
+            }
+        }
+    };
+}
+
+verbs!(Doc, [doc_1, doc_2, doc_3, doc_4]);
+verbs!(DocV2, [typed_2]);
+verbs!(DocV3, [typed_3]);
+verbs!(DocV4, [typed_4]);
+
+fn damaged(column: &str) -> Error {
+    failure(FailureKind::Corrupt, format!("column {column} holds what no object has")).into()
+}
+
+/// A row of any table of whole objects, column by column.
 #[derive(Queryable)]
 struct DocRow {
     title: String,
@@ -437,15 +585,13 @@ impl TryFrom<DocRow> for Doc {
     type Error = Error;
 
     fn try_from(row: DocRow) -> Result<Doc, Error> {
-        let damaged =
-            |column: &str| failure(FailureKind::Corrupt, format!("column {column} holds what no object has"));
         let content = match (row.content_kind, row.content) {
             (0, Some(names)) => Content::Images(
                 serde_json::from_str(&names).map_err(|error| damaged(&format!("content ({error})")))?,
             ),
             (1, None) => Content::None,
             (2, Some(text)) => Content::Text(text),
-            _ => return Err(damaged("content").into()),
+            _ => return Err(damaged("content")),
         };
         let colour = u8::try_from(row.colour).ok().and_then(Colour::from_number);
         Ok(Doc {

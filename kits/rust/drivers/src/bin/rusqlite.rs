@@ -8,13 +8,13 @@ use rusqlite::{Connection, OptionalExtension, Statement, Transaction, Transactio
 use std::process::ExitCode;
 use std::sync::Arc;
 use touchstone_kit::{
-    Colour, Content, Doc, Document, Driver, Kit, Moments, Open, Plan, Position, RecordKind, Row, Settings,
-    Store, Subscription, Verb,
+    Colour, Content, Doc, DocV2, DocV3, DocV4, Document, Driver, Kit, Moments, Open, Plan, Position, Record,
+    RecordKind, Row, Settings, Store, Subscription, Verb,
 };
 
 fn main() -> ExitCode {
     let about = sqlite::about("rusqlite", env!("VERSION_RUSQLITE"));
-    Kit::<Rusqlite>::new(about).rows().documents().docs().main()
+    Kit::<Rusqlite>::new(about).rows().documents().docs().typed::<DocV2, DocV3, DocV4>().main()
 }
 
 /// A connection.
@@ -32,7 +32,13 @@ impl Rusqlite {
     fn connect(open: &Open) -> Result<Rusqlite, Error> {
         let connection = Connection::open(sqlite::file(&open.directory))?;
         connection.execute_batch(&sqlite::pragmas(open)?)?;
-        let docs = if open.record == RecordKind::Doc { DocSql::new(open.table) } else { DocSql::default() };
+        let docs = match (open.record, open.type_number()) {
+            (RecordKind::Row | RecordKind::Document, _) => DocSql::default(),
+            (RecordKind::Doc, 2) => DocSql::of::<DocV2>(open.table),
+            (RecordKind::Doc, 3) => DocSql::of::<DocV3>(open.table),
+            (RecordKind::Doc, 4) => DocSql::of::<DocV4>(open.table),
+            (RecordKind::Doc, _) => DocSql::of::<Doc>(open.table),
+        };
         Ok(Rusqlite { watch: None, connection, docs, checkpointer: None })
     }
 
@@ -194,19 +200,18 @@ struct DocSql {
 }
 
 impl DocSql {
-    fn new(table: u32) -> DocSql {
+    fn of<R: Object>(table: u32) -> DocSql {
         let table = sqlite::table(RecordKind::Doc, table);
-        let columns = "title, tag, x, y, z, colour, content_kind, content, priority";
+        let places = (1..=R::COLUMNS.len()).map(|number| format!("?{number}")).collect::<Vec<_>>().join(", ");
+        let set = R::COLUMNS.iter().zip(1..).skip(1).map(|(column, number)| format!("{column} = ?{number}"));
+        let (set, columns) = (set.collect::<Vec<_>>().join(", "), R::COLUMNS.join(", "));
         DocSql {
             get: format!("select {columns} from {table} where title = ?1"),
             read_all: format!("select {columns} from {table}"),
-            insert: format!("insert into {table} ({columns}) values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"),
+            insert: format!("insert into {table} ({columns}) values ({places})"),
             first: format!("select {columns} from {table} limit 1"),
             find: format!("select {columns} from {table} where priority > ?1"),
-            update: format!(
-                "update {table} set tag = ?2, x = ?3, y = ?4, z = ?5, colour = ?6, content_kind = ?7, \
-                 content = ?8, priority = ?9 where title = ?1"
-            ),
+            update: format!("update {table} set {set} where title = ?1"),
             delete: format!("delete from {table} where title = ?1"),
             window: format!(
                 "select {columns} from {table} where priority < ?1 and priority >= ?2 order by priority limit ?3"
@@ -215,56 +220,74 @@ impl DocSql {
     }
 }
 
-impl Store<Doc> for Rusqlite {
+/// A type of object, and how it lies in its table.
+pub trait Object: Record<Key = String> {
+    /// Its columns, the key first.
+    const COLUMNS: &'static [&'static str];
+
+    /// Inserts or updates an object: both take its columns in the same order.
+    ///
+    /// # Errors
+    /// As the library does.
+    fn write(&self, statement: &mut Statement<'_>) -> rusqlite::Result<usize>;
+
+    /// The object of a row.
+    ///
+    /// # Errors
+    /// As the library does, and when a column holds what no object has.
+    fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Self>;
+}
+
+impl<R: Object> Store<R> for Rusqlite {
     const VERBS: &'static [Verb] = &Verb::OF_OBJECTS;
     const TABLES: bool = true;
 
-    fn get(&mut self, title: &String) -> Result<Option<Doc>, Error> {
+    fn get(&mut self, title: &String) -> Result<Option<R>, Error> {
         let mut statement = self.connection.prepare_cached(&self.docs.get)?;
-        Ok(statement.query_row([title], doc).optional()?)
+        Ok(statement.query_row([title], R::read).optional()?)
     }
 
-    fn read_all(&mut self) -> Result<Vec<Doc>, Error> {
+    fn read_all(&mut self) -> Result<Vec<R>, Error> {
         docs(&self.connection, &self.docs.read_all)
     }
 
-    fn insert_one(&mut self, record: &Doc) -> Result<(), Error> {
-        write(&mut *self.connection.prepare_cached(&self.docs.insert)?, record)?;
+    fn insert_one(&mut self, record: &R) -> Result<(), Error> {
+        record.write(&mut *self.connection.prepare_cached(&self.docs.insert)?)?;
         Ok(())
     }
 
-    fn insert_many(&mut self, records: &[&Doc]) -> Result<(), Error> {
+    fn insert_many(&mut self, records: &[&R]) -> Result<(), Error> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut statement = transaction.prepare_cached(&self.docs.insert)?;
         for record in records {
-            write(&mut statement, record)?;
+            record.write(&mut statement)?;
         }
         drop(statement);
         Ok(transaction.commit()?)
     }
 
-    fn find(&mut self, above: i64) -> Result<Vec<Doc>, Error> {
+    fn find(&mut self, above: i64) -> Result<Vec<R>, Error> {
         let mut statement = self.connection.prepare_cached(&self.docs.find)?;
-        Ok(statement.query_map([above], doc)?.collect::<Result<_, _>>()?)
+        Ok(statement.query_map([above], R::read)?.collect::<Result<_, _>>()?)
     }
 
-    fn update_one(&mut self, state: &Doc) -> Result<bool, Error> {
-        Ok(write(&mut *self.connection.prepare_cached(&self.docs.update)?, state)? == 1)
+    fn update_one(&mut self, state: &R) -> Result<bool, Error> {
+        Ok(state.write(&mut *self.connection.prepare_cached(&self.docs.update)?)? == 1)
     }
 
-    fn update_many(&mut self, states: &[&Doc]) -> Result<Vec<Doc>, Error> {
+    fn update_many(&mut self, states: &[&R]) -> Result<Vec<R>, Error> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let fetched = docs(&transaction, &self.docs.read_all)?;
         let mut statement = transaction.prepare_cached(&self.docs.update)?;
         for state in states {
-            write(&mut statement, state)?;
+            state.write(&mut statement)?;
         }
         drop(statement);
         transaction.commit()?;
         Ok(fetched)
     }
 
-    fn delete_many(&mut self) -> Result<Vec<Doc>, Error> {
+    fn delete_many(&mut self) -> Result<Vec<R>, Error> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let fetched = docs(&transaction, &self.docs.read_all)?;
         delete(&transaction, &self.docs.delete, &fetched)?;
@@ -272,8 +295,8 @@ impl Store<Doc> for Rusqlite {
         Ok(fetched)
     }
 
-    fn first(&mut self) -> Result<Option<Doc>, Error> {
-        Ok(self.connection.query_row(&self.docs.first, (), doc).optional()?)
+    fn first(&mut self) -> Result<Option<R>, Error> {
+        Ok(self.connection.query_row(&self.docs.first, (), R::read).optional()?)
     }
 }
 
@@ -285,12 +308,12 @@ impl Rusqlite {
         let docs = match subscription {
             Subscription::Object { title } | Subscription::One { title } => {
                 let mut statement = self.connection.prepare_cached(&self.docs.get)?;
-                statement.query_map([title], doc)?.collect::<Result<_, _>>()?
+                statement.query_map([title], Doc::read)?.collect::<Result<_, _>>()?
             }
             Subscription::Window { below, from, limit } => {
                 let mut statement = self.connection.prepare_cached(&self.docs.window)?;
                 let limit = limit.map_or(-1, i64::from);
-                statement.query_map([*below, *from, limit], doc)?.collect::<Result<_, _>>()?
+                statement.query_map([*below, *from, limit], Doc::read)?.collect::<Result<_, _>>()?
             }
         };
         Ok(docs)
@@ -322,7 +345,7 @@ impl Rusqlite {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut statement = transaction.prepare_cached(&self.docs.update)?;
         for state in states {
-            if write(&mut statement, state)? == 1 {
+            if state.write(&mut statement)? == 1 {
                 note(state);
             }
         }
@@ -332,50 +355,97 @@ impl Rusqlite {
     }
 }
 
-fn docs(connection: &Connection, sql: &str) -> Result<Vec<Doc>, Error> {
-    Ok(connection.prepare_cached(sql)?.query_map((), doc)?.collect::<Result<_, _>>()?)
+fn docs<R: Object>(connection: &Connection, sql: &str) -> Result<Vec<R>, Error> {
+    Ok(connection.prepare_cached(sql)?.query_map((), R::read)?.collect::<Result<_, _>>()?)
 }
 
-/// Inserts or updates an object: both take its fields in the same order.
-fn write(statement: &mut Statement<'_>, doc: &Doc) -> rusqlite::Result<usize> {
-    let images;
-    let content = match &doc.content {
-        Content::Images(names) => {
-            images = serde_json::to_string(names).expect("texts can be written as JSON");
-            Some(&images)
-        }
-        Content::None => None,
-        Content::Text(text) => Some(text),
-    };
-    let Position { x, y, z } = doc.position;
-    let numbers = (doc.colour.number(), doc.content.number());
-    statement.execute((&doc.title, &doc.tag, x, y, z, numbers.0, numbers.1, content, doc.priority))
-}
-
-fn delete(transaction: &Transaction<'_>, sql: &str, docs: &[Doc]) -> rusqlite::Result<()> {
+fn delete<R: Object>(transaction: &Transaction<'_>, sql: &str, docs: &[R]) -> rusqlite::Result<()> {
     let mut statement = transaction.prepare_cached(sql)?;
     for doc in docs {
-        statement.execute([&doc.title])?;
+        statement.execute([doc.key()])?;
     }
     Ok(())
 }
 
-fn doc(row: &rusqlite::Row<'_>) -> rusqlite::Result<Doc> {
-    let colour: u8 = row.get(5)?;
-    Ok(Doc {
-        title: row.get(0)?,
-        tag: row.get(1)?,
-        position: Position { x: row.get(2)?, y: row.get(3)?, z: row.get(4)? },
-        colour: Colour::from_number(colour)
-            .ok_or(rusqlite::Error::IntegralValueOutOfRange(5, colour.into()))?,
-        content: match row.get(6)? {
-            0 => Content::Images(serde_json::from_str(row.get_ref(7)?.as_str()?).map_err(|error| {
-                rusqlite::Error::FromSqlConversionFailure(7, Type::Text, Box::new(error))
-            })?),
-            1 => Content::None,
-            2 => Content::Text(row.get(7)?),
-            kind => return Err(rusqlite::Error::IntegralValueOutOfRange(6, kind)),
-        },
-        priority: row.get(8)?,
-    })
+impl Object for Doc {
+    const COLUMNS: &'static [&'static str] =
+        &["title", "tag", "x", "y", "z", "colour", "content_kind", "content", "priority"];
+
+    fn write(&self, statement: &mut Statement<'_>) -> rusqlite::Result<usize> {
+        let images;
+        let content = match &self.content {
+            Content::Images(names) => {
+                images = serde_json::to_string(names).expect("texts can be written as JSON");
+                Some(&images)
+            }
+            Content::None => None,
+            Content::Text(text) => Some(text),
+        };
+        let Position { x, y, z } = self.position;
+        let numbers = (self.colour.number(), self.content.number());
+        statement.execute((&self.title, &self.tag, x, y, z, numbers.0, numbers.1, content, self.priority))
+    }
+
+    fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Doc> {
+        Ok(Doc {
+            title: row.get(0)?,
+            tag: row.get(1)?,
+            position: Position { x: row.get(2)?, y: row.get(3)?, z: row.get(4)? },
+            colour: colour(row, 5)?,
+            content: match row.get(6)? {
+                0 => Content::Images(serde_json::from_str(row.get_ref(7)?.as_str()?).map_err(|error| {
+                    rusqlite::Error::FromSqlConversionFailure(7, Type::Text, Box::new(error))
+                })?),
+                1 => Content::None,
+                2 => Content::Text(row.get(7)?),
+                kind => return Err(rusqlite::Error::IntegralValueOutOfRange(6, kind)),
+            },
+            priority: row.get(8)?,
+        })
+    }
 }
+
+fn colour(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Colour> {
+    let number: u8 = row.get(column)?;
+    Colour::from_number(number).ok_or(rusqlite::Error::IntegralValueOutOfRange(column, number.into()))
+}
+
+impl Object for DocV2 {
+    const COLUMNS: &'static [&'static str] = &["title", "tag", "colour", "text", "priority"];
+
+    fn write(&self, statement: &mut Statement<'_>) -> rusqlite::Result<usize> {
+        let colour = self.colour.number();
+        statement.execute((&self.title, &self.tag, colour, &self.text, self.priority))
+    }
+
+    fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<DocV2> {
+        Ok(DocV2 {
+            title: row.get(0)?,
+            tag: row.get(1)?,
+            colour: colour(row, 2)?,
+            text: row.get(3)?,
+            priority: row.get(4)?,
+        })
+    }
+}
+
+/// Two types have the same columns.
+macro_rules! object_of_a_text {
+    ($type:ident) => {
+        impl Object for $type {
+            const COLUMNS: &'static [&'static str] = &["title", "tag", "text", "priority"];
+
+            fn write(&self, statement: &mut Statement<'_>) -> rusqlite::Result<usize> {
+                statement.execute((&self.title, &self.tag, &self.text, self.priority))
+            }
+
+            fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<$type> {
+                let (title, tag, text, priority) = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
+                Ok($type { title, tag, text, priority })
+            }
+        }
+    };
+}
+
+object_of_a_text!(DocV3);
+object_of_a_text!(DocV4);

@@ -13,13 +13,18 @@ use std::process::ExitCode;
 use std::ptr;
 use std::sync::Arc;
 use touchstone_kit::{
-    Colour, Content, Doc, Document, Driver, Failure, FailureKind, Kit, Open, Plan, Position, Record,
-    RecordKind, Row, Setting, Settings, Store, Verb, failure,
+    Colour, Content, Doc, DocV2, DocV3, DocV4, Document, Driver, Failure, FailureKind, Kit, Open, Plan,
+    Position, Record, RecordKind, Row, Setting, Settings, Store, Verb, failure,
 };
 
 fn main() -> ExitCode {
     let version = sqlite::about("sqlite-c", "").engine.replace("SQLite ", "");
-    Kit::<SqliteC>::new(sqlite::about("sqlite-c", &version)).rows().documents().docs().main()
+    Kit::<SqliteC>::new(sqlite::about("sqlite-c", &version))
+        .rows()
+        .documents()
+        .docs()
+        .typed::<DocV2, DocV3, DocV4>()
+        .main()
 }
 
 /// A connection and its statements.
@@ -46,10 +51,13 @@ impl SqliteC {
     fn connect(open: &Open) -> Result<SqliteC, Failure> {
         let db = Database::open(&sqlite::file(&open.directory))?;
         db.execute(&sqlite::pragmas(open)?)?;
-        let sql = match open.record {
-            RecordKind::Row => Row::sql(open.table)?,
-            RecordKind::Document => Document::sql(open.table)?,
-            RecordKind::Doc => Doc::sql(open.table)?,
+        let sql = match (open.record, open.type_number()) {
+            (RecordKind::Row, _) => Row::sql(open.table)?,
+            (RecordKind::Document, _) => Document::sql(open.table)?,
+            (RecordKind::Doc, 2) => DocV2::sql(open.table)?,
+            (RecordKind::Doc, 3) => DocV3::sql(open.table)?,
+            (RecordKind::Doc, 4) => DocV4::sql(open.table)?,
+            (RecordKind::Doc, _) => Doc::sql(open.table)?,
         };
         let [get, read_all, insert, first, find, update, delete] =
             sql.each_ref().map(|sql| Statement::new(sql));
@@ -335,22 +343,7 @@ impl Columns for Doc {
     const TABLES: bool = true;
 
     fn sql(table: u32) -> Result<[CString; 7], Failure> {
-        let table = sqlite::table(RecordKind::Doc, table);
-        let columns = "title, tag, x, y, z, colour, content_kind, content, priority";
-        let [get, read_all, insert, first, find, update, delete] = [
-            format!("select {columns} from {table} where title = ?1"),
-            format!("select {columns} from {table}"),
-            format!("insert into {table} ({columns}) values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"),
-            format!("select {columns} from {table} limit 1"),
-            format!("select {columns} from {table} where priority > ?1"),
-            format!(
-                "update {table} set tag = ?2, x = ?3, y = ?4, z = ?5, colour = ?6, content_kind = ?7, \
-                 content = ?8, priority = ?9 where title = ?1"
-            ),
-            format!("delete from {table} where title = ?1"),
-        ]
-        .map(statement_text);
-        Ok([get?, read_all?, insert?, first?, find?, update?, delete?])
+        object_sql(table, &["title", "tag", "x", "y", "z", "colour", "content_kind", "content", "priority"])
     }
 
     #[inline(always)]
@@ -385,29 +378,150 @@ impl Columns for Doc {
             Content::None => statement.bind_null(8),
             Content::Text(text) => statement.bind_text(8, text),
         }
-        match self.priority {
-            Some(priority) => statement.bind_integer(9, priority),
-            None => statement.bind_null(9),
-        }
+        bind_priority(statement, 9, self.priority);
     }
 
     #[inline(always)]
     fn read(statement: &Statement) -> Result<Doc, Failure> {
-        let number = |column| u8::try_from(statement.integer(column)).ok();
         Ok(Doc {
             title: statement.text(0)?.to_owned(),
             tag: statement.text(1)?.to_owned(),
             position: Position { x: statement.real(2), y: statement.real(3), z: statement.real(4) },
-            colour: number(5).and_then(Colour::from_number).ok_or_else(|| damaged("colour"))?,
-            content: match number(6) {
+            colour: colour(statement, 5)?,
+            content: match u8::try_from(statement.integer(6)).ok() {
                 Some(0) => Content::Images(images(statement.blob(7)).ok_or_else(|| damaged("content"))?),
                 Some(1) => Content::None,
                 Some(2) => Content::Text(statement.text(7)?.to_owned()),
                 _ => return Err(damaged("content_kind")),
             },
-            priority: if statement.is_null(8) { None } else { Some(statement.integer(8)) },
+            priority: priority(statement, 8),
         })
     }
+}
+
+/// The statements about a table of objects with these columns, the key first.
+fn object_sql(table: u32, columns: &[&str]) -> Result<[CString; 7], Failure> {
+    let table = sqlite::table(RecordKind::Doc, table);
+    let places = (1..=columns.len()).map(|number| format!("?{number}")).collect::<Vec<_>>().join(", ");
+    let set = columns.iter().zip(1..).skip(1).map(|(column, number)| format!("{column} = ?{number}"));
+    let (set, columns) = (set.collect::<Vec<_>>().join(", "), columns.join(", "));
+    let [get, read_all, insert, first, find, update, delete] = [
+        format!("select {columns} from {table} where title = ?1"),
+        format!("select {columns} from {table}"),
+        format!("insert into {table} ({columns}) values ({places})"),
+        format!("select {columns} from {table} limit 1"),
+        format!("select {columns} from {table} where priority > ?1"),
+        format!("update {table} set {set} where title = ?1"),
+        format!("delete from {table} where title = ?1"),
+    ]
+    .map(statement_text);
+    Ok([get?, read_all?, insert?, first?, find?, update?, delete?])
+}
+
+impl Columns for DocV2 {
+    const VERBS: &'static [Verb] = &Verb::OF_OBJECTS;
+    const TABLES: bool = true;
+
+    fn sql(table: u32) -> Result<[CString; 7], Failure> {
+        object_sql(table, &["title", "tag", "colour", "text", "priority"])
+    }
+
+    #[inline(always)]
+    fn bind_key(title: &String, statement: &Statement) {
+        statement.bind_text(1, title);
+    }
+
+    #[inline(always)]
+    fn bind(&self, statement: &Statement, _images: &mut Vec<u8>) {
+        statement.bind_text(1, &self.title);
+        statement.bind_text(2, &self.tag);
+        statement.bind_integer(3, self.colour.number().into());
+        bind_text(statement, 4, self.text.as_deref());
+        bind_priority(statement, 5, self.priority);
+    }
+
+    #[inline(always)]
+    fn read(statement: &Statement) -> Result<DocV2, Failure> {
+        Ok(DocV2 {
+            title: statement.text(0)?.to_owned(),
+            tag: statement.text(1)?.to_owned(),
+            colour: colour(statement, 2)?,
+            text: text(statement, 3)?,
+            priority: priority(statement, 4),
+        })
+    }
+}
+
+/// Two types have the same columns.
+macro_rules! columns_of_a_text {
+    ($type:ident) => {
+        impl Columns for $type {
+            const VERBS: &'static [Verb] = &Verb::OF_OBJECTS;
+            const TABLES: bool = true;
+
+            fn sql(table: u32) -> Result<[CString; 7], Failure> {
+                object_sql(table, &["title", "tag", "text", "priority"])
+            }
+
+            #[inline(always)]
+            fn bind_key(title: &String, statement: &Statement) {
+                statement.bind_text(1, title);
+            }
+
+            #[inline(always)]
+            fn bind(&self, statement: &Statement, _images: &mut Vec<u8>) {
+                statement.bind_text(1, &self.title);
+                statement.bind_text(2, &self.tag);
+                bind_text(statement, 3, self.text.as_deref());
+                bind_priority(statement, 4, self.priority);
+            }
+
+            #[inline(always)]
+            fn read(statement: &Statement) -> Result<$type, Failure> {
+                Ok($type {
+                    title: statement.text(0)?.to_owned(),
+                    tag: statement.text(1)?.to_owned(),
+                    text: text(statement, 2)?,
+                    priority: priority(statement, 3),
+                })
+            }
+        }
+    };
+}
+
+columns_of_a_text!(DocV3);
+columns_of_a_text!(DocV4);
+
+#[inline(always)]
+fn bind_text(statement: &Statement, place: c_int, text: Option<&str>) {
+    match text {
+        Some(text) => statement.bind_text(place, text),
+        None => statement.bind_null(place),
+    }
+}
+
+#[inline(always)]
+fn bind_priority(statement: &Statement, place: c_int, priority: Option<i64>) {
+    match priority {
+        Some(priority) => statement.bind_integer(place, priority),
+        None => statement.bind_null(place),
+    }
+}
+
+#[inline(always)]
+fn colour(statement: &Statement, column: c_int) -> Result<Colour, Failure> {
+    let number = u8::try_from(statement.integer(column)).ok();
+    number.and_then(Colour::from_number).ok_or_else(|| damaged("colour"))
+}
+
+#[inline(always)]
+fn text(statement: &Statement, column: c_int) -> Result<Option<String>, Failure> {
+    if statement.is_null(column) { Ok(None) } else { Ok(Some(statement.text(column)?.to_owned())) }
+}
+
+#[inline(always)]
+fn priority(statement: &Statement, column: c_int) -> Option<i64> {
+    if statement.is_null(column) { None } else { Some(statement.integer(column)) }
 }
 
 /// Stands in a blob of images before a length of four bytes; a length below it is one byte.

@@ -1,5 +1,6 @@
 //! touchstone-store, as its users write it: declared types, one store for all threads, a call for each verb.
 
+use objects::Object;
 use records::{Doc, Document, Row};
 use std::process::ExitCode;
 use touchstone_kit::{
@@ -8,26 +9,38 @@ use touchstone_kit::{
 use touchstone_store::{
     Cipher, Durability, EncryptionKey, ErrorKind, Options, Reading, Record, Snapshot, Transaction,
 };
+use typed::{DocV2, DocV3, DocV4};
 
 #[path = "../../../drivers/src/sqlite/about.rs"]
 mod about;
 #[path = "../live.rs"]
 mod live;
+#[path = "../objects.rs"]
+mod objects;
 #[path = "../records.rs"]
 mod records;
+#[path = "../typed.rs"]
+mod typed;
 
 fn main() -> ExitCode {
     let about = about::about("store", env!("VERSION_TOUCHSTONE_STORE"));
-    Kit::<Driven>::new(about).records::<Row>().records::<Document>().live::<Doc>().main()
+    Kit::<Driven>::new(about)
+        .records::<Row>()
+        .records::<Document>()
+        .live::<Doc>()
+        .typed::<DocV2, DocV3, DocV4>()
+        .main()
 }
 
 /// The columns of a type.
 type Columns<T> = <T as Record>::Columns;
 
 /// A handle on the store: clones share it, which is how its users give it to threads.
-struct Driven {
+pub struct Driven {
     store: touchstone_store::Store,
     record: RecordKind,
+    /// Which of the types of objects it is about.
+    type_number: u32,
     /// The collection of this handle, where it is not the type's own.
     collection: Option<String>,
     held: Option<Snapshot>,
@@ -37,7 +50,7 @@ struct Driven {
 
 /// How the verb that was played last finds its records.
 #[derive(Clone, Copy)]
-enum Played {
+pub enum Played {
     /// It finds none, as an insert does.
     None,
     /// By their keys.
@@ -73,13 +86,17 @@ impl Driven {
         })?)
     }
 
-    fn create(&self, record: RecordKind, tables: u32) -> Result<(), Error> {
+    fn create(&self, open: &Open) -> Result<(), Error> {
         Ok(self.store.write(|transaction| {
-            for table in 1..=tables {
-                match record {
-                    RecordKind::Row => make::<Row>(transaction, table)?,
-                    RecordKind::Document => make::<Document>(transaction, table)?,
-                    RecordKind::Doc => make::<Doc>(transaction, table)?,
+            for table in 1..=open.schema.tables {
+                let open = Open { table, ..open.clone() };
+                match (open.record, open.type_number()) {
+                    (RecordKind::Row, _) => make::<Row>(transaction, &open)?,
+                    (RecordKind::Document, _) => make::<Document>(transaction, &open)?,
+                    (RecordKind::Doc, 2) => make::<DocV2>(transaction, &open)?,
+                    (RecordKind::Doc, 3) => make::<DocV3>(transaction, &open)?,
+                    (RecordKind::Doc, 4) => make::<DocV4>(transaction, &open)?,
+                    (RecordKind::Doc, _) => make::<Doc>(transaction, &open)?,
                 }
             }
             Ok(())
@@ -88,18 +105,18 @@ impl Driven {
 }
 
 /// A table is made with its first record; a collection when it is named.
-fn make<T: Record>(transaction: &mut Transaction<'_>, table: u32) -> touchstone_store::Result<()> {
+fn make<T: Record>(transaction: &mut Transaction<'_>, open: &Open) -> touchstone_store::Result<()> {
     let none: [&T; 0] = [];
-    match collection(table) {
+    match collection(open) {
         Some(name) => transaction.collection::<T>(&name)?.insert_all(none)?,
         None => transaction.insert_all(none)?,
     };
     Ok(())
 }
 
-/// Tables after the first are collections of the same type.
-fn collection(table: u32) -> Option<String> {
-    (table > 1).then(|| format!("collection {table}"))
+/// Tables after the first are collections of the same type, unless they have types of their own.
+fn collection(open: &Open) -> Option<String> {
+    (open.table > 1 && !open.schema.typed).then(|| format!("collection {}", open.table))
 }
 
 fn options(open: &Open) -> Result<Options, Error> {
@@ -134,13 +151,14 @@ impl Driver for Driven {
         let driven = Driven {
             store,
             record: open.record,
-            collection: collection(open.table),
+            type_number: open.type_number(),
+            collection: collection(open),
             held: None,
             feed: None,
             played: Played::None,
         };
         if open.schema.create {
-            driven.create(open.record, open.schema.tables)?;
+            driven.create(open)?;
         }
         Ok(driven)
     }
@@ -149,7 +167,8 @@ impl Driver for Driven {
         Ok(Driven {
             store: self.store.clone(),
             record: open.record,
-            collection: collection(open.table),
+            type_number: open.type_number(),
+            collection: collection(open),
             held: None,
             feed: None,
             played: Played::None,
@@ -198,13 +217,12 @@ impl Driver for Driven {
             (RecordKind::Document, _) => {
                 self.read(|documents: Reading<'_, Document>| documents.query().explain())
             }
-            (RecordKind::Doc, Played::Keys) => {
-                self.read(|docs| docs.query().filter(|doc: Columns<Doc>| doc.title.eq("")).explain())
-            }
-            (RecordKind::Doc, Played::Above(above)) => {
-                self.read(|docs| docs.query().filter(|doc: Columns<Doc>| doc.priority.gt(above)).explain())
-            }
-            (RecordKind::Doc, Played::All) => self.read(|docs: Reading<'_, Doc>| docs.query().explain()),
+            (RecordKind::Doc, played) => match self.type_number {
+                2 => DocV2::explain(self, played),
+                3 => DocV3::explain(self, played),
+                4 => DocV4::explain(self, played),
+                _ => Doc::explain(self, played),
+            },
         }?;
         Ok(Plan { plan: explanation.plan, ..Plan::default() })
     }
@@ -308,77 +326,11 @@ impl touchstone_kit::Store<Document> for Driven {
     }
 }
 
-impl touchstone_kit::Store<Doc> for Driven {
-    const VERBS: &'static [Verb] = &Verb::OF_OBJECTS;
-    const TABLES: bool = true;
-
-    fn get(&mut self, key: &String) -> Result<Option<Doc>, Error> {
-        self.played = Played::Keys;
-        match (&self.held, &self.collection) {
-            (None, None) => Ok(self.store.get(key)?),
-            _ => self.read(|records| records.get(key)),
-        }
-    }
-
-    fn read_all(&mut self) -> Result<Vec<Doc>, Error> {
-        self.played = Played::All;
-        self.read(|records| records.all())
-    }
-
-    fn insert_one(&mut self, record: &Doc) -> Result<(), Error> {
-        self.played = Played::None;
-        match self.collection {
-            None => Ok(self.store.insert(record)?),
-            Some(_) => self.write(|mut records| records.insert(record)),
-        }
-    }
-
-    fn insert_many(&mut self, records: &[&Doc]) -> Result<(), Error> {
-        self.played = Played::None;
-        self.write(|mut table| table.insert_all(records.iter().copied()).map(drop))
-    }
-
-    fn first(&mut self) -> Result<Option<Doc>, Error> {
-        self.read(|records| records.query().first())
-    }
-
-    fn find(&mut self, above: i64) -> Result<Vec<Doc>, Error> {
-        self.played = Played::Above(above);
-        self.read(|docs| docs.query().filter(|doc: Columns<Doc>| doc.priority.gt(above)).all())
-    }
-
-    fn update_one(&mut self, state: &Doc) -> Result<bool, Error> {
-        self.played = Played::Keys;
-        match self.collection {
-            None => Ok(self.store.replace(state)?),
-            Some(_) => self.write(|mut docs| docs.replace(state)),
-        }
-    }
-
-    fn update_many(&mut self, states: &[&Doc]) -> Result<Vec<Doc>, Error> {
-        self.played = Played::All;
-        self.write(|mut docs| {
-            let fetched = docs.all()?;
-            docs.put_all(states.iter().copied())?;
-            Ok(fetched)
-        })
-    }
-
-    fn delete_many(&mut self) -> Result<Vec<Doc>, Error> {
-        self.played = Played::All;
-        self.write(|mut docs| {
-            let fetched: Vec<Doc> = docs.all()?;
-            for doc in &fetched {
-                docs.remove(&doc.title)?;
-            }
-            Ok(fetched)
-        })
-    }
-}
-
 /// The store's error, or what it has no error for.
-enum Error {
+pub enum Error {
+    /// The store's own.
     Store(touchstone_store::Error),
+    /// What it has no error for.
     Kit(Failure),
 }
 
