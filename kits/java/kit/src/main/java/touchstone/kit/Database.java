@@ -26,9 +26,10 @@ final class Database<K, R extends Record<K>> {
         return handles.get(0).store;
     }
 
-    /** A new handle, on that table. */
+    /** A new handle, on that table. It takes the records that {@link Shelf#decode(int, Open)} reads for the table. */
+    @SuppressWarnings("unchecked")
     Store<K, R> another(int table) throws Exception {
-        return own().another(open.reopened(table));
+        return (Store<K, R>) own().another(open.reopened(table));
     }
 
     /**

@@ -38,6 +38,17 @@ final class Dataset<R> {
         }
     }
 
+    private Dataset(Packed<R> records, Packed<R> states, int[] operations) {
+        this.records = records;
+        this.states = states;
+        this.operations = operations;
+    }
+
+    /** The same dataset, read into another type. */
+    Dataset<R> as(Function<Decoder, R> decode) {
+        return new Dataset<>(records.as(decode), states == null ? null : states.as(decode), operations);
+    }
+
     int records() {
         return records.size();
     }
@@ -144,6 +155,16 @@ final class Dataset<R> {
             if (!decoder.ended()) {
                 throw Failure.protocol(path + ": goes on after its last record");
             }
+        }
+
+        private Packed(Function<Decoder, R> decode, byte[] bytes, int[] begins) {
+            this.decode = decode;
+            this.bytes = bytes;
+            this.begins = begins;
+        }
+
+        Packed<R> as(Function<Decoder, R> decode) {
+            return new Packed<>(decode, bytes, begins);
         }
 
         int size() {

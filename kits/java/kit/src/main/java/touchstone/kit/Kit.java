@@ -120,6 +120,9 @@ public final class Kit {
             if (shelf.tables()) {
                 capabilities.add(record + ".tables");
             }
+            if (!shelf.typed().isEmpty()) {
+                capabilities.add(record + ".typed");
+            }
             if (!shelf.watches().isEmpty()) {
                 capabilities.add(record + "." + Verb.DELIVER.wire());
             }
@@ -159,6 +162,7 @@ public final class Kit {
         boolean create = schema.flag("create");
         int tables = (int) schema.natural("tables");
         boolean keyed = schema.flagOr("keyed", false);
+        boolean typed = schema.flagOr("typed", false);
         List<String> indexes = schema.texts("indexes");
         schema.end();
         var settings = fields.object("settings").settings();
@@ -166,7 +170,7 @@ public final class Kit {
         if (sessions.stream().anyMatch(Session::isOpen)) {
             throw Failure.protocol("a database is open; close it first");
         }
-        return session(record).open(new Open(directory, record, create, tables, keyed, indexes, 1, settings));
+        return session(record).open(new Open(directory, record, create, tables, keyed, typed, indexes, 1, settings));
     }
 
     private JsonObject store(String request, Fields fields) throws Exception {

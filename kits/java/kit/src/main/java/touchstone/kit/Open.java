@@ -14,6 +14,7 @@ import java.util.Map;
  * @param create make the tables in a directory that is empty, instead of expecting them
  * @param tables how many tables, the record's own included
  * @param keyed rows are got by their key, so a table that would else have none makes it its key
+ * @param typed tables 2 and on hold types of their own
  * @param indexes fields to index beyond the natural schema
  * @param table the table that the handle's verbs are about, from 1
  * @param settings what is asked for by neutral name, a {@link Long} or a {@link String} each
@@ -24,6 +25,7 @@ public record Open(
         boolean create,
         int tables,
         boolean keyed,
+        boolean typed,
         List<String> indexes,
         int table,
         Map<String, Object> settings) {
@@ -62,6 +64,6 @@ public record Open(
 
     /** The same, of another table, with nothing left to create. */
     Open reopened(int table) {
-        return new Open(directory, record, false, tables, keyed, indexes, table, settings);
+        return new Open(directory, record, false, tables, keyed, typed, indexes, table, settings);
     }
 }

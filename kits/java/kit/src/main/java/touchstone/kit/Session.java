@@ -60,6 +60,7 @@ final class Session<K, R extends Record<K>> {
     }
 
     JsonObject open(Open open) throws Exception {
+        shelf.require(open);
         Store<K, R> store = shelf.opener().open(open);
         database = new Database<>(open, store);
         JsonObject settings = new JsonObject();
@@ -76,9 +77,9 @@ final class Session<K, R extends Record<K>> {
     }
 
     void fill(long from, long count, int table) throws Exception {
-        playing().requireTable(table, database.open.tables());
+        playing().requireTable(table, database.open);
         Store<K, R> store = database.handles(List.of(table)).get(0);
-        List<R> records = dataset.records(from, count);
+        List<R> records = of(table).records(from, count);
         if (shelf.verbs().contains(Verb.INSERT_MANY)) {
             store.insertMany(records);
             return;
@@ -89,7 +90,7 @@ final class Session<K, R extends Record<K>> {
     }
 
     void churn(long from, long count, int table, long times) throws Exception {
-        playing().requireTable(table, database.open.tables());
+        playing().requireTable(table, database.open);
         for (Verb verb : List.of(Verb.INSERT_MANY, Verb.DELETE_MANY)) {
             if (!shelf.verbs().contains(verb)) {
                 String missing = shelf.kind().wire() + "." + verb.wire();
@@ -98,7 +99,7 @@ final class Session<K, R extends Record<K>> {
         }
         Store<K, R> store = database.handles(List.of(table)).get(0);
         for (long time = 0; time < times; time++) {
-            store.insertMany(dataset.records(from, count));
+            store.insertMany(of(table).records(from, count));
             store.deleteMany();
         }
     }
@@ -141,7 +142,7 @@ final class Session<K, R extends Record<K>> {
     }
 
     JsonObject check(int table) throws Exception {
-        playing().requireTable(table, database.open.tables());
+        playing().requireTable(table, database.open);
         Store<K, R> store = database.another(table);
         Digest digest = new Digest();
         try {
@@ -177,13 +178,13 @@ final class Session<K, R extends Record<K>> {
             throw Failure.protocol("a run has at least one lane");
         }
         for (Lane lane : lanes) {
-            shelf.require(lane, database.open.tables());
+            shelf.require(lane, database.open);
         }
         List<Store<K, R>> handles = database.handles(lanes.stream().map(Lane::table).toList());
         List<Timing.Part<K, R>> parts = new ArrayList<>();
         for (int number = 0; number < lanes.size(); number++) {
             Lane lane = lanes.get(number);
-            Work<K, R> work = Work.gather(dataset, lane);
+            Work<K, R> work = Work.gather(of(lane.table()), lane);
             parts.add(new Timing.Part<>(handles.get(number), work, lane.held()));
         }
         return Timing.play(driver, parts, latency);
@@ -191,12 +192,17 @@ final class Session<K, R extends Record<K>> {
 
     /** An `open` lane measures the only handle of a process, so the session's own gives way to it. */
     private Timing.Played runOpen(Lane lane) throws Exception {
-        shelf.require(lane, database.open.tables());
+        shelf.require(lane, database.open);
         Open open = database.open;
         close();
         Timing.Played played = Timing.open(driver, shelf.opener(), open, lane.count());
         database = new Database<>(open, shelf.opener().open(open));
         return played;
+    }
+
+    /** The dataset in the type of a table. */
+    private Dataset<R> of(int table) {
+        return dataset.as(shelf.decode(table, database.open));
     }
 
     private Live<K, R> live() throws Failure {

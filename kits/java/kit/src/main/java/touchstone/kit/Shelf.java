@@ -2,6 +2,7 @@
 
 package touchstone.kit;
 
+import java.util.List;
 import java.util.Set;
 import java.util.function.Function;
 
@@ -15,6 +16,8 @@ import java.util.function.Function;
  * @param tables whether a handle can be about another table than the first
  * @param watches what can be watched: nothing, unless the opener gives a {@link Live}
  * @param opener opens a database of it
+ * @param typed reads a dataset into the types that tables 2 and on hold where a database is typed: empty where they have
+ *     none of their own
  */
 public record Shelf<K, R extends Record<K>>(
         RecordKind kind,
@@ -23,7 +26,20 @@ public record Shelf<K, R extends Record<K>>(
         boolean holds,
         boolean tables,
         Set<Watched> watches,
-        Opener<K, R> opener) {
+        Opener<K, R> opener,
+        List<Function<Decoder, ? extends Record<K>>> typed) {
+
+    /** A record type whose further tables hold the same type, if there are any. */
+    public Shelf(
+            RecordKind kind,
+            Function<Decoder, R> decode,
+            Set<Verb> verbs,
+            boolean holds,
+            boolean tables,
+            Set<Watched> watches,
+            Opener<K, R> opener) {
+        this(kind, decode, verbs, holds, tables, watches, opener, List.of());
+    }
 
     /** Opens a database. */
     public interface Opener<K, R extends Record<K>> {
@@ -32,25 +48,46 @@ public record Shelf<K, R extends Record<K>>(
     }
 
     /** Refuses a lane that the driver cannot do, before anything is opened for it. */
-    void require(Lane lane, int tables) throws Failure {
+    void require(Lane lane, Open open) throws Failure {
         if (!verbs.contains(lane.verb())) {
             throw Failure.unsupported("the driver has no " + kind.wire() + "." + lane.verb().wire());
         }
         if (lane.held() && !holds) {
             throw Failure.unsupported("the driver holds no read transactions");
         }
-        requireTable(lane.table(), tables);
+        requireTable(lane.table(), open);
     }
 
-    /** As {@link #require}, of one of so many tables alone. */
-    void requireTable(int table, int tables) throws Failure {
-        if (table == 1 || (this.tables && table > 1 && table <= tables)) {
+    /** As {@link #require}, of a table alone. */
+    void requireTable(int table, Open open) throws Failure {
+        boolean further = open.typed() ? !typed.isEmpty() : tables;
+        if (table == 1 || (further && table > 1 && table <= open.tables())) {
             return;
         }
-        if (this.tables || table < 1) {
-            throw Failure.protocol(
-                    "table " + table + " was asked for; the " + tables + " of this database are numbered from 1");
+        if (further || table < 1) {
+            String there = "; the " + open.tables() + " of this database are numbered from 1";
+            throw Failure.protocol("table " + table + " was asked for" + there);
         }
         throw Failure.unsupported("the driver has no " + kind.wire() + ".tables, so no table " + table);
+    }
+
+    /** Refuses a database that the driver cannot have. */
+    void require(Open open) throws Failure {
+        if (open.typed() && typed.isEmpty()) {
+            throw Failure.unsupported("the driver has no " + kind.wire() + ".typed");
+        }
+        if (open.typed() && open.tables() > 1 + typed.size()) {
+            String there = " typed tables were asked for; there are " + (1 + typed.size());
+            throw Failure.protocol(open.tables() + there);
+        }
+    }
+
+    /**
+     * What reads a dataset into the type of a table. That the type is another one than the first table's only the driver
+     * knows, whose handle on the table takes it: the kit has one for all records.
+     */
+    @SuppressWarnings("unchecked")
+    Function<Decoder, R> decode(int table, Open open) {
+        return table == 1 || !open.typed() ? decode : (Function<Decoder, R>) typed.get(table - 2);
     }
 }

@@ -16,9 +16,10 @@ public interface Store<K, R extends Record<K>> {
     /**
      * A second handle on the same database, the way the library's users get one.
      *
-     * @param open what the first was opened with, except that nothing is to be created
+     * @param open what the first was opened with, except that nothing is to be created, and that it may be about another
+     *     table: where that has a type of its own, the handle takes records of that type
      */
-    Store<K, R> another(Open open) throws Exception;
+    Store<K, ? extends Record<K>> another(Open open) throws Exception;
 
     /** The settings that took effect, read back from the engine, a number or a word each. */
     Map<String, Object> settings() throws Exception;

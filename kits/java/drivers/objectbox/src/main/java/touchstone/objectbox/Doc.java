@@ -12,11 +12,10 @@ import java.util.List;
 import java.util.Objects;
 import touchstone.kit.Decoder;
 import touchstone.kit.Encoder;
-import touchstone.kit.Record;
 
 /** An object: numbers, an enum, a union, and an integer that may be missing. */
 @Entity
-public class Doc implements Record<String> {
+public class Doc implements Titled {
     private static final int IMAGES = 0;
     private static final int NOTHING = 1;
     private static final int TEXT = 2;
@@ -38,6 +37,16 @@ public class Doc implements Record<String> {
 
     /** For the library. */
     public Doc() {}
+
+    /** What an object of a type with fewer fields is in an answer. */
+    Doc(String title, String tag, Colour colour, String text, Long priority) {
+        this.title = title;
+        this.tag = tag;
+        this.colour = colour;
+        contentKind = text == null ? NOTHING : TEXT;
+        this.text = text;
+        this.priority = priority;
+    }
 
     Doc(Decoder bytes) {
         title = bytes.text();
@@ -90,6 +99,16 @@ public class Doc implements Record<String> {
     /** Whether it comes before another in the order of priorities. */
     boolean comesBefore(Doc other) {
         return priority == null || (other.priority != null && priority < other.priority);
+    }
+
+    @Override
+    public long id() {
+        return id;
+    }
+
+    @Override
+    public void identify(long id) {
+        this.id = id;
     }
 
     @Override

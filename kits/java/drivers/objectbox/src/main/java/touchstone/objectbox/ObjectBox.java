@@ -1,14 +1,12 @@
 // ObjectBox, as its users write it: entities with properties of their own, one store for all threads, queries that are
 // built once and given their parameters anew.
 //
-// A store's types are those that it was compiled with, so there are no further tables, and an index is an annotation. The
-// library has no settings for what a commit promises: each is flushed.
+// A store's types are those that it was compiled with: further tables are types of their own or none, and an index is an
+// annotation. The library has no settings for what a commit promises: each is flushed.
 
 package touchstone.objectbox;
 
-import io.objectbox.Box;
 import io.objectbox.BoxStore;
-import io.objectbox.Property;
 import io.objectbox.exception.DbException;
 import io.objectbox.exception.DbFullException;
 import io.objectbox.exception.FileCorruptException;
@@ -17,24 +15,17 @@ import io.objectbox.query.QueryBuilder.StringOrder;
 import java.io.IOException;
 import java.lang.management.GarbageCollectorMXBean;
 import java.lang.management.ManagementFactory;
-import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
 import java.util.stream.Stream;
 import touchstone.kit.About;
 import touchstone.kit.Driver;
 import touchstone.kit.Failure;
 import touchstone.kit.Kit;
-import touchstone.kit.Live;
-import touchstone.kit.Moments;
 import touchstone.kit.Open;
-import touchstone.kit.Record;
 import touchstone.kit.RecordKind;
 import touchstone.kit.Shelf;
-import touchstone.kit.Store;
-import touchstone.kit.Subscription;
 import touchstone.kit.Verb;
 import touchstone.kit.Watched;
 
@@ -91,7 +82,8 @@ public final class ObjectBox implements Driver {
                         true,
                         false,
                         EnumSet.allOf(Watched.class),
-                        open -> new Docs(store(open))));
+                        open -> new Docs(store(open)),
+                        List.of(DocV2::new, DocV3::new, DocV4::new)));
     }
 
     @Override
@@ -102,7 +94,7 @@ public final class ObjectBox implements Driver {
         return error instanceof FileCorruptException ? Failure.Kind.CORRUPT : Driver.super.kindOf(error);
     }
 
-    private static Opened store(Open open) throws Failure {
+    private static Entities.Opened store(Open open) throws Failure {
         open.keyAloneIsIndexed();
         BoxStore store =
                 MyObjectBox.builder()
@@ -110,78 +102,7 @@ public final class ObjectBox implements Driver {
                         .maxSizeInKByte(SIZE_KILOBYTES_MAX)
                         .maxReaders(READERS_MAX)
                         .build();
-        return new Opened(store, true);
-    }
-
-    /** A store; the handle that opened it closes it. */
-    private record Opened(BoxStore store, boolean own) {
-        Opened another() {
-            return new Opened(store, false);
-        }
-    }
-
-    /** A handle on the entities of a class. */
-    private abstract static class Entities<K, R extends Record<K>> implements Store<K, R> {
-        final Opened opened;
-        final BoxStore store;
-        final Box<R> box;
-        private final List<Query<R>> queries = new ArrayList<>();
-
-        Entities(Opened opened, Class<R> entity) {
-            this.opened = opened;
-            store = opened.store;
-            box = store.boxFor(entity);
-        }
-
-        /** A query that is closed with the handle. */
-        Query<R> keep(Query<R> query) {
-            queries.add(query);
-            return query;
-        }
-
-        /** The library has nothing that could be asked for by a neutral name. */
-        @Override
-        public Map<String, Object> settings() {
-            return Map.of();
-        }
-
-        @Override
-        public void hold(Held held) throws Exception {
-            store.callInReadTx(
-                    () -> {
-                        held.run();
-                        return null;
-                    });
-        }
-
-        @Override
-        public void leaveThread() {
-            store.closeThreadResources();
-        }
-
-        @Override
-        public List<R> readAll() {
-            return box.getAll();
-        }
-
-        @Override
-        public void insertOne(R record) {
-            box.put(record);
-        }
-
-        @Override
-        public void insertMany(List<R> records) {
-            box.put(records);
-        }
-
-        @Override
-        public void close() {
-            queries.forEach(Query::close);
-            store.closeThreadResources();
-            if (opened.own) {
-                store.close();
-            }
-        }
+        return new Entities.Opened(store, true);
     }
 
     private static final class Rows extends Entities<Long, Row> {
@@ -218,115 +139,6 @@ public final class ObjectBox implements Driver {
         @Override
         public Document get(String name) {
             return byName.setParameter(Document_.name, name).findUnique();
-        }
-    }
-
-    private static final class Docs extends Entities<String, Doc> implements Live<String, Doc> {
-        private final Query<Doc> byTitle =
-                keep(box.query(Doc_.title.equal("", StringOrder.CASE_SENSITIVE)).build());
-        private final Query<Doc> above = keep(box.query(Doc_.priority.greater(0)).build());
-        private final Subscribers subscribers = new Subscribers(store, box);
-        private boolean touched;
-
-        Docs(Opened opened) {
-            super(opened, Doc.class);
-        }
-
-        @Override
-        public Docs another(Open open) {
-            return new Docs(opened.another());
-        }
-
-        @Override
-        public Doc get(String title) {
-            return byTitle.setParameter(Doc_.title, title).findUnique();
-        }
-
-        @Override
-        public List<Doc> find(long bound) {
-            return above.setParameter(Doc_.priority, bound).find();
-        }
-
-        @Override
-        public boolean updateOne(Doc state) throws Exception {
-            return store.callInTx(() -> overwrite(state));
-        }
-
-        private boolean overwrite(Doc state) {
-            state.id = byTitle.setParameter(Doc_.title, state.title).findUniqueId();
-            if (state.id == 0) {
-                return false;
-            }
-            box.put(state);
-            return true;
-        }
-
-        @Override
-        public List<Doc> updateMany(List<Doc> states) throws Exception {
-            return store.callInTx(
-                    () -> {
-                        List<Doc> fetched = box.getAll();
-                        box.put(overwritten(fetched, states));
-                        return fetched;
-                    });
-        }
-
-        @Override
-        public List<Doc> deleteMany() throws Exception {
-            return store.callInTx(
-                    () -> {
-                        List<Doc> fetched = box.getAll();
-                        box.remove(fetched);
-                        return fetched;
-                    });
-        }
-
-        @Override
-        public void watch(List<Subscription> subscriptions) throws Failure {
-            subscribers.watch(subscriptions);
-        }
-
-        @Override
-        public void change(List<Doc> states, Moments moments) {
-            touched = false;
-            store.runInTx(
-                    () -> {
-                        for (Doc state : states) {
-                            touched |= overwrite(state);
-                        }
-                        moments.handedOver();
-                    });
-        }
-
-        @Override
-        public List<Subscribers.Told> receive() throws Failure {
-            return touched ? subscribers.receive() : List.of();
-        }
-
-        @Override
-        public List<Doc> fetch(Subscription subscription) {
-            return subscribers.fetch(subscription);
-        }
-
-        @Override
-        public void close() {
-            subscribers.close();
-            super.close();
-        }
-
-        /** The new states of objects that are there, each with the identifier of its object. */
-        private static List<Doc> overwritten(List<Doc> fetched, List<Doc> states) {
-            Map<String, Doc> byTitle = new java.util.HashMap<>(2 * fetched.size());
-            fetched.forEach(doc -> byTitle.put(doc.title, doc));
-            List<Doc> written = new ArrayList<>(states.size());
-            for (Doc state : states) {
-                Doc known = byTitle.get(state.title);
-                if (known != null) {
-                    state.id = known.id;
-                    written.add(state);
-                }
-            }
-            return written;
         }
     }
 }
