@@ -129,6 +129,9 @@ void read_schema(const json &schema, Open &open)
     open.create = fields.flag_or("create", false);
     open.tables = static_cast<uint32_t>(fields.number_or("tables", 1));
     open.is_keyed = fields.flag_or("keyed", false);
+    if (fields.flag_or("typed", false)) {
+        throw Failure("unsupported", "the driver has no row.typed");
+    }
     if (const json &indexes = schema.contains("indexes") ? fields.any("indexes") : json::array(); indexes.is_array()) {
         for (const json &index : indexes) {
             if (!index.is_string()) {
