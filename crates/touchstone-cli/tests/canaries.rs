@@ -110,9 +110,23 @@ fn updates_that_are_not_what_subscribers_are_owed_void_the_launch() {
         assert_eq!(CANARIES.comparison(case, &arm).verdict, Verdict::Incomparable);
         assert_eq!(CANARIES.arm(case, &arm).operation_ns, None);
     }
-    let honest =
-        ["refetch@wal-normal", "naive@wal-normal", "canary-deliver@none", "refetch@wal-normal#copied"];
-    for arm in honest.into_iter().chain(["refetch@wal-normal#diff"]) {
+    let honest = ["refetch@wal-normal", "naive@wal-normal", "naive@wal-normal-scan", "canary-deliver@none"];
+    for arm in honest.into_iter().chain(["refetch@wal-normal#copied", "refetch@wal-normal#diff"]) {
+        assert_honest(case, arm);
+    }
+}
+
+#[test]
+fn who_begins_with_another_result_than_the_right_one_is_caught() {
+    let case = "canaries/subscribe";
+    for mischief in ["few", "twice", "order"] {
+        let arm = format!("canary-deliver@{mischief}");
+        let part = part(case, &arm);
+        assert_eq!(part.outcome, Outcome::Void, "{part:?}");
+        assert!(part.error.as_deref().unwrap_or_default().contains("30 first results with"), "{part:?}");
+        assert_eq!(CANARIES.arm(case, &arm).operation_ns, None);
+    }
+    for arm in ["refetch@wal-normal", "naive@wal-normal", "canary-deliver@none"] {
         assert_honest(case, arm);
     }
 }

@@ -241,13 +241,15 @@ pub enum Verb {
     DeleteMany,
     /// Write `changes` new states in one transaction and let every subscriber have what it is to be told, `count` times.
     Deliver,
+    /// Begin a subscription, have its first result and end it again, `count` times over.
+    Subscribe,
     /// Open the database, configure it and answer a first query, `count` times over.
     Open,
 }
 
 impl Verb {
     /// Every verb of this version.
-    pub const ALL: [Verb; 10] = [
+    pub const ALL: [Verb; 11] = [
         Verb::Get,
         Verb::ReadAll,
         Verb::InsertOne,
@@ -258,6 +260,7 @@ impl Verb {
         Verb::UpdateMany,
         Verb::DeleteMany,
         Verb::Deliver,
+        Verb::Subscribe,
     ];
 
     /// The verbs that the published pages ask of plain records.
@@ -290,7 +293,13 @@ impl Verb {
             Verb::UpdateMany => "update-many",
             Verb::DeleteMany => "delete-many",
             Verb::Deliver => "deliver",
+            Verb::Subscribe => "subscribe",
         }
+    }
+
+    /// Whether the verb is about subscriptions, so that it takes the case's own and runs alone.
+    pub fn watches(self) -> bool {
+        matches!(self, Verb::Deliver | Verb::Subscribe)
     }
 
     /// Whether the verb changes what the database holds.

@@ -253,6 +253,7 @@ impl CaseData {
                     ));
                 }
             },
+            Verb::Subscribe => vec![self.first_results(contents, lane)],
         };
         if !answer.errors.is_empty() || !contents.is_certain() {
             return None;
@@ -261,7 +262,11 @@ impl CaseData {
             return None;
         }
         let (answers, digest) = &acceptable[0];
-        let what = if lane.verb == Verb::Deliver { "updates" } else { "records" };
+        let what = match lane.verb {
+            Verb::Deliver => "updates",
+            Verb::Subscribe => "first results",
+            _ => "records",
+        };
         Some(format!(
             "{} answered {} {what} with digest {}, the right answer is {answers} with {digest}",
             lane.verb, answer.answers, answer.digest

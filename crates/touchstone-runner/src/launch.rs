@@ -349,8 +349,8 @@ impl<'s> Player<'s> {
     /// Opens, and subscribes where the case watches anything.
     fn reopen_watching(&mut self) -> SessionResult<()> {
         self.reopen()?;
-        let Some(watch) = &self.stage.case.watch else { return Ok(()) };
-        match self.ask(&Request::Watch { count: watch.subscriptions })? {
+        let Some(count) = self.stage.case.watched_before(self.arm) else { return Ok(()) };
+        match self.ask(&Request::Watch { count })? {
             Reply::Watch => Ok(()),
             other => Err(unexpected("watch", &other)),
         }
@@ -438,8 +438,8 @@ impl Played {
         }
     }
 
-    /// Records answered or acknowledged, over all lanes; for `open`, the times it was opened, and for `deliver`, its
-    /// transactions.
+    /// Records answered or acknowledged, over all lanes; for `open`, the times it was opened, for `deliver`, its
+    /// transactions, and for `subscribe`, the first results.
     pub fn operations(&self) -> u64 {
         let lanes = self.lanes.iter().zip(&self.sample.lanes);
         lanes

@@ -37,6 +37,7 @@ pub fn calibrated_count_max(verb: Verb) -> u64 {
         Verb::Get => 1 << 16,
         Verb::ReadAll | Verb::Open | Verb::Find | Verb::DeleteMany => 1 << 10,
         Verb::Deliver => 1 << 8,
+        Verb::Subscribe => 1 << 10,
     }
 }
 
@@ -413,6 +414,13 @@ impl PlannedCase {
 
     fn slices_between_restores(&self) -> u64 {
         if self.restore { 1 } else { u64::from(self.blocks) * 2 + SLICES_BESIDE_BLOCKS }
+    }
+
+    /// How many of its subscriptions are there before the first slice of an arm: all of them, or none where the arm's own
+    /// lanes begin and end them.
+    pub fn watched_before(&self, arm: &PlannedArm) -> Option<u64> {
+        let begins = arm.lanes.iter().any(|lane| lane.verb == Verb::Subscribe);
+        self.watch.as_ref().map(|watch| if begins { 0 } else { watch.subscriptions })
     }
 
     /// How many of its tables its lanes use: those numbered up to this one.

@@ -414,6 +414,8 @@ fn what_cannot_be_watched_or_delivered_is_refused() {
         ("changes = 2", "changes = 2, unwatched = true", "change 2 of 0 objects"),
         ("changes = 2", "changes = 2, table = 2", "on table 1"),
         ("changes = 2 }", "changes = 2 }, { verb = \"find\" }", "runs alone"),
+        ("verb = \"deliver\", changes = 2", "verb = \"subscribe\", depth = \"diff\"", "go with deliver"),
+        ("verb = \"deliver\", changes = 2", "verb = \"subscribe\", held = true", "runs alone"),
         ("verb = \"deliver\", changes = 2", "verb = \"find\", depth = \"diff\"", "go with deliver"),
         ("watch = { watched = \"window\", subscriptions = 3, width = 2 }\n", "", "needs a `watch`"),
         ("title = \"Watch\"", "title = \"Watch\"\nscaled = \"changes\"", "there are none"),
@@ -424,4 +426,9 @@ fn what_cannot_be_watched_or_delivered_is_refused() {
         let error = small::plan(&WATCHED.replacen(from, to, 1), &choice()).expect_err(to).to_string();
         assert_says(&error, &[wanted]);
     }
+    let begun = WATCHED.replacen("verb = \"deliver\", changes = 2", "verb = \"subscribe\"", 1);
+    let plan = small::plan(&begun, &choice()).unwrap();
+    assert_eq!(plan.cases[0].watched_before(&plan.cases[0].arms[0]), Some(0), "nobody watches besides");
+    let nothing = begun.replacen("subscriptions = 3", "subscriptions = 0", 1);
+    assert_says(&small::plan(&nothing, &choice()).unwrap_err().to_string(), &["one of 0 subscriptions"]);
 }

@@ -350,6 +350,7 @@ const NUMBERS: [(&str, &str, &str); 26] = [
         "1,024 reads of everything, finds or opens",
     ),
     ("crates/touchstone/src/plan.rs", "Verb::Deliver => 1 << 8,", "256 transactions with subscribers"),
+    ("crates/touchstone/src/plan.rs", "Verb::Subscribe => 1 << 10,", "1,024 subscriptions"),
     ("crates/touchstone/src/plan.rs", "const DELIVERED_OBJECTS: u64 = 4096;", "4,096 objects"),
     ("crates/touchstone-runner/src/recorded.rs", "const COMMITS: u64 = 41;", "41 commits"),
     ("crates/touchstone-runner/src/probe.rs", "pub const PAGE_BYTES: usize = 4096;", "4 KiB"),

@@ -1,4 +1,4 @@
-//! What subscribers must be given: worked out by the lab from what it wrote, before it hears of any answer.
+//! What subscribers must be given, at first and after each transaction: worked out by the lab from what it wrote, before it hears of any answer.
 
 use super::{CaseData, Contents, Records};
 use std::collections::{BTreeMap, BTreeSet};
@@ -81,12 +81,7 @@ impl CaseData {
         if let Some(answer) = self.delivered.borrow().get(&key) {
             return answer.clone();
         }
-        let mut watch = Watch { data: self, contents: contents.clone(), ranked: BTreeMap::new() };
-        if self.subscriptions.all.iter().any(|known| matches!(known, Subscribed::Window { .. })) {
-            let objects = contents.objects(lane.table, self.dataset.in_key_order());
-            let ranked = objects.filter_map(|object| Some((self.priority(object)?, self.record_of(object))));
-            watch.ranked = ranked.collect();
-        }
+        let mut watch = Watch::new(self, contents, lane.table);
         let mut digest = DeliveryDigest::default();
         for transaction in 0..lane.count {
             let states = self.states_of_transaction(lane, transaction);
@@ -95,6 +90,21 @@ impl CaseData {
         let answer = (digest.deliveries(), digest.to_string());
         self.delivered.borrow_mut().insert(key, answer.clone());
         answer
+    }
+
+    /// How many first results a `subscribe` lane must answer with, and their digest: the subscriptions go round and round.
+    pub(super) fn first_results(&self, contents: &Contents, lane: &Lane) -> (u64, String) {
+        let watch = Watch::new(self, contents, lane.table);
+        let all = &self.subscriptions.all;
+        // A lane may begin each many times over: what it has is worked out once.
+        let mut known: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
+        let mut digest = DeliveryDigest::default();
+        for operation in 0..lane.count {
+            let number = ((lane.from + operation) % all.len() as u64) as usize;
+            let first = known.entry(number).or_insert_with(|| watch.crcs(lane.table, all[number]));
+            digest.add(operation as u32, number as u32, first);
+        }
+        (digest.deliveries(), digest.to_string())
     }
 
     /// What a `deliver` lane's transactions write.
@@ -124,7 +134,17 @@ impl CaseData {
     }
 }
 
-impl Watch<'_> {
+impl<'d> Watch<'d> {
+    fn new(data: &'d CaseData, contents: &Contents, table: u32) -> Watch<'d> {
+        let mut watch = Watch { data, contents: contents.clone(), ranked: BTreeMap::new() };
+        if watch.watches_windows() {
+            let objects = contents.objects(table, data.dataset.in_key_order());
+            let ranked = objects.filter_map(|object| Some((data.priority(object)?, data.record_of(object))));
+            watch.ranked = ranked.collect();
+        }
+        watch
+    }
+
     /// Plays one transaction and adds what it delivers.
     fn transaction(&mut self, number: u32, table: u32, states: &[usize], digest: &mut DeliveryDigest) {
         let records = self.data.dataset_len();
@@ -161,8 +181,7 @@ impl Watch<'_> {
             }
             let now = self.result(table, *known);
             if before.get(&subscription) != Some(&now) {
-                let crcs: Vec<u32> = now.iter().map(|object| self.data.crc32(*object)).collect();
-                digest.add(number, subscription as u32, &crcs);
+                digest.add(number, subscription as u32, &self.crcs_of(&now));
             }
         }
     }
@@ -192,6 +211,15 @@ impl Watch<'_> {
             _ => None,
         })
         .collect()
+    }
+
+    /// The CRC-32 of each object of a result.
+    fn crcs(&self, table: u32, subscribed: Subscribed) -> Vec<u32> {
+        self.crcs_of(&self.result(table, subscribed))
+    }
+
+    fn crcs_of(&self, objects: &[u32]) -> Vec<u32> {
+        objects.iter().map(|object| self.data.crc32(*object)).collect()
     }
 
     /// The objects of a result, in its order.

@@ -7,7 +7,7 @@ use super::{CaseData, Contents, Datasets};
 use std::collections::{BTreeMap, BTreeSet};
 use touchstone::plan::{Choice, GETS, PlannedCase, Start};
 use touchstone_protocol::{
-    Delivery, DeliveryDigest, Digest, Doc, Document, Lane, LaneSample, Subscription, read_dataset,
+    Delivery, DeliveryDigest, Digest, Doc, Document, Lane, LaneSample, Subscription, Verb, read_dataset,
     read_operations, read_subscriptions, record_crc32,
 };
 
@@ -379,6 +379,41 @@ fn what_must_be_delivered_is_what_differs_between_any_two_transactions() {
         assert_eq!(delivered == 0, name == "nobody", "{name}: {delivered}");
         let all = answer(watching.table.values(), 1);
         assert_eq!(watching.data.content(&contents, 1), Some((60, all.digest)), "{name}");
+    }
+}
+
+#[test]
+fn what_a_subscription_begins_with_is_its_result_as_the_table_is_then() {
+    for name in ["windows", "limits", "all", "observed"] {
+        let mut watching = Watching::new(name);
+        let mut contents = watching.data.contents();
+        let subscribe = Lane::new(Verb::Subscribe, 3, 50);
+        let lanes = watching.case.arms[0].lanes_at(Start::default(), 1);
+        for changed in [false, true] {
+            if changed {
+                let right = watching.play(&lanes[0]);
+                watching.data.play(&mut contents, &lanes[0], &right);
+            }
+            let results = watching.results();
+            let digest_of = |results: &[Vec<u32>]| {
+                let mut digest = DeliveryDigest::default();
+                for operation in 0..50 {
+                    let number = (3 + operation) % results.len();
+                    digest.add(operation as u32, number as u32, &results[number]);
+                }
+                LaneSample { answers: 50, digest: digest.to_string(), ..LaneSample::default() }
+            };
+            let right = digest_of(&results);
+            let wrong = |answer: &LaneSample| {
+                watching.data.wrong(&contents, &subscribe, std::slice::from_ref(&subscribe), answer)
+            };
+            assert_eq!(wrong(&right), None, "{name}");
+            let fewer = LaneSample { answers: 49, ..right.clone() };
+            assert!(wrong(&fewer).unwrap().contains("49 first results"));
+            let mut short = results.clone();
+            short[1].pop();
+            assert!(wrong(&digest_of(&short)).unwrap().contains("the right answer is 50"), "{name}");
+        }
     }
 }
 

@@ -176,7 +176,21 @@ impl PlannedCase {
     }
 
     /// What a lane with subscribers asks of the case.
-    fn check_deliver(&self, arm: &PlannedArm, lane: &PlannedLane) -> Checked {
+    fn check_subscribers(&self, arm: &PlannedArm, lane: &PlannedLane) -> Checked {
+        let alone = arm.lanes.len() == 1 && lane.table == 1 && !lane.held;
+        if lane.verb.watches() && (self.watch.is_none() || !alone) {
+            return Err(format!(
+                "a {} lane needs a `watch` in its case, and runs alone, on table 1",
+                lane.verb
+            ));
+        }
+        if lane.verb == Verb::Subscribe && self.watch.as_ref().is_some_and(|watch| watch.subscriptions == 0) {
+            return Err("its subscribe lane begins one of 0 subscriptions: at least 1".into());
+        }
+        self.check_deliver(lane)
+    }
+
+    fn check_deliver(&self, lane: &PlannedLane) -> Checked {
         if lane.verb != Verb::Deliver {
             if lane.changes.is_some() || lane.unwatched || lane.depth.is_some() || lane.stretch.is_some() {
                 return Err(format!(
@@ -185,9 +199,6 @@ impl PlannedCase {
                 ));
             }
             return Ok(());
-        }
-        if self.watch.is_none() || arm.lanes.len() > 1 || lane.table != 1 || lane.held {
-            return Err("a deliver lane needs a `watch` in its case, and runs alone, on table 1".into());
         }
         let first = self.arms.iter().flat_map(|arm| &arm.lanes).find(|lane| lane.verb == Verb::Deliver);
         if first.is_some_and(|first| (first.changes, first.unwatched) != (lane.changes, lane.unwatched)) {
@@ -213,7 +224,7 @@ impl PlannedCase {
     fn check_lanes(&self, arm: &PlannedArm) -> Checked {
         for lane in &arm.lanes {
             let (verb, record) = (lane.verb, self.dataset.record);
-            self.check_deliver(arm, lane)?;
+            self.check_subscribers(arm, lane)?;
             if !Verb::OF_RECORDS.contains(&verb) && record != RecordKind::Doc {
                 return Err(format!(
                     "its {verb} lane needs a dataset of `doc`, and `{}` is of {record}",
@@ -333,7 +344,7 @@ impl PlannedLane {
             Verb::Get => other.writes(),
             Verb::ReadAll | Verb::Find => matches!(other, Verb::InsertOne | Verb::UpdateOne),
             Verb::UpdateOne | Verb::UpdateMany | Verb::DeleteMany | Verb::Deliver => other.writes(),
-            Verb::InsertOne | Verb::InsertMany | Verb::Open => false,
+            Verb::InsertOne | Verb::InsertMany | Verb::Open | Verb::Subscribe => false,
         };
         if unknown {
             return Err(format!(

@@ -4,6 +4,7 @@
 
 pub mod canary;
 pub mod difference;
+pub mod evaluating;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 pub mod watching;

@@ -2,19 +2,52 @@
 //! stands for what an application, or a layer of one, does to keep its results fresh.
 
 use touchstone_kit::{
-    Doc, Driver, Live, Moments, Open, Plan, Record, Settings, Store, Subscription, Update, Verb, Watched,
+    Doc, Driver, Failure, Live, Moments, Open, Plan, Record, Settings, Store, Subscription, Update, Verb,
+    Watched,
 };
 
+/// What a strategy is asked for on opening, which most have no notion of.
+pub trait Configured: Default + Send + 'static {
+    /// A strategy with nothing watched.
+    ///
+    /// # Errors
+    /// When a setting has a value that it does not know.
+    fn open(open: &Open) -> Result<Self, Failure> {
+        let _ = open;
+        Ok(Self::default())
+    }
+
+    /// The settings that took effect, beside the driver's own.
+    fn settings(&self) -> Settings {
+        Settings::new()
+    }
+}
+
 /// How results are kept fresh beside a driver `I`: the methods of [`Live`], with the driver at hand.
-pub trait Strategy<I: Store<Doc>>: Default + Send + 'static {
+pub trait Strategy<I: Store<Doc>>: Configured {
     /// What a subscriber is given.
     type Update: Update<Doc>;
+
+    /// As [`Live::First`].
+    type First;
 
     /// As [`Live::watch`].
     ///
     /// # Errors
     /// As the library does.
     fn watch(&mut self, inner: &mut I, subscriptions: &[Subscription]) -> Result<(), I::Error>;
+
+    /// As [`Live::subscribe`].
+    ///
+    /// # Errors
+    /// As the library does.
+    fn subscribe(&mut self, inner: &mut I, subscription: &Subscription) -> Result<Self::First, I::Error>;
+
+    /// As [`Live::unsubscribe`].
+    fn unsubscribe(&mut self);
+
+    /// As [`Live::first_records`].
+    fn first_records(first: &Self::First) -> impl Iterator<Item = &Doc>;
 
     /// As [`Live::change`].
     ///
@@ -41,20 +74,24 @@ pub struct Watching<I, S> {
     strategy: S,
 }
 
-impl<I: Driver, S: Default + Send + 'static> Driver for Watching<I, S> {
+impl<I: Driver, S: Configured> Driver for Watching<I, S> {
     type Error = I::Error;
     const HOLDS: bool = I::HOLDS;
 
     fn open(open: &Open) -> Result<Watching<I, S>, I::Error> {
-        Ok(Watching { inner: I::open(open)?, strategy: S::default() })
+        let strategy = S::open(open)?;
+        Ok(Watching { inner: I::open(open)?, strategy })
     }
 
     fn another(&self, open: &Open) -> Result<Watching<I, S>, I::Error> {
-        Ok(Watching { inner: self.inner.another(open)?, strategy: S::default() })
+        let strategy = S::open(open)?;
+        Ok(Watching { inner: self.inner.another(open)?, strategy })
     }
 
     fn settings(&mut self) -> Result<Settings, I::Error> {
-        self.inner.settings()
+        let mut settings = self.inner.settings()?;
+        settings.extend(self.strategy.settings());
+        Ok(settings)
     }
 
     fn begin_read(&mut self) -> Result<(), I::Error> {
@@ -79,7 +116,7 @@ impl<I: Driver, S: Default + Send + 'static> Driver for Watching<I, S> {
     }
 }
 
-impl<I: Store<R>, S: Default + Send + 'static, R: Record> Store<R> for Watching<I, S> {
+impl<I: Store<R>, S: Configured, R: Record> Store<R> for Watching<I, S> {
     const VERBS: &'static [Verb] = I::VERBS;
     const TABLES: bool = I::TABLES;
 
@@ -123,9 +160,23 @@ impl<I: Store<R>, S: Default + Send + 'static, R: Record> Store<R> for Watching<
 impl<I: Store<Doc>, S: Strategy<I>> Live<Doc> for Watching<I, S> {
     const WATCHES: &'static [Watched] = &Watched::ALL;
     type Update = S::Update;
+    type First = S::First;
 
     fn watch(&mut self, subscriptions: &[Subscription]) -> Result<(), I::Error> {
         self.strategy.watch(&mut self.inner, subscriptions)
+    }
+
+    fn subscribe(&mut self, subscription: &Subscription) -> Result<S::First, I::Error> {
+        self.strategy.subscribe(&mut self.inner, subscription)
+    }
+
+    fn unsubscribe(&mut self) -> Result<(), I::Error> {
+        self.strategy.unsubscribe();
+        Ok(())
+    }
+
+    fn first_records(first: &S::First) -> impl Iterator<Item = &Doc> {
+        S::first_records(first)
     }
 
     fn change(&mut self, states: &[&Doc], moments: &mut Moments) -> Result<(), I::Error> {

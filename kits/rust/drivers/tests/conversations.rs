@@ -15,7 +15,8 @@ fn every_contender_speaks_the_golden_conversations() {
         let count = match program.rsplit('/').next() {
             Some("redb") => 8,
             Some("rusqlite-plain") => 10,
-            Some("store") => 12,
+            Some("refetch" | "naive") => 12,
+            Some("store") => 13,
             _ => 11,
         };
         conversation::play_all(&program, count);

@@ -5,6 +5,7 @@ use crate::answers::Answers;
 use crate::lane::Played;
 use crate::live::{Difference, Live, Moments, Taken, TakenOf, Update, take};
 use crate::prepared::{Dataset, unreadable};
+use crate::subscribe;
 use crate::usage::Counts;
 use crate::{Failure, FailureKind, failure};
 use std::collections::BTreeMap;
@@ -21,8 +22,10 @@ pub(crate) trait Watches<D> {
     fn size(&self) -> u64;
     /// Subscribes to the first `count`.
     fn watch(&mut self, handle: &mut D, count: u64) -> Result<(), Failure>;
-    /// Plays a lane.
+    /// Plays a `deliver` lane.
     fn deliver(&mut self, handle: &mut D, lane: &Lane) -> Result<Played, Failure>;
+    /// Plays a `subscribe` lane.
+    fn subscribe(&mut self, handle: &mut D, lane: &Lane, latency: bool) -> Result<Played, Failure>;
 }
 
 /// Subscriptions to records of `R`, and what their subscribers have.
@@ -64,10 +67,7 @@ impl<D: Live<R>, R: Record> Watches<D> for Watching<R> {
                 format!("{count} subscriptions were asked for; there are {}", self.subscriptions.len());
             return Err(failure(FailureKind::Protocol, message));
         };
-        if let Some(other) = watched.iter().find(|known| !D::WATCHES.contains(&known.watched())) {
-            let message = format!("the driver has no {}.watch-{}", R::KIND, other.watched());
-            return Err(failure(FailureKind::Unsupported, message));
-        }
+        supported::<D, R>(watched.iter())?;
         (self.watched, self.had) = (count as usize, None);
         handle.watch(watched).map_err(Into::into)
     }
@@ -90,6 +90,30 @@ impl<D: Live<R>, R: Record> Watches<D> for Watching<R> {
         }
         self.compare(handle, &mut tally)?;
         Ok(tally.played())
+    }
+
+    fn subscribe(&mut self, handle: &mut D, lane: &Lane, latency: bool) -> Result<Played, Failure> {
+        if self.subscriptions.is_empty() {
+            return Err(failure(FailureKind::Protocol, "there are no subscriptions to begin"));
+        }
+        let all = self.subscriptions.len() as u64;
+        let one = |operation| ((operation % all) as usize, &self.subscriptions[(operation % all) as usize]);
+        let begun: subscribe::Begun<'_> = (lane.from..lane.from + lane.count).map(one).collect();
+        supported::<D, R>(begun.iter().map(|(_, subscription)| *subscription))?;
+        Ok(subscribe::play(handle, &begun, latency))
+    }
+}
+
+/// Refuses what the driver cannot watch.
+fn supported<'s, D: Live<R>, R: Record>(
+    mut subscriptions: impl Iterator<Item = &'s Subscription>,
+) -> Result<(), Failure> {
+    match subscriptions.find(|known| !D::WATCHES.contains(&known.watched())) {
+        None => Ok(()),
+        Some(other) => {
+            let message = format!("the driver has no {}.watch-{}", R::KIND, other.watched());
+            Err(failure(FailureKind::Unsupported, message))
+        }
     }
 }
 

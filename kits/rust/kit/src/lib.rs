@@ -68,6 +68,7 @@ mod prepared;
 mod session;
 mod shelf;
 mod stretch;
+mod subscribe;
 mod usage;
 
 pub use answers::Answers;

@@ -7,9 +7,11 @@ use touchstone_protocol::{Stretch, Subscription, Watched};
 
 use crate::clock::{elapsed_ns, processor_ns};
 
-/// Subscriptions to one record type. All are made before anything is timed, and end with the handle.
+/// Subscriptions to one record type. Those of [`watch`](Live::watch) are made before anything is timed, and end with the
+/// handle.
 ///
-/// For each transaction the kit calls [`change`](Live::change), then [`receive`](Live::receive).
+/// For each transaction the kit calls [`change`](Live::change), then [`receive`](Live::receive); where it times how long
+/// subscriptions take to begin and to end, [`subscribe`](Live::subscribe), then [`unsubscribe`](Live::unsubscribe).
 pub trait Live<R: Record>: Store<R> {
     /// What can be watched.
     const WATCHES: &'static [Watched];
@@ -17,11 +19,30 @@ pub trait Live<R: Record>: Store<R> {
     /// What a subscriber is given.
     type Update: Update<R>;
 
+    /// What a subscriber has at first, and still has when its subscription has ended.
+    type First;
+
     /// Subscribes to all of them; a subscription's number is its place. Those made before end.
     ///
     /// # Errors
     /// As the library does.
     fn watch(&mut self, subscriptions: &[Subscription]) -> Result<(), Self::Error>;
+
+    /// Begins one more subscription, and hands over its first result. Where the library fetches that when it is first
+    /// looked at, it is looked at here: the subscriber has every record in its hand.
+    ///
+    /// # Errors
+    /// As the library does.
+    fn subscribe(&mut self, subscription: &Subscription) -> Result<Self::First, Self::Error>;
+
+    /// Ends the subscription that [`subscribe`](Live::subscribe) began last, as who leaves a view does.
+    ///
+    /// # Errors
+    /// As the library does.
+    fn unsubscribe(&mut self) -> Result<(), Self::Error>;
+
+    /// The records of a first result, in its order. Never timed.
+    fn first_records(first: &Self::First) -> impl Iterator<Item = &R>;
 
     /// In one transaction, writes each new state, whole, over the record with its key, and commits. Calls
     /// [`Moments::handed_over`] once, when every statement is done and nothing is left but to commit.

@@ -88,8 +88,9 @@ impl<R: Record> Dataset<R> {
                     "an open lane runs alone, and there is nothing to explain about it",
                 ));
             }
-            Verb::Deliver => {
-                return Err(failure(FailureKind::Unsupported, "a deliver lane runs alone"));
+            Verb::Deliver | Verb::Subscribe => {
+                let message = format!("a {} lane runs alone", lane.verb);
+                return Err(failure(FailureKind::Unsupported, message));
             }
         })
     }

@@ -2,6 +2,7 @@
 
 use crate::database::Database;
 use crate::deliver::Watches;
+use crate::lane::Played;
 use crate::line::{Line, read_line};
 use crate::live::Live;
 use crate::prepared::Prepared;
@@ -187,7 +188,8 @@ impl<D: Driver> Kit<D> {
                 capabilities.push(format!("{}.typed", shelf.record));
             }
             if !shelf.watches.is_empty() {
-                capabilities.push(format!("{}.{}", shelf.record, Verb::Deliver));
+                let both = [Verb::Deliver, Verb::Subscribe];
+                capabilities.extend(both.map(|verb| format!("{}.{verb}", shelf.record)));
             }
             let watches = shelf.watches.iter();
             capabilities.extend(watches.map(|watched| format!("{}.watch-{watched}", shelf.record)));
@@ -236,13 +238,24 @@ impl<D: Driver> Kit<D> {
         if let [lane @ Lane { verb: Verb::Open, .. }] = run.lanes.as_slice() {
             return self.run_open(lane, run.latency.as_deref());
         }
-        if let [lane @ Lane { verb: Verb::Deliver, .. }] = run.lanes.as_slice() {
-            let (watches, handle) = self.watching()?;
-            return keep(watches.deliver(handle, lane)?, run.latency.as_deref());
+        if let [lane] = run.lanes.as_slice()
+            && lane.verb.watches()
+        {
+            let latency = run.latency.as_deref();
+            return keep(self.play_watching(lane, latency.is_some())?, latency);
         }
         let (prepared, database) = self.playing()?;
         let mut parts = parts(prepared, database, &run.lanes)?;
         keep(stretch::play(&mut parts, &run.lanes, run.latency.is_some())?, run.latency.as_deref())
+    }
+
+    /// A lane about subscriptions runs on the session's own handle.
+    fn play_watching(&mut self, lane: &Lane, latency: bool) -> Result<Played, Failure> {
+        let (watches, handle) = self.watching()?;
+        match lane.verb {
+            Verb::Subscribe => watches.subscribe(handle, lane, latency),
+            _ => watches.deliver(handle, lane),
+        }
     }
 
     /// An `open` lane measures the only handle of a process, so the session's own gives way to it.
@@ -256,11 +269,12 @@ impl<D: Driver> Kit<D> {
     }
 
     fn explain(&mut self, lanes: &[Lane]) -> Result<Plan, Failure> {
-        if let [lane @ Lane { verb: Verb::Deliver, .. }] = lanes {
-            let (watches, handle) = self.watching()?;
-            handle.explain().map_err(Into::into)?;
-            let played = watches.deliver(handle, lane);
-            let plan = handle.explained().map_err(Into::into)?;
+        if let [lane] = lanes
+            && lane.verb.watches()
+        {
+            self.watching()?.1.explain().map_err(Into::into)?;
+            let played = self.play_watching(lane, false);
+            let plan = self.watching()?.1.explained().map_err(Into::into)?;
             return played.map(|_| plan);
         }
         let (prepared, database) = self.playing()?;

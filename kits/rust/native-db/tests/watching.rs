@@ -5,7 +5,7 @@ mod lab;
 
 use lab::{Session, lane};
 use touchstone_protocol::{
-    DeliveryDigest, Depth, Doc, FailureKind, Lane, RecordKind, Reply, Request, Schema, Settings,
+    DeliveryDigest, Depth, Doc, FailureKind, Lane, RecordKind, Reply, Request, Run, Schema, Settings,
     Subscription, Verb, record_crc32, write_dataset, write_subscriptions,
 };
 
@@ -67,6 +67,18 @@ fn every_observer_is_told_once_of_each_transaction_that_changes_its_object() {
     let sample = session.run(&[deliver]).lanes.remove(0);
     assert_eq!((sample.answers, sample.digest), (WATCHED, digest.to_string()));
     assert_eq!(sample.delivery.unwrap().differing, 0);
+    let mut digest = DeliveryDigest::default();
+    for number in 0..WATCHED {
+        let crc = record_crc32(&doc(number, "new"), &mut Vec::new());
+        digest.add(number as u32, number as u32, &[crc]);
+    }
+    let sample = session.run(&[lane(Verb::Subscribe, 0, WATCHED)]).lanes.remove(0);
+    assert_eq!((sample.answers, sample.digest), (WATCHED, digest.to_string()));
+    let lanes = vec![lane(Verb::Subscribe, 0, WATCHED + 1)];
+    let Reply::Error(refused) = session.ask(&Request::Run(Run { lanes, latency: None })) else {
+        panic!("a subscription to a query cannot be begun")
+    };
+    assert_eq!(refused.kind, FailureKind::Unsupported);
     assert_eq!(session.ask(&Request::Quit), Reply::Quit);
     assert!(session.end().success());
 }

@@ -12,12 +12,15 @@ use touchstone_store as store;
 pub struct Feed {
     feed: store::Feed,
     _watched: Vec<store::Subscription<Doc>>,
+    /// The one that was begun beside those that are watched.
+    begun: Option<store::Subscription<Doc>>,
     numbers: Arc<HashMap<store::SubscriptionId, usize>>,
 }
 
 impl Live<Doc> for Driven {
     const WATCHES: &'static [Watched] = &[Watched::Object, Watched::One, Watched::Window];
     type Update = Delivered;
+    type First = store::Results<Doc>;
 
     fn watch(&mut self, subscriptions: &[Subscription]) -> Result<(), Error> {
         self.feed = None;
@@ -33,8 +36,31 @@ impl Live<Doc> for Driven {
             feed.watch_all(subscriptions.iter().map(|subscription| asked(feed.query(), subscription)))?
         };
         let numbers = watched.iter().map(store::Subscription::id).zip(0..).collect();
-        self.feed = Some(Feed { feed, _watched: watched, numbers: Arc::new(numbers) });
+        self.feed = Some(Feed { feed, _watched: watched, begun: None, numbers: Arc::new(numbers) });
         Ok(())
+    }
+
+    fn subscribe(&mut self, subscription: &Subscription) -> Result<store::Results<Doc>, Error> {
+        if self.feed.is_none() {
+            self.watch(&[])?;
+        }
+        let Some(Feed { feed, begun, .. }) = &mut self.feed else { unreachable!("it was just made") };
+        let watched = match subscription {
+            Subscription::Object { title } => feed.watch::<Doc>(title.as_str())?,
+            _ => asked(feed.query(), subscription).watch()?,
+        };
+        Ok(begun.insert(watched).take_results())
+    }
+
+    fn unsubscribe(&mut self) -> Result<(), Error> {
+        if let Some(begun) = self.feed.as_mut().and_then(|feed| feed.begun.take()) {
+            begun.cancel();
+        }
+        Ok(())
+    }
+
+    fn first_records(first: &store::Results<Doc>) -> impl Iterator<Item = &Doc> {
+        first.iter()
     }
 
     fn change(&mut self, states: &[&Doc], moments: &mut Moments) -> Result<(), Error> {

@@ -1,5 +1,6 @@
 //! The canary that subscribers should not trust: `refetch`, but its updates are too few, too many, given twice, those of
-//! the transaction before, or in the wrong order; or its copies and differences are not those of its results. One also
+//! the transaction before, or in the wrong order; or its copies and differences are not those of its results. First
+//! results lack a record, have one twice, or are in the wrong order as well. One also
 //! answers fresh fetches with what it gave, so that only the lab can tell. With no mischief it is honest.
 
 #[expect(dead_code, reason = "its main is not this program's")]
@@ -73,11 +74,31 @@ impl Store<Doc> for Untrue {
 impl Live<Doc> for Untrue {
     const WATCHES: &'static [Watched] = &Watched::ALL;
     type Update = Bent;
+    type First = Vec<Doc>;
 
     fn watch(&mut self, subscriptions: &[Subscription]) -> Result<(), Error> {
         self.subscriptions = subscriptions.to_vec();
         self.given.clear();
         self.inner.watch(subscriptions)
+    }
+
+    fn subscribe(&mut self, subscription: &Subscription) -> Result<Vec<Doc>, Error> {
+        let mut first = self.inner.subscribe(subscription)?.to_vec();
+        match self.mischief {
+            "few" => drop(first.pop()),
+            "twice" => first.extend_from_within(..1),
+            "order" => first.reverse(),
+            _ => {}
+        }
+        Ok(first)
+    }
+
+    fn unsubscribe(&mut self) -> Result<(), Error> {
+        self.inner.unsubscribe()
+    }
+
+    fn first_records(first: &Vec<Doc>) -> impl Iterator<Item = &Doc> {
+        first.iter()
     }
 
     fn change(&mut self, states: &[&Doc], moments: &mut Moments) -> Result<(), Error> {

@@ -1,160 +1,157 @@
-//! The published page's own strategy, beside rusqlite: every change is evaluated against every subscription by walking
-//! the tree of its predicate in three-valued logic, and each subscription keeps an ordered list of its own, from which
-//! what changed is removed, and into which what matches is inserted one by one.
+//! The published page's own strategy, beside rusqlite: every change is evaluated against every subscription, and each
+//! subscription keeps an ordered list of its own.
 //!
-//! Observed objects are found by their titles, as the page's store finds them by their row numbers. It differs from the
-//! page's store where that is wrong: a result with a limit is fetched anew when records that were beyond its end may
-//! have come into it.
+//! The setting `evaluator` says how: `tree`, the page's own way, walks the tree of each query's conditions in three-valued
+//! logic; `flat` is the better scan that the page expects more of. Observed objects are found by their titles in both, as
+//! the page's store finds them by their row numbers. It differs from the page's store where that is wrong: a result with a
+//! limit is fetched anew when records that were beyond its end may have come into it.
 
 #[expect(dead_code, reason = "its main is not this program's")]
 #[path = "rusqlite.rs"]
 mod rusqlite_driver;
 
 use drivers::difference::{Step, steps};
+use drivers::evaluating::{Changed, Results, flat, tree};
 use drivers::sqlite::{self, Error};
-use drivers::watching::{Strategy, Watching};
+use drivers::watching::{Configured, Strategy, Watching};
 use rusqlite_driver::Rusqlite;
-use std::cmp::Ordering;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::process::ExitCode;
 use std::sync::Arc;
-use touchstone_kit::{Difference, Doc, Kit, Moments, Subscription, Update};
+use touchstone_kit::{Difference, Doc, Failure, Kit, Moments, Open, Setting, Settings, Subscription, Update};
 
 fn main() -> ExitCode {
     let about = sqlite::about("naive", env!("VERSION_RUSQLITE"));
     Kit::<Watching<Rusqlite, Naive>>::new(about).rows().documents().live::<Doc>().main()
 }
 
-/// A field of an object.
-#[derive(Clone, Copy, Debug)]
-enum Field {
-    Title,
-    Priority,
-}
-
-/// A predicate as a query builder makes it.
-#[derive(Debug)]
-enum Predicate {
-    And(Box<Predicate>, Box<Predicate>),
-    Equal(Box<Operand>, Box<Operand>),
-    Less(Box<Operand>, Box<Operand>),
-    AtLeast(Box<Operand>, Box<Operand>),
-}
-
-/// What is compared.
-#[derive(Debug)]
-enum Operand {
-    Field(Field),
-    Integer(i64),
-    Text(String),
-}
-
-impl Operand {
-    fn field(field: Field) -> Box<Operand> {
-        Box::new(Operand::Field(field))
-    }
-
-    /// What it compares as with another; none where either is missing.
-    fn compared(&self, other: &Operand, doc: &Doc) -> Option<Ordering> {
-        match (self.of(doc), other.of(doc)) {
-            (Seen::Integer(mine), Seen::Integer(theirs)) => Some(mine.cmp(&theirs)),
-            (Seen::Text(mine), Seen::Text(theirs)) => Some(mine.cmp(theirs)),
-            _ => None,
-        }
-    }
-
-    fn of<'d>(&'d self, doc: &'d Doc) -> Seen<'d> {
-        match self {
-            Operand::Field(Field::Title) => Seen::Text(&doc.title),
-            Operand::Field(Field::Priority) => doc.priority.map_or(Seen::Null, Seen::Integer),
-            Operand::Integer(number) => Seen::Integer(*number),
-            Operand::Text(text) => Seen::Text(text),
-        }
-    }
-}
-
-/// A value that is looked at in its place.
-enum Seen<'d> {
-    Null,
-    Integer(i64),
-    Text(&'d str),
-}
-
-impl Predicate {
-    /// True, false, or neither where a value is missing.
-    fn evaluate(&self, doc: &Doc) -> Option<bool> {
-        match self {
-            Predicate::And(one, other) => match (one.evaluate(doc), other.evaluate(doc)) {
-                (Some(false), _) | (_, Some(false)) => Some(false),
-                (Some(true), Some(true)) => Some(true),
-                _ => None,
-            },
-            Predicate::Equal(one, other) => one.compared(other, doc).map(Ordering::is_eq),
-            Predicate::Less(one, other) => one.compared(other, doc).map(Ordering::is_lt),
-            Predicate::AtLeast(one, other) => one.compared(other, doc).map(Ordering::is_ge),
-        }
-    }
-
-    fn of(subscription: &Subscription) -> Predicate {
-        match subscription {
-            Subscription::Object { title } | Subscription::One { title } => {
-                Predicate::Equal(Operand::field(Field::Title), Box::new(Operand::Text(title.clone())))
-            }
-            Subscription::Window { below, from, .. } => {
-                let bound = |bound: &i64| Box::new(Operand::Integer(*bound));
-                Predicate::And(
-                    Box::new(Predicate::Less(Operand::field(Field::Priority), bound(below))),
-                    Box::new(Predicate::AtLeast(Operand::field(Field::Priority), bound(from))),
-                )
-            }
-        }
-    }
-}
-
-/// A result as a subscriber has it.
-type Results = Arc<Vec<Arc<Doc>>>;
-
-/// A subscribed query.
-struct Watched {
-    number: usize,
-    subscription: Subscription,
-    predicate: Predicate,
-    results: Results,
-}
+const EVALUATOR: &str = "evaluator";
 
 /// Every subscription, and what the last transaction wrote.
 #[derive(Default)]
 struct Naive {
-    queries: Vec<Watched>,
-    /// The observers of each title, with what they have.
-    objects: HashMap<String, Vec<(usize, Results)>>,
+    queries: Queries,
+    observers: Observers,
     changes: Vec<Arc<Doc>>,
+    /// The subscription that was begun beside those that are watched.
+    begun: Option<Subscription>,
+}
+
+/// The subscribed queries, as the setting says.
+enum Queries {
+    Tree(tree::Queries),
+    Flat(flat::Queries),
+}
+
+/// The observers of each title, with what they have.
+type Observers = HashMap<String, Vec<(usize, Results)>>;
+
+impl Default for Queries {
+    fn default() -> Queries {
+        Queries::Tree(tree::Queries::default())
+    }
+}
+
+impl Queries {
+    /// None yet, to be evaluated as these are.
+    fn none(&self) -> Queries {
+        match self {
+            Queries::Tree(_) => Queries::Tree(tree::Queries::default()),
+            Queries::Flat(_) => Queries::Flat(flat::Queries::default()),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        match self {
+            Queries::Tree(queries) => queries.is_empty(),
+            Queries::Flat(queries) => queries.is_empty(),
+        }
+    }
+
+    fn begin(&mut self, number: usize, subscription: &Subscription, results: Results) {
+        match self {
+            Queries::Tree(queries) => queries.begin(number, subscription, results),
+            Queries::Flat(queries) => queries.begin(number, subscription, results),
+        }
+    }
+
+    fn end(&mut self) {
+        match self {
+            Queries::Tree(queries) => queries.end(),
+            Queries::Flat(queries) => queries.end(),
+        }
+    }
+}
+
+impl Configured for Naive {
+    fn open(open: &Open) -> Result<Naive, Failure> {
+        let queries = match open.word(EVALUATOR, &["tree", "flat"])? {
+            Some("flat") => Queries::Flat(flat::Queries::default()),
+            _ => Queries::default(),
+        };
+        Ok(Naive { queries, ..Naive::default() })
+    }
+
+    fn settings(&self) -> Settings {
+        let evaluator = match self.queries {
+            Queries::Tree(_) => "tree",
+            Queries::Flat(_) => "flat",
+        };
+        Settings::from([(EVALUATOR.into(), Setting::from(evaluator))])
+    }
+}
+
+impl Naive {
+    fn begin(&mut self, number: usize, subscription: &Subscription, results: Results) {
+        match subscription {
+            Subscription::Object { title } => {
+                self.observers.entry(title.clone()).or_default().push((number, results));
+            }
+            _ => self.queries.begin(number, subscription, results),
+        }
+    }
 }
 
 impl Strategy<Rusqlite> for Naive {
     type Update = Given;
+    type First = Results;
 
     fn watch(&mut self, inner: &mut Rusqlite, subscriptions: &[Subscription]) -> Result<(), Error> {
-        *self = Naive::default();
+        *self = Naive { queries: self.queries.none(), ..Naive::default() };
         for (number, subscription) in subscriptions.iter().enumerate() {
             let results = fetch(inner, subscription)?;
-            match subscription {
-                Subscription::Object { title } => {
-                    self.objects.entry(title.clone()).or_default().push((number, results));
-                }
-                _ => self.queries.push(Watched {
-                    number,
-                    subscription: subscription.clone(),
-                    predicate: Predicate::of(subscription),
-                    results,
-                }),
-            }
+            self.begin(number, subscription, results);
         }
         Ok(())
     }
 
+    fn subscribe(&mut self, inner: &mut Rusqlite, subscription: &Subscription) -> Result<Results, Error> {
+        let first = fetch(inner, subscription)?;
+        // It ends before the next transaction, so that nobody asks for its number.
+        self.begin(usize::MAX, subscription, Arc::clone(&first));
+        self.begun = Some(subscription.clone());
+        Ok(first)
+    }
+
+    fn unsubscribe(&mut self) {
+        match self.begun.take() {
+            Some(Subscription::Object { title }) => {
+                let observers = self.observers.get_mut(&title);
+                if observers.is_some_and(|observers| observers.pop().is_some() && observers.is_empty()) {
+                    self.observers.remove(&title);
+                }
+            }
+            Some(_) => self.queries.end(),
+            None => {}
+        }
+    }
+
+    fn first_records(first: &Results) -> impl Iterator<Item = &Doc> {
+        first.iter().map(AsRef::as_ref)
+    }
+
     fn change(&mut self, inner: &mut Rusqlite, states: &[&Doc], moments: &mut Moments) -> Result<(), Error> {
-        if self.queries.is_empty() && self.objects.is_empty() {
+        if self.queries.is_empty() && self.observers.is_empty() {
             return inner.change(states, moments);
         }
         inner.change_noting(states, moments, |state| self.changes.push(Arc::new(state.clone())))
@@ -163,21 +160,19 @@ impl Strategy<Rusqlite> for Naive {
     fn receive(&mut self, inner: &mut Rusqlite, updates: &mut Vec<Given>) -> Result<(), Error> {
         let changes = std::mem::take(&mut self.changes);
         for change in &changes {
-            for (number, has) in self.objects.get_mut(&change.title).into_iter().flatten() {
+            for (number, has) in self.observers.get_mut(&change.title).into_iter().flatten() {
                 if has.first() != Some(change) {
                     let before = std::mem::replace(has, Arc::new(vec![Arc::clone(change)]));
-                    updates.push(Given { number: *number, before, now: Arc::clone(has) });
+                    updates.push(Given(Changed { number: *number, before, now: Arc::clone(has) }));
                 }
             }
         }
-        let changed = Changed::of(&changes);
-        for query in &mut self.queries {
-            if let Some(now) = query.after(inner, &changes, &changed)? {
-                let before = std::mem::replace(&mut query.results, now);
-                updates.push(Given { number: query.number, before, now: Arc::clone(&query.results) });
-            }
+        let fetch = |subscription: &Subscription| fetch(inner, subscription);
+        let give = |changed| updates.push(Given(changed));
+        match &mut self.queries {
+            Queries::Tree(queries) => queries.follow(&changes, fetch, give),
+            Queries::Flat(queries) => queries.follow(&changes, fetch, give),
         }
-        Ok(())
     }
 
     fn fetch(&mut self, inner: &mut Rusqlite, subscription: &Subscription) -> Result<Vec<Doc>, Error> {
@@ -185,90 +180,12 @@ impl Strategy<Rusqlite> for Naive {
     }
 }
 
-/// Which objects a transaction changed.
-enum Changed<'c> {
-    /// So few that looking at each costs less than a hash.
-    Few(&'c [Arc<Doc>]),
-    Many(HashSet<&'c str>),
-}
-
-impl Changed<'_> {
-    fn of(changes: &[Arc<Doc>]) -> Changed<'_> {
-        if changes.len() <= 4 {
-            return Changed::Few(changes);
-        }
-        Changed::Many(changes.iter().map(|change| change.title.as_str()).collect())
-    }
-
-    fn has(&self, doc: &Doc) -> bool {
-        match self {
-            Changed::Few(changes) => changes.iter().any(|change| change.title == doc.title),
-            Changed::Many(titles) => titles.contains(doc.title.as_str()),
-        }
-    }
-}
-
-impl Watched {
-    /// The result after these changes, where it is another one.
-    fn after(
-        &self,
-        inner: &mut Rusqlite,
-        changes: &[Arc<Doc>],
-        changed: &Changed<'_>,
-    ) -> Result<Option<Results>, Error> {
-        let matching: Vec<&Arc<Doc>> =
-            changes.iter().filter(|change| self.predicate.evaluate(change) == Some(true)).collect();
-        let mut now: Vec<Arc<Doc>> = self.results.iter().filter(|doc| !changed.has(doc)).cloned().collect();
-        if matching.is_empty() && now.len() == self.results.len() {
-            return Ok(None);
-        }
-        for change in matching {
-            insert_sorted(&mut now, change);
-        }
-        let now = match self.limit() {
-            Some(limit) => self.limited(inner, now, limit)?,
-            None => Arc::new(now),
-        };
-        Ok((now != self.results).then_some(now))
-    }
-
-    fn limit(&self) -> Option<usize> {
-        match &self.subscription {
-            Subscription::Window { limit, .. } => limit.map(|limit| limit as usize),
-            _ => None,
-        }
-    }
-
-    /// Of what is beyond the end of a full result nobody knows anything, so only what is before that end is certain.
-    fn limited(&self, inner: &mut Rusqlite, mut now: Vec<Arc<Doc>>, limit: usize) -> Result<Results, Error> {
-        let end = self.results.last().filter(|_| self.results.len() == limit);
-        let certain = match end {
-            Some(end) => now.partition_point(|doc| doc.priority <= end.priority),
-            None => now.len(),
-        };
-        if end.is_some() && certain < limit {
-            return fetch(inner, &self.subscription);
-        }
-        now.truncate(limit);
-        Ok(Arc::new(now))
-    }
-}
-
-fn insert_sorted(results: &mut Vec<Arc<Doc>>, doc: &Arc<Doc>) {
-    let at = results.partition_point(|known| known.priority < doc.priority);
-    results.insert(at, Arc::clone(doc));
-}
-
 fn fetch(inner: &mut Rusqlite, subscription: &Subscription) -> Result<Results, Error> {
     Ok(Arc::new(inner.subscribed(subscription)?.into_iter().map(Arc::new).collect()))
 }
 
 /// A result, and the one before it.
-struct Given {
-    number: usize,
-    before: Results,
-    now: Results,
-}
+struct Given(Changed);
 
 impl Update<Doc> for Given {
     type Copy = Vec<Arc<Doc>>;
@@ -276,24 +193,24 @@ impl Update<Doc> for Given {
     type Diff = (Vec<Step>, Results);
 
     fn subscription(&self) -> usize {
-        self.number
+        self.0.number
     }
 
     fn sum(&self) -> i64 {
-        self.now.iter().filter_map(|doc| doc.priority).sum()
+        self.0.now.iter().filter_map(|doc| doc.priority).sum()
     }
 
     fn copy(&self) -> Vec<Arc<Doc>> {
-        self.now.to_vec()
+        self.0.now.to_vec()
     }
 
     fn diff(&self) -> (Vec<Step>, Results) {
-        let before = self.before.iter().map(AsRef::as_ref);
-        (steps(before, self.now.iter().map(AsRef::as_ref)), Arc::clone(&self.now))
+        let before = self.0.before.iter().map(AsRef::as_ref);
+        (steps(before, self.0.now.iter().map(AsRef::as_ref)), Arc::clone(&self.0.now))
     }
 
     fn records(&self) -> impl Iterator<Item = &Doc> {
-        self.now.iter().map(AsRef::as_ref)
+        self.0.now.iter().map(AsRef::as_ref)
     }
 
     fn copied(copy: &Vec<Arc<Doc>>) -> impl Iterator<Item = &Doc> {

@@ -9,7 +9,7 @@ pub mod rusqlite_driver;
 
 use drivers::difference::{Step, steps};
 use drivers::sqlite::{self, Error};
-use drivers::watching::{Strategy, Watching};
+use drivers::watching::{Configured, Strategy, Watching};
 use rusqlite_driver::Rusqlite;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -27,8 +27,11 @@ pub struct Refetch {
     touched: bool,
 }
 
+impl Configured for Refetch {}
+
 impl Strategy<Rusqlite> for Refetch {
     type Update = Fetched;
+    type First = Arc<Vec<Doc>>;
 
     fn watch(&mut self, inner: &mut Rusqlite, subscriptions: &[Subscription]) -> Result<(), Error> {
         let first = |subscription: &Subscription| {
@@ -36,6 +39,24 @@ impl Strategy<Rusqlite> for Refetch {
         };
         self.watched = subscriptions.iter().map(first).collect::<Result<_, Error>>()?;
         Ok(())
+    }
+
+    fn subscribe(
+        &mut self,
+        inner: &mut Rusqlite,
+        subscription: &Subscription,
+    ) -> Result<Arc<Vec<Doc>>, Error> {
+        let first = Arc::new(inner.subscribed(subscription)?);
+        self.watched.push((subscription.clone(), Arc::clone(&first)));
+        Ok(first)
+    }
+
+    fn unsubscribe(&mut self) {
+        self.watched.pop();
+    }
+
+    fn first_records(first: &Arc<Vec<Doc>>) -> impl Iterator<Item = &Doc> {
+        first.iter()
     }
 
     fn change(&mut self, inner: &mut Rusqlite, states: &[&Doc], moments: &mut Moments) -> Result<(), Error> {

@@ -179,6 +179,7 @@ impl Store<Doc> for NativeDb {
 impl Live<Doc> for NativeDb {
     const WATCHES: &'static [Watched] = &[Watched::Object];
     type Update = Told;
+    type First = Option<Doc>;
 
     fn watch(&mut self, subscriptions: &[Subscription]) -> Result<(), Error> {
         for (_, id) in self.watched.drain(..) {
@@ -188,6 +189,24 @@ impl Live<Doc> for NativeDb {
             self.watched.push(self.database.watch().get().primary::<Doc>(title_of(subscription)?)?);
         }
         Ok(())
+    }
+
+    /// Who watches an object gets it himself; watched before, so that no change is missed between the two.
+    fn subscribe(&mut self, subscription: &Subscription) -> Result<Option<Doc>, Error> {
+        let title = title_of(subscription)?;
+        self.watched.push(self.database.watch().get().primary::<Doc>(title)?);
+        Ok(self.database.r_transaction()?.get().primary(title)?)
+    }
+
+    fn unsubscribe(&mut self) -> Result<(), Error> {
+        match self.watched.pop() {
+            Some((_, id)) => Ok(self.database.unwatch(id).map(drop)?),
+            None => Ok(()),
+        }
+    }
+
+    fn first_records(first: &Option<Doc>) -> impl Iterator<Item = &Doc> {
+        first.iter()
     }
 
     /// An update takes the old object too, as whoever changes it has it.

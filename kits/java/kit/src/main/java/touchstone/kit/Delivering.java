@@ -164,8 +164,7 @@ final class Delivering<K, R extends Record<K>> {
         }
         given.forEach(
                 (number, crcs) -> {
-                    digest(transaction, number, crcs.length);
-                    digest(crcs);
+                    results.digest(digest, transaction, number, crcs);
                     deliveries++;
                     last.put(number, crcs);
                     if (had != null) {
@@ -186,14 +185,6 @@ final class Delivering<K, R extends Record<K>> {
                 yield Arrays.equals(results.patched(before, (List<Difference<R>>) taken), crcs);
             }
         };
-    }
-
-    private void digest(int... numbers) {
-        Encoder encoder = new Encoder();
-        for (int number : numbers) {
-            encoder.u32(number);
-        }
-        digest.update(encoder.array(), 0, encoder.length());
     }
 
     /** Counts what differs. The first is told on standard error. */

@@ -125,6 +125,7 @@ public final class Kit {
             }
             if (!shelf.watches().isEmpty()) {
                 capabilities.add(record + "." + Verb.DELIVER.wire());
+                capabilities.add(record + "." + Verb.SUBSCRIBE.wire());
             }
             shelf.watches().forEach(watched -> capabilities.add(record + ".watch-" + watched.wire()));
         }

@@ -5,12 +5,22 @@ package touchstone.kit;
 import java.util.List;
 
 /**
- * Subscriptions to one record type. All are made before anything is timed, and end with the handle. For each transaction
- * the kit calls {@link #change}, then {@link #receive}.
+ * Subscriptions to one record type. Those of {@link #watch} are made before anything is timed, and end with the handle. For
+ * each transaction the kit calls {@link #change}, then {@link #receive}; where it times how long subscriptions take to begin
+ * and to end, {@link #subscribe}, then {@link #unsubscribe}.
  */
 public interface Live<K, R extends Record<K>> extends Store<K, R> {
     /** Subscribes to all of them; a subscription's number is its place. Those made before end. */
     void watch(List<Subscription> subscriptions) throws Exception;
+
+    /**
+     * Begins one more subscription, and hands over its first result, every record of it: who is called with it is waited
+     * for, and what is fetched when it is first looked at is looked at.
+     */
+    List<R> subscribe(Subscription subscription) throws Exception;
+
+    /** Ends the subscription that {@link #subscribe} began last, as who leaves a view does. */
+    void unsubscribe() throws Exception;
 
     /**
      * In one transaction, writes each new state, whole, over the record with its key, and commits. Calls

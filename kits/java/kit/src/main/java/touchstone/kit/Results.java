@@ -18,6 +18,18 @@ final class Results {
         return records.stream().mapToInt(this::crc).toArray();
     }
 
+    /** Adds one result to the digest of many: two numbers of whose it is, its length, and the CRC-32 of each record. */
+    void digest(CRC32 digest, int operation, int subscription, int[] crcs) {
+        encoder.clear();
+        encoder.u32(operation);
+        encoder.u32(subscription);
+        encoder.u32(crcs.length);
+        for (int crc : crcs) {
+            encoder.u32(crc);
+        }
+        digest.update(encoder.array(), 0, encoder.length());
+    }
+
     private int crc(Record<?> record) {
         encoder.clear();
         record.encode(encoder);

@@ -113,12 +113,7 @@ final class Session<K, R extends Record<K>> {
                     count + " subscriptions were asked for; there are " + subscriptions.size());
         }
         List<Subscription> first = subscriptions.subList(0, (int) count);
-        for (Subscription subscription : first) {
-            if (!shelf.watches().contains(subscription.watched())) {
-                String missing = shelf.kind().wire() + ".watch-" + subscription.watched().wire();
-                throw Failure.unsupported("the driver has no " + missing);
-            }
-        }
+        shelf.requireWatched(first);
         watched = (int) count;
         had = null;
         live.watch(first);
@@ -166,13 +161,8 @@ final class Session<K, R extends Record<K>> {
 
     private Timing.Played play(List<Lane> lanes, boolean latency) throws Exception {
         playing();
-        if (lanes.size() == 1 && lanes.get(0).verb() == Verb.DELIVER) {
-            Live<K, R> live = live();
-            List<Subscription> first = subscriptions.subList(0, watched);
-            var delivering = new Delivering<>(driver, live, lanes.get(0), first, had);
-            Timing.Played played = delivering.play(dataset);
-            had = delivering.had();
-            return played;
+        if (lanes.size() == 1 && lanes.get(0).verb().watches()) {
+            return playWatching(lanes.get(0), latency);
         }
         if (lanes.isEmpty()) {
             throw Failure.protocol("a run has at least one lane");
@@ -188,6 +178,20 @@ final class Session<K, R extends Record<K>> {
             parts.add(new Timing.Part<>(handles.get(number), work, lane.held()));
         }
         return Timing.play(driver, parts, latency);
+    }
+
+    /** A lane about subscriptions runs on the session's own handle. */
+    private Timing.Played playWatching(Lane lane, boolean latency) throws Exception {
+        Live<K, R> live = live();
+        if (lane.verb() == Verb.SUBSCRIBE) {
+            var subscribing = new Subscribing<>(driver, live, lane, subscriptions);
+            shelf.requireWatched(subscribing.begun());
+            return subscribing.play(latency);
+        }
+        var delivering = new Delivering<>(driver, live, lane, subscriptions.subList(0, watched), had);
+        Timing.Played played = delivering.play(dataset);
+        had = delivering.had();
+        return played;
     }
 
     /** An `open` lane measures the only handle of a process, so the session's own gives way to it. */

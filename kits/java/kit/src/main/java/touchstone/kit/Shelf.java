@@ -58,6 +58,16 @@ public record Shelf<K, R extends Record<K>>(
         requireTable(lane.table(), open);
     }
 
+    /** Refuses subscriptions of a kind that the driver cannot watch. */
+    void requireWatched(List<Subscription> subscriptions) throws Failure {
+        for (Subscription subscription : subscriptions) {
+            if (!watches.contains(subscription.watched())) {
+                String missing = kind.wire() + ".watch-" + subscription.watched().wire();
+                throw Failure.unsupported("the driver has no " + missing);
+            }
+        }
+    }
+
     /** As {@link #require}, of a table alone. */
     void requireTable(int table, Open open) throws Failure {
         boolean further = open.typed() ? !typed.isEmpty() : tables;

@@ -25,7 +25,14 @@ public enum Verb {
     /** Fetch every object, then delete each, in one transaction. */
     DELETE_MANY,
     /** Write new states in one transaction and let every subscriber have what it is to be told, so many times. */
-    DELIVER;
+    DELIVER,
+    /** Begin a subscription, have its first result and end it again, so many times. */
+    SUBSCRIBE;
+
+    /** Whether it is about subscriptions, so that it runs alone, on the session's own handle. */
+    boolean watches() {
+        return this == DELIVER || this == SUBSCRIBE;
+    }
 
     String wire() {
         return name().toLowerCase(Locale.ROOT).replace('_', '-');

@@ -43,8 +43,8 @@ final class Work<K, R extends Record<K>> {
                 }
                 above = lane.above();
             }
-            case OPEN, DELIVER -> throw Failure.unsupported(
-                    "a lane that opens or delivers runs alone, and there is nothing to explain about an opening");
+            case OPEN, DELIVER, SUBSCRIBE -> throw Failure.unsupported(
+                    "a lane that opens, delivers or subscribes runs alone, and there is nothing to explain about an opening");
             case READ_ALL, DELETE_MANY -> {}
         }
         return new Work<>(lane.verb(), lane.count(), above, keys, records);

@@ -23,6 +23,16 @@ final class Docs extends Objects<Doc> implements Live<String, Doc> {
     }
 
     @Override
+    public List<Doc> subscribe(Subscription subscription) throws Failure {
+        return subscribers.begin(subscription);
+    }
+
+    @Override
+    public void unsubscribe() {
+        subscribers.end();
+    }
+
+    @Override
     public void change(List<Doc> states, Moments moments) {
         touched = false;
         store.runInTx(

@@ -40,7 +40,7 @@ public final class ObjectBox implements Driver {
     private static final Set<Verb> OF_RECORDS =
             EnumSet.of(Verb.GET, Verb.READ_ALL, Verb.INSERT_ONE, Verb.INSERT_MANY);
     private static final Set<Verb> OF_OBJECTS =
-            EnumSet.complementOf(EnumSet.of(Verb.OPEN, Verb.DELIVER));
+            EnumSet.complementOf(EnumSet.of(Verb.OPEN, Verb.DELIVER, Verb.SUBSCRIBE));
     private static final Set<Watched> NOTHING = EnumSet.noneOf(Watched.class);
 
     /** Starts the driver. */

@@ -11,16 +11,22 @@ import io.objectbox.Box;
 import io.objectbox.BoxStore;
 import io.objectbox.query.Query;
 import io.objectbox.query.QueryBuilder.StringOrder;
+import io.objectbox.reactive.DataObserver;
+import io.objectbox.reactive.DataSubscription;
 import io.objectbox.reactive.DataSubscriptionList;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import touchstone.kit.Difference;
 import touchstone.kit.Failure;
 import touchstone.kit.Subscription;
 import touchstone.kit.Update;
+import touchstone.kit.Watched;
 
 /** The subscribers to objects, each in the thread that the library tells it in. */
 final class Subscribers {
@@ -36,6 +42,10 @@ final class Subscribers {
     private final Semaphore told = new Semaphore(0);
 
     private int count;
+    /** The one that was begun beside those that are watched, and its query; null where there is none. */
+    private DataSubscription begun;
+
+    private Query<Doc> begunQuery;
 
     Subscribers(BoxStore store, Box<Doc> box) {
         this.store = store;
@@ -57,24 +67,46 @@ final class Subscribers {
         Subscriber subscriber = new Subscriber(number);
         Query<Doc> query = query(subscription);
         queries.add(query);
-        switch (subscription.watched()) {
-            case OBJECT -> {
-                long id = query.findUniqueId();
-                store.subscribe(Doc.class)
-                        .dataSubscriptionList(subscribed)
-                        .observer(type -> subscriber.told(id == 0 ? query.find() : there(box.get(id))));
-            }
-            case ONE -> query.subscribe().dataSubscriptionList(subscribed).observer(subscriber::told);
-            case WINDOW -> {
-                long limit = subscription.limit();
-                if (limit == 0) {
-                    query.subscribe().dataSubscriptionList(subscribed).observer(subscriber::told);
-                } else {
-                    store.subscribe(Doc.class)
-                            .dataSubscriptionList(subscribed)
-                            .observer(type -> subscriber.told(query.find(0, limit)));
-                }
-            }
+        subscribed.add(observe(query, subscription, subscriber::told));
+    }
+
+    /** Has an observer called with the result, at once and after each commit. */
+    private DataSubscription observe(
+            Query<Doc> query, Subscription subscription, DataObserver<List<Doc>> observer) {
+        long limit = subscription.limit();
+        if (subscription.watched() == Watched.OBJECT) {
+            long id = query.findUniqueId();
+            return store.subscribe(Doc.class)
+                    .observer(type -> observer.onData(id == 0 ? query.find() : there(box.get(id))));
+        }
+        if (limit > 0) {
+            return store.subscribe(Doc.class).observer(type -> observer.onData(query.find(0, limit)));
+        }
+        return query.subscribe().observer(observer);
+    }
+
+    /** Begins one more subscription, and waits until it has its first result. */
+    List<Doc> begin(Subscription subscription) throws Failure {
+        CompletableFuture<List<Doc>> first = new CompletableFuture<>();
+        begunQuery = query(subscription);
+        begun = observe(begunQuery, subscription, first::complete);
+        try {
+            return first.get(PATIENCE_S, TimeUnit.SECONDS);
+        } catch (InterruptedException error) {
+            Thread.currentThread().interrupt();
+        } catch (ExecutionException | TimeoutException error) {
+            // Said below.
+        }
+        end();
+        throw new Failure(Failure.Kind.OTHER, "a subscriber was not told of its first result");
+    }
+
+    /** Ends the subscription that was begun last. */
+    void end() {
+        if (begun != null) {
+            begun.cancel();
+            begunQuery.close();
+            begun = null;
         }
     }
 
@@ -120,6 +152,7 @@ final class Subscribers {
 
     /** Ends all subscriptions. */
     void close() {
+        end();
         subscribed.cancel();
         queries.forEach(Query::close);
         queries.clear();
