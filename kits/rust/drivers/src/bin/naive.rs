@@ -40,7 +40,7 @@ struct Naive {
 /// The subscribed queries, as the setting says.
 enum Queries {
     Tree(tree::Queries),
-    Flat(flat::Queries),
+    Flat(Box<flat::Queries>),
 }
 
 /// The observers of each title, with what they have.
@@ -57,7 +57,7 @@ impl Queries {
     fn none(&self) -> Queries {
         match self {
             Queries::Tree(_) => Queries::Tree(tree::Queries::default()),
-            Queries::Flat(_) => Queries::Flat(flat::Queries::default()),
+            Queries::Flat(_) => Queries::Flat(Box::default()),
         }
     }
 
@@ -86,7 +86,7 @@ impl Queries {
 impl Configured for Naive {
     fn open(open: &Open) -> Result<Naive, Failure> {
         let queries = match open.word(EVALUATOR, &["tree", "flat"])? {
-            Some("flat") => Queries::Flat(flat::Queries::default()),
+            Some("flat") => Queries::Flat(Box::default()),
             _ => Queries::default(),
         };
         Ok(Naive { queries, ..Naive::default() })

@@ -46,3 +46,6 @@ fn same(one: &[Arc<Doc>], other: &[Arc<Doc>]) -> bool {
     one.len() == other.len()
         && one.iter().zip(other).all(|(one, other)| Arc::ptr_eq(one, other) || one == other)
 }
+
+#[cfg(test)]
+mod tests;
