@@ -32,7 +32,7 @@ class ConversationsTest {
 
     /** The conversations that a driver must have the capabilities for, lest it lose one unnoticed. */
     private static final Map<String, Integer> COUNTS =
-            Map.of("objectbox", 10, "canary-java-wrong", 5, "canary-java-sleep", 5);
+            Map.of("objectbox", 11, "canary-java-wrong", 5, "canary-java-sleep", 5);
 
     @TestFactory
     Stream<DynamicTest> everyDriverSpeaksTheGoldenConversations() throws Exception {
