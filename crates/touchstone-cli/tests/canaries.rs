@@ -265,7 +265,7 @@ fn claims_on_misbehaving_contenders_are_untested_and_say_why() {
     {
         let claim = claim(id);
         assert_eq!(claim.status, ClaimStatus::Untested, "{claim:?}");
-        let note = claim.tests[0].note.as_deref().unwrap_or_default();
+        let note = claim.pairs[0].tests[0].note.as_deref().unwrap_or_default();
         assert!(note.contains(why), "{claim:?}");
     }
 }

@@ -120,7 +120,13 @@ fn the_list_is_all_there_as_text_and_as_json() {
         for row in cases.iter().chain(claims) {
             assert!(text.contains(row["id"].as_str().unwrap()), "{row} is not in the text");
         }
+        let by: Vec<&str> = claims.iter().map(|claim| claim["by"].as_str().unwrap()).collect();
+        assert!(
+            by.is_sorted_by(|one, other| one == other || *one == "page"),
+            "the page's come first: {by:?}"
+        );
     }
+    assert!(text.contains("  Claims of the page:\n") && text.contains("  Claims of ours:\n"), "{text}");
     for subject in names("subjects") {
         assert!(text.contains(&subject), "{subject} is not in the text");
     }

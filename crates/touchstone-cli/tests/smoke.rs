@@ -12,6 +12,9 @@ use touchstone::record::{Record, Status, file};
 use touchstone::sample::{Outcome, Phase, Slice};
 use touchstone::verdict::ClaimStatus;
 
+/// The exit status of what the user got wrong.
+const USAGE: i32 = 64;
+
 /// Launches of each case: two, so that pairs of launches are told apart.
 const LAUNCHES: usize = 2;
 
@@ -359,12 +362,24 @@ fn the_summary_for_a_terminal_is_what_judge_prints() {
 }
 
 #[test]
-fn the_claims_can_be_pasted_as_a_table() {
+fn the_claims_can_be_pasted_as_tables() {
     let told = finish(touchstone().args(["report", "--markdown"]).arg(&SMOKE.folder)).succeeded();
     for claim in &SMOKE.judgement.claims {
         let row = told.stdout.lines().find(|line| line.contains(&claim.statement));
-        assert!(row.is_some_and(|row| row.ends_with(&format!("| {} |", claim.status))), "{}", told.told());
+        assert!(row.is_some_and(|row| row.contains(&format!("| {} |", claim.status))), "{}", told.told());
     }
+}
+
+#[test]
+fn a_claim_is_pasted_alone_and_an_unknown_one_is_refused_with_those_there_are() {
+    let paste = |claim: &str| {
+        finish(touchstone().args(["report", "--markdown", "--claim", claim]).arg(&SMOKE.folder))
+    };
+    let told = paste("smoke/plan").succeeded();
+    assert_eq!(told.stdout.lines().filter(|line| line.starts_with("| `")).count(), 1, "{}", told.told());
+    paste("smoke/plane").refused(USAGE, &["`smoke/plane`", "smoke/plan and smoke/scaling"]);
+    let alone = finish(touchstone().args(["report", "--claim", "smoke/plan"]).arg(&SMOKE.folder));
+    alone.refused(USAGE, &["--markdown"]);
 }
 
 #[test]

@@ -66,8 +66,8 @@ fn the_pages_example_runs_and_its_claims_are_tested() {
     let of = |id: &str| judged.judgement.claims.iter().find(|claim| claim.id == id).expect("it is judged");
     let uses_the_key = of("uses-the-key");
     assert_eq!(uses_the_key.status, ClaimStatus::Holds, "{uses_the_key:?}");
-    assert_eq!(uses_the_key.tests.len(), 2, "the plan, and no errors: {uses_the_key:?}");
-    let rate = &of("wal-is-better").tests[0];
+    assert_eq!(uses_the_key.pairs[0].tests.len(), 2, "the plan, and no errors: {uses_the_key:?}");
+    let rate = &of("wal-is-better").pairs[0].tests[0];
     assert_ne!(rate.status, ClaimStatus::Untested, "{rate:?}");
     let (value, low, high) = (rate.value.unwrap(), rate.low.unwrap(), rate.high.unwrap());
     assert!(0.0 < low && low <= value && value <= high, "{rate:?}");

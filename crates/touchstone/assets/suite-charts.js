@@ -1,74 +1,64 @@
-// The charts of a whole suite: its claims beside what was published, and growth with the number of tables, records and the like.
+// The charts of a whole suite: its claims beside what was published, and growth with the number of tables, records and
+// the like.
 
 "use strict";
 
 const suiteCharts = (() => {
   const { INK, tone, ratio, count, widest, fitting, style, ticks, logDomain, grid, axisX, lineChart } = parts;
 
-  /** Each claim's figure here beside the published one, over the range in which it holds. */
+  const STATEMENT_PX = 22;
+  const STRIP_PX = 18;
+  const OTHER_PX = 13;
+  const GAP_PX = 6;
+
+  /** Each claim's figures here beside the published ones, over the ranges in which it holds. */
   function claims({ rows }, available) {
-    const strip = 46;
-    const statuses =
+    const pairs = rows.flatMap((row) => row.pairs);
+    const outcomes =
       widest(
-        rows.map((row) => row.status),
+        pairs.map((pair) => pair.outcome),
         { bold: true },
       ) + 30;
-    const marginRight = statuses + widest(rows.map((row) => row.figure)) + 8;
+    const marginRight = outcomes + widest(pairs.map((pair) => pair.figure)) + 8;
     const width = fitting(available, {
       marginLeft: widest(rows.map((row) => row.statement)) - 260,
       marginRight,
     });
-    const known = rows.flatMap((row) => [
-      row.low,
-      row.value,
-      row.high,
-      row.published,
-      row.at_least,
-      row.at_most,
-    ]);
-    const domain = logDomain([...known.filter((value) => value !== null), 1], 0.05);
+    const domain = logDomain([...rows.flatMap(figures), 1], 0.05);
     const at = ticks(domain, Math.floor((width - marginRight) / 60));
-    const placed = rows.map((row, index) => ({
-      ...row,
-      y: index * strip + 31,
-      top: index * strip + 22,
-      bottom: index * strip + 40,
-      from: row.at_least ?? domain[0],
-      to: row.at_most ?? domain[1],
-    }));
+    const placed = place(rows, domain);
+    const bottom = d3.max(placed, (row) => row.bottom) + GAP_PX;
     const gridded = placed.flatMap(({ top, bottom }) => at.map((x) => ({ x, top, bottom })));
-    const colour = (row) => tone(row.status);
-    const column = (text, dx, options) =>
-      Plot.text(placed, { y: "y", text, frameAnchor: "right", textAnchor: "start", dx, ...options });
+    const first = placed.map((row) => row.pairs[0]);
+    const others = placed.flatMap((row) => row.pairs.slice(1));
+    const column = (pairs, text, dx, options) =>
+      Plot.text(pairs, { y: "y", text, frameAnchor: "right", textAnchor: "start", dx, fill: INK, ...options });
     return Plot.plot({
       width,
-      height: rows.length * strip + 58,
+      height: bottom + 48,
       marginLeft: 6,
       marginRight,
       marginTop: 2,
       marginBottom: 46,
       style: style(),
       x: { type: "log", domain },
-      y: { type: "linear", domain: [0, rows.length * strip + 4], reverse: true, axis: null },
+      y: { type: "linear", domain: [0, bottom], reverse: true, axis: null },
       marks: [
-        Plot.rect(placed, { x1: "from", x2: "to", y1: "top", y2: "bottom", fill: "var(--band)" }),
+        band(placed, "direction", "var(--band)"),
+        band(placed, "size", "var(--band-size)"),
         Plot.ruleX(gridded, { x: "x", y1: "top", y2: "bottom", ...grid }),
         Plot.ruleX(placed, { x: 1, y1: "top", y2: "bottom", stroke: INK }),
         axisX(at, ratio, "ratio"),
-        Plot.ruleY(placed, { y: "y", x1: "low", x2: "high", stroke: colour, strokeWidth: 2 }),
-        Plot.dot(
-          placed.filter((row) => row.published > 0),
-          {
-            x: "published",
-            y: "y",
-            symbol: "diamond",
-            r: 5.5,
-            stroke: INK,
-            fill: "var(--paper)",
-            strokeWidth: 1.5,
-          },
+        diamonds(
+          placed.flatMap((row) => row.beside.map((x) => ({ x, y: row.y }))),
+          3,
         ),
-        Plot.dot(placed, { x: "value", y: "y", r: 4, fill: colour }),
+        diamonds(
+          placed.filter((row) => row.published).map((row) => ({ x: row.published, y: row.y })),
+          5.5,
+        ),
+        found(others, 1.2, 2.5, 0.75),
+        found(first, 2, 4, 1),
         Plot.text(placed, {
           frameAnchor: "left",
           y: (row) => row.top - 10,
@@ -76,11 +66,65 @@ const suiteCharts = (() => {
           textAnchor: "start",
           fill: INK,
         }),
-        column("status", 16, { fill: colour, fontWeight: 600 }),
-        column("figure", statuses, { fill: INK }),
+        column(first, "outcome", 16, { fill: (pair) => tone(pair.status), fontWeight: 600 }),
+        column(first, "figure", outcomes),
+        column(others, "outcome", 16, { fill: (pair) => tone(pair.status), fontSize: 10.5 }),
+        column(others, "figure", outcomes, { fontSize: 10.5 }),
       ],
     });
   }
+
+  /** Everything that must lie within the chart. */
+  function figures({ pairs, published, beside, direction, size }) {
+    const marks = pairs.flatMap((pair) => pair.marks).flatMap(({ low, value, high }) => [low, value, high]);
+    const bounds = [direction, size].flatMap((range) => [range?.at_least, range?.at_most]);
+    return [...marks, published, ...beside, ...bounds].filter((value) => value != null);
+  }
+
+  /** A strip for each claim beneath its statement, and beneath its middle a line for each other pair. */
+  function place(rows, domain) {
+    let next = 0;
+    return rows.map((row) => {
+      const top = next + STATEMENT_PX;
+      const bottom = top + STRIP_PX + OTHER_PX * (row.pairs.length - 1);
+      next = bottom + GAP_PX;
+      const y = top + STRIP_PX / 2;
+      const of = (pair, index) => ({ ...pair, y: index === 0 ? y : top + STRIP_PX + OTHER_PX * (index - 0.5) });
+      const whole = ends(row.direction, domain) ?? domain;
+      const size = ends(row.size, domain);
+      const within = size && [Math.max(size[0], whole[0]), Math.min(size[1], whole[1])];
+      return { ...row, top, bottom, y, direction: whole, size: within, pairs: row.pairs.map(of) };
+    });
+  }
+
+  const ends = (range, [least, most]) => range && [range.at_least ?? least, range.at_most ?? most];
+
+  const band = (placed, range, fill) =>
+    Plot.rect(
+      placed.filter((row) => row[range]),
+      { x1: (row) => row[range][0], x2: (row) => row[range][1], y1: "top", y2: "bottom", fill },
+    );
+
+  /** Dots with their intervals. */
+  function found(pairs, strokeWidth, r, opacity) {
+    const marks = pairs.flatMap(({ marks, y, status }) => marks.map((mark) => ({ ...mark, y, status })));
+    const colour = (mark) => tone(mark.status);
+    return [
+      Plot.ruleY(marks, { y: "y", x1: "low", x2: "high", stroke: colour, strokeWidth, opacity }),
+      Plot.dot(marks, { x: "value", y: "y", r, fill: colour, opacity }),
+    ];
+  }
+
+  const diamonds = (figures, r) =>
+    Plot.dot(figures, {
+      x: "x",
+      y: "y",
+      symbol: "diamond",
+      r,
+      stroke: INK,
+      fill: "var(--paper)",
+      strokeWidth: r > 4 ? 1.5 : 1,
+    });
 
   /** Time against how many of something there are, both logarithmic. */
   function growth({ baseline, known, arms }, options) {

@@ -5,7 +5,9 @@
 use crate::plan::{PlannedArm, PlannedCase};
 use crate::record::Record;
 use crate::sample::{Launch, Noise, Outcome, Phase, Slice, SyncCount};
-use crate::statistics::{CurvePoint, Estimate, Latencies, LatencyPercentile, median};
+use crate::statistics::{
+    CurvePoint, Estimate, Latencies, LatencyPercentile, PERCENTILES, launch_percentiles, median,
+};
 use crate::suite::Part;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -120,7 +122,7 @@ impl LatencyStatistics {
 }
 
 /// An arm in one launch.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LaunchValue {
     /// The launch.
     pub launch: usize,
@@ -131,12 +133,21 @@ pub struct LaunchValue {
     /// The mean of the longest thousandth of its operations, where latencies were kept: one disturbed operation
     /// moves it less than it moves the maximum.
     pub stall_ns: Option<f64>,
+    /// The percentiles of a summary, of this launch alone, where latencies were kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub percentiles_ns: Vec<u64>,
     /// The parts of a transaction with subscribers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parts: Option<Parts>,
 }
 
 impl LaunchValue {
+    /// One of the percentiles of a summary.
+    pub fn percentile_ns(&self, percentile: f64) -> Option<f64> {
+        let place = PERCENTILES.iter().position(|known| *known == percentile)?;
+        self.percentiles_ns.get(place).map(|ns| *ns as f64)
+    }
+
     /// The time of an operation, or of a part of it.
     pub fn of(&self, part: Option<Part>) -> Option<f64> {
         let Some(part) = part else { return Some(self.operation_ns) };
@@ -307,7 +318,15 @@ impl<'r> CaseSamples<'r> {
             let latencies = self.record.latencies.get(&(self.case.id.clone(), arm.name.clone(), *launch));
             let stall_ns = latencies.and_then(|latencies| mean_of_longest_thousandth(latencies));
             let latency_ns_mean = latencies.and_then(|latencies| mean(latencies));
-            Some(LaunchValue { launch: *launch, operation_ns, latency_ns_mean, stall_ns, parts })
+            let percentiles_ns = latencies.map_or(Vec::new(), |latencies| launch_percentiles(latencies));
+            Some(LaunchValue {
+                launch: *launch,
+                operation_ns,
+                latency_ns_mean,
+                stall_ns,
+                percentiles_ns,
+                parts,
+            })
         };
         completed.iter().filter_map(value).collect()
     }

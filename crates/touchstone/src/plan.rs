@@ -7,14 +7,15 @@ mod check;
 use crate::error::{Error, Result};
 use crate::kit::{Contender, DurabilityClass, Kits};
 use crate::suite::{
-    ArmSpec, Cache, Case, Claim, Dataset, LanePlan, Scaled, ScaledCase, Size, Suite, WatchPlan,
+    ArmSpec, Cache, Case, Claim, Dataset, LanePlan, Reference, Scaled, ScaledCase, Size, StandIn, Suite,
+    WatchPlan,
 };
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use touchstone_protocol::{Depth, Lane, RecordKind, Schema, Settings, Stretch, Verb, Watched};
 
 /// The version of the plan's format.
-pub const PLAN_VERSION: u32 = 1;
+pub const PLAN_VERSION: u32 = 2;
 
 /// Operations in an order of gets: played round and round, so long that no cache can know it by heart.
 pub const GETS: u64 = 1 << 17;
@@ -74,11 +75,17 @@ pub struct PlannedSuite {
     pub name: String,
     /// What it is.
     pub title: String,
-    /// Where its claims were published.
+    /// The page whose claims these are.
     pub source: String,
-    /// What they were measured on.
+    /// The page's own device.
     pub device: String,
-    /// Its claims; those about cases left out of the plan stay, and are untested.
+    /// Where the page's figures are read.
+    #[serde(default)]
+    pub references: Vec<Reference>,
+    /// Which subjects take the place of the page's libraries.
+    #[serde(default)]
+    pub stand_ins: Vec<StandIn>,
+    /// All its claims: which of them the plan's cases and arms are about is decided with the verdict.
     pub claims: Vec<Claim>,
 }
 
@@ -295,6 +302,8 @@ impl Plan {
                 title: suite.title.clone(),
                 source: suite.source.clone(),
                 device: suite.device.clone(),
+                references: suite.references.clone(),
+                stand_ins: suite.stand_ins.clone(),
                 claims: suite.claims.clone(),
             });
         }

@@ -33,9 +33,13 @@ pub fn terminal(findings: &Findings<'_>, colour: bool) -> String {
     terminal::render(&view::View::new(findings), colour)
 }
 
-/// The claims with what was found, as a table in Markdown.
-pub fn markdown(findings: &Findings<'_>) -> String {
-    markdown::render(&view::View::new(findings))
+/// The claims with what was found, as tables in Markdown: all of them, or those of `chosen`, each named as
+/// `suite/claim`.
+///
+/// # Errors
+/// When a chosen claim is not among those the record is about.
+pub fn markdown(findings: &Findings<'_>, chosen: &[String]) -> Result<String> {
+    markdown::render(&view::View::new(findings), chosen)
 }
 
 /// The report as one HTML file that loads nothing from anywhere.

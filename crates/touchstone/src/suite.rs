@@ -3,8 +3,15 @@
 //! Its names are checked when it is read and its numbers when it is planned, so that a run never fails half-way over
 //! a typing error.
 
+mod claim;
+mod rule;
 mod scale;
 
+pub use claim::{
+    By, CLAIMED_PERCENTILES, Claim, ClaimTest, Figure, Measure, Pair, Part, Reference, ReferenceKind,
+    StandIn, Untested,
+};
+pub use rule::{Aspect, Bounds, Rule};
 pub use scale::{Scaled, ScaledCase};
 
 use crate::error::{Error, Result};
@@ -23,10 +30,16 @@ pub struct Suite {
     pub name: String,
     /// What it is, in a line.
     pub title: String,
-    /// Where the claims were published.
+    /// The page whose claims these are.
     pub source: String,
-    /// What they were measured on.
+    /// The page's own device, which its figures are of unless one says otherwise.
     pub device: String,
+    /// Where the page's figures are read.
+    #[serde(default, rename = "reference")]
+    pub references: Vec<Reference>,
+    /// Which subjects take the place of the page's libraries here.
+    #[serde(default, rename = "stand_in")]
+    pub stand_ins: Vec<StandIn>,
     /// For testing the lab itself: run only when asked for by name.
     #[serde(default)]
     pub internal: bool,
@@ -39,7 +52,7 @@ pub struct Suite {
     /// What is measured.
     #[serde(default, rename = "case")]
     pub cases: Vec<Case>,
-    /// What was published.
+    /// What was published, and what is claimed beside that.
     #[serde(default, rename = "claim")]
     pub claims: Vec<Claim>,
 }
@@ -296,94 +309,6 @@ impl ArmSpec {
     }
 }
 
-/// A published statement and what would show that it holds here.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Claim {
-    /// Its name, unique in the suite.
-    pub id: String,
-    /// What is claimed, in words.
-    pub statement: String,
-    /// The published figure, in the page's own terms.
-    pub published: String,
-    /// The published figure as the number the first test measures, where it is one.
-    pub published_value: Option<f64>,
-    /// All of them must hold.
-    #[serde(rename = "test")]
-    pub tests: Vec<ClaimTest>,
-}
-
-/// One measurable part of a claim: it holds when the measure lies within the bounds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ClaimTest {
-    /// What is measured.
-    pub measure: Measure,
-    /// In which case; one with scales is named with one of them, or for the measure `scaling` without.
-    pub case: String,
-    /// Of which arm.
-    pub arm: String,
-    /// Divided by the same measure of this arm, where the test is of a ratio.
-    pub against: Option<String>,
-    /// The case of that arm; the same case unless said.
-    pub against_case: Option<String>,
-    /// The least that holds.
-    pub at_least: Option<f64>,
-    /// The most that holds.
-    pub at_most: Option<f64>,
-    /// What the query plan must say, for the measure `plan`.
-    pub contains: Option<String>,
-    /// Of the measure `rate`, a part of the transactions of a `deliver` lane instead of what the lane times.
-    pub part: Option<Part>,
-}
-
-/// A part of a transaction with subscribers. One follows the other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Part {
-    /// Its statements.
-    Write,
-    /// The commit.
-    Commit,
-    /// Until the last subscriber has its update in its hand.
-    Delivery,
-    /// Until all have done with it what the lane's depth says.
-    Depth,
-}
-
-impl fmt::Display for Part {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.pad(match self {
-            Part::Write => "write",
-            Part::Commit => "commit",
-            Part::Delivery => "delivery",
-            Part::Depth => "depth",
-        })
-    }
-}
-
-/// What a claim's test measures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Measure {
-    /// Operations a second, or the ratio of two: above 1 the arm does more in the same time.
-    Rate,
-    /// Operations a second at a scale over those at the next smaller one, of a case with scales: the least of these
-    /// ratios. At 1 an operation costs the same however many records, subscriptions or changes there are.
-    Scaling,
-    /// The mean of a launch's longest operation in a thousand, in ns, or the ratio of two: below 1 the arm stalls
-    /// less.
-    Stall,
-    /// The mean time of an operation with the clock read after every one, in ns, or the ratio of two.
-    Latency,
-    /// Operations that failed, over the whole run.
-    Errors,
-    /// Records handed over and not there in the end, over the whole run.
-    Missing,
-    /// Whether the query plan says something.
-    Plan,
-}
-
 impl Suite {
     /// Reads a suite file. `origin` names the file in errors.
     ///
@@ -426,10 +351,7 @@ impl Suite {
         }
         let scaled = self.cases.iter().flat_map(Case::everywhere);
         unique("case", scaled.map(|case| case.id))?;
-        for claim in &self.claims {
-            self.check_claim(claim).map_err(|message| format!("claim `{}`: {message}", claim.id))?;
-        }
-        Ok(())
+        self.check_claims()
     }
 
     fn check_case(&self, case: &Case) -> std::result::Result<(), String> {
@@ -445,71 +367,10 @@ impl Suite {
         }
         Ok(())
     }
-
-    fn check_claim(&self, claim: &Claim) -> std::result::Result<(), String> {
-        if claim.tests.is_empty() {
-            return Err("it has no [[claim.test]], so nothing could show whether it holds".into());
-        }
-        for test in &claim.tests {
-            if matches!(test.measure, Measure::Scaling) {
-                self.check_scaling(test)?;
-                continue;
-            }
-            if test.part.is_some() && !matches!(test.measure, Measure::Rate) {
-                return Err("`part` goes with measure = \"rate\", and only with it".into());
-            }
-            self.check_arm(&test.case, &test.arm)?;
-            if let Some(against) = &test.against {
-                self.check_arm(test.against_case.as_ref().unwrap_or(&test.case), against)?;
-            }
-            if matches!(test.measure, Measure::Plan) != test.contains.is_some() {
-                return Err("`contains` goes with measure = \"plan\", and only with it".into());
-            }
-            if !matches!(test.measure, Measure::Plan) && test.at_least.is_none() && test.at_most.is_none() {
-                return Err("a test needs `at_least` or `at_most`".into());
-            }
-        }
-        Ok(())
-    }
-
-    fn check_arm(&self, case: &str, arm: &str) -> std::result::Result<(), String> {
-        let is_of = |known: &&Case| known.everywhere().iter().any(|scaled| scaled.id == case);
-        let Some(case) = self.cases.iter().find(is_of) else {
-            return Err(format!("there is no case `{case}` in this suite"));
-        };
-        if case.has_arm(arm) { Ok(()) } else { Err(format!("case `{}` has no arm `{arm}`", case.id)) }
-    }
-
-    fn check_scaling(&self, test: &ClaimTest) -> std::result::Result<(), String> {
-        let scaled = self.cases.iter().find(|case| case.id == test.case && case.scales.is_some());
-        let Some(case) = scaled else {
-            return Err(format!(
-                "measure = \"scaling\" needs a case with `scales`, and `{}` is none",
-                test.case
-            ));
-        };
-        if !case.has_arm(&test.arm) {
-            return Err(format!("case `{}` has no arm `{}`", case.id, test.arm));
-        }
-        if test.against.is_some()
-            || test.against_case.is_some()
-            || test.contains.is_some()
-            || test.part.is_some()
-        {
-            return Err(
-                "measure = \"scaling\" compares an arm with itself: leave out `against`, `against_case`, \
-                        `contains` and `part`"
-                    .into(),
-            );
-        }
-        if test.at_least.is_none() && test.at_most.is_none() {
-            return Err("a test needs `at_least` or `at_most`".into());
-        }
-        Ok(())
-    }
 }
 
 impl Case {
+    /// Whether an arm of that name plays.
     fn has_arm(&self, name: &str) -> bool {
         self.arms.iter().any(|arm| arm.name() == name)
     }

@@ -2,10 +2,11 @@
 
 mod claim;
 mod comparison;
+mod evidence;
 mod flag;
 mod gate;
 
-pub use claim::{ClaimOutcome, ClaimStatus, TestOutcome};
+pub use claim::{ClaimOutcome, ClaimStatus, PairOutcome, PublishedFigure, Side, TestOutcome};
 pub use comparison::{Comparison, Verdict, compare};
 pub use flag::{Flag, FlagKind, carries_wal_reset_fix};
 pub use gate::{CountDifference, Gate, GateStatus, gate};
@@ -16,7 +17,7 @@ use crate::sample::Introduction;
 use serde::{Deserialize, Serialize};
 
 /// The version of the verdict's format.
-pub const VERDICT_VERSION: u32 = 1;
+pub const VERDICT_VERSION: u32 = 2;
 
 /// Everything decided about a record. The file `verdict.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,7 +26,7 @@ pub struct Judgement {
     pub verdict_version: u32,
     /// Every arm against its case's baseline, in plan order.
     pub comparisons: Vec<Comparison>,
-    /// Every claim of every suite, in suite order.
+    /// Every claim that what was run is about, in suite order.
     pub claims: Vec<ClaimOutcome>,
     /// What makes a number doubtful.
     pub flags: Vec<Flag>,
@@ -45,6 +46,6 @@ pub fn judge(plan: &Plan, statistics: &[CaseStatistics], subjects: &[Introductio
     } else {
         comparison::explore(&mut comparisons);
     }
-    let claims = claim::outcomes(plan, statistics);
+    let claims = claim::outcomes(plan, statistics, &comparisons, &flags);
     Judgement { verdict_version: VERDICT_VERSION, comparisons, claims, flags }
 }

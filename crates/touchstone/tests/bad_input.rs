@@ -23,7 +23,7 @@ arms = ["one@plain", "two@plain"]
 [[claim]]
 id = "claimed"
 statement = "Two reads more"
-published = "twice"
+by = "ours"
 [[claim.test]]
 measure = "rate"
 case = "read"
@@ -239,7 +239,7 @@ arms = ["one@plain", "two@plain"]
 [[claim]]
 id = "scales"
 statement = "Deleting scales"
-published = "nowhere"
+by = "ours"
 [[claim.test]]
 measure = "scaling"
 case = "delete"

@@ -28,12 +28,128 @@ fn the_summary_of_a_plan_that_was_not_run_says_so() {
 #[test]
 fn the_table_to_paste_reads_as_agreed() {
     let fixture = Fixture::new();
-    let table = report::markdown(&fixture.findings());
+    let table = report::markdown(&fixture.findings(), &[]).unwrap();
     expect_file!["golden/report-markdown.txt"].assert_eq(&table);
     let mut hostile = Fixture::new();
     hostile.judgement.claims[0].statement = "a | <b>\nc".into();
-    let table = report::markdown(&hostile.findings());
+    let table = report::markdown(&hostile.findings(), &[]).unwrap();
     assert!(table.contains("| a \\| &lt;b> c |"), "{table}");
+}
+
+#[test]
+fn only_the_chosen_claims_are_pasted_and_an_unknown_one_is_refused() {
+    let fixture = Fixture::new();
+    let chosen = ["wcdb/write", "wcdb/batch-beats-one-by-one", "couch/wal-doubles"].map(str::to_owned);
+    let table = report::markdown(&fixture.findings(), &chosen).unwrap();
+    let rows = table.lines().filter(|line| line.starts_with("| `")).count();
+    assert_eq!(rows, 3, "{table}");
+    assert!(table.contains("Here stand 3 of the 16 claims."), "{table}");
+    assert!(table.contains("28 % better") && table.contains("an order of magnitude"), "{table}");
+    let page_only = report::markdown(&fixture.findings(), &chosen[..1]).unwrap();
+    assert!(!page_only.contains("Claims of ours:"), "{page_only}");
+    let unknown = ["wcdb/write", "wcdb/right"].map(str::to_owned);
+    let error = report::markdown(&fixture.findings(), &unknown).unwrap_err().to_string();
+    for said in ["`wcdb/right`", "wcdb/write, ", "dflat/find-scales"] {
+        assert!(error.contains(said), "{error}");
+    }
+}
+
+#[test]
+fn the_claims_of_the_page_stand_before_ours_and_apart_everywhere() {
+    let fixture = Fixture::new();
+    let first_and_ours = |text: &str, page: &str, ours: &str| {
+        let at = |wanted: &str| text.find(wanted).unwrap_or_else(|| panic!("{wanted} is not there: {text}"));
+        (at(page), at("28 % better"), at(ours), at("A batch beats one by one"))
+    };
+    let summary = report::terminal(&fixture.findings(), false);
+    let page = report::html(&fixture.findings()).unwrap();
+    let table = report::markdown(&fixture.findings(), &[]).unwrap();
+    for (page, claim, ours, own) in [
+        first_and_ours(&summary, "9 claims of the page: ", "2 claims of ours: "),
+        first_and_ours(&page, "<h4>Claims of the page</h4>", "<h4>Claims of ours</h4>"),
+        first_and_ours(&table, "Claims of the page:", "Claims of ours:"),
+    ] {
+        assert!(page < claim && claim < ours && ours < own);
+    }
+}
+
+#[test]
+fn a_difference_in_the_right_direction_is_told_from_its_size() {
+    let fixture = Fixture::new();
+    let summary = report::terminal(&fixture.findings(), false);
+    let batch = claim_of(&summary, "Inserting a batch, WCDB is far better (180 %)");
+    assert!(batch.starts_with("  holds "), "{batch}");
+    assert!(batch.contains("size: at least 1.922×: refuted"), "{batch}");
+    assert!(batch.contains("also diesel@wal-normal, 0.596× (0.579–0.607): refuted, size refuted"), "{batch}");
+    assert!(
+        flowing(&summary).contains("of 5 published sizes 3 are found, 1 is not found and 1 is untested"),
+        "{summary}"
+    );
+}
+
+#[test]
+fn what_bears_on_a_claim_stands_beside_it() {
+    let fixture = Fixture::new();
+    let summary = report::terminal(&fixture.findings(), false);
+    let page = flowing(&report::html(&fixture.findings()).unwrap());
+    let table = report::markdown(&fixture.findings(), &[]).unwrap();
+    for (statement, beside) in [
+        ("Two writers: FMDB loses", "red flag: contended machine (wcdb/write-write)"),
+        ("A tree of its own inserts", "classes differ: redb@immediate is strict"),
+        (
+            "Commits that reach the disk lower the rate of writes",
+            "the difference is greater here than published",
+        ),
+        (
+            "Reading everything, WCDB",
+            "rusqlite@wal-normal for WCDB, against rusqlite-plain@wal-normal for FMDB",
+        ),
+        ("Reading everything, WCDB", "an iMac of 2013, 2,000,000 rows: 0.916×"),
+        ("Commits that reach the disk lower the rate of damaged", "nothing here cuts the power"),
+        ("In WAL about 70,000", "a 2013 MacBook Air: 70,000 fetches/s"),
+    ] {
+        assert!(claim_of(&summary, statement).contains(beside), "the summary: {statement}: {beside}");
+        let row = table.lines().find(|line| line.contains(statement)).unwrap();
+        assert!(row.contains(beside), "the table: {row}");
+    }
+    for said in [
+        "some task waited for a processor 62 % of the time",
+        "the simplest wrapping: a statement is prepared for every call",
+        "959,317 against 376,148 rows/s (2.55×)",
+        "raw data: the results beside the page",
+        "not on the page",
+    ] {
+        assert!(page.contains(said), "the page lacks {said}");
+    }
+}
+
+#[test]
+fn a_run_of_one_case_lists_what_it_touches_and_counts_the_rest() {
+    let fixture = Fixture::one_case();
+    let summary = report::terminal(&fixture.findings(), false);
+    assert!(summary.contains("1 claim of the page: 1 holds; the one published size is found\n"), "{summary}");
+    assert!(!summary.contains("Inserting"), "{summary}");
+    let left_out = "10 more claims of this suite are about what was not in this run.";
+    let others = "All 3 claims of this suite are about what was not in this run.";
+    let page = report::html(&fixture.findings()).unwrap();
+    let table = report::markdown(&fixture.findings(), &[]).unwrap();
+    for (name, text) in [("summary", &summary), ("page", &page), ("table", &table)] {
+        assert!(text.contains(left_out) && text.contains(others), "the {name}: {text}");
+    }
+}
+
+/// Everything the summary says of a claim, in one line.
+fn claim_of(summary: &str, statement: &str) -> String {
+    let mut lines = summary.lines().skip_while(|line| !line.contains(statement));
+    let first = lines.next().unwrap_or_else(|| panic!("{statement} is not in {summary}"));
+    let rest = lines.take_while(|line| line.starts_with("                "));
+    let rest: Vec<&str> = rest.map(str::trim).collect();
+    format!("{first} {}", rest.join(" "))
+}
+
+/// A page's text without its line ends.
+fn flowing(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[test]
@@ -54,7 +170,7 @@ fn every_verdict_and_every_status_is_shown() {
         assert!(summary.contains(verdict), "the summary has no {verdict}");
         assert!(page.contains(&format!("<span class=\"verdict {verdict}\">")), "the page has no {verdict}");
     }
-    for status in ["holds", "refuted", "inconclusive", "untested"] {
+    for status in ["holds", "refuted", "inconclusive", "untested", "elsewhere"] {
         assert!(summary.contains(&format!("  {status}")), "no claim of the summary is {status}");
         assert!(
             page.contains(&format!("<span class=\"status {status}\">")),
@@ -75,7 +191,7 @@ fn every_interval_of_the_summary_stands_on_the_page() {
     let summary = report::terminal(&fixture.findings(), false);
     let intervals: Vec<&str> = summary
         .split_whitespace()
-        .map(|word| word.trim_matches(['(', ')', ',', ';']))
+        .map(|word| word.trim_matches(['(', ')', ',', ';', ':']))
         .filter(|word| word.contains('–') && word.len() > "–".len())
         .collect();
     assert!(intervals.len() > 30, "{intervals:?}");

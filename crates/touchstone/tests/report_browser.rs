@@ -212,10 +212,10 @@ fn a_chart_that_cannot_be_drawn_says_so_and_stops_no_other() {
 #[test]
 fn no_axis_from_left_to_right_says_the_same_at_two_places() {
     let mut fixture = Fixture::new();
-    let claims = fixture.judgement.claims.iter_mut();
-    for claim in claims {
-        claim.published_value = Some(1.0);
-        for test in claim.tests.iter_mut().filter(|test| test.unit == "x") {
+    for claim in &mut fixture.judgement.claims {
+        claim.figures.iter_mut().for_each(|figure| figure.ratio = Some(1.0));
+        let tests = claim.pairs.iter_mut().flat_map(|pair| &mut pair.tests);
+        for test in tests.filter(|test| test.unit == "x") {
             (test.value, test.low, test.high) = (Some(1.001), Some(0.992), Some(1.014));
             (test.at_least, test.at_most) = (Some(0.99), None);
         }
@@ -240,10 +240,14 @@ fn no_axis_from_left_to_right_says_the_same_at_two_places() {
 }
 
 #[test]
-fn the_page_of_a_plan_that_was_not_run_opens_too() {
-    let page = Page::open(&report::html(&Fixture::empty().findings()).unwrap(), "light");
-    assert!(page.ask("document.body.textContent").as_str().unwrap().contains("This case was not run."));
-    page.assert_no_complaints();
+fn the_page_of_a_plan_that_was_run_in_part_or_not_at_all_opens_too() {
+    for (fixture, said) in
+        [(Fixture::empty(), "This case was not run."), (Fixture::one_case(), "what was not in this run.")]
+    {
+        let page = Page::open(&report::html(&fixture.findings()).unwrap(), "light");
+        assert!(page.ask("document.body.textContent").as_str().unwrap().contains(said), "{said}");
+        page.assert_no_complaints();
+    }
 }
 
 #[test]
@@ -252,4 +256,32 @@ fn a_narrow_window_scrolls_tables_and_not_the_page() {
     let [page_px, window_px] =
         ["document.documentElement.scrollWidth", "window.innerWidth"].map(|width| page.ask(width).as_u64());
     assert!(window_px < Some(700) && page_px <= window_px, "{page_px:?} in {window_px:?}");
+}
+
+#[test]
+fn the_claims_chart_shows_every_pair_and_every_published_figure() {
+    let page = Page::open(&page(), "light");
+    let drawn = page.ask(
+        "[...document.querySelectorAll('[data-chart=claims]')].map((figure) => ({ \
+         data: JSON.parse(figure.querySelector('script').textContent).rows, \
+         dots: figure.querySelectorAll('svg [aria-label=dot] > *').length, \
+         bands: figure.querySelectorAll('svg [aria-label=rect] > *').length }))",
+    );
+    let length = |value: &Value| value.as_array().unwrap().len();
+    let charts = drawn.as_array().unwrap();
+    assert_eq!(charts.len(), 4, "the page's and ours of wcdb, the page's of couch and of dflat");
+    for chart in charts {
+        let rows = chart["data"].as_array().unwrap();
+        let marks = |row: &Value| -> usize {
+            row["pairs"].as_array().unwrap().iter().map(|pair| length(&pair["marks"])).sum()
+        };
+        let diamonds = |row: &Value| usize::from(!row["published"].is_null()) + length(&row["beside"]);
+        let dots: usize = rows.iter().map(|row| marks(row) + diamonds(row)).sum();
+        let bands: usize = rows.iter().map(|row| 1 + usize::from(!row["size"].is_null())).sum();
+        assert_eq!(chart["dots"], dots, "{chart}");
+        assert_eq!(chart["bands"], bands, "{chart}");
+    }
+    let most = charts.iter().flat_map(|chart| chart["data"].as_array().unwrap());
+    assert_eq!(most.map(|row| length(&row["pairs"])).max(), Some(2), "a claim with two pairs is among them");
+    page.assert_no_complaints();
 }

@@ -108,7 +108,7 @@ const CLAIM: &str = r#"
 [[claim]]
 id = "scales"
 statement = "Finding scales"
-published = "nowhere"
+by = "ours"
 [[claim.test]]
 measure = "scaling"
 case = "find"
@@ -132,7 +132,7 @@ fn a_step_of_which_little_is_known_leaves_a_scaling_claim_open() {
             }
         }
         let judgement = judge(&record.plan, &estimate(&record).cases, &[]);
-        judgement.claims[0].tests[0].clone()
+        judgement.claims[0].pairs[0].tests[0].clone()
     };
     let known = outcome(0.01);
     assert_eq!((known.status, known.note.as_deref()), (ClaimStatus::Holds, Some("from 10 to 100 records")));

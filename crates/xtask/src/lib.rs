@@ -10,6 +10,7 @@ pub mod fields;
 pub mod markdown;
 pub mod mutation;
 pub mod page;
+pub mod published;
 pub mod rule;
 pub mod rust;
 pub mod table;

@@ -2,24 +2,25 @@
 
 use std::fmt::Write as _;
 use touchstone::kit::Kits;
-use touchstone::suite::Suite;
+use touchstone::suite::{By, Suite};
 
 /// What is asked: a row a suite, those for testing the lab itself left out.
 pub fn suites(suites: &[Suite]) -> String {
     let mut table = String::from(
-        "| suite | what it asks | the page; its device | cases | claims |\n|---|---|---|---|---|\n",
+        "| suite | what it asks | the page; its device | cases | claims of the page | ours |\n|---|---|---|---|---|---|\n",
     );
     for suite in suites.iter().filter(|suite| !suite.internal) {
-        let cases: Vec<String> = suite.cases.iter().map(|case| format!("`{}`", case.id)).collect();
+        let claims = |by: By| suite.claims.iter().filter(|claim| claim.by == by).count();
         let _ = writeln!(
             table,
-            "| [`{0}`](suites/{0}.toml) | {1} | {2}; {3} | {4} | {5} |",
+            "| [`{0}`](suites/{0}.toml) | {1} | {2}; {3} | {4} | {5} | {6} |",
             suite.name,
             suite.title,
             suite.source.trim_end_matches('.'),
             suite.device,
-            cases.join(", "),
-            suite.claims.len()
+            suite.cases.len(),
+            claims(By::Page),
+            claims(By::Ours)
         );
     }
     table

@@ -6,13 +6,16 @@ use clap::CommandFactory as _;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use touchstone::statistics::{BOOTSTRAP_RESAMPLES, LOOKS, P_LOOK};
+use touchstone::suite::{By, Suite};
 use touchstone_runner::kits::Project;
 use xtask::fields::Types;
-use xtask::{Tree, assert_none, markdown, table};
+use xtask::{Tree, assert_none, markdown, published, table};
 
 /// Where the types of each format are.
-const SUITE: [&str; 5] = [
+const SUITE: [&str; 7] = [
     "crates/touchstone/src/suite.rs",
+    "crates/touchstone/src/suite/claim.rs",
+    "crates/touchstone/src/suite/rule.rs",
     "crates/touchstone/src/suite/scale.rs",
     "crates/touchstone-protocol/src/message.rs",
     "crates/touchstone-protocol/src/data.rs",
@@ -51,6 +54,7 @@ const ELSEWHERE: [(&str, &[&str]); 3] = [
             "Delivery",
             "DeliveryDigest",
             "ScaledCase",
+            "Bounds",
             "Usage",
             "Plan",
             "Failure",
@@ -72,6 +76,7 @@ const ELSEWHERE: [(&str, &[&str]); 3] = [
             "LanePlan",
             "WatchPlan",
             "ScaledCase",
+            "Bounds",
             "DeliveryDigest",
             "VariedArm",
             "Kit",
@@ -109,12 +114,19 @@ fn generated(tree: &Tree, page: &str, region: &str, formats: &BTreeMap<&str, Typ
     match region.split_once(" of ") {
         None if region == "suites" => Some(table::suites(&suites)),
         None if region == "subjects" => Some(table::subjects(&project.kits)),
-        None if region == "result" => None,
+        None if region == "result" || region == "results" => None,
+        Some(("sources", name)) => Some(published::sources(suite_named(&suites, name))),
+        Some(("claims", name)) => Some(published::claims(suite_named(&suites, name), By::Page)),
+        Some(("ours", name)) => Some(published::claims(suite_named(&suites, name), By::Ours)),
         Some(("options", verb)) => Some(options(verb)),
         Some(("fields", name)) => types().fields_table(name),
         Some(("keys", name)) => types().keys_table(name),
         _ => panic!("{page}: nobody makes the region `{region}`"),
     }
+}
+
+fn suite_named<'s>(suites: &'s [Suite], name: &str) -> &'s Suite {
+    suites.iter().find(|suite| suite.name == name).unwrap_or_else(|| panic!("there is no suite {name}"))
 }
 
 /// A verb's line and its options, from the same text as `--help`.
@@ -198,13 +210,17 @@ fn every_key_that_the_parsers_know_stands_on_its_page() {
         format!("{head}[[case]]\nzzz = 1"),
         format!("{head}[[case]]\nlanes = [{{ zzz = 1 }}]"),
         format!("{head}[[case]]\narms = [{{ zzz = 1 }}]"),
+        format!("{head}[[reference]]\nzzz = 1"),
+        format!("{head}[[stand_in]]\nzzz = 1"),
         format!("{head}[[claim]]\nzzz = 1"),
+        format!("{head}[[claim]]\nfigure = [{{ zzz = 1 }}]"),
+        format!("{head}[[claim]]\npairs = [{{ zzz = 1 }}]"),
+        format!("{head}[[claim]]\nuntested = {{ zzz = 1 }}"),
         format!("{head}[[claim]]\n[[claim.test]]\nzzz = 1"),
     ];
     let mut known = 0;
     for sample in samples {
-        let error =
-            touchstone::suite::Suite::parse(&sample, "sample").expect_err("zzz is no key").to_string();
+        let error = Suite::parse(&sample, "sample").expect_err("zzz is no key").to_string();
         known += keys_named(&error, suite, "docs/suite-format.md");
     }
     let kit = tree.text("docs/kit-format.md");

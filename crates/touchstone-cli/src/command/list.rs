@@ -5,7 +5,7 @@ use clap::Args;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::process::ExitCode;
-use touchstone::suite::ArmSpec;
+use touchstone::suite::{ArmSpec, By, Claim, Suite};
 
 /// Lists suites with their cases and claims, and subjects with their profiles
 #[derive(Args, Debug)]
@@ -39,7 +39,8 @@ struct ListedCase {
 struct ListedClaim {
     id: String,
     statement: String,
-    published: String,
+    /// Whose claim it is.
+    by: By,
 }
 
 #[derive(Serialize)]
@@ -63,10 +64,23 @@ impl List {
     }
 }
 
+/// The page's claims first, then ours.
+fn listed_claims(suite: &Suite) -> Vec<ListedClaim> {
+    let listed = |claim: &Claim| ListedClaim {
+        id: claim.id.clone(),
+        statement: claim.statement.clone(),
+        by: claim.by,
+    };
+    let mut claims: Vec<ListedClaim> = suite.claims.iter().map(listed).collect();
+    claims.sort_by_key(|claim| claim.by);
+    claims
+}
+
 impl Listing {
     fn read(context: &Context) -> anyhow::Result<Listing> {
         let project = context.project()?;
         let suites = project.suites(&[])?.into_iter().map(|suite| ListedSuite {
+            claims: listed_claims(&suite),
             cases: suite
                 .cases
                 .into_iter()
@@ -78,15 +92,6 @@ impl Listing {
                     arms: case.arms.iter().map(ArmSpec::name).collect(),
                     id: case.id,
                     title: case.title,
-                })
-                .collect(),
-            claims: suite
-                .claims
-                .into_iter()
-                .map(|claim| ListedClaim {
-                    id: claim.id,
-                    statement: claim.statement,
-                    published: claim.published,
                 })
                 .collect(),
             name: suite.name,
@@ -112,9 +117,15 @@ impl Listing {
                     let _ = writeln!(text, "  {:<16} {}", "", case.scales.join(" "));
                 }
             }
-            let _ = writeln!(text, "  Claims:");
-            for claim in &suite.claims {
-                let _ = writeln!(text, "    {:<24} {}", claim.id, claim.statement);
+            let width = suite.claims.iter().map(|claim| claim.id.len()).max().unwrap_or_default();
+            for (by, title) in [(By::Page, "Claims of the page"), (By::Ours, "Claims of ours")] {
+                let claims: Vec<&ListedClaim> = suite.claims.iter().filter(|claim| claim.by == by).collect();
+                if !claims.is_empty() {
+                    let _ = writeln!(text, "  {title}:");
+                }
+                for claim in claims {
+                    let _ = writeln!(text, "    {:<width$} {}", claim.id, claim.statement);
+                }
             }
             text.push('\n');
         }

@@ -11,7 +11,7 @@ use touchstone::report::{markdown, terminal};
 #[derive(Args, Debug)]
 #[command(
     after_help = "Examples:\n  touchstone report runs/20260102T030405Z-couch-quick\n  touchstone report record --text\n  \
-    touchstone report record --markdown"
+    touchstone report record --markdown\n  touchstone report record --markdown --claim wcdb/read --claim couch/wal-doubles"
 )]
 pub struct Report {
     /// The record's folder
@@ -19,9 +19,12 @@ pub struct Report {
     /// Print the summary instead of writing the page
     #[arg(long)]
     text: bool,
-    /// Print the claims as a Markdown table instead of writing the page
+    /// Print the claims as Markdown tables instead of writing the page
     #[arg(long, conflicts_with = "text")]
     markdown: bool,
+    /// Of the claims, only this one; may be given more than once
+    #[arg(long = "claim", value_name = "SUITE/ID", requires = "markdown")]
+    claims: Vec<String>,
 }
 
 impl Report {
@@ -32,7 +35,7 @@ impl Report {
         } else if self.text {
             say::text(&terminal(&judged.findings(), say::colour()))?;
         } else if self.markdown {
-            say::text(&markdown(&judged.findings()))?;
+            say::text(&markdown(&judged.findings(), &self.claims)?)?;
         } else {
             say::text(&format!("{}\n", judged.write_report()?.display()))?;
         }

@@ -3,10 +3,12 @@
 //!
 //! `assets/case-charts.js` and `assets/suite-charts.js` draw each kind; nothing is computed here but the thinning of long timelines.
 
+mod claims;
 mod overview;
 mod single;
 
-pub(super) use overview::{claims, scales, scaling};
+pub(super) use claims::claims;
+pub(super) use overview::{scales, scaling};
 
 use super::view::{ArmView, CaseView};
 use crate::estimate::{ArmStatistics, CaseStatistics};

@@ -42,7 +42,7 @@ pub(super) fn bytes(bytes: f64) -> String {
 }
 
 /// A ratio, with more decimals where it is near 1 and a hundredth matters; a very small one as a fraction.
-pub(super) fn ratio(ratio: f64) -> String {
+pub fn ratio(ratio: f64) -> String {
     ratio_like(ratio, ratio)
 }
 
@@ -95,6 +95,13 @@ pub fn count(count: u64) -> String {
         grouped.push(figure);
     }
     grouped
+}
+
+/// A figure as it was published, with its thousands apart: `1,157,285.5`.
+pub(super) fn grouped(figure: f64) -> String {
+    let written = figure.to_string();
+    let (whole, decimals) = written.split_at(written.find('.').unwrap_or(written.len()));
+    whole.parse().map_or(written.clone(), |whole| format!("{}{decimals}", count(whole)))
 }
 
 /// A count with its noun: `1 launch`, `8 launches`.
@@ -168,6 +175,9 @@ mod tests {
     fn counts_shares_and_lists_read_as_written_by_hand() {
         assert_eq!(count(1_234_567), "1,234,567");
         assert_eq!(count(100), "100");
+        assert_eq!(grouped(1_157_285.5), "1,157,285.5");
+        assert_eq!(grouped(0.0927), "0.0927");
+        assert_eq!(grouped(70_000.0), "70,000");
         assert_eq!(percent(0.953), "95 %");
         assert_eq!(percent(0.0432), "4.3 %");
         assert_eq!(percent(0.02), "2.0 %");

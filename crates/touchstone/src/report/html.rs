@@ -4,7 +4,7 @@ use super::Findings;
 use super::chart::{self, Chart};
 use super::detail::{self, Build, Detail, SubjectDetail};
 use super::format::{self, NONE};
-use super::view::{ArmView, CaseView, ClaimView, Standing, SuiteView, View};
+use super::view::{ArmView, CaseView, ClaimGroup, Standing, SuiteView, View};
 use crate::error::{Error, Result};
 use crate::record::{Environment, file};
 use crate::statistics::P_LOOK;
@@ -33,10 +33,15 @@ struct Page<'p> {
 
 struct PageSuite<'p> {
     view: &'p SuiteView,
-    claims_chart: Option<Chart>,
+    claims: Vec<PageClaims<'p>>,
     scaling_chart: Option<Chart>,
     scales_charts: Vec<Chart>,
     cases: Vec<PageCase<'p>>,
+}
+
+struct PageClaims<'p> {
+    view: &'p ClaimGroup,
+    chart: Option<Chart>,
 }
 
 struct PageCase<'p> {
@@ -84,9 +89,11 @@ fn page_suite<'p>(findings: &Findings<'_>, suite: &'p SuiteView, points: usize) 
         let charts = chart::of_case(case, statistics, points);
         Some(PageCase { view: case, charts, details: detail::of_case(case, statistics) })
     };
+    let page_claims =
+        |group: &'p ClaimGroup| PageClaims { view: group, chart: chart::claims(findings, suite, group) };
     PageSuite {
         view: suite,
-        claims_chart: chart::claims(findings, suite),
+        claims: suite.groups.iter().map(page_claims).collect(),
         scaling_chart: chart::scaling(findings, &suite.name),
         scales_charts: chart::scales(findings, &suite.name),
         cases: suite.cases.iter().filter_map(page_case).collect(),
@@ -124,15 +131,14 @@ impl CaseView {
     }
 }
 
-impl ClaimView {
-    /// Read with the word beside it, never alone.
-    fn mark(&self) -> &'static str {
-        match self.status {
-            ClaimStatus::Holds => "✓",
-            ClaimStatus::Refuted => "✗",
-            ClaimStatus::Inconclusive => "?",
-            ClaimStatus::Untested => "○",
-        }
+/// Read with the word beside it, never alone.
+fn mark(status: &ClaimStatus) -> &'static str {
+    match status {
+        ClaimStatus::Elsewhere => "–",
+        ClaimStatus::Holds => "✓",
+        ClaimStatus::Refuted => "✗",
+        ClaimStatus::Inconclusive => "?",
+        ClaimStatus::Untested => "○",
     }
 }
 

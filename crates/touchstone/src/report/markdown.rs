@@ -1,10 +1,15 @@
-//! The claims as Markdown, to paste where a page, a README or a discussion speaks of them.
+//! The claims as Markdown, to paste where a page, a README or a discussion speaks of them: the page's in one table, ours
+//! in another.
 
 use super::format::{self, NONE};
-use super::view::{ClaimView, View};
+use super::view::{ClaimGroup, ClaimView, PairView, View};
+use crate::error::{Error, Result};
 use crate::statistics::P_LOOK;
+use crate::suite::By;
 
-pub(super) fn render(view: &View) -> String {
+/// All claims, or those of `chosen`, each named as `suite/claim`.
+pub(super) fn render(view: &View, chosen: &[String]) -> Result<String> {
+    check(view, chosen)?;
     let header = &view.header;
     let mut paragraphs = vec![
         format!("`{}`, {}, took {}; {}.", header.command, header.started, header.elapsed, header.plan),
@@ -13,29 +18,79 @@ pub(super) fn render(view: &View) -> String {
     if let Some(partial) = &header.partial {
         paragraphs.push(format!("**Partial record**, {partial}."));
     }
-    for suite in view.suites.iter().filter(|suite| !suite.claims.is_empty()) {
-        paragraphs.push(format!("`{}`: {}.", suite.name, suite.tally));
+    for suite in &view.suites {
+        paragraphs.extend(suite.groups.iter().map(|group| format!("`{}`: {}.", suite.name, group.tally)));
+        paragraphs.extend(suite.left_out.iter().map(|left_out| format!("`{}`: {left_out}.", suite.name)));
     }
     let level = format::percent(1.0 - P_LOOK);
     paragraphs
         .push(format!("Ratios are of rates, or of what the claim names; {level} intervals in brackets."));
-    let mut lines = vec![
-        paragraphs.join("\n"),
-        String::new(),
-        "| suite | claim | published | here | wanted | outcome |".into(),
-        "|---|---|---|---|---|---|".into(),
-    ];
-    for suite in &view.suites {
-        lines.extend(suite.claims.iter().map(|claim| row(&suite.name, claim)));
+    if !chosen.is_empty() {
+        let all = claims(view).count() as u64;
+        let shown = claims(view).filter(|claim| is_chosen(claim, chosen)).count() as u64;
+        paragraphs.push(format!("Here stand {} of the {} claims.", format::count(shown), format::count(all)));
     }
-    lines.join("\n") + "\n"
+    let mut text = paragraphs.join("\n") + "\n";
+    for by in [By::Page, By::Ours] {
+        text += &table(view, by, chosen);
+    }
+    Ok(text)
+}
+
+fn groups(view: &View) -> impl Iterator<Item = (&str, &ClaimGroup)> {
+    view.suites.iter().flat_map(|suite| suite.groups.iter().map(|group| (suite.name.as_str(), group)))
+}
+
+fn claims(view: &View) -> impl Iterator<Item = &ClaimView> {
+    groups(view).flat_map(|(_, group)| &group.claims)
+}
+
+fn is_chosen(claim: &ClaimView, chosen: &[String]) -> bool {
+    chosen.is_empty() || chosen.contains(&claim.id)
+}
+
+fn check(view: &View, chosen: &[String]) -> Result<()> {
+    let known: Vec<&str> = claims(view).map(|claim| claim.id.as_str()).collect();
+    let Some(unknown) = chosen.iter().find(|chosen| !known.contains(&chosen.as_str())) else { return Ok(()) };
+    let there = if known.is_empty() { "none at all".into() } else { format::listed(&known) };
+    Err(Error::input(format!("the record has nothing of a claim `{unknown}`; there are {there}")))
+}
+
+/// Those of the page, or ours; empty where there are none.
+fn table(view: &View, by: By, chosen: &[String]) -> String {
+    let mut rows = Vec::new();
+    let mut title = "";
+    for (suite, group) in groups(view).filter(|(_, group)| group.by == by) {
+        title = group.title;
+        let claims = group.claims.iter().filter(|claim| is_chosen(claim, chosen));
+        rows.extend(claims.map(|claim| row(suite, claim)));
+    }
+    if rows.is_empty() {
+        return String::new();
+    }
+    format!(
+        "\n{title}:\n\n| suite | claim | published, source | asked here | here | outcome | size |\n\
+         |---|---|---|---|---|---|---|\n{}\n",
+        rows.join("\n")
+    )
 }
 
 fn row(suite: &str, claim: &ClaimView) -> String {
-    let (here, wanted) =
-        claim.deciding().map_or((NONE.into(), String::new()), |test| (test.found(), test.bound.clone()));
-    let cells = [&claim.statement, &claim.published, &here, &wanted].map(|text| escaped(text));
-    format!("| `{suite}` | {} | {} |", cells.join(" | "), claim.status)
+    let deciding = claim.deciding();
+    let mut here = vec![claim.here()];
+    here.extend(deciding.into_iter().flat_map(PairView::notes).map(str::to_owned));
+    here.extend(deciding.and_then(PairView::doubts_said));
+    here.extend(claim.others().iter().map(|pair| format!("also {}", pair.line())));
+    let or_none = |text: Option<String>| text.unwrap_or_else(|| NONE.into());
+    let cells = [
+        escaped(&claim.statement),
+        escaped(&or_none(claim.published.brief())),
+        escaped(&or_none(deciding.map(|pair| pair.asked.clone()))),
+        here.iter().map(|line| escaped(line)).collect::<Vec<_>>().join("<br>"),
+        escaped(&claim.outcome()),
+        escaped(&or_none(deciding.and_then(PairView::size_said))),
+    ];
+    format!("| `{suite}` | {} |", cells.join(" | "))
 }
 
 /// Text that ends no cell and begins no element.

@@ -1,20 +1,18 @@
 //! The summary for a terminal: claims first, then each case's contenders, then doubts. Never wider than 100
 //! columns.
 
+mod claim;
 mod table;
 mod text;
 
 use super::format::{self, NONE};
-use super::view::{ArmView, CaseView, ClaimView, FlagGroup, FlagView, Note, SuiteView, View};
+use super::view::{ArmView, CaseView, FlagGroup, FlagView, Note, SuiteView, View};
 use crate::statistics::P_LOOK;
 use table::{Cell, Table};
 use text::{Paint, Tone, wrapped};
 
 /// Red flags shown in full; the rest is counted.
 const FLAGS_SHOWN: usize = 8;
-
-/// Width of a claim's status, with the gap behind it.
-const STATUS_WIDTH: usize = 14;
 
 pub(super) fn render(view: &View, colour: bool) -> String {
     let paint = Paint::new(colour);
@@ -47,11 +45,7 @@ fn header(view: &View, paint: &Paint) -> Vec<String> {
 fn suite_lines(suite: &SuiteView, table: &Table, paint: &Paint) -> Vec<String> {
     let mut lines = paint.all(wrapped(&format!("{}: {}", suite.name, suite.title), 0, 0), Tone::Strong);
     lines.extend(wrapped(&format!("Published: {}; measured there on {}.", suite.source, suite.device), 0, 0));
-    if !suite.claims.is_empty() {
-        lines.push(String::new());
-        lines.extend(wrapped(&suite.tally, 0, 0));
-        lines.extend(suite.claims.iter().flat_map(|claim| claim_lines(claim, paint)));
-    }
+    lines.extend(claim::lines(suite, paint));
     if suite.cases.is_empty() {
         return lines;
     }
@@ -74,27 +68,6 @@ fn legend() -> Vec<String> {
          Syncs: per commit."
     );
     wrapped(&text, 0, 0)
-}
-
-fn claim_lines(claim: &ClaimView, paint: &Paint) -> Vec<String> {
-    let mut statement = wrapped(&claim.statement, STATUS_WIDTH + 2, STATUS_WIDTH + 2);
-    let status =
-        paint.one(&format!("{:STATUS_WIDTH$}", claim.status.to_string()), Tone::of_claim(claim.status));
-    if let Some(first) = statement.first_mut() {
-        *first = format!("  {status}{}", first.trim_start());
-    }
-    let here = claim.deciding().map_or(NONE.into(), |test| {
-        let wanted = if test.bound.is_empty() { String::new() } else { format!(", wanted {}", test.bound) };
-        let one_of = if claim.tests.len() > 1 {
-            format!(" (1 of {} tests)", claim.tests.len())
-        } else {
-            String::new()
-        };
-        format!("{}{wanted}{one_of}", test.found())
-    });
-    let figures = format!("here: {here}; published: {}", claim.published);
-    statement.extend(wrapped(&figures, STATUS_WIDTH + 2, STATUS_WIDTH + 4));
-    statement
 }
 
 fn case_lines(case: &CaseView, table: &Table, paint: &Paint) -> Vec<String> {
@@ -159,9 +132,10 @@ fn flag_lines(groups: &[FlagGroup], paint: &Paint) -> Vec<String> {
 
 /// The gist once more, where a long summary leaves the reader.
 fn tally_lines(suites: &[SuiteView], paint: &Paint) -> Vec<String> {
-    let claiming = suites.iter().filter(|suite| !suite.claims.is_empty());
-    let tally: Vec<String> =
-        claiming.flat_map(|suite| wrapped(&format!("{}: {}", suite.name, suite.tally), 0, 2)).collect();
+    let tallies = suites.iter().flat_map(|suite| suite.groups.iter().map(move |group| (suite, group)));
+    let tally: Vec<String> = tallies
+        .flat_map(|(suite, group)| wrapped(&format!("{}: {}", suite.name, group.tally), 0, 2))
+        .collect();
     let gap = (!tally.is_empty()).then(String::new);
     gap.into_iter().chain(paint.all(tally, Tone::Strong)).collect()
 }

@@ -7,17 +7,24 @@ mod case;
 mod claim;
 mod facts;
 mod flag;
+mod measured;
 mod note;
+mod pair;
+mod published;
+mod tally;
 
 pub(super) use case::{ArmView, CaseView, Standing};
-pub(super) use claim::ClaimView;
+pub(super) use claim::{ClaimGroup, ClaimView, StandInView};
 pub(super) use flag::{FlagGroup, FlagView};
 pub(super) use note::Note;
+pub(super) use pair::PairView;
 
 use super::Findings;
 use super::format;
 use crate::record::{Environment, Record, Status};
-use crate::verdict::ClaimStatus;
+use crate::suite::By;
+use crate::verdict::ClaimOutcome;
+use tally::tally;
 
 /// A whole record.
 pub(super) struct View {
@@ -39,8 +46,8 @@ pub(super) struct Header {
     /// The machine in one line.
     pub machine: String,
     pub command: String,
-    /// How many claims hold, are refuted and so on.
-    pub tally: String,
+    /// How many claims of the pages hold, are refuted and so on; then how many of ours.
+    pub tallies: Vec<String>,
 }
 
 /// A suite with what was found about it.
@@ -49,36 +56,30 @@ pub(super) struct SuiteView {
     pub title: String,
     pub source: String,
     pub device: String,
-    pub tally: String,
-    pub claims: Vec<ClaimView>,
+    /// The page's claims, then ours.
+    pub groups: Vec<ClaimGroup>,
+    /// How many claims of the suite the run was not about.
+    pub left_out: Option<String>,
+    /// Who takes the places of the page's libraries.
+    pub stand_ins: Vec<StandInView>,
     pub cases: Vec<CaseView>,
 }
 
 impl View {
     pub(super) fn new(findings: &Findings<'_>) -> View {
         let plan = &findings.record.plan;
-        let suites: Vec<SuiteView> = plan
-            .suites
-            .iter()
-            .map(|suite| {
-                let claims: Vec<ClaimView> = findings
-                    .judgement
-                    .claims
-                    .iter()
-                    .filter(|claim| claim.suite == suite.name)
-                    .map(ClaimView::new)
-                    .collect();
-                SuiteView {
-                    name: suite.name.clone(),
-                    title: suite.title.clone(),
-                    source: suite.source.clone(),
-                    device: suite.device.clone(),
-                    tally: tally(claims.iter().map(|claim| claim.status)),
-                    claims,
-                    cases: CaseView::of_suite(findings, &suite.name),
-                }
-            })
-            .collect();
+        let claims = &findings.judgement.claims;
+        let suites = plan.suites.iter().map(|suite| SuiteView {
+            name: suite.name.clone(),
+            title: suite.title.clone(),
+            source: suite.source.clone(),
+            device: suite.device.clone(),
+            groups: claim::groups(suite, claims),
+            left_out: claim::left_out(suite, claims),
+            stand_ins: claim::stand_ins(suite, claims),
+            cases: CaseView::of_suite(findings, &suite.name),
+        });
+        let suites = suites.collect();
         View { header: header(findings), suites, flags: flag::groups(findings) }
     }
 }
@@ -100,7 +101,7 @@ fn header(findings: &Findings<'_>) -> Header {
         plan: format!("{} size, seed {}, {}", plan.size, plan.seed, looks(&plan.looks)),
         machine: machine(environment),
         command: manifest.command.clone(),
-        tally: tally(findings.judgement.claims.iter().map(|claim| claim.status)),
+        tallies: tallies(&findings.judgement.claims),
     }
 }
 
@@ -138,24 +139,9 @@ fn machine(environment: &Environment) -> String {
     }
 }
 
-/// `5 hold, 1 is refuted and 2 are inconclusive`.
-fn tally(statuses: impl Iterator<Item = ClaimStatus>) -> String {
-    let statuses: Vec<ClaimStatus> = statuses.collect();
-    let said = [
-        (ClaimStatus::Holds, "holds", "hold"),
-        (ClaimStatus::Refuted, "is refuted", "are refuted"),
-        (ClaimStatus::Inconclusive, "is inconclusive", "are inconclusive"),
-        (ClaimStatus::Untested, "is untested", "are untested"),
-    ];
-    let parts: Vec<String> = said
-        .iter()
-        .map(|(status, one, many)| (statuses.iter().filter(|known| *known == status).count(), one, many))
-        .filter(|(number, ..)| *number > 0)
-        .map(|(number, one, many)| format!("{number} {}", if number == 1 { one } else { many }))
-        .collect();
-    match statuses.len() {
-        0 => "No claims".into(),
-        1 => format!("1 claim: {}", format::listed(&parts)),
-        all => format!("{all} claims: {}", format::listed(&parts)),
-    }
+/// The tallies of all suites together.
+fn tallies(claims: &[ClaimOutcome]) -> Vec<String> {
+    let tallies: Vec<String> =
+        [By::Page, By::Ours].into_iter().filter_map(|by| tally(by, claims.iter())).collect();
+    if tallies.is_empty() { vec!["No claims".into()] } else { tallies }
 }

@@ -51,6 +51,15 @@ pub struct CurvePoint {
     pub latency_ns: u64,
 }
 
+/// The percentiles of a summary of one launch's operations, in the order of [`PERCENTILES`]; none without operations.
+pub fn launch_percentiles(latencies_ns: &[u64]) -> Vec<u64> {
+    if latencies_ns.is_empty() {
+        return Vec::new();
+    }
+    let launch = histogram(latencies_ns);
+    PERCENTILES.iter().map(|percentile| launch.value_at_percentile(*percentile)).collect()
+}
+
 impl Latencies {
     /// Records the raw nanoseconds of every operation, launch by launch. `None` without launches, or when a launch
     /// has no operations, because leaving it out here would unpair it from another contender's.

@@ -17,7 +17,7 @@ pub use binomial::clopper_pearson;
 pub use bootstrap::{BOOTSTRAP_LEVEL, BOOTSTRAP_RESAMPLES};
 pub use decision::{Decision, decide, decide_family, null_arm_moved};
 pub use duel::{Estimate, launch_log_ratio};
-pub use latency::{CurvePoint, Latencies, LatencyPercentile};
+pub use latency::{CurvePoint, Latencies, LatencyPercentile, PERCENTILES, launch_percentiles};
 pub use looks::{LOOKS, P_LOOK, can_reject, launches_needed, next_look};
 pub use multiplicity::{benjamini_hochberg, benjamini_hochberg_adjusted, holm, holm_adjusted};
 pub use quantile::{mad, median, quantile, robust_sigma};

@@ -1,10 +1,11 @@
-//! Whether a published claim holds here: each of its tests against its bounds.
+//! Whether a claim holds here: each of its pairs of arms, the first of which decides, against the bounds of its tests.
 
-use super::comparison::{incomplete, obstacles};
-use crate::estimate::{ArmStatistics, CaseStatistics, LaunchValue, paired};
-use crate::plan::{Plan, PlannedCase};
-use crate::statistics::Estimate;
-use crate::suite::{Claim, ClaimTest, Measure};
+use super::comparison::Comparison;
+use super::evidence::Evidence;
+use super::flag::Flag;
+use crate::estimate::CaseStatistics;
+use crate::plan::{Plan, PlannedSuite};
+use crate::suite::{Aspect, By, Claim, ClaimTest, Pair};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -15,16 +16,71 @@ pub struct ClaimOutcome {
     pub suite: String,
     /// The claim's name in it.
     pub id: String,
+    /// Whose claim it is.
+    pub by: By,
     /// What is claimed.
     pub statement: String,
-    /// The published figure.
-    pub published: String,
-    /// The same as a number, where it is one.
-    pub published_value: Option<f64>,
-    /// What is decided.
+    /// The page's own words.
+    pub words: Option<String>,
+    /// The published figures.
+    pub figures: Vec<PublishedFigure>,
+    /// What is decided: that of the first pair, leaving size aside.
     pub status: ClaimStatus,
-    /// Its tests.
+    /// What is decided of the size of a published difference, where one was published.
+    pub size: Option<ClaimStatus>,
+    /// Who was asked; the first decides.
+    pub pairs: Vec<PairOutcome>,
+    /// Why nothing measured it.
+    pub reason: Option<String>,
+}
+
+/// A published figure with its source and its device.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PublishedFigure {
+    /// Where it is read: of which kind that is, and its title.
+    pub source: String,
+    /// The same, of which kind alone.
+    pub source_kind: String,
+    /// What it was measured on.
+    pub device: String,
+    /// What it is of, where the claim does not say.
+    pub of: Option<String>,
+    /// The figure of the claim's arm.
+    pub value: f64,
+    /// The figure of what that is compared with.
+    pub against: Option<f64>,
+    /// The unit of both.
+    pub unit: String,
+    /// The same as the number that the first test finds, where it is one.
+    pub ratio: Option<f64>,
+    /// What else is printed with it.
+    pub note: Option<String>,
+}
+
+/// What two arms say of a claim.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PairOutcome {
+    /// The arm that the claim is about, and what that is compared with.
+    pub sides: Vec<Side>,
+    /// What is decided, leaving size aside.
+    pub status: ClaimStatus,
+    /// What is decided of the size.
+    pub size: Option<ClaimStatus>,
+    /// What was measured.
     pub tests: Vec<TestOutcome>,
+    /// Doubts about what was measured.
+    pub flags: Vec<Flag>,
+}
+
+/// One side of a claim: an arm, and the library of the page whose place it takes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Side {
+    /// The arm.
+    pub arm: String,
+    /// The page's library.
+    pub library: Option<String>,
+    /// Why this subject takes its place.
+    pub why: Option<String>,
 }
 
 /// One test of a claim, decided.
@@ -32,6 +88,8 @@ pub struct ClaimOutcome {
 pub struct TestOutcome {
     /// What was measured, in words.
     pub what: String,
+    /// Which question it answers, where there are two.
+    pub aspect: Option<Aspect>,
     /// What is decided.
     pub status: ClaimStatus,
     /// What was measured.
@@ -54,6 +112,8 @@ pub struct TestOutcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClaimStatus {
+    /// A figure of another device, set beside the one here.
+    Elsewhere,
     /// The whole interval lies within the bounds.
     Holds,
     /// The interval reaches across a bound.
@@ -67,6 +127,7 @@ pub enum ClaimStatus {
 impl fmt::Display for ClaimStatus {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.pad(match self {
+            ClaimStatus::Elsewhere => "elsewhere",
             ClaimStatus::Holds => "holds",
             ClaimStatus::Inconclusive => "inconclusive",
             ClaimStatus::Untested => "untested",
@@ -75,268 +136,130 @@ impl fmt::Display for ClaimStatus {
     }
 }
 
-/// Decides every claim of every planned suite.
-pub(super) fn outcomes(plan: &Plan, statistics: &[CaseStatistics]) -> Vec<ClaimOutcome> {
-    let judged = |suite: &str, claim: &Claim| {
-        let evidence = Evidence { plan, statistics, suite };
-        let tests: Vec<TestOutcome> = claim.tests.iter().map(|test| evidence.outcome(test)).collect();
-        ClaimOutcome {
-            suite: suite.to_owned(),
-            id: claim.id.clone(),
-            statement: claim.statement.clone(),
-            published: claim.published.clone(),
-            published_value: claim.published_value,
-            status: tests.iter().map(|test| test.status).max().unwrap_or(ClaimStatus::Untested),
-            tests,
-        }
+/// Decides every claim that the planned cases and arms are about.
+pub(super) fn outcomes(
+    plan: &Plan,
+    statistics: &[CaseStatistics],
+    comparisons: &[Comparison],
+    flags: &[Flag],
+) -> Vec<ClaimOutcome> {
+    let of_suite = |suite: &PlannedSuite| {
+        let evidence = Evidence { plan, statistics, comparisons, suite: &suite.name };
+        let judge = Judge { suite, evidence, flags };
+        suite.claims.iter().filter_map(|claim| judge.outcome(claim)).collect::<Vec<_>>()
     };
-    plan.suites.iter().flat_map(|suite| suite.claims.iter().map(|claim| judged(&suite.name, claim))).collect()
+    plan.suites.iter().flat_map(of_suite).collect()
 }
 
-/// What a suite's claims are tested on.
-struct Evidence<'e> {
-    plan: &'e Plan,
-    statistics: &'e [CaseStatistics],
-    suite: &'e str,
+/// Decides the claims of one suite.
+struct Judge<'j> {
+    suite: &'j PlannedSuite,
+    evidence: Evidence<'j>,
+    flags: &'j [Flag],
 }
 
-/// A measured figure with its interval.
-struct Figure {
-    value: f64,
-    low: Option<f64>,
-    high: Option<f64>,
-}
-
-impl Figure {
-    fn exact(value: f64) -> Figure {
-        Figure { value, low: Some(value), high: Some(value) }
-    }
-
-    fn of(estimate: &Estimate) -> Figure {
-        let (low, high) = estimate.ratio_interval().unzip();
-        Figure { value: estimate.ratio(), low, high }
-    }
-
-    /// The least of two. An end that is missing is as far away as can be.
-    fn least(self, other: Figure) -> Figure {
-        let low = self.low.zip(other.low).map(|(mine, theirs)| mine.min(theirs));
-        let high = match (self.high, other.high) {
-            (Some(mine), Some(theirs)) => Some(mine.min(theirs)),
-            (mine, theirs) => mine.or(theirs),
-        };
-        Figure { value: self.value.min(other.value), low, high }
-    }
-
-    fn inverted(self) -> Figure {
-        let invert = |end: Option<f64>| end.map(|end| 1.0 / end);
-        Figure { value: 1.0 / self.value, low: invert(self.high), high: invert(self.low) }
-    }
-}
-
-impl Evidence<'_> {
-    fn outcome(&self, test: &ClaimTest) -> TestOutcome {
-        let mut outcome = TestOutcome {
-            what: describe(test),
-            status: ClaimStatus::Untested,
-            value: None,
-            low: None,
-            high: None,
-            at_least: test.at_least,
-            at_most: test.at_most,
-            unit: unit(test).into(),
-            note: None,
-        };
-        match self.measure(test) {
-            Err(note) => outcome.note = Some(note),
-            Ok(Measured::Plan { found, said }) => {
-                outcome.status = if found { ClaimStatus::Holds } else { ClaimStatus::Refuted };
-                outcome.note = Some(said);
-            }
-            Ok(Measured::Figure(figure, said)) => {
-                outcome.note = said;
-                outcome.status = within(&figure, test);
-                outcome.value = Some(figure.value);
-                outcome.low = figure.low;
-                outcome.high = figure.high;
-            }
-        }
-        outcome
-    }
-
-    fn measure(&self, test: &ClaimTest) -> Result<Measured, String> {
-        if test.measure == Measure::Scaling {
-            return self.scaling(test);
-        }
-        let arm = self.arm(&test.case, &test.arm)?;
-        if let Some(obstacle) = incomplete(arm).first() {
-            return Err(obstacle.clone());
-        }
-        match test.measure {
-            Measure::Errors => return Ok(Measured::exact(arm.errors.values().sum::<u64>() as f64)),
-            Measure::Missing => return Ok(Measured::exact(arm.missing as f64)),
-            Measure::Plan => {
-                let said = arm.plan.join("; ");
-                let wanted = test.contains.as_deref().unwrap_or_default();
-                return Ok(Measured::Plan {
-                    found: said.contains(wanted),
-                    said: format!("the plan says: {said}"),
-                });
-            }
-            Measure::Rate | Measure::Latency | Measure::Stall | Measure::Scaling => {}
-        }
-        if let Some(obstacle) = obstacles(arm).first() {
-            return Err(obstacle.clone());
-        }
-        let value = |launch: &LaunchValue| match test.measure {
-            Measure::Stall => launch.stall_ns,
-            Measure::Latency => launch.latency_ns_mean,
-            _ => launch.of(test.part),
-        };
-        let estimate = match &test.against {
-            Some(against) => {
-                let against = self.arm(test.against_case.as_ref().unwrap_or(&test.case), against)?;
-                if let Some(obstacle) = obstacles(against).first() {
-                    return Err(obstacle.clone());
-                }
-                paired(&arm.launches, &against.launches, value)
+impl Judge<'_> {
+    /// None where no case or no arm of it was planned.
+    fn outcome(&self, claim: &Claim) -> Option<ClaimOutcome> {
+        let (pairs, reason) = match &claim.untested {
+            Some(untested) => {
+                self.evidence.is_planned(&untested.case).then_some(())?;
+                (Vec::new(), Some(untested.reason.clone()))
             }
             None => {
-                let logs: Vec<f64> = arm.launches.iter().filter_map(value).map(f64::ln).collect();
-                Estimate::from_launches(&logs)
+                let pairs = self.pairs(claim);
+                pairs.first()?;
+                (pairs, None)
             }
         };
-        let figure = self.figure(estimate)?;
-        let figure = match (test.measure, &test.against) {
-            (Measure::Rate, Some(_)) => figure.inverted(),
-            (Measure::Rate, None) => {
-                let rate = figure.inverted();
-                let second = |per_ns: f64| per_ns * 1e9;
-                Figure { value: second(rate.value), low: rate.low.map(second), high: rate.high.map(second) }
-            }
-            _ => figure,
+        let deciding = pairs.first();
+        Some(ClaimOutcome {
+            suite: self.suite.name.clone(),
+            id: claim.id.clone(),
+            by: claim.by,
+            statement: claim.statement.clone(),
+            words: claim.words.clone(),
+            figures: self.figures(claim),
+            status: deciding.map_or(ClaimStatus::Untested, |pair| pair.status),
+            size: deciding.and_then(|pair| pair.size),
+            pairs,
+            reason,
+        })
+    }
+
+    fn figures(&self, claim: &Claim) -> Vec<PublishedFigure> {
+        let figures = claim.figures.iter().filter_map(|figure| {
+            let reference = self.suite.references.iter().find(|known| known.id == figure.source)?;
+            Some(PublishedFigure {
+                source: format!("{}: {}", reference.kind, reference.title),
+                source_kind: reference.kind.to_string(),
+                device: figure.device.clone().unwrap_or_else(|| self.suite.device.clone()),
+                of: figure.of.clone(),
+                value: figure.value,
+                against: figure.against,
+                unit: figure.unit.clone(),
+                ratio: claim.tests.first().and_then(|test| figure.ratio(test.measure)),
+                note: figure.note.clone(),
+            })
+        });
+        figures.collect()
+    }
+
+    /// The pairs that are at hand, in the claim's order; a claim whose tests name their arms has one, of the first test.
+    fn pairs(&self, claim: &Claim) -> Vec<PairOutcome> {
+        if claim.pairs.is_empty() {
+            let tests: Vec<(&ClaimTest, Pair)> = claim
+                .tests
+                .iter()
+                .flat_map(|test| claim.pairs_of(test).into_iter().map(move |pair| (test, pair)))
+                .collect();
+            let at_hand = tests.iter().any(|(test, pair)| self.evidence.is_at_hand(test, pair));
+            return if at_hand { vec![self.pair(claim, &tests)] } else { Vec::new() };
+        }
+        let with_tests =
+            |pair: &Pair| claim.tests.iter().map(|test| (test, pair.clone())).collect::<Vec<_>>();
+        let pairs = claim.pairs.iter().map(with_tests);
+        pairs
+            .filter(|tests| tests.iter().any(|(test, pair)| self.evidence.is_at_hand(test, pair)))
+            .map(|tests| self.pair(claim, &tests))
+            .collect()
+    }
+
+    fn pair(&self, claim: &Claim, asked: &[(&ClaimTest, Pair)]) -> PairOutcome {
+        let tests: Vec<TestOutcome> =
+            asked.iter().flat_map(|(test, pair)| self.evidence.outcomes(claim, test, pair)).collect();
+        let worst = |of_size: bool| {
+            let asked = tests.iter().filter(|test| (test.aspect == Some(Aspect::Size)) == of_size);
+            asked.map(|test| test.status).max()
         };
-        Ok(Measured::Figure(figure, None))
-    }
-
-    /// Rates at each scale over those at the one before: the least of them. It lies between the least of the lower ends
-    /// and the least of the upper ends, so that no step of which little is known hides behind one that is well known.
-    fn scaling(&self, test: &ClaimTest) -> Result<Measured, String> {
-        let scale_of = Some(&test.case);
-        let mut scales: Vec<&PlannedCase> = self
-            .plan
-            .cases
-            .iter()
-            .filter(|case| case.suite() == self.suite && case.scale_of.as_ref() == scale_of)
-            .collect();
-        scales.sort_by_key(|case| case.scale);
-        let mut least: Option<(Figure, String)> = None;
-        for pair in scales.windows(2) {
-            let [small, large] = [pair[0], pair[1]].map(|case| self.arm(case.name(), &test.arm));
-            let (small, large) = (small?, large?);
-            for arm in [small, large] {
-                if let Some(obstacle) = incomplete(arm).first().or(obstacles(arm).first()) {
-                    return Err(obstacle.clone());
-                }
+        let mut flags: Vec<Flag> = Vec::new();
+        for (test, pair) in asked {
+            let about = self.evidence.doubted(test, pair);
+            let raised =
+                self.flags.iter().filter(|flag| about.iter().any(|(case, arm)| flag.is_about(case, arm)));
+            for flag in raised.filter(|flag| !flags.contains(flag)).cloned().collect::<Vec<_>>() {
+                flags.push(flag);
             }
-            let times = paired(&large.launches, &small.launches, |launch| Some(launch.operation_ns));
-            let figure = self.figure(times)?.inverted();
-            let [from, to] = [pair[0], pair[1]].map(|case| case.scale.unwrap_or(case.dataset.records));
-            let said = format!("from {from} to {to} {}", pair[0].scaled);
-            least = Some(match least {
-                Some((known, _)) if figure.value < known.value => (figure.least(known), said),
-                Some((known, said)) => (known.least(figure), said),
-                None => (figure, said),
-            });
         }
-        let (figure, said) = least.ok_or("fewer than two of its scales were run")?;
-        Ok(Measured::Figure(figure, Some(said)))
+        PairOutcome {
+            sides: asked.first().map_or(Vec::new(), |(_, pair)| self.sides(pair)),
+            status: worst(false).unwrap_or(ClaimStatus::Untested),
+            size: worst(true),
+            tests,
+            flags,
+        }
     }
 
-    /// The figure of an estimate that has the launches of the first look behind it.
-    fn figure(&self, estimate: Option<Estimate>) -> Result<Figure, String> {
-        let estimate = estimate.ok_or("there is no launch that all of them completed")?;
-        let first_look = self.plan.looks.first().copied().unwrap_or_default();
-        if estimate.launches < first_look {
-            return Err(format!("only {} of the {first_look} launches of the first look", estimate.launches));
-        }
-        Ok(Figure::of(&estimate))
-    }
-
-    fn arm(&self, case: &str, arm: &str) -> Result<&ArmStatistics, String> {
-        let id = format!("{}/{case}", self.suite);
-        let case = self.statistics.iter().find(|known| known.case == id).ok_or("its case was not run")?;
-        let found = case.arms.iter().find(|known| known.arm == arm).ok_or("its contender was not run")?;
-        if found.outcomes.is_empty() { Err("its contender was not run".into()) } else { Ok(found) }
-    }
-}
-
-enum Measured {
-    /// With what is to be said of it, if anything.
-    Figure(Figure, Option<String>),
-    Plan {
-        found: bool,
-        said: String,
-    },
-}
-
-impl Measured {
-    fn exact(value: f64) -> Measured {
-        Measured::Figure(Figure::exact(value), None)
-    }
-}
-
-fn within(figure: &Figure, test: &ClaimTest) -> ClaimStatus {
-    let (least, most) = (test.at_least.unwrap_or(f64::NEG_INFINITY), test.at_most.unwrap_or(f64::INFINITY));
-    let (low, high) = (figure.low.unwrap_or(f64::NEG_INFINITY), figure.high.unwrap_or(f64::INFINITY));
-    if low >= least && high <= most {
-        ClaimStatus::Holds
-    } else if high < least || low > most {
-        ClaimStatus::Refuted
-    } else {
-        ClaimStatus::Inconclusive
-    }
-}
-
-fn unit(test: &ClaimTest) -> &'static str {
-    match (test.measure, &test.against) {
-        (Measure::Rate | Measure::Latency | Measure::Stall, Some(_)) | (Measure::Scaling, _) => "x",
-        (Measure::Rate, None) => "/s",
-        (Measure::Latency | Measure::Stall, None) => "ns",
-        (Measure::Errors, _) => "failed operations",
-        (Measure::Missing, _) => "missing records",
-        (Measure::Plan, _) => "",
-    }
-}
-
-fn describe(test: &ClaimTest) -> String {
-    let of = |case: &str, arm: &str| format!("{arm} in {case}");
-    let mine = of(&test.case, &test.arm);
-    let what = match test.measure {
-        Measure::Rate => match test.part {
-            Some(part) => &format!("rate, of the {part} alone,"),
-            None => "rate",
-        },
-        Measure::Scaling => {
-            return format!("least rate of {mine} at a scale over the next smaller one");
-        }
-        Measure::Latency => "mean latency",
-        Measure::Stall => "longest operations (mean of the longest in a thousand)",
-        Measure::Errors => "failed operations",
-        Measure::Missing => "missing records",
-        Measure::Plan => {
-            return format!("query plan of {mine} says \"{}\"", test.contains.as_deref().unwrap_or(""));
-        }
-    };
-    match &test.against {
-        None => format!("{what} of {mine}"),
-        Some(against) if test.against_case.is_none() => {
-            format!("{what} of {} over {}", test.arm, of(&test.case, against))
-        }
-        Some(against) => {
-            format!(
-                "{what} of {mine} over {}",
-                of(test.against_case.as_deref().unwrap_or(&test.case), against)
-            )
-        }
+    fn sides(&self, pair: &Pair) -> Vec<Side> {
+        let side = |arm: &String| {
+            let subject = arm.split('@').next().unwrap_or_default();
+            let stand_in = self.suite.stand_ins.iter().find(|stand_in| stand_in.subject == subject);
+            Side {
+                arm: arm.clone(),
+                library: stand_in.map(|stand_in| stand_in.library.clone()),
+                why: stand_in.map(|stand_in| stand_in.why.clone()),
+            }
+        };
+        std::iter::once(&pair.arm).chain(&pair.against).map(side).collect()
     }
 }

@@ -233,7 +233,7 @@ pub(super) fn obstacles(arm: &ArmStatistics) -> Vec<String> {
 }
 
 /// Different cache bytes measure the cache, unless a difference was asked for.
-fn cache_difference(mine: &ArmStatistics, theirs: &ArmStatistics) -> Option<String> {
+pub(super) fn cache_difference(mine: &ArmStatistics, theirs: &ArmStatistics) -> Option<String> {
     let cache = |arm: &ArmStatistics| arm.settings.iter().find(|s| s.name == "cache_size_bytes").cloned();
     let (mine_cache, their_cache) = (cache(mine)?, cache(theirs)?);
     let unasked = mine_cache.asked == their_cache.asked;
@@ -243,6 +243,16 @@ fn cache_difference(mine: &ArmStatistics, theirs: &ArmStatistics) -> Option<Stri
         }
         _ => None,
     }
+}
+
+/// Other promises about a commit make other work: said beside a ratio, unless one subject is asked in two profiles, where
+/// the promise is the question.
+pub(super) fn class_difference(mine: &PlannedArm, theirs: &PlannedArm) -> Option<String> {
+    let asked = mine.contender.subject == theirs.contender.subject;
+    let differs = mine.class != theirs.class && (mine.writes() || theirs.writes());
+    (differs && !asked).then(|| {
+        format!("classes differ: {} is {}, {} is {}", mine.name, mine.class, theirs.name, theirs.class)
+    })
 }
 
 /// Whether a commit of that class waits for the disk.

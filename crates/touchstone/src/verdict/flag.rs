@@ -23,6 +23,16 @@ pub struct Flag {
     pub evidence: String,
 }
 
+impl Flag {
+    /// Whether it casts doubt on that arm in that case: it names both, or leaves one open.
+    pub(super) fn is_about(&self, case: &str, arm: &str) -> bool {
+        let subject = arm.split('@').next().unwrap_or_default();
+        let is_case = self.case.is_empty() || self.case == case;
+        let is_arm = self.arm.is_empty() || self.arm == arm || self.arm == subject;
+        is_case && is_arm && !(self.case.is_empty() && self.arm.is_empty())
+    }
+}
+
 /// The doubts the lab knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -36,16 +36,21 @@ pub struct Fixture {
 impl Fixture {
     /// Everything, cut short before its last case.
     pub fn new() -> Fixture {
-        Fixture::of(&[WCDB, COUCH, DFLAT], made_up)
+        Fixture::of(&[WCDB, COUCH, DFLAT], &[], made_up)
+    }
+
+    /// Two suites, of one of which a case was run, and of the other one that no claim is about.
+    pub fn one_case() -> Fixture {
+        Fixture::of(&[WCDB, COUCH], &["wcdb/read", "couch/canaries"], made_up)
     }
 
     /// A plan of which nothing was run.
     pub fn empty() -> Fixture {
-        Fixture::of(&[COUCH], |_| {})
+        Fixture::of(&[COUCH], &[], |_| {})
     }
 
-    fn of(suites: &[&str], fill: impl Fn(&mut Record)) -> Fixture {
-        let mut record = blank(plan(suites));
+    fn of(suites: &[&str], cases: &[&str], fill: impl Fn(&mut Record)) -> Fixture {
+        let mut record = blank(plan(suites, cases));
         fill(&mut record);
         let statistics = estimate(&record).cases;
         let judgement = judge(&record.plan, &statistics, &record.subjects);
@@ -57,11 +62,11 @@ impl Fixture {
     }
 }
 
-fn plan(suites: &[&str]) -> Plan {
+fn plan(suites: &[&str], cases: &[&str]) -> Plan {
     let suites: Vec<Suite> = suites.iter().map(|text| Suite::parse(text, "the fixture").unwrap()).collect();
     let kits = Kits { kits: vec![Kit::parse(include_str!("kit.toml"), "kit.toml").unwrap()] };
     let choice = Choice {
-        cases: Vec::new(),
+        cases: cases.iter().map(|case| (*case).to_owned()).collect(),
         contenders: Vec::new(),
         size: Size::Quick,
         seed: 42,

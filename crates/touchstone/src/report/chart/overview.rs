@@ -1,67 +1,12 @@
-//! The charts of a whole suite: claims beside what was published, and growth by the number of tables, records and the like.
+//! The charts of a suite's growth, by the number of tables, records and the like.
 
 use super::{Chart, rounded};
 use crate::estimate::CaseStatistics;
 use crate::plan::PlannedCase;
 use crate::report::Findings;
-use crate::report::view::SuiteView;
-use crate::verdict::ClaimStatus;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use touchstone_protocol::Verb;
-
-#[derive(Serialize)]
-struct Claims<'a> {
-    rows: Vec<ClaimRow<'a>>,
-}
-
-#[derive(Serialize)]
-struct ClaimRow<'a> {
-    statement: &'a str,
-    status: String,
-    value: f64,
-    low: Option<f64>,
-    high: Option<f64>,
-    at_least: Option<f64>,
-    at_most: Option<f64>,
-    published: Option<f64>,
-    figure: String,
-}
-
-/// The claims whose first test is a ratio that was measured.
-pub(in crate::report) fn claims(findings: &Findings<'_>, suite: &SuiteView) -> Option<Chart> {
-    let outcomes = findings.judgement.claims.iter().filter(|claim| claim.suite == suite.name);
-    let rows: Vec<ClaimRow<'_>> = outcomes
-        .zip(&suite.claims)
-        .filter_map(|(claim, view)| {
-            let (test, words) = (claim.tests.first()?, view.tests.first()?);
-            let value = test.value.filter(|value| test.unit == "x" && *value > 0.0 && value.is_finite())?;
-            Some(ClaimRow {
-                statement: &claim.statement,
-                status: if test.status == ClaimStatus::Untested { claim.status } else { test.status }
-                    .to_string(),
-                value,
-                low: test.low,
-                high: test.high,
-                at_least: test.at_least,
-                at_most: test.at_most,
-                published: claim.published_value,
-                figure: words.found(),
-            })
-        })
-        .collect();
-    if rows.is_empty() {
-        return None;
-    }
-    let caption = "Claims that are ratios. Dot and line: the figure found here with its interval. Diamond: the \
-         published figure. Shaded: where the claim holds. Of several tests the first is drawn.";
-    Some(Chart::new(
-        "claims",
-        format!("Claims of {}: published and here", suite.name),
-        caption.into(),
-        &Claims { rows },
-    ))
-}
 
 #[derive(Serialize)]
 struct Scaling<'a> {

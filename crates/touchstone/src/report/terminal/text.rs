@@ -29,6 +29,7 @@ impl Tone {
 
     pub(super) fn of_claim(status: ClaimStatus) -> Tone {
         match status {
+            ClaimStatus::Elsewhere => Tone::Plain,
             ClaimStatus::Holds => Tone::Better,
             ClaimStatus::Refuted => Tone::Worse,
             ClaimStatus::Inconclusive | ClaimStatus::Untested => Tone::Doubtful,

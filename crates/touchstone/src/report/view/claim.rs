@@ -1,104 +1,141 @@
-//! A claim in words: what was published, what was found here, and by which tests.
+//! The claims of a suite in words: the page's, then ours, each with what was published and who was asked.
 
+use super::pair::{PairView, stands_for};
+use super::published::PublishedView;
+use super::tally::tally;
+use crate::plan::PlannedSuite;
 use crate::report::format;
-use crate::verdict::{ClaimOutcome, ClaimStatus, TestOutcome};
+use crate::suite::By;
+use crate::verdict::{ClaimOutcome, ClaimStatus, PairOutcome, Side};
 
-/// A claim with the test that decided it.
-pub(in crate::report) struct ClaimView {
-    pub status: ClaimStatus,
-    pub statement: String,
-    pub published: String,
-    pub tests: Vec<TestView>,
+/// What stands for the status of a figure of another device where there is room.
+const ELSEWHERE: &str = "another device's figure, beside the one here";
+
+/// The claims of a suite that are the page's, or those that are ours.
+pub(in crate::report) struct ClaimGroup {
+    pub by: By,
+    /// `Claims of the page`.
+    pub title: &'static str,
+    pub tally: String,
+    pub claims: Vec<ClaimView>,
 }
 
-/// One test of a claim.
-pub(in crate::report) struct TestView {
-    pub what: String,
+/// A claim with everything that is said of it.
+pub(in crate::report) struct ClaimView {
+    /// `suite/claim`.
+    pub id: String,
     pub status: ClaimStatus,
-    /// What had to be found for it to hold: `at least 2×`.
-    pub bound: String,
-    /// What was found: `2.75×`.
-    pub here: Option<String>,
-    /// The interval around it.
-    pub interval: Option<String>,
-    /// Why there is none, or what the plan said.
-    pub note: Option<String>,
+    pub statement: String,
+    pub published: PublishedView,
+    /// The first decides.
+    pub pairs: Vec<PairView>,
+    /// Why nothing measured it.
+    pub reason: Option<String>,
+}
+
+/// A subject that takes the place of one of the page's libraries.
+#[derive(PartialEq, Eq)]
+pub(in crate::report) struct StandInView {
+    pub library: String,
+    pub subject: String,
+    pub why: String,
+}
+
+/// The claims of a suite in the order of reading: the page's, then ours.
+pub(super) fn groups(suite: &PlannedSuite, outcomes: &[ClaimOutcome]) -> Vec<ClaimGroup> {
+    let group = |(by, title)| {
+        Some(ClaimGroup {
+            by,
+            title,
+            tally: tally(by, outcomes.iter().filter(|claim| claim.suite == suite.name))?,
+            claims: outcomes
+                .iter()
+                .filter(|claim| claim.suite == suite.name && claim.by == by)
+                .map(|claim| ClaimView::new(claim, &suite.device))
+                .collect(),
+        })
+    };
+    [(By::Page, "Claims of the page"), (By::Ours, "Claims of ours")].into_iter().filter_map(group).collect()
+}
+
+/// How many of a suite's claims the run was not about; none where it was about all.
+pub(super) fn left_out(suite: &PlannedSuite, outcomes: &[ClaimOutcome]) -> Option<String> {
+    let decided = outcomes.iter().filter(|claim| claim.suite == suite.name).count();
+    let about = |are: &str| format!("of this suite {are} about what was not in this run");
+    match (suite.claims.len() - decided.min(suite.claims.len()), decided) {
+        (0, _) => None,
+        (1, 0) => Some(format!("The only claim {}", about("is"))),
+        (all, 0) => Some(format!("All {} claims {}", format::count(all as u64), about("are"))),
+        (1, _) => Some(format!("1 more claim {}", about("is"))),
+        (more, _) => Some(format!("{} more claims {}", format::count(more as u64), about("are"))),
+    }
+}
+
+/// Who of those that were asked takes whose place, and why; each once.
+pub(super) fn stand_ins(suite: &PlannedSuite, outcomes: &[ClaimOutcome]) -> Vec<StandInView> {
+    let mut known: Vec<StandInView> = Vec::new();
+    let mine = outcomes.iter().filter(|claim| claim.suite == suite.name);
+    for side in mine.flat_map(|claim| &claim.pairs).flat_map(|pair| &pair.sides) {
+        known.extend(stand_in(side).filter(|stand_in| !known.contains(stand_in)));
+    }
+    known.sort_by(|one, other| one.library.cmp(&other.library));
+    known
+}
+
+fn stand_in(side: &Side) -> Option<StandInView> {
+    let library = stands_for(side)?.to_owned();
+    let subject = side.arm.split('@').next().unwrap_or_default().to_owned();
+    Some(StandInView { library, subject, why: side.why.clone().unwrap_or_default() })
+}
+
+fn pairs(pairs: &[PairOutcome]) -> Vec<PairView> {
+    let pair = |(place, pair)| PairView::new(pair, pairs.first().filter(|_| place > 0));
+    pairs.iter().enumerate().map(pair).collect()
 }
 
 impl ClaimView {
-    pub(super) fn new(claim: &ClaimOutcome) -> ClaimView {
+    fn new(claim: &ClaimOutcome, device: &str) -> ClaimView {
         ClaimView {
+            id: format!("{}/{}", claim.suite, claim.id),
             status: claim.status,
             statement: claim.statement.clone(),
-            published: claim.published.clone(),
-            tests: claim.tests.iter().map(TestView::new).collect(),
+            published: PublishedView::new(claim, device),
+            pairs: pairs(&claim.pairs),
+            reason: claim.reason.clone(),
         }
     }
 
-    /// The first of the tests whose status is the claim's: the one that outweighs the others.
-    pub(in crate::report) fn deciding(&self) -> Option<&TestView> {
-        self.tests.iter().find(|test| test.status == self.status)
+    /// The pair that decides; none where nothing measures the claim.
+    pub(in crate::report) fn deciding(&self) -> Option<&PairView> {
+        self.pairs.first()
     }
-}
 
-impl TestView {
-    fn new(test: &TestOutcome) -> TestView {
-        let show = |value: f64| figure(value, &test.unit);
-        let exact = test.low == test.high && test.low.is_some();
-        TestView {
-            what: test.what.clone(),
-            status: test.status,
-            bound: match (test.at_least, test.at_most) {
-                (Some(least), Some(most)) if least == most => format!("exactly {}", bound(least, &test.unit)),
-                (Some(least), Some(most)) => {
-                    format!("{} to {}", bound(least, &test.unit), bound(most, &test.unit))
-                }
-                (Some(least), None) => format!("at least {}", bound(least, &test.unit)),
-                (None, Some(most)) => format!("at most {}", bound(most, &test.unit)),
-                (None, None) => String::new(),
-            },
-            here: test.value.map(show),
-            interval: test.value.filter(|_| !exact).and_then(|value| interval(value, test)),
-            note: test.note.clone(),
+    /// The pairs that stand beneath it.
+    pub(in crate::report) fn others(&self) -> &[PairView] {
+        self.pairs.get(1..).unwrap_or_default()
+    }
+
+    /// How many rows a table needs for it.
+    pub(in crate::report) fn rows(&self) -> usize {
+        self.pairs.iter().map(|pair| pair.tests.len()).sum()
+    }
+
+    /// The status in full.
+    pub(in crate::report) fn outcome(&self) -> String {
+        if self.status == ClaimStatus::Elsewhere { ELSEWHERE.into() } else { self.status.to_string() }
+    }
+
+    /// What was found here, or why nothing was.
+    pub(in crate::report) fn here(&self) -> String {
+        match (self.deciding(), &self.reason) {
+            (Some(pair), _) => pair.found(),
+            (None, Some(reason)) => format!("not measured: {reason}"),
+            (None, None) => format::NONE.into(),
         }
     }
 
-    /// What was found with its interval, or why nothing was.
-    pub(in crate::report) fn found(&self) -> String {
-        match (&self.here, &self.interval, &self.note) {
-            (Some(here), Some(interval), _) => format!("{here} ({interval})"),
-            (Some(here), None, _) => here.clone(),
-            (None, _, Some(note)) => note.clone(),
-            (None, _, None) => format::NONE.into(),
-        }
-    }
-}
-
-fn figure(value: f64, unit: &str) -> String {
-    match unit {
-        "x" => format!("{}×", format::ratio(value)),
-        "/s" => format::per_second(value),
-        "ns" => format::duration(value),
-        "" => format::count(value.round().max(0.0) as u64),
-        unit => format!("{} {unit}", format::count(value.round().max(0.0) as u64)),
-    }
-}
-
-/// The sign of a ratio stands with the figure already, not at the ends of its interval.
-fn interval(value: f64, test: &TestOutcome) -> Option<String> {
-    if test.unit == "x" {
-        format::ratio_interval(value, test.low, test.high)
-    } else {
-        format::interval(test.low, test.high, |end| figure(end, &test.unit))
-    }
-}
-
-/// A bound was written by hand in the suite: it is shown as written there.
-fn bound(value: f64, unit: &str) -> String {
-    match unit {
-        "x" => format!("{value}×"),
-        "/s" => format::per_second(value),
-        "ns" => format::duration(value),
-        _ => format!("{value}"),
+    /// What stands before the published figure: that of another device is only set beside the one here.
+    pub(in crate::report) fn published_label(&self) -> &'static str {
+        if self.status == ClaimStatus::Elsewhere { "there" } else { "published" }
     }
 }

@@ -1,0 +1,182 @@
+//! Who was asked whether a claim holds, in words: two arms with what was found of them, and what makes it doubtful.
+
+use super::measured::{BoundView, TestView};
+use crate::report::format;
+use crate::verdict::{ClaimStatus, Flag, PairOutcome, Side};
+
+/// Two arms, or one where a claim compares with nothing.
+pub(in crate::report) struct PairView {
+    pub status: ClaimStatus,
+    /// What is decided of the size of a published difference, where one was published.
+    pub size: Option<ClaimStatus>,
+    /// Its arms; of the pair that decides with the libraries of the page whose places they take.
+    pub asked: String,
+    pub tests: Vec<TestView>,
+    pub doubts: Vec<Doubt>,
+}
+
+/// A red flag beside a claim.
+pub(in crate::report) struct Doubt {
+    pub kind: String,
+    /// The arm, or the case where the flag is about all of it.
+    pub about: String,
+    pub evidence: String,
+}
+
+impl PairView {
+    /// `first` is the pair that decides; none where this one does.
+    pub(super) fn new(pair: &PairOutcome, first: Option<&PairOutcome>) -> PairView {
+        let mut tests: Vec<TestView> = Vec::new();
+        for test in &pair.tests {
+            match tests.last_mut().filter(|last| last.is_of(test)) {
+                Some(last) => last.add(test),
+                None => tests.push(TestView::new(test)),
+            }
+        }
+        let known = |flag: &&Flag| first.is_some_and(|first| first.flags.contains(flag));
+        PairView {
+            status: pair.status,
+            size: pair.size,
+            asked: first.map_or_else(|| asked(&pair.sides), |first| also_asked(&pair.sides, &first.sides)),
+            tests,
+            doubts: pair.flags.iter().filter(|flag| !known(flag)).map(Doubt::new).collect(),
+        }
+    }
+
+    /// The first of the measurements whose status is the pair's: the one that outweighs the others.
+    fn deciding(&self) -> Option<(&TestView, &BoundView)> {
+        self.bound(false, self.status)
+    }
+
+    /// What the status of the size rests on.
+    fn sized(&self) -> Option<(&TestView, &BoundView)> {
+        self.bound(true, self.size?)
+    }
+
+    fn bound(&self, of_size: bool, status: ClaimStatus) -> Option<(&TestView, &BoundView)> {
+        let mut asked = self.tests.iter().flat_map(|test| test.bounds.iter().map(move |bound| (test, bound)));
+        asked.find(|(_, bound)| bound.of_size == of_size && bound.status == status)
+    }
+
+    /// What was found by what decides, with the bound: `1.241× (1.220–1.256), wanted at least 1×`.
+    pub(in crate::report) fn found(&self) -> String {
+        let Some((test, bound)) = self.deciding() else { return format::NONE.into() };
+        let asked = self.tests.iter().filter(|test| test.bounds.iter().any(|bound| !bound.of_size)).count();
+        let one_of = if asked > 1 { format!(" (1 of {asked} tests)") } else { String::new() };
+        if !test.is_figure() || bound.wanted.is_empty() {
+            return format!("{}{one_of}", self.figure(test));
+        }
+        format!("{}, wanted {}{one_of}", self.figure(test), bound.wanted)
+    }
+
+    /// What is decided of the size, with its bound: `at least 1.92×: refuted`. A figure of its own stands before it.
+    pub(in crate::report) fn size_said(&self) -> Option<String> {
+        let (test, bound) = self.sized()?;
+        if test.bounds.iter().any(|bound| !bound.of_size) {
+            let wanted = if test.is_figure() { format!("{}: ", bound.wanted) } else { String::new() };
+            return Some(format!("{wanted}{}", bound.status));
+        }
+        Some(format!("{}, wanted {}: {}", self.figure(test), bound.wanted, bound.status))
+    }
+
+    /// A figure with its interval, and with what is to be known of it where there are others.
+    fn figure(&self, test: &TestView) -> String {
+        let found = test.found();
+        match found.strip_suffix(')').filter(|_| self.tests.len() > 1 && test.is_figure()) {
+            Some(open) if !test.notes.is_empty() => format!("{open}; {})", test.notes.join("; ")),
+            _ => found,
+        }
+    }
+
+    /// What is to be known of the figures, each once, where it does not stand with its figure already.
+    pub(in crate::report) fn notes(&self) -> Vec<&str> {
+        let said = [self.deciding(), self.sized()].map(|shown| shown.map(|(test, _)| self.figure(test)));
+        let mut notes: Vec<&str> = Vec::new();
+        for note in self.tests.iter().filter(|test| test.is_figure()).flat_map(|test| &test.notes) {
+            let known = said.iter().flatten().any(|said| said.contains(note.as_str()));
+            if !known && !notes.contains(&note.as_str()) {
+                notes.push(note);
+            }
+        }
+        notes
+    }
+
+    /// `holds, size refuted`.
+    pub(in crate::report) fn outcome(&self) -> String {
+        match self.size {
+            Some(size) => format!("{}, size {size}", self.status),
+            None => self.status.to_string(),
+        }
+    }
+
+    /// Beneath the pair that decides: `rusqlite@wal-normal, 1.241× (1.220–1.256): holds, size refuted`.
+    pub(in crate::report) fn line(&self) -> String {
+        let found = self.deciding().map_or(format::NONE.into(), |(test, _)| self.figure(test));
+        let doubts = self.doubts_said().map_or(String::new(), |doubts| format!("; {doubts}"));
+        format!("{}, {found}: {}{doubts}", self.asked, self.outcome())
+    }
+
+    /// `red flag: contended machine (rusqlite@wal-normal)`; none where there are no doubts.
+    pub(in crate::report) fn doubts_said(&self) -> Option<String> {
+        let mut kinds: Vec<(&str, Vec<&str>)> = Vec::new();
+        for doubt in &self.doubts {
+            match kinds.iter_mut().find(|(kind, _)| *kind == doubt.kind) {
+                Some((_, about)) if about.contains(&doubt.about.as_str()) => {}
+                Some((_, about)) => about.push(&doubt.about),
+                None => kinds.push((&doubt.kind, vec![&doubt.about])),
+            }
+        }
+        let said: Vec<String> =
+            kinds.iter().map(|(kind, about)| format!("{kind} ({})", about.join(", "))).collect();
+        match said.as_slice() {
+            [] => None,
+            [only] => Some(format!("red flag: {only}")),
+            many => Some(format!("red flags: {}", many.join(", "))),
+        }
+    }
+}
+
+/// `store@consistent for WCDB, against rusqlite-plain@wal-normal for FMDB`; an arm alone where it is the page's library
+/// itself.
+fn asked(sides: &[Side]) -> String {
+    let libraries: Vec<Option<&str>> = sides.iter().map(stands_for).collect();
+    match (sides, libraries.as_slice()) {
+        ([mine, theirs], [Some(library), Some(other)]) if library == other => {
+            format!("{} against {}, both for {library}", mine.arm, theirs.arm)
+        }
+        _ => {
+            let said = |(side, library): (&Side, &Option<&str>)| match library {
+                Some(library) => format!("{} for {library}", side.arm),
+                None => side.arm.clone(),
+            };
+            let comma = if libraries.first().is_some_and(Option::is_some) { "," } else { "" };
+            let said: Vec<String> = sides.iter().zip(&libraries).map(said).collect();
+            said.join(&format!("{comma} against "))
+        }
+    }
+}
+
+/// The arms of a pair beneath another one, whose libraries they stand for too; what both are compared with is left out.
+fn also_asked(sides: &[Side], first: &[Side]) -> String {
+    match (sides, first) {
+        ([mine, theirs], [_, known]) if theirs.arm == known.arm => mine.arm.clone(),
+        _ => sides.iter().map(|side| side.arm.as_str()).collect::<Vec<_>>().join(" against "),
+    }
+}
+
+/// The library of the page whose place a side takes; none where it is that library itself, and stands for nobody.
+pub(super) fn stands_for(side: &Side) -> Option<&str> {
+    let subject = side.arm.split('@').next().unwrap_or_default();
+    side.library.as_deref().filter(|library| !subject.eq_ignore_ascii_case(library))
+}
+
+impl Doubt {
+    fn new(flag: &Flag) -> Doubt {
+        let about = match (flag.case.as_str(), flag.arm.as_str()) {
+            ("", "") => "the whole run",
+            (case, "") => case,
+            (_, arm) => arm,
+        };
+        Doubt { kind: flag.kind.to_string(), about: about.into(), evidence: flag.evidence.clone() }
+    }
+}

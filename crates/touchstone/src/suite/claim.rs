@@ -1,0 +1,495 @@
+//! What is claimed: by the page or by the suite's author, with the published figures, the subjects that take the place
+//! of the page's libraries, and what would show that the claim holds here.
+
+use super::{Bounds, Case, Rule, Suite};
+use crate::name::unique;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The percentiles that a claim can be about: those of a summary of latencies but the maximum, which no interval bounds.
+pub const CLAIMED_PERCENTILES: [f64; 5] = [50.0, 90.0, 95.0, 99.0, 99.9];
+
+/// A place where the page's figures are read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reference {
+    /// Its name in the suite.
+    pub id: String,
+    /// Of which kind it is.
+    pub kind: ReferenceKind,
+    /// Where it is found.
+    pub title: String,
+}
+
+/// How a figure reached the suite.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReferenceKind {
+    /// Printed in the page's text or tables.
+    Page,
+    /// Printed on, or read off, one of its charts.
+    Chart,
+    /// In the raw data that the page refers to.
+    RawData,
+    /// Worked out from the page's other figures.
+    WorkedOut,
+}
+
+impl fmt::Display for ReferenceKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(match self {
+            ReferenceKind::Page => "page",
+            ReferenceKind::Chart => "chart",
+            ReferenceKind::RawData => "raw data",
+            ReferenceKind::WorkedOut => "worked out",
+        })
+    }
+}
+
+/// A subject that takes the place of one of the page's libraries. The library itself may be one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StandIn {
+    /// The page's library.
+    pub library: String,
+    /// Who takes its place.
+    pub subject: String,
+    /// Why this one.
+    pub why: String,
+}
+
+/// A statement and what would show that it holds here.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Claim {
+    /// Its name, unique in the suite.
+    pub id: String,
+    /// Whose claim it is: the page's, unless said.
+    #[serde(default)]
+    pub by: By,
+    /// What is claimed, in words.
+    pub statement: String,
+    /// The page's own words for it, where they say more than the figures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub words: Option<String>,
+    /// The published figures: the first is the one that bounds follow from, others are of other devices or sizes.
+    #[serde(default, rename = "figure", skip_serializing_if = "Vec::is_empty")]
+    pub figures: Vec<Figure>,
+    /// Who is asked, in this order: the first pair that is at hand decides, the others stand beneath it. Left out
+    /// where the tests name their arms themselves.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pairs: Vec<Pair>,
+    /// What is measured; all of them must hold.
+    #[serde(default, rename = "test", skip_serializing_if = "Vec::is_empty")]
+    pub tests: Vec<ClaimTest>,
+    /// Why nothing measures it, instead of tests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub untested: Option<Untested>,
+}
+
+/// Whose claim it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum By {
+    /// The published page makes it.
+    #[default]
+    Page,
+    /// The suite's authors make it; the page does not.
+    Ours,
+}
+
+/// A published figure, or two that belong together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Figure {
+    /// The reference it is read in.
+    pub source: String,
+    /// What it was measured on; the suite's device, unless said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
+    /// What it is of, where the claim does not say: `2 x 1,000,000 rows`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<String>,
+    /// The figure of the claim's arm.
+    pub value: f64,
+    /// The figure of what that is compared with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub against: Option<f64>,
+    /// The unit of both: a rate such as `rows/s`, a time (`s`, `ms`, `us` or `ns`), or `x` for a ratio.
+    pub unit: String,
+    /// What else is printed with it, such as an interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+impl Figure {
+    /// The figure as the number that a test of `measure` finds: a ratio of rates for the measures of rates, of times
+    /// for the others; none where only one figure was published.
+    pub fn ratio(&self, measure: Measure) -> Option<f64> {
+        let is_ratio = self.unit == "x" && self.against.is_none();
+        let ratio = if is_ratio { self.value } else { self.value / self.against? };
+        let is_time = matches!(self.unit.as_str(), "s" | "ms" | "us" | "ns");
+        Some(if is_time && measure.more_is_better() { 1.0 / ratio } else { ratio })
+    }
+}
+
+/// Two arms that are asked whether a claim holds, or one where the claim compares with nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pair {
+    /// The arm that the claim is about.
+    pub arm: String,
+    /// The arm that it is compared with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub against: Option<String>,
+}
+
+/// Why nothing measures a claim.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Untested {
+    /// The case that it would be about.
+    pub case: String,
+    /// What is missing.
+    pub reason: String,
+}
+
+/// One measurable part of a claim.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClaimTest {
+    /// What is measured.
+    pub measure: Measure,
+    /// In which case; one with scales is named with one of them, or for the measure `scaling` without.
+    pub case: String,
+    /// Of which arm; of the claim's pairs, unless said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arm: Option<String>,
+    /// Divided by the same measure of this arm, where the test is of a ratio.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub against: Option<String>,
+    /// The case of that arm; the same case unless said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub against_case: Option<String>,
+    /// How the bounds follow from the published figure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<Rule>,
+    /// The least that holds, where no rule says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<f64>,
+    /// The most that holds, where no rule says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<f64>,
+    /// What the query plan must say, for the measure `plan`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contains: Option<String>,
+    /// Which percentile, for the measure `percentile`: 50, 90, 95, 99 or 99.9.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub percentile: Option<f64>,
+    /// How many operations of the other arm one of this arm is worth, for a ratio of rates: a query that finds 1,667
+    /// objects is worth as many gets; 1, unless said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worth: Option<f64>,
+    /// Of the measure `rate`, a part of the transactions of a `deliver` lane instead of what the lane times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<Part>,
+}
+
+/// A part of a transaction with subscribers. One follows the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Part {
+    /// Its statements.
+    Write,
+    /// The commit.
+    Commit,
+    /// Until the last subscriber has its update in its hand.
+    Delivery,
+    /// Until all have done with it what the lane's depth says.
+    Depth,
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(match self {
+            Part::Write => "write",
+            Part::Commit => "commit",
+            Part::Delivery => "delivery",
+            Part::Depth => "depth",
+        })
+    }
+}
+
+/// What a claim's test measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Measure {
+    /// Operations a second, or the ratio of two: above 1 the arm does more in the same time.
+    Rate,
+    /// Operations a second at a scale over those at the next smaller one, of a case with scales: the least of these
+    /// ratios. At 1 an operation costs the same however many records, subscriptions or changes there are.
+    Scaling,
+    /// The mean of a launch's longest operation in a thousand, in ns, or the ratio of two: below 1 the arm stalls
+    /// less.
+    Stall,
+    /// The mean time of an operation with the clock read after every one, in ns, or the ratio of two.
+    Latency,
+    /// A percentile of those times, over all launches, in ns; or the ratio of two, paired by launch.
+    Percentile,
+    /// Operations that failed, over the whole run.
+    Errors,
+    /// Records handed over and not there in the end, over the whole run.
+    Missing,
+    /// Whether the query plan says something.
+    Plan,
+}
+
+impl Measure {
+    /// Whether a greater figure is a better one.
+    pub fn more_is_better(self) -> bool {
+        matches!(self, Measure::Rate | Measure::Scaling)
+    }
+
+    /// Its name in a suite.
+    pub fn word(self) -> &'static str {
+        match self {
+            Measure::Rate => "rate",
+            Measure::Scaling => "scaling",
+            Measure::Stall => "stall",
+            Measure::Latency => "latency",
+            Measure::Percentile => "percentile",
+            Measure::Errors => "errors",
+            Measure::Missing => "missing",
+            Measure::Plan => "plan",
+        }
+    }
+
+    /// Whether it is counted or read rather than timed: the same on every machine.
+    pub fn is_exact(self) -> bool {
+        matches!(self, Measure::Errors | Measure::Missing | Measure::Plan)
+    }
+}
+
+impl Claim {
+    /// The ratio that the bounds of a test follow from: that of the first figure.
+    pub fn published_ratio(&self, measure: Measure) -> Option<f64> {
+        self.figures.first()?.ratio(measure)
+    }
+
+    /// The bounds of one of its tests: those of its rule, or its own.
+    pub fn bounds(&self, test: &ClaimTest) -> Vec<Bounds> {
+        match test.rule {
+            Some(rule) => rule.bounds(test.measure, self.published_ratio(test.measure)),
+            None => vec![Bounds { aspect: None, at_least: test.at_least, at_most: test.at_most }],
+        }
+    }
+
+    /// The pairs of arms of a test: the claim's, or the one that the test names.
+    pub fn pairs_of(&self, test: &ClaimTest) -> Vec<Pair> {
+        match &test.arm {
+            Some(arm) => vec![Pair { arm: arm.clone(), against: test.against.clone() }],
+            None => self.pairs.clone(),
+        }
+    }
+
+    /// The cases that it is about.
+    pub fn cases(&self) -> impl Iterator<Item = &str> {
+        let tested = self.tests.iter().flat_map(|test| [Some(&test.case), test.against_case.as_ref()]);
+        let untested = self.untested.as_ref().map(|untested| &untested.case);
+        tested.chain([untested]).flatten().map(String::as_str)
+    }
+}
+
+impl Suite {
+    /// What is wrong with the suite's claims, their sources and stand-ins.
+    pub(super) fn check_claims(&self) -> Result<(), String> {
+        unique("reference", self.references.iter().map(|reference| &reference.id))?;
+        unique("stand_in", self.stand_ins.iter().map(|stand_in| &stand_in.subject))?;
+        for claim in &self.claims {
+            self.check_claim(claim).map_err(|message| format!("claim `{}`: {message}", claim.id))?;
+        }
+        Ok(())
+    }
+
+    /// Which of the page's libraries the subject of an arm stands for.
+    pub fn stand_in(&self, arm: &str) -> Option<&StandIn> {
+        let subject = arm.split('@').next()?;
+        self.stand_ins.iter().find(|stand_in| stand_in.subject == subject)
+    }
+
+    fn check_claim(&self, claim: &Claim) -> Result<(), String> {
+        claim.figures.iter().try_for_each(|figure| self.check_figure(figure))?;
+        if claim.by == By::Page && claim.figures.is_empty() && claim.words.is_none() {
+            return Err("a claim of the page needs a [[claim.figure]] or the page's own `words`; say `by = \"ours\"` where \
+                        the page does not make it"
+                .into());
+        }
+        if let Some(untested) = &claim.untested {
+            if !claim.tests.is_empty() {
+                return Err("`untested` says why it has no [[claim.test]], and there is one".into());
+            }
+            return self.case(&untested.case).map(|_| ());
+        }
+        if claim.tests.is_empty() {
+            return Err("it has no [[claim.test]], so nothing could show whether it holds; or say why it is `untested`".into());
+        }
+        self.check_libraries(claim)?;
+        claim.tests.iter().try_for_each(|test| self.check_test(claim, test))
+    }
+
+    fn check_figure(&self, figure: &Figure) -> Result<(), String> {
+        if !self.references.iter().any(|reference| reference.id == figure.source) {
+            return Err(format!(
+                "its figure {} has the source `{}`, and there is no such [[reference]]",
+                figure.value, figure.source
+            ));
+        }
+        let is_positive = |value: f64| value.is_finite() && value > 0.0;
+        if !is_positive(figure.value) || !figure.against.is_none_or(is_positive) {
+            return Err(format!("its figure {} is no positive number", figure.value));
+        }
+        Ok(())
+    }
+
+    /// Pairs answer one question where the same library stands on the same side of each.
+    fn check_libraries(&self, claim: &Claim) -> Result<(), String> {
+        let library = |arm: &str| self.stand_in(arm).map(|stand_in| stand_in.library.as_str());
+        let sides = |pair: &Pair| (library(&pair.arm), pair.against.as_deref().map(library));
+        let Some(first) = claim.pairs.first() else { return Ok(()) };
+        match claim.pairs.iter().find(|pair| sides(pair) != sides(first)) {
+            None => Ok(()),
+            Some(other) => Err(format!(
+                "the pairs of `{}` and `{}` stand for different libraries: see [[stand_in]]",
+                first.arm, other.arm
+            )),
+        }
+    }
+
+    fn check_test(&self, claim: &Claim, test: &ClaimTest) -> Result<(), String> {
+        if test.arm.is_some() != claim.pairs.is_empty() {
+            return Err("its arms are named by `pairs`, or by each test's `arm`: one of both".into());
+        }
+        if test.against.is_some() && test.arm.is_none() {
+            return Err("`against` goes with a test's `arm`; of pairs, each names its own".into());
+        }
+        test.check_keys()?;
+        check_bounds(claim, test)?;
+        for pair in claim.pairs_of(test) {
+            self.check_arms(test, &pair)?;
+        }
+        Ok(())
+    }
+
+    fn check_arms(&self, test: &ClaimTest, pair: &Pair) -> Result<(), String> {
+        if test.measure == Measure::Scaling {
+            let Some(case) = self.cases.iter().find(|case| case.id == test.case && case.scales.is_some())
+            else {
+                return Err(format!(
+                    "measure = \"scaling\" needs a case with `scales`, and `{}` is none",
+                    test.case
+                ));
+            };
+            if pair.against.is_some() {
+                return Err("measure = \"scaling\" compares an arm with itself: leave out `against`".into());
+            }
+            return has_arm(case, &pair.arm);
+        }
+        has_arm(self.case(&test.case)?, &pair.arm)?;
+        match (&pair.against, &test.against_case) {
+            (Some(against), case) => has_arm(self.case(case.as_ref().unwrap_or(&test.case))?, against),
+            (None, Some(_)) => Err("`against_case` is the case of the arm that is named `against`".into()),
+            (None, None) => Ok(()),
+        }
+    }
+
+    /// The case of that name, itself or at one of its scales.
+    fn case(&self, name: &str) -> Result<&Case, String> {
+        let is_of = |known: &&Case| known.everywhere().iter().any(|scaled| scaled.id == name);
+        self.cases.iter().find(is_of).ok_or_else(|| format!("there is no case `{name}` in this suite"))
+    }
+}
+
+fn has_arm(case: &Case, arm: &str) -> Result<(), String> {
+    if case.has_arm(arm) { Ok(()) } else { Err(format!("case `{}` has no arm `{arm}`", case.id)) }
+}
+
+impl ClaimTest {
+    /// Keys that go with one measure only.
+    fn check_keys(&self) -> Result<(), String> {
+        let goes = |key: &str, measure: &str| {
+            Err(format!("`{key}` goes with measure = \"{measure}\", and only with it"))
+        };
+        if self.part.is_some() && self.measure != Measure::Rate {
+            return goes("part", "rate");
+        }
+        if let Some(worth) = self.worth {
+            if self.measure != Measure::Rate {
+                return goes("worth", "rate");
+            }
+            if !(worth.is_finite() && worth > 0.0) {
+                return Err(format!("`worth` is a positive number of operations, not {worth}"));
+            }
+        }
+        if (self.measure == Measure::Plan) != self.contains.is_some() {
+            return goes("contains", "plan");
+        }
+        if (self.measure == Measure::Percentile) != self.percentile.is_some() {
+            return goes("percentile", "percentile");
+        }
+        match self.percentile.filter(|percentile| !CLAIMED_PERCENTILES.contains(percentile)) {
+            Some(other) => Err(format!("percentile {other} is not kept; there are {CLAIMED_PERCENTILES:?}")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A claim of the page has the bounds of a rule, or is exact; a claim of the suite's authors may have its own.
+fn check_bounds(claim: &Claim, test: &ClaimTest) -> Result<(), String> {
+    let own = [test.at_least, test.at_most];
+    if own.into_iter().flatten().any(|bound| !bound.is_finite()) {
+        return Err("`at_least` and `at_most` are finite numbers".into());
+    }
+    if let (Some(least), Some(most)) = (test.at_least, test.at_most)
+        && least > most
+    {
+        return Err(format!("nothing is at least {least} and at most {most}"));
+    }
+    let has_own = own.into_iter().any(|bound| bound.is_some());
+    match test.rule {
+        Some(_) if has_own || test.measure.is_exact() => {
+            Err("a `rule` sets the bounds of what is timed: leave out `at_least` and `at_most`, or the rule".into())
+        }
+        Some(rule) => check_rule(claim, test, rule),
+        None if claim.by == By::Page && !test.measure.is_exact() => Err(
+            "a claim of the page has no bounds of its own: name the `rule` that they follow from, or say `by = \"ours\"`".into(),
+        ),
+        None if !has_own && test.measure != Measure::Plan => {
+            Err("a test needs a `rule`, or `at_least` or `at_most`".into())
+        }
+        None => Ok(()),
+    }
+}
+
+fn check_rule(claim: &Claim, test: &ClaimTest, rule: Rule) -> Result<(), String> {
+    if matches!(rule, Rule::Linear | Rule::NoBetter) != (test.measure == Measure::Scaling) {
+        return Err(
+            "rule = \"linear\" or \"no-better\" goes with measure = \"scaling\", and only with it".into()
+        );
+    }
+    let compares = claim.pairs_of(test).iter().all(|pair| pair.against.is_some());
+    match rule {
+        Rule::Linear | Rule::NoBetter => Ok(()),
+        Rule::Elsewhere if compares => {
+            Err("rule = \"elsewhere\" is for a figure of another device that is compared with nothing here: leave out `against`".into())
+        }
+        Rule::Elsewhere if claim.figures.is_empty() => {
+            Err("rule = \"elsewhere\" sets a published figure beside the one here: it needs a [[claim.figure]]".into())
+        }
+        Rule::Elsewhere => Ok(()),
+        _ if !compares => Err(format!(
+            "rule = \"{rule}\" is of a ratio: name the arm that it is `against`, or use rule = \"elsewhere\" for a figure of \
+             another device"
+        )),
+        _ => rule.check_ratio(test.measure, claim.published_ratio(test.measure)),
+    }
+}

@@ -1,0 +1,375 @@
+//! What the samples say of one test of a claim: the figure with its interval, and on which side of the bounds it lies.
+
+use super::claim::{ClaimStatus, TestOutcome};
+use super::comparison::{Comparison, Verdict, cache_difference, class_difference, incomplete, obstacles};
+use crate::estimate::{ArmStatistics, CaseStatistics, LaunchValue, paired};
+use crate::plan::{Plan, PlannedArm, PlannedCase};
+use crate::statistics::Estimate;
+use crate::suite::{Aspect, Bounds, Claim, ClaimTest, Measure, Pair, Rule};
+
+/// What a suite's claims are tested on.
+pub(super) struct Evidence<'e> {
+    pub(super) plan: &'e Plan,
+    pub(super) statistics: &'e [CaseStatistics],
+    pub(super) comparisons: &'e [Comparison],
+    pub(super) suite: &'e str,
+}
+
+/// A measured figure with its interval.
+#[derive(Clone, Copy)]
+struct Figure {
+    value: f64,
+    low: Option<f64>,
+    high: Option<f64>,
+}
+
+/// What a test found, with what is to be said of it.
+enum Measured {
+    Figure(Figure, Option<String>),
+    Plan { found: bool, said: String },
+}
+
+/// Which of several steps a scaling figure is of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Least,
+    Greatest,
+}
+
+impl Evidence<'_> {
+    /// A test's outcome for a pair of arms: one, or direction and size.
+    pub(super) fn outcomes(&self, claim: &Claim, test: &ClaimTest, pair: &Pair) -> Vec<TestOutcome> {
+        let published = claim.published_ratio(test.measure);
+        let bounds = claim.bounds(test);
+        // A figure of another device has no bounds, and is shown all the same.
+        let bounds = if bounds.is_empty() { vec![Bounds::default()] } else { bounds };
+        bounds.into_iter().map(|bounds| self.outcome(test, pair, bounds, published)).collect()
+    }
+
+    fn outcome(&self, test: &ClaimTest, pair: &Pair, bounds: Bounds, published: Option<f64>) -> TestOutcome {
+        let mut outcome = TestOutcome {
+            what: describe(test, pair),
+            aspect: bounds.aspect,
+            status: ClaimStatus::Untested,
+            value: None,
+            low: None,
+            high: None,
+            at_least: bounds.at_least,
+            at_most: bounds.at_most,
+            unit: unit(test, pair).into(),
+            note: None,
+        };
+        match self.measure(test, pair) {
+            Err(note) => outcome.note = Some(note),
+            Ok(Measured::Plan { found, said }) => {
+                outcome.status = if found { ClaimStatus::Holds } else { ClaimStatus::Refuted };
+                outcome.note = Some(said);
+            }
+            Ok(Measured::Figure(figure, said)) => {
+                let elsewhere = test.rule == Some(Rule::Elsewhere);
+                outcome.status = if elsewhere { ClaimStatus::Elsewhere } else { figure.within(bounds) };
+                let beyond = published.filter(|_| bounds.aspect == Some(Aspect::Size));
+                let beyond = beyond.and_then(|published| figure.beyond(published));
+                outcome.note = said.or(beyond);
+                outcome.value = Some(figure.value);
+                outcome.low = figure.low;
+                outcome.high = figure.high;
+            }
+        }
+        outcome
+    }
+
+    fn measure(&self, test: &ClaimTest, pair: &Pair) -> Result<Measured, String> {
+        if test.measure == Measure::Scaling {
+            let step = if test.rule == Some(Rule::NoBetter) { Step::Greatest } else { Step::Least };
+            return self.scaling(test, pair, step);
+        }
+        let arm = self.arm(&test.case, &pair.arm)?;
+        if let Some(obstacle) = incomplete(arm).first() {
+            return Err(obstacle.clone());
+        }
+        match test.measure {
+            Measure::Errors => return Ok(Measured::exact(arm.errors.values().sum::<u64>() as f64)),
+            Measure::Missing => return Ok(Measured::exact(arm.missing as f64)),
+            Measure::Plan => {
+                let said = arm.plan.join("; ");
+                let wanted = test.contains.as_deref().unwrap_or_default();
+                return Ok(Measured::Plan {
+                    found: said.contains(wanted),
+                    said: format!("the plan says: {said}"),
+                });
+            }
+            _ => {}
+        }
+        self.without_obstacle(&test.case, arm)?;
+        match &pair.against {
+            Some(against) => self.ratio(test, arm, against),
+            None => self.absolute(test, arm),
+        }
+    }
+
+    /// The ratio of two arms.
+    fn ratio(&self, test: &ClaimTest, arm: &ArmStatistics, against: &str) -> Result<Measured, String> {
+        let case = against_case(test);
+        let against = self.arm(case, against)?;
+        self.without_obstacle(case, against)?;
+        if let Some(difference) = cache_difference(arm, against) {
+            return Err(difference);
+        }
+        let figure = self.figure(paired(&arm.launches, &against.launches, |launch| value(test, launch)))?;
+        let figure = if test.measure.more_is_better() { figure.inverted() } else { figure };
+        let worth = test.worth.unwrap_or(1.0);
+        let figure = figure.each(|ratio| ratio * worth);
+        let planned =
+            [(test.case.as_str(), arm), (case, against)].map(|(case, arm)| self.planned(case, &arm.arm));
+        let marked = match planned {
+            [Some(mine), Some(theirs)] => class_difference(mine, theirs),
+            _ => None,
+        };
+        Ok(Measured::Figure(figure, marked))
+    }
+
+    /// The figure of one arm, in its own unit.
+    fn absolute(&self, test: &ClaimTest, arm: &ArmStatistics) -> Result<Measured, String> {
+        if let Some(percentile) = test.percentile {
+            let latency = arm.latency.as_ref().ok_or("no latencies were kept")?;
+            let known = latency.percentiles.iter().find(|known| known.percentile == percentile);
+            let known = known.ok_or("that percentile was not kept")?;
+            let (low, high) = known.interval_ns.map(|(low, high)| (low as f64, high as f64)).unzip();
+            return Ok(Measured::Figure(Figure { value: known.latency_ns as f64, low, high }, None));
+        }
+        let logs: Vec<f64> =
+            arm.launches.iter().filter_map(|launch| value(test, launch)).map(f64::ln).collect();
+        let figure = self.figure(Estimate::from_launches(&logs))?;
+        let per_second = |per_ns: f64| per_ns * 1e9;
+        let figure = if test.measure.more_is_better() { figure.inverted().each(per_second) } else { figure };
+        Ok(Measured::Figure(figure, None))
+    }
+
+    /// Rates at each scale over those at the one before: the least of them, or the greatest. It lies between the least
+    /// of the lower ends and the least of the upper ends, so that no step of which little is known hides behind one that
+    /// is well known.
+    fn scaling(&self, test: &ClaimTest, pair: &Pair, step: Step) -> Result<Measured, String> {
+        let mut found: Option<(Figure, String)> = None;
+        for scales in self.scales(&test.case).windows(2) {
+            let [small, large] = [scales[0], scales[1]].map(|case| self.arm(case.name(), &pair.arm));
+            let (small, large) = (small?, large?);
+            for arm in [small, large] {
+                if let Some(obstacle) = incomplete(arm).first().or(obstacles(arm).first()) {
+                    return Err(obstacle.clone());
+                }
+            }
+            let times = paired(&large.launches, &small.launches, |launch| Some(launch.operation_ns));
+            let figure = self.figure(times)?.inverted();
+            let [from, to] = [scales[0], scales[1]].map(|case| case.scale.unwrap_or(case.dataset.records));
+            let said = format!("from {from} to {to} {}", scales[0].scaled);
+            found = Some(match found {
+                None => (figure, said),
+                Some((known, words)) => {
+                    let words = if figure.is_further(&known, step) { said } else { words };
+                    (known.further(figure, step), words)
+                }
+            });
+        }
+        let (figure, said) = found.ok_or("fewer than two of its scales were run")?;
+        Ok(Measured::Figure(figure, Some(said)))
+    }
+
+    /// The planned cases that are scales of this one, ascending.
+    fn scales(&self, case: &str) -> Vec<&PlannedCase> {
+        let mine = |planned: &&PlannedCase| {
+            planned.suite() == self.suite && planned.scale_of.as_deref() == Some(case)
+        };
+        let mut scales: Vec<&PlannedCase> = self.plan.cases.iter().filter(mine).collect();
+        scales.sort_by_key(|case| case.scale);
+        scales
+    }
+
+    /// The figure of an estimate that has the launches of the first look behind it.
+    fn figure(&self, estimate: Option<Estimate>) -> Result<Figure, String> {
+        let estimate = estimate.ok_or("there is no launch that all of them completed")?;
+        let first_look = self.plan.looks.first().copied().unwrap_or_default();
+        if estimate.launches < first_look {
+            return Err(format!("only {} of the {first_look} launches of the first look", estimate.launches));
+        }
+        Ok(Figure::of(&estimate))
+    }
+
+    /// What keeps an arm from being compared, and so a claim from being decided.
+    fn without_obstacle(&self, case: &str, arm: &ArmStatistics) -> Result<(), String> {
+        if let Some(obstacle) = obstacles(arm).into_iter().next() {
+            return Err(obstacle);
+        }
+        let id = format!("{}/{case}", self.suite);
+        let untrusted = self.comparisons.iter().find(|known| {
+            known.case == id
+                && known.verdict == Verdict::Untrusted
+                && [&known.arm, &known.against].contains(&&arm.arm)
+        });
+        match untrusted {
+            Some(comparison) => Err(comparison.reasons.join("; ")),
+            None => Ok(()),
+        }
+    }
+
+    fn arm(&self, case: &str, arm: &str) -> Result<&ArmStatistics, String> {
+        let id = format!("{}/{case}", self.suite);
+        let case = self.statistics.iter().find(|known| known.case == id).ok_or("its case was not run")?;
+        let found = case.arms.iter().find(|known| known.arm == arm).ok_or("its contender was not run")?;
+        if found.outcomes.is_empty() { Err("its contender was not run".into()) } else { Ok(found) }
+    }
+
+    fn planned(&self, case: &str, arm: &str) -> Option<&PlannedArm> {
+        self.plan.case(&format!("{}/{case}", self.suite))?.arm(arm)
+    }
+
+    /// Whether a case of that name is planned, itself or at one of its scales.
+    pub(super) fn is_planned(&self, case: &str) -> bool {
+        self.plan.case(&format!("{}/{case}", self.suite)).is_some() || !self.scales(case).is_empty()
+    }
+
+    /// Whether what a test asks of these arms was planned.
+    pub(super) fn is_at_hand(&self, test: &ClaimTest, pair: &Pair) -> bool {
+        let plays = |case: &str, arm: &str| match test.measure {
+            Measure::Scaling => self.scales(case).iter().any(|scale| scale.arm(arm).is_some()),
+            _ => self.planned(case, arm).is_some(),
+        };
+        let against = pair.against.as_ref();
+        plays(&test.case, &pair.arm) && against.is_none_or(|against| plays(against_case(test), against))
+    }
+
+    /// The cases and arms whose flags are doubts about a test, by the ids of the cases.
+    pub(super) fn doubted(&self, test: &ClaimTest, pair: &Pair) -> Vec<(String, String)> {
+        let id = |case: &str| format!("{}/{case}", self.suite);
+        if test.measure == Measure::Scaling {
+            let scales = self.scales(&test.case);
+            return scales.iter().map(|case| (case.id.clone(), pair.arm.clone())).collect();
+        }
+        let against = pair.against.iter().map(|against| (id(against_case(test)), against.clone()));
+        std::iter::once((id(&test.case), pair.arm.clone())).chain(against).collect()
+    }
+}
+
+impl Measured {
+    fn exact(value: f64) -> Measured {
+        Measured::Figure(Figure { value, low: Some(value), high: Some(value) }, None)
+    }
+}
+
+impl Figure {
+    fn of(estimate: &Estimate) -> Figure {
+        let (low, high) = estimate.ratio_interval().unzip();
+        Figure { value: estimate.ratio(), low, high }
+    }
+
+    fn each(self, change: impl Fn(f64) -> f64) -> Figure {
+        Figure { value: change(self.value), low: self.low.map(&change), high: self.high.map(&change) }
+    }
+
+    fn inverted(self) -> Figure {
+        let Figure { value, low, high } = self.each(|end| 1.0 / end);
+        Figure { value, low: high, high: low }
+    }
+
+    fn is_further(&self, known: &Figure, step: Step) -> bool {
+        match step {
+            Step::Least => self.value < known.value,
+            Step::Greatest => self.value > known.value,
+        }
+    }
+
+    /// The least of two, or the greatest. An end that is missing is as far away as can be.
+    fn further(self, other: Figure, step: Step) -> Figure {
+        if step == Step::Greatest {
+            return self.inverted().further(other.inverted(), Step::Least).inverted();
+        }
+        let low = self.low.zip(other.low).map(|(mine, theirs)| mine.min(theirs));
+        let high = match (self.high, other.high) {
+            (Some(mine), Some(theirs)) => Some(mine.min(theirs)),
+            (mine, theirs) => mine.or(theirs),
+        };
+        Figure { value: self.value.min(other.value), low, high }
+    }
+
+    fn within(&self, bounds: Bounds) -> ClaimStatus {
+        let least = bounds.at_least.unwrap_or(f64::NEG_INFINITY);
+        let most = bounds.at_most.unwrap_or(f64::INFINITY);
+        let (low, high) = (self.low.unwrap_or(f64::NEG_INFINITY), self.high.unwrap_or(f64::INFINITY));
+        if low >= least && high <= most {
+            ClaimStatus::Holds
+        } else if high < least || low > most {
+            ClaimStatus::Refuted
+        } else {
+            ClaimStatus::Inconclusive
+        }
+    }
+
+    /// A difference may also be found greater than it was published: of a cost, that is no good news.
+    fn beyond(&self, published: f64) -> Option<String> {
+        let beyond = match published > 1.0 {
+            true => self.low.is_some_and(|low| low > published),
+            false => self.high.is_some_and(|high| high < published),
+        };
+        beyond.then(|| "the difference is greater here than published".into())
+    }
+}
+
+/// What a test of a ratio or a figure takes from each launch.
+fn value(test: &ClaimTest, launch: &LaunchValue) -> Option<f64> {
+    match test.measure {
+        Measure::Stall => launch.stall_ns,
+        Measure::Latency => launch.latency_ns_mean,
+        Measure::Percentile => launch.percentile_ns(test.percentile?),
+        _ => launch.of(test.part),
+    }
+}
+
+fn against_case(test: &ClaimTest) -> &str {
+    test.against_case.as_ref().unwrap_or(&test.case)
+}
+
+fn unit(test: &ClaimTest, pair: &Pair) -> &'static str {
+    match (test.measure, &pair.against) {
+        (Measure::Scaling, _) => "x",
+        (Measure::Rate | Measure::Latency | Measure::Percentile | Measure::Stall, Some(_)) => "x",
+        (Measure::Rate, None) => "/s",
+        (Measure::Latency | Measure::Percentile | Measure::Stall, None) => "ns",
+        (Measure::Errors, _) => "failed operations",
+        (Measure::Missing, _) => "missing records",
+        (Measure::Plan, _) => "",
+    }
+}
+
+fn describe(test: &ClaimTest, pair: &Pair) -> String {
+    let of = |case: &str, arm: &str| format!("{arm} in {case}");
+    let mine = of(&test.case, &pair.arm);
+    let what = match test.measure {
+        Measure::Rate => match test.part {
+            Some(part) => format!("rate, of the {part} alone,"),
+            None => "rate".into(),
+        },
+        Measure::Scaling => return format!("rate of {mine} at a scale over the next smaller one"),
+        Measure::Latency => "mean latency".into(),
+        Measure::Percentile => format!("p{} of latency", test.percentile.unwrap_or_default()),
+        Measure::Stall => "longest operations (mean of the longest in a thousand)".into(),
+        Measure::Errors => "failed operations".into(),
+        Measure::Missing => "missing records".into(),
+        Measure::Plan => {
+            return format!("query plan of {mine} says \"{}\"", test.contains.as_deref().unwrap_or(""));
+        }
+    };
+    match &pair.against {
+        None => format!("{what} of {mine}"),
+        Some(against) if test.worth.is_some() => {
+            let worth = test.worth.unwrap_or(1.0);
+            format!(
+                "{what} of {mine}, each operation worth {worth}, over {}",
+                of(against_case(test), against)
+            )
+        }
+        Some(against) if test.against_case.is_none() => {
+            format!("{what} of {} over {}", pair.arm, of(&test.case, against))
+        }
+        Some(against) => format!("{what} of {mine} over {}", of(against_case(test), against)),
+    }
+}

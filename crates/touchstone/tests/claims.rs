@@ -1,0 +1,310 @@
+//! Claims: what a suite may say of them, and what is decided: direction and size apart, pairs of arms, figures of another
+//! device, and the obstacles that keep a claim from being decided.
+
+mod made;
+mod small;
+
+use made::{blank, part, slice};
+use std::collections::BTreeMap;
+use touchstone::estimate::estimate;
+use touchstone::plan::{Choice, Plan};
+use touchstone::record::Record;
+use touchstone::suite::{Aspect, By, CLAIMED_PERCENTILES};
+use touchstone::verdict::{ClaimOutcome, ClaimStatus, judge};
+
+const CASES: &str = r#"
+[[reference]]
+id = "page"
+kind = "page"
+title = "its only table"
+[[stand_in]]
+library = "Alpha"
+subject = "one"
+why = "it does as Alpha does"
+[[stand_in]]
+library = "Beta"
+subject = "two"
+why = "it does as Beta does"
+[[dataset]]
+name = "rows"
+record = "row"
+records = 10
+value_bytes = 10
+[[case]]
+id = "read"
+title = "Read"
+dataset = "rows"
+lanes = [{ verb = "read-all" }]
+baseline = "two@plain"
+arms = ["one@plain", "two@plain", { contender = "one@plain", variant = "again" }]
+[[case]]
+id = "write"
+title = "Write"
+dataset = "rows"
+filled = 0
+cache = "warm"
+lanes = [{ verb = "insert-one" }]
+baseline = "two@plain"
+arms = ["one@plain", "two@plain"]
+"#;
+
+const ADVANTAGE: &str = r#"
+[[claim]]
+id = "claimed"
+statement = "Alpha reads more than Beta"
+words = "twice as much"
+figure = [{ source = "page", value = 4.0, against = 2.0, unit = "rows/s" }]
+pairs = [{ arm = "one@plain", against = "two@plain" }]
+[[claim.test]]
+measure = "rate"
+case = "read"
+rule = "advantage"
+"#;
+
+/// A record in which reading takes so long, of eight launches that differ by a thousandth.
+fn record(claim: &str, one_ns: f64, two_ns: f64) -> Record {
+    let plan = small::plan(&[CASES, claim].concat(), &small::choice()).unwrap();
+    let mut record = blank(plan);
+    for launch in 0..8 {
+        for (arm, ns, turn) in [("one@plain", one_ns, 3), ("two@plain", two_ns, 5)] {
+            let wobble = 1.0 + 0.001 * (launch * turn % 8) as f64;
+            record.slices.push(slice("small/read", launch, arm, ns * wobble));
+            record.launches.push(part("small/read", launch, arm));
+        }
+    }
+    record
+}
+
+fn outcomes(record: &Record) -> Vec<ClaimOutcome> {
+    judge(&record.plan, &estimate(record).cases, &[]).claims
+}
+
+fn outcome(claim: &str, one_ns: f64, two_ns: f64) -> ClaimOutcome {
+    outcomes(&record(claim, one_ns, two_ns)).remove(0)
+}
+
+#[test]
+fn better_by_less_than_half_of_what_was_published_is_no_refutation() {
+    let verdict = |two_ns: f64| {
+        let outcome = outcome(ADVANTAGE, 1e6, two_ns);
+        (outcome.status, outcome.size)
+    };
+    assert_eq!(verdict(2.0e6), (ClaimStatus::Holds, Some(ClaimStatus::Holds)));
+    assert_eq!(verdict(1.5e6), (ClaimStatus::Holds, Some(ClaimStatus::Inconclusive)));
+    assert_eq!(verdict(1.2e6), (ClaimStatus::Holds, Some(ClaimStatus::Refuted)));
+    assert_eq!(verdict(1.0e6), (ClaimStatus::Inconclusive, Some(ClaimStatus::Refuted)));
+    assert_eq!(verdict(0.8e6), (ClaimStatus::Refuted, Some(ClaimStatus::Refuted)));
+}
+
+#[test]
+fn what_is_published_stands_beside_what_was_found() {
+    let outcome = outcome(ADVANTAGE, 1e6, 3e6);
+    let figure = &outcome.figures[0];
+    assert_eq!(
+        (figure.ratio, figure.source.as_str(), figure.device.as_str()),
+        (Some(2.0), "page: its only table", "none")
+    );
+    let [direction, size] = outcome.pairs[0].tests.as_slice() else { panic!("{outcome:?}") };
+    assert_eq!((direction.aspect, direction.at_least), (Some(Aspect::Direction), Some(1.0)));
+    assert_eq!((size.aspect, size.at_least), (Some(Aspect::Size), Some(1.5)));
+    assert_eq!(size.note.as_deref(), Some("the difference is greater here than published"));
+    let libraries: Vec<_> = outcome.pairs[0].sides.iter().map(|side| side.library.as_deref()).collect();
+    assert_eq!((libraries, outcome.by), (vec![Some("Alpha"), Some("Beta")], By::Page));
+}
+
+#[test]
+fn a_cost_is_asked_for_the_other_way_round() {
+    let cost = ADVANTAGE
+        .replace("value = 4.0, against = 2.0", "value = 2.0, against = 4.0")
+        .replace("\"advantage\"", "\"cost\"");
+    let verdict = |one_ns: f64| {
+        let outcome = outcome(&cost, one_ns, 1e6);
+        (outcome.status, outcome.size)
+    };
+    assert_eq!(verdict(2.0e6), (ClaimStatus::Holds, Some(ClaimStatus::Holds)));
+    assert_eq!(verdict(1.3e6), (ClaimStatus::Holds, Some(ClaimStatus::Refuted)));
+    assert_eq!(verdict(0.5e6), (ClaimStatus::Refuted, Some(ClaimStatus::Refuted)));
+}
+
+/// Of two times the ratio is that of the rates.
+#[test]
+fn a_time_that_is_half_is_an_advantage_of_two() {
+    let times = ADVANTAGE.replace(
+        "value = 4.0, against = 2.0, unit = \"rows/s\"",
+        "value = 1.5, against = 3.0, unit = \"ms\"",
+    );
+    assert_eq!(outcome(&times, 1e6, 3e6).figures[0].ratio, Some(2.0));
+}
+
+const ELSEWHERE: &str = r#"
+[[claim]]
+id = "claimed"
+statement = "About 70 reads a second on that device"
+figure = [{ source = "page", value = 70.0, unit = "reads/s" }]
+pairs = [{ arm = "one@plain" }]
+[[claim.test]]
+measure = "rate"
+case = "read"
+rule = "elsewhere"
+"#;
+
+#[test]
+fn a_figure_of_another_device_neither_holds_nor_is_refuted() {
+    for one_ns in [1e3, 1e9] {
+        let outcome = outcome(ELSEWHERE, one_ns, 1e6);
+        assert_eq!((outcome.status, outcome.size), (ClaimStatus::Elsewhere, None));
+        let test = &outcome.pairs[0].tests[0];
+        assert_eq!((test.at_least, test.at_most, test.unit.as_str()), (None, None, "/s"));
+        assert!(test.value.is_some());
+    }
+}
+
+#[test]
+fn the_first_pair_at_hand_decides_and_the_others_stand_beneath() {
+    let pairs =
+        ADVANTAGE.replace("pairs = [", "pairs = [{ arm = \"one@plain#again\", against = \"two@plain\" }, ");
+    let mut record = record(&pairs, 1e6, 1.2e6);
+    let outcome = outcomes(&record).remove(0);
+    let arms = |outcome: &ClaimOutcome| -> Vec<String> {
+        outcome.pairs.iter().map(|pair| pair.sides[0].arm.clone()).collect()
+    };
+    assert_eq!(arms(&outcome), ["one@plain#again", "one@plain"]);
+    // It was planned and not run: the others do not take its place.
+    assert_eq!((outcome.status, outcome.pairs[1].status), (ClaimStatus::Untested, ClaimStatus::Holds));
+    record.plan.cases[0].arms.retain(|arm| arm.name != "one@plain#again");
+    let outcome = outcomes(&record).remove(0);
+    assert_eq!((arms(&outcome), outcome.status), (vec!["one@plain".to_owned()], ClaimStatus::Holds));
+}
+
+#[test]
+fn claims_of_what_was_not_planned_are_left_out() {
+    let text =
+        [CASES, ADVANTAGE, &ADVANTAGE.replace("\"read\"", "\"write\"").replace("\"claimed\"", "\"other\"")]
+            .concat();
+    let ids = |choice: &Choice| -> Vec<String> {
+        let plan: Plan = small::plan(&text, choice).unwrap();
+        outcomes(&blank(plan)).into_iter().map(|claim| claim.id).collect()
+    };
+    assert_eq!(ids(&small::choice()), ["claimed", "other"]);
+    assert_eq!(ids(&Choice { cases: vec!["write".into()], ..small::choice() }), ["other"]);
+    assert!(ids(&Choice { contenders: vec!["two".into()], ..small::choice() }).is_empty());
+}
+
+#[test]
+fn a_claim_that_nothing_measures_says_why() {
+    let untested = "[[claim]]\nid = \"claimed\"\nstatement = \"It halves the damage\"\nwords = \"by 50 %\"\n\
+                    untested = { case = \"read\", reason = \"no power is cut\" }\n";
+    let outcome = outcome(untested, 1e6, 1e6);
+    assert_eq!((outcome.status, outcome.reason.as_deref()), (ClaimStatus::Untested, Some("no power is cut")));
+}
+
+/// Found in a review: a comparison was incomparable, and the claim on the same two arms held.
+#[test]
+fn what_keeps_a_comparison_from_being_made_keeps_a_claim_from_being_decided() {
+    let mut record = record(ADVANTAGE, 1e6, 2e6);
+    let cache = |bytes: i64| BTreeMap::from([("cache_size_bytes".to_owned(), bytes.into())]);
+    for launch in &mut record.launches {
+        launch.settings = cache(if launch.arm == "one@plain" { 1 << 20 } else { 1 << 30 });
+    }
+    let outcome = outcomes(&record).remove(0);
+    assert_eq!(outcome.status, ClaimStatus::Untested);
+    assert!(outcome.pairs[0].tests[0].note.as_deref().unwrap().contains("cache bytes differ"), "{outcome:?}");
+}
+
+#[test]
+fn doubts_stand_beside_the_claims_that_they_touch() {
+    let mut record = record(ADVANTAGE, 1e6, 2e6);
+    for slice in record.slices.iter_mut().filter(|slice| slice.arm == "two@plain") {
+        slice.cpu_ns = slice.wall_ns / 100;
+        slice.usage.voluntary_switches = 1;
+    }
+    let flags = outcomes(&record).remove(0).pairs.remove(0).flags;
+    let kinds: Vec<String> = flags.iter().map(|flag| format!("{} {}", flag.kind, flag.arm)).collect();
+    assert_eq!(kinds, ["slept two@plain"]);
+}
+
+const PERCENTILE: &str = r#"
+[[claim]]
+id = "claimed"
+by = "ours"
+statement = "A read takes less than a millisecond in 99 of 100"
+[[claim.test]]
+measure = "percentile"
+percentile = 99.0
+case = "read"
+arm = "one@plain"
+at_most = 1000000
+[[claim.test]]
+measure = "percentile"
+percentile = 50.0
+case = "read"
+arm = "one@plain"
+against = "two@plain"
+at_most = 0.9
+"#;
+
+#[test]
+fn a_percentile_is_that_of_the_operations_and_not_their_mean() {
+    let mut record = record(PERCENTILE, 1e6, 2e6);
+    for launch in 0..8 {
+        // One read of 50 takes ten milliseconds: the mean is 0.3 ms, the 99th percentile is not.
+        let one: Vec<u64> = (0..500).map(|read| if read % 50 == 0 { 10_000_000 } else { 100_000 }).collect();
+        let two = vec![200_000; 500];
+        for (arm, latencies) in [("one@plain", one), ("two@plain", two)] {
+            record.latencies.insert(("small/read".into(), arm.into(), launch), latencies);
+        }
+    }
+    let outcome = outcomes(&record).remove(0);
+    let [absolute, ratio] = outcome.pairs[0].tests.as_slice() else { panic!("{outcome:?}") };
+    assert_eq!((absolute.status, absolute.unit.as_str()), (ClaimStatus::Refuted, "ns"));
+    assert!((9.9e6..1.01e7).contains(&absolute.value.unwrap()), "{absolute:?}");
+    assert_eq!(ratio.status, ClaimStatus::Holds);
+    assert!((0.49..0.51).contains(&ratio.value.unwrap()), "{ratio:?}");
+}
+
+#[test]
+fn every_percentile_of_a_claim_is_kept() {
+    for percentile in CLAIMED_PERCENTILES {
+        assert!(touchstone::statistics::PERCENTILES.contains(&percentile), "{percentile}");
+    }
+}
+
+#[test]
+fn claims_that_make_no_sense_are_refused_with_the_remedy() {
+    let own = "by = \"ours\"";
+    for (claim, old, new, wanted) in [
+        (ADVANTAGE, "source = \"page\"", "source = \"hearsay\"", "no such [[reference]]"),
+        (ADVANTAGE, "source = \"page\", ", "", "missing field `source`"),
+        (ADVANTAGE, "value = 4.0", "value = nan", "no positive number"),
+        (ADVANTAGE, "value = 4.0", "value = 1.0", "not an advantage"),
+        (ADVANTAGE, ", against = 2.0", "", "needs `value` and `against`"),
+        (ADVANTAGE, "rule = \"advantage\"", "at_least = 1.1", "name the `rule`"),
+        (ADVANTAGE, "rule = \"advantage\"", "rule = \"advantage\"\nat_least = 1.1", "leave out `at_least`"),
+        (ADVANTAGE, "rule = \"advantage\"", "rule = \"elsewhere\"", "leave out `against`"),
+        (ADVANTAGE, "rule = \"advantage\"", "rule = \"linear\"", "goes with measure = \"scaling\""),
+        (ADVANTAGE, ", against = \"two@plain\"", "", "of a ratio"),
+        (ADVANTAGE, "against = \"two@plain\"", "against = \"six@plain\"", "no arm `six@plain`"),
+        (
+            ADVANTAGE,
+            "pairs = [",
+            "pairs = [{ arm = \"two@plain\", against = \"one@plain\" }, ",
+            "different libraries",
+        ),
+        (ADVANTAGE, "case = \"read\"", "case = \"read\"\narm = \"one@plain\"", "one of both"),
+        (ADVANTAGE, "case = \"read\"", "case = \"read\"\npercentile = 50.0", "measure = \"percentile\""),
+        (ADVANTAGE, "case = \"read\"", "case = \"read\"\nworth = 0.0", "`worth` is a positive number"),
+        (ELSEWHERE, "figure =", "words = \"w\"\n# figure =", "needs a [[claim.figure]]"),
+        (ELSEWHERE, "figure =", "# figure =", "the page's own `words`"),
+        (PERCENTILE, "99.0", "98.0", "percentile 98 is not kept"),
+        (PERCENTILE, "1000000", "nan", "finite"),
+        (PERCENTILE, "at_most = 1000000", "at_most = 1\nat_least = 2", "at least 2 and at most 1"),
+        (PERCENTILE, own, "", "`words`"),
+    ] {
+        assert_eq!(claim.matches(old).count(), 1, "{old}");
+        let error = small::suite(&[CASES, &claim.replace(old, new)].concat()).expect_err(new).to_string();
+        assert!(
+            error.contains("small.toml") && error.contains(wanted),
+            "the error must say `{wanted}`:\n{error}"
+        );
+    }
+}

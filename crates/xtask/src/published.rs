@@ -1,0 +1,209 @@
+//! The page of what was published, made from the suites: every claim with its figures, where they are read, and the
+//! bounds that follow from them. And the same bounds worked out once more, from the files alone.
+
+use crate::Findings;
+use std::fmt::Write as _;
+use toml::Value;
+use touchstone::report::format;
+use touchstone::suite::{Aspect, Bounds, By, Claim, Figure, Suite};
+
+/// The claims of a suite, the page's or its authors', as a table in Markdown.
+pub fn claims(suite: &Suite, by: By) -> String {
+    let mut table =
+        String::from("| claim | published, and where | asked here | holds if |\n|---|---|---|---|\n");
+    for claim in suite.claims.iter().filter(|claim| claim.by == by) {
+        let cells = [
+            format!("`{}`: {}", claim.id, claim.statement),
+            published(suite, claim),
+            asked(claim),
+            wanted(claim),
+        ];
+        let cells = cells.map(|cell| cell.replace('|', "\\|"));
+        let _ = writeln!(table, "| {} |", cells.join(" | "));
+    }
+    table
+}
+
+/// Where the figures of a suite are read, and who stands for whom.
+pub fn sources(suite: &Suite) -> String {
+    let mut text = format!("{}; measured there on {}.\n\n", suite.source, suite.device);
+    for reference in &suite.references {
+        let _ = writeln!(text, "- `{}` ({}): {}", reference.id, reference.kind, reference.title);
+    }
+    for stand_in in &suite.stand_ins {
+        let _ = writeln!(text, "- `{}` stands for {}: {}", stand_in.subject, stand_in.library, stand_in.why);
+    }
+    text
+}
+
+fn published(suite: &Suite, claim: &Claim) -> String {
+    let words = claim.words.iter().map(|words| format!("“{words}”"));
+    let figures = claim.figures.iter().map(|figure| worded(suite, claim, figure));
+    let all: Vec<String> = words.chain(figures).collect();
+    if all.is_empty() { "–".into() } else { all.join("; ") }
+}
+
+fn worded(suite: &Suite, claim: &Claim, figure: &Figure) -> String {
+    let against = figure.against.map_or(String::new(), |against| format!(" against {}", plain(against)));
+    let measure = claim.tests.first().map(|test| test.measure);
+    let ratio = figure.against.and(measure).and_then(|measure| figure.ratio(measure));
+    let ratio = ratio.map_or(String::new(), |ratio| format!(" = {}×", format::ratio(ratio)));
+    let of = figure.of.as_ref().map_or(String::new(), |of| format!(", {of}"));
+    let device = figure.device.as_ref().filter(|device| **device != suite.device);
+    let device = device.map_or(String::new(), |device| format!(", on {device}"));
+    let note = figure.note.as_ref().map_or(String::new(), |note| format!(", {note}"));
+    let unit = if figure.unit == "x" { "×".to_owned() } else { format!(" {}", figure.unit) };
+    format!("{}{against}{unit}{ratio}{of}{device}{note} (`{}`)", plain(figure.value), figure.source)
+}
+
+/// A figure as it was printed, with its thousands apart.
+fn plain(value: f64) -> String {
+    if value < 1000.0 {
+        return format!("{value}");
+    }
+    let (whole, cents) = (format::count(value as u64), format!("{:.2}", value.fract()));
+    if value.fract() == 0.0 { whole } else { format!("{whole}{}", &cents[1..]) }
+}
+
+fn asked(claim: &Claim) -> String {
+    if let Some(untested) = &claim.untested {
+        return format!("nobody: {}", untested.reason);
+    }
+    let mut asked: Vec<String> = Vec::new();
+    for pair in claim.tests.iter().flat_map(|test| claim.pairs_of(test)) {
+        let against = pair.against.as_ref().map_or(String::new(), |against| format!(" against `{against}`"));
+        let words = format!("`{}`{against}", pair.arm);
+        if !asked.contains(&words) {
+            asked.push(words);
+        }
+    }
+    let cases: Vec<String> = cases(claim).into_iter().map(|case| format!("`{case}`")).collect();
+    format!("{}; in {}", asked.join(", then "), cases.join(" and "))
+}
+
+fn cases(claim: &Claim) -> Vec<&str> {
+    let mut cases: Vec<&str> = Vec::new();
+    for case in claim.cases() {
+        if !cases.contains(&case) {
+            cases.push(case);
+        }
+    }
+    cases
+}
+
+fn wanted(claim: &Claim) -> String {
+    let mut wanted = Vec::new();
+    for test in &claim.tests {
+        let rule = test.rule.map_or(String::new(), |rule| format!("{rule}: "));
+        let bounds = claim.bounds(test).into_iter().map(bound).collect::<Vec<_>>().join(", ");
+        let what = match (&test.contains, bounds.as_str()) {
+            (Some(contains), _) => format!("says \"{contains}\""),
+            (None, "") => "the figures stand side by side".into(),
+            (None, bounds) => bounds.to_owned(),
+        };
+        wanted.push(format!("{} {rule}{what}", test.measure.word()));
+    }
+    wanted.dedup();
+    wanted.join("; ")
+}
+
+fn bound(bounds: Bounds) -> String {
+    let digits = |bound: f64| if bound.fract() == 0.0 { format!("{bound}") } else { format::digits(bound) };
+    let aspect = bounds.aspect.map_or(String::new(), |aspect| format!("{aspect} "));
+    match (bounds.at_least, bounds.at_most) {
+        (Some(least), Some(most)) => format!("{aspect}{} to {}", digits(least), digits(most)),
+        (Some(least), None) => format!("{aspect}at least {}", digits(least)),
+        (None, Some(most)) => format!("{aspect}at most {}", digits(most)),
+        (None, None) => String::new(),
+    }
+}
+
+/// What is wrong with the bounds and figures of a suite's file. The bounds are worked out here once more from the
+/// figures as they stand in the file, and held against those that the lab tests with.
+pub fn check(path: &str, text: &str) -> Findings {
+    let file: Value = match toml::from_str(text) {
+        Ok(file) => file,
+        Err(error) => return vec![format!("{path}: {error}")],
+    };
+    let mut findings = Findings::new();
+    for claim in list(&file, "claim") {
+        let id = claim.get("id").and_then(Value::as_str).unwrap_or("?");
+        let mut wrong = |what: String| findings.push(format!("{path}: claim `{id}`: {what}"));
+        if claim.get("by").and_then(Value::as_str) == Some("ours") {
+            continue;
+        }
+        for figure in list(claim, "figure").iter().filter(|figure| figure.get("source").is_none()) {
+            wrong(format!("the figure {} has no source", number(figure, "value").unwrap_or(f64::NAN)));
+        }
+        for test in list(claim, "test") {
+            let measure = test.get("measure").and_then(Value::as_str).unwrap_or("?");
+            let exact = ["errors", "missing", "plan"].contains(&measure);
+            if !exact && (test.get("at_least").is_some() || test.get("at_most").is_some()) {
+                wrong(format!("its test of {measure} has a bound that was set by hand"));
+            }
+        }
+    }
+    match Suite::parse(text, path) {
+        Err(error) => findings.push(error.to_string()),
+        Ok(suite) => {
+            let claims = suite.claims.iter().zip(list(&file, "claim"));
+            findings.extend(claims.filter_map(|(claim, raw)| other_bounds(path, claim, raw)));
+        }
+    }
+    findings
+}
+
+/// The first bound of a claim that does not follow from its figures.
+fn other_bounds(path: &str, claim: &Claim, raw: &Value) -> Option<String> {
+    claim.tests.iter().zip(list(raw, "test")).find_map(|(test, raw_test)| {
+        let wanted = match raw_test.get("rule")?.as_str()? {
+            "advantage" | "cost" => difference(list(raw, "figure").first()?, test.measure.more_is_better())?,
+            "level" => vec![(None, Some(0.9), Some(1.0 / 0.9))],
+            _ => return None,
+        };
+        let here: Vec<_> = claim
+            .bounds(test)
+            .into_iter()
+            .map(|known| (known.aspect, known.at_least, known.at_most))
+            .collect();
+        let same = |one: Option<f64>, other: Option<f64>| match (one, other) {
+            (Some(one), Some(other)) => (one - other).abs() < 1e-9,
+            (one, other) => one == other,
+        };
+        let fits = here.len() == wanted.len()
+            && here.iter().zip(&wanted).all(|(h, w)| h.0 == w.0 && same(h.1, w.1) && same(h.2, w.2));
+        (!fits).then(|| {
+            format!(
+                "{path}: claim `{}`: tested with {here:?}, where {wanted:?} follows from the page",
+                claim.id
+            )
+        })
+    })
+}
+
+type Wanted = (Option<Aspect>, Option<f64>, Option<f64>);
+
+/// Half of the difference, by the rule's words: of an advantage x, (1 + x) / 2; of a cost, the same turned round.
+fn difference(figure: &Value, of_rates: bool) -> Option<Vec<Wanted>> {
+    let value = number(figure, "value")?;
+    let unit = figure.get("unit")?.as_str()?;
+    let ratio = number(figure, "against").map_or(value, |against| value / against);
+    let is_time = ["s", "ms", "us", "ns"].contains(&unit);
+    let x = if is_time && of_rates { 1.0 / ratio } else { ratio };
+    let half = |x: f64| (1.0 + x) / 2.0;
+    let (direction, size) = (Some(Aspect::Direction), Some(Aspect::Size));
+    Some(if x > 1.0 {
+        vec![(direction, Some(1.0), None), (size, Some(half(x)), None)]
+    } else {
+        vec![(direction, None, Some(1.0)), (size, None, Some(1.0 / half(1.0 / x)))]
+    })
+}
+
+fn list<'v>(value: &'v Value, key: &str) -> &'v [Value] {
+    value.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+fn number(value: &Value, key: &str) -> Option<f64> {
+    let number = value.get(key)?;
+    number.as_float().or(number.as_integer().map(|whole| whole as f64))
+}

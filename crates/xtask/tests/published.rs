@@ -1,0 +1,64 @@
+//! What was published: every figure of a page has its source, and every bound follows from a figure, so that none can be
+//! fitted to what a machine said.
+
+use xtask::published::check;
+use xtask::{Tree, assert_none};
+
+const SOUND: &str = r#"
+name = "sound"
+title = "t"
+source = "s"
+device = "d"
+[[reference]]
+id = "page"
+kind = "page"
+title = "its table"
+[[dataset]]
+name = "rows"
+record = "row"
+records = 10
+value_bytes = 10
+[[case]]
+id = "read"
+title = "Read"
+dataset = "rows"
+lanes = [{ verb = "read-all" }]
+baseline = "one@plain"
+arms = ["one@plain", "two@plain"]
+[[claim]]
+id = "reads"
+statement = "Two reads more"
+figure = [{ source = "page", value = 3.0, against = 1.0, unit = "rows/s" }]
+pairs = [{ arm = "two@plain", against = "one@plain" }]
+[[claim.test]]
+measure = "rate"
+case = "read"
+rule = "advantage"
+"#;
+
+#[test]
+fn every_figure_has_a_source_and_every_bound_follows_from_one() {
+    let tree = Tree::read();
+    let suites: Vec<_> = tree.ending(&[".toml"]).filter(|(path, _)| path.starts_with("suites/")).collect();
+    assert!(suites.len() >= 7, "{}", suites.len());
+    let findings: Vec<String> = suites.into_iter().flat_map(|(path, text)| check(path, text)).collect();
+    assert_none("published figures and bounds", &findings);
+}
+
+#[test]
+fn a_bound_that_is_moved_by_hand_is_found() {
+    assert_eq!(check("sound.toml", SOUND), Vec::<String>::new());
+    let moved = check("moved.toml", &SOUND.replace("rule = \"advantage\"", "at_least = 1.05"));
+    assert!(moved[0].contains("claim `reads`") && moved[0].contains("set by hand"), "{moved:?}");
+    let both =
+        check("both.toml", &SOUND.replace("rule = \"advantage\"", "rule = \"advantage\"\nat_least = 1.05"));
+    assert!(both[0].contains("set by hand"), "{both:?}");
+}
+
+#[test]
+fn a_figure_without_a_source_is_found() {
+    let bare = check("bare.toml", &SOUND.replace("source = \"page\", ", ""));
+    assert!(bare[0].contains("the figure 3 has no source"), "{bare:?}");
+    let unknown = check("unknown.toml", &SOUND.replace("source = \"page\", ", "source = \"hearsay\", "));
+    assert!(unknown[0].contains("`hearsay`"), "{unknown:?}");
+}
