@@ -8,7 +8,10 @@ use std::sync::LazyLock;
 use support::{
     Ended, contents, copy, finish, folder, plan, root, run, run_plan, shared_folder, touchstone, write_plan,
 };
+use touchstone::estimate::STATISTICS_VERSION;
+use touchstone::plan::PLAN_VERSION;
 use touchstone::record::file;
+use touchstone::verdict::VERDICT_VERSION;
 
 const USAGE: i32 = 64;
 const UNAVAILABLE: i32 = 69;
@@ -146,7 +149,7 @@ fn a_plan_of_another_version_says_how_to_make_one_anew() {
 #[test]
 fn what_is_no_plan_is_refused() {
     let folder = folder();
-    let (ended, record) = run_plan(folder.path(), &serde_json::json!({"plan_version": 1}), &[]);
+    let (ended, record) = run_plan(folder.path(), &serde_json::json!({"plan_version": PLAN_VERSION}), &[]);
     ended.refused(USAGE, &["plan.json", "not a plan", "missing field"]);
     assert!(!record.exists());
     let path = folder.path().join("plan.json");
@@ -294,14 +297,14 @@ fn a_verdict_that_is_damaged_is_not_called_missing() {
 
 #[test]
 fn what_a_newer_version_judged_is_refused_until_it_is_judged_again() {
-    for (name, key, what) in [
-        (file::STATISTICS, "statistics_version", "statistics version 99"),
-        (file::VERDICT, "verdict_version", "verdict version 99"),
+    for (name, key, version, what) in [
+        (file::STATISTICS, "statistics_version", STATISTICS_VERSION, "statistics version 99"),
+        (file::VERDICT, "verdict_version", VERDICT_VERSION, "verdict version 99"),
     ] {
         let folder = folder();
         let record = record(folder.path());
         let text = fs::read_to_string(record.join(name)).unwrap();
-        let from = format!("\"{key}\": 1");
+        let from = format!("\"{key}\": {version}");
         assert!(text.contains(&from), "{name} says its version");
         fs::write(record.join(name), text.replacen(&from, &format!("\"{key}\": 99"), 1)).unwrap();
         let ended = finish(touchstone().arg("report").arg(&record));
