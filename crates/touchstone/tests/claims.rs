@@ -136,6 +136,31 @@ fn a_time_that_is_half_is_an_advantage_of_two() {
     assert_eq!(outcome(&times, 1e6, 3e6).figures[0].ratio, Some(2.0));
 }
 
+/// Of latencies the ratio is that of times.
+#[test]
+fn a_rate_that_is_double_is_half_the_latency() {
+    let latency = ADVANTAGE.replace("measure = \"rate\"", "measure = \"latency\"");
+    assert_eq!(outcome(&latency, 1e6, 3e6).figures[0].ratio, Some(0.5));
+}
+
+const EXACT: &str = r#"
+[[claim]]
+id = "claimed"
+by = "ours"
+statement = "Its plan says something"
+[[claim.test]]
+measure = "plan"
+case = "read"
+arm = "one@plain"
+contains = "SEARCH"
+"#;
+
+#[test]
+fn a_plan_that_nobody_explained_decides_nothing() {
+    let outcome = outcome(EXACT, 1e6, 1e6);
+    assert_eq!(outcome.status, ClaimStatus::Untested);
+}
+
 const ELSEWHERE: &str = r#"
 [[claim]]
 id = "claimed"
@@ -292,13 +317,25 @@ fn claims_that_make_no_sense_are_refused_with_the_remedy() {
         ),
         (ADVANTAGE, "case = \"read\"", "case = \"read\"\narm = \"one@plain\"", "one of both"),
         (ADVANTAGE, "case = \"read\"", "case = \"read\"\npercentile = 50.0", "measure = \"percentile\""),
-        (ADVANTAGE, "case = \"read\"", "case = \"read\"\nworth = 0.0", "`worth` is a positive number"),
+        (ADVANTAGE, "unit = \"rows/s\"", "unit = \"seconds\"", "has the unit `seconds`"),
+        (ADVANTAGE, "against = \"two@plain\"", "against = \"one@plain\"", "compared with itself"),
+        (ADVANTAGE, "rule = \"advantage\"", "rule = \"better\"", "use `advantage` or `cost`"),
+        (ADVANTAGE, "rule = \"advantage\"", "rule = \"level\"", "beyond 10 %"),
+        (ADVANTAGE, "words = \"twice as much\"", "words = \"\"", "`words` are empty"),
         (ELSEWHERE, "figure =", "words = \"w\"\n# figure =", "needs a [[claim.figure]]"),
         (ELSEWHERE, "figure =", "# figure =", "the page's own `words`"),
         (PERCENTILE, "99.0", "98.0", "percentile 98 is not kept"),
         (PERCENTILE, "1000000", "nan", "finite"),
         (PERCENTILE, "at_most = 1000000", "at_most = 1\nat_least = 2", "at least 2 and at most 1"),
         (PERCENTILE, own, "", "`words`"),
+        (EXACT, "\"SEARCH\"", "\"\"", "every plan says that"),
+        (EXACT, "contains = \"SEARCH\"", "contains = \"SEARCH\"\nat_least = 1", "a plan has no bounds"),
+        (
+            EXACT,
+            "\"plan\"\ncase = \"read\"\narm = \"one@plain\"\ncontains = \"SEARCH\"",
+            "\"errors\"\ncase = \"read\"\narm = \"one@plain\"\nat_least = 0",
+            "no count is below 0",
+        ),
     ] {
         assert_eq!(claim.matches(old).count(), 1, "{old}");
         let error = small::suite(&[CASES, &claim.replace(old, new)].concat()).expect_err(new).to_string();

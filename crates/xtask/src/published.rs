@@ -61,8 +61,9 @@ fn plain(value: f64) -> String {
     if value < 1000.0 {
         return format!("{value}");
     }
-    let (whole, cents) = (format::count(value as u64), format!("{:.2}", value.fract()));
-    if value.fract() == 0.0 { whole } else { format!("{whole}{}", &cents[1..]) }
+    let cents = (value * 100.0).round() as u64;
+    let whole = format::count(cents / 100);
+    if cents % 100 == 0 { whole } else { format!("{whole}.{:02}", cents % 100) }
 }
 
 fn asked(claim: &Claim) -> String {
@@ -108,7 +109,7 @@ fn wanted(claim: &Claim) -> String {
 }
 
 fn bound(bounds: Bounds) -> String {
-    let digits = |bound: f64| if bound.fract() == 0.0 { format!("{bound}") } else { format::digits(bound) };
+    let digits = |bound: f64| if bound.fract() == 0.0 { format!("{bound}") } else { format::ratio(bound) };
     let aspect = bounds.aspect.map_or(String::new(), |aspect| format!("{aspect} "));
     match (bounds.at_least, bounds.at_most) {
         (Some(least), Some(most)) => format!("{aspect}{} to {}", digits(least), digits(most)),
@@ -151,6 +152,23 @@ pub fn check(path: &str, text: &str) -> Findings {
         }
     }
     findings
+}
+
+/// A line for each claim of the page: its name, the rules of its tests, and its first figure.
+pub fn pinned(suite: &str, text: &str) -> Vec<String> {
+    let file: Value = toml::from_str(text).expect("a suite is TOML");
+    let word = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or("-").to_owned();
+    let of_page = |claim: &&Value| word(claim, "by") != "ours";
+    let line = |claim: &Value| {
+        let rules: Vec<String> = list(claim, "test").iter().map(|test| word(test, "rule")).collect();
+        let rules = if rules.is_empty() { "untested".into() } else { rules.join(",") };
+        let figure = list(claim, "figure").first().map_or("-".into(), |figure| {
+            let shown = |key: &str| number(figure, key).map_or("-".into(), |value| format!("{value:?}"));
+            format!("{} {} {}", shown("value"), shown("against"), word(figure, "unit"))
+        });
+        format!("{suite}/{} {rules} {figure}", word(claim, "id"))
+    };
+    list(&file, "claim").iter().filter(of_page).map(line).collect()
 }
 
 /// The first bound of a claim that does not follow from its figures.

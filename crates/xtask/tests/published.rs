@@ -1,7 +1,7 @@
 //! What was published: every figure of a page has its source, and every bound follows from a figure, so that none can be
 //! fitted to what a machine said.
 
-use xtask::published::check;
+use xtask::published::{check, pinned};
 use xtask::{Tree, assert_none};
 
 const SOUND: &str = r#"
@@ -43,6 +43,25 @@ fn every_figure_has_a_source_and_every_bound_follows_from_one() {
     assert!(suites.len() >= 7, "{}", suites.len());
     let findings: Vec<String> = suites.into_iter().flat_map(|(path, text)| check(path, text)).collect();
     assert_none("published figures and bounds", &findings);
+}
+
+/// A line a claim of a page, read from the pages and not from the suites: the claim, the rules of its tests, its first
+/// figure. Who changes a figure or weakens a rule must change it here as well, and say where the page has it.
+const PINNED: &str = include_str!("published.txt");
+
+#[test]
+fn figures_and_rules_are_those_that_were_read_from_the_pages() {
+    let tree = Tree::read();
+    let suites = ["couch", "dflat", "wcdb"].map(|name| (name, tree.text(&format!("suites/{name}.toml"))));
+    let found: Vec<String> = suites.iter().flat_map(|(name, text)| pinned(name, text)).collect();
+    let known: Vec<&str> = PINNED.lines().collect();
+    let changed = found
+        .iter()
+        .filter(|line| !known.contains(&line.as_str()))
+        .map(|line| format!("not read so: {line}"));
+    let gone =
+        known.iter().filter(|line| !found.iter().any(|now| now == *line)).map(|line| format!("gone: {line}"));
+    assert_none("figures and rules of the pages' claims", &changed.chain(gone).collect::<Vec<String>>());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What is claimed: by the page or by the suite's author, with the published figures, the subjects that take the place
 //! of the page's libraries, and what would show that the claim holds here.
 
-use super::{Bounds, Case, Rule, Suite};
+use super::{Bounds, Case, Rule, Size, Suite};
 use crate::name::unique;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -126,12 +126,21 @@ impl Figure {
     /// The figure as the number that a test of `measure` finds: a ratio of rates for the measures of rates, of times
     /// for the others; none where only one figure was published.
     pub fn ratio(&self, measure: Measure) -> Option<f64> {
-        let is_ratio = self.unit == "x" && self.against.is_none();
-        let ratio = if is_ratio { self.value } else { self.value / self.against? };
-        let is_time = matches!(self.unit.as_str(), "s" | "ms" | "us" | "ns");
-        Some(if is_time && measure.more_is_better() { 1.0 / ratio } else { ratio })
+        if self.unit == RATIO && self.against.is_none() {
+            return Some(self.value);
+        }
+        let ratio = self.value / self.against?;
+        let is_rate = self.unit.ends_with(PER_SECOND);
+        Some(if is_rate == measure.more_is_better() || self.unit == RATIO { ratio } else { 1.0 / ratio })
     }
 }
+
+/// The unit of a published ratio.
+const RATIO: &str = "x";
+/// How the unit of a rate ends.
+const PER_SECOND: &str = "/s";
+/// Units of times.
+const TIMES: [&str; 4] = ["s", "ms", "us", "ns"];
 
 /// Two arms that are asked whether a claim holds, or one where the claim compares with nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -186,10 +195,6 @@ pub struct ClaimTest {
     /// Which percentile, for the measure `percentile`: 50, 90, 95, 99 or 99.9.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub percentile: Option<f64>,
-    /// How many operations of the other arm one of this arm is worth, for a ratio of rates: a query that finds 1,667
-    /// objects is worth as many gets; 1, unless said.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub worth: Option<f64>,
     /// Of the measure `rate`, a part of the transactions of a `deliver` lane instead of what the lane times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<Part>,
@@ -227,7 +232,7 @@ pub enum Measure {
     /// Operations a second, or the ratio of two: above 1 the arm does more in the same time.
     Rate,
     /// Operations a second at a scale over those at the next smaller one, of a case with scales: the least of these
-    /// ratios. At 1 an operation costs the same however many records, subscriptions or changes there are.
+    /// ratios, or for the rule `no-better` the greatest. At 1 an operation costs the same however many records, subscriptions or changes there are.
     Scaling,
     /// The mean of a launch's longest operation in a thousand, in ns, or the ratio of two: below 1 the arm stalls
     /// less.
@@ -319,14 +324,19 @@ impl Suite {
 
     fn check_claim(&self, claim: &Claim) -> Result<(), String> {
         claim.figures.iter().try_for_each(|figure| self.check_figure(figure))?;
+        if claim.words.as_deref().is_some_and(|words| words.trim().is_empty()) {
+            return Err("its `words` are empty".into());
+        }
         if claim.by == By::Page && claim.figures.is_empty() && claim.words.is_none() {
             return Err("a claim of the page needs a [[claim.figure]] or the page's own `words`; say `by = \"ours\"` where \
                         the page does not make it"
                 .into());
         }
         if let Some(untested) = &claim.untested {
-            if !claim.tests.is_empty() {
-                return Err("`untested` says why it has no [[claim.test]], and there is one".into());
+            if !claim.tests.is_empty() || !claim.pairs.is_empty() {
+                return Err(
+                    "`untested` says why nothing is measured: leave out `pairs` and [[claim.test]]".into()
+                );
             }
             return self.case(&untested.case).map(|_| ());
         }
@@ -342,6 +352,14 @@ impl Suite {
             return Err(format!(
                 "its figure {} has the source `{}`, and there is no such [[reference]]",
                 figure.value, figure.source
+            ));
+        }
+        let unit = figure.unit.as_str();
+        if unit != RATIO && !unit.ends_with(PER_SECOND) && !TIMES.contains(&unit) {
+            return Err(format!(
+                "its figure {} has the unit `{unit}`: write a rate such as `rows/s`, a time in {}, or `x` for a ratio",
+                figure.value,
+                TIMES.join(", ")
             ));
         }
         let is_positive = |value: f64| value.is_finite() && value > 0.0;
@@ -389,12 +407,29 @@ impl Suite {
                     test.case
                 ));
             };
+            let by_ten =
+                |scales: &[u64]| scales.windows(2).all(|step| step[0].checked_mul(10) == Some(step[1]));
+            let at = |size| case.scales.as_ref().is_none_or(|scales| by_ten(&scales.at(size)));
+            if test.rule.is_some() && !(at(Size::Quick) && at(Size::Full)) {
+                return Err(format!(
+                    "a rule for scaling is of steps of ten, and the scales of `{}` have others",
+                    case.id
+                ));
+            }
             if pair.against.is_some() {
                 return Err("measure = \"scaling\" compares an arm with itself: leave out `against`".into());
             }
             return has_arm(case, &pair.arm);
         }
         has_arm(self.case(&test.case)?, &pair.arm)?;
+        if pair.against.as_ref() == Some(&pair.arm)
+            && test.against_case.as_ref().is_none_or(|case| *case == test.case)
+        {
+            return Err(format!(
+                "`{}` is compared with itself: name another arm, or an `against_case`",
+                pair.arm
+            ));
+        }
         match (&pair.against, &test.against_case) {
             (Some(against), case) => has_arm(self.case(case.as_ref().unwrap_or(&test.case))?, against),
             (None, Some(_)) => Err("`against_case` is the case of the arm that is named `against`".into()),
@@ -414,21 +449,25 @@ fn has_arm(case: &Case, arm: &str) -> Result<(), String> {
 }
 
 impl ClaimTest {
-    /// Keys that go with one measure only.
+    /// Keys that go with one measure only, and values with which nothing could fail.
     fn check_keys(&self) -> Result<(), String> {
+        if self.contains.as_deref() == Some("") {
+            return Err("`contains` is empty, and every plan says that".into());
+        }
+        if self.measure.is_exact()
+            && self.at_least.is_some_and(|least| least <= 0.0)
+            && self.at_most.is_none()
+        {
+            return Err("no count is below 0: `at_least` needs a greater one".into());
+        }
+        if self.measure == Measure::Plan && (self.at_least.is_some() || self.at_most.is_some()) {
+            return Err("a plan has no bounds: leave out `at_least` and `at_most`".into());
+        }
         let goes = |key: &str, measure: &str| {
             Err(format!("`{key}` goes with measure = \"{measure}\", and only with it"))
         };
         if self.part.is_some() && self.measure != Measure::Rate {
             return goes("part", "rate");
-        }
-        if let Some(worth) = self.worth {
-            if self.measure != Measure::Rate {
-                return goes("worth", "rate");
-            }
-            if !(worth.is_finite() && worth > 0.0) {
-                return Err(format!("`worth` is a positive number of operations, not {worth}"));
-            }
         }
         if (self.measure == Measure::Plan) != self.contains.is_some() {
             return goes("contains", "plan");
@@ -486,6 +525,9 @@ fn check_rule(claim: &Claim, test: &ClaimTest, rule: Rule) -> Result<(), String>
             Err("rule = \"elsewhere\" sets a published figure beside the one here: it needs a [[claim.figure]]".into())
         }
         Rule::Elsewhere => Ok(()),
+        Rule::Better | Rule::Worse if claim.published_ratio(test.measure).is_some() => Err(format!(
+            "rule = \"{rule}\" asks for the direction alone, and its first figure is a ratio: use `advantage` or `cost`"
+        )),
         _ if !compares => Err(format!(
             "rule = \"{rule}\" is of a ratio: name the arm that it is `against`, or use rule = \"elsewhere\" for a figure of \
              another device"

@@ -37,7 +37,7 @@ pub enum Rule {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Aspect {
-    /// On which side of 1 the ratio lies.
+    /// On which side of 1 the ratio lies: beyond it, not at it.
     Direction,
     /// How much of the published difference is found.
     Size,
@@ -74,11 +74,6 @@ impl Bounds {
 }
 
 impl Rule {
-    /// Whether it needs the published ratio.
-    pub fn needs_ratio(self) -> bool {
-        matches!(self, Rule::Advantage | Rule::Cost)
-    }
-
     /// The bounds of a test of `measure`, where `ratio` was published: direction first, then size.
     pub fn bounds(self, measure: Measure, ratio: Option<f64>) -> Vec<Bounds> {
         match self {
@@ -99,6 +94,9 @@ impl Rule {
         let word = match self {
             Rule::Advantage => "an advantage",
             Rule::Cost => "a cost",
+            Rule::Level if ratio.is_some_and(|ratio| !(LEVEL..=1.0 / LEVEL).contains(&ratio)) => {
+                return Err("rule = \"level\", and its first figure is a ratio beyond 10 %".into());
+            }
             _ => return Ok(()),
         };
         let Some(ratio) = ratio else {

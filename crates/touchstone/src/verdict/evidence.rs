@@ -70,7 +70,8 @@ impl Evidence<'_> {
                 outcome.status = if elsewhere { ClaimStatus::Elsewhere } else { figure.within(bounds) };
                 let beyond = published.filter(|_| bounds.aspect == Some(Aspect::Size));
                 let beyond = beyond.and_then(|published| figure.beyond(published));
-                outcome.note = said.or(beyond);
+                let notes: Vec<String> = said.into_iter().chain(beyond).collect();
+                outcome.note = (!notes.is_empty()).then(|| notes.join("; "));
                 outcome.value = Some(figure.value);
                 outcome.low = figure.low;
                 outcome.high = figure.high;
@@ -92,6 +93,9 @@ impl Evidence<'_> {
             Measure::Errors => return Ok(Measured::exact(arm.errors.values().sum::<u64>() as f64)),
             Measure::Missing => return Ok(Measured::exact(arm.missing as f64)),
             Measure::Plan => {
+                if arm.plan.is_empty() {
+                    return Err("its contender explained no plan".into());
+                }
                 let said = arm.plan.join("; ");
                 let wanted = test.contains.as_deref().unwrap_or_default();
                 return Ok(Measured::Plan {
@@ -118,8 +122,6 @@ impl Evidence<'_> {
         }
         let figure = self.figure(paired(&arm.launches, &against.launches, |launch| value(test, launch)))?;
         let figure = if test.measure.more_is_better() { figure.inverted() } else { figure };
-        let worth = test.worth.unwrap_or(1.0);
-        let figure = figure.each(|ratio| ratio * worth);
         let planned =
             [(test.case.as_str(), arm), (case, against)].map(|(case, arm)| self.planned(case, &arm.arm));
         let marked = match planned {
@@ -132,6 +134,7 @@ impl Evidence<'_> {
     /// The figure of one arm, in its own unit.
     fn absolute(&self, test: &ClaimTest, arm: &ArmStatistics) -> Result<Measured, String> {
         if let Some(percentile) = test.percentile {
+            self.after_first_look(arm.launches.len())?;
             let latency = arm.latency.as_ref().ok_or("no latencies were kept")?;
             let known = latency.percentiles.iter().find(|known| known.percentile == percentile);
             let known = known.ok_or("that percentile was not kept")?;
@@ -154,11 +157,8 @@ impl Evidence<'_> {
         for scales in self.scales(&test.case).windows(2) {
             let [small, large] = [scales[0], scales[1]].map(|case| self.arm(case.name(), &pair.arm));
             let (small, large) = (small?, large?);
-            for arm in [small, large] {
-                if let Some(obstacle) = incomplete(arm).first().or(obstacles(arm).first()) {
-                    return Err(obstacle.clone());
-                }
-            }
+            self.without_obstacle(scales[0].name(), small)?;
+            self.without_obstacle(scales[1].name(), large)?;
             let times = paired(&large.launches, &small.launches, |launch| Some(launch.operation_ns));
             let figure = self.figure(times)?.inverted();
             let [from, to] = [scales[0], scales[1]].map(|case| case.scale.unwrap_or(case.dataset.records));
@@ -188,11 +188,16 @@ impl Evidence<'_> {
     /// The figure of an estimate that has the launches of the first look behind it.
     fn figure(&self, estimate: Option<Estimate>) -> Result<Figure, String> {
         let estimate = estimate.ok_or("there is no launch that all of them completed")?;
-        let first_look = self.plan.looks.first().copied().unwrap_or_default();
-        if estimate.launches < first_look {
-            return Err(format!("only {} of the {first_look} launches of the first look", estimate.launches));
-        }
+        self.after_first_look(estimate.launches)?;
         Ok(Figure::of(&estimate))
+    }
+
+    fn after_first_look(&self, launches: usize) -> Result<(), String> {
+        let first_look = self.plan.looks.first().copied().unwrap_or_default();
+        if launches >= first_look {
+            return Ok(());
+        }
+        Err(format!("only {launches} of the {first_look} launches of the first look"))
     }
 
     /// What keeps an arm from being compared, and so a claim from being decided.
@@ -295,7 +300,9 @@ impl Figure {
         let least = bounds.at_least.unwrap_or(f64::NEG_INFINITY);
         let most = bounds.at_most.unwrap_or(f64::INFINITY);
         let (low, high) = (self.low.unwrap_or(f64::NEG_INFINITY), self.high.unwrap_or(f64::INFINITY));
-        if low >= least && high <= most {
+        // Beyond 1 is beyond it: what is exactly as good is neither better nor worse.
+        let at_one = bounds.aspect == Some(Aspect::Direction) && (low == 1.0 || high == 1.0);
+        if low >= least && high <= most && !at_one {
             ClaimStatus::Holds
         } else if high < least || low > most {
             ClaimStatus::Refuted
@@ -360,13 +367,6 @@ fn describe(test: &ClaimTest, pair: &Pair) -> String {
     };
     match &pair.against {
         None => format!("{what} of {mine}"),
-        Some(against) if test.worth.is_some() => {
-            let worth = test.worth.unwrap_or(1.0);
-            format!(
-                "{what} of {mine}, each operation worth {worth}, over {}",
-                of(against_case(test), against)
-            )
-        }
         Some(against) if test.against_case.is_none() => {
             format!("{what} of {} over {}", pair.arm, of(&test.case, against))
         }
