@@ -154,6 +154,8 @@ impl Strategy<Rusqlite> for Naive {
         if self.queries.is_empty() && self.observers.is_empty() {
             return inner.change(states, moments);
         }
+        // Of a transaction that failed nobody is told.
+        self.changes.clear();
         inner.change_noting(states, moments, |state| self.changes.push(Arc::new(state.clone())))
     }
 
