@@ -63,7 +63,7 @@ fn plain(value: f64) -> String {
     }
     let cents = (value * 100.0).round() as u64;
     let whole = format::count(cents / 100);
-    if cents % 100 == 0 { whole } else { format!("{whole}.{:02}", cents % 100) }
+    if cents.is_multiple_of(100) { whole } else { format!("{whole}.{:02}", cents % 100) }
 }
 
 fn asked(claim: &Claim) -> String {
