@@ -235,10 +235,12 @@ impl Judge<'_> {
         let mut flags: Vec<Flag> = Vec::new();
         for (test, pair) in asked {
             let about = self.evidence.doubted(test, pair);
-            let raised =
-                self.flags.iter().filter(|flag| about.iter().any(|(case, arm)| flag.is_about(case, arm)));
-            for flag in raised.filter(|flag| !flags.contains(flag)).cloned().collect::<Vec<_>>() {
-                flags.push(flag);
+            for flag in
+                self.flags.iter().filter(|flag| about.iter().any(|(case, arm)| flag.is_about(case, arm)))
+            {
+                if !flags.contains(flag) {
+                    flags.push(flag.clone());
+                }
             }
         }
         PairOutcome {
