@@ -12,7 +12,7 @@ PYTHON ?= python3
 # The package is built by pip, and linted, in a folder of its own: its engine is compiled once.
 PYTHON_TARGET := $(CURDIR)/target/python
 
-.PHONY: help bench test mutations tools browser build format lint unit hand-offs kits kits-cpp kits-java python clean
+.PHONY: help bench test mutations tools tools-cpp tools-java browser build format lint unit hand-offs kits kits-cpp kits-java python clean
 
 help:
 	@echo "make bench   re-test the published claims on this machine (quick size: some twenty minutes after the builds)"
@@ -22,7 +22,7 @@ help:
 bench: tools build
 	$(TOUCHSTONE) bench
 
-test: tools browser format lint unit hand-offs kits kits-cpp kits-java python
+test: tools tools-cpp tools-java browser format lint unit hand-offs kits kits-cpp kits-java python
 	@echo "All of it passed."
 
 # A missing piece is named with its remedy, before anything is built.
@@ -43,6 +43,20 @@ browser:
 	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	    apt-get update -qq && apt-get install -y -qq chromium >/dev/null; \
 	  else echo "chromium is missing: install it, or set CHROMIUM to its program" >&2; exit 69; fi; }
+
+# The other languages' kits have tools of their own. Who measures none of their subjects needs none of those.
+# Of the C++ kit the libraries' headers are two packages; as root on Debian they are installed where they are missing.
+tools-cpp:
+	@printf '#include <nlohmann/json.hpp>\n#include <zlib.h>\n' | g++ -E -x c++ - >/dev/null 2>&1 || { \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    apt-get update -qq && apt-get install -y -qq g++ nlohmann-json3-dev zlib1g-dev >/dev/null; \
+	  else echo "a C++ compiler, or the headers of nlohmann-json or zlib are missing, which the C++ kit is built with:" \
+	    "apt-get install g++ nlohmann-json3-dev zlib1g-dev" >&2; exit 69; fi; }
+
+tools-java:
+	@for tool in java mvn; do command -v $$tool >/dev/null || { \
+	  echo "$$tool is missing, which the Java kit is built with: apt-get install openjdk-17-jdk-headless maven" >&2; \
+	  exit 69; }; done
 
 build:
 	cargo build --release --locked --target-dir target --package touchstone-cli
@@ -82,20 +96,10 @@ kits:
 	cargo test --locked --manifest-path $(KIT_NATIVE_DB)
 	cargo test --locked --manifest-path $(KIT_STORE)
 
-# The other languages' kits have tools of their own. Who measures none of their subjects needs none of those.
-# Of the C++ kit the libraries' headers are two packages; as root on Debian they are installed where they are missing.
-kits-cpp:
-	@printf '#include <nlohmann/json.hpp>\n#include <zlib.h>\n' | g++ -E -x c++ - >/dev/null 2>&1 || { \
-	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	    apt-get update -qq && apt-get install -y -qq g++ nlohmann-json3-dev zlib1g-dev >/dev/null; \
-	  else echo "a C++ compiler, or the headers of nlohmann-json or zlib are missing, which the C++ kit is built with:" \
-	    "apt-get install g++ nlohmann-json3-dev zlib1g-dev" >&2; exit 69; fi; }
+kits-cpp: tools-cpp
 	$(MAKE) --silent --directory kits/cpp test
 
-kits-java:
-	@for tool in java mvn; do command -v $$tool >/dev/null || { \
-	  echo "$$tool is missing, which the Java kit is built with: apt-get install openjdk-17-jdk-headless maven" >&2; \
-	  exit 69; }; done
+kits-java: tools-java
 	mvn --batch-mode --quiet --file kits/java/pom.xml verify
 
 # The package as a user installs it, in an environment of its own.

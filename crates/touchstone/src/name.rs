@@ -15,6 +15,11 @@ pub(crate) fn unique<N: AsRef<str>>(what: &str, names: impl IntoIterator<Item = 
     Ok(())
 }
 
+/// The subject of an arm's name, `subject@profile` or `subject@profile#variant`.
+pub(crate) fn subject_of(arm: &str) -> &str {
+    arm.split('@').next().unwrap_or_default()
+}
+
 /// Refuses a name that could not be a file's, or would be one elsewhere.
 pub(crate) fn file_name(name: &str) -> Result<(), String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.@#".contains(c);

@@ -3,6 +3,9 @@
 //! The plan is a file a person can read and edit; a run needs nothing else but the kits themselves.
 
 mod check;
+mod reduced;
+
+pub use reduced::Reduced;
 
 use crate::error::{Error, Result};
 use crate::kit::{Contender, DurabilityClass, Kits};
@@ -141,6 +144,9 @@ pub struct PlannedCase {
     pub baseline: String,
     /// The arm that stands for the least work possible.
     pub floor: Option<String>,
+    /// What is smaller here than in the full size.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reduced: Vec<Reduced>,
     /// Who runs it.
     pub arms: Vec<PlannedArm>,
 }
@@ -294,7 +300,8 @@ impl Plan {
             for case in &suite.cases {
                 let scaled = case.at(choice.size).into_iter();
                 for scaled in scaled.filter(|scaled| choice.takes_case(&suite.name, &case.id, &scaled.id)) {
-                    plan.cases.push(plan_case(suite, case, &scaled, kits, choice)?);
+                    let planned = plan_case(suite, case, &scaled, kits, choice)?;
+                    plan.cases.push(with_reductions(planned, suite, case, &scaled, kits, choice)?);
                 }
             }
             plan.suites.push(PlannedSuite {
@@ -568,6 +575,23 @@ fn arm_matches(wanted: &str, arm: &ArmSpec) -> bool {
     wanted == arm.name() || wanted == arm.contender().to_string() || wanted == arm.contender().subject
 }
 
+/// The case with what is smaller in it than in the full size; a scale that the full size leaves out has nothing to be
+/// compared with.
+fn with_reductions(
+    planned: PlannedCase,
+    suite: &Suite,
+    case: &Case,
+    scaled: &ScaledCase,
+    kits: &Kits,
+    choice: &Choice,
+) -> Result<PlannedCase> {
+    if choice.size == Size::Full || !case.at(Size::Full).contains(scaled) {
+        return Ok(planned);
+    }
+    let full = plan_case(suite, case, scaled, kits, &Choice { size: Size::Full, ..choice.clone() })?;
+    Ok(PlannedCase { reduced: reduced::reductions(&planned, &full), ..planned })
+}
+
 fn plan_case(
     suite: &Suite,
     case: &Case,
@@ -608,6 +632,7 @@ fn plan_case(
         margin: if case.flushes { 0.10 } else { 0.01 },
         baseline: case.baseline.clone(),
         floor: case.floor.clone(),
+        reduced: Vec::new(),
         arms: arms.map(|arm| plan_arm(suite, case, arm, &data, kits, choice.size)).collect::<Result<_>>()?,
     })
 }

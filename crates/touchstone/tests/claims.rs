@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use touchstone::estimate::estimate;
 use touchstone::plan::{Choice, Plan};
 use touchstone::record::Record;
-use touchstone::suite::{Aspect, By, CLAIMED_PERCENTILES};
+use touchstone::suite::{Aspect, By, CLAIMED_PERCENTILES, Size};
 use touchstone::verdict::{ClaimOutcome, ClaimStatus, judge};
 
 const CASES: &str = r#"
@@ -199,6 +199,45 @@ fn the_first_pair_at_hand_decides_and_the_others_stand_beneath() {
     record.plan.cases[0].arms.retain(|arm| arm.name != "one@plain#again");
     let outcome = outcomes(&record).remove(0);
     assert_eq!((arms(&outcome), outcome.status), (vec!["one@plain".to_owned()], ClaimStatus::Holds));
+    let absent: Vec<&str> = outcome.absent.iter().flatten().map(|side| side.arm.as_str()).collect();
+    assert_eq!(absent, ["one@plain#again", "two@plain"], "who would have decided is named");
+}
+
+#[test]
+fn what_the_quick_size_makes_smaller_stands_beside_the_claim() {
+    let smaller =
+        [CASES, ADVANTAGE].concat().replacen("records = 10\n", "records = { quick = 10, full = 3000 }\n", 1);
+    let reduced = |size: Size| {
+        let plan = small::plan(&smaller, &Choice { size, ..small::choice() }).unwrap();
+        let reduced = outcomes(&blank(plan)).remove(0).reduced;
+        reduced.iter().map(|reduced| (reduced.what.clone(), reduced.here, reduced.full)).collect::<Vec<_>>()
+    };
+    assert_eq!(reduced(Size::Quick), [("stored records".to_owned(), 10, 3000)]);
+    assert_eq!(reduced(Size::Full), []);
+}
+
+#[test]
+fn a_claim_of_the_page_is_asked_of_nobody_that_stands_for_no_library() {
+    let nobody = CASES.replace("subject = \"one\"", "subject = \"another\"");
+    let error = small::suite(&[&nobody, ELSEWHERE].concat()).unwrap_err().to_string();
+    assert!(error.contains("`one@plain`") && error.contains("[[stand_in]]"), "{error}");
+    small::suite(&[&nobody, EXACT].concat()).expect("a claim of ours may ask anybody");
+}
+
+/// A plan is a file that people edit: what a suite would be refused for is refused there too.
+#[test]
+fn a_plan_whose_claims_make_no_sense_is_refused() {
+    let plan = small::plan(&[CASES, ADVANTAGE].concat(), &small::choice()).unwrap();
+    let mut text = serde_json::to_value(&plan).unwrap();
+    Plan::parse(&text.to_string(), "plan.json").unwrap();
+    let claim = &mut text["suites"][0]["claims"][0];
+    claim["test"][0]["rule"] = serde_json::Value::Null;
+    claim["test"][0]["at_least"] = 0.1.into();
+    let error = Plan::parse(&text.to_string(), "plan.json").unwrap_err().to_string();
+    assert!(
+        error.contains("plan.json: claim `small/claimed`") && error.contains("name the `rule`"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -314,6 +353,12 @@ fn claims_that_make_no_sense_are_refused_with_the_remedy() {
             "pairs = [",
             "pairs = [{ arm = \"two@plain\", against = \"one@plain\" }, ",
             "different libraries",
+        ),
+        (
+            ADVANTAGE,
+            "pairs = [",
+            "pairs = [{ arm = \"one@plain\", against = \"two@plain\" }, ",
+            "the pair of `one@plain` stands twice",
         ),
         (ADVANTAGE, "case = \"read\"", "case = \"read\"\narm = \"one@plain\"", "one of both"),
         (ADVANTAGE, "case = \"read\"", "case = \"read\"\npercentile = 50.0", "measure = \"percentile\""),

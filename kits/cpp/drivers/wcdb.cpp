@@ -201,7 +201,11 @@ public:
         require(database.insertObjects<Row>(static_cast<const Rows &>(objects).rows, TABLE));
     }
 
-    void first() override { database.getFirstObject<Row>(TABLE); }
+    // As a list of one: of that an error is told from an answer without rows.
+    void first() override
+    {
+        require(database.getAllObjects<Row>(TABLE, WCDB::Expression(), WCDB::OrderingTerms(), 1).hasValue());
+    }
 
     std::vector<std::string> explain(const std::string &verb) override
     {

@@ -11,6 +11,7 @@
 
 #include "../../cpp/kit/driver.h"
 
+#include <cmath>
 #include <sqlite3.h>
 
 // A row, as the page's code has it.
@@ -129,7 +130,7 @@ public:
         settings["mmap_size_bytes"] = number("mmap_size");
         settings["wal_autocheckpoint_pages"] = number("wal_autocheckpoint");
         // FMDB waits in a handler of its own, of which the engine knows no time.
-        settings["busy_timeout_ms"] = static_cast<int64_t>([database maxBusyRetryTimeInterval] * 1000);
+        settings["busy_timeout_ms"] = std::llround([database maxBusyRetryTimeInterval] * 1000);
         settings["checkpoint"] = "commit";
         settings["cipher"] = "none";
         return settings;
@@ -178,8 +179,8 @@ public:
     void insert_many(const kit::Objects &objects) override
     {
         Pool pool;
-        [database setShouldCacheStatements:caches_batches];
         require([database beginTransaction]);
+        [database setShouldCacheStatements:caches_batches];
         BOOL is_done = YES;
         for (FmdbRow *row in static_cast<const Rows &>(objects).rows) {
             is_done = is_done && [database executeUpdate:insert, @(row.key), row.value];

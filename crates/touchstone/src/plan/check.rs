@@ -41,6 +41,11 @@ impl Plan {
         }
         unique("suite", self.suites.iter().map(|suite| &suite.name))?;
         unique("case", self.cases.iter().map(|case| &case.id))?;
+        for suite in &self.suites {
+            for claim in &suite.claims {
+                claim.check().map_err(|message| format!("claim `{}/{}`: {message}", suite.name, claim.id))?;
+            }
+        }
         for case in &self.cases {
             let checked = self.check_id(case).and_then(|()| case.check());
             checked.map_err(|message| format!("case `{}`: {message}", case.id))?;

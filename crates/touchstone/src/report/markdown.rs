@@ -77,15 +77,18 @@ fn table(view: &View, by: By, chosen: &[String]) -> String {
 
 fn row(suite: &str, claim: &ClaimView) -> String {
     let deciding = claim.deciding();
+    let absent = claim.absent_said().map_or(String::new(), |absent| format!("; {absent}"));
+    let asked = deciding.map(|pair| format!("{}{absent}", pair.asked));
     let mut here = vec![claim.here()];
     here.extend(deciding.into_iter().flat_map(PairView::notes).map(str::to_owned));
+    here.extend(claim.reduced_said());
     here.extend(deciding.and_then(PairView::doubts_said));
     here.extend(claim.others().iter().map(|pair| format!("also {}", pair.line())));
     let or_none = |text: Option<String>| text.unwrap_or_else(|| NONE.into());
     let cells = [
         escaped(&claim.statement),
         escaped(&or_none(claim.published.brief())),
-        escaped(&or_none(deciding.map(|pair| pair.asked.clone()))),
+        escaped(&or_none(asked)),
         here.iter().map(|line| escaped(line)).collect::<Vec<_>>().join("<br>"),
         escaped(&claim.outcome()),
         escaped(&or_none(deciding.and_then(PairView::size_said))),

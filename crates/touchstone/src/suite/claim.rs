@@ -2,7 +2,7 @@
 //! of the page's libraries, and what would show that the claim holds here.
 
 use super::{Bounds, Case, Rule, Size, Suite};
-use crate::name::unique;
+use crate::name::{subject_of, unique};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -132,6 +132,23 @@ impl Figure {
         let ratio = self.value / self.against?;
         let is_rate = self.unit.ends_with(PER_SECOND);
         Some(if is_rate == measure.more_is_better() || self.unit == RATIO { ratio } else { 1.0 / ratio })
+    }
+
+    /// What is wrong with it, leaving its source aside.
+    fn check(&self) -> Result<(), String> {
+        let unit = self.unit.as_str();
+        if unit != RATIO && !unit.ends_with(PER_SECOND) && !TIMES.contains(&unit) {
+            return Err(format!(
+                "its figure {} has the unit `{unit}`: write a rate such as `rows/s`, a time in {}, or `x` for a ratio",
+                self.value,
+                TIMES.join(", ")
+            ));
+        }
+        let is_positive = |value: f64| value.is_finite() && value > 0.0;
+        if !is_positive(self.value) || !self.against.is_none_or(is_positive) {
+            return Err(format!("its figure {} is no positive number", self.value));
+        }
+        Ok(())
     }
 }
 
@@ -276,6 +293,30 @@ impl Measure {
 }
 
 impl Claim {
+    /// What is wrong with it whatever suite it is of: its figures, its words, and what its tests ask for.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        if self.words.as_deref().is_some_and(|words| words.trim().is_empty()) {
+            return Err("its `words` are empty".into());
+        }
+        if self.by == By::Page && self.figures.is_empty() && self.words.is_none() {
+            return Err("a claim of the page needs a [[self.figure]] or the page's own `words`; say `by = \"ours\"` where \
+                        the page does not make it"
+                .into());
+        }
+        self.figures.iter().try_for_each(Figure::check)?;
+        for test in &self.tests {
+            if test.arm.is_some() != self.pairs.is_empty() {
+                return Err("its arms are named by `pairs`, or by each test's `arm`: one of both".into());
+            }
+            if test.against.is_some() && test.arm.is_none() {
+                return Err("`against` goes with a test's `arm`; of pairs, each names its own".into());
+            }
+            test.check_keys()?;
+            check_bounds(self, test)?;
+        }
+        Ok(())
+    }
+
     /// The ratio that the bounds of a test follow from: that of the first figure.
     pub fn published_ratio(&self, measure: Measure) -> Option<f64> {
         self.figures.first()?.ratio(measure)
@@ -318,20 +359,12 @@ impl Suite {
 
     /// Which of the page's libraries the subject of an arm stands for.
     pub fn stand_in(&self, arm: &str) -> Option<&StandIn> {
-        let subject = arm.split('@').next()?;
-        self.stand_ins.iter().find(|stand_in| stand_in.subject == subject)
+        self.stand_ins.iter().find(|stand_in| stand_in.subject == subject_of(arm))
     }
 
     fn check_claim(&self, claim: &Claim) -> Result<(), String> {
-        claim.figures.iter().try_for_each(|figure| self.check_figure(figure))?;
-        if claim.words.as_deref().is_some_and(|words| words.trim().is_empty()) {
-            return Err("its `words` are empty".into());
-        }
-        if claim.by == By::Page && claim.figures.is_empty() && claim.words.is_none() {
-            return Err("a claim of the page needs a [[claim.figure]] or the page's own `words`; say `by = \"ours\"` where \
-                        the page does not make it"
-                .into());
-        }
+        claim.check()?;
+        claim.figures.iter().try_for_each(|figure| self.check_source(figure))?;
         if let Some(untested) = &claim.untested {
             if !claim.tests.is_empty() || !claim.pairs.is_empty() {
                 return Err(
@@ -344,27 +377,18 @@ impl Suite {
             return Err("it has no [[claim.test]], so nothing could show whether it holds; or say why it is `untested`".into());
         }
         self.check_libraries(claim)?;
-        claim.tests.iter().try_for_each(|test| self.check_test(claim, test))
+        for test in &claim.tests {
+            claim.pairs_of(test).iter().try_for_each(|pair| self.check_arms(test, pair))?;
+        }
+        self.check_places(claim)
     }
 
-    fn check_figure(&self, figure: &Figure) -> Result<(), String> {
+    fn check_source(&self, figure: &Figure) -> Result<(), String> {
         if !self.references.iter().any(|reference| reference.id == figure.source) {
             return Err(format!(
                 "its figure {} has the source `{}`, and there is no such [[reference]]",
                 figure.value, figure.source
             ));
-        }
-        let unit = figure.unit.as_str();
-        if unit != RATIO && !unit.ends_with(PER_SECOND) && !TIMES.contains(&unit) {
-            return Err(format!(
-                "its figure {} has the unit `{unit}`: write a rate such as `rows/s`, a time in {}, or `x` for a ratio",
-                figure.value,
-                TIMES.join(", ")
-            ));
-        }
-        let is_positive = |value: f64| value.is_finite() && value > 0.0;
-        if !is_positive(figure.value) || !figure.against.is_none_or(is_positive) {
-            return Err(format!("its figure {} is no positive number", figure.value));
         }
         Ok(())
     }
@@ -383,19 +407,26 @@ impl Suite {
         }
     }
 
-    fn check_test(&self, claim: &Claim, test: &ClaimTest) -> Result<(), String> {
-        if test.arm.is_some() != claim.pairs.is_empty() {
-            return Err("its arms are named by `pairs`, or by each test's `arm`: one of both".into());
+    /// Each pair stands once, and a claim of the page is asked of subjects that take some library's place.
+    fn check_places(&self, claim: &Claim) -> Result<(), String> {
+        let mut asked: Vec<Pair> = Vec::new();
+        for pair in &claim.pairs {
+            if asked.contains(pair) {
+                return Err(format!("the pair of `{}` stands twice", pair.arm));
+            }
+            asked.push(pair.clone());
         }
-        if test.against.is_some() && test.arm.is_none() {
-            return Err("`against` goes with a test's `arm`; of pairs, each names its own".into());
+        if claim.by == By::Ours {
+            return Ok(());
         }
-        test.check_keys()?;
-        check_bounds(claim, test)?;
-        for pair in claim.pairs_of(test) {
-            self.check_arms(test, &pair)?;
+        let pairs = claim.tests.iter().flat_map(|test| claim.pairs_of(test));
+        let mut arms = pairs.flat_map(|pair| [Some(pair.arm), pair.against]).flatten();
+        match arms.find(|arm| self.stand_in(arm).is_none()) {
+            None => Ok(()),
+            Some(arm) => Err(format!(
+                "it asks `{arm}`, which takes the place of none of the page's libraries: name one in a [[stand_in]]"
+            )),
         }
-        Ok(())
     }
 
     fn check_arms(&self, test: &ClaimTest, pair: &Pair) -> Result<(), String> {

@@ -4,7 +4,8 @@ use super::comparison::Comparison;
 use super::evidence::Evidence;
 use super::flag::Flag;
 use crate::estimate::CaseStatistics;
-use crate::plan::{Plan, PlannedSuite};
+use crate::name::subject_of;
+use crate::plan::{Plan, PlannedSuite, Reduced};
 use crate::suite::{Aspect, By, Claim, ClaimTest, Pair};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -30,6 +31,12 @@ pub struct ClaimOutcome {
     pub size: Option<ClaimStatus>,
     /// Who was asked; the first decides.
     pub pairs: Vec<PairOutcome>,
+    /// Who would have decided, and was not part of the run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub absent: Vec<Vec<Side>>,
+    /// What was smaller in its cases than in the full size.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reduced: Vec<Reduced>,
     /// Why nothing measured it.
     pub reason: Option<String>,
 }
@@ -183,6 +190,8 @@ impl Judge<'_> {
             status: deciding.map_or(ClaimStatus::Untested, |pair| pair.status),
             size: deciding.and_then(|pair| pair.size),
             pairs,
+            absent: self.absent(claim),
+            reduced: self.reduced(claim),
             reason,
         })
     }
@@ -225,6 +234,23 @@ impl Judge<'_> {
             .collect()
     }
 
+    /// The pairs before the first that is at hand.
+    fn absent(&self, claim: &Claim) -> Vec<Vec<Side>> {
+        let is_absent = |pair: &&Pair| !claim.tests.iter().any(|test| self.evidence.is_at_hand(test, pair));
+        claim.pairs.iter().take_while(is_absent).map(|pair| self.sides(pair)).collect()
+    }
+
+    /// What is smaller in the cases that are asked, each once.
+    fn reduced(&self, claim: &Claim) -> Vec<Reduced> {
+        let mut reduced: Vec<Reduced> = Vec::new();
+        for found in claim.cases().flat_map(|case| self.evidence.reduced(case)) {
+            if !reduced.contains(found) {
+                reduced.push(found.clone());
+            }
+        }
+        reduced
+    }
+
     fn pair(&self, claim: &Claim, asked: &[(&ClaimTest, Pair)]) -> PairOutcome {
         let tests: Vec<TestOutcome> =
             asked.iter().flat_map(|(test, pair)| self.evidence.outcomes(claim, test, pair)).collect();
@@ -235,9 +261,10 @@ impl Judge<'_> {
         let mut flags: Vec<Flag> = Vec::new();
         for (test, pair) in asked {
             let about = self.evidence.doubted(test, pair);
-            for flag in
-                self.flags.iter().filter(|flag| about.iter().any(|(case, arm)| flag.is_about(case, arm)))
-            {
+            let is_doubt = |flag: &&Flag| {
+                flag.kind.bears_on(test.measure) && about.iter().any(|(case, arm)| flag.is_about(case, arm))
+            };
+            for flag in self.flags.iter().filter(is_doubt) {
                 if !flags.contains(flag) {
                     flags.push(flag.clone());
                 }
@@ -254,8 +281,7 @@ impl Judge<'_> {
 
     fn sides(&self, pair: &Pair) -> Vec<Side> {
         let side = |arm: &String| {
-            let subject = arm.split('@').next().unwrap_or_default();
-            let stand_in = self.suite.stand_ins.iter().find(|stand_in| stand_in.subject == subject);
+            let stand_in = self.suite.stand_ins.iter().find(|known| known.subject == subject_of(arm));
             Side {
                 arm: arm.clone(),
                 library: stand_in.map(|stand_in| stand_in.library.clone()),

@@ -3,7 +3,7 @@
 use super::claim::{ClaimStatus, TestOutcome};
 use super::comparison::{Comparison, Verdict, cache_difference, class_difference, incomplete, obstacles};
 use crate::estimate::{ArmStatistics, CaseStatistics, LaunchValue, paired};
-use crate::plan::{Plan, PlannedArm, PlannedCase};
+use crate::plan::{Plan, PlannedArm, PlannedCase, Reduced};
 use crate::statistics::Estimate;
 use crate::suite::{Aspect, Bounds, Claim, ClaimTest, Measure, Pair, Rule};
 
@@ -231,6 +231,11 @@ impl Evidence<'_> {
     /// Whether a case of that name is planned, itself or at one of its scales.
     pub(super) fn is_planned(&self, case: &str) -> bool {
         self.plan.case(&format!("{}/{case}", self.suite)).is_some() || !self.scales(case).is_empty()
+    }
+
+    /// What is smaller in a case than in the full size.
+    pub(super) fn reduced(&self, case: &str) -> &[Reduced] {
+        self.plan.case(&format!("{}/{case}", self.suite)).map_or(&[], |case| &case.reduced)
     }
 
     /// Whether what a test asks of these arms was planned.

@@ -2,10 +2,11 @@
 
 use super::comparison::reaches_disk;
 use crate::estimate::{ArmStatistics, CaseStatistics};
+use crate::name::subject_of;
 use crate::plan::{Plan, PlannedArm, PlannedCase};
 use crate::sample::Introduction;
 use crate::statistics::P_LOOK;
-use crate::suite::Cache;
+use crate::suite::{Cache, Measure};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use touchstone_protocol::Verb;
@@ -26,9 +27,8 @@ pub struct Flag {
 impl Flag {
     /// Whether it casts doubt on that arm in that case: it names both, or leaves one open.
     pub(super) fn is_about(&self, case: &str, arm: &str) -> bool {
-        let subject = arm.split('@').next().unwrap_or_default();
         let is_case = self.case.is_empty() || self.case == case;
-        let is_arm = self.arm.is_empty() || self.arm == arm || self.arm == subject;
+        let is_arm = self.arm.is_empty() || self.arm == arm || self.arm == subject_of(arm);
         is_case && is_arm && !(self.case.is_empty() && self.arm.is_empty())
     }
 }
@@ -61,6 +61,18 @@ pub enum FlagKind {
     Contended,
     /// The linked SQLite can damage a log that two connections checkpoint at once (before 3.51.3).
     WalReset,
+}
+
+impl FlagKind {
+    /// Whether it casts doubt on such a figure: most are doubts about times, and a count of failures or of missing records
+    /// is none. A busy machine makes threads wait for each other, so it may be behind such a count.
+    pub(super) fn bears_on(self, measure: Measure) -> bool {
+        match measure {
+            Measure::Plan => false,
+            Measure::Errors | Measure::Missing => matches!(self, FlagKind::Contended | FlagKind::WalReset),
+            _ => true,
+        }
+    }
 }
 
 impl fmt::Display for FlagKind {
@@ -110,7 +122,12 @@ pub(super) fn flags(plan: &Plan, statistics: &[CaseStatistics], subjects: &[Intr
         }
         flags.extend(contended(measured));
     }
-    flags.extend(subjects.iter().filter_map(wal_reset));
+    // A subject is met once in each of its profiles.
+    for flag in subjects.iter().filter_map(wal_reset) {
+        if !flags.contains(&flag) {
+            flags.push(flag);
+        }
+    }
     flags
 }
 

@@ -37,6 +37,8 @@ fn claim_lines(claim: &ClaimView, paint: &Paint) -> Vec<String> {
     let mut said = vec![here];
     said.extend(claim.published.brief().map(|brief| format!("{}: {brief}", claim.published_label())));
     said.extend(deciding.map(|pair| format!("asked: {}", pair.asked)));
+    said.extend(claim.absent_said());
+    said.extend(claim.reduced_said());
     said.extend(deciding.into_iter().flat_map(PairView::notes).map(|note| format!("note: {note}")));
     said.extend(deciding.and_then(PairView::doubts_said));
     said.extend(claim.others().iter().map(|pair| format!("also {}", pair.line())));

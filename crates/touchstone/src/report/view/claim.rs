@@ -1,9 +1,10 @@
 //! The claims of a suite in words: the page's, then ours, each with what was published and who was asked.
 
-use super::pair::{PairView, stands_for};
+use super::pair::{PairView, arms};
 use super::published::PublishedView;
 use super::tally::tally;
-use crate::plan::PlannedSuite;
+use crate::name::subject_of;
+use crate::plan::{PlannedSuite, Reduced};
 use crate::report::format;
 use crate::suite::By;
 use crate::verdict::{ClaimOutcome, ClaimStatus, PairOutcome, Side};
@@ -29,6 +30,10 @@ pub(in crate::report) struct ClaimView {
     pub published: PublishedView,
     /// The first decides.
     pub pairs: Vec<PairView>,
+    /// `wcdb@wal-normal against fmdb@wal-normal`, which would have decided and were not part of the run.
+    pub absent: Vec<String>,
+    /// `3,000 of 30,000 tables`.
+    pub reduced: Vec<String>,
     /// Why nothing measured it.
     pub reason: Option<String>,
 }
@@ -83,14 +88,17 @@ pub(super) fn stand_ins(suite: &PlannedSuite, outcomes: &[ClaimOutcome]) -> Vec<
 }
 
 fn stand_in(side: &Side) -> Option<StandInView> {
-    let library = stands_for(side)?.to_owned();
-    let subject = side.arm.split('@').next().unwrap_or_default().to_owned();
-    Some(StandInView { library, subject, why: side.why.clone().unwrap_or_default() })
+    let subject = subject_of(&side.arm).to_owned();
+    Some(StandInView { library: side.library.clone()?, subject, why: side.why.clone()? })
 }
 
 fn pairs(pairs: &[PairOutcome]) -> Vec<PairView> {
     let pair = |(place, pair)| PairView::new(pair, pairs.first().filter(|_| place > 0));
     pairs.iter().enumerate().map(pair).collect()
+}
+
+fn reduced(reduced: &Reduced) -> String {
+    format!("{} of {} {}", format::count(reduced.here), format::count(reduced.full), reduced.what)
 }
 
 impl ClaimView {
@@ -101,8 +109,21 @@ impl ClaimView {
             statement: claim.statement.clone(),
             published: PublishedView::new(claim, device),
             pairs: pairs(&claim.pairs),
+            absent: claim.absent.iter().map(|sides| arms(sides)).collect(),
+            reduced: claim.reduced.iter().map(reduced).collect(),
             reason: claim.reason.clone(),
         }
+    }
+
+    /// `instead of wcdb@wal-normal against fmdb@wal-normal, not in this run`; none where the claim's first pair decides.
+    pub(in crate::report) fn absent_said(&self) -> Option<String> {
+        (!self.absent.is_empty())
+            .then(|| format!("instead of {}, not in this run", format::listed(&self.absent)))
+    }
+
+    /// `quick size: 3,000 of 30,000 tables`; none where all is as in the full size.
+    pub(in crate::report) fn reduced_said(&self) -> Option<String> {
+        (!self.reduced.is_empty()).then(|| format!("quick size: {}", format::listed(&self.reduced)))
     }
 
     /// The pair that decides; none where nothing measures the claim.

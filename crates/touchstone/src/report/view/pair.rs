@@ -1,6 +1,7 @@
 //! Who was asked whether a claim holds, in words: two arms with what was found of them, and what makes it doubtful.
 
 use super::measured::{BoundView, TestView};
+use crate::name::subject_of;
 use crate::report::format;
 use crate::verdict::{ClaimStatus, Flag, PairOutcome, Side};
 
@@ -160,14 +161,18 @@ fn asked(sides: &[Side]) -> String {
 fn also_asked(sides: &[Side], first: &[Side]) -> String {
     match (sides, first) {
         ([mine, theirs], [_, known]) if theirs.arm == known.arm => mine.arm.clone(),
-        _ => sides.iter().map(|side| side.arm.as_str()).collect::<Vec<_>>().join(" against "),
+        _ => arms(sides),
     }
 }
 
+/// `wcdb@wal-normal against fmdb@wal-normal`.
+pub(super) fn arms(sides: &[Side]) -> String {
+    sides.iter().map(|side| side.arm.as_str()).collect::<Vec<_>>().join(" against ")
+}
+
 /// The library of the page whose place a side takes; none where it is that library itself, and stands for nobody.
-pub(super) fn stands_for(side: &Side) -> Option<&str> {
-    let subject = side.arm.split('@').next().unwrap_or_default();
-    side.library.as_deref().filter(|library| !subject.eq_ignore_ascii_case(library))
+fn stands_for(side: &Side) -> Option<&str> {
+    side.library.as_deref().filter(|library| !subject_of(&side.arm).eq_ignore_ascii_case(library))
 }
 
 impl Doubt {

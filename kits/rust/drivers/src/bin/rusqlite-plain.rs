@@ -114,8 +114,9 @@ impl Driver for Plain {
     }
 }
 
-/// A column as an object of its own, which is how FMDB hands out numbers, texts and data. Not inlined, so that the
-/// optimizer cannot see the allocation and leave it out.
+/// A column as a value on the heap, as FMDB hands out texts and data. A number too, which its `objectForColumnIndex:` does
+/// and its `longLongIntForColumnIndex:` does not: that stands for the object of a row, which FMDB's users allocate. Not
+/// inlined, so that the optimizer cannot see the allocation and leave it out.
 #[inline(never)]
 fn object(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Box<Value>> {
     Ok(Box::new(row.get(column)?))
