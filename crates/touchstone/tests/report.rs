@@ -74,6 +74,20 @@ fn the_claims_of_the_page_stand_before_ours_and_apart_everywhere() {
 }
 
 #[test]
+fn who_would_have_decided_is_named_everywhere() {
+    let mut fixture = Fixture::new();
+    let mut absent = fixture.judgement.claims[0].pairs[0].sides.clone();
+    absent[0].arm = "wcdb@wal-normal".into();
+    fixture.judgement.claims[0].absent = vec![absent];
+    let said = "instead of wcdb@wal-normal against rusqlite-plain@wal-normal, not in this run";
+    let summary = report::terminal(&fixture.findings(), false);
+    assert_fits(&summary);
+    assert!(summary.contains(said), "{summary}");
+    assert!(report::html(&fixture.findings()).unwrap().contains(said));
+    assert!(report::markdown(&fixture.findings(), &[]).unwrap().contains(said));
+}
+
+#[test]
 fn a_difference_in_the_right_direction_is_told_from_its_size() {
     let fixture = Fixture::new();
     let summary = report::terminal(&fixture.findings(), false);

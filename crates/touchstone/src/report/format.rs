@@ -1,6 +1,8 @@
 //! Numbers as people read them: three significant digits, the unit last, the same in the terminal and on the
 //! page.
 
+pub use crate::count::count;
+
 /// What stands where there is no figure.
 pub(super) const NONE: &str = "–";
 
@@ -84,19 +86,6 @@ pub(super) fn percent_chosen(share: f64) -> String {
     format!("{} %", (share * 1_000.0).round() / 10.0)
 }
 
-/// A whole number with its thousands apart: `100,000`.
-pub fn count(count: u64) -> String {
-    let figures = count.to_string();
-    let mut grouped = String::with_capacity(figures.len() + figures.len() / 3);
-    for (place, figure) in figures.chars().enumerate() {
-        if place > 0 && (figures.len() - place).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(figure);
-    }
-    grouped
-}
-
 /// A figure as it was published, with its thousands apart: `1,157,285.5`.
 pub(super) fn grouped(figure: f64) -> String {
     let written = figure.to_string();
@@ -173,8 +162,6 @@ mod tests {
 
     #[test]
     fn counts_shares_and_lists_read_as_written_by_hand() {
-        assert_eq!(count(1_234_567), "1,234,567");
-        assert_eq!(count(100), "100");
         assert_eq!(grouped(1_157_285.5), "1,157,285.5");
         assert_eq!(grouped(0.0927), "0.0927");
         assert_eq!(grouped(70_000.0), "70,000");

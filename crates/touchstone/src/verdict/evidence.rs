@@ -2,6 +2,7 @@
 
 use super::claim::{ClaimStatus, TestOutcome};
 use super::comparison::{Comparison, Verdict, cache_difference, class_difference, incomplete, obstacles};
+use crate::count::count;
 use crate::estimate::{ArmStatistics, CaseStatistics, LaunchValue, paired};
 use crate::plan::{Plan, PlannedArm, PlannedCase, Reduced};
 use crate::statistics::Estimate;
@@ -161,7 +162,8 @@ impl Evidence<'_> {
             self.without_obstacle(scales[1].name(), large)?;
             let times = paired(&large.launches, &small.launches, |launch| Some(launch.operation_ns));
             let figure = self.figure(times)?.inverted();
-            let [from, to] = [scales[0], scales[1]].map(|case| case.scale.unwrap_or(case.dataset.records));
+            let [from, to] =
+                [scales[0], scales[1]].map(|case| count(case.scale.unwrap_or(case.dataset.records)));
             let said = format!("from {from} to {to} {}", scales[0].scaled);
             found = Some(match found {
                 None => (figure, said),

@@ -4,7 +4,8 @@ use crate::Findings;
 use crate::rust::{Source, line_of};
 
 /// The stages of the core, from left to right. A module may import those before it.
-pub const STAGES: [&str; 11] = [
+pub const STAGES: [&str; 12] = [
+    "count",
     "error",
     "name",
     "kit",

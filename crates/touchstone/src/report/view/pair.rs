@@ -59,11 +59,12 @@ impl PairView {
         asked.find(|(_, bound)| bound.of_size == of_size && bound.status == status)
     }
 
-    /// What was found by what decides, with the bound: `1.241× (1.220–1.256), wanted at least 1×`.
+    /// What was found by what decides, with the bound: `1.241× (1.220–1.256), wanted at least 1×`; which test that is, where
+    /// there are several.
     pub(in crate::report) fn found(&self) -> String {
         let Some((test, bound)) = self.deciding() else { return format::NONE.into() };
         let asked = self.tests.iter().filter(|test| test.bounds.iter().any(|bound| !bound.of_size)).count();
-        let one_of = if asked > 1 { format!(" (1 of {asked} tests)") } else { String::new() };
+        let one_of = if asked > 1 { format!(" (1 of {asked} tests: {})", test.what) } else { String::new() };
         if !test.is_figure() || bound.wanted.is_empty() {
             return format!("{}{one_of}", self.figure(test));
         }
