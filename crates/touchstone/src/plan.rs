@@ -3,16 +3,16 @@
 //! The plan is a file a person can read and edit; a run needs nothing else but the kits themselves.
 
 mod check;
+mod choice;
 mod reduced;
+mod settle;
 
+pub use choice::Choice;
 pub use reduced::Reduced;
 
 use crate::error::{Error, Result};
 use crate::kit::{Contender, DurabilityClass, Kits};
-use crate::suite::{
-    ArmSpec, Cache, Case, Claim, Dataset, LanePlan, Reference, Scaled, ScaledCase, Size, StandIn, Suite,
-    WatchPlan,
-};
+use crate::suite::{Cache, Claim, Reference, Scaled, Size, StandIn, Suite};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use touchstone_protocol::{Depth, Lane, RecordKind, Schema, Settings, Stretch, Verb, Watched};
@@ -265,21 +265,6 @@ fn first_table() -> u32 {
     1
 }
 
-/// Which part of the suites to plan, and how much of it.
-#[derive(Clone, Debug)]
-pub struct Choice {
-    /// Cases by name (`read` or `wcdb/read`); all where empty.
-    pub cases: Vec<String>,
-    /// Contenders, as `subject`, `subject@profile` or a whole arm's name; all where empty. Baselines and floors stay.
-    pub contenders: Vec<String>,
-    /// How much is run.
-    pub size: Size,
-    /// Where every random choice comes from.
-    pub seed: u64,
-    /// After how many launches to look, ascending.
-    pub looks: Vec<usize>,
-}
-
 impl Plan {
     /// Plans suites.
     ///
@@ -300,8 +285,7 @@ impl Plan {
             for case in &suite.cases {
                 let scaled = case.at(choice.size).into_iter();
                 for scaled in scaled.filter(|scaled| choice.takes_case(&suite.name, &case.id, &scaled.id)) {
-                    let planned = plan_case(suite, case, &scaled, kits, choice)?;
-                    plan.cases.push(with_reductions(planned, suite, case, &scaled, kits, choice)?);
+                    plan.cases.push(settle::case(suite, case, &scaled, kits, choice)?);
                 }
             }
             plan.suites.push(PlannedSuite {
@@ -514,229 +498,4 @@ impl PlannedArm {
             indexes: self.indexes.clone(),
         }
     }
-}
-
-impl Choice {
-    fn check(&self, suites: &[Suite]) -> Result<()> {
-        for wanted in &self.cases {
-            let named = |suite: &Suite, case: &Case| {
-                let scaled = case.at(self.size).into_iter();
-                scaled.map(|scaled| scaled.id).any(|id| is_named(wanted, &suite.name, &case.id, &id))
-            };
-            if !suites.iter().any(|suite| suite.cases.iter().any(|case| named(suite, case))) {
-                let scaled = |suite: &Suite| {
-                    suite.cases.iter().flat_map(|case| case.at(self.size)).collect::<Vec<_>>()
-                };
-                let known: Vec<String> = suites
-                    .iter()
-                    .flat_map(|s| scaled(s).into_iter().map(move |case| format!("{}/{}", s.name, case.id)))
-                    .collect();
-                return Err(Error::input(format!(
-                    "there is no case `{wanted}` in the {} size; there are {}",
-                    self.size,
-                    known.join(", ")
-                )));
-            }
-        }
-        for wanted in &self.contenders {
-            let mut arms = suites.iter().flat_map(|s| &s.cases).flat_map(|case| &case.arms);
-            if !arms.any(|arm| arm_matches(wanted, arm)) {
-                return Err(Error::input(format!(
-                    "no case has a contender `{wanted}`; `touchstone list` shows them all"
-                )));
-            }
-        }
-        Ok(())
-    }
-
-    fn takes_case(&self, suite: &str, case: &str, scaled: &str) -> bool {
-        self.cases.is_empty() || self.cases.iter().any(|wanted| is_named(wanted, suite, case, scaled))
-    }
-
-    fn takes_arm(&self, case: &Case, arm: &ArmSpec) -> bool {
-        let name = arm.name();
-        self.contenders.is_empty()
-            || name == case.baseline
-            || Some(&name) == case.floor.as_ref()
-            || self.contenders.iter().any(|wanted| arm_matches(wanted, arm))
-    }
-}
-
-fn case_matches(wanted: &str, suite: &str, case: &str) -> bool {
-    wanted == case || wanted.split_once('/') == Some((suite, case))
-}
-
-/// A case with scales is wanted by its own name, which is all of them, or by one scale's.
-fn is_named(wanted: &str, suite: &str, case: &str, scaled: &str) -> bool {
-    case_matches(wanted, suite, case) || case_matches(wanted, suite, scaled)
-}
-
-fn arm_matches(wanted: &str, arm: &ArmSpec) -> bool {
-    wanted == arm.name() || wanted == arm.contender().to_string() || wanted == arm.contender().subject
-}
-
-/// The case with what is smaller in it than in the full size; a scale that the full size leaves out has nothing to be
-/// compared with.
-fn with_reductions(
-    planned: PlannedCase,
-    suite: &Suite,
-    case: &Case,
-    scaled: &ScaledCase,
-    kits: &Kits,
-    choice: &Choice,
-) -> Result<PlannedCase> {
-    if choice.size == Size::Full || !case.at(Size::Full).contains(scaled) {
-        return Ok(planned);
-    }
-    let full = plan_case(suite, case, scaled, kits, &Choice { size: Size::Full, ..choice.clone() })?;
-    Ok(PlannedCase { reduced: reduced::reductions(&planned, &full), ..planned })
-}
-
-fn plan_case(
-    suite: &Suite,
-    case: &Case,
-    scaled: &ScaledCase,
-    kits: &Kits,
-    choice: &Choice,
-) -> Result<PlannedCase> {
-    let dataset =
-        suite.datasets.iter().find(|dataset| dataset.name == case.dataset).expect("the suite was checked");
-    let dataset = plan_dataset(dataset, scaled.number_of(Scaled::Records), choice.size);
-    let filled = case.filled.as_ref().map_or(dataset.records, |filled| filled.at(choice.size));
-    let watch = case.watch.as_ref().map(|watch| plan_watch(watch, scaled, filled, choice.size));
-    let span = watch.as_ref().map_or(filled, |watch| watch.span.min(filled));
-    let changes = scaled.number_of(Scaled::Changes);
-    let data = Data { records: dataset.records, filled, span, changes };
-    let arms = case.arms.iter().filter(|arm| choice.takes_arm(case, arm));
-    Ok(PlannedCase {
-        id: format!("{}/{}", suite.name, scaled.id),
-        title: case.title.clone(),
-        scale_of: scaled.scale.map(|_| case.id.clone()),
-        scale: scaled.scale,
-        scaled: scaled.scaled,
-        watch,
-        filled,
-        churn: case.churn.as_ref().map_or(0, |churn| churn.at(choice.size)),
-        dataset,
-        get_record: case.get_record.as_ref().map(|record| record.at(choice.size)),
-        tables: case.tables.at(choice.size),
-        typed: case.typed,
-        cache: case.cache,
-        restore: case.restore,
-        flushes: case.flushes,
-        unchecked: case.unchecked,
-        blocks: case
-            .blocks
-            .as_ref()
-            .map_or(default_blocks(case, choice.size), |blocks| blocks.at(choice.size)),
-        margin: if case.flushes { 0.10 } else { 0.01 },
-        baseline: case.baseline.clone(),
-        floor: case.floor.clone(),
-        reduced: Vec::new(),
-        arms: arms.map(|arm| plan_arm(suite, case, arm, &data, kits, choice.size)).collect::<Result<_>>()?,
-    })
-}
-
-fn plan_dataset(dataset: &Dataset, records: Option<u64>, size: Size) -> PlannedDataset {
-    PlannedDataset {
-        name: dataset.name.clone(),
-        record: dataset.record,
-        records: records.unwrap_or_else(|| dataset.records.at(size)),
-        value_bytes: dataset.value_bytes.unwrap_or(0),
-        spacing: dataset.spacing.unwrap_or(0),
-    }
-}
-
-fn plan_watch(watch: &WatchPlan, scaled: &ScaledCase, filled: u64, size: Size) -> PlannedWatch {
-    let subscriptions = scaled.number_of(Scaled::Subscriptions);
-    PlannedWatch {
-        watched: watch.watched,
-        subscriptions: subscriptions.unwrap_or_else(|| watch.subscriptions.at(size)),
-        width: watch.width.as_ref().map_or(0, |width| width.at(size)),
-        stride: watch.stride.as_ref().map(|stride| stride.at(size)),
-        span: watch.span.as_ref().map_or(filled, |span| span.at(size)),
-        limit: watch.limit,
-    }
-}
-
-/// `measurement.md`: 60 blocks a launch, 30 where commits reach the disk; the quick size takes a quarter.
-fn default_blocks(case: &Case, size: Size) -> u32 {
-    let full = if case.flushes { 30 } else { 60 };
-    match size {
-        Size::Full => full,
-        Size::Quick => full / 4,
-    }
-}
-
-fn plan_arm(
-    suite: &Suite,
-    case: &Case,
-    arm: &ArmSpec,
-    data: &Data,
-    kits: &Kits,
-    size: Size,
-) -> Result<PlannedArm> {
-    let contender = arm.contender();
-    let (language, subject, profile) = kits
-        .look_up(contender)
-        .map_err(|error| Error::input(format!("suite `{}`, case `{}`: {error}", suite.name, case.id)))?;
-    let mut settings = suite.settings.clone();
-    settings.extend(case.settings.clone());
-    settings.extend(profile.settings.clone());
-    let (lanes, indexes) = match arm {
-        ArmSpec::Plain(_) => (&case.lanes, Vec::new()),
-        ArmSpec::Varied(varied) => (varied.lanes.as_ref().unwrap_or(&case.lanes), varied.indexes.clone()),
-    };
-    Ok(PlannedArm {
-        name: arm.name(),
-        contender: contender.clone(),
-        language: language.to_owned(),
-        canary: subject.canary,
-        null_arm: false,
-        program: None,
-        class: profile.class,
-        settings,
-        profile_settings: profile.settings.clone(),
-        indexes,
-        threads: profile.threads,
-        lanes: plan_lanes(lanes, data, size),
-    })
-}
-
-/// What lanes without a count have to go by.
-struct Data {
-    records: u64,
-    filled: u64,
-    /// How many of the stored ones may be watched.
-    span: u64,
-    /// How many each transaction changes, where that is what is scaled.
-    changes: Option<u64>,
-}
-
-fn plan_lanes(lanes: &[LanePlan], data: &Data, size: Size) -> Vec<PlannedLane> {
-    let open_inserts =
-        lanes.iter().filter(|lane| lane.verb == Verb::InsertMany && lane.count.is_none()).count();
-    let unstored = data.records.saturating_sub(data.filled) / open_inserts.max(1) as u64;
-    let lane = |lane: &LanePlan| PlannedLane {
-        verb: lane.verb,
-        count: match (&lane.count, lane.verb) {
-            (Some(count), _) => Some(count.at(size)),
-            (None, Verb::ReadAll | Verb::DeleteMany) => Some(1),
-            (None, Verb::InsertMany) if unstored > 0 => Some(unstored),
-            (None, Verb::UpdateMany) => Some(data.filled),
-            (None, _) => None,
-        },
-        held: lane.held,
-        table: lane.table,
-        // Priorities reach from minus to plus half of the records: a sixth of all objects are above this.
-        above: (lane.verb == Verb::Find).then_some((data.records / 4) as i64),
-        changes: (lane.verb == Verb::Deliver).then(|| {
-            let all = if lane.unwatched { data.filled - data.span } else { data.span };
-            data.changes.or(lane.changes.as_ref().map(|changes| changes.at(size))).unwrap_or(all)
-        }),
-        unwatched: lane.unwatched,
-        depth: lane.depth,
-        stretch: lane.stretch,
-    };
-    lanes.iter().map(lane).collect()
 }

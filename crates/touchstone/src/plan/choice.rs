@@ -1,0 +1,78 @@
+//! Which part of the suites is planned: their cases and contenders by name.
+
+use crate::error::{Error, Result};
+use crate::suite::{ArmSpec, Case, Size, Suite};
+
+/// Which part of the suites to plan, and how much of it.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    /// Cases by name (`read` or `wcdb/read`); all where empty.
+    pub cases: Vec<String>,
+    /// Contenders, as `subject`, `subject@profile` or a whole arm's name; all where empty. Baselines and floors stay.
+    pub contenders: Vec<String>,
+    /// How much is run.
+    pub size: Size,
+    /// Where every random choice comes from.
+    pub seed: u64,
+    /// After how many launches to look, ascending.
+    pub looks: Vec<usize>,
+}
+
+impl Choice {
+    pub(super) fn check(&self, suites: &[Suite]) -> Result<()> {
+        for wanted in &self.cases {
+            let named = |suite: &Suite, case: &Case| {
+                let scaled = case.at(self.size).into_iter();
+                scaled.map(|scaled| scaled.id).any(|id| is_named(wanted, &suite.name, &case.id, &id))
+            };
+            if !suites.iter().any(|suite| suite.cases.iter().any(|case| named(suite, case))) {
+                let scaled = |suite: &Suite| {
+                    suite.cases.iter().flat_map(|case| case.at(self.size)).collect::<Vec<_>>()
+                };
+                let known: Vec<String> = suites
+                    .iter()
+                    .flat_map(|s| scaled(s).into_iter().map(move |case| format!("{}/{}", s.name, case.id)))
+                    .collect();
+                return Err(Error::input(format!(
+                    "there is no case `{wanted}` in the {} size; there are {}",
+                    self.size,
+                    known.join(", ")
+                )));
+            }
+        }
+        for wanted in &self.contenders {
+            let mut arms = suites.iter().flat_map(|s| &s.cases).flat_map(|case| &case.arms);
+            if !arms.any(|arm| arm_matches(wanted, arm)) {
+                return Err(Error::input(format!(
+                    "no case has a contender `{wanted}`; `touchstone list` shows them all"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn takes_case(&self, suite: &str, case: &str, scaled: &str) -> bool {
+        self.cases.is_empty() || self.cases.iter().any(|wanted| is_named(wanted, suite, case, scaled))
+    }
+
+    pub(super) fn takes_arm(&self, case: &Case, arm: &ArmSpec) -> bool {
+        let name = arm.name();
+        self.contenders.is_empty()
+            || name == case.baseline
+            || Some(&name) == case.floor.as_ref()
+            || self.contenders.iter().any(|wanted| arm_matches(wanted, arm))
+    }
+}
+
+fn case_matches(wanted: &str, suite: &str, case: &str) -> bool {
+    wanted == case || wanted.split_once('/') == Some((suite, case))
+}
+
+/// A case with scales is wanted by its own name, which is all of them, or by one scale's.
+fn is_named(wanted: &str, suite: &str, case: &str, scaled: &str) -> bool {
+    case_matches(wanted, suite, case) || case_matches(wanted, suite, scaled)
+}
+
+fn arm_matches(wanted: &str, arm: &ArmSpec) -> bool {
+    wanted == arm.name() || wanted == arm.contender().to_string() || wanted == arm.contender().subject
+}

@@ -1,0 +1,177 @@
+//! A case of a suite, settled for a plan: its data, its arms with their settings, and its lanes at one size.
+
+use super::reduced::reductions;
+use super::{Choice, PlannedArm, PlannedCase, PlannedDataset, PlannedLane, PlannedWatch};
+use crate::error::{Error, Result};
+use crate::kit::Kits;
+use crate::suite::{ArmSpec, Case, Dataset, LanePlan, Scaled, ScaledCase, Size, Suite, WatchPlan};
+use touchstone_protocol::Verb;
+
+/// A case with nothing left open, and with what is smaller in it than in the full size; a scale that the full size leaves
+/// out has nothing to be compared with.
+///
+/// # Errors
+/// When it names a contender that no kit has.
+pub(super) fn case(
+    suite: &Suite,
+    case: &Case,
+    scaled: &ScaledCase,
+    kits: &Kits,
+    choice: &Choice,
+) -> Result<PlannedCase> {
+    let planned = plan_case(suite, case, scaled, kits, choice)?;
+    if choice.size == Size::Full || !case.at(Size::Full).contains(scaled) {
+        return Ok(planned);
+    }
+    let full = plan_case(suite, case, scaled, kits, &Choice { size: Size::Full, ..choice.clone() })?;
+    Ok(PlannedCase { reduced: reductions(&planned, &full), ..planned })
+}
+
+fn plan_case(
+    suite: &Suite,
+    case: &Case,
+    scaled: &ScaledCase,
+    kits: &Kits,
+    choice: &Choice,
+) -> Result<PlannedCase> {
+    let dataset =
+        suite.datasets.iter().find(|dataset| dataset.name == case.dataset).expect("the suite was checked");
+    let dataset = plan_dataset(dataset, scaled.number_of(Scaled::Records), choice.size);
+    let filled = case.filled.as_ref().map_or(dataset.records, |filled| filled.at(choice.size));
+    let watch = case.watch.as_ref().map(|watch| plan_watch(watch, scaled, filled, choice.size));
+    let span = watch.as_ref().map_or(filled, |watch| watch.span.min(filled));
+    let changes = scaled.number_of(Scaled::Changes);
+    let data = Data { records: dataset.records, filled, span, changes };
+    let arms = case.arms.iter().filter(|arm| choice.takes_arm(case, arm));
+    Ok(PlannedCase {
+        id: format!("{}/{}", suite.name, scaled.id),
+        title: case.title.clone(),
+        scale_of: scaled.scale.map(|_| case.id.clone()),
+        scale: scaled.scale,
+        scaled: scaled.scaled,
+        watch,
+        filled,
+        churn: case.churn.as_ref().map_or(0, |churn| churn.at(choice.size)),
+        dataset,
+        get_record: case.get_record.as_ref().map(|record| record.at(choice.size)),
+        tables: case.tables.at(choice.size),
+        typed: case.typed,
+        cache: case.cache,
+        restore: case.restore,
+        flushes: case.flushes,
+        unchecked: case.unchecked,
+        blocks: case
+            .blocks
+            .as_ref()
+            .map_or(default_blocks(case, choice.size), |blocks| blocks.at(choice.size)),
+        margin: if case.flushes { 0.10 } else { 0.01 },
+        baseline: case.baseline.clone(),
+        floor: case.floor.clone(),
+        reduced: Vec::new(),
+        arms: arms.map(|arm| plan_arm(suite, case, arm, &data, kits, choice.size)).collect::<Result<_>>()?,
+    })
+}
+
+fn plan_dataset(dataset: &Dataset, records: Option<u64>, size: Size) -> PlannedDataset {
+    PlannedDataset {
+        name: dataset.name.clone(),
+        record: dataset.record,
+        records: records.unwrap_or_else(|| dataset.records.at(size)),
+        value_bytes: dataset.value_bytes.unwrap_or(0),
+        spacing: dataset.spacing.unwrap_or(0),
+    }
+}
+
+fn plan_watch(watch: &WatchPlan, scaled: &ScaledCase, filled: u64, size: Size) -> PlannedWatch {
+    let subscriptions = scaled.number_of(Scaled::Subscriptions);
+    PlannedWatch {
+        watched: watch.watched,
+        subscriptions: subscriptions.unwrap_or_else(|| watch.subscriptions.at(size)),
+        width: watch.width.as_ref().map_or(0, |width| width.at(size)),
+        stride: watch.stride.as_ref().map(|stride| stride.at(size)),
+        span: watch.span.as_ref().map_or(filled, |span| span.at(size)),
+        limit: watch.limit,
+    }
+}
+
+/// `measurement.md`: 60 blocks a launch, 30 where commits reach the disk; the quick size takes a quarter.
+fn default_blocks(case: &Case, size: Size) -> u32 {
+    let full = if case.flushes { 30 } else { 60 };
+    match size {
+        Size::Full => full,
+        Size::Quick => full / 4,
+    }
+}
+
+fn plan_arm(
+    suite: &Suite,
+    case: &Case,
+    arm: &ArmSpec,
+    data: &Data,
+    kits: &Kits,
+    size: Size,
+) -> Result<PlannedArm> {
+    let contender = arm.contender();
+    let (language, subject, profile) = kits
+        .look_up(contender)
+        .map_err(|error| Error::input(format!("suite `{}`, case `{}`: {error}", suite.name, case.id)))?;
+    let mut settings = suite.settings.clone();
+    settings.extend(case.settings.clone());
+    settings.extend(profile.settings.clone());
+    let (lanes, indexes) = match arm {
+        ArmSpec::Plain(_) => (&case.lanes, Vec::new()),
+        ArmSpec::Varied(varied) => (varied.lanes.as_ref().unwrap_or(&case.lanes), varied.indexes.clone()),
+    };
+    Ok(PlannedArm {
+        name: arm.name(),
+        contender: contender.clone(),
+        language: language.to_owned(),
+        canary: subject.canary,
+        null_arm: false,
+        program: None,
+        class: profile.class,
+        settings,
+        profile_settings: profile.settings.clone(),
+        indexes,
+        threads: profile.threads,
+        lanes: plan_lanes(lanes, data, size),
+    })
+}
+
+/// What lanes without a count have to go by.
+struct Data {
+    records: u64,
+    filled: u64,
+    /// How many of the stored ones may be watched.
+    span: u64,
+    /// How many each transaction changes, where that is what is scaled.
+    changes: Option<u64>,
+}
+
+fn plan_lanes(lanes: &[LanePlan], data: &Data, size: Size) -> Vec<PlannedLane> {
+    let open_inserts =
+        lanes.iter().filter(|lane| lane.verb == Verb::InsertMany && lane.count.is_none()).count();
+    let unstored = data.records.saturating_sub(data.filled) / open_inserts.max(1) as u64;
+    let lane = |lane: &LanePlan| PlannedLane {
+        verb: lane.verb,
+        count: match (&lane.count, lane.verb) {
+            (Some(count), _) => Some(count.at(size)),
+            (None, Verb::ReadAll | Verb::DeleteMany) => Some(1),
+            (None, Verb::InsertMany) if unstored > 0 => Some(unstored),
+            (None, Verb::UpdateMany) => Some(data.filled),
+            (None, _) => None,
+        },
+        held: lane.held,
+        table: lane.table,
+        // Priorities reach from minus to plus half of the records: a sixth of all objects are above this.
+        above: (lane.verb == Verb::Find).then_some((data.records / 4) as i64),
+        changes: (lane.verb == Verb::Deliver).then(|| {
+            let all = if lane.unwatched { data.filled - data.span } else { data.span };
+            data.changes.or(lane.changes.as_ref().map(|changes| changes.at(size))).unwrap_or(all)
+        }),
+        unwatched: lane.unwatched,
+        depth: lane.depth,
+        stretch: lane.stretch,
+    };
+    lanes.iter().map(lane).collect()
+}
