@@ -224,6 +224,22 @@ fn a_claim_of_the_page_is_asked_of_nobody_that_stands_for_no_library() {
     small::suite(&[&nobody, EXACT].concat()).expect("a claim of ours may ask anybody");
 }
 
+#[test]
+fn two_cases_of_which_one_is_confined_are_told() {
+    let across = [ADVANTAGE, "against_case = \"write\"\n"].concat();
+    let notes = |threads: bool| {
+        let mut record = record(&across, 1e6, 2e6);
+        for launch in 0..8 {
+            record.slices.push(slice("small/write", launch, "two@plain", 2e6));
+            record.launches.push(part("small/write", launch, "two@plain"));
+        }
+        record.plan.cases[1].arms[1].threads = threads;
+        outcomes(&record).remove(0).pairs[0].tests[0].note.clone()
+    };
+    assert_eq!(notes(false), None);
+    assert!(notes(true).is_some_and(|note| note.contains("confined to one processor")));
+}
+
 /// A plan is a file that people edit: what a suite would be refused for is refused there too.
 #[test]
 fn a_plan_whose_claims_make_no_sense_is_refused() {

@@ -125,11 +125,21 @@ impl Evidence<'_> {
         let figure = if test.measure.more_is_better() { figure.inverted() } else { figure };
         let planned =
             [(test.case.as_str(), arm), (case, against)].map(|(case, arm)| self.planned(case, &arm.arm));
-        let marked = match planned {
+        let classes = match planned {
             [Some(mine), Some(theirs)] => class_difference(mine, theirs),
             _ => None,
         };
-        Ok(Measured::Figure(figure, marked))
+        let marked: Vec<String> =
+            classes.into_iter().chain(self.confinement_difference(&test.case, case)).collect();
+        Ok(Measured::Figure(figure, (!marked.is_empty()).then(|| marked.join("; "))))
+    }
+
+    /// An operation is quicker on a processor that is kept busy: two cases of which one is confined are not quite alike.
+    fn confinement_difference(&self, case: &str, other: &str) -> Option<String> {
+        let confined = [case, other]
+            .map(|case| self.plan.case(&format!("{}/{case}", self.suite)).map(PlannedCase::is_confined));
+        (confined[0] != confined[1])
+            .then(|| "one of the two cases is confined to one processor, and the other is not".into())
     }
 
     /// The figure of one arm, in its own unit.
