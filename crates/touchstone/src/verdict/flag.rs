@@ -64,13 +64,13 @@ pub enum FlagKind {
 }
 
 impl FlagKind {
-    /// Whether it casts doubt on such a figure: most are doubts about times, and a count of failures or of missing records
-    /// is none. A busy machine makes threads wait for each other, so it may be behind such a count.
+    /// Whether it casts doubt on such a figure. Most are doubts about times; a bug that damages a file is one about counts of
+    /// failures and of missing records, and a busy machine, on which threads wait for each other, is one about both.
     pub(super) fn bears_on(self, measure: Measure) -> bool {
         match measure {
             Measure::Plan => false,
             Measure::Errors | Measure::Missing => matches!(self, FlagKind::Contended | FlagKind::WalReset),
-            _ => true,
+            _ => self != FlagKind::WalReset,
         }
     }
 }
