@@ -100,13 +100,13 @@ impl Project {
         Ok(suite)
     }
 
-    /// The plan without the arms of which something is not on this machine, and what is to be said of those: a line for
-    /// each thing that is missing. It is a program that a kit needs, or the sources of a subject which no variable names.
+    /// The plan without the arms of which something is not on this machine, and with what is to be said of those: a line for
+    /// each thing that is missing. That is a program that a kit needs, or the sources of a subject which no variable names.
     ///
     /// # Errors
     /// When one of them is a case's baseline or its floor, which others are compared with, and when a variable names no
     /// folder.
-    pub fn at_hand(&self, plan: &Plan) -> Result<(Plan, Vec<String>)> {
+    pub fn at_hand(&self, plan: &Plan) -> Result<Plan> {
         let path = env::var_os("PATH").unwrap_or_default();
         let is_there = |program: &str| env::split_paths(&path).any(|folder| folder.join(program).is_file());
         self.within(plan, is_there, |variable| env::var_os(variable))
@@ -117,7 +117,7 @@ impl Project {
         plan: &Plan,
         is_there: impl Fn(&str) -> bool,
         value: impl Fn(&str) -> Option<OsString>,
-    ) -> Result<(Plan, Vec<String>)> {
+    ) -> Result<Plan> {
         let mut plan = plan.clone();
         let mut left_out: BTreeMap<Lack<'_>, BTreeSet<String>> = BTreeMap::new();
         for case in &mut plan.cases {
@@ -138,10 +138,11 @@ impl Project {
         }
         let say = |(lack, contenders): (Lack<'_>, BTreeSet<String>)| {
             let contenders: Vec<String> = contenders.into_iter().collect();
-            let told = format!("left out: {}; {lack}", contenders.join(", "));
+            let told = format!("{}; {lack}", contenders.join(", "));
             if matches!(lack, Lack::Sources { .. }) { format!("{told} ({})", lack.remedy()) } else { told }
         };
-        Ok((plan, left_out.into_iter().map(say).collect()))
+        plan.left_out = left_out.into_iter().map(say).collect();
+        Ok(plan)
     }
 
     /// What an arm's driver cannot be built and run without, if it is not on this machine.
@@ -379,7 +380,7 @@ mod tests {
     }
 
     /// Every program is there, and the variable has this value.
-    fn with_sources(plan: &Plan, value: Option<&str>) -> Result<(Plan, Vec<String>)> {
+    fn with_sources(plan: &Plan, value: Option<&str>) -> Result<Plan> {
         project().within(
             plan,
             |_| true,
@@ -392,23 +393,22 @@ mod tests {
 
     #[test]
     fn arms_of_a_kit_that_lacks_a_program_are_left_out_and_named_once() {
-        let (whole, nothing) = with_sources(&plan("here@p"), Some(".")).unwrap();
-        assert_eq!((whole.cases[0].arms.len(), nothing.len()), (3, 0));
-        let (rest, said) = project().within(&plan("here@p"), |program| program != "two", |_| None).unwrap();
+        let whole = with_sources(&plan("here@p"), Some(".")).unwrap();
+        assert_eq!((whole.cases[0].arms.len(), whole.left_out.len()), (3, 0));
+        let rest = project().within(&plan("here@p"), |program| program != "two", |_| None).unwrap();
         let arms: Vec<&str> = rest.cases[0].arms.iter().map(|arm| arm.name.as_str()).collect();
         assert_eq!(arms, ["here@p"]);
-        assert_eq!(said, ["left out: there@p; `two` is not in PATH, which the kit for b needs"]);
+        assert_eq!(rest.left_out, ["there@p; `two` is not in PATH, which the kit for b needs"]);
     }
 
     #[test]
     fn arms_of_a_subject_whose_sources_are_not_named_are_left_out_and_named_once() {
         for unset in [None, Some("")] {
-            let (rest, said) = with_sources(&plan("here@p"), unset).unwrap();
+            let rest = with_sources(&plan("here@p"), unset).unwrap();
             let arms: Vec<&str> = rest.cases[0].arms.iter().map(|arm| arm.name.as_str()).collect();
             assert_eq!(arms, ["here@p"]);
-            let line =
-                "left out: there@p; ITS_SOURCES names no folder with its sources (kits/b/README.md says how)";
-            assert_eq!(said, [line]);
+            let line = "there@p; ITS_SOURCES names no folder with its sources (kits/b/README.md says how)";
+            assert_eq!(rest.left_out, [line]);
         }
     }
 

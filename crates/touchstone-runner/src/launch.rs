@@ -12,7 +12,7 @@ use rand::RngExt;
 use std::path::{Path, PathBuf};
 use touchstone::plan::{PlannedArm, PlannedCase, Start};
 use touchstone::record::latency_path;
-use touchstone::sample::{Launch, Outcome, Phase, Slice};
+use touchstone::sample::{Launch, NOT_EXPLAINED, Outcome, Phase, Slice};
 use touchstone::suite::Cache;
 use touchstone_protocol::{
     Failure, FailureKind, Hello, Lane, LaneSample, Plan, Reply, Request, Run, Sample, Settings, Verb,
@@ -303,7 +303,7 @@ impl<'s> Player<'s> {
                 Plan::default()
             }
             Err(SessionError::Refused(failure)) => {
-                Plan { plan: vec![format!("not explained: {failure}")], ..Plan::default() }
+                Plan { plan: vec![format!("{NOT_EXPLAINED} {failure}")], ..Plan::default() }
             }
             Err(error) => return Err(error),
         };

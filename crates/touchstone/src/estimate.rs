@@ -11,7 +11,7 @@ use crate::statistics::{
 use crate::suite::Part;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use touchstone_protocol::{Delivery, Setting, Verb};
+use touchstone_protocol::{Delivery, Setting, Settings, Verb};
 
 /// Points kept of an arm's writes over time, for the drawing.
 const TIMELINE_POINTS: usize = 400;
@@ -282,7 +282,7 @@ impl<'r> CaseSamples<'r> {
             floor_share: None,
             latency,
             timeline: self.timeline(&arm.name),
-            errors: errors(slices),
+            errors: self.errors(&arm.name),
             missing: parts.iter().map(|part| part.expected.saturating_sub(part.found)).sum(),
             found: parts.iter().map(|part| part.found).sum(),
             settings: settings(arm, parts),
@@ -380,6 +380,16 @@ impl<'r> CaseSamples<'r> {
         first.chunks(chunk).enumerate().filter_map(worst).collect()
     }
 
+    /// Of all its slices, those too that are not compared: what fails while it warms up has failed.
+    fn errors(&self, arm: &str) -> BTreeMap<String, u64> {
+        let slices = self.record.slices.iter().filter(|slice| slice.case == self.case.id && slice.arm == arm);
+        let mut errors = BTreeMap::new();
+        for (kind, number) in slices.flat_map(|slice| &slice.lanes).flat_map(|lane| &lane.errors) {
+            *errors.entry(kind.clone()).or_default() += number;
+        }
+        errors
+    }
+
     fn noise(&self) -> Noise {
         let lines: Vec<&Noise> =
             self.record.noise.iter().filter(|noise| noise.case == self.case.id).collect();
@@ -449,14 +459,6 @@ fn count<K: Ord>(keys: impl Iterator<Item = K>) -> BTreeMap<K, usize> {
     counts
 }
 
-fn errors(slices: &[&Slice]) -> BTreeMap<String, u64> {
-    let mut errors = BTreeMap::new();
-    for (kind, number) in slices.iter().flat_map(|slice| &slice.lanes).flat_map(|lane| &lane.errors) {
-        *errors.entry(kind.clone()).or_default() += number;
-    }
-    errors
-}
-
 /// Commits behind one operation of the arm; none for an arm that does not commit.
 fn commits_per_operation(arm: &PlannedArm, slices: &[&Slice]) -> Option<f64> {
     let [lane] = arm.lanes.as_slice() else { return None };
@@ -484,20 +486,22 @@ fn idle_share(slices: &[&Slice]) -> Option<f64> {
 }
 
 fn settings(arm: &PlannedArm, parts: &[&Launch]) -> Vec<SettingStatistics> {
-    let Some(opened) = parts.iter().find(|part| !part.settings.is_empty()) else { return Vec::new() };
-    let names: BTreeSet<&String> = arm.settings.keys().chain(opened.settings.keys()).collect();
-    names
-        .into_iter()
-        .map(|name| {
-            let asked = arm.settings.get(name).cloned();
-            let effective = opened.settings.get(name).cloned();
-            let required = arm.profile_settings.contains_key(name);
-            let honoured = match (&asked, &effective) {
-                (Some(asked), Some(effective)) => asked == effective,
-                (Some(_), None) => !required,
-                (None, _) => true,
-            };
-            SettingStatistics { name: name.clone(), asked, effective, honoured }
-        })
-        .collect()
+    let opened: Vec<&Settings> =
+        parts.iter().map(|part| &part.settings).filter(|settings| !settings.is_empty()).collect();
+    let Some(first) = opened.first() else { return Vec::new() };
+    let names: BTreeSet<&String> = arm.settings.keys().chain(first.keys()).collect();
+    let setting = |name: &String| {
+        let asked = arm.settings.get(name).cloned();
+        let required = arm.profile_settings.contains_key(name);
+        let is_honoured = |effective: Option<&Setting>| match (&asked, effective) {
+            (Some(asked), Some(effective)) => asked == effective,
+            (Some(_), None) => !required,
+            (None, _) => true,
+        };
+        // One launch in which it did not take effect is told of rather than the others.
+        let broken = opened.iter().find(|settings| !is_honoured(settings.get(name)));
+        let effective = broken.unwrap_or(first).get(name).cloned();
+        SettingStatistics { name: name.clone(), asked: asked.clone(), effective, honoured: broken.is_none() }
+    };
+    names.into_iter().map(setting).collect()
 }

@@ -1,4 +1,5 @@
-//! Names that people write: each stands once, and those that become file names lead nowhere else.
+//! Names and words that people write: a name stands once, those that become file names lead nowhere else, and no word
+//! commands a terminal.
 
 use std::collections::BTreeSet;
 
@@ -20,6 +21,28 @@ pub(crate) fn subject_of(arm: &str) -> &str {
     arm.split('@').next().unwrap_or_default()
 }
 
+/// Refuses words that would do something where they are shown: control characters, line breaks among them, and those that turn
+/// the direction of what follows. `said` is a file's content, every text of which is looked at.
+pub(crate) fn plain_words(said: &serde_json::Value) -> Result<(), String> {
+    match said {
+        serde_json::Value::String(text) => match text.chars().find(|c| c.is_control() || is_direction(*c)) {
+            Some(c) => {
+                Err(format!("the text {text:?} has the character {c:?}, which nobody can read: leave it out"))
+            }
+            None => Ok(()),
+        },
+        serde_json::Value::Array(items) => items.iter().try_for_each(plain_words),
+        serde_json::Value::Object(fields) => fields.iter().try_for_each(|(name, value)| {
+            plain_words(&serde_json::Value::String(name.clone())).and_then(|()| plain_words(value))
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn is_direction(c: char) -> bool {
+    matches!(c, '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+}
+
 /// Refuses a name that could not be a file's, or would be one elsewhere.
 pub(crate) fn file_name(name: &str) -> Result<(), String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.@#".contains(c);
@@ -27,4 +50,24 @@ pub(crate) fn file_name(name: &str) -> Result<(), String> {
         return Ok(());
     }
     Err(format!("`{name}` is not a name: letters, digits and -_.@# only, no dot in front"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain_words;
+    use serde_json::json;
+
+    #[test]
+    fn words_that_would_command_a_terminal_are_refused_wherever_they_stand() {
+        plain_words(&json!({ "a": ["“28 % better”, µs, 中文", 1, null] })).unwrap();
+        for said in [
+            json!("\u{1b}[2J"),
+            json!({ "a": [{ "b": "one\ntwo" }] }),
+            json!({ "a\u{202e}": 1 }),
+            json!("\r"),
+        ] {
+            let error = plain_words(&said).unwrap_err();
+            assert!(!error.contains(['\u{1b}', '\n', '\r', '\u{202e}']), "{error}");
+        }
+    }
 }

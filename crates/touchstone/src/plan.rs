@@ -8,10 +8,11 @@ mod reduced;
 mod settle;
 
 pub use choice::Choice;
-pub use reduced::Reduced;
+pub use reduced::{Quantity, Reduced};
 
 use crate::error::{Error, Result};
 use crate::kit::{Contender, DurabilityClass, Kits};
+use crate::name::plain_words;
 use crate::suite::{Cache, Claim, Reference, Scaled, Size, StandIn, Suite};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -64,6 +65,9 @@ pub struct Plan {
     pub suites: Vec<PlannedSuite>,
     /// The cases, in suite order.
     pub cases: Vec<PlannedCase>,
+    /// Contenders that were planned and could not be had, with the reason: `wcdb@wal-normal; TOUCHSTONE_WCDB names no folder`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
 }
 
 fn one() -> usize {
@@ -144,9 +148,12 @@ pub struct PlannedCase {
     pub baseline: String,
     /// The arm that stands for the least work possible.
     pub floor: Option<String>,
-    /// What is smaller here than in the full size.
+    /// Its numbers in the full size; none of a scale that the full size has not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub reduced: Vec<Reduced>,
+    pub full: Vec<Quantity>,
+    /// The largest of its case's scales in the full size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub full_scale: Option<u64>,
     /// Who runs it.
     pub arms: Vec<PlannedArm>,
 }
@@ -279,14 +286,20 @@ impl Plan {
             family: 1,
             suites: Vec::new(),
             cases: Vec::new(),
+            left_out: Vec::new(),
         };
         choice.check(suites)?;
         for suite in suites {
+            let planned = plan.cases.len();
             for case in &suite.cases {
                 let scaled = case.at(choice.size).into_iter();
                 for scaled in scaled.filter(|scaled| choice.takes_case(&suite.name, &case.id, &scaled.id)) {
                     plan.cases.push(settle::case(suite, case, &scaled, kits, choice)?);
                 }
+            }
+            // A suite of which no case was chosen is not part of the run.
+            if plan.cases.len() == planned {
+                continue;
             }
             plan.suites.push(PlannedSuite {
                 name: suite.name.clone(),
@@ -320,6 +333,8 @@ impl Plan {
                 version.plan_version
             )));
         }
+        let said = serde_json::from_str(text).map_err(malformed)?;
+        plain_words(&said).map_err(|message| Error::input(format!("{origin}: {message}")))?;
         let plan: Plan = serde_json::from_str(text).map_err(malformed)?;
         plan.check().map_err(|message| Error::input(format!("{origin}: {message}")))?;
         Ok(plan)

@@ -50,6 +50,9 @@ pub enum Phase {
     Latency,
 }
 
+/// What stands before the reason where a query plan could not be had.
+pub const NOT_EXPLAINED: &str = "not explained:";
+
 /// One arm's part in a launch. A line of `launches.jsonl`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Launch {

@@ -4,6 +4,7 @@
 //! a typing error.
 
 mod claim;
+mod published;
 mod rule;
 mod scale;
 
@@ -11,12 +12,13 @@ pub use claim::{
     By, CLAIMED_PERCENTILES, Claim, ClaimTest, Figure, Measure, Pair, Part, Reference, ReferenceKind,
     StandIn, Untested,
 };
+pub(crate) use published::Published;
 pub use rule::{Aspect, Bounds, Rule};
 pub use scale::{Scaled, ScaledCase};
 
 use crate::error::{Error, Result};
 use crate::kit::Contender;
-use crate::name::unique;
+use crate::name::{plain_words, unique};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
@@ -317,6 +319,8 @@ impl Suite {
     pub fn parse(text: &str, origin: &str) -> Result<Suite> {
         let suite: Suite =
             toml::from_str(text).map_err(|error| Error::input(format!("{origin}: {error}")))?;
+        let said = toml::from_str(text).map_err(|error| Error::input(format!("{origin}: {error}")))?;
+        plain_words(&said).map_err(|message| Error::input(format!("{origin}: {message}")))?;
         suite.check().map_err(|message| Error::input(format!("{origin}: {message}")))?;
         Ok(suite)
     }
@@ -324,7 +328,6 @@ impl Suite {
     fn check(&self) -> std::result::Result<(), String> {
         unique("dataset", self.datasets.iter().map(|dataset| &dataset.name))?;
         unique("case", self.cases.iter().map(|case| &case.id))?;
-        unique("claim", self.claims.iter().map(|claim| &claim.id))?;
         for dataset in &self.datasets {
             let has_values = dataset.record != RecordKind::Doc;
             let remedy = match (dataset.record, dataset.value_bytes) {

@@ -145,6 +145,31 @@ fn a_step_of_which_little_is_known_leaves_a_scaling_claim_open() {
     );
 }
 
+/// Found by an adversary: two scales that are a hundredfold apart were held against the bound of one step of ten.
+#[test]
+fn a_rule_of_steps_of_ten_is_not_asked_of_a_step_of_a_hundred() {
+    let ruled = CLAIM.replace("at_least = 0.5", "rule = \"linear\"");
+    let outcome = |cases: &[&str]| {
+        let cases = cases.iter().map(|case| (*case).to_owned()).collect();
+        let choice = Choice { size: Size::Full, cases, ..small::choice() };
+        let mut record = blank(small::plan(&[SUITE, &ruled].concat(), &choice).unwrap());
+        for case in record.plan.cases.clone() {
+            for launch in 0..8 {
+                record.slices.push(slice(&case.id, launch, "one@plain", 1e6 + launch as f64));
+                record.launches.push(part(&case.id, launch, "one@plain"));
+            }
+        }
+        judge(&record.plan, &estimate(&record).cases, &[]).claims.remove(0)
+    };
+    assert_eq!(outcome(&["find"]).status, ClaimStatus::Holds);
+    let gap = outcome(&["find-10", "find-1000"]);
+    assert_eq!(gap.status, ClaimStatus::Untested);
+    assert!(gap.pairs[0].tests[0].note.as_deref().unwrap().contains("was not run"), "{gap:?}");
+    // How far the scales reach is a part of what is smaller.
+    let short = outcome(&["find-10", "find-100"]).reduced;
+    assert_eq!(short.iter().map(|short| (short.here, short.full)).collect::<Vec<_>>(), [(100, 1000)]);
+}
+
 const WATCHED: &str = r#"
 [[dataset]]
 name = "spread"

@@ -27,6 +27,7 @@ _FIELDS: dict[str, dict[str, tuple[Any, Any]]] = {
         "dataset": (str, _REQUIRED),
         "operations": ((str, type(None)), None),
         "states": ((str, type(None)), None),
+        "subscriptions": ((str, type(None)), None),
     },
     "open": {
         "directory": (str, _REQUIRED),
@@ -144,8 +145,15 @@ class Kit:
         return model
 
     def _prepare(
-        self, record_: str, dataset_: str, operations_: Optional[str], states_: Optional[str]
+        self,
+        record_: str,
+        dataset_: str,
+        operations_: Optional[str],
+        states_: Optional[str],
+        subscriptions_: Optional[str],
     ) -> dict[str, Any]:
+        if subscriptions_ is not None:
+            raise Failure("unsupported", "the driver has no subscriptions")
         self.record, model = None, self._model(record_)
         gc.unfreeze()
         try:

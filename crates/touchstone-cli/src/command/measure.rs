@@ -100,9 +100,8 @@ pub fn measure(project: &Project, plan: &Plan, arguments: &MeasureArguments) -> 
     // What can be refused is refused before minutes are spent on building.
     refuse_occupied(&folder)?;
     refuse_memory_disk(plan, &scratch)?;
-    let (plan, left_out) = project.at_hand(plan)?;
-    let plan = &plan;
-    left_out.iter().for_each(|line| say::note(line));
+    let plan = &project.at_hand(plan)?;
+    plan.left_out.iter().for_each(|left_out| say::note(&format!("left out: {left_out}")));
     let stop = stop_on_signal()?;
     let built = project.build(plan, |subject| say::note(&format!("building {subject}")));
     // Ctrl-C in a terminal reaches the build tool as well, which then fails for no reason of its own.

@@ -160,7 +160,7 @@ pub fn write_plan(folder: &Path, plan: &Value) -> PathBuf {
 pub fn build(plan: &Value) {
     let plan = Plan::parse(&plan.to_string(), "the plan").expect("it is a plan");
     let project = Project::open(Some(&root())).expect("the project is there");
-    let (plan, _) = project.at_hand(&plan).expect("what others are compared with can be built");
+    let plan = project.at_hand(&plan).expect("what others are compared with can be built");
     project.build(&plan, |_| ()).expect("its drivers can be built");
 }
 

@@ -2,6 +2,7 @@
 
 use super::{GETS, Plan, PlannedArm, PlannedCase, PlannedLane};
 use crate::name::{file_name, unique};
+use crate::suite::{Published, Scaled};
 use touchstone_protocol::{RecordKind, TYPED_TABLES, Verb, Watched};
 
 /// The most bytes of records a case may need: they are generated once and held by the lab and by every driver.
@@ -42,9 +43,12 @@ impl Plan {
         unique("suite", self.suites.iter().map(|suite| &suite.name))?;
         unique("case", self.cases.iter().map(|case| &case.id))?;
         for suite in &self.suites {
-            for claim in &suite.claims {
-                claim.check().map_err(|message| format!("claim `{}/{}`: {message}", suite.name, claim.id))?;
-            }
+            let published = Published {
+                references: &suite.references,
+                stand_ins: &suite.stand_ins,
+                claims: &suite.claims,
+            };
+            published.check().map_err(|message| format!("suite `{}`: {message}", suite.name))?;
         }
         for case in &self.cases {
             let checked = self.check_id(case).and_then(|()| case.check());
@@ -72,6 +76,13 @@ impl PlannedCase {
         }
         if self.blocks == 0 || self.tables == 0 {
             return Err("it needs at least one block and one table".into());
+        }
+        if self.scaled == Scaled::Records && self.scale.is_some_and(|scale| scale != self.dataset.records) {
+            return Err(format!(
+                "its `scale` is {}, and its dataset has {} records: they are one number",
+                self.scale.unwrap_or_default(),
+                self.dataset.records
+            ));
         }
         unique("arm", self.arms.iter().map(|arm| &arm.name))?;
         for (role, arm) in [("baseline", Some(&self.baseline)), ("floor", self.floor.as_ref())] {
@@ -307,6 +318,13 @@ impl PlannedCase {
 
 impl PlannedArm {
     fn check(&self) -> Checked {
+        // Claims know an arm by its name, and what runs is its contender.
+        let contender = self.contender.to_string();
+        if self.name.split('#').next() != Some(contender.as_str()) {
+            return Err(format!(
+                "its contender is `{contender}`: name it so, with `#` and a variant where there is one"
+            ));
+        }
         if self.lanes.is_empty() {
             return Err("it has no lanes, so there is nothing to do".into());
         }

@@ -1,13 +1,23 @@
-//! Where the quick size asks for less than the full one, whose numbers are the page's: a figure found there is of another
-//! question than the published one, and a report says of which.
+//! Where a case asks for less than the full size, whose numbers are the page's: a figure found there is of another question
+//! than the published one, and a report says of which. A plan keeps the numbers of the full size, so that one that somebody
+//! has edited is told of as it is.
 
 use super::{PlannedCase, PlannedLane};
 use serde::{Deserialize, Serialize};
 use touchstone_protocol::Verb;
 
-/// A number of the case that is smaller here than in the full size.
+/// A number of a case that its sizes may set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+pub struct Quantity {
+    /// What is counted.
+    pub what: String,
+    /// How many of it there are.
+    pub count: u64,
+}
+
+/// A number of a case that is smaller than in the full size.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reduced {
     /// What is counted.
     pub what: String,
@@ -17,31 +27,44 @@ pub struct Reduced {
     pub full: u64,
 }
 
-/// What is smaller in `here` than in `full`, the same case in the full size; each once.
-pub(super) fn reductions(here: &PlannedCase, full: &PlannedCase) -> Vec<Reduced> {
-    let mut found: Vec<Reduced> = Vec::new();
-    for ((what, here), (_, full)) in quantities(here).into_iter().zip(quantities(full)) {
-        let reduced = Reduced { what, here, full };
-        if here < full && !found.contains(&reduced) {
-            found.push(reduced);
-        }
+impl PlannedCase {
+    /// What is smaller in it than in the full size.
+    pub fn reduced(&self) -> Vec<Reduced> {
+        let here = self.quantities();
+        let reduced = |full: &Quantity| {
+            let here = here.iter().find(|here| here.what == full.what)?.count;
+            (here < full.count).then(|| Reduced { what: full.what.clone(), here, full: full.count })
+        };
+        self.full.iter().filter_map(reduced).collect()
     }
-    found
+
+    /// The numbers that its sizes may set; of lanes that count the same, the greatest.
+    pub(super) fn quantities(&self) -> Vec<Quantity> {
+        let watch = self.watch.iter().flat_map(|watch| {
+            [
+                ("subscriptions", watch.subscriptions),
+                ("objects in a window", watch.width),
+                ("watched objects", watch.span),
+            ]
+        });
+        let stored = [
+            ("stored records", self.filled),
+            ("tables", self.tables.into()),
+            ("rounds of churn", self.churn.into()),
+        ];
+        let lanes = self.arms.iter().flat_map(|arm| &arm.lanes).flat_map(of_lane);
+        let mut quantities: Vec<Quantity> = Vec::new();
+        for (what, count) in stored.into_iter().chain(watch).chain(lanes) {
+            match quantities.iter_mut().find(|known| known.what == what) {
+                Some(known) => known.count = known.count.max(count),
+                None => quantities.push(Quantity { what: what.into(), count }),
+            }
+        }
+        quantities
+    }
 }
 
-/// The numbers of a case that its sizes may set, in the same order for both sizes.
-fn quantities(case: &PlannedCase) -> Vec<(String, u64)> {
-    let mut quantities =
-        vec![("stored records".into(), case.filled), ("tables".into(), u64::from(case.tables))];
-    let watch = case.watch.iter();
-    quantities.extend(watch.clone().map(|watch| ("subscriptions".into(), watch.subscriptions)));
-    quantities.extend(watch.map(|watch| ("objects in a window".into(), watch.width)));
-    let lanes = case.arms.iter().flat_map(|arm| &arm.lanes);
-    quantities.extend(lanes.flat_map(of_lane));
-    quantities
-}
-
-fn of_lane(lane: &PlannedLane) -> impl Iterator<Item = (String, u64)> {
+fn of_lane(lane: &PlannedLane) -> impl Iterator<Item = (&'static str, u64)> {
     let counted = match lane.verb {
         Verb::InsertMany | Verb::UpdateMany => Some("records in a transaction"),
         Verb::InsertOne => Some("commits in a slice"),
@@ -49,7 +72,6 @@ fn of_lane(lane: &PlannedLane) -> impl Iterator<Item = (String, u64)> {
         // A slice of more of these asks nothing else.
         _ => None,
     };
-    let count = counted.and_then(|what| Some((what.to_owned(), lane.count?)));
-    let changes = lane.changes.map(|changes| ("objects changed in a transaction".to_owned(), changes));
-    count.into_iter().chain(changes)
+    let count = counted.zip(lane.count);
+    count.into_iter().chain(lane.changes.map(|changes| ("objects changed in a transaction", changes)))
 }

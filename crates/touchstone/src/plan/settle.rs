@@ -1,14 +1,12 @@
 //! A case of a suite, settled for a plan: its data, its arms with their settings, and its lanes at one size.
 
-use super::reduced::reductions;
 use super::{Choice, PlannedArm, PlannedCase, PlannedDataset, PlannedLane, PlannedWatch};
 use crate::error::{Error, Result};
 use crate::kit::Kits;
 use crate::suite::{ArmSpec, Case, Dataset, LanePlan, Scaled, ScaledCase, Size, Suite, WatchPlan};
 use touchstone_protocol::Verb;
 
-/// A case with nothing left open, and with what is smaller in it than in the full size; a scale that the full size leaves
-/// out has nothing to be compared with.
+/// A case with nothing left open, and with its numbers in the full size, where that has it.
 ///
 /// # Errors
 /// When it names a contender that no kit has.
@@ -20,11 +18,11 @@ pub(super) fn case(
     choice: &Choice,
 ) -> Result<PlannedCase> {
     let planned = plan_case(suite, case, scaled, kits, choice)?;
-    if choice.size == Size::Full || !case.at(Size::Full).contains(scaled) {
+    if !case.at(Size::Full).contains(scaled) {
         return Ok(planned);
     }
     let full = plan_case(suite, case, scaled, kits, &Choice { size: Size::Full, ..choice.clone() })?;
-    Ok(PlannedCase { reduced: reductions(&planned, &full), ..planned })
+    Ok(PlannedCase { full: full.quantities(), ..planned })
 }
 
 fn plan_case(
@@ -67,7 +65,8 @@ fn plan_case(
         margin: if case.flushes { 0.10 } else { 0.01 },
         baseline: case.baseline.clone(),
         floor: case.floor.clone(),
-        reduced: Vec::new(),
+        full: Vec::new(),
+        full_scale: case.at(Size::Full).iter().filter_map(|scaled| scaled.scale).max(),
         arms: arms.map(|arm| plan_arm(suite, case, arm, &data, kits, choice.size)).collect::<Result<_>>()?,
     })
 }

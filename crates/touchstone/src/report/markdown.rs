@@ -12,9 +12,10 @@ pub(super) fn render(view: &View, chosen: &[String]) -> Result<String> {
     check(view, chosen)?;
     let header = &view.header;
     let mut paragraphs = vec![
-        format!("`{}`, {}, took {}; {}.", header.command, header.started, header.elapsed, header.plan),
-        format!("On {}.", header.machine),
+        format!("`{}`, {}, took {}; {}.", code(&header.command), header.started, header.elapsed, header.plan),
+        format!("On {}.", escaped(&header.machine)),
     ];
+    paragraphs.extend(header.left_out.iter().map(|left_out| format!("Left out: {}.", escaped(left_out))));
     if let Some(partial) = &header.partial {
         paragraphs.push(format!("**Partial record**, {partial}."));
     }
@@ -78,7 +79,7 @@ fn table(view: &View, by: By, chosen: &[String]) -> String {
 fn row(suite: &str, claim: &ClaimView) -> String {
     let deciding = claim.deciding();
     let absent = claim.absent_said().map_or(String::new(), |absent| format!("; {absent}"));
-    let asked = deciding.map(|pair| format!("{}{absent}", pair.asked));
+    let asked = deciding.map(|pair| format!("{}{absent}", pair.asked_what()));
     let mut here = vec![claim.here()];
     here.extend(deciding.into_iter().flat_map(PairView::notes).map(str::to_owned));
     here.extend(claim.reduced_said());
@@ -96,7 +97,17 @@ fn row(suite: &str, claim: &ClaimView) -> String {
     format!("| `{suite}` | {} |", cells.join(" | "))
 }
 
-/// Text that ends no cell and begins no element.
+/// Text that ends no cell, and begins no element, link or picture.
 fn escaped(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('|', "\\|").replace('<', "&lt;").replace('\n', " ")
+    let text = text.replace('\\', "\\\\").replace('|', "\\|").replace('&', "&amp;").replace('<', "&lt;");
+    plain(&text.replace("](", "]\\("))
+}
+
+/// Text that stays between its marks of code.
+fn code(text: &str) -> String {
+    plain(&text.replace('`', "'"))
+}
+
+fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

@@ -35,6 +35,7 @@ fn header(view: &View, paint: &Paint) -> Vec<String> {
     let mut lines = paint.all(wrapped(&format!("Touchstone: {}", header.title), 0, 0), Tone::Strong);
     lines.extend(wrapped(&format!("{}, took {}; {}", header.started, header.elapsed, header.plan), 0, 0));
     lines.extend(wrapped(&header.machine, 0, 0));
+    lines.extend(header.left_out.iter().flat_map(|left_out| wrapped(&format!("Left out: {left_out}"), 0, 2)));
     if let Some(partial) = &header.partial {
         let warning = format!("PARTIAL RECORD, {partial}. What follows rests on what was run until then.");
         lines.extend(paint.all(wrapped(&warning, 0, 0), Tone::Worse));

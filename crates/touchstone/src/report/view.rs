@@ -45,6 +45,8 @@ pub(super) struct Header {
     pub plan: String,
     /// The machine in one line.
     pub machine: String,
+    /// Contenders that could not be had, with the reason.
+    pub left_out: Vec<String>,
     pub command: String,
     /// How many claims of the pages hold, are refuted and so on; then how many of ours.
     pub tallies: Vec<String>,
@@ -100,6 +102,7 @@ fn header(findings: &Findings<'_>) -> Header {
         elapsed: format::elapsed(manifest.elapsed_s),
         plan: format!("{} size, seed {}, {}", plan.size, plan.seed, looks(&plan.looks)),
         machine: machine(environment),
+        left_out: plan.left_out.clone(),
         command: manifest.command.clone(),
         tallies: tallies(&findings.judgement.claims),
     }

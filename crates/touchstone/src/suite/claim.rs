@@ -1,8 +1,7 @@
 //! What is claimed: by the page or by the suite's author, with the published figures, the subjects that take the place
 //! of the page's libraries, and what would show that the claim holds here.
 
-use super::{Bounds, Case, Rule, Size, Suite};
-use crate::name::{subject_of, unique};
+use super::{Bounds, Case, Published, Rule, Size, Suite};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -46,7 +45,7 @@ impl fmt::Display for ReferenceKind {
     }
 }
 
-/// A subject that takes the place of one of the page's libraries. The library itself may be one.
+/// A subject that takes the place of one of the page's libraries, or is that library itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StandIn {
@@ -54,6 +53,9 @@ pub struct StandIn {
     pub library: String,
     /// Who takes its place.
     pub subject: String,
+    /// Whether it is that library, and takes nobody's place; not, unless said.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub itself: bool,
     /// Why this one.
     pub why: String,
 }
@@ -133,31 +135,14 @@ impl Figure {
         let is_rate = self.unit.ends_with(PER_SECOND);
         Some(if is_rate == measure.more_is_better() || self.unit == RATIO { ratio } else { 1.0 / ratio })
     }
-
-    /// What is wrong with it, leaving its source aside.
-    fn check(&self) -> Result<(), String> {
-        let unit = self.unit.as_str();
-        if unit != RATIO && !unit.ends_with(PER_SECOND) && !TIMES.contains(&unit) {
-            return Err(format!(
-                "its figure {} has the unit `{unit}`: write a rate such as `rows/s`, a time in {}, or `x` for a ratio",
-                self.value,
-                TIMES.join(", ")
-            ));
-        }
-        let is_positive = |value: f64| value.is_finite() && value > 0.0;
-        if !is_positive(self.value) || !self.against.is_none_or(is_positive) {
-            return Err(format!("its figure {} is no positive number", self.value));
-        }
-        Ok(())
-    }
 }
 
 /// The unit of a published ratio.
-const RATIO: &str = "x";
+pub(super) const RATIO: &str = "x";
 /// How the unit of a rate ends.
-const PER_SECOND: &str = "/s";
+pub(super) const PER_SECOND: &str = "/s";
 /// Units of times.
-const TIMES: [&str; 4] = ["s", "ms", "us", "ns"];
+pub(super) const TIMES: [&str; 4] = ["s", "ms", "us", "ns"];
 
 /// Two arms that are asked whether a claim holds, or one where the claim compares with nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -212,6 +197,9 @@ pub struct ClaimTest {
     /// Which percentile, for the measure `percentile`: 50, 90, 95, 99 or 99.9.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub percentile: Option<f64>,
+    /// Of what is counted, the median slice must last longer than this, in ms: else nothing is decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slices_over_ms: Option<u64>,
     /// Of the measure `rate`, a part of the transactions of a `deliver` lane instead of what the lane times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<Part>,
@@ -293,30 +281,6 @@ impl Measure {
 }
 
 impl Claim {
-    /// What is wrong with it whatever suite it is of: its figures, its words, and what its tests ask for.
-    pub(crate) fn check(&self) -> Result<(), String> {
-        if self.words.as_deref().is_some_and(|words| words.trim().is_empty()) {
-            return Err("its `words` are empty".into());
-        }
-        if self.by == By::Page && self.figures.is_empty() && self.words.is_none() {
-            return Err("a claim of the page needs a [[self.figure]] or the page's own `words`; say `by = \"ours\"` where \
-                        the page does not make it"
-                .into());
-        }
-        self.figures.iter().try_for_each(Figure::check)?;
-        for test in &self.tests {
-            if test.arm.is_some() != self.pairs.is_empty() {
-                return Err("its arms are named by `pairs`, or by each test's `arm`: one of both".into());
-            }
-            if test.against.is_some() && test.arm.is_none() {
-                return Err("`against` goes with a test's `arm`; of pairs, each names its own".into());
-            }
-            test.check_keys()?;
-            check_bounds(self, test)?;
-        }
-        Ok(())
-    }
-
     /// The ratio that the bounds of a test follow from: that of the first figure.
     pub fn published_ratio(&self, measure: Measure) -> Option<f64> {
         self.figures.first()?.ratio(measure)
@@ -347,86 +311,32 @@ impl Claim {
 }
 
 impl Suite {
-    /// What is wrong with the suite's claims, their sources and stand-ins.
+    /// What is wrong with the suite's claims: what is published, then the cases and arms that they ask.
     pub(super) fn check_claims(&self) -> Result<(), String> {
-        unique("reference", self.references.iter().map(|reference| &reference.id))?;
-        unique("stand_in", self.stand_ins.iter().map(|stand_in| &stand_in.subject))?;
+        self.published().check()?;
         for claim in &self.claims {
-            self.check_claim(claim).map_err(|message| format!("claim `{}`: {message}", claim.id))?;
+            self.check_cases(claim).map_err(|message| format!("claim `{}`: {message}", claim.id))?;
         }
         Ok(())
+    }
+
+    fn published(&self) -> Published<'_> {
+        Published { references: &self.references, stand_ins: &self.stand_ins, claims: &self.claims }
     }
 
     /// Which of the page's libraries the subject of an arm stands for.
     pub fn stand_in(&self, arm: &str) -> Option<&StandIn> {
-        self.stand_ins.iter().find(|stand_in| stand_in.subject == subject_of(arm))
+        self.published().stand_in(arm)
     }
 
-    fn check_claim(&self, claim: &Claim) -> Result<(), String> {
-        claim.check()?;
-        claim.figures.iter().try_for_each(|figure| self.check_source(figure))?;
+    fn check_cases(&self, claim: &Claim) -> Result<(), String> {
         if let Some(untested) = &claim.untested {
-            if !claim.tests.is_empty() || !claim.pairs.is_empty() {
-                return Err(
-                    "`untested` says why nothing is measured: leave out `pairs` and [[claim.test]]".into()
-                );
-            }
-            return self.case(&untested.case).map(|_| ());
+            self.case(&untested.case)?;
         }
-        if claim.tests.is_empty() {
-            return Err("it has no [[claim.test]], so nothing could show whether it holds; or say why it is `untested`".into());
-        }
-        self.check_libraries(claim)?;
         for test in &claim.tests {
             claim.pairs_of(test).iter().try_for_each(|pair| self.check_arms(test, pair))?;
         }
-        self.check_places(claim)
-    }
-
-    fn check_source(&self, figure: &Figure) -> Result<(), String> {
-        if !self.references.iter().any(|reference| reference.id == figure.source) {
-            return Err(format!(
-                "its figure {} has the source `{}`, and there is no such [[reference]]",
-                figure.value, figure.source
-            ));
-        }
         Ok(())
-    }
-
-    /// Pairs answer one question where the same library stands on the same side of each.
-    fn check_libraries(&self, claim: &Claim) -> Result<(), String> {
-        let library = |arm: &str| self.stand_in(arm).map(|stand_in| stand_in.library.as_str());
-        let sides = |pair: &Pair| (library(&pair.arm), pair.against.as_deref().map(library));
-        let Some(first) = claim.pairs.first() else { return Ok(()) };
-        match claim.pairs.iter().find(|pair| sides(pair) != sides(first)) {
-            None => Ok(()),
-            Some(other) => Err(format!(
-                "the pairs of `{}` and `{}` stand for different libraries: see [[stand_in]]",
-                first.arm, other.arm
-            )),
-        }
-    }
-
-    /// Each pair stands once, and a claim of the page is asked of subjects that take some library's place.
-    fn check_places(&self, claim: &Claim) -> Result<(), String> {
-        let mut asked: Vec<Pair> = Vec::new();
-        for pair in &claim.pairs {
-            if asked.contains(pair) {
-                return Err(format!("the pair of `{}` stands twice", pair.arm));
-            }
-            asked.push(pair.clone());
-        }
-        if claim.by == By::Ours {
-            return Ok(());
-        }
-        let pairs = claim.tests.iter().flat_map(|test| claim.pairs_of(test));
-        let mut arms = pairs.flat_map(|pair| [Some(pair.arm), pair.against]).flatten();
-        match arms.find(|arm| self.stand_in(arm).is_none()) {
-            None => Ok(()),
-            Some(arm) => Err(format!(
-                "it asks `{arm}`, which takes the place of none of the page's libraries: name one in a [[stand_in]]"
-            )),
-        }
     }
 
     fn check_arms(&self, test: &ClaimTest, pair: &Pair) -> Result<(), String> {
@@ -447,8 +357,8 @@ impl Suite {
                     case.id
                 ));
             }
-            if pair.against.is_some() {
-                return Err("measure = \"scaling\" compares an arm with itself: leave out `against`".into());
+            if pair.against.is_some() || test.against_case.is_some() {
+                return Err("measure = \"scaling\" compares an arm with itself: leave out `against` and `against_case`".into());
             }
             return has_arm(case, &pair.arm);
         }
@@ -477,92 +387,4 @@ impl Suite {
 
 fn has_arm(case: &Case, arm: &str) -> Result<(), String> {
     if case.has_arm(arm) { Ok(()) } else { Err(format!("case `{}` has no arm `{arm}`", case.id)) }
-}
-
-impl ClaimTest {
-    /// Keys that go with one measure only, and values with which nothing could fail.
-    fn check_keys(&self) -> Result<(), String> {
-        if self.contains.as_deref() == Some("") {
-            return Err("`contains` is empty, and every plan says that".into());
-        }
-        if self.measure.is_exact()
-            && self.at_least.is_some_and(|least| least <= 0.0)
-            && self.at_most.is_none()
-        {
-            return Err("no count is below 0: `at_least` needs a greater one".into());
-        }
-        if self.measure == Measure::Plan && (self.at_least.is_some() || self.at_most.is_some()) {
-            return Err("a plan has no bounds: leave out `at_least` and `at_most`".into());
-        }
-        let goes = |key: &str, measure: &str| {
-            Err(format!("`{key}` goes with measure = \"{measure}\", and only with it"))
-        };
-        if self.part.is_some() && self.measure != Measure::Rate {
-            return goes("part", "rate");
-        }
-        if (self.measure == Measure::Plan) != self.contains.is_some() {
-            return goes("contains", "plan");
-        }
-        if (self.measure == Measure::Percentile) != self.percentile.is_some() {
-            return goes("percentile", "percentile");
-        }
-        match self.percentile.filter(|percentile| !CLAIMED_PERCENTILES.contains(percentile)) {
-            Some(other) => Err(format!("percentile {other} is not kept; there are {CLAIMED_PERCENTILES:?}")),
-            None => Ok(()),
-        }
-    }
-}
-
-/// A claim of the page has the bounds of a rule, or is exact; a claim of the suite's authors may have its own.
-fn check_bounds(claim: &Claim, test: &ClaimTest) -> Result<(), String> {
-    let own = [test.at_least, test.at_most];
-    if own.into_iter().flatten().any(|bound| !bound.is_finite()) {
-        return Err("`at_least` and `at_most` are finite numbers".into());
-    }
-    if let (Some(least), Some(most)) = (test.at_least, test.at_most)
-        && least > most
-    {
-        return Err(format!("nothing is at least {least} and at most {most}"));
-    }
-    let has_own = own.into_iter().any(|bound| bound.is_some());
-    match test.rule {
-        Some(_) if has_own || test.measure.is_exact() => {
-            Err("a `rule` sets the bounds of what is timed: leave out `at_least` and `at_most`, or the rule".into())
-        }
-        Some(rule) => check_rule(claim, test, rule),
-        None if claim.by == By::Page && !test.measure.is_exact() => Err(
-            "a claim of the page has no bounds of its own: name the `rule` that they follow from, or say `by = \"ours\"`".into(),
-        ),
-        None if !has_own && test.measure != Measure::Plan => {
-            Err("a test needs a `rule`, or `at_least` or `at_most`".into())
-        }
-        None => Ok(()),
-    }
-}
-
-fn check_rule(claim: &Claim, test: &ClaimTest, rule: Rule) -> Result<(), String> {
-    if matches!(rule, Rule::Linear | Rule::NoBetter) != (test.measure == Measure::Scaling) {
-        return Err(
-            "rule = \"linear\" or \"no-better\" goes with measure = \"scaling\", and only with it".into()
-        );
-    }
-    let compares = claim.pairs_of(test).iter().all(|pair| pair.against.is_some());
-    match rule {
-        Rule::Linear | Rule::NoBetter => Ok(()),
-        Rule::Elsewhere if compares => {
-            Err("rule = \"elsewhere\" is for a figure of another device that is compared with nothing here: leave out `against`".into())
-        }
-        Rule::Elsewhere if claim.figures.is_empty() => {
-            Err("rule = \"elsewhere\" sets a published figure beside the one here: it needs a [[claim.figure]]".into())
-        }
-        Rule::Elsewhere => Ok(()),
-        Rule::Better | Rule::Worse if claim.published_ratio(test.measure).is_some() => Err(format!(
-            "rule = \"{rule}\" asks for the direction alone, and its first figure is a ratio: use `advantage` or `cost`"
-        )),
-        _ if !compares => Err(format!(
-            "rule = \"{rule}\" is of a ratio: name the arm that it is `against`, or use rule = \"elsewhere\" for a figure of \
-             another device"
-        )),
-        _ => rule.check_ratio(test.measure, claim.published_ratio(test.measure)),
-    }
 }

@@ -31,9 +31,9 @@ pub struct ClaimOutcome {
     pub size: Option<ClaimStatus>,
     /// Who was asked; the first decides.
     pub pairs: Vec<PairOutcome>,
-    /// Who would have decided, and was not part of the run.
+    /// The arms without which an earlier pair could not decide: they were not part of the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub absent: Vec<Vec<Side>>,
+    pub absent: Vec<String>,
     /// What was smaller in its cases than in the full size.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reduced: Vec<Reduced>,
@@ -86,6 +86,8 @@ pub struct Side {
     pub arm: String,
     /// The page's library.
     pub library: Option<String>,
+    /// Whether it is that library itself.
+    pub itself: bool,
     /// Why this subject takes its place.
     pub why: Option<String>,
 }
@@ -95,6 +97,8 @@ pub struct Side {
 pub struct TestOutcome {
     /// What was measured, in words.
     pub what: String,
+    /// The same without the arms: `rate in open-1 over open-many`.
+    pub question: String,
     /// Which question it answers, where there are two.
     pub aspect: Option<Aspect>,
     /// What is decided.
@@ -234,18 +238,30 @@ impl Judge<'_> {
             .collect()
     }
 
-    /// The pairs before the first that is at hand.
-    fn absent(&self, claim: &Claim) -> Vec<Vec<Side>> {
-        let is_absent = |pair: &&Pair| !claim.tests.iter().any(|test| self.evidence.is_at_hand(test, pair));
-        claim.pairs.iter().take_while(is_absent).map(|pair| self.sides(pair)).collect()
+    /// The arms for want of which the pairs before the first that is at hand are not, each once.
+    fn absent(&self, claim: &Claim) -> Vec<String> {
+        let lacks = |pair: &Pair| -> Vec<String> {
+            let lacks = claim.tests.iter().map(|test| self.evidence.absent(test, pair));
+            if lacks.clone().any(|lacks| lacks.is_empty()) { Vec::new() } else { lacks.flatten().collect() }
+        };
+        let mut absent: Vec<String> = Vec::new();
+        for arm in claim.pairs.iter().map(lacks).take_while(|lacks| !lacks.is_empty()).flatten() {
+            if !absent.contains(&arm) {
+                absent.push(arm);
+            }
+        }
+        absent
     }
 
     /// What is smaller in the cases that are asked, each once.
     fn reduced(&self, claim: &Claim) -> Vec<Reduced> {
         let mut reduced: Vec<Reduced> = Vec::new();
+        if claim.untested.is_some() {
+            return reduced;
+        }
         for found in claim.cases().flat_map(|case| self.evidence.reduced(case)) {
-            if !reduced.contains(found) {
-                reduced.push(found.clone());
+            if !reduced.contains(&found) {
+                reduced.push(found);
             }
         }
         reduced
@@ -285,6 +301,7 @@ impl Judge<'_> {
             Side {
                 arm: arm.clone(),
                 library: stand_in.map(|stand_in| stand_in.library.clone()),
+                itself: stand_in.is_some_and(|stand_in| stand_in.itself),
                 why: stand_in.map(|stand_in| stand_in.why.clone()),
             }
         };

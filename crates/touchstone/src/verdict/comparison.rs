@@ -213,13 +213,7 @@ pub(super) fn incomplete(arm: &ArmStatistics) -> Vec<String> {
 
 /// What keeps an arm from being compared with anything.
 pub(super) fn obstacles(arm: &ArmStatistics) -> Vec<String> {
-    let mut obstacles = incomplete(arm);
-    for setting in arm.settings.iter().filter(|setting| !setting.honoured) {
-        let show = |value: &Option<Setting>| value.as_ref().map_or("nothing".into(), Setting::to_string);
-        let (asked, effective) = (show(&setting.asked), show(&setting.effective));
-        obstacles
-            .push(format!("{}: {} was asked for as {asked}, {effective} took effect", arm.arm, setting.name));
-    }
+    let mut obstacles: Vec<String> = incomplete(arm).into_iter().chain(not_honoured(arm)).collect();
     let failed: u64 = arm.errors.values().sum();
     if failed > 0 {
         let kinds: Vec<String> = arm.errors.iter().map(|(kind, number)| format!("{number} {kind}")).collect();
@@ -230,6 +224,15 @@ pub(super) fn obstacles(arm: &ArmStatistics) -> Vec<String> {
             .push(format!("{}: {} acknowledged records were not there in the end", arm.arm, arm.missing));
     }
     obstacles
+}
+
+/// Settings that were asked for and did not take effect.
+pub(super) fn not_honoured(arm: &ArmStatistics) -> impl Iterator<Item = String> {
+    arm.settings.iter().filter(|setting| !setting.honoured).map(|setting| {
+        let show = |value: &Option<Setting>| value.as_ref().map_or("nothing".into(), Setting::to_string);
+        let (asked, effective) = (show(&setting.asked), show(&setting.effective));
+        format!("{}: {} was asked for as {asked}, {effective} took effect", arm.arm, setting.name)
+    })
 }
 
 /// Different cache bytes measure the cache, unless a difference was asked for.

@@ -1,10 +1,13 @@
 //! What the samples say of one test of a claim: the figure with its interval, and on which side of the bounds it lies.
 
 use super::claim::{ClaimStatus, TestOutcome};
-use super::comparison::{Comparison, Verdict, cache_difference, class_difference, incomplete, obstacles};
+use super::comparison::{
+    Comparison, Verdict, cache_difference, class_difference, incomplete, not_honoured, obstacles,
+};
 use crate::count::count;
 use crate::estimate::{ArmStatistics, CaseStatistics, LaunchValue, paired};
 use crate::plan::{Plan, PlannedArm, PlannedCase, Reduced};
+use crate::sample::NOT_EXPLAINED;
 use crate::statistics::Estimate;
 use crate::suite::{Aspect, Bounds, Claim, ClaimTest, Measure, Pair, Rule};
 
@@ -50,6 +53,7 @@ impl Evidence<'_> {
     fn outcome(&self, test: &ClaimTest, pair: &Pair, bounds: Bounds, published: Option<f64>) -> TestOutcome {
         let mut outcome = TestOutcome {
             what: describe(test, pair),
+            question: question(test),
             aspect: bounds.aspect,
             status: ClaimStatus::Untested,
             value: None,
@@ -87,29 +91,33 @@ impl Evidence<'_> {
             return self.scaling(test, pair, step);
         }
         let arm = self.arm(&test.case, &pair.arm)?;
-        if let Some(obstacle) = incomplete(arm).first() {
-            return Err(obstacle.clone());
-        }
-        match test.measure {
-            Measure::Errors => return Ok(Measured::exact(arm.errors.values().sum::<u64>() as f64)),
-            Measure::Missing => return Ok(Measured::exact(arm.missing as f64)),
-            Measure::Plan => {
-                if arm.plan.is_empty() {
-                    return Err("its contender explained no plan".into());
-                }
-                let said = arm.plan.join("; ");
-                let wanted = test.contains.as_deref().unwrap_or_default();
-                return Ok(Measured::Plan {
-                    found: said.contains(wanted),
-                    said: format!("the plan says: {said}"),
-                });
-            }
-            _ => {}
+        if test.measure.is_exact() {
+            return self.exact(test, arm);
         }
         self.without_obstacle(&test.case, arm)?;
         match &pair.against {
             Some(against) => self.ratio(test, arm, against),
             None => self.absolute(test, arm),
+        }
+    }
+
+    /// What is counted or read. Failed operations are no obstacle to counting them; settings that did not take effect are.
+    fn exact(&self, test: &ClaimTest, arm: &ArmStatistics) -> Result<Measured, String> {
+        if let Some(obstacle) = incomplete(arm).into_iter().chain(not_honoured(arm)).next() {
+            return Err(obstacle);
+        }
+        let unchecked =
+            self.plan.case(&format!("{}/{}", self.suite, test.case)).is_some_and(|case| case.unchecked);
+        match test.measure {
+            Measure::Plan => plan(test, arm),
+            Measure::Missing if unchecked => Err("its case leaves answers unchecked".into()),
+            _ => {
+                self.after_first_look(arm.outcomes.values().sum())?;
+                lasting(test, arm)?;
+                let errors = arm.errors.values().sum();
+                let counted = if test.measure == Measure::Missing { arm.missing } else { errors };
+                Ok(Measured::exact(counted as f64))
+            }
         }
     }
 
@@ -121,6 +129,8 @@ impl Evidence<'_> {
         if let Some(difference) = cache_difference(arm, against) {
             return Err(difference);
         }
+        kept(test, arm)?;
+        kept(test, against)?;
         let figure = self.figure(paired(&arm.launches, &against.launches, |launch| value(test, launch)))?;
         let figure = if test.measure.more_is_better() { figure.inverted() } else { figure };
         let planned =
@@ -146,12 +156,14 @@ impl Evidence<'_> {
     fn absolute(&self, test: &ClaimTest, arm: &ArmStatistics) -> Result<Measured, String> {
         if let Some(percentile) = test.percentile {
             self.after_first_look(arm.launches.len())?;
+            kept(test, arm)?;
             let latency = arm.latency.as_ref().ok_or("no latencies were kept")?;
             let known = latency.percentiles.iter().find(|known| known.percentile == percentile);
             let known = known.ok_or("that percentile was not kept")?;
             let (low, high) = known.interval_ns.map(|(low, high)| (low as f64, high as f64)).unzip();
             return Ok(Measured::Figure(Figure { value: known.latency_ns as f64, low, high }, None));
         }
+        kept(test, arm)?;
         let logs: Vec<f64> =
             arm.launches.iter().filter_map(|launch| value(test, launch)).map(f64::ln).collect();
         let figure = self.figure(Estimate::from_launches(&logs))?;
@@ -170,10 +182,15 @@ impl Evidence<'_> {
             let (small, large) = (small?, large?);
             self.without_obstacle(scales[0].name(), small)?;
             self.without_obstacle(scales[1].name(), large)?;
+            let scale = |case: &PlannedCase| case.scale.unwrap_or(case.dataset.records);
+            if test.rule.is_some() && scale(scales[0]).checked_mul(10) != Some(scale(scales[1])) {
+                return Err(
+                    "a scale between two of its scales was not run, and the bound is of a step of ten".into(),
+                );
+            }
             let times = paired(&large.launches, &small.launches, |launch| Some(launch.operation_ns));
             let figure = self.figure(times)?.inverted();
-            let [from, to] =
-                [scales[0], scales[1]].map(|case| count(case.scale.unwrap_or(case.dataset.records)));
+            let [from, to] = [scales[0], scales[1]].map(|case| count(scale(case)));
             let said = format!("from {from} to {to} {}", scales[0].scaled);
             found = Some(match found {
                 None => (figure, said),
@@ -245,19 +262,37 @@ impl Evidence<'_> {
         self.plan.case(&format!("{}/{case}", self.suite)).is_some() || !self.scales(case).is_empty()
     }
 
-    /// What is smaller in a case than in the full size.
-    pub(super) fn reduced(&self, case: &str) -> &[Reduced] {
-        self.plan.case(&format!("{}/{case}", self.suite)).map_or(&[], |case| &case.reduced)
+    /// What is smaller in a case than in the full size; of one that has scales, in all of them, and how far they reach.
+    pub(super) fn reduced(&self, case: &str) -> Vec<Reduced> {
+        if let Some(case) = self.plan.case(&format!("{}/{case}", self.suite)) {
+            return case.reduced();
+        }
+        let scales = self.scales(case);
+        let reach = scales.last().and_then(|largest| {
+            let (here, full) = (largest.scale?, largest.full_scale?);
+            (here < full).then(|| Reduced {
+                what: format!("{} at the largest scale", largest.scaled),
+                here,
+                full,
+            })
+        });
+        reach.into_iter().chain(scales.iter().flat_map(|case| case.reduced())).collect()
     }
 
     /// Whether what a test asks of these arms was planned.
     pub(super) fn is_at_hand(&self, test: &ClaimTest, pair: &Pair) -> bool {
+        self.absent(test, pair).is_empty()
+    }
+
+    /// Which of these arms were not planned where a test asks them.
+    pub(super) fn absent(&self, test: &ClaimTest, pair: &Pair) -> Vec<String> {
         let plays = |case: &str, arm: &str| match test.measure {
             Measure::Scaling => self.scales(case).iter().any(|scale| scale.arm(arm).is_some()),
             _ => self.planned(case, arm).is_some(),
         };
-        let against = pair.against.as_ref();
-        plays(&test.case, &pair.arm) && against.is_none_or(|against| plays(against_case(test), against))
+        let against = pair.against.iter().map(|against| (against_case(test), against));
+        let asked = std::iter::once((test.case.as_str(), &pair.arm)).chain(against);
+        asked.filter(|(case, arm)| !plays(case, arm)).map(|(_, arm)| arm.clone()).collect()
     }
 
     /// The cases and arms whose flags are doubts about a test, by the ids of the cases.
@@ -338,6 +373,44 @@ impl Figure {
     }
 }
 
+/// Whether the launches of an arm have what a test takes from them: latencies and parts are not kept of every case.
+fn kept(test: &ClaimTest, arm: &ArmStatistics) -> Result<(), String> {
+    if arm.launches.is_empty() || arm.launches.iter().any(|launch| value(test, launch).is_some()) {
+        return Ok(());
+    }
+    Err(match test.part {
+        Some(part) => format!("no time of the {part} was kept of {}", arm.arm),
+        None => format!("no latencies were kept of {}", arm.arm),
+    })
+}
+
+/// Whether slices last as long as the claim is about. One in which something failed has waited as long as it would.
+fn lasting(test: &ClaimTest, arm: &ArmStatistics) -> Result<(), String> {
+    match (test.slices_over_ms, arm.slice_ns) {
+        (Some(over), Some(slice_ns)) if arm.errors.is_empty() && slice_ns <= over as f64 * 1e6 => {
+            Err(format!(
+                "the claim is about slices of more than {} ms, and here they took {:.0} ms",
+                count(over),
+                slice_ns / 1e6
+            ))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether a query plan says what it must.
+fn plan(test: &ClaimTest, arm: &ArmStatistics) -> Result<Measured, String> {
+    if let Some(failed) = arm.plan.iter().find(|line| line.starts_with(NOT_EXPLAINED)) {
+        return Err(failed.clone());
+    }
+    if arm.plan.is_empty() {
+        return Err("its contender explained no plan".into());
+    }
+    let said = arm.plan.join("; ");
+    let wanted = test.contains.as_deref().unwrap_or_default();
+    Ok(Measured::Plan { found: said.contains(wanted), said: format!("the plan says: {said}") })
+}
+
 /// What a test of a ratio or a figure takes from each launch.
 fn value(test: &ClaimTest, launch: &LaunchValue) -> Option<f64> {
     match test.measure {
@@ -364,29 +437,35 @@ fn unit(test: &ClaimTest, pair: &Pair) -> &'static str {
     }
 }
 
-fn describe(test: &ClaimTest, pair: &Pair) -> String {
-    let of = |case: &str, arm: &str| format!("{arm} in {case}");
-    let mine = of(&test.case, &pair.arm);
-    let what = match test.measure {
+/// What a test measures, in words, without its arms.
+fn measured(test: &ClaimTest) -> String {
+    match test.measure {
         Measure::Rate => match test.part {
-            Some(part) => format!("rate, of the {part} alone,"),
+            Some(part) => format!("rate of the {part} alone"),
             None => "rate".into(),
         },
-        Measure::Scaling => return format!("rate of {mine} at a scale over the next smaller one"),
+        Measure::Scaling => "rate at a scale over the next smaller one".into(),
         Measure::Latency => "mean latency".into(),
         Measure::Percentile => format!("p{} of latency", test.percentile.unwrap_or_default()),
         Measure::Stall => "longest operations (mean of the longest in a thousand)".into(),
         Measure::Errors => "failed operations".into(),
         Measure::Missing => "missing records".into(),
-        Measure::Plan => {
-            return format!("query plan of {mine} says \"{}\"", test.contains.as_deref().unwrap_or(""));
+        Measure::Plan => format!("query plan says \"{}\"", test.contains.as_deref().unwrap_or_default()),
+    }
+}
+
+fn question(test: &ClaimTest) -> String {
+    let over = test.against_case.as_ref().map_or(String::new(), |case| format!(" over {case}"));
+    format!("{} in {}{over}", measured(test), test.case)
+}
+
+fn describe(test: &ClaimTest, pair: &Pair) -> String {
+    let over = match (&pair.against, &test.against_case) {
+        (None, _) => String::new(),
+        (Some(against), None) => format!(" over {against}"),
+        (Some(against), Some(case)) => {
+            return format!("{}: {} in {} over {against} in {case}", measured(test), pair.arm, test.case);
         }
     };
-    match &pair.against {
-        None => format!("{what} of {mine}"),
-        Some(against) if test.against_case.is_none() => {
-            format!("{what} of {} over {}", pair.arm, of(&test.case, against))
-        }
-        Some(against) => format!("{what} of {mine} over {}", of(against_case(test), against)),
-    }
+    format!("{}: {}{over} in {}", measured(test), pair.arm, test.case)
 }

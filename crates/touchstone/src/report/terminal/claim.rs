@@ -36,7 +36,7 @@ fn claim_lines(claim: &ClaimView, paint: &Paint) -> Vec<String> {
     let here = if deciding.is_some() { format!("here: {}{size}", claim.here()) } else { claim.here() };
     let mut said = vec![here];
     said.extend(claim.published.brief().map(|brief| format!("{}: {brief}", claim.published_label())));
-    said.extend(deciding.map(|pair| format!("asked: {}", pair.asked)));
+    said.extend(deciding.map(|pair| format!("asked: {}", pair.asked_what())));
     said.extend(claim.absent_said());
     said.extend(claim.reduced_said());
     said.extend(deciding.into_iter().flat_map(PairView::notes).map(|note| format!("note: {note}")));

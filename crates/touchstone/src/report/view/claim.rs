@@ -1,6 +1,6 @@
 //! The claims of a suite in words: the page's, then ours, each with what was published and who was asked.
 
-use super::pair::{PairView, arms};
+use super::pair::PairView;
 use super::published::PublishedView;
 use super::tally::tally;
 use crate::name::subject_of;
@@ -8,9 +8,6 @@ use crate::plan::{PlannedSuite, Reduced};
 use crate::report::format;
 use crate::suite::By;
 use crate::verdict::{ClaimOutcome, ClaimStatus, PairOutcome, Side};
-
-/// What stands for the status of a figure of another device where there is room.
-const ELSEWHERE: &str = "another device's figure, beside the one here";
 
 /// The claims of a suite that are the page's, or those that are ours.
 pub(in crate::report) struct ClaimGroup {
@@ -26,11 +23,12 @@ pub(in crate::report) struct ClaimView {
     /// `suite/claim`.
     pub id: String,
     pub status: ClaimStatus,
+    pub by: By,
     pub statement: String,
     pub published: PublishedView,
     /// The first decides.
     pub pairs: Vec<PairView>,
-    /// `wcdb@wal-normal against fmdb@wal-normal`, which would have decided and were not part of the run.
+    /// Arms that were not part of the run, and for want of which another pair did not decide.
     pub absent: Vec<String>,
     /// `3,000 of 30,000 tables`.
     pub reduced: Vec<String>,
@@ -106,24 +104,27 @@ impl ClaimView {
         ClaimView {
             id: format!("{}/{}", claim.suite, claim.id),
             status: claim.status,
+            by: claim.by,
             statement: claim.statement.clone(),
             published: PublishedView::new(claim, device),
             pairs: pairs(&claim.pairs),
-            absent: claim.absent.iter().map(|sides| arms(sides)).collect(),
+            absent: claim.absent.clone(),
             reduced: claim.reduced.iter().map(reduced).collect(),
             reason: claim.reason.clone(),
         }
     }
 
-    /// `instead of wcdb@wal-normal against fmdb@wal-normal, not in this run`; none where the claim's first pair decides.
+    /// `fmdb@wal-normal was not in this run, or another pair would decide`; none where the claim's first pair decides.
     pub(in crate::report) fn absent_said(&self) -> Option<String> {
-        (!self.absent.is_empty())
-            .then(|| format!("instead of {}, not in this run", format::listed(&self.absent)))
+        let were = if self.absent.len() == 1 { "was" } else { "were" };
+        (!self.absent.is_empty()).then(|| {
+            format!("{} {were} not in this run, or another pair would decide", format::listed(&self.absent))
+        })
     }
 
-    /// `quick size: 3,000 of 30,000 tables`; none where all is as in the full size.
+    /// `smaller here: 3,000 of 30,000 tables`; none where all is as in the full size.
     pub(in crate::report) fn reduced_said(&self) -> Option<String> {
-        (!self.reduced.is_empty()).then(|| format!("quick size: {}", format::listed(&self.reduced)))
+        (!self.reduced.is_empty()).then(|| format!("smaller here: {}", format::listed(&self.reduced)))
     }
 
     /// The pair that decides; none where nothing measures the claim.
@@ -141,9 +142,10 @@ impl ClaimView {
         self.pairs.iter().map(|pair| pair.tests.len()).sum()
     }
 
-    /// The status in full.
+    /// The status, with a word where it is not the page's libraries that answer.
     pub(in crate::report) fn outcome(&self) -> String {
-        if self.status == ClaimStatus::Elsewhere { ELSEWHERE.into() } else { self.status.to_string() }
+        let by_stand_in = self.deciding().is_some_and(|pair| pair.by_stand_in);
+        if by_stand_in { format!("{} (stand-in)", self.status) } else { self.status.to_string() }
     }
 
     /// What was found here, or why nothing was.
@@ -157,6 +159,10 @@ impl ClaimView {
 
     /// What stands before the published figure: that of another device is only set beside the one here.
     pub(in crate::report) fn published_label(&self) -> &'static str {
-        if self.status == ClaimStatus::Elsewhere { "there" } else { "published" }
+        match (self.status, self.by) {
+            (ClaimStatus::Elsewhere, _) => "there",
+            (_, By::Page) => "published",
+            (_, By::Ours) => "the page's figure",
+        }
     }
 }

@@ -7,6 +7,8 @@ use crate::verdict::{ClaimStatus, TestOutcome};
 /// One measurement, and what was asked of it.
 pub(in crate::report) struct TestView {
     pub what: String,
+    /// The same without the arms.
+    pub question: String,
     /// Direction and size, or one question.
     pub bounds: Vec<BoundView>,
     /// What was found: `2.75×`.
@@ -30,6 +32,7 @@ impl TestView {
         let exact = test.low == test.high && test.low.is_some();
         TestView {
             what: test.what.clone(),
+            question: test.question.clone(),
             bounds: vec![BoundView::new(test)],
             here: test.value.map(|value| figure(value, &test.unit)),
             interval: test.value.filter(|_| !exact).and_then(|value| interval(value, test)),

@@ -1,7 +1,6 @@
 //! Who was asked whether a claim holds, in words: two arms with what was found of them, and what makes it doubtful.
 
 use super::measured::{BoundView, TestView};
-use crate::name::subject_of;
 use crate::report::format;
 use crate::verdict::{ClaimStatus, Flag, PairOutcome, Side};
 
@@ -12,6 +11,8 @@ pub(in crate::report) struct PairView {
     pub size: Option<ClaimStatus>,
     /// Its arms; of the pair that decides with the libraries of the page whose places they take.
     pub asked: String,
+    /// Whether one of them takes the place of a library that is not there.
+    pub by_stand_in: bool,
     pub tests: Vec<TestView>,
     pub doubts: Vec<Doubt>,
 }
@@ -39,6 +40,7 @@ impl PairView {
             status: pair.status,
             size: pair.size,
             asked: first.map_or_else(|| asked(&pair.sides), |first| also_asked(&pair.sides, &first.sides)),
+            by_stand_in: by_stand_in(pair),
             tests,
             doubts: pair.flags.iter().filter(|flag| !known(flag)).map(Doubt::new).collect(),
         }
@@ -47,6 +49,17 @@ impl PairView {
     /// The first of the measurements whose status is the pair's: the one that outweighs the others.
     fn deciding(&self) -> Option<(&TestView, &BoundView)> {
         self.bound(false, self.status)
+    }
+
+    /// The arms with what is measured of them, where that is one thing: `store@consistent; rate in read`.
+    pub(in crate::report) fn asked_what(&self) -> String {
+        match self.tests.as_slice() {
+            [] => self.asked.clone(),
+            [first, others @ ..] if others.iter().all(|other| other.question == first.question) => {
+                format!("{}; {}", self.asked, first.question)
+            }
+            tests => format!("{}; {} tests", self.asked, tests.len()),
+        }
     }
 
     /// What the status of the size rests on.
@@ -64,7 +77,8 @@ impl PairView {
     pub(in crate::report) fn found(&self) -> String {
         let Some((test, bound)) = self.deciding() else { return format::NONE.into() };
         let asked = self.tests.iter().filter(|test| test.bounds.iter().any(|bound| !bound.of_size)).count();
-        let one_of = if asked > 1 { format!(" (1 of {asked} tests: {})", test.what) } else { String::new() };
+        let one_of =
+            if asked > 1 { format!(" (1 of {asked} tests: {})", test.question) } else { String::new() };
         if !test.is_figure() || bound.wanted.is_empty() {
             return format!("{}{one_of}", self.figure(test));
         }
@@ -162,18 +176,18 @@ fn asked(sides: &[Side]) -> String {
 fn also_asked(sides: &[Side], first: &[Side]) -> String {
     match (sides, first) {
         ([mine, theirs], [_, known]) if theirs.arm == known.arm => mine.arm.clone(),
-        _ => arms(sides),
+        _ => sides.iter().map(|side| side.arm.as_str()).collect::<Vec<_>>().join(" against "),
     }
 }
 
-/// `wcdb@wal-normal against fmdb@wal-normal`.
-pub(super) fn arms(sides: &[Side]) -> String {
-    sides.iter().map(|side| side.arm.as_str()).collect::<Vec<_>>().join(" against ")
+/// Whether one of a pair takes the place of a library that is not there.
+pub(super) fn by_stand_in(pair: &PairOutcome) -> bool {
+    pair.sides.iter().any(|side| stands_for(side).is_some())
 }
 
 /// The library of the page whose place a side takes; none where it is that library itself, and stands for nobody.
 fn stands_for(side: &Side) -> Option<&str> {
-    side.library.as_deref().filter(|library| !subject_of(&side.arm).eq_ignore_ascii_case(library))
+    side.library.as_deref().filter(|_| !side.itself)
 }
 
 impl Doubt {

@@ -1,5 +1,6 @@
 //! How many claims hold, are refuted and so on, in a line; of the page's and of ours apart.
 
+use super::pair;
 use crate::report::format;
 use crate::suite::By;
 use crate::verdict::{ClaimOutcome, ClaimStatus};
@@ -39,7 +40,19 @@ pub(super) fn tally<'c>(by: By, claims: impl Iterator<Item = &'c ClaimOutcome>) 
     let statuses: Vec<ClaimStatus> = claims.iter().map(|claim| claim.status).collect();
     let sizes: Vec<ClaimStatus> = claims.iter().filter_map(|claim| claim.size).collect();
     let number = format::counted(claims.len() as u64, "claim", "claims");
-    Some(format!("{number} {whose}: {}{}", counted(&statuses, &COUNTED), sizes_said(by, &sizes)))
+    let (said, sizes) = (counted(&statuses, &COUNTED), sizes_said(by, &sizes));
+    Some(format!("{number} {whose}: {said}{sizes}{}", stand_ins_said(by, &claims)))
+}
+
+/// `; stand-ins answer 9 of them`; nothing of ours, which are of whom they name.
+fn stand_ins_said(by: By, claims: &[&ClaimOutcome]) -> String {
+    let by_stand_in = |claim: &&&ClaimOutcome| claim.pairs.first().is_some_and(pair::by_stand_in);
+    match claims.iter().filter(by_stand_in).count() {
+        0 => String::new(),
+        _ if by == By::Ours => String::new(),
+        all if all == claims.len() => "; stand-ins answer for the page's libraries".into(),
+        some => format!("; stand-ins answer {} of them for the page's libraries", format::count(some as u64)),
+    }
 }
 
 fn sizes_said(by: By, sizes: &[ClaimStatus]) -> String {

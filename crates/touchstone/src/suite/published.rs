@@ -1,0 +1,276 @@
+//! What is wrong with claims, their figures, sources and stand-ins, whatever the cases are: of those of a suite, and of those
+//! of a plan, which people edit.
+
+use super::claim::{PER_SECOND, RATIO, TIMES};
+use super::{By, CLAIMED_PERCENTILES, Claim, ClaimTest, Figure, Measure, Pair, Reference, Rule, StandIn};
+use crate::name::{subject_of, unique};
+use std::ops::RangeInclusive;
+
+/// Figures beyond these are slips of the pen, and ratios of them are no numbers.
+const SANE: RangeInclusive<f64> = 1e-15..=1e15;
+
+/// What a suite, or a plan of it, says of its page.
+#[derive(Clone, Copy)]
+pub(crate) struct Published<'p> {
+    pub(crate) references: &'p [Reference],
+    pub(crate) stand_ins: &'p [StandIn],
+    pub(crate) claims: &'p [Claim],
+}
+
+impl<'p> Published<'p> {
+    /// What is wrong with it.
+    pub(crate) fn check(self) -> Result<(), String> {
+        unique("reference", self.references.iter().map(|reference| &reference.id))?;
+        unique("stand_in", self.stand_ins.iter().map(|stand_in| &stand_in.subject))?;
+        unique("claim", self.claims.iter().map(|claim| &claim.id))?;
+        for claim in self.claims {
+            self.check_claim(claim).map_err(|message| format!("claim `{}`: {message}", claim.id))?;
+        }
+        Ok(())
+    }
+
+    /// Which of the page's libraries the subject of an arm stands for.
+    pub(crate) fn stand_in(self, arm: &str) -> Option<&'p StandIn> {
+        self.stand_ins.iter().find(|stand_in| stand_in.subject == subject_of(arm))
+    }
+
+    fn check_claim(self, claim: &Claim) -> Result<(), String> {
+        claim.check()?;
+        claim.figures.iter().try_for_each(|figure| self.check_source(figure))?;
+        if claim.untested.is_some() {
+            if !claim.tests.is_empty() || !claim.pairs.is_empty() {
+                return Err(
+                    "`untested` says why nothing is measured: leave out `pairs` and [[claim.test]]".into()
+                );
+            }
+            return Ok(());
+        }
+        if claim.tests.is_empty() {
+            return Err("it has no [[claim.test]], so nothing could show whether it holds; or say why it is `untested`".into());
+        }
+        self.check_libraries(claim)?;
+        self.check_places(claim)
+    }
+
+    fn check_source(self, figure: &Figure) -> Result<(), String> {
+        if !self.references.iter().any(|reference| reference.id == figure.source) {
+            return Err(format!(
+                "its figure {} has the source `{}`, and there is no such [[reference]]",
+                figure.value, figure.source
+            ));
+        }
+        Ok(())
+    }
+
+    /// Pairs answer one question where the same library stands on the same side of each.
+    fn check_libraries(self, claim: &Claim) -> Result<(), String> {
+        let library = |arm: &str| self.stand_in(arm).map(|stand_in| stand_in.library.as_str());
+        let sides = |pair: &Pair| (library(&pair.arm), pair.against.as_deref().map(library));
+        let Some(first) = claim.pairs.first() else { return Ok(()) };
+        match claim.pairs.iter().find(|pair| sides(pair) != sides(first)) {
+            None => Ok(()),
+            Some(other) => Err(format!(
+                "the pairs of `{}` and `{}` stand for different libraries: see [[stand_in]]",
+                first.arm, other.arm
+            )),
+        }
+    }
+
+    /// Each pair stands once, and a claim of the page is asked of subjects that take some library's place.
+    fn check_places(self, claim: &Claim) -> Result<(), String> {
+        let mut asked: Vec<Pair> = Vec::new();
+        for pair in &claim.pairs {
+            if asked.contains(pair) {
+                return Err(format!("the pair of `{}` stands twice", pair.arm));
+            }
+            asked.push(pair.clone());
+        }
+        if claim.by == By::Ours {
+            return Ok(());
+        }
+        let pairs = claim.tests.iter().flat_map(|test| claim.pairs_of(test));
+        let mut arms = pairs.flat_map(|pair| [Some(pair.arm), pair.against]).flatten();
+        match arms.find(|arm| self.stand_in(arm).is_none()) {
+            None => Ok(()),
+            Some(arm) => Err(format!(
+                "it asks `{arm}`, which takes the place of none of the page's libraries: name one in a [[stand_in]]"
+            )),
+        }
+    }
+}
+
+impl Figure {
+    /// What is wrong with it, leaving its source aside.
+    fn check(&self) -> Result<(), String> {
+        let unit = self.unit.as_str();
+        if unit != RATIO && !unit.ends_with(PER_SECOND) && !TIMES.contains(&unit) {
+            return Err(format!(
+                "its figure {} has the unit `{unit}`: write a rate such as `rows/s`, a time in {}, or `x` for a ratio",
+                self.value,
+                TIMES.join(", ")
+            ));
+        }
+        let is_positive = |value: f64| value.is_finite() && value > 0.0;
+        if !is_positive(self.value) || !self.against.is_none_or(is_positive) {
+            let wrong = self.against.filter(|_| is_positive(self.value)).unwrap_or(self.value);
+            return Err(format!("its figure {wrong} is no positive number"));
+        }
+        if let Some(beyond) =
+            [Some(self.value), self.against].into_iter().flatten().find(|value| !SANE.contains(value))
+        {
+            return Err(format!(
+                "its figure {beyond:e} is beyond what anybody measures: write it in another unit"
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl Claim {
+    /// What is wrong with it whatever suite it is of: its figures, its words, and what its tests ask for.
+    fn check(&self) -> Result<(), String> {
+        if self.words.as_deref().is_some_and(|words| words.trim().is_empty()) {
+            return Err("its `words` are empty".into());
+        }
+        if self.by == By::Page && self.figures.is_empty() && self.words.is_none() {
+            return Err("a claim of the page needs a [[claim.figure]] or the page's own `words`; say `by = \"ours\"` where \
+                        the page does not make it"
+                .into());
+        }
+        self.figures.iter().try_for_each(Figure::check)?;
+        if self.figures.first().is_some_and(|first| first.device.is_some()) {
+            return Err("its first figure, which bounds follow from, has a `device` of its own: put the one of the page's own \
+                        device first"
+                .into());
+        }
+        for test in &self.tests {
+            if test.arm.is_some() != self.pairs.is_empty() {
+                return Err("its arms are named by `pairs`, or by each test's `arm`: one of both".into());
+            }
+            if test.against.is_some() && test.arm.is_none() {
+                return Err("`against` goes with a test's `arm`; of pairs, each names its own".into());
+            }
+            test.check_keys()?;
+            check_bounds(self, test)?;
+            check_exact(self, test)?;
+        }
+        Ok(())
+    }
+}
+
+impl ClaimTest {
+    /// Keys that go with one measure only, and values with which nothing could fail.
+    fn check_keys(&self) -> Result<(), String> {
+        if self.contains.as_deref() == Some("") {
+            return Err("`contains` is empty, and every plan says that".into());
+        }
+        if self.measure.is_exact()
+            && self.at_least.is_some_and(|least| least <= 0.0)
+            && self.at_most.is_none()
+        {
+            return Err("no count is below 0: `at_least` needs a greater one".into());
+        }
+        if self.measure == Measure::Plan && (self.at_least.is_some() || self.at_most.is_some()) {
+            return Err("a plan has no bounds: leave out `at_least` and `at_most`".into());
+        }
+        let goes = |key: &str, measure: &str| {
+            Err(format!("`{key}` goes with measure = \"{measure}\", and only with it"))
+        };
+        if self.part.is_some() && self.measure != Measure::Rate {
+            return goes("part", "rate");
+        }
+        if self.slices_over_ms.is_some() && !matches!(self.measure, Measure::Errors | Measure::Missing) {
+            return goes("slices_over_ms", "errors\" or \"missing");
+        }
+        if (self.measure == Measure::Plan) != self.contains.is_some() {
+            return goes("contains", "plan");
+        }
+        if (self.measure == Measure::Percentile) != self.percentile.is_some() {
+            return goes("percentile", "percentile");
+        }
+        match self.percentile.filter(|percentile| !CLAIMED_PERCENTILES.contains(percentile)) {
+            Some(other) => Err(format!("percentile {other} is not kept; there are {CLAIMED_PERCENTILES:?}")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What is counted or read is of one arm, and a page's claim of it says none or some, whatever the number.
+fn check_exact(claim: &Claim, test: &ClaimTest) -> Result<(), String> {
+    if !test.measure.is_exact() {
+        return Ok(());
+    }
+    if claim.pairs_of(test).iter().any(|pair| pair.against.is_some()) {
+        return Err(format!(
+            "measure = \"{}\" is of one arm and compares with nothing: leave out `against`",
+            test.measure.word()
+        ));
+    }
+    let bounds = (test.at_least, test.at_most);
+    let is_none_or_some = matches!(bounds, (None, Some(most)) if most == 0.0)
+        || matches!(bounds, (Some(least), None) if least == 1.0);
+    if claim.by == By::Page && test.measure != Measure::Plan && !is_none_or_some {
+        return Err("of what is counted a page's claim has `at_most = 0` or `at_least = 1`; other bounds are `by = \"ours\"`".into());
+    }
+    Ok(())
+}
+
+/// A claim of the page has the bounds of a rule, or is exact; a claim of the suite's authors may have its own.
+fn check_bounds(claim: &Claim, test: &ClaimTest) -> Result<(), String> {
+    let own = [test.at_least, test.at_most];
+    if own.into_iter().flatten().any(|bound| !bound.is_finite()) {
+        return Err("`at_least` and `at_most` are finite numbers".into());
+    }
+    if let (Some(least), Some(most)) = (test.at_least, test.at_most)
+        && least > most
+    {
+        return Err(format!("nothing is at least {least} and at most {most}"));
+    }
+    let has_own = own.into_iter().any(|bound| bound.is_some());
+    match test.rule {
+        Some(_) if has_own || test.measure.is_exact() => {
+            Err("a `rule` sets the bounds of what is timed: leave out `at_least` and `at_most`, or the rule".into())
+        }
+        Some(rule) => check_rule(claim, test, rule),
+        None if claim.by == By::Page && !test.measure.is_exact() => Err(
+            "a claim of the page has no bounds of its own: name the `rule` that they follow from, or say `by = \"ours\"`".into(),
+        ),
+        None if !has_own && test.measure != Measure::Plan => {
+            Err("a test needs a `rule`, or `at_least` or `at_most`".into())
+        }
+        None => Ok(()),
+    }
+}
+
+fn check_rule(claim: &Claim, test: &ClaimTest, rule: Rule) -> Result<(), String> {
+    if matches!(rule, Rule::Linear | Rule::NoBetter) != (test.measure == Measure::Scaling) {
+        return Err(
+            "rule = \"linear\" or \"no-better\" goes with measure = \"scaling\", and only with it".into()
+        );
+    }
+    let compares = claim.pairs_of(test).iter().all(|pair| pair.against.is_some());
+    match rule {
+        Rule::Linear | Rule::NoBetter => Ok(()),
+        Rule::Elsewhere if compares => {
+            Err("rule = \"elsewhere\" is for a figure of another device that is compared with nothing here: leave out `against`".into())
+        }
+        Rule::Elsewhere if claim.figures.is_empty() => {
+            Err("rule = \"elsewhere\" sets a published figure beside the one here: it needs a [[claim.figure]]".into())
+        }
+        Rule::Elsewhere if claim.published_ratio(test.measure).is_some() => {
+            Err("rule = \"elsewhere\" is for an absolute figure, and its first figure is a ratio, which can be tested".into())
+        }
+        Rule::Elsewhere if claim.figures.first().is_some_and(|figure| figure.unit.ends_with(PER_SECOND) != test.measure.more_is_better()) => {
+            Err("rule = \"elsewhere\" sets two figures of one kind side by side: a rate beside a rate (`/s`), a time beside a time".into())
+        }
+        Rule::Elsewhere => Ok(()),
+        Rule::Better | Rule::Worse if claim.published_ratio(test.measure).is_some() => Err(format!(
+            "rule = \"{rule}\" asks for the direction alone, and its first figure is a ratio: use `advantage` or `cost`"
+        )),
+        _ if !compares => Err(format!(
+            "rule = \"{rule}\" is of a ratio: name the arm that it is `against`, or use rule = \"elsewhere\" for a figure of \
+             another device"
+        )),
+        _ => rule.check_ratio(test.measure, claim.published_ratio(test.measure)),
+    }
+}
