@@ -31,7 +31,8 @@ pub fn sources(suite: &Suite) -> String {
         let _ = writeln!(text, "- `{}` ({}): {}", reference.id, reference.kind, reference.title);
     }
     for stand_in in &suite.stand_ins {
-        let _ = writeln!(text, "- `{}` stands for {}: {}", stand_in.subject, stand_in.library, stand_in.why);
+        let takes = if stand_in.itself { "is" } else { "stands for" };
+        let _ = writeln!(text, "- `{}` {takes} {}: {}", stand_in.subject, stand_in.library, stand_in.why);
     }
     text
 }
@@ -154,21 +155,43 @@ pub fn check(path: &str, text: &str) -> Findings {
     findings
 }
 
-/// A line for each claim of the page: its name, the rules of its tests, and its first figure.
+/// A line for each claim of the page: its name, what its tests ask, its first figure, and its first pair.
 pub fn pinned(suite: &str, text: &str) -> Vec<String> {
     let file: Value = toml::from_str(text).expect("a suite is TOML");
     let word = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or("-").to_owned();
     let of_page = |claim: &&Value| word(claim, "by") != "ours";
     let line = |claim: &Value| {
-        let rules: Vec<String> = list(claim, "test").iter().map(|test| word(test, "rule")).collect();
-        let rules = if rules.is_empty() { "untested".into() } else { rules.join(",") };
+        let tests: Vec<String> = list(claim, "test").iter().map(asked_of).collect();
+        let tests = if tests.is_empty() { "untested".into() } else { tests.join(", ") };
         let figure = list(claim, "figure").first().map_or("-".into(), |figure| {
             let shown = |key: &str| number(figure, key).map_or("-".into(), |value| format!("{value:?}"));
             format!("{} {} {}", shown("value"), shown("against"), word(figure, "unit"))
         });
-        format!("{suite}/{} {rules} {figure}", word(claim, "id"))
+        let pair = list(claim, "pairs").first().map_or(String::new(), arms);
+        format!("{suite}/{}: {tests}; {figure};{pair}", word(claim, "id"))
     };
     list(&file, "claim").iter().filter(of_page).map(line).collect()
+}
+
+/// A test in a few words: `rate advantage in write-write over batch-write`.
+fn asked_of(test: &Value) -> String {
+    let word = |key: &str| test.get(key).and_then(Value::as_str);
+    let mut said = vec![word("measure").unwrap_or("-").to_owned()];
+    said.extend(word("rule").map(str::to_owned));
+    for key in ["at_least", "at_most", "percentile", "slices_over_ms"] {
+        said.extend(number(test, key).map(|value| format!("{key} {value:?}")));
+    }
+    said.extend(word("contains").map(|contains| format!("says {contains:?}")));
+    said.push(format!("in {}", word("case").unwrap_or("-")));
+    said.extend(word("against_case").map(|case| format!("over {case}")));
+    said.join(" ") + &arms(test)
+}
+
+/// ` of wcdb@wal-normal against fmdb@wal-normal`; nothing where no arm is named.
+fn arms(named: &Value) -> String {
+    let arm = |key: &str| named.get(key).and_then(Value::as_str);
+    let against = arm("against").map_or(String::new(), |against| format!(" against {against}"));
+    arm("arm").map_or(String::new(), |arm| format!(" of {arm}{against}"))
 }
 
 /// The first bound of a claim that does not follow from its figures.

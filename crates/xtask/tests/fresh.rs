@@ -22,8 +22,9 @@ const SUITE: [&str; 7] = [
     "crates/touchstone-protocol/src/watch.rs",
 ];
 const KIT: [&str; 1] = ["crates/touchstone/src/kit.rs"];
-const RECORD: [&str; 6] = [
+const RECORD: [&str; 7] = [
     "crates/touchstone/src/plan.rs",
+    "crates/touchstone/src/plan/reduced.rs",
     "crates/touchstone/src/sample.rs",
     "crates/touchstone/src/record.rs",
     "crates/touchstone/src/estimate.rs",
@@ -370,9 +371,9 @@ const NUMBERS: [(&str, &str, &str); 27] = [
     ("crates/touchstone/src/plan.rs", "const DELIVERED_OBJECTS: u64 = 4096;", "4,096 objects"),
     ("crates/touchstone-runner/src/recorded.rs", "const COMMITS: u64 = 41;", "41 commits"),
     ("crates/touchstone-runner/src/probe.rs", "pub const PAGE_BYTES: usize = 4096;", "4 KiB"),
-    ("crates/touchstone/src/plan.rs", "let full = if case.flushes { 30 } else { 60 };", "60 blocks"),
-    ("crates/touchstone/src/plan.rs", "Size::Quick => full / 4,", "a quarter"),
-    ("crates/touchstone/src/plan.rs", "margin: if case.flushes { 0.10 } else { 0.01 },", "1 %"),
+    ("crates/touchstone/src/plan/settle.rs", "let full = if case.flushes { 30 } else { 60 };", "60 blocks"),
+    ("crates/touchstone/src/plan/settle.rs", "Size::Quick => full / 4,", "a quarter"),
+    ("crates/touchstone/src/plan/settle.rs", "margin: if case.flushes { 0.10 } else { 0.01 },", "1 %"),
     ("crates/touchstone-cli/src/command/gate.rs", "if case.flushes { 0.10 } else { 0.02 }", "2 %"),
     ("crates/touchstone-cli/src/command/choice.rs", "suite::Size::Quick => LOOKS[..2].to_vec(),", "8 and 12"),
     ("crates/touchstone/src/statistics/decision.rs", "pub const P_NULL_ARM: f64 = 0.01;", "0.01"),

@@ -13,6 +13,14 @@ device = "d"
 id = "page"
 kind = "page"
 title = "its table"
+[[stand_in]]
+library = "One"
+subject = "one"
+why = "w"
+[[stand_in]]
+library = "Two"
+subject = "two"
+why = "w"
 [[dataset]]
 name = "rows"
 record = "row"
@@ -45,8 +53,9 @@ fn every_figure_has_a_source_and_every_bound_follows_from_one() {
     assert_none("published figures and bounds", &findings);
 }
 
-/// A line a claim of a page, read from the pages and not from the suites: the claim, the rules of its tests, its first
-/// figure. Who changes a figure or weakens a rule must change it here as well, and say where the page has it.
+/// A line a claim of a page, read from the pages and not from the suites: the claim, what its tests ask, its first figure, and
+/// who is asked first. Who changes a figure, weakens a rule or asks somebody else must change it here as well, and say where the
+/// page has it.
 const PINNED: &str = include_str!("published.txt");
 
 #[test]

@@ -246,9 +246,10 @@ pub enum Measure {
     Latency,
     /// A percentile of those times, over all launches, in ns; or the ratio of two, paired by launch.
     Percentile,
-    /// Operations that failed, over the whole run.
+    /// Operations that failed, over the whole run, those of warming up included.
     Errors,
-    /// Records handed over and not there in the end, over the whole run.
+    /// Records handed over and not there at the end of a launch, over all launches. Where the database is put back before
+    /// every slice, they are those of a launch's last one.
     Missing,
     /// Whether the query plan says something.
     Plan,
