@@ -167,7 +167,11 @@ fn a_plan_that_is_not_there_is_named() {
 fn a_plan_for_a_subject_that_no_kit_has_is_refused() {
     let folder = folder();
     let mut plan = plan("smoke", &["get-held"], 1);
-    support::arms(&mut plan, "smoke/get-held")[0]["contender"] = "nobody@default".into();
+    let arms = support::arms(&mut plan, "smoke/get-held");
+    let mut nobody = arms[0].clone();
+    nobody["contender"] = "nobody@default".into();
+    nobody["name"] = "nobody@default".into();
+    arms.push(nobody);
     let (ended, record) = run_plan(folder.path(), &plan, &[]);
     ended.refused(UNAVAILABLE, &["no kit has a subject `nobody`"]);
     assert!(!record.exists());
