@@ -19,7 +19,7 @@ use touchstone_runner::kits::Project;
     version,
     color = ColorChoice::Auto,
     after_help = "Examples:\n  \
-        touchstone bench                         every suite, quick: a few minutes\n  \
+        touchstone bench                         every suite, quick: a quarter of an hour\n  \
         touchstone bench --suite couch           one suite\n  \
         touchstone bench --case wcdb/read --contender rusqlite --size full\n  \
         touchstone gate --case couch/get --baseline rusqlite@delete-full --candidate rusqlite@wal-normal\n  \
