@@ -106,8 +106,7 @@ impl Evidence<'_> {
         if let Some(obstacle) = incomplete(arm).into_iter().chain(not_honoured(arm)).next() {
             return Err(obstacle);
         }
-        let unchecked =
-            self.plan.case(&format!("{}/{}", self.suite, test.case)).is_some_and(|case| case.unchecked);
+        let unchecked = self.case(&test.case).is_some_and(|case| case.unchecked);
         match test.measure {
             Measure::Plan => plan(test, arm),
             Measure::Missing if unchecked => Err("its case leaves answers unchecked".into()),
@@ -146,8 +145,7 @@ impl Evidence<'_> {
 
     /// An operation is quicker on a processor that is kept busy: two cases of which one is confined are not quite alike.
     fn confinement_difference(&self, case: &str, other: &str) -> Option<String> {
-        let confined = [case, other]
-            .map(|case| self.plan.case(&format!("{}/{case}", self.suite)).map(PlannedCase::is_confined));
+        let confined = [case, other].map(|case| self.case(case).map(PlannedCase::is_confined));
         (confined[0] != confined[1])
             .then(|| "one of the two cases is confined to one processor, and the other is not".into())
     }
@@ -253,18 +251,23 @@ impl Evidence<'_> {
         if found.outcomes.is_empty() { Err("its contender was not run".into()) } else { Ok(found) }
     }
 
+    /// The planned case of that name in the suite.
+    fn case(&self, case: &str) -> Option<&PlannedCase> {
+        self.plan.case(&format!("{}/{case}", self.suite))
+    }
+
     fn planned(&self, case: &str, arm: &str) -> Option<&PlannedArm> {
-        self.plan.case(&format!("{}/{case}", self.suite))?.arm(arm)
+        self.case(case)?.arm(arm)
     }
 
     /// Whether a case of that name is planned, itself or at one of its scales.
     pub(super) fn is_planned(&self, case: &str) -> bool {
-        self.plan.case(&format!("{}/{case}", self.suite)).is_some() || !self.scales(case).is_empty()
+        self.case(case).is_some() || !self.scales(case).is_empty()
     }
 
     /// What is smaller in a case than in the full size; of one that has scales, in all of them, and how far they reach.
     pub(super) fn reduced(&self, case: &str) -> Vec<Reduced> {
-        if let Some(case) = self.plan.case(&format!("{}/{case}", self.suite)) {
+        if let Some(case) = self.case(case) {
             return case.reduced();
         }
         let scales = self.scales(case);
