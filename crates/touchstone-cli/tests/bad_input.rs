@@ -434,5 +434,8 @@ fn what_is_no_command_is_refused() {
     run(&["measure"]).refused(USAGE, &["measure", "--help"]);
     run(&["bench", "--quickly"]).refused(USAGE, &["--quickly", "--help"]);
     run(&["bench", "--size", "huge"]).refused(USAGE, &["huge", "quick", "full"]);
+    for looks in ["0", "5", "all"] {
+        run(&["bench", "--looks", looks]).refused(USAGE, &["--looks", looks]);
+    }
     run(&["run"]).refused(USAGE, &["<PLAN>"]);
 }

@@ -158,6 +158,17 @@ fn a_plan_takes_what_was_chosen_with_its_baseline_and_its_floor() {
 }
 
 #[test]
+fn a_plan_has_as_many_looks_as_were_asked_for_or_those_of_its_size() {
+    let looks = |options: &[&str]| {
+        let plan = run(&[&["plan", "--suite", "smoke", "--case", "read"], options].concat());
+        plan.succeeded().json()["looks"].clone()
+    };
+    assert_eq!(looks(&[]), serde_json::json!([8, 12]));
+    assert_eq!(looks(&["--looks", "1", "--size", "full"]), serde_json::json!([8]));
+    assert_eq!(looks(&["--looks", "4"]), serde_json::json!([8, 12, 16, 24]));
+}
+
+#[test]
 fn nothing_in_a_pipe_is_coloured() {
     let folder = folder();
     let (ended, record) = run_plan(folder.path(), &plan("smoke", &["get-held"], 1), &[]);

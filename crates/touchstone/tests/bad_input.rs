@@ -220,6 +220,39 @@ fn an_edited_plan_that_could_never_run_is_refused_with_the_place() {
     }
 }
 
+/// Found by an adversary: a canary, and answers that nobody checked, decided what a page says.
+#[test]
+fn no_claim_of_a_page_is_decided_by_a_canary_or_on_unchecked_answers() {
+    let stand_in = |subject: &str| {
+        format!("[[stand_in]]\nlibrary = \"{subject}\"\nsubject = \"{subject}\"\nwhy = \"the only one\"\n")
+    };
+    let places = ["one", "two"].map(stand_in).concat();
+    let of_the_page = SUITE
+        .replace("by = \"ours\"", "words = \"more\"")
+        .replace("at_least = 2", "rule = \"better\"")
+        .replace("[[dataset]]", &format!("{places}[[dataset]]"));
+    let plan = serde_json::to_value(small::plan(&of_the_page, &choice()).unwrap()).unwrap();
+    let parsed = |pointer: &str, by: &str| {
+        let mut plan = plan.clone();
+        plan["suites"][0]["claims"][0]["by"] = by.into();
+        let place = plan.pointer_mut(pointer).and_then(serde_json::Value::as_object_mut).unwrap();
+        place.insert(if pointer.contains("arms") { "canary" } else { "unchecked" }.into(), true.into());
+        Plan::parse(&plan.to_string(), "plan.json").map(|_| ()).map_err(|error| error.to_string())
+    };
+    for (pointer, wanted) in [
+        ("/cases/0", "its case `read` leaves answers unchecked"),
+        ("/cases/0/arms/0", "asks `one@plain`, a canary"),
+        ("/cases/0/arms/1", "asks `two@plain`, a canary"),
+    ] {
+        assert_says(&parsed(pointer, "page").unwrap_err(), &["plan.json", "`claimed` of the page", wanted]);
+    }
+    let suite = of_the_page.replace("baseline =", "unchecked = true\nbaseline =");
+    let error = small::plan(&suite, &choice()).unwrap_err().to_string();
+    assert_says(&error, &["claim `claimed` of the page", "unchecked"]);
+    let ours = SUITE.replace("baseline =", "unchecked = true\nbaseline =");
+    small::plan(&ours, &choice()).unwrap();
+}
+
 /// The suite with objects and a case at two scales.
 const OBJECTS: &str = r#"
 [[dataset]]

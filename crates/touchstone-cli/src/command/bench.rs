@@ -12,6 +12,7 @@ use touchstone::report::terminal;
 #[derive(Args, Debug)]
 #[command(
     after_help = "Examples:\n  touchstone bench\n  touchstone bench --suite wcdb --case read --size full\n  \
+    touchstone bench --suite dflat --size full --looks 1\n  \
     touchstone bench --suite couch --json | jq '.judgement.claims[] | {id, status}'"
 )]
 pub struct Bench {

@@ -22,6 +22,10 @@ pub struct ChoiceArguments {
     /// How much to run: quick for a look in minutes, full for the page's own sizes and every look
     #[arg(long, value_enum, default_value = "quick")]
     size: Size,
+    /// Looks at most, after 8, 12, 16 and 24 launches: with 1 a case ends after 8, decided or not; as many as the size
+    /// has, unless given
+    #[arg(long, value_name = "LOOKS", value_parser = clap::value_parser!(u8).range(1..=LOOKS.len() as i64))]
+    looks: Option<u8>,
     /// Where every random choice comes from
     #[arg(long, default_value_t = 42)]
     seed: u64,
@@ -44,18 +48,24 @@ impl ChoiceArguments {
             Size::Quick => suite::Size::Quick,
             Size::Full => suite::Size::Full,
         };
+        let given = self.looks.map(|looks| LOOKS[..usize::from(looks)].to_vec());
         let choice = Choice {
             cases: self.cases.clone(),
             contenders: self.contenders.clone(),
             size,
             seed: self.seed,
-            looks: match size {
-                suite::Size::Quick => LOOKS[..2].to_vec(),
-                suite::Size::Full => LOOKS.to_vec(),
-            },
+            looks: given.unwrap_or_else(|| looks_of(size)),
         };
         let suites = project.suites(&self.suites)?;
         let plan = Plan::new(&suites, &project.kits, &choice)?;
         Ok((project, plan))
+    }
+}
+
+/// The looks of a size.
+fn looks_of(size: suite::Size) -> Vec<usize> {
+    match size {
+        suite::Size::Quick => LOOKS[..2].to_vec(),
+        suite::Size::Full => LOOKS.to_vec(),
     }
 }

@@ -1,8 +1,8 @@
 //! What a plan must say to be run at all. A person may have edited it, so nothing is taken for granted.
 
-use super::{GETS, Plan, PlannedArm, PlannedCase, PlannedLane};
+use super::{GETS, Plan, PlannedArm, PlannedCase, PlannedLane, PlannedSuite};
 use crate::name::{file_name, unique};
-use crate::suite::{Published, Scaled};
+use crate::suite::{By, Claim, ClaimTest, Published, Scaled};
 use touchstone_protocol::{RecordKind, TYPED_TABLES, Verb, Watched};
 
 /// The most bytes of records a case may need: they are generated once and held by the lab and by every driver.
@@ -53,6 +53,45 @@ impl Plan {
         for case in &self.cases {
             let checked = self.check_id(case).and_then(|()| case.check());
             checked.map_err(|message| format!("case `{}`: {message}", case.id))?;
+        }
+        self.suites.iter().try_for_each(|suite| self.check_ground(suite))
+    }
+
+    /// What a page says is decided by contenders that behave, on answers that are checked.
+    fn check_ground(&self, suite: &PlannedSuite) -> Checked {
+        for claim in suite.claims.iter().filter(|claim| claim.by == By::Page) {
+            for test in &claim.tests {
+                self.check_test_ground(suite, claim, test).map_err(|message| {
+                    format!("suite `{}`: claim `{}` of the page: {message}", suite.name, claim.id)
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_test_ground(&self, suite: &PlannedSuite, claim: &Claim, test: &ClaimTest) -> Checked {
+        let named = [Some(&test.case), test.against_case.as_ref()];
+        let asked = |case: &&PlannedCase| {
+            let names = [Some(case.name()), case.scale_of.as_deref()];
+            let is_named = |name: &String| names.contains(&Some(name.as_str()));
+            case.suite() == suite.name && named.into_iter().flatten().any(is_named)
+        };
+        let arms: Vec<String> = claim
+            .pairs_of(test)
+            .into_iter()
+            .flat_map(|pair| [Some(pair.arm), pair.against])
+            .flatten()
+            .collect();
+        for case in self.cases.iter().filter(asked) {
+            if case.unchecked {
+                return Err(format!(
+                    "its case `{}` leaves answers unchecked, and decides nothing",
+                    case.name()
+                ));
+            }
+            if let Some(arm) = case.arms.iter().find(|arm| arm.canary && arms.contains(&arm.name)) {
+                return Err(format!("it asks `{}`, a canary, which decides nothing", arm.name));
+            }
         }
         Ok(())
     }
