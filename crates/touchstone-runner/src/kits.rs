@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use touchstone::kit::{Kit, Kits, Subject};
-use touchstone::plan::{Plan, PlannedArm};
+use touchstone::plan::{Plan, PlannedArm, PlannedCase};
 use touchstone::suite::Suite;
 
 /// The project's folders: suites to ask, kits to measure.
@@ -104,8 +104,8 @@ impl Project {
     /// each thing that is missing. That is a program that a kit needs, or the sources of a subject which no variable names.
     ///
     /// # Errors
-    /// When one of them is a case's baseline or its floor, which others are compared with, and when a variable names no
-    /// folder.
+    /// When one of them is a case's baseline or its floor, which others are compared with, when nothing is left to compare
+    /// with those, and when a variable names no folder.
     pub fn at_hand(&self, plan: &Plan) -> Result<Plan> {
         let path = env::var_os("PATH").unwrap_or_default();
         let is_there = |program: &str| env::split_paths(&path).any(|folder| folder.join(program).is_file());
@@ -142,6 +142,10 @@ impl Project {
             if matches!(lack, Lack::Sources { .. }) { format!("{told} ({})", lack.remedy()) } else { told }
         };
         plan.left_out = left_out.into_iter().map(say).collect();
+        if !plan.left_out.is_empty() && plan.cases.iter().all(compares_nothing) {
+            let message = format!("nothing is left to compare: {}", plan.left_out.join("; "));
+            return Err(Error::new(ErrorKind::Missing, message));
+        }
         Ok(plan)
     }
 
@@ -304,6 +308,12 @@ impl fmt::Display for Lack<'_> {
     }
 }
 
+/// Whether only those are left that others are compared with.
+fn compares_nothing(case: &PlannedCase) -> bool {
+    let is_role = |arm: &PlannedArm| arm.name == case.baseline || Some(&arm.name) == case.floor.as_ref();
+    case.arms.iter().all(is_role)
+}
+
 /// The folder that a variable names, from the root.
 fn sources_folder(language: &str, variable: &str, folder: &OsStr) -> Result<PathBuf> {
     let folder = Path::new(folder);
@@ -355,7 +365,7 @@ mod tests {
         lanes = [{ verb = "read-all" }]
         blocks = 1
         baseline = "BASELINE"
-        arms = ["here@p", "there@p", { contender = "there@p", variant = "again" }]
+        arms = ["here@p", { contender = "here@p", variant = "again" }, "there@p"]
     "#;
 
     fn project() -> Project {
@@ -397,7 +407,7 @@ mod tests {
         assert_eq!((whole.cases[0].arms.len(), whole.left_out.len()), (3, 0));
         let rest = project().within(&plan("here@p"), |program| program != "two", |_| None).unwrap();
         let arms: Vec<&str> = rest.cases[0].arms.iter().map(|arm| arm.name.as_str()).collect();
-        assert_eq!(arms, ["here@p"]);
+        assert_eq!(arms, ["here@p", "here@p#again"]);
         assert_eq!(rest.left_out, ["there@p; `two` is not in PATH, which the kit for b needs"]);
     }
 
@@ -406,7 +416,7 @@ mod tests {
         for unset in [None, Some("")] {
             let rest = with_sources(&plan("here@p"), unset).unwrap();
             let arms: Vec<&str> = rest.cases[0].arms.iter().map(|arm| arm.name.as_str()).collect();
-            assert_eq!(arms, ["here@p"]);
+            assert_eq!(arms, ["here@p", "here@p#again"]);
             let line = "there@p; ITS_SOURCES names no folder with its sources (kits/b/README.md says how)";
             assert_eq!(rest.left_out, [line]);
         }
@@ -418,6 +428,19 @@ mod tests {
         assert_eq!(error.kind(), ErrorKind::Missing);
         let message = "ITS_SOURCES names /no/such/folder, where no folder is: kits/b/README.md says how to get the sources";
         assert_eq!(error.to_string(), message);
+    }
+
+    /// Found by a user: with `--contender` of a library whose sources are elsewhere, baselines ran alone and all seemed well.
+    #[test]
+    fn a_run_in_which_nothing_is_left_to_compare_is_refused() {
+        let mut plan = plan("here@p");
+        plan.cases[0].arms.retain(|arm| arm.name != "here@p#again");
+        let error = with_sources(&plan, None).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Missing);
+        let message = "nothing is left to compare: there@p; ITS_SOURCES names no folder with its sources (kits/b/README.md says how)";
+        assert_eq!(error.to_string(), message);
+        let whole = with_sources(&plan, Some(".")).unwrap();
+        assert_eq!(whole.cases[0].arms.len(), 2);
     }
 
     #[test]
