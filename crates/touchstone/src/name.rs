@@ -25,7 +25,7 @@ pub(crate) fn subject_of(arm: &str) -> &str {
 /// the direction of what follows. `said` is a file's content, every text of which is looked at.
 pub(crate) fn plain_words(said: &serde_json::Value) -> Result<(), String> {
     match said {
-        serde_json::Value::String(text) => match text.chars().find(|c| c.is_control() || is_direction(*c)) {
+        serde_json::Value::String(text) => match text.chars().find(|c| c.is_control() || is_unseen(*c)) {
             Some(c) => {
                 Err(format!("the text {text:?} has the character {c:?}, which nobody can read: leave it out"))
             }
@@ -39,8 +39,12 @@ pub(crate) fn plain_words(said: &serde_json::Value) -> Result<(), String> {
     }
 }
 
-fn is_direction(c: char) -> bool {
-    matches!(c, '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+/// What turns the direction of a line, breaks it, or takes no room in it.
+fn is_unseen(c: char) -> bool {
+    matches!(
+        c,
+        '\u{AD}' | '\u{61C}' | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{FEFF}'
+    )
 }
 
 /// Refuses a name that could not be a file's, or would be one elsewhere.
@@ -64,6 +68,8 @@ mod tests {
             json!("\u{1b}[2J"),
             json!({ "a": [{ "b": "one\ntwo" }] }),
             json!({ "a\u{202e}": 1 }),
+            json!("\u{200b}"),
+            json!("one\u{2028}two"),
             json!("\r"),
         ] {
             let error = plain_words(&said).unwrap_err();

@@ -237,7 +237,8 @@ fn two_cases_of_which_one_is_confined_are_told() {
         record.plan.cases[1].arms[1].threads = threads;
         outcomes(&record).remove(0).pairs[0].tests[0].note.clone()
     };
-    assert_eq!(notes(false), None);
+    // They start unlike in any case: one is reopened, the other is warm.
+    assert_eq!(notes(false).as_deref(), Some("the two cases start unlike: in cache"));
     assert!(notes(true).is_some_and(|note| note.contains("confined to one processor")));
 }
 
@@ -322,6 +323,51 @@ fn a_claim_about_long_slices_is_not_decided_on_short_ones() {
     let busy = COUNTED.replacen("at_most = 0", "at_least = 1\nslices_over_ms = 5", 1);
     let status = |ns: f64| outcome(&busy, ns, 1e6).status;
     assert_eq!((status(4e6), status(6e6)), (ClaimStatus::Untested, ClaimStatus::Refuted));
+}
+
+/// Found by an adversary: one full disk was counted as the lock that another writer held.
+#[test]
+fn a_claim_about_one_kind_of_error_counts_no_other() {
+    let busy = COUNTED.replacen("at_most = 0", "error = \"busy\"\nat_least = 1\nslices_over_ms = 5", 1);
+    let status = |kind: &str, number: u64, ns: f64| {
+        let mut record = record(&busy, ns, 1e6);
+        record.slices[0].lanes =
+            vec![LaneSample { errors: BTreeMap::from([(kind.to_owned(), number)]), ..LaneSample::default() }];
+        outcomes(&record).remove(0).pairs[0].tests[0].status
+    };
+    assert_eq!(status("busy", 1, 1e6), ClaimStatus::Holds);
+    assert_eq!(status("full", 1, 1e6), ClaimStatus::Untested);
+    assert_eq!(status("busy", 0, 1e6), ClaimStatus::Untested);
+    assert_eq!(status("full", 1, 6e6), ClaimStatus::Refuted);
+}
+
+/// Found by an adversary: tests that name their arms may compare with nothing, and the first of them hid a stand-in.
+#[test]
+fn the_sides_of_a_claim_are_those_of_a_test_that_compares() {
+    let named = ADVANTAGE
+        .replace("pairs = [{ arm = \"one@plain\", against = \"two@plain\" }]\n", "")
+        .replace("case = \"read\"", "case = \"read\"\narm = \"one@plain\"\nagainst = \"two@plain\"");
+    let counted = "[[claim.test]]\nmeasure = \"errors\"\ncase = \"read\"\narm = \"one@plain\"\nat_most = 0\n";
+    let outcome =
+        outcome(&named.replacen("[[claim.test]]", &[counted, "[[claim.test]]"].concat(), 1), 1e6, 3e6);
+    let sides: Vec<&str> = outcome.pairs[0].sides.iter().map(|side| side.arm.as_str()).collect();
+    assert_eq!((outcome.status, sides), (ClaimStatus::Holds, vec!["one@plain", "two@plain"]));
+    assert_eq!(outcome.figures[0].ratio, Some(2.0), "the figure is of the test with a rule");
+}
+
+/// Found by an adversary: the null arm was asked about only where it made a comparison untrusted.
+#[test]
+fn a_null_arm_that_moved_keeps_a_claim_from_being_decided() {
+    let mut record = record(ADVANTAGE, 1e6, 2e6);
+    let again = record.plan.cases[0].arms.iter_mut().find(|arm| arm.name == "one@plain#again").unwrap();
+    again.null_arm = true;
+    for launch in 0..8 {
+        record.slices.push(slice("small/read", launch, "one@plain#again", 6e6 + launch as f64));
+        record.launches.push(part("small/read", launch, "one@plain#again"));
+    }
+    let outcome = outcomes(&record).remove(0);
+    assert_eq!(outcome.status, ClaimStatus::Untested);
+    assert!(outcome.pairs[0].tests[0].note.as_deref().unwrap().contains("the null arm"), "{outcome:?}");
 }
 
 /// Found by an adversary: the reason given was that no launch had completed.
@@ -455,6 +501,11 @@ fn a_percentile_is_that_of_the_operations_and_not_their_mean() {
     assert!((9.9e6..1.01e7).contains(&absolute.value.unwrap()), "{absolute:?}");
     assert_eq!(ratio.status, ClaimStatus::Holds);
     assert!((0.49..0.51).contains(&ratio.value.unwrap()), "{ratio:?}");
+    // Found by an adversary: launches were counted that had kept no latencies.
+    record.latencies.retain(|(_, _, launch), _| *launch < 2);
+    let outcome = outcomes(&record).remove(0);
+    let note = outcome.pairs[0].tests[0].note.as_deref().unwrap();
+    assert!(note.contains("only 2 of the 8 launches"), "{note}");
 }
 
 #[test]
@@ -504,6 +555,22 @@ const NONSENSE: &[(&str, &str, &str, &str)] = &[
         "the page's own device first",
     ),
     (ADVANTAGE, "value = 4.0", "value = 4e300", "beyond what anybody measures"),
+    (ADVANTAGE, "value = 4.0, against = 2.0", "value = 1e12, against = 1e-9", "beyond what anybody measures"),
+    (ADVANTAGE, "Alpha reads more than Beta", " ", "`statement` is empty"),
+    (ADVANTAGE, "twice as much", "\\u200b", "nobody can read"),
+    (ADVANTAGE, "case = \"read\"", "case = \"read\"\nerror = \"busy\"", "measure = \"errors\""),
+    (
+        ADVANTAGE,
+        "pairs = [{ arm = \"one@plain\", against = \"two@plain\" }]\n[[claim.test]]",
+        "[[claim.test]]\nmeasure = \"errors\"\ncase = \"read\"\narm = \"two@plain\"\nat_most = 0\n[[claim.test]]\narm = \"one@plain\"\nagainst = \"two@plain\"",
+        "do not take the same place",
+    ),
+    (
+        ELSEWHERE,
+        "rule = \"elsewhere\"",
+        "rule = \"elsewhere\"\n[[claim.test]]\nmeasure = \"errors\"\ncase = \"read\"\nat_most = 0",
+        "decides nothing",
+    ),
     (ADVANTAGE, "against = 2.0", "against = 0", "its figure 0 is no positive number"),
     (ELSEWHERE, "reads/s", "ms", "a rate beside a rate"),
     (ELSEWHERE, "unit = \"reads/s\"", "against = 35.0, unit = \"reads/s\"", "which can be tested"),
@@ -534,6 +601,16 @@ const NONSENSE: &[(&str, &str, &str, &str)] = &[
         "no count is below 0",
     ),
 ];
+
+/// Found by an adversary: marked as ours, an old device's rate was a bound for this one.
+#[test]
+fn a_figure_of_another_device_is_no_bound() {
+    let ours = ELSEWHERE
+        .replace("id = \"claimed\"", "id = \"claimed\"\nby = \"ours\"")
+        .replace("rule = \"elsewhere\"", "at_least = 70");
+    let error = small::suite(&[CASES, &ours].concat()).unwrap_err().to_string();
+    assert!(error.contains("claim `claimed`") && error.contains("\"elsewhere\""), "{error}");
+}
 
 #[test]
 fn claims_that_make_no_sense_are_refused_with_the_remedy() {

@@ -6,6 +6,7 @@ mod small;
 use made::{blank, part, slice};
 use touchstone::estimate::estimate;
 use touchstone::plan::{Choice, Plan, PlannedCase, Start};
+use touchstone::record::Record;
 use touchstone::suite::{Case, Size};
 use touchstone::verdict::{ClaimStatus, judge};
 use touchstone_protocol::Verb;
@@ -145,26 +146,45 @@ fn a_step_of_which_little_is_known_leaves_a_scaling_claim_open() {
     );
 }
 
+/// A record of these cases in the full size, in which each operation takes as long.
+fn full_record(claim: &str, cases: &[&str]) -> Record {
+    let cases = cases.iter().map(|case| (*case).to_owned()).collect();
+    let choice = Choice { size: Size::Full, cases, ..small::choice() };
+    let mut record = blank(small::plan(&[SUITE, claim].concat(), &choice).unwrap());
+    for case in record.plan.cases.clone() {
+        for launch in 0..8 {
+            record.slices.push(slice(&case.id, launch, "one@plain", 1e6 + launch as f64));
+            record.launches.push(part(&case.id, launch, "one@plain"));
+        }
+    }
+    record
+}
+
 /// Found by an adversary: two scales that are a hundredfold apart were held against the bound of one step of ten.
 #[test]
 fn a_rule_of_steps_of_ten_is_not_asked_of_a_step_of_a_hundred() {
     let ruled = CLAIM.replace("at_least = 0.5", "rule = \"linear\"");
     let outcome = |cases: &[&str]| {
-        let cases = cases.iter().map(|case| (*case).to_owned()).collect();
-        let choice = Choice { size: Size::Full, cases, ..small::choice() };
-        let mut record = blank(small::plan(&[SUITE, &ruled].concat(), &choice).unwrap());
-        for case in record.plan.cases.clone() {
-            for launch in 0..8 {
-                record.slices.push(slice(&case.id, launch, "one@plain", 1e6 + launch as f64));
-                record.launches.push(part(&case.id, launch, "one@plain"));
-            }
-        }
+        let record = full_record(&ruled, cases);
         judge(&record.plan, &estimate(&record).cases, &[]).claims.remove(0)
     };
     assert_eq!(outcome(&["find"]).status, ClaimStatus::Holds);
     let gap = outcome(&["find-10", "find-1000"]);
     assert_eq!(gap.status, ClaimStatus::Untested);
     assert!(gap.pairs[0].tests[0].note.as_deref().unwrap().contains("was not run"), "{gap:?}");
+    // Found by an adversary: the step that would refute a claim was left out.
+    let upper = outcome(&["find-100", "find-1000"]);
+    let note = upper.pairs[0].tests[0].note.as_deref().unwrap();
+    assert!(upper.status == ClaimStatus::Untested && note.contains("its scale of 10 was not run"), "{note}");
+    // Found by an adversary: each scale had a cache of its own.
+    let mut record = full_record(&ruled, &["find"]);
+    for launch in &mut record.launches {
+        let bytes = if launch.case.ends_with("1000") { 1 << 30 } else { 1 << 10 };
+        launch.settings.insert("cache_size_bytes".into(), i64::into(bytes));
+    }
+    let unlike = judge(&record.plan, &estimate(&record).cases, &[]).claims.remove(0);
+    let note = unlike.pairs[0].tests[0].note.as_deref().unwrap();
+    assert!(unlike.status == ClaimStatus::Untested && note.contains("cache bytes differ"), "{note}");
     // How far the scales reach is a part of what is smaller.
     let short = outcome(&["find-10", "find-100"]).reduced;
     assert_eq!(short.iter().map(|short| (short.here, short.full)).collect::<Vec<_>>(), [(100, 1000)]);
@@ -215,4 +235,40 @@ fn scales_count_subscriptions_or_changes_where_they_are_said_to() {
     assert_eq!((lane.from, lane.count, lane.changes), (60, 2, Some(30)));
     assert_eq!(case("changes-30").arms[0].states_used(1), 60);
     assert_eq!(case("changes-30").changed_objects(), Some(90), "a whole number of transactions");
+}
+
+/// Found by an adversary: in an edited plan three scales had one number of subscriptions, and "more cost no more" held.
+#[test]
+fn a_scale_is_the_number_of_what_it_counts() {
+    let plan = serde_json::to_value(small::plan(WATCHED, &small::choice()).unwrap()).unwrap();
+    let cases = plan["cases"].as_array().unwrap();
+    let place = |id: &str| cases.iter().position(|case| case["id"] == id).unwrap();
+    for (pointer, wanted) in [
+        (
+            format!("/cases/{}/watch/subscriptions", place("small/more-20")),
+            "its `scale` is 20, and it has 2 subscriptions",
+        ),
+        (
+            format!("/cases/{}/arms/0/lanes/0/changes", place("small/changes-30")),
+            "its `scale` is 30, and it has 2 changes",
+        ),
+    ] {
+        let mut edited = plan.clone();
+        *edited.pointer_mut(&pointer).unwrap() = 2.into();
+        let error = Plan::parse(&edited.to_string(), "plan.json").unwrap_err().to_string();
+        assert!(error.contains(wanted), "{error}");
+    }
+}
+
+/// Found by an adversary: a page's claim was asked of a scale that the page's own size has not.
+#[test]
+fn what_a_page_says_is_asked_of_its_own_size() {
+    let scales = "scales = { quick = [10, 100], full = [10, 100, 1000] }";
+    let claim = "[[stand_in]]\nlibrary = \"One\"\nsubject = \"one\"\nwhy = \"the only one\"\n[[claim]]\nid = \"quick\"\n\
+                 statement = \"It fails at nothing\"\nwords = \"nothing\"\npairs = [{ arm = \"one@plain\" }]\n\
+                 [[claim.test]]\nmeasure = \"errors\"\ncase = \"find-10\"\nat_most = 0\n";
+    small::suite(&[SUITE, claim].concat()).unwrap();
+    let without = SUITE.replace(scales, "scales = { quick = [10, 100], full = [100, 1000] }");
+    let error = small::suite(&[&without, claim].concat()).unwrap_err().to_string();
+    assert!(error.contains("`find-10`") && error.contains("the full size has not"), "{error}");
 }

@@ -5,7 +5,7 @@ use crate::Findings;
 use std::fmt::Write as _;
 use toml::Value;
 use touchstone::report::format;
-use touchstone::suite::{Aspect, Bounds, By, Claim, Figure, Suite};
+use touchstone::suite::{Aspect, Bounds, By, Claim, ClaimTest, Figure, Suite};
 
 /// The claims of a suite, the page's or its authors', as a table in Markdown.
 pub fn claims(suite: &Suite, by: By) -> String {
@@ -46,7 +46,7 @@ fn published(suite: &Suite, claim: &Claim) -> String {
 
 fn worded(suite: &Suite, claim: &Claim, figure: &Figure) -> String {
     let against = figure.against.map_or(String::new(), |against| format!(" against {}", plain(against)));
-    let measure = claim.tests.first().map(|test| test.measure);
+    let measure = claim.figures_test().map(|test| test.measure);
     let ratio = figure.against.and(measure).and_then(|measure| figure.ratio(measure));
     let ratio = ratio.map_or(String::new(), |ratio| format!(" = {}×", format::ratio(ratio)));
     let of = figure.of.as_ref().map_or(String::new(), |of| format!(", {of}"));
@@ -71,6 +71,8 @@ fn asked(claim: &Claim) -> String {
     if let Some(untested) = &claim.untested {
         return format!("nobody: {}", untested.reason);
     }
+    // Of pairs the first at hand decides; of tests that name their arms all must hold.
+    let between = if claim.pairs.is_empty() { ", and " } else { ", then " };
     let mut asked: Vec<String> = Vec::new();
     for pair in claim.tests.iter().flat_map(|test| claim.pairs_of(test)) {
         let against = pair.against.as_ref().map_or(String::new(), |against| format!(" against `{against}`"));
@@ -80,7 +82,7 @@ fn asked(claim: &Claim) -> String {
         }
     }
     let cases: Vec<String> = cases(claim).into_iter().map(|case| format!("`{case}`")).collect();
-    format!("{}; in {}", asked.join(", then "), cases.join(" and "))
+    format!("{}; in {}", asked.join(between), cases.join(" and "))
 }
 
 fn cases(claim: &Claim) -> Vec<&str> {
@@ -94,7 +96,7 @@ fn cases(claim: &Claim) -> Vec<&str> {
 }
 
 fn wanted(claim: &Claim) -> String {
-    let mut wanted = Vec::new();
+    let mut wanted: Vec<String> = Vec::new();
     for test in &claim.tests {
         let rule = test.rule.map_or(String::new(), |rule| format!("{rule}: "));
         let bounds = claim.bounds(test).into_iter().map(bound).collect::<Vec<_>>().join(", ");
@@ -103,10 +105,24 @@ fn wanted(claim: &Claim) -> String {
             (None, "") => "the figures stand side by side".into(),
             (None, bounds) => bounds.to_owned(),
         };
-        wanted.push(format!("{} {rule}{what}", test.measure.word()));
+        let said = format!("{} {rule}{what}", measured(test));
+        if !wanted.contains(&said) {
+            wanted.push(said);
+        }
     }
-    wanted.dedup();
     wanted.join("; ")
+}
+
+/// What a test measures, with what it leaves out.
+fn measured(test: &ClaimTest) -> String {
+    let mut words = vec![test.measure.word().to_owned()];
+    words.extend(test.part.map(|part| format!("of the {part} alone")));
+    words.extend(test.percentile.map(|percentile| format!("p{percentile}")));
+    words.extend(test.error.map(|kind| format!("of the kind `{}`", kind.name())));
+    words.extend(
+        test.slices_over_ms.map(|over| format!("where slices last over {} ms,", format::count(over))),
+    );
+    words.join(" ")
 }
 
 fn bound(bounds: Bounds) -> String {
@@ -155,28 +171,60 @@ pub fn check(path: &str, text: &str) -> Findings {
     findings
 }
 
-/// A line for each claim of the page: its name, what its tests ask, its first figure, and its first pair.
+/// What a suite says of its page, in lines: its device, who takes whose place, and of each claim of the page what its tests
+/// ask, its words, its figures, and its pairs. Nothing for a suite that has no claim of a page.
 pub fn pinned(suite: &str, text: &str) -> Vec<String> {
     let file: Value = toml::from_str(text).expect("a suite is TOML");
-    let word = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or("-").to_owned();
-    let of_page = |claim: &&Value| word(claim, "by") != "ours";
-    let line = |claim: &Value| {
-        let tests: Vec<String> = list(claim, "test").iter().map(asked_of).collect();
-        let tests = if tests.is_empty() { "untested".into() } else { tests.join(", ") };
-        let figure = list(claim, "figure").first().map_or("-".into(), |figure| {
-            let shown = |key: &str| number(figure, key).map_or("-".into(), |value| format!("{value:?}"));
-            format!("{} {} {}", shown("value"), shown("against"), word(figure, "unit"))
-        });
-        let pair = list(claim, "pairs").first().map_or(String::new(), arms);
-        format!("{suite}/{}: {tests}; {figure};{pair}", word(claim, "id"))
-    };
-    list(&file, "claim").iter().filter(of_page).map(line).collect()
+    let of_page: Vec<&Value> =
+        list(&file, "claim").iter().filter(|claim| word(claim, "by") != Some("ours")).collect();
+    if of_page.is_empty() {
+        return Vec::new();
+    }
+    let device = format!("{suite}: measured on {}", word(&file, "device").unwrap_or("-"));
+    let places = list(&file, "stand_in").iter().map(|place| format!("{suite}: {}", place_of(place)));
+    let claims = of_page.into_iter().flat_map(|claim| lines_of(suite, claim));
+    std::iter::once(device).chain(places).chain(claims).collect()
+}
+
+/// `wcdb is WCDB`, or `store for WCDB`.
+fn place_of(stand_in: &Value) -> String {
+    let itself = stand_in.get("itself").and_then(Value::as_bool) == Some(true);
+    let [subject, library] = ["subject", "library"].map(|key| word(stand_in, key).unwrap_or("-"));
+    format!("{subject} {} {library}", if itself { "is" } else { "for" })
+}
+
+fn lines_of(suite: &str, claim: &Value) -> Vec<String> {
+    let name = format!("{suite}/{}", word(claim, "id").unwrap_or("-"));
+    let tests: Vec<String> = list(claim, "test").iter().map(asked_of).collect();
+    let tests = if tests.is_empty() { "untested".into() } else { tests.join(", ") };
+    let words = word(claim, "words").map(|words| format!("{name} says {words:?}"));
+    let figures = list(claim, "figure").iter().map(|figure| format!("{name} figure: {}", printed(figure)));
+    let pairs = list(claim, "pairs")
+        .iter()
+        .enumerate()
+        .map(|(place, pair)| format!("{name} pair {place}:{}", arms(pair)));
+    std::iter::once(format!("{name}: {tests}")).chain(words).chain(figures).chain(pairs).collect()
+}
+
+/// `1157285.0 1214897.0 rows/s (raw), on iMac14,2 of 1,000,000 rows`.
+fn printed(figure: &Value) -> String {
+    let shown = |key: &str| number(figure, key).map_or("-".into(), |value| format!("{value:?}"));
+    let [unit, source] = ["unit", "source"].map(|key| word(figure, key).unwrap_or("-"));
+    let device = word(figure, "device").map_or(String::new(), |device| format!(", on {device}"));
+    let of = word(figure, "of").map_or(String::new(), |of| format!(", of {of}"));
+    format!("{} {} {unit} ({source}){device}{of}", shown("value"), shown("against"))
+}
+
+fn word<'v>(value: &'v Value, key: &str) -> Option<&'v str> {
+    value.get(key).and_then(Value::as_str)
 }
 
 /// A test in a few words: `rate advantage in write-write over batch-write`.
 fn asked_of(test: &Value) -> String {
-    let word = |key: &str| test.get(key).and_then(Value::as_str);
+    let word = |key: &str| word(test, key);
     let mut said = vec![word("measure").unwrap_or("-").to_owned()];
+    said.extend(word("part").map(|part| format!("of the {part}")));
+    said.extend(word("error").map(|kind| format!("of {kind}")));
     said.extend(word("rule").map(str::to_owned));
     for key in ["at_least", "at_most", "percentile", "slices_over_ms"] {
         said.extend(number(test, key).map(|value| format!("{key} {value:?}")));
@@ -189,7 +237,7 @@ fn asked_of(test: &Value) -> String {
 
 /// ` of wcdb@wal-normal against fmdb@wal-normal`; nothing where no arm is named.
 fn arms(named: &Value) -> String {
-    let arm = |key: &str| named.get(key).and_then(Value::as_str);
+    let arm = |key: &str| word(named, key);
     let against = arm("against").map_or(String::new(), |against| format!(" against {against}"));
     arm("arm").map_or(String::new(), |arm| format!(" of {arm}{against}"))
 }
@@ -200,7 +248,15 @@ fn other_bounds(path: &str, claim: &Claim, raw: &Value) -> Option<String> {
         let wanted = match raw_test.get("rule")?.as_str()? {
             "advantage" | "cost" => difference(list(raw, "figure").first()?, test.measure.more_is_better())?,
             "level" => vec![(None, Some(0.9), Some(1.0 / 0.9))],
-            _ => return None,
+            // The tenth root of ten: over a step of ten, the time's exponent may be 10 % from 1.
+            "linear" => vec![(None, Some(10_f64.powf(-0.1)), None)],
+            "no-better" => vec![(None, None, Some(10_f64.powf(0.1)))],
+            "elsewhere" => Vec::new(),
+            word => vec![if (word == "better") == test.measure.more_is_better() {
+                (Some(Aspect::Direction), Some(1.0), None)
+            } else {
+                (Some(Aspect::Direction), None, Some(1.0))
+            }],
         };
         let here: Vec<_> = claim
             .bounds(test)

@@ -1,4 +1,4 @@
-//! The options that choose what is planned, shared by `bench`, `plan` and `list`.
+//! The options that choose what is planned, shared by `bench` and `plan`.
 
 use crate::Context;
 use clap::{Args, ValueEnum};

@@ -116,13 +116,7 @@ impl PlannedCase {
         if self.blocks == 0 || self.tables == 0 {
             return Err("it needs at least one block and one table".into());
         }
-        if self.scaled == Scaled::Records && self.scale.is_some_and(|scale| scale != self.dataset.records) {
-            return Err(format!(
-                "its `scale` is {}, and its dataset has {} records: they are one number",
-                self.scale.unwrap_or_default(),
-                self.dataset.records
-            ));
-        }
+        self.check_scale()?;
         unique("arm", self.arms.iter().map(|arm| &arm.name))?;
         for (role, arm) in [("baseline", Some(&self.baseline)), ("floor", self.floor.as_ref())] {
             if let Some(arm) = arm.filter(|arm| self.arm(arm).is_none()) {
@@ -152,6 +146,27 @@ impl PlannedCase {
             );
         }
         Ok(())
+    }
+
+    /// A scale is the number of what it counts.
+    fn check_scale(&self) -> Checked {
+        let Some(scale) = self.scale else { return Ok(()) };
+        let deliver =
+            || self.arms.iter().flat_map(|arm| &arm.lanes).filter(|lane| lane.verb == Verb::Deliver);
+        let other = match self.scaled {
+            Scaled::Records => Some(self.dataset.records).filter(|records| *records != scale),
+            Scaled::Subscriptions => {
+                self.watch.as_ref().map(|watch| watch.subscriptions).filter(|number| *number != scale)
+            }
+            Scaled::Changes => deliver().filter_map(|lane| lane.changes).find(|changes| *changes != scale),
+        };
+        match other {
+            None => Ok(()),
+            Some(other) => Err(format!(
+                "its `scale` is {scale}, and it has {other} {}: they are one number",
+                self.scaled
+            )),
+        }
     }
 
     fn check_get_record(&self) -> Checked {

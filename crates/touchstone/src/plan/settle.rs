@@ -66,6 +66,7 @@ fn plan_case(
         baseline: case.baseline.clone(),
         floor: case.floor.clone(),
         full: Vec::new(),
+        scales: case.at(choice.size).iter().filter_map(|scaled| scaled.scale).collect(),
         full_scale: case.at(Size::Full).iter().filter_map(|scaled| scaled.scale).max(),
         arms: arms.map(|arm| plan_arm(suite, case, arm, &data, kits, choice.size)).collect::<Result<_>>()?,
     })
@@ -93,7 +94,7 @@ fn plan_watch(watch: &WatchPlan, scaled: &ScaledCase, filled: u64, size: Size) -
     }
 }
 
-/// `measurement.md`: 60 blocks a launch, 30 where commits reach the disk; the quick size takes a quarter.
+/// As the methodology has it: 60 blocks a launch, 30 where commits reach the disk; the quick size takes a quarter.
 fn default_blocks(case: &Case, size: Size) -> u32 {
     let full = if case.flushes { 30 } else { 60 };
     match size {

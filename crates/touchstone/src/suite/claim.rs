@@ -4,6 +4,7 @@
 use super::{Bounds, Case, Published, Rule, Size, Suite};
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use touchstone_protocol::FailureKind;
 
 /// The percentiles that a claim can be about: those of a summary of latencies but the maximum, which no interval bounds.
 pub const CLAIMED_PERCENTILES: [f64; 5] = [50.0, 90.0, 95.0, 99.0, 99.9];
@@ -197,7 +198,10 @@ pub struct ClaimTest {
     /// Which percentile, for the measure `percentile`: 50, 90, 95, 99 or 99.9.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub percentile: Option<f64>,
-    /// Of what is counted, the median slice must last longer than this, in ms: else nothing is decided.
+    /// Of the measure `errors`, the only kind that is counted, such as `busy`; all kinds, unless said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<FailureKind>,
+    /// Where what is counted is 0, the median slice must last longer than this, in ms: else nothing is decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slices_over_ms: Option<u64>,
     /// Of the measure `rate`, a part of the transactions of a `deliver` lane instead of what the lane times.
@@ -282,6 +286,11 @@ impl Measure {
 }
 
 impl Claim {
+    /// The test that the figures are of: the first that has a rule, or else the first.
+    pub fn figures_test(&self) -> Option<&ClaimTest> {
+        self.tests.iter().find(|test| test.rule.is_some()).or(self.tests.first())
+    }
+
     /// The ratio that the bounds of a test follow from: that of the first figure.
     pub fn published_ratio(&self, measure: Measure) -> Option<f64> {
         self.figures.first()?.ratio(measure)
@@ -336,8 +345,28 @@ impl Suite {
         }
         for test in &claim.tests {
             claim.pairs_of(test).iter().try_for_each(|pair| self.check_arms(test, pair))?;
+            self.check_full(claim, test)?;
         }
         Ok(())
+    }
+
+    /// The full size has the page's own numbers: what the page says is asked of a case that is in it.
+    fn check_full(&self, claim: &Claim, test: &ClaimTest) -> Result<(), String> {
+        if claim.by == By::Ours || test.measure == Measure::Scaling {
+            return Ok(());
+        }
+        let in_full: Vec<String> =
+            self.cases.iter().flat_map(|case| case.at(Size::Full)).map(|case| case.id).collect();
+        match [Some(&test.case), test.against_case.as_ref()]
+            .into_iter()
+            .flatten()
+            .find(|id| !in_full.contains(id))
+        {
+            None => Ok(()),
+            Some(id) => {
+                Err(format!("what the page says is asked of `{id}`, a scale that the full size has not"))
+            }
+        }
     }
 
     fn check_arms(&self, test: &ClaimTest, pair: &Pair) -> Result<(), String> {

@@ -23,6 +23,14 @@ impl<'p> Published<'p> {
         unique("reference", self.references.iter().map(|reference| &reference.id))?;
         unique("stand_in", self.stand_ins.iter().map(|stand_in| &stand_in.subject))?;
         unique("claim", self.claims.iter().map(|claim| &claim.id))?;
+        if let Some(untitled) = self.references.iter().find(|reference| is_blank(&reference.title)) {
+            return Err(format!("reference `{}`: its `title` is empty", untitled.id));
+        }
+        if let Some(unsaid) =
+            self.stand_ins.iter().find(|known| is_blank(&known.library) || is_blank(&known.why))
+        {
+            return Err(format!("stand_in `{}`: its `library` or its `why` is empty", unsaid.subject));
+        }
         for claim in self.claims {
             self.check_claim(claim).map_err(|message| format!("claim `{}`: {message}", claim.id))?;
         }
@@ -62,16 +70,36 @@ impl<'p> Published<'p> {
         Ok(())
     }
 
-    /// Pairs answer one question where the same library stands on the same side of each.
+    /// Pairs answer one question where the same library stands on the same side of each. Tests that name their arms are
+    /// about those together, so that a page's claim is asked of one library, whatever is compared with it.
     fn check_libraries(self, claim: &Claim) -> Result<(), String> {
         let library = |arm: &str| self.stand_in(arm).map(|stand_in| stand_in.library.as_str());
         let sides = |pair: &Pair| (library(&pair.arm), pair.against.as_deref().map(library));
-        let Some(first) = claim.pairs.first() else { return Ok(()) };
+        let Some(first) = claim.pairs.first() else { return self.check_named_arms(claim) };
         match claim.pairs.iter().find(|pair| sides(pair) != sides(first)) {
             None => Ok(()),
             Some(other) => Err(format!(
                 "the pairs of `{}` and `{}` stand for different libraries: see [[stand_in]]",
                 first.arm, other.arm
+            )),
+        }
+    }
+
+    fn check_named_arms(self, claim: &Claim) -> Result<(), String> {
+        if claim.by == By::Ours {
+            return Ok(());
+        }
+        self.check_one_place(claim.tests.iter().filter_map(|test| test.arm.as_deref()))?;
+        self.check_one_place(claim.tests.iter().filter_map(|test| test.against.as_deref()))
+    }
+
+    fn check_one_place<'a>(self, mut arms: impl Iterator<Item = &'a str>) -> Result<(), String> {
+        let place = |arm: &str| self.stand_in(arm).map(|known| (known.library.as_str(), known.itself));
+        let Some(first) = arms.next() else { return Ok(()) };
+        match arms.find(|arm| place(arm) != place(first)) {
+            None => Ok(()),
+            Some(other) => Err(format!(
+                "its tests are of `{first}` and of `{other}`, which do not take the same place: make two claims of them"
             )),
         }
     }
@@ -99,6 +127,11 @@ impl<'p> Published<'p> {
     }
 }
 
+/// Whether it has nothing to read.
+fn is_blank(text: &str) -> bool {
+    text.trim().is_empty()
+}
+
 impl Figure {
     /// What is wrong with it, leaving its source aside.
     fn check(&self) -> Result<(), String> {
@@ -115,9 +148,9 @@ impl Figure {
             let wrong = self.against.filter(|_| is_positive(self.value)).unwrap_or(self.value);
             return Err(format!("its figure {wrong} is no positive number"));
         }
-        if let Some(beyond) =
-            [Some(self.value), self.against].into_iter().flatten().find(|value| !SANE.contains(value))
-        {
+        let ratio = self.against.map(|against| self.value / against);
+        let all = [Some(self.value), self.against, ratio];
+        if let Some(beyond) = all.into_iter().flatten().find(|value| !SANE.contains(value)) {
             return Err(format!(
                 "its figure {beyond:e} is beyond what anybody measures: write it in another unit"
             ));
@@ -129,7 +162,10 @@ impl Figure {
 impl Claim {
     /// What is wrong with it whatever suite it is of: its figures, its words, and what its tests ask for.
     fn check(&self) -> Result<(), String> {
-        if self.words.as_deref().is_some_and(|words| words.trim().is_empty()) {
+        if is_blank(&self.statement) {
+            return Err("its `statement` is empty".into());
+        }
+        if self.words.as_deref().is_some_and(is_blank) {
             return Err("its `words` are empty".into());
         }
         if self.by == By::Page && self.figures.is_empty() && self.words.is_none() {
@@ -153,6 +189,11 @@ impl Claim {
             test.check_keys()?;
             check_bounds(self, test)?;
             check_exact(self, test)?;
+        }
+        if self.tests.len() > 1 && self.tests.iter().any(|test| test.rule == Some(Rule::Elsewhere)) {
+            return Err("rule = \"elsewhere\" decides nothing, and another test would decide for it: make two claims of \
+                        them"
+                .into());
         }
         Ok(())
     }
@@ -178,6 +219,9 @@ impl ClaimTest {
         };
         if self.part.is_some() && self.measure != Measure::Rate {
             return goes("part", "rate");
+        }
+        if self.error.is_some() && self.measure != Measure::Errors {
+            return goes("error", "errors");
         }
         if self.slices_over_ms.is_some() && !matches!(self.measure, Measure::Errors | Measure::Missing) {
             return goes("slices_over_ms", "errors\" or \"missing");
@@ -238,8 +282,18 @@ fn check_bounds(claim: &Claim, test: &ClaimTest) -> Result<(), String> {
         None if !has_own && test.measure != Measure::Plan => {
             Err("a test needs a `rule`, or `at_least` or `at_most`".into())
         }
+        None if is_of_elsewhere(claim, test) => Err(
+            "its figure is of another device and no bound for this one: use rule = \"elsewhere\", or leave out the figure".into(),
+        ),
         None => Ok(()),
     }
+}
+
+/// Whether a bound of the suite's own stands beside an absolute figure of the page's device.
+fn is_of_elsewhere(claim: &Claim, test: &ClaimTest) -> bool {
+    let absolute = !test.measure.is_exact() && test.measure != Measure::Scaling;
+    let compares = claim.pairs_of(test).iter().any(|pair| pair.against.is_some());
+    absolute && !compares && !claim.figures.is_empty()
 }
 
 fn check_rule(claim: &Claim, test: &ClaimTest, rule: Rule) -> Result<(), String> {

@@ -211,7 +211,7 @@ impl Judge<'_> {
                 value: figure.value,
                 against: figure.against,
                 unit: figure.unit.clone(),
-                ratio: claim.tests.first().and_then(|test| figure.ratio(test.measure)),
+                ratio: claim.figures_test().and_then(|test| figure.ratio(test.measure)),
                 note: figure.note.clone(),
             })
         });
@@ -286,8 +286,10 @@ impl Judge<'_> {
                 }
             }
         }
+        // Of tests that name their arms some may compare with nothing: the sides are those of one that does.
+        let compared = asked.iter().find(|(_, pair)| pair.against.is_some());
         PairOutcome {
-            sides: asked.first().map_or(Vec::new(), |(_, pair)| self.sides(pair)),
+            sides: compared.or(asked.first()).map_or(Vec::new(), |(_, pair)| self.sides(pair)),
             status: worst(false).unwrap_or(ClaimStatus::Untested),
             size: worst(true),
             tests,

@@ -103,7 +103,8 @@ pub(super) fn against_baseline(
     comparisons
 }
 
-fn moved_null_arm(case: &PlannedCase, statistics: &CaseStatistics) -> Option<String> {
+/// Why no verdict of a case can be trusted: its baseline differs from itself.
+pub(super) fn moved_null_arm(case: &PlannedCase, statistics: &CaseStatistics) -> Option<String> {
     let null_arm = case.arms.iter().find(|arm| arm.null_arm)?;
     let estimate = statistics.arms.iter().find(|arm| arm.arm == null_arm.name)?.against_baseline?;
     null_arm_moved(&estimate, case.margin).then(|| {

@@ -2,7 +2,8 @@
 
 use super::claim::{ClaimStatus, TestOutcome};
 use super::comparison::{
-    Comparison, Verdict, cache_difference, class_difference, incomplete, not_honoured, obstacles,
+    Comparison, Verdict, cache_difference, class_difference, incomplete, moved_null_arm, not_honoured,
+    obstacles,
 };
 use crate::count::count;
 use crate::estimate::{ArmStatistics, CaseStatistics, LaunchValue, paired};
@@ -112,9 +113,8 @@ impl Evidence<'_> {
             Measure::Missing if unchecked => Err("its case leaves answers unchecked".into()),
             _ => {
                 self.after_first_look(arm.outcomes.values().sum())?;
-                lasting(test, arm)?;
-                let errors = arm.errors.values().sum();
-                let counted = if test.measure == Measure::Missing { arm.missing } else { errors };
+                let counted = counted(test, arm);
+                lasting(test, arm, counted)?;
                 Ok(Measured::exact(counted as f64))
             }
         }
@@ -138,8 +138,11 @@ impl Evidence<'_> {
             [Some(mine), Some(theirs)] => class_difference(mine, theirs),
             _ => None,
         };
-        let marked: Vec<String> =
-            classes.into_iter().chain(self.confinement_difference(&test.case, case)).collect();
+        let marked: Vec<String> = classes
+            .into_iter()
+            .chain(self.confinement_difference(&test.case, case))
+            .chain(self.start_difference(&test.case, case))
+            .collect();
         Ok(Measured::Figure(figure, (!marked.is_empty()).then(|| marked.join("; "))))
     }
 
@@ -150,11 +153,24 @@ impl Evidence<'_> {
             .then(|| "one of the two cases is confined to one processor, and the other is not".into())
     }
 
+    /// What the caches hold, what the file's pages held before, and whether it is put back are of the case, not of an arm.
+    fn start_difference(&self, case: &str, other: &str) -> Option<String> {
+        let (mine, theirs) = self.case(case).zip(self.case(other))?;
+        let differing = [
+            ("cache", mine.cache != theirs.cache),
+            ("restore", mine.restore != theirs.restore),
+            ("churn", mine.churn != theirs.churn),
+        ];
+        let names: Vec<&str> =
+            differing.into_iter().filter_map(|(name, differs)| differs.then_some(name)).collect();
+        (!names.is_empty()).then(|| format!("the two cases start unlike: in {}", names.join(" and ")))
+    }
+
     /// The figure of one arm, in its own unit.
     fn absolute(&self, test: &ClaimTest, arm: &ArmStatistics) -> Result<Measured, String> {
         if let Some(percentile) = test.percentile {
-            self.after_first_look(arm.launches.len())?;
             kept(test, arm)?;
+            self.after_first_look(arm.launches.iter().filter_map(|launch| value(test, launch)).count())?;
             let latency = arm.latency.as_ref().ok_or("no latencies were kept")?;
             let known = latency.percentiles.iter().find(|known| known.percentile == percentile);
             let known = known.ok_or("that percentile was not kept")?;
@@ -175,11 +191,15 @@ impl Evidence<'_> {
     /// is well known.
     fn scaling(&self, test: &ClaimTest, pair: &Pair, step: Step) -> Result<Measured, String> {
         let mut found: Option<(Figure, String)> = None;
+        self.without_gap(&test.case)?;
         for scales in self.scales(&test.case).windows(2) {
             let [small, large] = [scales[0], scales[1]].map(|case| self.arm(case.name(), &pair.arm));
             let (small, large) = (small?, large?);
             self.without_obstacle(scales[0].name(), small)?;
             self.without_obstacle(scales[1].name(), large)?;
+            if let Some(difference) = cache_difference(small, large) {
+                return Err(difference);
+            }
             let scale = |case: &PlannedCase| case.scale.unwrap_or(case.dataset.records);
             if test.rule.is_some() && scale(scales[0]).checked_mul(10) != Some(scale(scales[1])) {
                 return Err(
@@ -200,6 +220,18 @@ impl Evidence<'_> {
         }
         let (figure, said) = found.ok_or("fewer than two of its scales were run")?;
         Ok(Measured::Figure(figure, Some(said)))
+    }
+
+    /// Whether every scale of its size is in the plan: a step that is left out could be the one that refutes.
+    fn without_gap(&self, case: &str) -> Result<(), String> {
+        let planned: Vec<u64> = self.scales(case).iter().filter_map(|case| case.scale).collect();
+        let all = self.scales(case).first().map_or(&[][..], |case| &case.scales);
+        match all.iter().find(|scale| !planned.contains(scale)) {
+            None => Ok(()),
+            Some(missing) => {
+                Err(format!("its scale of {} was not run, and every step decides", count(*missing)))
+            }
+        }
     }
 
     /// The planned cases that are scales of this one, ascending.
@@ -233,6 +265,10 @@ impl Evidence<'_> {
             return Err(obstacle);
         }
         let id = format!("{}/{case}", self.suite);
+        let null_arm = self.plan.case(&id).zip(self.statistics.iter().find(|known| known.case == id));
+        if let Some(moved) = null_arm.and_then(|(planned, statistics)| moved_null_arm(planned, statistics)) {
+            return Err(moved);
+        }
         let untrusted = self.comparisons.iter().find(|known| {
             known.case == id
                 && known.verdict == Verdict::Untrusted
@@ -387,16 +423,23 @@ fn kept(test: &ClaimTest, arm: &ArmStatistics) -> Result<(), String> {
     })
 }
 
-/// Whether slices last as long as the claim is about. One in which something failed has waited as long as it would.
-fn lasting(test: &ClaimTest, arm: &ArmStatistics) -> Result<(), String> {
+/// How many records were missing, or how many operations failed, of the kind that the test is about.
+fn counted(test: &ClaimTest, arm: &ArmStatistics) -> u64 {
+    match (test.measure, test.error) {
+        (Measure::Missing, _) => arm.missing,
+        (_, Some(kind)) => arm.errors.get(kind.name()).copied().unwrap_or(0),
+        (_, None) => arm.errors.values().sum(),
+    }
+}
+
+/// Whether slices last as long as the claim is about. Where something was counted, they lasted long enough for it.
+fn lasting(test: &ClaimTest, arm: &ArmStatistics, counted: u64) -> Result<(), String> {
     match (test.slices_over_ms, arm.slice_ns) {
-        (Some(over), Some(slice_ns)) if arm.errors.is_empty() && slice_ns <= over as f64 * 1e6 => {
-            Err(format!(
-                "the claim is about slices of more than {} ms, and here they took {:.0} ms",
-                count(over),
-                slice_ns / 1e6
-            ))
-        }
+        (Some(over), Some(slice_ns)) if counted == 0 && slice_ns <= over as f64 * 1e6 => Err(format!(
+            "the claim is about slices of more than {} ms, and here they took {:.0} ms",
+            count(over),
+            slice_ns / 1e6
+        )),
         _ => Ok(()),
     }
 }

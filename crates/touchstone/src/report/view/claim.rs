@@ -142,9 +142,9 @@ impl ClaimView {
         self.pairs.iter().map(|pair| pair.tests.len()).sum()
     }
 
-    /// The status, with a word where it is not the page's libraries that answer.
+    /// The status, with a word where it is not the page's libraries that answer. A claim of ours is of whom it names.
     pub(in crate::report) fn outcome(&self) -> String {
-        let by_stand_in = self.deciding().is_some_and(|pair| pair.by_stand_in);
+        let by_stand_in = self.by == By::Page && self.deciding().is_some_and(|pair| pair.by_stand_in);
         if by_stand_in { format!("{} (stand-in)", self.status) } else { self.status.to_string() }
     }
 

@@ -129,7 +129,8 @@ impl PairView {
     pub(in crate::report) fn line(&self) -> String {
         let found = self.deciding().map_or(format::NONE.into(), |(test, _)| self.figure(test));
         let doubts = self.doubts_said().map_or(String::new(), |doubts| format!("; {doubts}"));
-        format!("{}, {found}: {}{doubts}", self.asked, self.outcome())
+        let notes: String = self.notes().iter().map(|note| format!("; {note}")).collect();
+        format!("{}, {found}: {}{notes}{doubts}", self.asked, self.outcome())
     }
 
     /// `red flag: contended machine (rusqlite@wal-normal)`; none where there are no doubts.
