@@ -12,7 +12,7 @@ pub use claim::{
     By, CLAIMED_PERCENTILES, Claim, ClaimTest, Figure, Measure, Pair, Part, Reference, ReferenceKind,
     StandIn, Untested,
 };
-pub(crate) use published::Published;
+pub(crate) use published::{Published, is_blank};
 pub use rule::{Aspect, Bounds, Rule};
 pub use scale::{Scaled, ScaledCase};
 
@@ -326,6 +326,10 @@ impl Suite {
     }
 
     fn check(&self) -> std::result::Result<(), String> {
+        let head = [("title", &self.title), ("source", &self.source), ("device", &self.device)];
+        if let Some((key, _)) = head.into_iter().find(|(_, text)| is_blank(text)) {
+            return Err(format!("its `{key}` is empty"));
+        }
         unique("dataset", self.datasets.iter().map(|dataset| &dataset.name))?;
         unique("case", self.cases.iter().map(|case| &case.id))?;
         for dataset in &self.datasets {

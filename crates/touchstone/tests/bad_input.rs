@@ -159,6 +159,15 @@ fn a_choice_of_what_is_not_there_is_refused() {
     let case = Choice { cases: vec!["small/write".into()], ..choice() };
     let error = small::plan(SUITE, &case).unwrap_err().to_string();
     assert_says(&error, &["no case `small/write`", "small/read"]);
+    // Found by an adversary: another case had the contender, and the baseline of this one was planned alone.
+    let other = SUITE.replacen(
+        "[[claim]]",
+        "[[case]]\nid = \"alone\"\ntitle = \"Alone\"\ndataset = \"rows\"\nlanes = [{ verb = \"read-all\" }]\n\
+         baseline = \"one@plain\"\narms = [\"one@plain\"]\n[[claim]]",
+        1,
+    );
+    let elsewhere = Choice { cases: vec!["alone".into()], contenders: vec!["two".into()], ..choice() };
+    assert_says(&small::plan(&other, &elsewhere).unwrap_err().to_string(), &["`two`", "touchstone list"]);
     let contender = Choice { contenders: vec!["six".into()], ..choice() };
     assert_says(&small::plan(SUITE, &contender).unwrap_err().to_string(), &["`six`", "touchstone list"]);
 }

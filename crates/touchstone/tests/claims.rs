@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use touchstone::estimate::estimate;
 use touchstone::plan::{Choice, Plan};
 use touchstone::record::Record;
+use touchstone::report::{Findings, terminal};
 use touchstone::sample::{NOT_EXPLAINED, Phase};
 use touchstone::suite::{Aspect, By, CLAIMED_PERCENTILES, Size};
 use touchstone::verdict::{ClaimOutcome, ClaimStatus, judge};
@@ -336,6 +337,8 @@ fn a_claim_about_one_kind_of_error_counts_no_other() {
         outcomes(&record).remove(0).pairs[0].tests[0].status
     };
     assert_eq!(status("busy", 1, 1e6), ClaimStatus::Holds);
+    let plain = outcome(&busy, 6e6, 1e6).pairs.remove(0).tests.remove(0);
+    assert_eq!((plain.unit.as_str(), plain.note), ("operations that failed as `busy`", None));
     assert_eq!(status("full", 1, 1e6), ClaimStatus::Untested);
     assert_eq!(status("busy", 0, 1e6), ClaimStatus::Untested);
     assert_eq!(status("full", 1, 6e6), ClaimStatus::Refuted);
@@ -353,6 +356,35 @@ fn the_sides_of_a_claim_are_those_of_a_test_that_compares() {
     let sides: Vec<&str> = outcome.pairs[0].sides.iter().map(|side| side.arm.as_str()).collect();
     assert_eq!((outcome.status, sides), (ClaimStatus::Holds, vec!["one@plain", "two@plain"]));
     assert_eq!(outcome.figures[0].ratio, Some(2.0), "the figure is of the test with a rule");
+}
+
+/// Found by an adversary: of tests that name their arms, a figure stood beside the arms of another test.
+#[test]
+fn a_figure_is_told_with_the_arms_of_its_own_test() {
+    let test = |against: &str, least: f64| {
+        format!(
+            "[[claim.test]]\nmeasure = \"rate\"\ncase = \"read\"\narm = \"one@plain\"\nagainst = \"{against}\"\n\
+             at_least = {least}\n"
+        )
+    };
+    let goals = "[[claim]]\nid = \"claimed\"\nby = \"ours\"\nstatement = \"Better than both\"\n".to_owned()
+        + &test("two@plain", 2.0)
+        + &test("one@plain#again", 50.0);
+    let mut record = record(&goals, 1e6, 3e6);
+    for launch in 0..8 {
+        record.slices.push(slice("small/read", launch, "one@plain#again", 9e6 + launch as f64));
+        record.launches.push(part("small/read", launch, "one@plain#again"));
+    }
+    let statistics = estimate(&record);
+    let judgement = judge(&record.plan, &statistics.cases, &[]);
+    let findings = Findings { record: &record, statistics: &statistics.cases, judgement: &judgement };
+    let said = terminal(&findings, false).split_whitespace().collect::<Vec<_>>().join(" ");
+    let asked = "asked: one@plain against two@plain, and one@plain against one@plain#again; rate in read";
+    assert!(said.contains(asked), "{said}");
+    assert!(
+        said.contains("wanted at least 50× (1 of 2 tests: rate: one@plain over one@plain#again in read)"),
+        "{said}"
+    );
 }
 
 /// Found by an adversary: the null arm was asked about only where it made a comparison untrusted.
@@ -557,6 +589,8 @@ const NONSENSE: &[(&str, &str, &str, &str)] = &[
     (ADVANTAGE, "value = 4.0", "value = 4e300", "beyond what anybody measures"),
     (ADVANTAGE, "value = 4.0, against = 2.0", "value = 1e12, against = 1e-9", "beyond what anybody measures"),
     (ADVANTAGE, "Alpha reads more than Beta", " ", "`statement` is empty"),
+    (ADVANTAGE, "Alpha reads more than Beta", "\\u3164", "nobody can read"),
+    (ADVANTAGE, "source = \"page\"", "source = \"page\", of = \"-\"", "an empty `of`"),
     (ADVANTAGE, "twice as much", "\\u200b", "nobody can read"),
     (ADVANTAGE, "case = \"read\"", "case = \"read\"\nerror = \"busy\"", "measure = \"errors\""),
     (
@@ -610,6 +644,9 @@ fn a_figure_of_another_device_is_no_bound() {
         .replace("rule = \"elsewhere\"", "at_least = 70");
     let error = small::suite(&[CASES, &ours].concat()).unwrap_err().to_string();
     assert!(error.contains("claim `claimed`") && error.contains("\"elsewhere\""), "{error}");
+    // A ratio is no figure of a device's own.
+    let ratio = ours.replace("value = 70.0, unit = \"reads/s\"", "value = 2.0, unit = \"x\"");
+    small::suite(&[CASES, &ratio].concat()).unwrap();
 }
 
 #[test]

@@ -77,7 +77,7 @@ fn the_claims_of_the_page_stand_before_ours_and_apart_everywhere() {
 fn who_would_have_decided_is_named_everywhere() {
     let mut fixture = Fixture::new();
     fixture.judgement.claims[0].absent = vec!["fmdb@wal-normal".into()];
-    let said = "fmdb@wal-normal was not in this run, or another pair would decide";
+    let said = "fmdb@wal-normal was not in this run, so another pair decides";
     let summary = report::terminal(&fixture.findings(), false);
     assert_fits(&summary);
     assert!(summary.contains(said), "{summary}");

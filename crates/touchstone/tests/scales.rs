@@ -260,6 +260,39 @@ fn a_scale_is_the_number_of_what_it_counts() {
     }
 }
 
+/// Found by an adversary: what was scaled made no difference, and "more cost no more" held.
+#[test]
+fn scales_of_what_lanes_do_not_use_are_refused() {
+    for (suite, old, new, wanted) in [
+        (
+            WATCHED,
+            "verb = \"deliver\", count = 2, depth = \"diff\", stretch = \"delivery\"",
+            "verb = \"subscribe\"",
+            "needs a deliver lane",
+        ),
+        (
+            SUITE,
+            "lanes = [{ verb = \"find\" }]",
+            "filled = 5\nlanes = [{ verb = \"find\" }]",
+            "5 are stored at each",
+        ),
+    ] {
+        assert!(suite.contains(old), "{old}");
+        let error = small::plan(&suite.replacen(old, new, 1), &small::choice()).unwrap_err().to_string();
+        assert!(error.contains(wanted), "{error}");
+    }
+    let plan = serde_json::to_value(small::plan(SUITE, &small::choice()).unwrap()).unwrap();
+    for (scales, wanted) in [
+        (serde_json::json!([10]), "of the other cases of `find`"),
+        (serde_json::json!([]), "of the other cases"),
+    ] {
+        let mut edited = plan.clone();
+        edited["cases"][0]["scales"] = scales;
+        let error = Plan::parse(&edited.to_string(), "plan.json").unwrap_err().to_string();
+        assert!(error.contains(wanted), "{error}");
+    }
+}
+
 /// Found by an adversary: a page's claim was asked of a scale that the page's own size has not.
 #[test]
 fn what_a_page_says_is_asked_of_its_own_size() {

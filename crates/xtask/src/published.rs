@@ -286,7 +286,7 @@ fn difference(figure: &Value, of_rates: bool) -> Option<Vec<Wanted>> {
     let unit = figure.get("unit")?.as_str()?;
     let ratio = number(figure, "against").map_or(value, |against| value / against);
     let is_time = ["s", "ms", "us", "ns"].contains(&unit);
-    let x = if is_time && of_rates { 1.0 / ratio } else { ratio };
+    let x = if unit != "x" && is_time == of_rates { 1.0 / ratio } else { ratio };
     let half = |x: f64| (1.0 + x) / 2.0;
     let (direction, size) = (Some(Aspect::Direction), Some(Aspect::Size));
     Some(if x > 1.0 {

@@ -51,7 +51,10 @@ impl Plan {
             published.check().map_err(|message| format!("suite `{}`: {message}", suite.name))?;
         }
         for case in &self.cases {
-            let checked = self.check_id(case).and_then(|()| case.check());
+            let checked = self
+                .check_id(case)
+                .and_then(|()| case.check())
+                .and_then(|()| case.check_same_scales(&self.cases));
             checked.map_err(|message| format!("case `{}`: {message}", case.id))?;
         }
         self.suites.iter().try_for_each(|suite| self.check_ground(suite))
@@ -151,6 +154,7 @@ impl PlannedCase {
     /// A scale is the number of what it counts.
     fn check_scale(&self) -> Checked {
         let Some(scale) = self.scale else { return Ok(()) };
+        self.check_scaled()?;
         let deliver =
             || self.arms.iter().flat_map(|arm| &arm.lanes).filter(|lane| lane.verb == Verb::Deliver);
         let other = match self.scaled {
@@ -166,6 +170,46 @@ impl PlannedCase {
                 "its `scale` is {scale}, and it has {other} {}: they are one number",
                 self.scaled
             )),
+        }
+    }
+
+    /// What is scaled makes a difference to what its lanes do.
+    fn check_scaled(&self) -> Checked {
+        let all = |of: fn(&PlannedLane) -> bool| self.arms.iter().all(|arm| arm.lanes.iter().any(of));
+        match self.scaled {
+            Scaled::Subscriptions if self.watch.is_none() || !all(|lane| lane.verb.watches()) => {
+                Err("its scales are of subscriptions: each arm needs a lane that delivers or subscribes"
+                    .into())
+            }
+            Scaled::Changes if !all(|lane| lane.verb == Verb::Deliver) => {
+                Err("its scales are of changes: each arm needs a deliver lane".into())
+            }
+            Scaled::Records
+                if (1..self.dataset.records).contains(&self.filled)
+                    && !all(|lane| lane.verb == Verb::InsertMany) =>
+            {
+                Err(format!(
+                    "its scales are of records, and {} are stored at each of them: leave out `filled`",
+                    self.filled
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Cases that are scales of one have the same scales, themselves among them.
+    fn check_same_scales(&self, others: &[PlannedCase]) -> Checked {
+        let Some(of) = &self.scale_of else { return Ok(()) };
+        let of_same =
+            |case: &&PlannedCase| case.suite() == self.suite() && case.scale_of.as_ref() == Some(of);
+        if others.iter().filter(of_same).any(|other| other.scales != self.scales) {
+            return Err(format!("its `scales` are not those of the other cases of `{of}`"));
+        }
+        match self.scale {
+            Some(scale) if !self.scales.is_empty() && !self.scales.contains(&scale) => {
+                Err(format!("its `scale` {scale} is not among its `scales`"))
+            }
+            _ => Ok(()),
         }
     }
 

@@ -41,14 +41,21 @@ impl Choice {
             }
         }
         for wanted in &self.contenders {
-            let mut arms = suites.iter().flat_map(|s| &s.cases).flat_map(|case| &case.arms);
+            let mut arms = suites
+                .iter()
+                .flat_map(|suite| suite.cases.iter().filter(|case| self.takes_any_of(&suite.name, case)))
+                .flat_map(|case| &case.arms);
             if !arms.any(|arm| arm_matches(wanted, arm)) {
                 return Err(Error::input(format!(
-                    "no case has a contender `{wanted}`; `touchstone list` shows them all"
+                    "no case of those has a contender `{wanted}`; `touchstone list` shows them all"
                 )));
             }
         }
         Ok(())
+    }
+
+    fn takes_any_of(&self, suite: &str, case: &Case) -> bool {
+        case.at(self.size).into_iter().any(|scaled| self.takes_case(suite, &case.id, &scaled.id))
     }
 
     pub(super) fn takes_case(&self, suite: &str, case: &str, scaled: &str) -> bool {

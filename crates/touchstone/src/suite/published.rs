@@ -45,7 +45,10 @@ impl<'p> Published<'p> {
     fn check_claim(self, claim: &Claim) -> Result<(), String> {
         claim.check()?;
         claim.figures.iter().try_for_each(|figure| self.check_source(figure))?;
-        if claim.untested.is_some() {
+        if let Some(untested) = &claim.untested {
+            if is_blank(&untested.reason) {
+                return Err("the `reason` why it is `untested` is empty".into());
+            }
             if !claim.tests.is_empty() || !claim.pairs.is_empty() {
                 return Err(
                     "`untested` says why nothing is measured: leave out `pairs` and [[claim.test]]".into()
@@ -127,9 +130,9 @@ impl<'p> Published<'p> {
     }
 }
 
-/// Whether it has nothing to read.
-fn is_blank(text: &str) -> bool {
-    text.trim().is_empty()
+/// Whether it has no letter and no figure.
+pub(crate) fn is_blank(text: &str) -> bool {
+    !text.chars().any(char::is_alphanumeric)
 }
 
 impl Figure {
@@ -142,6 +145,9 @@ impl Figure {
                 self.value,
                 TIMES.join(", ")
             ));
+        }
+        if [&self.of, &self.device, &self.note].into_iter().flatten().any(|text| is_blank(text)) {
+            return Err(format!("its figure {} has an empty `of`, `device` or `note`", self.value));
         }
         let is_positive = |value: f64| value.is_finite() && value > 0.0;
         if !is_positive(self.value) || !self.against.is_none_or(is_positive) {
@@ -293,7 +299,8 @@ fn check_bounds(claim: &Claim, test: &ClaimTest) -> Result<(), String> {
 fn is_of_elsewhere(claim: &Claim, test: &ClaimTest) -> bool {
     let absolute = !test.measure.is_exact() && test.measure != Measure::Scaling;
     let compares = claim.pairs_of(test).iter().any(|pair| pair.against.is_some());
-    absolute && !compares && !claim.figures.is_empty()
+    let is_figure = !claim.figures.is_empty() && claim.published_ratio(test.measure).is_none();
+    absolute && !compares && is_figure
 }
 
 fn check_rule(claim: &Claim, test: &ClaimTest, rule: Rule) -> Result<(), String> {

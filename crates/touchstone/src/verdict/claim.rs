@@ -58,7 +58,7 @@ pub struct PublishedFigure {
     pub against: Option<f64>,
     /// The unit of both.
     pub unit: String,
-    /// The same as the number that the first test finds, where it is one.
+    /// The same as the number that the first test with a rule finds, or else the first, where it is one.
     pub ratio: Option<f64>,
     /// What else is printed with it.
     pub note: Option<String>,
@@ -95,6 +95,12 @@ pub struct Side {
 /// One test of a claim, decided.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TestOutcome {
+    /// The arm that was asked.
+    #[serde(default)]
+    pub arm: String,
+    /// The arm that it was compared with.
+    #[serde(default)]
+    pub against: Option<String>,
     /// What was measured, in words.
     pub what: String,
     /// The same without the arms: `rate in open-1 over open-many`.
@@ -218,7 +224,7 @@ impl Judge<'_> {
         figures.collect()
     }
 
-    /// The pairs that are at hand, in the claim's order; a claim whose tests name their arms has one, of the first test.
+    /// The pairs that are at hand, in the claim's order; a claim whose tests name their arms has one, of all tests.
     fn pairs(&self, claim: &Claim) -> Vec<PairOutcome> {
         if claim.pairs.is_empty() {
             let tests: Vec<(&ClaimTest, Pair)> = claim

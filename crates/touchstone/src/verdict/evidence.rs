@@ -53,6 +53,8 @@ impl Evidence<'_> {
 
     fn outcome(&self, test: &ClaimTest, pair: &Pair, bounds: Bounds, published: Option<f64>) -> TestOutcome {
         let mut outcome = TestOutcome {
+            arm: pair.arm.clone(),
+            against: pair.against.clone(),
             what: describe(test, pair),
             question: question(test),
             aspect: bounds.aspect,
@@ -62,7 +64,7 @@ impl Evidence<'_> {
             high: None,
             at_least: bounds.at_least,
             at_most: bounds.at_most,
-            unit: unit(test, pair).into(),
+            unit: unit(test, pair),
             note: None,
         };
         match self.measure(test, pair) {
@@ -75,7 +77,8 @@ impl Evidence<'_> {
                 let elsewhere = test.rule == Some(Rule::Elsewhere);
                 outcome.status = if elsewhere { ClaimStatus::Elsewhere } else { figure.within(bounds) };
                 let beyond = published.filter(|_| bounds.aspect == Some(Aspect::Size));
-                let beyond = beyond.and_then(|published| figure.beyond(published));
+                let holds = outcome.status == ClaimStatus::Holds;
+                let beyond = beyond.and_then(|published| figure.beyond(published, holds));
                 let notes: Vec<String> = said.into_iter().chain(beyond).collect();
                 outcome.note = (!notes.is_empty()).then(|| notes.join("; "));
                 outcome.value = Some(figure.value);
@@ -115,7 +118,7 @@ impl Evidence<'_> {
                 self.after_first_look(arm.outcomes.values().sum())?;
                 let counted = counted(test, arm);
                 lasting(test, arm, counted)?;
-                Ok(Measured::exact(counted as f64))
+                Ok(Measured::Figure(Figure::exact(counted as f64), others_counted(test, arm)))
             }
         }
     }
@@ -141,7 +144,7 @@ impl Evidence<'_> {
         let marked: Vec<String> = classes
             .into_iter()
             .chain(self.confinement_difference(&test.case, case))
-            .chain(self.start_difference(&test.case, case))
+            .chain(self.start_difference([(&test.case, arm), (case, against)]))
             .collect();
         Ok(Measured::Figure(figure, (!marked.is_empty()).then(|| marked.join("; "))))
     }
@@ -154,12 +157,19 @@ impl Evidence<'_> {
     }
 
     /// What the caches hold, what the file's pages held before, and whether it is put back are of the case, not of an arm.
-    fn start_difference(&self, case: &str, other: &str) -> Option<String> {
-        let (mine, theirs) = self.case(case).zip(self.case(other))?;
+    fn start_difference(&self, asked: [(&str, &ArmStatistics); 2]) -> Option<String> {
+        let [mine, theirs] = asked.map(|(case, _)| self.case(case));
+        let (mine, theirs) = mine.zip(theirs).filter(|(mine, theirs)| mine.id != theirs.id)?;
+        let setting = |name: &str| {
+            let [mine, theirs] = asked.map(|(case, arm)| self.planned(case, &arm.arm)?.settings.get(name));
+            mine != theirs
+        };
         let differing = [
             ("cache", mine.cache != theirs.cache),
             ("restore", mine.restore != theirs.restore),
             ("churn", mine.churn != theirs.churn),
+            ("cache_size_bytes", setting("cache_size_bytes")),
+            ("page_size_bytes", setting("page_size_bytes")),
         ];
         let names: Vec<&str> =
             differing.into_iter().filter_map(|(name, differs)| differs.then_some(name)).collect();
@@ -346,13 +356,11 @@ impl Evidence<'_> {
     }
 }
 
-impl Measured {
-    fn exact(value: f64) -> Measured {
-        Measured::Figure(Figure { value, low: Some(value), high: Some(value) }, None)
-    }
-}
-
 impl Figure {
+    fn exact(value: f64) -> Figure {
+        Figure { value, low: Some(value), high: Some(value) }
+    }
+
     fn of(estimate: &Estimate) -> Figure {
         let (low, high) = estimate.ratio_interval().unzip();
         Figure { value: estimate.ratio(), low, high }
@@ -403,12 +411,21 @@ impl Figure {
     }
 
     /// A difference may also be found greater than it was published: of a cost, that is no good news.
-    fn beyond(&self, published: f64) -> Option<String> {
+    fn beyond(&self, published: f64, holds: bool) -> Option<String> {
         let beyond = match published > 1.0 {
             true => self.low.is_some_and(|low| low > published),
             false => self.high.is_some_and(|high| high < published),
         };
-        beyond.then(|| "the difference is greater here than published".into())
+        // Half of it is enough for the size to hold, which is not to say that all of it was found.
+        let short = match published > 1.0 {
+            true => self.high.is_some_and(|high| high < published),
+            false => self.low.is_some_and(|low| low > published),
+        };
+        match (beyond, short) {
+            (true, _) => Some("the difference is greater here than published".into()),
+            (_, true) if holds => Some("the difference is smaller here than published".into()),
+            _ => None,
+        }
     }
 }
 
@@ -430,6 +447,18 @@ fn counted(test: &ClaimTest, arm: &ArmStatistics) -> u64 {
         (_, Some(kind)) => arm.errors.get(kind.name()).copied().unwrap_or(0),
         (_, None) => arm.errors.values().sum(),
     }
+}
+
+/// What failed besides, where the test is about one kind.
+fn others_counted(test: &ClaimTest, arm: &ArmStatistics) -> Option<String> {
+    let kind = test.error?.name();
+    let others: Vec<String> = arm
+        .errors
+        .iter()
+        .filter(|(other, number)| *other != kind && **number > 0)
+        .map(|(other, number)| format!("{} failed as `{other}`", count(*number)))
+        .collect();
+    (!others.is_empty()).then(|| others.join(", "))
 }
 
 /// Whether slices last as long as the claim is about. Where something was counted, they lasted long enough for it.
@@ -471,15 +500,14 @@ fn against_case(test: &ClaimTest) -> &str {
     test.against_case.as_ref().unwrap_or(&test.case)
 }
 
-fn unit(test: &ClaimTest, pair: &Pair) -> &'static str {
+fn unit(test: &ClaimTest, pair: &Pair) -> String {
     match (test.measure, &pair.against) {
-        (Measure::Scaling, _) => "x",
-        (Measure::Rate | Measure::Latency | Measure::Percentile | Measure::Stall, Some(_)) => "x",
-        (Measure::Rate, None) => "/s",
-        (Measure::Latency | Measure::Percentile | Measure::Stall, None) => "ns",
-        (Measure::Errors, _) => "failed operations",
-        (Measure::Missing, _) => "missing records",
-        (Measure::Plan, _) => "",
+        (Measure::Scaling, _) => "x".into(),
+        (Measure::Rate | Measure::Latency | Measure::Percentile | Measure::Stall, Some(_)) => "x".into(),
+        (Measure::Rate, None) => "/s".into(),
+        (Measure::Latency | Measure::Percentile | Measure::Stall, None) => "ns".into(),
+        (Measure::Errors | Measure::Missing, _) => measured(test),
+        (Measure::Plan, _) => String::new(),
     }
 }
 
@@ -494,7 +522,10 @@ fn measured(test: &ClaimTest) -> String {
         Measure::Latency => "mean latency".into(),
         Measure::Percentile => format!("p{} of latency", test.percentile.unwrap_or_default()),
         Measure::Stall => "longest operations (mean of the longest in a thousand)".into(),
-        Measure::Errors => "failed operations".into(),
+        Measure::Errors => match test.error {
+            Some(kind) => format!("operations that failed as `{}`", kind.name()),
+            None => "failed operations".into(),
+        },
         Measure::Missing => "missing records".into(),
         Measure::Plan => format!("query plan says \"{}\"", test.contains.as_deref().unwrap_or_default()),
     }

@@ -48,7 +48,7 @@ struct Mark {
     high: Option<f64>,
 }
 
-/// The claims of a group whose first measurement is a ratio.
+/// The claims of a group of which a ratio decides.
 pub(in crate::report) fn claims(
     findings: &Findings<'_>,
     suite: &SuiteView,
@@ -64,7 +64,7 @@ pub(in crate::report) fn claims(
     let caption = "Claims that are ratios. Dot and line: the figure found here with its interval; the smaller ones beneath \
          are of the other pairs, in the order of the table. Diamond: the published figure; small diamonds: those of other \
          devices or sizes. Shaded: where the claim holds; the stronger shade: where it holds in size too. Of several \
-         tests the first is drawn.";
+         tests the one that decides is drawn.";
     Some(Chart::new(
         "claims",
         format!("{} of {}: published and here", group.title, suite.name),
@@ -76,11 +76,10 @@ pub(in crate::report) fn claims(
 fn row<'a>(claim: &'a ClaimOutcome, view: &ClaimView) -> Option<Row<'a>> {
     let pairs: Vec<Pair> =
         claim.pairs.iter().zip(&view.pairs).filter_map(|(pair, view)| drawn(pair, view)).collect();
-    let deciding = claim.pairs.first()?;
-    mark(deciding.tests.first()?)?;
+    let first = claim.pairs.first()?;
+    deciding(first).find_map(mark)?;
     let range = |of_size: bool| {
-        let asked =
-            first_measurement(deciding).find(|test| (test.aspect == Some(Aspect::Size)) == of_size)?;
+        let asked = deciding(first).find(|test| (test.aspect == Some(Aspect::Size)) == of_size)?;
         Some(Range { at_least: asked.at_least, at_most: asked.at_most })
     };
     let mut ratios = claim.figures.iter().map(|figure| figure.ratio.filter(|ratio| is_drawable(*ratio)));
@@ -96,24 +95,24 @@ fn row<'a>(claim: &'a ClaimOutcome, view: &ClaimView) -> Option<Row<'a>> {
 
 fn drawn(pair: &PairOutcome, view: &PairView) -> Option<Pair> {
     let mut marks: Vec<Mark> = Vec::new();
-    for found in first_measurement(pair).filter_map(mark) {
+    for found in deciding(pair).filter_map(mark) {
         if !marks.contains(&found) {
             marks.push(found);
         }
     }
-    let words = view.tests.first()?;
     (!marks.is_empty()).then(|| Pair {
         status: pair.status.to_string(),
         outcome: view.outcome(),
-        figure: words.found(),
+        figure: view.deciding_figure(),
         marks,
     })
 }
 
-/// Direction and size of the first test.
-fn first_measurement(pair: &PairOutcome) -> impl Iterator<Item = &TestOutcome> {
-    let first = pair.tests.first().map(|test| test.what.as_str());
-    pair.tests.iter().take_while(move |test| Some(test.what.as_str()) == first)
+/// Direction and size of the test whose status is the pair's.
+fn deciding(pair: &PairOutcome) -> impl Iterator<Item = &TestOutcome> {
+    let decides = |test: &&TestOutcome| test.aspect != Some(Aspect::Size) && test.status == pair.status;
+    let what = pair.tests.iter().find(decides).map(|test| test.what.as_str());
+    pair.tests.iter().filter(move |test| Some(test.what.as_str()) == what)
 }
 
 fn mark(test: &TestOutcome) -> Option<Mark> {

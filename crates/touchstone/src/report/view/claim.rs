@@ -114,11 +114,11 @@ impl ClaimView {
         }
     }
 
-    /// `fmdb@wal-normal was not in this run, or another pair would decide`; none where the claim's first pair decides.
+    /// `fmdb@wal-normal was not in this run, so another pair decides`; none where the claim's first pair does.
     pub(in crate::report) fn absent_said(&self) -> Option<String> {
         let were = if self.absent.len() == 1 { "was" } else { "were" };
         (!self.absent.is_empty()).then(|| {
-            format!("{} {were} not in this run, or another pair would decide", format::listed(&self.absent))
+            format!("{} {were} not in this run, so another pair decides", format::listed(&self.absent))
         })
     }
 

@@ -119,9 +119,9 @@ subject = [
 
     const SUITE: &str = r#"
 name = "small"
-title = ""
-source = ""
-device = ""
+title = "t"
+source = "s"
+device = "d"
 dataset = [{ name = "documents", record = "document", records = 1000 }]
 [[case]]
 id = "get"

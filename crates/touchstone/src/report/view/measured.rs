@@ -49,7 +49,11 @@ impl TestView {
 
     pub(super) fn add(&mut self, test: &TestOutcome) {
         self.bounds.push(BoundView::new(test));
-        self.notes.extend(test.note.clone().filter(|note| !self.notes.contains(note)));
+        // What is known of the direction already is not said again of the size.
+        let known = self.notes.first().cloned().unwrap_or_default();
+        let more = test.note.as_deref().map(|note| note.strip_prefix(&known).unwrap_or(note));
+        let more = more.map(|note| note.trim_start_matches("; ")).filter(|note| !note.is_empty());
+        self.notes.extend(more.map(str::to_owned));
     }
 
     pub(super) fn is_figure(&self) -> bool {

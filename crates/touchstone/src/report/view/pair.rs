@@ -13,6 +13,8 @@ pub(in crate::report) struct PairView {
     pub asked: String,
     /// Whether one of them takes the place of a library that is not there.
     pub by_stand_in: bool,
+    /// Whether its tests are of different arms, so that a figure is told with its own.
+    pub own_arms: bool,
     pub tests: Vec<TestView>,
     pub doubts: Vec<Doubt>,
 }
@@ -36,10 +38,16 @@ impl PairView {
             }
         }
         let known = |flag: &&Flag| first.is_some_and(|first| first.flags.contains(flag));
+        let arms = arms(pair);
         PairView {
             status: pair.status,
             size: pair.size,
-            asked: first.map_or_else(|| asked(&pair.sides), |first| also_asked(&pair.sides, &first.sides)),
+            asked: match first {
+                _ if arms.len() > 1 => arms.join(", and "),
+                Some(first) => also_asked(&pair.sides, &first.sides),
+                None => asked(&pair.sides),
+            },
+            own_arms: arms.len() > 1,
             by_stand_in: by_stand_in(pair),
             tests,
             doubts: pair.flags.iter().filter(|flag| !known(flag)).map(Doubt::new).collect(),
@@ -49,6 +57,11 @@ impl PairView {
     /// The first of the measurements whose status is the pair's: the one that outweighs the others.
     fn deciding(&self) -> Option<(&TestView, &BoundView)> {
         self.bound(false, self.status)
+    }
+
+    /// The same with its interval, without its bounds.
+    pub(in crate::report) fn deciding_figure(&self) -> String {
+        self.deciding().map_or(format::NONE.into(), |(test, _)| test.found())
     }
 
     /// The arms with what is measured of them, where that is one thing: `store@consistent; rate in read`.
@@ -77,8 +90,8 @@ impl PairView {
     pub(in crate::report) fn found(&self) -> String {
         let Some((test, bound)) = self.deciding() else { return format::NONE.into() };
         let asked = self.tests.iter().filter(|test| test.bounds.iter().any(|bound| !bound.of_size)).count();
-        let one_of =
-            if asked > 1 { format!(" (1 of {asked} tests: {})", test.question) } else { String::new() };
+        let which = if self.own_arms { &test.what } else { &test.question };
+        let one_of = if asked > 1 { format!(" (1 of {asked} tests: {which})") } else { String::new() };
         if !test.is_figure() || bound.wanted.is_empty() {
             return format!("{}{one_of}", self.figure(test));
         }
@@ -171,6 +184,19 @@ fn asked(sides: &[Side]) -> String {
             said.join(&format!("{comma} against "))
         }
     }
+}
+
+/// The arms that its tests ask, each once: `one@plain against two@plain`.
+fn arms(pair: &PairOutcome) -> Vec<String> {
+    let mut arms: Vec<String> = Vec::new();
+    for test in &pair.tests {
+        let against = test.against.as_ref().map_or(String::new(), |against| format!(" against {against}"));
+        let said = format!("{}{against}", test.arm);
+        if !arms.contains(&said) {
+            arms.push(said);
+        }
+    }
+    arms
 }
 
 /// The arms of a pair beneath another one, whose libraries they stand for too; what both are compared with is left out.

@@ -44,14 +44,17 @@ pub(super) fn tally<'c>(by: By, claims: impl Iterator<Item = &'c ClaimOutcome>) 
     Some(format!("{number} {whose}: {said}{sizes}{}", stand_ins_said(by, &claims)))
 }
 
-/// `; stand-ins answer 9 of them`; nothing of ours, which are of whom they name.
+/// `; 9 claims answered by stand-ins`; nothing of ours, which are of whom they name.
 fn stand_ins_said(by: By, claims: &[&ClaimOutcome]) -> String {
     let by_stand_in = |claim: &&&ClaimOutcome| claim.pairs.first().is_some_and(pair::by_stand_in);
     match claims.iter().filter(by_stand_in).count() {
         0 => String::new(),
         _ if by == By::Ours => String::new(),
-        all if all == claims.len() => "; stand-ins answer for the page's libraries".into(),
-        some => format!("; stand-ins answer {} of them for the page's libraries", format::count(some as u64)),
+        all if all == claims.len() => "; all answered by stand-ins of the page's libraries".into(),
+        some => {
+            let some = format::counted(some as u64, "claim", "claims");
+            format!("; {some} answered by stand-ins of the page's libraries")
+        }
     }
 }
 
