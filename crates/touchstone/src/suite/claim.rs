@@ -355,23 +355,15 @@ impl Suite {
         if claim.by == By::Ours {
             return Ok(());
         }
-        let in_full: Vec<String> =
-            self.cases.iter().flat_map(|case| case.at(Size::Full)).map(|case| case.id).collect();
-        if test.measure == Measure::Scaling {
-            let scaled = self.cases.iter().filter(|case| case.id == test.case);
-            let mut quick = scaled.flat_map(|case| case.at(Size::Quick)).map(|case| case.id);
-            return match quick.find(|id| !in_full.contains(id)) {
-                None => Ok(()),
-                Some(id) => {
-                    Err(format!("what the page says is asked of `{id}`, a scale that the full size has not"))
-                }
-            };
-        }
-        match [Some(&test.case), test.against_case.as_ref()]
-            .into_iter()
-            .flatten()
-            .find(|id| !in_full.contains(id))
-        {
+        let ids = |size: Size, of: &dyn Fn(&&Case) -> bool| -> Vec<String> {
+            self.cases.iter().filter(of).flat_map(|case| case.at(size)).map(|case| case.id).collect()
+        };
+        let asked = match test.measure {
+            Measure::Scaling => ids(Size::Quick, &|case| case.id == test.case),
+            _ => [Some(&test.case), test.against_case.as_ref()].into_iter().flatten().cloned().collect(),
+        };
+        let in_full = ids(Size::Full, &|_| true);
+        match asked.iter().find(|id| !in_full.contains(id)) {
             None => Ok(()),
             Some(id) => {
                 Err(format!("what the page says is asked of `{id}`, a scale that the full size has not"))
