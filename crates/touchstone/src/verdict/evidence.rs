@@ -208,7 +208,7 @@ impl Evidence<'_> {
             self.without_obstacle(scales[0].name(), small)?;
             self.without_obstacle(scales[1].name(), large)?;
             if let Some(difference) = cache_difference(small, large) {
-                return Err(difference);
+                return Err(format!("between its scales, {difference}"));
             }
             let scale = |case: &PlannedCase| case.scale.unwrap_or(case.dataset.records);
             if test.rule.is_some() && scale(scales[0]).checked_mul(10) != Some(scale(scales[1])) {

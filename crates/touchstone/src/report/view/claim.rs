@@ -41,6 +41,8 @@ pub(in crate::report) struct ClaimView {
 pub(in crate::report) struct StandInView {
     pub library: String,
     pub subject: String,
+    /// Whether it is that library itself.
+    pub itself: bool,
     pub why: String,
 }
 
@@ -87,11 +89,15 @@ pub(super) fn stand_ins(suite: &PlannedSuite, outcomes: &[ClaimOutcome]) -> Vec<
 
 fn stand_in(side: &Side) -> Option<StandInView> {
     let subject = subject_of(&side.arm).to_owned();
-    Some(StandInView { library: side.library.clone()?, subject, why: side.why.clone()? })
+    Some(StandInView { library: side.library.clone()?, subject, itself: side.itself, why: side.why.clone()? })
 }
 
-fn pairs(pairs: &[PairOutcome]) -> Vec<PairView> {
-    let pair = |(place, pair)| PairView::new(pair, pairs.first().filter(|_| place > 0));
+/// A claim of ours is of whom it names, and nobody stands in for anybody.
+fn pairs(pairs: &[PairOutcome], by: By) -> Vec<PairView> {
+    let pair = |(place, pair)| {
+        let view = PairView::new(pair, pairs.first().filter(|_| place > 0));
+        PairView { by_stand_in: view.by_stand_in && by == By::Page, ..view }
+    };
     pairs.iter().enumerate().map(pair).collect()
 }
 
@@ -107,7 +113,7 @@ impl ClaimView {
             by: claim.by,
             statement: claim.statement.clone(),
             published: PublishedView::new(claim, device),
-            pairs: pairs(&claim.pairs),
+            pairs: pairs(&claim.pairs, claim.by),
             absent: claim.absent.clone(),
             reduced: claim.reduced.iter().map(reduced).collect(),
             reason: claim.reason.clone(),
@@ -142,9 +148,9 @@ impl ClaimView {
         self.pairs.iter().map(|pair| pair.tests.len()).sum()
     }
 
-    /// The status, with a word where it is not the page's libraries that answer. A claim of ours is of whom it names.
+    /// The status, with a word where it is not the page's libraries that answer.
     pub(in crate::report) fn outcome(&self) -> String {
-        let by_stand_in = self.by == By::Page && self.deciding().is_some_and(|pair| pair.by_stand_in);
+        let by_stand_in = self.deciding().is_some_and(|pair| pair.by_stand_in);
         if by_stand_in { format!("{} (stand-in)", self.status) } else { self.status.to_string() }
     }
 
