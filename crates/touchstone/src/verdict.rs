@@ -46,6 +46,6 @@ pub fn judge(plan: &Plan, statistics: &[CaseStatistics], subjects: &[Introductio
     } else {
         comparison::explore(&mut comparisons);
     }
-    let claims = claim::outcomes(plan, statistics, &comparisons, &flags);
+    let claims = claim::outcomes(plan, statistics, &flags);
     Judgement { verdict_version: VERDICT_VERSION, comparisons, claims, flags }
 }

@@ -1,6 +1,5 @@
 //! Whether a claim holds here: each of its pairs of arms, the first of which decides, against the bounds of its tests.
 
-use super::comparison::Comparison;
 use super::evidence::Evidence;
 use super::flag::Flag;
 use crate::estimate::CaseStatistics;
@@ -154,14 +153,9 @@ impl fmt::Display for ClaimStatus {
 }
 
 /// Decides every claim that the planned cases and arms are about.
-pub(super) fn outcomes(
-    plan: &Plan,
-    statistics: &[CaseStatistics],
-    comparisons: &[Comparison],
-    flags: &[Flag],
-) -> Vec<ClaimOutcome> {
+pub(super) fn outcomes(plan: &Plan, statistics: &[CaseStatistics], flags: &[Flag]) -> Vec<ClaimOutcome> {
     let of_suite = |suite: &PlannedSuite| {
-        let evidence = Evidence { plan, statistics, comparisons, suite: &suite.name };
+        let evidence = Evidence { plan, statistics, suite: &suite.name };
         let judge = Judge { suite, evidence, flags };
         suite.claims.iter().filter_map(|claim| judge.outcome(claim)).collect::<Vec<_>>()
     };

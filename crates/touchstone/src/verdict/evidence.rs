@@ -2,8 +2,7 @@
 
 use super::claim::{ClaimStatus, TestOutcome};
 use super::comparison::{
-    Comparison, Verdict, cache_difference, class_difference, incomplete, moved_null_arm, not_honoured,
-    obstacles,
+    cache_difference, class_difference, incomplete, moved_null_arm, not_honoured, obstacles,
 };
 use crate::count::count;
 use crate::estimate::{ArmStatistics, CaseStatistics, LaunchValue, paired};
@@ -16,7 +15,6 @@ use crate::suite::{Aspect, Bounds, Claim, ClaimTest, Measure, Pair, Rule};
 pub(super) struct Evidence<'e> {
     pub(super) plan: &'e Plan,
     pub(super) statistics: &'e [CaseStatistics],
-    pub(super) comparisons: &'e [Comparison],
     pub(super) suite: &'e str,
 }
 
@@ -275,17 +273,9 @@ impl Evidence<'_> {
             return Err(obstacle);
         }
         let id = format!("{}/{case}", self.suite);
-        let null_arm = self.plan.case(&id).zip(self.statistics.iter().find(|known| known.case == id));
-        if let Some(moved) = null_arm.and_then(|(planned, statistics)| moved_null_arm(planned, statistics)) {
-            return Err(moved);
-        }
-        let untrusted = self.comparisons.iter().find(|known| {
-            known.case == id
-                && known.verdict == Verdict::Untrusted
-                && [&known.arm, &known.against].contains(&&arm.arm)
-        });
-        match untrusted {
-            Some(comparison) => Err(comparison.reasons.join("; ")),
+        let case = self.plan.case(&id).zip(self.statistics.iter().find(|known| known.case == id));
+        match case.and_then(|(planned, statistics)| moved_null_arm(planned, statistics)) {
+            Some(moved) => Err(moved),
             None => Ok(()),
         }
     }
