@@ -1,0 +1,112 @@
+//! A small suite's cases, and claims about them, for tests of what is decided and of what is refused.
+#![allow(dead_code, reason = "each test program uses its own part of this")]
+
+pub const CASES: &str = r#"
+[[reference]]
+id = "page"
+kind = "page"
+title = "its only table"
+[[stand_in]]
+library = "Alpha"
+subject = "one"
+why = "it does as Alpha does"
+[[stand_in]]
+library = "Beta"
+subject = "two"
+why = "it does as Beta does"
+[[dataset]]
+name = "rows"
+record = "row"
+records = 10
+value_bytes = 10
+[[case]]
+id = "read"
+title = "Read"
+dataset = "rows"
+lanes = [{ verb = "read-all" }]
+baseline = "two@plain"
+arms = ["one@plain", "two@plain", { contender = "one@plain", variant = "again" }]
+[[case]]
+id = "write"
+title = "Write"
+dataset = "rows"
+filled = 0
+cache = "warm"
+lanes = [{ verb = "insert-one" }]
+baseline = "two@plain"
+arms = ["one@plain", "two@plain"]
+"#;
+
+pub const ADVANTAGE: &str = r#"
+[[claim]]
+id = "claimed"
+statement = "Alpha reads more than Beta"
+words = "twice as much"
+figure = [{ source = "page", value = 4.0, against = 2.0, unit = "rows/s" }]
+pairs = [{ arm = "one@plain", against = "two@plain" }]
+[[claim.test]]
+measure = "rate"
+case = "read"
+rule = "advantage"
+"#;
+
+pub const EXACT: &str = r#"
+[[claim]]
+id = "claimed"
+by = "ours"
+statement = "Its plan says something"
+[[claim.test]]
+measure = "plan"
+case = "read"
+arm = "one@plain"
+contains = "SEARCH"
+"#;
+
+pub const ELSEWHERE: &str = r#"
+[[claim]]
+id = "claimed"
+statement = "About 70 reads a second on that device"
+figure = [{ source = "page", value = 70.0, unit = "reads/s" }]
+pairs = [{ arm = "one@plain" }]
+[[claim.test]]
+measure = "rate"
+case = "read"
+rule = "elsewhere"
+"#;
+
+pub const COUNTED: &str = r#"
+[[claim]]
+id = "claimed"
+by = "ours"
+statement = "It fails at nothing and keeps all"
+[[claim.test]]
+measure = "errors"
+case = "read"
+arm = "one@plain"
+at_most = 0
+[[claim.test]]
+measure = "missing"
+case = "read"
+arm = "one@plain"
+at_most = 0
+"#;
+
+pub const PERCENTILE: &str = r#"
+[[claim]]
+id = "claimed"
+by = "ours"
+statement = "A read takes less than a millisecond in 99 of 100"
+[[claim.test]]
+measure = "percentile"
+percentile = 99.0
+case = "read"
+arm = "one@plain"
+at_most = 1000000
+[[claim.test]]
+measure = "percentile"
+percentile = 50.0
+case = "read"
+arm = "one@plain"
+against = "two@plain"
+at_most = 0.9
+"#;
