@@ -76,9 +76,9 @@ const suiteCharts = (() => {
 
   /** Everything that must lie within the chart. */
   function figures({ pairs, published, beside, direction, size }) {
-    const marks = pairs.flatMap((pair) => pair.marks).flatMap(({ low, value, high }) => [low, value, high]);
+    const found = pairs.flatMap(({ low, value, high }) => [low, value, high]);
     const bounds = [direction, size].flatMap((range) => [range?.at_least, range?.at_most]);
-    return [...marks, published, ...beside, ...bounds].filter((value) => value != null);
+    return [...found, published, ...beside, ...bounds].filter((value) => value != null);
   }
 
   /** A strip for each claim beneath its statement, and beneath its middle a line for each other pair. */
@@ -107,11 +107,10 @@ const suiteCharts = (() => {
 
   /** Dots with their intervals. */
   function found(pairs, strokeWidth, r, opacity) {
-    const marks = pairs.flatMap(({ marks, y, status }) => marks.map((mark) => ({ ...mark, y, status })));
-    const colour = (mark) => tone(mark.status);
+    const colour = (pair) => tone(pair.status);
     return [
-      Plot.ruleY(marks, { y: "y", x1: "low", x2: "high", stroke: colour, strokeWidth, opacity }),
-      Plot.dot(marks, { x: "value", y: "y", r, fill: colour, opacity }),
+      Plot.ruleY(pairs, { y: "y", x1: "low", x2: "high", stroke: colour, strokeWidth, opacity }),
+      Plot.dot(pairs, { x: "value", y: "y", r, fill: colour, opacity }),
     ];
   }
 

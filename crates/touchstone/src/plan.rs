@@ -151,7 +151,8 @@ pub struct PlannedCase {
     /// Its numbers in the full size; none of a scale that the full size has not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub full: Vec<Quantity>,
-    /// All scales of its case in this size, whether they were chosen or not; none where it has no scales.
+    /// All scales of its case in this size, whether they were chosen or not, but in a gate those that were named; none where
+    /// it has no scales.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scales: Vec<u64>,
     /// The largest of its case's scales in the full size.

@@ -314,7 +314,7 @@ fn objects_and_scales_that_make_no_sense_are_refused_with_the_remedy() {
         (
             "lanes = [{ verb = \"delete-many\" }",
             "filled = 0\nlanes = [{ verb = \"update-one\" }",
-            "`filled` is 0",
+            "0 are stored at each of them",
         ),
         ("\"delete-many\"", "\"update-many\", count = 11", "more objects than the 10 stored"),
         ("\"delete-many\"", "\"insert-many\"", "needs `count`"),

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use touchstone::estimate::estimate;
 use touchstone::plan::{Choice, Plan};
 use touchstone::record::Record;
-use touchstone::report::{Findings, terminal};
+use touchstone::report::{Findings, html, terminal};
 use touchstone::sample::{NOT_EXPLAINED, Phase};
 use touchstone::suite::{Aspect, By, CLAIMED_PERCENTILES, Size};
 use touchstone::verdict::{ClaimOutcome, ClaimStatus, judge};
@@ -248,18 +248,46 @@ fn a_claim_about_one_kind_of_error_counts_no_other() {
     assert_eq!(status("full", 1, 6e6), ClaimStatus::Refuted);
 }
 
-/// Found by an adversary: tests that name their arms may compare with nothing, and the first of them hid a stand-in.
+/// Found by an adversary: tests that name their arms may compare with nothing, and the first of them hid the others.
 #[test]
 fn the_sides_of_a_claim_are_those_of_a_test_that_compares() {
     let named = ADVANTAGE
-        .replace("pairs = [{ arm = \"one@plain\", against = \"two@plain\" }]\n", "")
+        .replace("pairs = [{ arm = \"one@plain\", against = \"two@plain\" }]\n", "by = \"ours\"\n")
+        .replace("rule = \"advantage\"", "rule = \"better\"")
+        .replace("value = 4.0, against = 2.0", "value = 4.0")
         .replace("case = \"read\"", "case = \"read\"\narm = \"one@plain\"\nagainst = \"two@plain\"");
     let counted = "[[claim.test]]\nmeasure = \"errors\"\ncase = \"read\"\narm = \"one@plain\"\nat_most = 0\n";
     let outcome =
         outcome(&named.replacen("[[claim.test]]", &[counted, "[[claim.test]]"].concat(), 1), 1e6, 3e6);
-    let sides: Vec<&str> = outcome.pairs[0].sides.iter().map(|side| side.arm.as_str()).collect();
-    assert_eq!((outcome.status, sides), (ClaimStatus::Holds, vec!["one@plain", "two@plain"]));
-    assert_eq!(outcome.figures[0].ratio, Some(2.0), "the figure is of the test with a rule");
+    let sides = &outcome.pairs[0].sides;
+    let arms: Vec<&str> = sides.iter().map(|side| side.arm.as_str()).collect();
+    assert_eq!((outcome.status, arms), (ClaimStatus::Holds, vec!["one@plain", "two@plain"]));
+    assert!(sides.iter().all(|side| side.library.is_none()), "in a claim of ours nobody stands for anybody");
+}
+
+/// What the terminal says, in one line.
+fn told(record: &Record) -> String {
+    let statistics = estimate(record);
+    let judgement = judge(&record.plan, &statistics.cases, &[]);
+    let findings = Findings { record, statistics: &statistics.cases, judgement: &judgement };
+    terminal(&findings, false).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Found in a review: beneath the pair that decides, a figure of another test stood under the name of the first.
+#[test]
+fn of_several_tests_each_pair_names_the_one_that_decides() {
+    let all = COUNTED.replace("arm = \"one@plain\"\n", "").replace(
+        "by = \"ours\"",
+        "by = \"ours\"\npairs = [{ arm = \"one@plain\" }, { arm = \"two@plain\" }]",
+    );
+    let mut record = record(&all, 1e6, 1e6);
+    let launch = record.launches.iter_mut().find(|launch| launch.arm == "two@plain").unwrap();
+    launch.expected += 3;
+    let said = told(&record);
+    let first = "here: 0 failed operations, wanted at most 0 (1 of 2 tests: failed operations in read)";
+    assert!(said.contains(first), "{said}");
+    let beneath = "also two@plain, 3 missing records (1 of 2 tests: missing records in read): refuted";
+    assert!(said.contains(beneath), "{said}");
 }
 
 /// Found by an adversary: of tests that name their arms, a figure stood beside the arms of another test.
@@ -279,16 +307,38 @@ fn a_figure_is_told_with_the_arms_of_its_own_test() {
         record.slices.push(slice("small/read", launch, "one@plain#again", 9e6 + launch as f64));
         record.launches.push(part("small/read", launch, "one@plain#again"));
     }
-    let statistics = estimate(&record);
-    let judgement = judge(&record.plan, &statistics.cases, &[]);
-    let findings = Findings { record: &record, statistics: &statistics.cases, judgement: &judgement };
-    let said = terminal(&findings, false).split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = told(&record);
     let asked = "asked: one@plain against two@plain, and one@plain against one@plain#again; rate in read";
     assert!(said.contains(asked), "{said}");
     assert!(
         said.contains("wanted at least 50× (1 of 2 tests: rate: one@plain over one@plain#again in read)"),
         "{said}"
     );
+}
+
+/// Found in a review: one test was drawn over the range and beside the published figure of another.
+#[test]
+fn the_chart_of_claims_is_of_those_that_are_one_ratio() {
+    let page = |claim: &str| {
+        let record = record(claim, 1e6, 3e6);
+        let statistics = estimate(&record);
+        let judgement = judge(&record.plan, &statistics.cases, &[]);
+        html(&Findings { record: &record, statistics: &statistics.cases, judgement: &judgement }).unwrap()
+    };
+    let drawn = page(ADVANTAGE);
+    let row = drawn.split("\"rows\":[{\"statement\":\"Alpha").nth(1).expect("the claim is drawn");
+    for said in [
+        "\"published\":2.0",
+        "\"direction\":{\"at_least\":1.0,\"at_most\":null}",
+        "\"size\":{\"at_least\":1.5,\"at_most\":null}",
+        "\"pairs\":[{\"status\":\"holds\"",
+    ] {
+        assert!(row.contains(said), "{said} in {}", &row[..400.min(row.len())]);
+    }
+    let ratio = "[[claim.test]]\nmeasure = \"latency\"\ncase = \"read\"\nat_most = 2.0\n";
+    let both =
+        ADVANTAGE.replace("words", "by = \"ours\"\nwords").replace("rule = \"advantage\"", "at_least = 2");
+    assert!(!page(&[&both, ratio].concat()).contains("\"statement\":\"Alpha"));
 }
 
 /// Found by an adversary: the null arm was asked about only where it made a comparison untrusted.

@@ -12,6 +12,10 @@ fn a_claim_of_the_page_is_asked_of_nobody_that_stands_for_no_library() {
     let error = small::suite(&[&nobody, ELSEWHERE].concat()).unwrap_err().to_string();
     assert!(error.contains("`one@plain`") && error.contains("[[stand_in]]"), "{error}");
     small::suite(&[&nobody, EXACT].concat()).expect("a claim of ours may ask anybody");
+    let ours = ADVANTAGE
+        .replace("pairs = [", "by = \"ours\"\npairs = [{ arm = \"two@plain\", against = \"one@plain\" }, ");
+    small::suite(&[CASES, &ours.replace("rule = \"advantage\"", "at_least = 0.5")].concat())
+        .expect("in a claim of ours nobody takes a library's place");
 }
 
 /// A plan is a file that people edit: what a suite would be refused for is refused there too.
@@ -90,13 +94,19 @@ const NONSENSE: &[(&str, &str, &str, &str)] = &[
         ADVANTAGE,
         "pairs = [{ arm = \"one@plain\", against = \"two@plain\" }]\n[[claim.test]]",
         "[[claim.test]]\nmeasure = \"errors\"\ncase = \"read\"\narm = \"two@plain\"\nat_most = 0\n[[claim.test]]\narm = \"one@plain\"\nagainst = \"two@plain\"",
-        "do not take the same place",
+        "make a claim of each",
+    ),
+    (
+        COUNTED,
+        "by = \"ours\"\nstatement = \"It fails at nothing and keeps all\"\n[[claim.test]]\nmeasure = \"errors\"\ncase = \"read\"\narm = \"one@plain\"",
+        "words = \"none\"\nstatement = \"It fails at nothing and keeps all\"\n[[claim.test]]\nmeasure = \"errors\"\ncase = \"read\"\narm = \"two@plain\"",
+        "of `two@plain` and of `one@plain`",
     ),
     (
         ELSEWHERE,
         "rule = \"elsewhere\"",
         "rule = \"elsewhere\"\n[[claim.test]]\nmeasure = \"errors\"\ncase = \"read\"\nat_most = 0",
-        "decides nothing",
+        "make a claim of each",
     ),
     (ADVANTAGE, "against = 2.0", "against = 0", "its figure 0 is no positive number"),
     (ELSEWHERE, "reads/s", "ms", "a rate beside a rate"),
@@ -120,12 +130,14 @@ const NONSENSE: &[(&str, &str, &str, &str)] = &[
     (PERCENTILE, "at_most = 1000000", "at_most = 1\nat_least = 2", "at least 2 and at most 1"),
     (PERCENTILE, "by = \"ours\"", "", "`words`"),
     (EXACT, "\"SEARCH\"", "\"\"", "every plan says that"),
+    (EXACT, "\"SEARCH\"", "\" \"", "every plan says that"),
+    (PERCENTILE, "at_most = 0.9", "at_least = -5", "is below 0"),
     (EXACT, "contains = \"SEARCH\"", "contains = \"SEARCH\"\nat_least = 1", "a plan has no bounds"),
     (
         EXACT,
         "\"plan\"\ncase = \"read\"\narm = \"one@plain\"\ncontains = \"SEARCH\"",
         "\"errors\"\ncase = \"read\"\narm = \"one@plain\"\nat_least = 0",
-        "no count is below 0",
+        "is below 0",
     ),
 ];
 
@@ -137,6 +149,10 @@ fn a_figure_of_another_device_is_no_bound() {
         .replace("rule = \"elsewhere\"", "at_least = 70");
     let error = small::suite(&[CASES, &ours].concat()).unwrap_err().to_string();
     assert!(error.contains("claim `claimed`") && error.contains("\"elsewhere\""), "{error}");
+    // Found in a review: with a figure beside it, it was one again.
+    let beside = ours.replace("value = 70.0", "value = 70.0, against = 35.0");
+    let error = small::suite(&[CASES, &beside].concat()).unwrap_err().to_string();
+    assert!(error.contains("\"elsewhere\""), "{error}");
     // A ratio is no figure of a device's own.
     let ratio = ours.replace("value = 70.0, unit = \"reads/s\"", "value = 2.0, unit = \"x\"");
     small::suite(&[CASES, &ratio].concat()).unwrap();

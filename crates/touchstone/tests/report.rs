@@ -43,7 +43,7 @@ fn only_the_chosen_claims_are_pasted_and_an_unknown_one_is_refused() {
     let table = report::markdown(&fixture.findings(), &chosen).unwrap();
     let rows = table.lines().filter(|line| line.starts_with("| `")).count();
     assert_eq!(rows, 3, "{table}");
-    assert!(table.contains("Here stand 3 of the 16 claims."), "{table}");
+    assert!(table.contains("Here stand 3 of the 17 claims."), "{table}");
     assert!(table.contains("28 % better") && table.contains("an order of magnitude"), "{table}");
     let page_only = report::markdown(&fixture.findings(), &chosen[..1]).unwrap();
     assert!(!page_only.contains("Claims of ours:"), "{page_only}");
@@ -141,7 +141,7 @@ fn a_run_of_one_case_lists_what_it_touches_and_counts_the_rest() {
     let summary = report::terminal(&fixture.findings(), false);
     assert!(summary.contains("1 claim of the page: 1 holds; the one published size is found;"), "{summary}");
     assert!(!summary.contains("Inserting"), "{summary}");
-    let others = "All 3 claims of this suite are about what was not in this run.";
+    let others = "All 4 claims of this suite are about what was not in this run.";
     let left_out = "10 more claims of this suite are about what was not in this run.";
     let page = report::html(&fixture.findings()).unwrap();
     let table = report::markdown(&fixture.findings(), &[]).unwrap();

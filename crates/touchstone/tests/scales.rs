@@ -173,7 +173,9 @@ fn a_rule_of_steps_of_ten_is_not_asked_of_a_step_of_a_hundred() {
     assert_eq!(gap.status, ClaimStatus::Untested);
     assert!(gap.pairs[0].tests[0].note.as_deref().unwrap().contains("was not run"), "{gap:?}");
     // Found by an adversary: the step that would refute a claim was left out.
-    let upper = outcome(&["find-100", "find-1000"]);
+    let mut record = full_record(&ruled, &["find-100", "find-1000"]);
+    record.plan.cases[0].scales = vec![100, 1000];
+    let upper = judge(&record.plan, &estimate(&record).cases, &[]).claims.remove(0);
     let note = upper.pairs[0].tests[0].note.as_deref().unwrap();
     assert!(upper.status == ClaimStatus::Untested && note.contains("its scale of 10 was not run"), "{note}");
     // Found by an adversary: each scale had a cache of its own.
@@ -281,16 +283,51 @@ fn scales_of_what_lanes_do_not_use_are_refused() {
         let error = small::plan(&suite.replacen(old, new, 1), &small::choice()).unwrap_err().to_string();
         assert!(error.contains(wanted), "{error}");
     }
-    let plan = serde_json::to_value(small::plan(SUITE, &small::choice()).unwrap()).unwrap();
-    for (scales, wanted) in [
-        (serde_json::json!([10]), "of the other cases of `find`"),
-        (serde_json::json!([]), "of the other cases"),
+    let mut plan = serde_json::to_value(small::plan(SUITE, &small::choice()).unwrap()).unwrap();
+    plan["cases"][0]["scales"] = serde_json::json!([100]);
+    let error = Plan::parse(&plan.to_string(), "plan.json").unwrap_err().to_string();
+    assert!(error.contains("its `scale` 10 is not among its `scales`"), "{error}");
+}
+
+/// Found in a review: next to nothing was stored at any scale, and "an object costs no more where there are more" held.
+#[test]
+fn all_records_of_a_scale_are_stored_or_inserted() {
+    let of = |filled: &str, lane: &str| {
+        let lanes = format!("filled = {filled}\nlanes = [{{ verb = \"{lane} }}]");
+        small::plan(&SUITE.replacen("lanes = [{ verb = \"find\" }]", &lanes, 1), &small::choice())
+    };
+    for (filled, lane) in [
+        ("0", "insert-one\""),
+        ("0", "read-all\""),
+        ("0", "open\""),
+        ("0", "insert-many\", count = 9"),
+        ("0", "insert-many\", count = 1000"),
+        ("5", "insert-many\", count = 4"),
     ] {
-        let mut edited = plan.clone();
-        edited["cases"][0]["scales"] = scales;
-        let error = Plan::parse(&edited.to_string(), "plan.json").unwrap_err().to_string();
-        assert!(error.contains(wanted), "{error}");
+        let error = of(filled, lane).expect_err(lane).to_string();
+        assert!(error.contains("stored at each of them"), "{error}");
     }
+    of("0", "insert-many\"").unwrap();
+    of("5", "insert-many\"").unwrap();
+}
+
+/// Found in a review: the gate asks for two scales of a case one by one, and such a plan was refused.
+#[test]
+fn two_scales_of_a_case_are_planned_one_by_one() {
+    let mut suite = small::suite(SUITE).unwrap();
+    let find = suite.cases.remove(0);
+    suite.cases = ["find-10", "find-100"].map(|name| find.clone().named(name).unwrap()).into();
+    let plan = Plan::new(&[suite], &small::kits(), &small::choice()).unwrap();
+    assert_eq!(ids(&plan), ["find-10", "find-100"]);
+}
+
+/// Found in a review: the rule is of what one record costs, and a transaction with ten times as many subscriptions that
+/// takes ten times as long was refuted by it.
+#[test]
+fn a_rule_for_scaling_is_of_records() {
+    let claim = CLAIM.replace("\"find\"", "\"more\"").replace("at_least = 0.5", "rule = \"linear\"");
+    let error = small::suite(&[WATCHED, &claim].concat()).unwrap_err().to_string();
+    assert!(error.contains("the scales of `more` are of subscriptions"), "{error}");
 }
 
 /// Found by an adversary: a page's claim was asked of a scale that the page's own size has not.

@@ -51,10 +51,8 @@ impl Plan {
             published.check().map_err(|message| format!("suite `{}`: {message}", suite.name))?;
         }
         for case in &self.cases {
-            let checked = self
-                .check_id(case)
-                .and_then(|()| case.check())
-                .and_then(|()| case.check_same_scales(&self.cases));
+            let checked =
+                self.check_id(case).and_then(|()| case.check()).and_then(|()| case.check_among_scales());
             checked.map_err(|message| format!("case `{}`: {message}", case.id))?;
         }
         self.suites.iter().try_for_each(|suite| self.check_ground(suite))
@@ -88,12 +86,15 @@ impl Plan {
         for case in self.cases.iter().filter(asked) {
             if case.unchecked {
                 return Err(format!(
-                    "its case `{}` leaves answers unchecked, and decides nothing",
+                    "its case `{}` leaves answers unchecked, and decides nothing: ask another case, or say `by = \"ours\"`",
                     case.name()
                 ));
             }
             if let Some(arm) = case.arms.iter().find(|arm| arm.canary && arms.contains(&arm.name)) {
-                return Err(format!("it asks `{}`, a canary, which decides nothing", arm.name));
+                return Err(format!(
+                    "it asks `{}`, a canary, which decides nothing: ask another arm, or say `by = \"ours\"`",
+                    arm.name
+                ));
             }
         }
         Ok(())
@@ -175,40 +176,37 @@ impl PlannedCase {
 
     /// What is scaled makes a difference to what its lanes do.
     fn check_scaled(&self) -> Checked {
-        let all = |of: fn(&PlannedLane) -> bool| self.arms.iter().all(|arm| arm.lanes.iter().any(of));
+        let all_deliver = self.arms.iter().all(|arm| arm.lanes.iter().any(|lane| lane.verb == Verb::Deliver));
         match self.scaled {
-            Scaled::Subscriptions if self.watch.is_none() || !all(|lane| lane.verb.watches()) => {
-                Err("its scales are of subscriptions: each arm needs a lane that delivers or subscribes"
-                    .into())
+            Scaled::Subscriptions | Scaled::Changes if !all_deliver => {
+                Err(format!("its scales are of {}: each arm needs a deliver lane", self.scaled))
             }
-            Scaled::Changes if !all(|lane| lane.verb == Verb::Deliver) => {
-                Err("its scales are of changes: each arm needs a deliver lane".into())
-            }
-            Scaled::Records
-                if (1..self.dataset.records).contains(&self.filled)
-                    && !all(|lane| lane.verb == Verb::InsertMany) =>
-            {
-                Err(format!(
-                    "its scales are of records, and {} are stored at each of them: leave out `filled`",
-                    self.filled
-                ))
-            }
+            Scaled::Records if self.arms.iter().any(|arm| !self.stores_all(arm)) => Err(format!(
+                "its scales are of records, of which {} are stored at each of them: leave out `filled`, or insert the others \
+                 with insert-many lanes without a `count`",
+                self.filled
+            )),
             _ => Ok(()),
         }
     }
 
-    /// Cases that are scales of one have the same scales, themselves among them.
-    fn check_same_scales(&self, others: &[PlannedCase]) -> Checked {
-        let Some(of) = &self.scale_of else { return Ok(()) };
-        let of_same =
-            |case: &&PlannedCase| case.suite() == self.suite() && case.scale_of.as_ref() == Some(of);
-        if others.iter().filter(of_same).any(|other| other.scales != self.scales) {
-            return Err(format!("its `scales` are not those of the other cases of `{of}`"));
+    /// Whether an arm works on as many records as its dataset has: they are stored at the start, or its lanes insert the
+    /// others. Lanes without a count share those equally, and may leave fewer than there are lanes.
+    fn stores_all(&self, arm: &PlannedArm) -> bool {
+        if self.filled >= self.dataset.records {
+            return true;
         }
+        let counts: Vec<Option<u64>> =
+            arm.lanes.iter().filter(|lane| lane.verb == Verb::InsertMany).map(|lane| lane.count).collect();
+        let stored = counts.iter().flatten().fold(self.filled, |stored, count| stored.saturating_add(*count));
+        stored <= self.dataset.records && self.dataset.records - stored < counts.len() as u64
+    }
+
+    fn check_among_scales(&self) -> Checked {
         match self.scale {
-            Some(scale) if !self.scales.is_empty() && !self.scales.contains(&scale) => {
-                Err(format!("its `scale` {scale} is not among its `scales`"))
-            }
+            Some(scale) if !self.scales.is_empty() && !self.scales.contains(&scale) => Err(format!(
+                "its `scale` {scale} is not among its `scales`, which are all of its size: add it, or plan again"
+            )),
             _ => Ok(()),
         }
     }

@@ -81,7 +81,7 @@ fn row(suite: &str, claim: &ClaimView) -> String {
     let absent = claim.absent_said().map_or(String::new(), |absent| format!("; {absent}"));
     let asked = deciding.map(|pair| format!("{}{absent}", pair.asked_what()));
     let mut here = vec![claim.here()];
-    here.extend(deciding.into_iter().flat_map(PairView::notes).map(str::to_owned));
+    here.extend(deciding.into_iter().flat_map(PairView::notes).cloned());
     here.extend(claim.reduced_said());
     here.extend(deciding.and_then(PairView::doubts_said));
     here.extend(claim.others().iter().map(|pair| format!("also {}", pair.line())));

@@ -1,7 +1,7 @@
 //! What is claimed: by the page or by the suite's author, with the published figures, the subjects that take the place
 //! of the page's libraries, and what would show that the claim holds here.
 
-use super::{Bounds, Case, Published, Rule, Size, Suite};
+use super::{Bounds, Case, Published, Rule, Scaled, Size, Suite};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use touchstone_protocol::FailureKind;
@@ -365,9 +365,9 @@ impl Suite {
         let in_full = ids(Size::Full, &|_| true);
         match asked.iter().find(|id| !in_full.contains(id)) {
             None => Ok(()),
-            Some(id) => {
-                Err(format!("what the page says is asked of `{id}`, a scale that the full size has not"))
-            }
+            Some(id) => Err(format!(
+                "what the page says is asked of `{id}`, a scale that the full size has not: add it to `full`"
+            )),
         }
     }
 
@@ -387,6 +387,13 @@ impl Suite {
                 return Err(format!(
                     "a rule for scaling is of steps of ten, and the scales of `{}` have others",
                     case.id
+                ));
+            }
+            if test.rule.is_some() && case.scaled != Scaled::Records {
+                return Err(format!(
+                    "a rule for scaling is of what one record costs, and the scales of `{}` are of {}: leave out the \
+                     rule, and say `at_least` or `at_most` in a claim that is `by = \"ours\"`",
+                    case.id, case.scaled
                 ));
             }
             if pair.against.is_some() || test.against_case.is_some() {

@@ -59,7 +59,12 @@ impl<'p> Published<'p> {
         if claim.tests.is_empty() {
             return Err("it has no [[claim.test]], so nothing could show whether it holds; or say why it is `untested`".into());
         }
+        check_each_once(&claim.pairs)?;
+        if claim.by == By::Ours {
+            return Ok(());
+        }
         self.check_libraries(claim)?;
+        check_named_arms(claim)?;
         self.check_places(claim)
     }
 
@@ -73,12 +78,11 @@ impl<'p> Published<'p> {
         Ok(())
     }
 
-    /// Pairs answer one question where the same library stands on the same side of each. Tests that name their arms are
-    /// about those together, so that a page's claim is asked of one library, whatever is compared with it.
+    /// Pairs answer one question where the same library stands on the same side of each.
     fn check_libraries(self, claim: &Claim) -> Result<(), String> {
         let library = |arm: &str| self.stand_in(arm).map(|stand_in| stand_in.library.as_str());
         let sides = |pair: &Pair| (library(&pair.arm), pair.against.as_deref().map(library));
-        let Some(first) = claim.pairs.first() else { return self.check_named_arms(claim) };
+        let Some(first) = claim.pairs.first() else { return Ok(()) };
         match claim.pairs.iter().find(|pair| sides(pair) != sides(first)) {
             None => Ok(()),
             Some(other) => Err(format!(
@@ -88,37 +92,8 @@ impl<'p> Published<'p> {
         }
     }
 
-    fn check_named_arms(self, claim: &Claim) -> Result<(), String> {
-        if claim.by == By::Ours {
-            return Ok(());
-        }
-        self.check_one_place(claim.tests.iter().filter_map(|test| test.arm.as_deref()))?;
-        self.check_one_place(claim.tests.iter().filter_map(|test| test.against.as_deref()))
-    }
-
-    fn check_one_place<'a>(self, mut arms: impl Iterator<Item = &'a str>) -> Result<(), String> {
-        let place = |arm: &str| self.stand_in(arm).map(|known| (known.library.as_str(), known.itself));
-        let Some(first) = arms.next() else { return Ok(()) };
-        match arms.find(|arm| place(arm) != place(first)) {
-            None => Ok(()),
-            Some(other) => Err(format!(
-                "its tests are of `{first}` and of `{other}`, which do not take the same place: make two claims of them"
-            )),
-        }
-    }
-
-    /// Each pair stands once, and a claim of the page is asked of subjects that take some library's place.
+    /// A claim of the page is asked of subjects that take some library's place.
     fn check_places(self, claim: &Claim) -> Result<(), String> {
-        let mut asked: Vec<Pair> = Vec::new();
-        for pair in &claim.pairs {
-            if asked.contains(pair) {
-                return Err(format!("the pair of `{}` stands twice", pair.arm));
-            }
-            asked.push(pair.clone());
-        }
-        if claim.by == By::Ours {
-            return Ok(());
-        }
         let pairs = claim.tests.iter().flat_map(|test| claim.pairs_of(test));
         let mut arms = pairs.flat_map(|pair| [Some(pair.arm), pair.against]).flatten();
         match arms.find(|arm| self.stand_in(arm).is_none()) {
@@ -127,6 +102,23 @@ impl<'p> Published<'p> {
                 "it asks `{arm}`, which takes the place of none of the page's libraries: name one in a [[stand_in]]"
             )),
         }
+    }
+}
+
+fn check_each_once(pairs: &[Pair]) -> Result<(), String> {
+    match pairs.iter().enumerate().find(|(place, pair)| pairs[..*place].contains(pair)) {
+        None => Ok(()),
+        Some((_, twice)) => Err(format!("the pair of `{}` stands twice: leave one out", twice.arm)),
+    }
+}
+
+/// All tests of a claim decide together, so those of a page's claim are of one arm.
+fn check_named_arms(claim: &Claim) -> Result<(), String> {
+    let mut named = claim.tests.iter().filter_map(|test| test.arm.as_ref());
+    let Some(first) = named.next() else { return Ok(()) };
+    match named.find(|arm| *arm != first) {
+        None => Ok(()),
+        Some(other) => Err(format!("its tests are of `{first}` and of `{other}`: make two claims of them")),
     }
 }
 
@@ -196,10 +188,13 @@ impl Claim {
             check_bounds(self, test)?;
             check_exact(self, test)?;
         }
-        if self.tests.len() > 1 && self.tests.iter().any(|test| test.rule == Some(Rule::Elsewhere)) {
-            return Err("rule = \"elsewhere\" decides nothing, and another test would decide for it: make two claims of \
-                        them"
-                .into());
+        let stands_alone = |test: &ClaimTest| match self.by {
+            By::Page => !test.measure.is_exact(),
+            By::Ours => test.rule.is_some_and(Rule::is_of_a_figure),
+        };
+        if self.tests.len() > 1 && self.tests.iter().any(stands_alone) {
+            return Err("the published figure stands beside one test: a timed test of a page's claim has no other test beside it, nor has one \
+                 with rule = \"advantage\", \"cost\" or \"elsewhere\": make a claim of each".into());
         }
         Ok(())
     }
@@ -208,14 +203,16 @@ impl Claim {
 impl ClaimTest {
     /// Keys that go with one measure only, and values with which nothing could fail.
     fn check_keys(&self) -> Result<(), String> {
-        if self.contains.as_deref() == Some("") {
-            return Err("`contains` is empty, and every plan says that".into());
+        if self.contains.as_deref().is_some_and(is_blank) {
+            return Err(
+                "`contains` is empty, and every plan says that: name a word of the plan, such as SEARCH"
+                    .into(),
+            );
         }
-        if self.measure.is_exact()
-            && self.at_least.is_some_and(|least| least <= 0.0)
-            && self.at_most.is_none()
-        {
-            return Err("no count is below 0: `at_least` needs a greater one".into());
+        if self.at_least.is_some_and(|least| least <= 0.0) && self.at_most.is_none() {
+            return Err(
+                "nothing that is counted or timed is below 0: `at_least` needs a greater bound".into()
+            );
         }
         if self.measure == Measure::Plan && (self.at_least.is_some() || self.at_most.is_some()) {
             return Err("a plan has no bounds: leave out `at_least` and `at_most`".into());
@@ -289,18 +286,19 @@ fn check_bounds(claim: &Claim, test: &ClaimTest) -> Result<(), String> {
             Err("a test needs a `rule`, or `at_least` or `at_most`".into())
         }
         None if is_of_elsewhere(claim, test) => Err(
-            "its figure is of another device and no bound for this one: use rule = \"elsewhere\", or leave out the figure".into(),
+            "its figure is of another device and no bound for one arm here: compare with another arm, leave out the figure, or use \
+             rule = \"elsewhere\" where one figure alone was published"
+                .into(),
         ),
         None => Ok(()),
     }
 }
 
-/// Whether a bound of the suite's own stands beside an absolute figure of the page's device.
+/// Whether a bound of the suite's own for one arm stands beside a figure of the page's device. A ratio is of no device.
 fn is_of_elsewhere(claim: &Claim, test: &ClaimTest) -> bool {
     let absolute = !test.measure.is_exact() && test.measure != Measure::Scaling;
     let compares = claim.pairs_of(test).iter().any(|pair| pair.against.is_some());
-    let is_figure = !claim.figures.is_empty() && claim.published_ratio(test.measure).is_none();
-    absolute && !compares && is_figure
+    absolute && !compares && claim.figures.iter().any(|figure| figure.unit != RATIO)
 }
 
 fn check_rule(claim: &Claim, test: &ClaimTest, rule: Rule) -> Result<(), String> {

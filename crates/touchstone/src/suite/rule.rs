@@ -89,13 +89,18 @@ impl Rule {
         }
     }
 
+    /// Whether a published figure takes part in it: bounds follow from the figure, or it stands beside what is found.
+    pub(super) fn is_of_a_figure(self) -> bool {
+        matches!(self, Rule::Advantage | Rule::Cost | Rule::Elsewhere)
+    }
+
     /// What is wrong with a published ratio for this rule.
     pub(super) fn check_ratio(self, measure: Measure, ratio: Option<f64>) -> Result<(), String> {
         let word = match self {
             Rule::Advantage => "an advantage",
             Rule::Cost => "a cost",
             Rule::Level if ratio.is_some_and(|ratio| !(LEVEL..=1.0 / LEVEL).contains(&ratio)) => {
-                return Err("rule = \"level\", and its first figure is a ratio beyond 10 %".into());
+                return Err("rule = \"level\", and its first figure is a ratio beyond 10 %: use `advantage` or `cost`".into());
             }
             _ => return Ok(()),
         };
@@ -107,7 +112,8 @@ impl Rule {
         };
         if ((ratio > 1.0) == measure.more_is_better()) != (self == Rule::Advantage) || ratio == 1.0 {
             return Err(format!(
-                "its first figure is {ratio:.3} times the other one, which is not {word} of the arm"
+                "its first figure is {ratio:.3} times the other one, which is not {word} of the arm: use the other one of `advantage` and \
+                 `cost`, or swap the arms"
             ));
         }
         Ok(())

@@ -83,7 +83,7 @@ pub struct PairOutcome {
 pub struct Side {
     /// The arm.
     pub arm: String,
-    /// The page's library.
+    /// The page's library, of a claim of the page.
     pub library: Option<String>,
     /// Whether it is that library itself.
     pub itself: bool,
@@ -289,7 +289,7 @@ impl Judge<'_> {
         // Of tests that name their arms some may compare with nothing: the sides are those of one that does.
         let compared = asked.iter().find(|(_, pair)| pair.against.is_some());
         PairOutcome {
-            sides: compared.or(asked.first()).map_or(Vec::new(), |(_, pair)| self.sides(pair)),
+            sides: compared.or(asked.first()).map_or(Vec::new(), |(_, pair)| self.sides(claim, pair)),
             status: worst(false).unwrap_or(ClaimStatus::Untested),
             size: worst(true),
             tests,
@@ -297,9 +297,11 @@ impl Judge<'_> {
         }
     }
 
-    fn sides(&self, pair: &Pair) -> Vec<Side> {
+    /// A claim of ours is of whom it names: nobody stands in for anybody.
+    fn sides(&self, claim: &Claim, pair: &Pair) -> Vec<Side> {
         let side = |arm: &String| {
-            let stand_in = self.suite.stand_ins.iter().find(|known| known.subject == subject_of(arm));
+            let mut stand_ins = self.suite.stand_ins.iter().filter(|_| claim.by == By::Page);
+            let stand_in = stand_ins.find(|known| known.subject == subject_of(arm));
             Side {
                 arm: arm.clone(),
                 library: stand_in.map(|stand_in| stand_in.library.clone()),

@@ -9,7 +9,7 @@ use crate::estimate::{ArmStatistics, CaseStatistics, LaunchValue, paired};
 use crate::plan::{Plan, PlannedArm, PlannedCase, Reduced};
 use crate::sample::NOT_EXPLAINED;
 use crate::statistics::Estimate;
-use crate::suite::{Aspect, Bounds, Claim, ClaimTest, Measure, Pair, Rule};
+use crate::suite::{Aspect, Bounds, Claim, ClaimTest, Measure, Pair, Rule, Scaled};
 
 /// What a suite's claims are tested on.
 pub(super) struct Evidence<'e> {
@@ -208,6 +208,12 @@ impl Evidence<'_> {
             if let Some(difference) = cache_difference(small, large) {
                 return Err(format!("between its scales, {difference}"));
             }
+            if test.rule.is_some() && scales[0].scaled != Scaled::Records {
+                return Err(format!(
+                    "its scales are of {}, and the bound is of what one record costs",
+                    scales[0].scaled
+                ));
+            }
             let scale = |case: &PlannedCase| case.scale.unwrap_or(case.dataset.records);
             if test.rule.is_some() && scale(scales[0]).checked_mul(10) != Some(scale(scales[1])) {
                 return Err(
@@ -232,9 +238,9 @@ impl Evidence<'_> {
 
     /// Whether every scale of its size is in the plan: a step that is left out could be the one that refutes.
     fn without_gap(&self, case: &str) -> Result<(), String> {
-        let planned: Vec<u64> = self.scales(case).iter().filter_map(|case| case.scale).collect();
-        let all = self.scales(case).first().map_or(&[][..], |case| &case.scales);
-        match all.iter().find(|scale| !planned.contains(scale)) {
+        let cases = self.scales(case);
+        let is_planned = |scale: &u64| cases.iter().any(|case| case.scale == Some(*scale));
+        match cases.iter().flat_map(|case| &case.scales).find(|scale| !is_planned(scale)) {
             None => Ok(()),
             Some(missing) => {
                 Err(format!("its scale of {} was not run, and every step decides", count(*missing)))

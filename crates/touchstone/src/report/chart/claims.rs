@@ -20,10 +20,10 @@ struct Row<'a> {
     /// Those of other devices and sizes.
     beside: Vec<f64>,
     /// Where the claim holds, and where in size too.
-    direction: Option<Range>,
+    direction: Range,
     size: Option<Range>,
     /// The first decides.
-    pairs: Vec<Pair>,
+    pairs: Vec<Mark>,
 }
 
 #[derive(Serialize)]
@@ -32,23 +32,18 @@ struct Range {
     at_most: Option<f64>,
 }
 
+/// What a pair found: a figure with its interval.
 #[derive(Serialize)]
-struct Pair {
+struct Mark {
     status: String,
     outcome: String,
     figure: String,
-    marks: Vec<Mark>,
-}
-
-/// A figure with its interval. Most pairs have one; of steps between scales, direction and size have each their own.
-#[derive(PartialEq, Serialize)]
-struct Mark {
     value: f64,
     low: Option<f64>,
     high: Option<f64>,
 }
 
-/// The claims of a group of which a ratio decides.
+/// The claims of a group that are one ratio.
 pub(in crate::report) fn claims(
     findings: &Findings<'_>,
     suite: &SuiteView,
@@ -63,8 +58,7 @@ pub(in crate::report) fn claims(
     }
     let caption = "Claims that are ratios. Dot and line: the figure found here with its interval; the smaller ones beneath \
          are of the other pairs, in the order of the table. Diamond: the published figure; small diamonds: those of other \
-         devices or sizes. Shaded: where the claim holds; the stronger shade: where it holds in size too. Of several \
-         tests the one that decides is drawn.";
+         devices or sizes. Shaded: where the claim holds; the stronger shade: where it holds in size too.";
     Some(Chart::new(
         "claims",
         format!("{} of {}: published and here", group.title, suite.name),
@@ -74,50 +68,44 @@ pub(in crate::report) fn claims(
 }
 
 fn row<'a>(claim: &'a ClaimOutcome, view: &ClaimView) -> Option<Row<'a>> {
-    let pairs: Vec<Pair> =
-        claim.pairs.iter().zip(&view.pairs).filter_map(|(pair, view)| drawn(pair, view)).collect();
     let first = claim.pairs.first()?;
-    deciding(first).find_map(mark)?;
-    let range = |of_size: bool| {
-        let asked = deciding(first).find(|test| (test.aspect == Some(Aspect::Size)) == of_size)?;
-        Some(Range { at_least: asked.at_least, at_most: asked.at_most })
-    };
+    let (direction, size) = only_test(first)?;
+    figure(direction)?;
+    let range = |asked: &TestOutcome| Range { at_least: asked.at_least, at_most: asked.at_most };
     let mut ratios = claim.figures.iter().map(|figure| figure.ratio.filter(|ratio| is_drawable(*ratio)));
     Some(Row {
         statement: &claim.statement,
         published: ratios.next().flatten(),
         beside: ratios.flatten().collect(),
-        direction: range(false),
-        size: range(true),
-        pairs,
+        direction: range(direction),
+        size: size.map(range),
+        pairs: claim.pairs.iter().zip(&view.pairs).filter_map(|(pair, view)| mark(pair, view)).collect(),
     })
 }
 
-fn drawn(pair: &PairOutcome, view: &PairView) -> Option<Pair> {
-    let mut marks: Vec<Mark> = Vec::new();
-    for found in deciding(pair).filter_map(mark) {
-        if !marks.contains(&found) {
-            marks.push(found);
-        }
-    }
-    (!marks.is_empty()).then(|| Pair {
+fn mark(pair: &PairOutcome, view: &PairView) -> Option<Mark> {
+    let (test, _) = only_test(pair)?;
+    Some(Mark {
         status: pair.status.to_string(),
         outcome: view.outcome(),
-        figure: view.deciding_figure(),
-        marks,
+        figure: view.tests.first()?.found(),
+        value: figure(test)?,
+        low: test.low,
+        high: test.high,
     })
 }
 
-/// Direction and size of the test whose status is the pair's.
-fn deciding(pair: &PairOutcome) -> impl Iterator<Item = &TestOutcome> {
-    let decides = |test: &&TestOutcome| test.aspect != Some(Aspect::Size) && test.status == pair.status;
-    let what = pair.tests.iter().find(decides).map(|test| test.what.as_str());
-    pair.tests.iter().filter(move |test| Some(test.what.as_str()) == what)
+/// The direction and the size of a pair's only test; none where it has several, of which each has a figure of its own.
+fn only_test(pair: &PairOutcome) -> Option<(&TestOutcome, Option<&TestOutcome>)> {
+    match pair.tests.as_slice() {
+        [test] => Some((test, None)),
+        [test, size] if size.aspect == Some(Aspect::Size) => Some((test, Some(size))),
+        _ => None,
+    }
 }
 
-fn mark(test: &TestOutcome) -> Option<Mark> {
-    let value = test.value.filter(|value| test.unit == "x" && is_drawable(*value))?;
-    Some(Mark { value, low: test.low, high: test.high })
+fn figure(test: &TestOutcome) -> Option<f64> {
+    test.value.filter(|value| test.unit == "x" && is_drawable(*value))
 }
 
 /// The axis is logarithmic.

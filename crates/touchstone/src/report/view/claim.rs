@@ -92,12 +92,8 @@ fn stand_in(side: &Side) -> Option<StandInView> {
     Some(StandInView { library: side.library.clone()?, subject, itself: side.itself, why: side.why.clone()? })
 }
 
-/// A claim of ours is of whom it names, and nobody stands in for anybody.
-fn pairs(pairs: &[PairOutcome], by: By) -> Vec<PairView> {
-    let pair = |(place, pair)| {
-        let view = PairView::new(pair, pairs.first().filter(|_| place > 0));
-        PairView { by_stand_in: view.by_stand_in && by == By::Page, ..view }
-    };
+fn pairs(pairs: &[PairOutcome]) -> Vec<PairView> {
+    let pair = |(place, pair)| PairView::new(pair, pairs.first().filter(|_| place > 0));
     pairs.iter().enumerate().map(pair).collect()
 }
 
@@ -113,7 +109,7 @@ impl ClaimView {
             by: claim.by,
             statement: claim.statement.clone(),
             published: PublishedView::new(claim, device),
-            pairs: pairs(&claim.pairs, claim.by),
+            pairs: pairs(&claim.pairs),
             absent: claim.absent.clone(),
             reduced: claim.reduced.iter().map(reduced).collect(),
             reason: claim.reason.clone(),

@@ -59,11 +59,6 @@ impl PairView {
         self.bound(false, self.status)
     }
 
-    /// The same with its interval, without its bounds.
-    pub(in crate::report) fn deciding_figure(&self) -> String {
-        self.deciding().map_or(format::NONE.into(), |(test, _)| test.found())
-    }
-
     /// The arms with what is measured of them, where that is one thing: `store@consistent; rate in read`.
     pub(in crate::report) fn asked_what(&self) -> String {
         match self.tests.as_slice() {
@@ -75,11 +70,6 @@ impl PairView {
         }
     }
 
-    /// What the status of the size rests on.
-    fn sized(&self) -> Option<(&TestView, &BoundView)> {
-        self.bound(true, self.size?)
-    }
-
     fn bound(&self, of_size: bool, status: ClaimStatus) -> Option<(&TestView, &BoundView)> {
         let mut asked = self.tests.iter().flat_map(|test| test.bounds.iter().map(move |bound| (test, bound)));
         asked.find(|(_, bound)| bound.of_size == of_size && bound.status == status)
@@ -89,45 +79,32 @@ impl PairView {
     /// there are several.
     pub(in crate::report) fn found(&self) -> String {
         let Some((test, bound)) = self.deciding() else { return format::NONE.into() };
-        let asked = self.tests.iter().filter(|test| test.bounds.iter().any(|bound| !bound.of_size)).count();
-        let which = if self.own_arms { &test.what } else { &test.question };
-        let one_of = if asked > 1 { format!(" (1 of {asked} tests: {which})") } else { String::new() };
-        if !test.is_figure() || bound.wanted.is_empty() {
-            return format!("{}{one_of}", self.figure(test));
-        }
-        format!("{}, wanted {}{one_of}", self.figure(test), bound.wanted)
+        let wanted = match bound.wanted.as_str() {
+            wanted if test.is_figure() && !wanted.is_empty() => format!(", wanted {wanted}"),
+            _ => String::new(),
+        };
+        format!("{}{wanted}{}", test.found(), self.which(test))
     }
 
-    /// What is decided of the size, with its bound: `at least 1.92×: refuted`. A figure of its own stands before it.
+    /// Which of several tests one is: ` (1 of 2 tests: rate in read)`.
+    fn which(&self, test: &TestView) -> String {
+        let name = if self.own_arms { &test.what } else { &test.question };
+        match self.tests.len() {
+            1 => String::new(),
+            all => format!(" (1 of {all} tests: {name})"),
+        }
+    }
+
+    /// What is decided of the size, with its bound: `at least 1.92×: refuted`. The figure is that of the direction.
     pub(in crate::report) fn size_said(&self) -> Option<String> {
-        let (test, bound) = self.sized()?;
-        if test.bounds.iter().any(|bound| !bound.of_size) {
-            let wanted = if test.is_figure() { format!("{}: ", bound.wanted) } else { String::new() };
-            return Some(format!("{wanted}{}", bound.status));
-        }
-        Some(format!("{}, wanted {}: {}", self.figure(test), bound.wanted, bound.status))
+        let (test, bound) = self.bound(true, self.size?)?;
+        let wanted = if test.is_figure() { format!("{}: ", bound.wanted) } else { String::new() };
+        Some(format!("{wanted}{}", bound.status))
     }
 
-    /// A figure with its interval, and with what is to be known of it where there are others.
-    fn figure(&self, test: &TestView) -> String {
-        let found = test.found();
-        match found.strip_suffix(')').filter(|_| self.tests.len() > 1 && test.is_figure()) {
-            Some(open) if !test.notes.is_empty() => format!("{open}; {})", test.notes.join("; ")),
-            _ => found,
-        }
-    }
-
-    /// What is to be known of the figures, each once, where it does not stand with its figure already.
-    pub(in crate::report) fn notes(&self) -> Vec<&str> {
-        let said = [self.deciding(), self.sized()].map(|shown| shown.map(|(test, _)| self.figure(test)));
-        let mut notes: Vec<&str> = Vec::new();
-        for note in self.tests.iter().filter(|test| test.is_figure()).flat_map(|test| &test.notes) {
-            let known = said.iter().flatten().any(|said| said.contains(note.as_str()));
-            if !known && !notes.contains(&note.as_str()) {
-                notes.push(note);
-            }
-        }
-        notes
+    /// What is to be known of the figure that is told.
+    pub(in crate::report) fn notes(&self) -> &[String] {
+        self.deciding().filter(|(test, _)| test.is_figure()).map_or(&[], |(test, _)| &test.notes)
     }
 
     /// `holds, size refuted`.
@@ -140,7 +117,7 @@ impl PairView {
 
     /// Beneath the pair that decides: `rusqlite@wal-normal, 1.241× (1.220–1.256): holds, size refuted`.
     pub(in crate::report) fn line(&self) -> String {
-        let found = self.deciding().map_or(format::NONE.into(), |(test, _)| self.figure(test));
+        let found = self.deciding().map_or(format::NONE.into(), |(test, _)| test.found() + &self.which(test));
         let doubts = self.doubts_said().map_or(String::new(), |doubts| format!("; {doubts}"));
         let notes: String = self.notes().iter().map(|note| format!("; {note}")).collect();
         format!("{}, {found}: {}{notes}{doubts}", self.asked, self.outcome())

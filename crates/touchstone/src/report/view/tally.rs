@@ -41,15 +41,14 @@ pub(super) fn tally<'c>(by: By, claims: impl Iterator<Item = &'c ClaimOutcome>) 
     let sizes: Vec<ClaimStatus> = claims.iter().filter_map(|claim| claim.size).collect();
     let number = format::counted(claims.len() as u64, "claim", "claims");
     let (said, sizes) = (counted(&statuses, &COUNTED), sizes_said(by, &sizes));
-    Some(format!("{number} {whose}: {said}{sizes}{}", stand_ins_said(by, &claims)))
+    Some(format!("{number} {whose}: {said}{sizes}{}", stand_ins_said(&claims)))
 }
 
-/// `; 9 claims answered by stand-ins`; nothing of ours, which are of whom they name.
-fn stand_ins_said(by: By, claims: &[&ClaimOutcome]) -> String {
+/// `; 9 claims answered by stand-ins`.
+fn stand_ins_said(claims: &[&ClaimOutcome]) -> String {
     let by_stand_in = |claim: &&&ClaimOutcome| claim.pairs.first().is_some_and(pair::by_stand_in);
     match claims.iter().filter(by_stand_in).count() {
         0 => String::new(),
-        _ if by == By::Ours => String::new(),
         all if all == claims.len() => "; all answered by stand-ins of the page's libraries".into(),
         some => {
             let some = format::counted(some as u64, "claim", "claims");
