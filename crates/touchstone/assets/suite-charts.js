@@ -10,6 +10,7 @@ const suiteCharts = (() => {
   const STRIP_PX = 18;
   const OTHER_PX = 13;
   const GAP_PX = 6;
+  const MARGIN_PX = 6;
 
   /** Each claim's figures here beside the published ones, over the ranges in which it holds. */
   function claims({ rows }, available) {
@@ -20,10 +21,9 @@ const suiteCharts = (() => {
         { bold: true },
       ) + 30;
     const marginRight = outcomes + widest(pairs.map((pair) => pair.figure)) + 8;
-    const width = fitting(available, {
-      marginLeft: widest(rows.map((row) => row.statement)) - 260,
-      marginRight,
-    });
+    // A statement stands above its strip, and may reach over the columns beside that.
+    const statements = widest(rows.map((row) => row.statement)) + 2 * MARGIN_PX;
+    const width = Math.max(fitting(available, { marginLeft: MARGIN_PX, marginRight }), statements);
     const domain = logDomain([...rows.flatMap(figures), 1], 0.05);
     const at = ticks(domain, Math.floor((width - marginRight) / 60));
     const placed = place(rows, domain);
@@ -36,7 +36,7 @@ const suiteCharts = (() => {
     return Plot.plot({
       width,
       height: bottom + 48,
-      marginLeft: 6,
+      marginLeft: MARGIN_PX,
       marginRight,
       marginTop: 2,
       marginBottom: 46,

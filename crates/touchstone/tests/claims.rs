@@ -316,6 +316,15 @@ fn a_figure_is_told_with_the_arms_of_its_own_test() {
     );
 }
 
+/// Found by an adversary: only the page in the browser told what is printed with a figure of another size.
+#[test]
+fn what_is_printed_with_a_figure_stands_beside_it() {
+    let other = "source = \"page\", of = \"more rows\", value = 3.0, against = 2.0, unit = \"rows/s\", note = \"a slip\"";
+    let noted = ADVANTAGE.replace("unit = \"rows/s\" }]", &format!("unit = \"rows/s\" }}, {{ {other} }}]"));
+    let said = told(&record(&noted, 1e6, 3e6));
+    assert!(said.contains("more rows: 1.500×, a slip"), "{said}");
+}
+
 /// Found in a review: one test was drawn over the range and beside the published figure of another.
 #[test]
 fn the_chart_of_claims_is_of_those_that_are_one_ratio() {

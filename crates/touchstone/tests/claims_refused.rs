@@ -12,10 +12,20 @@ fn a_claim_of_the_page_is_asked_of_nobody_that_stands_for_no_library() {
     let error = small::suite(&[&nobody, ELSEWHERE].concat()).unwrap_err().to_string();
     assert!(error.contains("`one@plain`") && error.contains("[[stand_in]]"), "{error}");
     small::suite(&[&nobody, EXACT].concat()).expect("a claim of ours may ask anybody");
-    let ours = ADVANTAGE
-        .replace("pairs = [", "by = \"ours\"\npairs = [{ arm = \"two@plain\", against = \"one@plain\" }, ");
-    small::suite(&[CASES, &ours.replace("rule = \"advantage\"", "at_least = 0.5")].concat())
-        .expect("in a claim of ours nobody takes a library's place");
+    let ours =
+        ADVANTAGE.replace("words", "by = \"ours\"\nwords").replace("rule = \"advantage\"", "at_least = 0.5");
+    let beside = |pair: &str| {
+        small::suite(&[CASES, &ours.replace("pairs = [", &format!("pairs = [{{ {pair} }}, "))].concat())
+    };
+    beside("arm = \"two@plain\", against = \"one@plain#again\"").expect("nobody takes a library's place");
+    // Found by an adversary: a ratio's bound was held against rows per second.
+    for (pair, wanted) in [
+        ("arm = \"one@plain\"", "make two claims"),
+        ("arm = \"two@plain\", against = \"one@plain\"", "turned round"),
+    ] {
+        let error = beside(pair).unwrap_err().to_string();
+        assert!(error.contains(wanted), "{error}");
+    }
 }
 
 /// A plan is a file that people edit: what a suite would be refused for is refused there too.
@@ -60,7 +70,7 @@ const NONSENSE: &[(&str, &str, &str, &str)] = &[
     (
         ADVANTAGE,
         "pairs = [",
-        "pairs = [{ arm = \"two@plain\", against = \"one@plain\" }, ",
+        "pairs = [{ arm = \"two@plain\", against = \"one@plain#again\" }, ",
         "different libraries",
     ),
     (
@@ -127,6 +137,13 @@ const NONSENSE: &[(&str, &str, &str, &str)] = &[
     (ELSEWHERE, "figure =", "# figure =", "the page's own `words`"),
     (PERCENTILE, "99.0", "98.0", "percentile 98 is not kept"),
     (PERCENTILE, "1000000", "nan", "finite"),
+    (PERCENTILE, "1000000", "1e300", "beyond what anybody measures"),
+    (
+        EXACT,
+        "by = \"ours\"",
+        "figure = [{ source = \"page\", value = 3.0, unit = \"x\" }]",
+        "none of its tests is of times",
+    ),
     (PERCENTILE, "at_most = 1000000", "at_most = 1\nat_least = 2", "at least 2 and at most 1"),
     (PERCENTILE, "by = \"ours\"", "", "`words`"),
     (EXACT, "\"SEARCH\"", "\"\"", "every plan says that"),

@@ -328,6 +328,10 @@ fn a_rule_for_scaling_is_of_records() {
     let claim = CLAIM.replace("\"find\"", "\"more\"").replace("at_least = 0.5", "rule = \"linear\"");
     let error = small::suite(&[WATCHED, &claim].concat()).unwrap_err().to_string();
     assert!(error.contains("the scales of `more` are of subscriptions"), "{error}");
+    let opened = SUITE.replacen("verb = \"find\"", "verb = \"open\"", 1);
+    let claim = CLAIM.replace("at_least = 0.5", "rule = \"linear\"");
+    let error = small::suite(&(opened + &claim)).unwrap_err().to_string();
+    assert!(error.contains("an operation of `find` is a whole open"), "{error}");
 }
 
 /// Found by an adversary: a page's claim was asked of a scale that the page's own size has not.

@@ -1,10 +1,10 @@
 //! What is claimed: by the page or by the suite's author, with the published figures, the subjects that take the place
 //! of the page's libraries, and what would show that the claim holds here.
 
-use super::{Bounds, Case, Published, Rule, Scaled, Size, Suite};
+use super::{ArmSpec, Bounds, Case, Published, Rule, Scaled, Size, Suite};
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use touchstone_protocol::FailureKind;
+use touchstone_protocol::{FailureKind, Verb};
 
 /// The percentiles that a claim can be about: those of a summary of latencies but the maximum, which no interval bounds.
 pub const CLAIMED_PERCENTILES: [f64; 5] = [50.0, 90.0, 95.0, 99.0, 99.9];
@@ -396,6 +396,13 @@ impl Suite {
                     case.id, case.scaled
                 ));
             }
+            if let Some(verb) = test.rule.and_then(|_| times_no_records(case)) {
+                return Err(format!(
+                    "a rule for scaling is of what one record costs, and an operation of `{}` is a whole {verb}: leave out \
+                     the rule, and say `at_least` or `at_most` in a claim that is `by = \"ours\"`",
+                    case.id
+                ));
+            }
             if pair.against.is_some() || test.against_case.is_some() {
                 return Err("measure = \"scaling\" compares an arm with itself: leave out `against` and `against_case`".into());
             }
@@ -422,6 +429,16 @@ impl Suite {
         let is_of = |known: &&Case| known.everywhere().iter().any(|scaled| scaled.id == name);
         self.cases.iter().find(is_of).ok_or_else(|| format!("there is no case `{name}` in this suite"))
     }
+}
+
+/// A verb of its lanes whose operations are no records.
+fn times_no_records(case: &Case) -> Option<Verb> {
+    let varied = case.arms.iter().filter_map(|arm| match arm {
+        ArmSpec::Varied(varied) => varied.lanes.as_ref(),
+        ArmSpec::Plain(_) => None,
+    });
+    let verbs = case.lanes.iter().chain(varied.flatten()).map(|lane| lane.verb);
+    verbs.into_iter().find(|verb| *verb == Verb::Open || verb.watches())
 }
 
 fn has_arm(case: &Case, arm: &str) -> Result<(), String> {

@@ -59,7 +59,7 @@ impl<'p> Published<'p> {
         if claim.tests.is_empty() {
             return Err("it has no [[claim.test]], so nothing could show whether it holds; or say why it is `untested`".into());
         }
-        check_each_once(&claim.pairs)?;
+        check_pairs(&claim.pairs)?;
         if claim.by == By::Ours {
             return Ok(());
         }
@@ -105,11 +105,26 @@ impl<'p> Published<'p> {
     }
 }
 
-fn check_each_once(pairs: &[Pair]) -> Result<(), String> {
-    match pairs.iter().enumerate().find(|(place, pair)| pairs[..*place].contains(pair)) {
-        None => Ok(()),
-        Some((_, twice)) => Err(format!("the pair of `{}` stands twice: leave one out", twice.arm)),
+/// Pairs answer one question, whoever is asked: all of them compare or none does, and none is another one turned round.
+fn check_pairs(pairs: &[Pair]) -> Result<(), String> {
+    for (place, pair) in pairs.iter().enumerate() {
+        let before = &pairs[..place];
+        let is_turned = |known: &Pair| {
+            known.against.as_ref() == Some(&pair.arm) && pair.against.as_ref() == Some(&known.arm)
+        };
+        if before.contains(pair) {
+            return Err(format!("the pair of `{}` stands twice: leave one out", pair.arm));
+        }
+        if before.iter().any(is_turned) {
+            return Err(format!("the pair of `{}` is another one turned round: leave one out", pair.arm));
+        }
+        if before.iter().any(|known| known.against.is_some() != pair.against.is_some()) {
+            return Err(
+                "some of its pairs compare two arms, and others are one arm: make two claims of them".into(),
+            );
+        }
     }
+    Ok(())
 }
 
 /// All tests of a claim decide together, so those of a page's claim are of one arm.
@@ -192,6 +207,14 @@ impl Claim {
             By::Page => !test.measure.is_exact(),
             By::Ours => test.rule.is_some_and(Rule::is_of_a_figure),
         };
+        let ratio = self.figures.iter().find(|figure| figure.ratio(Measure::Rate).is_some());
+        let is_timed = |test: &ClaimTest| !test.measure.is_exact();
+        if let Some(figure) = ratio.filter(|_| !self.tests.is_empty() && !self.tests.iter().any(is_timed)) {
+            return Err(format!(
+                "its figure {} is of a ratio, and none of its tests is of times: test a rate, or leave out the figure",
+                figure.value
+            ));
+        }
         if self.tests.len() > 1 && self.tests.iter().any(stands_alone) {
             return Err("the published figure stands beside one test: a timed test of a page's claim has no other test beside it, nor has one \
                  with rule = \"advantage\", \"cost\" or \"elsewhere\": make a claim of each".into());
@@ -265,8 +288,10 @@ fn check_exact(claim: &Claim, test: &ClaimTest) -> Result<(), String> {
 /// A claim of the page has the bounds of a rule, or is exact; a claim of the suite's authors may have its own.
 fn check_bounds(claim: &Claim, test: &ClaimTest) -> Result<(), String> {
     let own = [test.at_least, test.at_most];
-    if own.into_iter().flatten().any(|bound| !bound.is_finite()) {
-        return Err("`at_least` and `at_most` are finite numbers".into());
+    if own.into_iter().flatten().any(|bound| !bound.is_finite() || bound.abs() > *SANE.end()) {
+        return Err(
+            "`at_least` and `at_most` are finite numbers, and none beyond what anybody measures".into()
+        );
     }
     if let (Some(least), Some(most)) = (test.at_least, test.at_most)
         && least > most

@@ -15,9 +15,9 @@ struct Claims<'a> {
 #[derive(Serialize)]
 struct Row<'a> {
     statement: &'a str,
-    /// The figure that bounds follow from.
+    /// The figure that is of the same as the one here.
     published: Option<f64>,
-    /// Those of other devices and sizes.
+    /// Those of other devices, sizes and steps.
     beside: Vec<f64>,
     /// Where the claim holds, and where in size too.
     direction: Range,
@@ -58,7 +58,7 @@ pub(in crate::report) fn claims(
     }
     let caption = "Claims that are ratios. Dot and line: the figure found here with its interval; the smaller ones beneath \
          are of the other pairs, in the order of the table. Diamond: the published figure; small diamonds: those of other \
-         devices or sizes. Shaded: where the claim holds; the stronger shade: where it holds in size too.";
+         devices, sizes or steps. Shaded: where the claim holds; the stronger shade: where it holds in size too.";
     Some(Chart::new(
         "claims",
         format!("{} of {}: published and here", group.title, suite.name),
@@ -73,9 +73,11 @@ fn row<'a>(claim: &'a ClaimOutcome, view: &ClaimView) -> Option<Row<'a>> {
     figure(direction)?;
     let range = |asked: &TestOutcome| Range { at_least: asked.at_least, at_most: asked.at_most };
     let mut ratios = claim.figures.iter().map(|figure| figure.ratio.filter(|ratio| is_drawable(*ratio)));
+    // The least step between scales is another one here than there: no published step is of the same.
+    let is_step = direction.against.is_none();
     Some(Row {
         statement: &claim.statement,
-        published: ratios.next().flatten(),
+        published: if is_step { None } else { ratios.next().flatten() },
         beside: ratios.flatten().collect(),
         direction: range(direction),
         size: size.map(range),

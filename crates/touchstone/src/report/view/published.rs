@@ -60,7 +60,7 @@ impl FigureView {
         let with_ratio = ratio.as_ref().map_or(String::new(), |ratio| format!(" ({ratio})"));
         FigureView {
             figure: format!("{about}{figures}{with_ratio}{note}"),
-            brief: format!("{about}{}", ratio.unwrap_or(figures)),
+            brief: format!("{about}{}{note}", ratio.unwrap_or(figures)),
             source_kind: figure.source_kind.clone(),
             source: with_source.then(|| figure.source.clone()),
         }
