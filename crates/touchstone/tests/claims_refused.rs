@@ -142,7 +142,7 @@ const NONSENSE: &[(&str, &str, &str, &str)] = &[
         EXACT,
         "by = \"ours\"",
         "figure = [{ source = \"page\", value = 3.0, unit = \"x\" }]",
-        "none of its tests is of times",
+        "none of its tests times anything",
     ),
     (PERCENTILE, "at_most = 1000000", "at_most = 1\nat_least = 2", "at least 2 and at most 1"),
     (PERCENTILE, "by = \"ours\"", "", "`words`"),

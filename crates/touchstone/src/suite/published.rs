@@ -203,21 +203,27 @@ impl Claim {
             check_bounds(self, test)?;
             check_exact(self, test)?;
         }
-        let stands_alone = |test: &ClaimTest| match self.by {
-            By::Page => !test.measure.is_exact(),
-            By::Ours => test.rule.is_some_and(Rule::is_of_a_figure),
-        };
-        let ratio = self.figures.iter().find(|figure| figure.ratio(Measure::Rate).is_some());
+        self.check_beside_figure()
+    }
+
+    /// A published ratio stands beside something that is timed, and what is held against a figure is one test.
+    fn check_beside_figure(&self) -> Result<(), String> {
         let is_timed = |test: &ClaimTest| !test.measure.is_exact();
+        let ratio = self.figures.iter().find(|figure| figure.ratio(Measure::Rate).is_some());
         if let Some(figure) = ratio.filter(|_| !self.tests.is_empty() && !self.tests.iter().any(is_timed)) {
             return Err(format!(
-                "its figure {} is of a ratio, and none of its tests is of times: test a rate, or leave out the figure",
+                "its figure {} is a ratio, and none of its tests times anything: test a rate, or leave out the figure",
                 figure.value
             ));
         }
+        let stands_alone = |test: &ClaimTest| match self.by {
+            By::Page => is_timed(test),
+            By::Ours => test.rule.is_some_and(Rule::is_of_a_figure),
+        };
         if self.tests.len() > 1 && self.tests.iter().any(stands_alone) {
-            return Err("the published figure stands beside one test: a timed test of a page's claim has no other test beside it, nor has one \
-                 with rule = \"advantage\", \"cost\" or \"elsewhere\": make a claim of each".into());
+            return Err("a timed test of a page's claim has no other test beside it, nor has one with rule = \"advantage\", \
+                        \"cost\" or \"elsewhere\", so that the published figure stands beside one: make a claim of each"
+                .into());
         }
         Ok(())
     }

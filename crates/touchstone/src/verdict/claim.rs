@@ -300,8 +300,10 @@ impl Judge<'_> {
     /// A claim of ours is of whom it names: nobody stands in for anybody.
     fn sides(&self, claim: &Claim, pair: &Pair) -> Vec<Side> {
         let side = |arm: &String| {
-            let mut stand_ins = self.suite.stand_ins.iter().filter(|_| claim.by == By::Page);
-            let stand_in = stand_ins.find(|known| known.subject == subject_of(arm));
+            let stand_in = match claim.by {
+                By::Page => self.suite.stand_ins.iter().find(|known| known.subject == subject_of(arm)),
+                By::Ours => None,
+            };
             Side {
                 arm: arm.clone(),
                 library: stand_in.map(|stand_in| stand_in.library.clone()),
