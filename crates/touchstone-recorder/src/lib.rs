@@ -43,12 +43,13 @@
 //!
 //! # Layout
 //!
-//! `trace` and `counts` are the pure side: the events and what is computed from them. `linux/` is the impure side:
+//! `trace`, `counts` and `kept` are the pure side: the events and what is computed from them. `linux/` is the impure side:
 //! `start` brings a traced child into being, `tracer` drives it, `filter` and `syscalls` say which calls stop it and
 //! what they mean, `calls/` turns them into events, and `log` keeps these.
 
 mod counts;
 mod error;
+mod kept;
 mod options;
 mod trace;
 
@@ -67,6 +68,7 @@ use std::time::Duration;
 
 pub use counts::{Counts, Interval};
 pub use error::{Error, ErrorKind};
+pub use kept::Kept;
 pub use options::Options;
 pub use platform::{Killer, Recording, unavailable};
 pub use trace::{Event, EventKind, File, FileId, SyncKind, Trace};

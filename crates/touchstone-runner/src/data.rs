@@ -126,6 +126,8 @@ impl States {
 /// A case's data: its dataset, the order in which it is played, and the new states it is given.
 pub struct CaseData {
     dataset: Rc<Dataset>,
+    /// A dataset file of the same records with none of them, for a driver that is asked only what it finds.
+    pub empty_file: PathBuf,
     /// The operations file.
     pub operations_file: PathBuf,
     operations: Vec<u32>,
@@ -170,6 +172,7 @@ impl CaseData {
             .map_err(|error| unwritten(&operations_file, error))?;
         Ok(CaseData {
             dataset,
+            empty_file: empty_file(case.dataset.record, folder)?,
             operations_file,
             operations,
             states: states(case, seed, folder)?,
@@ -379,6 +382,18 @@ impl CaseData {
         };
         (digest.answers(), digest.to_string())
     }
+}
+
+/// A dataset file without records.
+fn empty_file(record: RecordKind, folder: &Path) -> Result<PathBuf> {
+    let path = folder.join(format!("empty.{record}.dataset"));
+    let written = match record {
+        RecordKind::Row => write_dataset::<Row>(&path, &[]),
+        RecordKind::Document => write_dataset::<Document>(&path, &[]),
+        RecordKind::Doc => write_dataset::<Doc>(&path, &[]),
+    };
+    written.map_err(|error| unwritten(&path, error))?;
+    Ok(path)
 }
 
 /// Inserts take the records after those stored beforehand, in order; gets ask for stored ones at random, or always for

@@ -6,13 +6,18 @@ use crate::data::{CaseData, Contents};
 use crate::error::Result;
 use crate::kits::Project;
 use crate::place::Place;
+use crate::plausible::{impossible, processors};
 use crate::random::{Stream, random_order};
 use crate::session::{Manners, Session, SessionError, SessionResult, unexpected};
+use crate::task::{children, strayed, threads};
+use crate::witness::Seen;
 use rand::RngExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use touchstone::kit::DurabilityClass;
 use touchstone::plan::{PlannedArm, PlannedCase, Start};
 use touchstone::record::latency_path;
-use touchstone::sample::{Launch, NOT_EXPLAINED, Outcome, Phase, Slice};
+use touchstone::sample::{Launch, NOT_EXPLAINED, Outcome, Phase, Slice, Witness};
 use touchstone::suite::Cache;
 use touchstone_protocol::{
     Failure, FailureKind, Hello, Lane, LaneSample, Plan, Reply, Request, Run, Sample, Settings, Verb,
@@ -43,7 +48,14 @@ pub struct Player<'s> {
     place: Place,
     template: &'s Place,
     session: Option<Session>,
+    /// What every process of the launch has in its environment.
+    padding: String,
+    /// The processor that it is confined to.
+    processor: Option<usize>,
     open: bool,
+    /// What was seen of it while the database was opened for the next slice: nanoseconds, and bytes read.
+    opening: Option<(u64, Option<u64>)>,
+    survey: Survey,
     settings: Settings,
     /// What it has used up of the operations and the new states.
     next: Start,
@@ -67,6 +79,7 @@ impl<'s> Player<'s> {
         arm: &'s PlannedArm,
         template: &'s Place,
         scratch: &Path,
+        processor: Option<usize>,
         random: &mut Stream,
     ) -> Result<Player<'s>> {
         let place = Place::new(scratch.join(format!("{:08x}", random.random::<u32>())))?;
@@ -78,7 +91,11 @@ impl<'s> Player<'s> {
             place,
             template,
             session: None,
+            padding: "x".repeat(random.random_range(0..PADDING_BYTES_MAX)),
+            processor,
             open: false,
+            opening: None,
+            survey: Survey::default(),
             settings: Settings::new(),
             next: Start::default(),
             contents: stage.data.contents(),
@@ -87,20 +104,31 @@ impl<'s> Player<'s> {
             outcome: Outcome::Completed,
             error: None,
         };
-        let mut command = stage.project.command(arm)?;
-        command.env("TOUCHSTONE_PADDING", "x".repeat(random.random_range(0..PADDING_BYTES_MAX)));
+        let command = player.command()?;
         let entered = player.introduce(command);
         player.note(entered);
         Ok(player)
     }
 
-    fn introduce(&mut self, command: std::process::Command) -> SessionResult<()> {
-        let mut session = Session::start(command, self.stage.manners.clone())?;
-        self.hello = Some(session.hello()?);
-        self.session = Some(session);
+    /// Starts the driver, as every process of it in this launch is started.
+    fn command(&self) -> Result<Command> {
+        let mut command = self.stage.project.command(self.arm)?;
+        command.env("TOUCHSTONE_PADDING", &self.padding);
+        Ok(command)
+    }
+
+    fn introduce(&mut self, command: Command) -> SessionResult<()> {
+        self.start(command)?;
         self.require_capabilities()?;
         self.prepare()?;
         self.reopen_watching()
+    }
+
+    fn start(&mut self, command: Command) -> SessionResult<()> {
+        let mut session = Session::start(command, self.stage.manners.clone())?;
+        self.hello = Some(session.hello()?);
+        self.session = Some(session);
+        Ok(())
     }
 
     fn require_capabilities(&self) -> SessionResult<()> {
@@ -179,7 +207,11 @@ impl<'s> Player<'s> {
             }
             self.place.evict()?;
         }
-        Ok(self.reopen_watching())
+        let before = self.look(false);
+        let opened = self.reopen_watching();
+        let read_bytes = self.look(false).since(&before).read_bytes;
+        self.opening = Some((self.waited_ns(), read_bytes));
+        Ok(opened)
     }
 
     /// Runs one slice and checks its answer. `first` is the operation it starts from, for slices that store nothing.
@@ -197,7 +229,10 @@ impl<'s> Player<'s> {
 
     fn play(&mut self, first: u64, calibrated: u64, latency: Option<PathBuf>) -> SessionResult<Played> {
         let lanes = self.lanes_at(first, calibrated);
+        let reaches_disk = self.arm.awaits_disk();
+        let before = self.look(reaches_disk);
         let reply = self.ask(&Request::Run(Run { lanes: lanes.clone(), latency }))?;
+        let witness = self.witness(&before, &self.look(reaches_disk));
         let Reply::Run(sample) = reply else { return Err(unexpected("run", &reply)) };
         if sample.lanes.len() != lanes.len() {
             return Err(SessionError::Rubbish(format!(
@@ -206,6 +241,10 @@ impl<'s> Player<'s> {
                 lanes.len()
             )));
         }
+        if let Some(why) = impossible(&sample, &lanes, witness.waited_ns, processors()) {
+            return Err(SessionError::Rubbish(why));
+        }
+        self.take_survey();
         let wrong: Vec<String> = lanes
             .iter()
             .zip(&sample.lanes)
@@ -222,7 +261,41 @@ impl<'s> Player<'s> {
             self.outcome = Outcome::Void;
             self.error = Some(wrong.clone());
         }
-        Ok(Played { lanes, sample, wrong })
+        Ok(Played { lanes, sample, witness, wrong })
+    }
+
+    /// What the system counts of the driver's process now.
+    fn look(&self, flushes: bool) -> Seen {
+        let process = self.session.as_ref().and_then(Session::process);
+        process.map_or_else(Seen::default, |process| Seen::now(process, flushes))
+    }
+
+    fn waited_ns(&self) -> u64 {
+        self.session.as_ref().map_or(0, Session::waited_ns)
+    }
+
+    /// What was seen from before the slice to after it, and of the opening before that.
+    fn witness(&mut self, before: &Seen, after: &Seen) -> Witness {
+        let seen = after.since(before);
+        let (opening_ns, opening_read_bytes) = self.opening.take().unzip();
+        Witness {
+            waited_ns: self.waited_ns(),
+            opening_ns,
+            opening_read_bytes: opening_read_bytes.flatten(),
+            read_bytes: seen.read_bytes,
+            written_bytes: seen.written_bytes,
+            flushes: seen.flushes,
+            tasks_made: after.tasks_since(before),
+        }
+    }
+
+    /// Looks at what the process consists of, and keeps the most of it.
+    fn take_survey(&mut self) {
+        let Some(process) = self.session.as_ref().and_then(Session::process) else { return };
+        self.survey.threads = self.survey.threads.max(threads(process));
+        self.survey.children = self.survey.children.max(children(process));
+        let strays = || self.processor.and_then(|processor| strayed(process, processor));
+        self.survey.strayed = self.survey.strayed.take().or_else(strays);
     }
 
     /// The lanes of a slice; what stores no records starts from operation `first`.
@@ -244,24 +317,27 @@ impl<'s> Player<'s> {
         }
     }
 
-    /// Closes, opens again and checks that everything acknowledged is there; then the process leaves, in the first
-    /// launch after saying how it does a slice.
+    /// Says in the first launch how it does a slice, then looks for everything that was acknowledged, and leaves.
     ///
     /// # Errors
     /// When the lab itself fails.
     pub fn leave(mut self, launch: usize, calibrated: u64) -> Result<Launch> {
-        let threads = self.session.as_ref().and_then(Session::threads);
+        // What stores something is explained last, for nobody checks it. All else is explained by the process that played: it
+        // may have kept what it no longer asks its engine for.
+        let explains = launch == 0;
+        let before = explains && !self.arm.writes();
+        let mut plan = if before { self.explained(calibrated)? } else { Plan::default() };
         let mut counted = None;
         if self.plays() && !self.stage.case.unchecked {
-            let checked = self.check();
+            let checked = self.check_anew()?;
             counted = self.note(checked);
         }
         let found = counted.unwrap_or(0);
         let stored = self.stored;
         let file_bytes = self.place.file_bytes();
-        let explained =
-            if launch == 0 && self.plays() { self.explain(calibrated)? } else { Ok(Default::default()) };
-        let plan = self.note(explained).unwrap_or_default();
+        if explains && !before {
+            plan = self.explained(calibrated)?;
+        }
         if let Some(session) = self.session.take().filter(|_| self.outcome == Outcome::Completed) {
             let left = session.quit();
             self.note(left);
@@ -275,8 +351,10 @@ impl<'s> Player<'s> {
             outcome: self.outcome,
             error: self.error.take(),
             calibrated,
-            processor: None,
-            threads,
+            processor: self.processor,
+            threads: self.survey.threads,
+            children: self.survey.children,
+            strayed: self.survey.strayed.take(),
             settings: std::mem::take(&mut self.settings),
             expected: if whole { stored } else { found },
             found,
@@ -286,8 +364,55 @@ impl<'s> Player<'s> {
         })
     }
 
-    /// How it does a slice, off the clock. It comes last because nobody checks what it stores.
+    /// How it does a slice; nothing of an arm that has failed.
+    fn explained(&mut self, calibrated: u64) -> Result<Plan> {
+        if !self.plays() {
+            return Ok(Plan::default());
+        }
+        let explained = self.explain(calibrated)?;
+        Ok(self.note(explained).unwrap_or_default())
+    }
+
+    /// Ends the process that played, starts another one, and lets that look. Killed, the first can neither write down what it
+    /// only kept in memory nor tell the second; a class that promises nothing after that is closed instead.
+    fn check_anew(&mut self) -> Result<SessionResult<u64>> {
+        if self.arm.class == DurabilityClass::None {
+            if let Err(error) = self.close() {
+                return Ok(Err(error));
+            }
+            if let Some(Err(error)) = self.session.take().map(Session::quit) {
+                return Ok(Err(error));
+            }
+        }
+        self.session = None;
+        self.open = false;
+        let command = self.command()?;
+        Ok(self.start(command).and_then(|()| self.prepare_nothing()).and_then(|()| self.check()))
+    }
+
+    /// So that it need not read data to tell what it finds.
+    fn prepare_nothing(&mut self) -> SessionResult<()> {
+        let reply = self.ask(&Request::Prepare {
+            record: self.stage.case.dataset.record,
+            dataset: self.stage.data.empty_file.clone(),
+            operations: None,
+            states: None,
+            subscriptions: None,
+        })?;
+        match reply {
+            Reply::Prepare { .. } => Ok(()),
+            other => Err(unexpected("prepare", &other)),
+        }
+    }
+
+    /// How it does a slice, off the clock.
     fn explain(&mut self, calibrated: u64) -> Result<SessionResult<Plan>> {
+        if self.arm.writes() {
+            let prepared = self.prepare();
+            if self.note(prepared).is_none() {
+                return Ok(Ok(Plan::default()));
+            }
+        }
         let settled = self.settle()?;
         let open = |player: &mut Self| if player.open { Ok(()) } else { player.reopen_watching() };
         Ok(settled.and_then(|()| open(self)).and_then(|()| self.explain_slice(calibrated)))
@@ -312,7 +437,6 @@ impl<'s> Player<'s> {
     }
 
     fn check(&mut self) -> SessionResult<u64> {
-        self.close()?;
         self.reopen()?;
         let (mut found, mut differs) = (0, None);
         for table in 1..=self.stage.case.tables_used() {
@@ -401,12 +525,22 @@ impl<'s> Player<'s> {
     }
 }
 
+/// What a driver's process was seen to consist of, at the most.
+#[derive(Default)]
+struct Survey {
+    threads: Option<u64>,
+    children: Option<u64>,
+    strayed: Option<String>,
+}
+
 /// A slice that was played.
 pub struct Played {
     /// What was asked.
     pub lanes: Vec<Lane>,
     /// What came.
     pub sample: Sample,
+    /// What the lab saw of it.
+    pub witness: Witness,
     /// What was wrong with it.
     pub wrong: Option<String>,
 }
@@ -434,6 +568,7 @@ impl Played {
             cpu_ns: self.sample.cpu_ns,
             lanes: self.sample.lanes.clone(),
             usage: self.sample.usage,
+            witness: Some(self.witness),
             wrong: self.wrong.clone(),
         }
     }
@@ -465,12 +600,13 @@ pub fn enter_all<'s>(
     stage: &'s Stage<'s>,
     arms: &[(&'s PlannedArm, &'s Place)],
     scratch: &Path,
+    processor: Option<usize>,
     random: &mut Stream,
 ) -> Result<Vec<Player<'s>>> {
     let mut players: Vec<Option<Player<'s>>> = arms.iter().map(|_| None).collect();
     for index in random_order(arms.len(), random) {
         let (arm, template) = arms[index];
-        players[index] = Some(Player::enter(stage, arm, template, scratch, random)?);
+        players[index] = Some(Player::enter(stage, arm, template, scratch, processor, random)?);
     }
     Ok(players.into_iter().flatten().collect())
 }
@@ -494,12 +630,7 @@ fn plain(place: &Place) -> Result<SessionResult<()>> {
     Ok(place.strange()?.map_or(Ok(()), |strange| Err(refused(strange))))
 }
 
-fn fill(
-    stage: &Stage<'_>,
-    arm: &PlannedArm,
-    place: &Place,
-    command: std::process::Command,
-) -> SessionResult<()> {
+fn fill(stage: &Stage<'_>, arm: &PlannedArm, place: &Place, command: Command) -> SessionResult<()> {
     // Making 10,000 tables or storing millions of records is no slice: it may take ten times as long.
     let manners = Manners { limit: stage.manners.limit * 10, ..stage.manners.clone() };
     let mut session = Session::start(command, manners)?;

@@ -8,12 +8,15 @@ pub mod kits;
 pub mod launch;
 pub mod noise;
 pub mod place;
+mod plausible;
 pub mod probe;
 mod processor;
 pub mod random;
 pub mod recorded;
 pub mod run;
 pub mod session;
+mod task;
+mod witness;
 pub mod writer;
 
 pub use error::{Error, ErrorKind, Result};

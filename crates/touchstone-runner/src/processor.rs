@@ -67,12 +67,6 @@ fn schedule(policy: i32) {
     unsafe { libc::sched_setscheduler(0, policy, &parameters) };
 }
 
-/// How many threads a process has; none where the system does not tell.
-pub(crate) fn threads(process: u32) -> Option<u64> {
-    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).ok()?;
-    Some(tasks.count() as u64)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,11 +111,5 @@ mod tests {
         chosen.sort_unstable();
         chosen.dedup();
         assert!(chosen.len() as u32 >= allowed().min(2), "not always the same: {chosen:?}");
-    }
-
-    #[test]
-    fn the_threads_of_this_process_are_counted() {
-        assert!(threads(std::process::id()).unwrap() >= 1);
-        assert_eq!(threads(u32::MAX), None);
     }
 }

@@ -15,7 +15,7 @@ use touchstone::plan::PlannedArm;
 use touchstone::record::file;
 use touchstone::sample::SyncCount;
 use touchstone_protocol::{Lane, Request, Run, Verb};
-use touchstone_recorder::{Counts, Options, Recording, Trace};
+use touchstone_recorder::{Kept, Options, Recording, Trace};
 
 /// Commits recorded of an arm: odd, so that the median is one of them.
 const COMMITS: u64 = 41;
@@ -133,19 +133,18 @@ impl Recorded<'_> {
     }
 
     fn count(&self, trace: &Trace) -> SyncCount {
-        let intervals = trace.between_marks();
-        let reply = |line: &str, name: &str| line.contains(&format!("\"reply\":\"{name}\""));
-        let of = |name: &'static str| {
-            intervals
-                .iter()
-                .filter(move |interval| interval.ended_by.is_some_and(|line| reply(line, name)))
-                .map(|interval| interval.counts)
+        let stretches = trace.between_marks();
+        let kept = trace.kept_between_marks();
+        let of = |name: &str| -> Vec<Kept> {
+            let reply = format!("\"reply\":\"{name}\"");
+            let ends =
+                stretches.iter().map(|stretch| stretch.ended_by.is_some_and(|line| line.contains(&reply)));
+            kept.iter().zip(ends).filter(|(_, ends)| *ends).map(|(kept, _)| *kept).collect()
         };
-        // A write that returns only when it is durable waits for the disk as a sync does.
-        let awaited = |counts: &Counts| counts.syncs() + counts.synchronous_writes;
-        let commits: Vec<Counts> = of("run").collect();
-        let mut syncs: Vec<u64> = commits.iter().map(awaited).collect();
+        let commits = of("run");
+        let mut syncs: Vec<u64> = commits.iter().map(|commit| commit.awaited).collect();
         syncs.sort_unstable();
+        let sum = |part: fn(&Kept) -> u64| commits.iter().map(part).sum();
         SyncCount {
             case: self.stage.case.id.clone(),
             arm: self.arm.name.clone(),
@@ -153,9 +152,12 @@ impl Recorded<'_> {
             commits: commits.len() as u64,
             syncs_per_commit: syncs.get(syncs.len() / 2).copied().unwrap_or(0),
             syncs_most: syncs.last().copied().unwrap_or(0),
-            syncs: syncs.iter().sum(),
-            syncs_at_close: of("close").map(|counts| awaited(&counts)).sum(),
-            bytes_written: commits.iter().map(|counts| counts.bytes_written).sum(),
+            syncs: sum(|commit| commit.awaited),
+            syncs_at_close: of("close").iter().map(|close| close.awaited).sum(),
+            idle_syncs: sum(|commit| commit.idle_syncs),
+            synchronous_writes: sum(|commit| commit.synchronous_writes),
+            durable_commits: commits.iter().filter(|commit| commit.is_durable()).count() as u64,
+            bytes_written: sum(|commit| commit.bytes),
             mapped: trace
                 .mapped_files()
                 .iter()

@@ -14,6 +14,7 @@ use crate::processor::Confined;
 use crate::random::{Stream, block_order, random_order, stream};
 use crate::recorded::record_syncs;
 use crate::session::{Manners, SessionError};
+use crate::witness::flushes_completed;
 use crate::writer::Writer;
 use rand::seq::SliceRandom;
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,8 +31,12 @@ use touchstone_protocol::{Hello, Verb};
 /// scheduler's quantum is disturbed in nearly every slice, and its median with it.
 const SLICE_NS: u64 = 2_000_000;
 
-/// What it must take of the quickest arm, as a share of [`SLICE_NS`]: 0.1 ms, thousands of times the clock's cost.
+/// What it should take of the quickest arm, as a share of [`SLICE_NS`]: 0.1 ms, thousands of times the clock's cost.
 const QUICKEST_SHARE: u64 = 20;
+
+/// How much longer the slowest arm's slice may become for that. Where one arm is beyond measure quicker than the others, theirs
+/// stay what they should be, and its own are flagged as short.
+const STRETCH_MAX: u64 = 2;
 
 /// Slices by which a count is calibrated, the shortest of which is believed: whatever disturbs one makes it longer.
 const CALIBRATION_SLICES: u64 = 3;
@@ -222,6 +227,8 @@ impl<'p> CaseRun<'p> {
                 calibrated: 0,
                 processor: None,
                 threads: None,
+                children: None,
+                strayed: None,
                 settings: Default::default(),
                 expected: 0,
                 found: 0,
@@ -246,8 +253,7 @@ impl<'p> CaseRun<'p> {
         playing.filter_map(|arm| Some((arm, self.templates.get(&arm.name)?.as_ref()))).collect()
     }
 
-    /// Finds the count of operations with which the slowest arm needs 2 ms and the quickest at least 0.1 ms, in a
-    /// launch that is thrown away.
+    /// Finds the count of operations with which the slowest arm needs 2 ms, in a launch that is thrown away.
     fn calibrate(&mut self, plan: &Plan, setting: &Setting<'_>, scratch: &Place) -> Result<()> {
         let open_lanes =
             || self.case.arms.iter().flat_map(|arm| &arm.lanes).filter(|lane| lane.count.is_none());
@@ -257,18 +263,17 @@ impl<'p> CaseRun<'p> {
         let stage = self.stage(setting);
         let mut random = stream(plan.seed, &format!("calibration {}", self.case.id));
         let place = Place::new(scratch.path().join("calibration"))?;
-        let _confined = self.confine(&mut random);
+        let confined = self.confine(&mut random);
+        let processor = confined.as_ref().map(Confined::processor);
         let mut counts = Vec::new();
-        for player in &mut enter_all(&stage, &self.arms(), place.path(), &mut random)? {
+        for player in &mut enter_all(&stage, &self.arms(), place.path(), processor, &mut random)? {
             if player.arm.lanes.iter().all(|lane| lane.count.is_some()) {
                 continue;
             }
             counts.extend(count_for_slice(player, count_max)?);
             stopped(setting)?;
         }
-        let slowest = counts.iter().min().copied().unwrap_or(count_max);
-        let quickest = counts.iter().max().copied().unwrap_or(count_max);
-        self.calibrated = slowest.max(quickest.div_ceil(QUICKEST_SHARE));
+        self.calibrated = shared_count(&counts).unwrap_or(count_max);
         Ok(())
     }
 
@@ -284,10 +289,11 @@ impl<'p> CaseRun<'p> {
         let mut random = stream(plan.seed, &format!("launch {launch} {}", self.case.id));
         let stage = self.stage(setting);
         let confined = self.confine(&mut random);
-        let probe = if self.case.flushes { Some(FlushProbe::new(place.path())?) } else { None };
-        let mut players = enter_all(&stage, &self.arms(), place.path(), &mut random)?;
+        let awaits_disk = self.case.flushes || self.case.awaits_disk();
+        let probe = if awaits_disk { Some(FlushProbe::new(place.path())?) } else { None };
         let processor = confined.as_ref().map(Confined::processor);
-        let mut floor = Floor { run: self, launch, processor, setting, writer, medians: BTreeMap::new() };
+        let mut players = enter_all(&stage, &self.arms(), place.path(), processor, &mut random)?;
+        let mut floor = Floor { run: self, launch, setting, writer, medians: BTreeMap::new() };
         floor.introduce(&players)?;
         floor.warm(&mut players, &mut random)?;
         floor.blocks(&mut players, probe, &mut random)?;
@@ -331,6 +337,14 @@ impl<'p> CaseRun<'p> {
     }
 }
 
+/// The count for all arms, of those with which each needs 2 ms: the slowest arm's, or as many more as give the quickest 0.1 ms
+/// within bounds.
+fn shared_count(counts: &[u64]) -> Option<u64> {
+    let slowest = *counts.iter().min()?;
+    let quickest = *counts.iter().max()?;
+    Some(quickest.div_ceil(QUICKEST_SHARE).clamp(slowest, slowest.saturating_mul(STRETCH_MAX)))
+}
+
 /// Raises the count until a slice takes 2 ms, then takes the share of it that does. None for a subject that failed.
 fn count_for_slice(player: &mut Player<'_>, count_max: u64) -> Result<Option<u64>> {
     let mut count = 1;
@@ -359,7 +373,6 @@ fn shortest_ns(player: &mut Player<'_>, count: u64) -> Result<Option<u64>> {
 struct Floor<'f, 'p> {
     run: &'f CaseRun<'p>,
     launch: usize,
-    processor: Option<usize>,
     setting: &'f Setting<'f>,
     writer: &'f mut Writer,
     medians: BTreeMap<String, Vec<f64>>,
@@ -408,8 +421,10 @@ impl Floor<'_, '_> {
             let noise = Noise { case: case.clone(), launch, block, cpu_pressure, io_pressure, steal };
             self.writer.line(file::NOISE, &noise)?;
             if let Some(probe) = &mut probe {
+                let before = flushes_completed();
                 let flush_ns = probe.flush_ns()?;
-                self.writer.line(file::PROBES, &Probe { case, launch, block, flush_ns })?;
+                let flushes = flushes_completed().zip(before).and_then(|(now, then)| now.checked_sub(then));
+                self.writer.line(file::PROBES, &Probe { case, launch, block, flush_ns, flushes })?;
             }
         }
         Ok(())
@@ -463,7 +478,6 @@ impl Floor<'_, '_> {
         for player in players {
             stopped(self.setting)?;
             let line = player.leave(self.launch, self.run.calibrated)?;
-            let line = Launch { processor: self.processor, ..line };
             stopped(self.setting)?;
             self.writer.line(file::LAUNCHES, &line)?;
             lines.push(line);
@@ -480,4 +494,22 @@ fn introduction(project: &Project, arm: &PlannedArm, hello: &Hello) -> Result<In
         hello: hello.clone(),
         program_crc32: crc32.unwrap_or_default(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shared_count;
+
+    #[test]
+    fn the_slowest_arm_has_the_count_that_suits_it() {
+        assert_eq!(shared_count(&[600, 700, 2000]), Some(600));
+        assert_eq!(shared_count(&[]), None);
+    }
+
+    #[test]
+    fn a_quick_arm_lengthens_the_others_slices_to_twice_at_most() {
+        assert_eq!(shared_count(&[600, 18_000]), Some(900));
+        assert_eq!(shared_count(&[600, 65_536]), Some(1200));
+        assert_eq!(shared_count(&[1, 3]), Some(1));
+    }
 }

@@ -3,7 +3,6 @@
 //! Whatever the process does (floods, hangs, dies, speaks rubbish) comes back as a [`SessionError`], and the
 //! process group is gone when the session is dropped.
 
-use crate::processor::threads;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{
@@ -100,6 +99,8 @@ pub struct Session {
     end: Option<OwnedFd>,
     stderr: Option<Receiver<Vec<u8>>>,
     manners: Manners,
+    /// How long the last reply was waited for.
+    waited: Duration,
 }
 
 impl Session {
@@ -137,6 +138,7 @@ impl Session {
             end: None,
             stderr: None,
             manners,
+            waited: Duration::ZERO,
         }
     }
 
@@ -162,10 +164,12 @@ impl Session {
     pub fn ask(&mut self, request: &Request) -> SessionResult<Reply> {
         let mut line = serde_json::to_vec(request).expect("a request is always JSON");
         line.push(b'\n');
+        let asked = Instant::now();
         if self.stdin.write_all(&line).is_err() {
             return Err(self.ended());
         }
-        let line = self.read_line(Instant::now() + self.manners.limit)?;
+        let line = self.read_line(asked + self.manners.limit)?;
+        self.waited = asked.elapsed();
         let reply = serde_json::from_slice(&line).map_err(|error| {
             SessionError::Rubbish(format!("`{}` is not a reply: {error}", excerpt(&line)))
         })?;
@@ -190,9 +194,14 @@ impl Session {
         }
     }
 
-    /// How many threads the driver has; none where the system does not tell.
-    pub(crate) fn threads(&self) -> Option<u64> {
-        threads(self.process.as_ref()?.id())
+    /// How long the last reply was waited for, in nanoseconds.
+    pub fn waited_ns(&self) -> u64 {
+        self.waited.as_nanos() as u64
+    }
+
+    /// The driver's process, as the system numbers it; none where somebody else looks after it.
+    pub(crate) fn process(&self) -> Option<u32> {
+        Some(self.process.as_ref()?.id())
     }
 
     fn read_line(&mut self, deadline: Instant) -> SessionResult<Vec<u8>> {

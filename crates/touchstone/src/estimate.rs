@@ -2,9 +2,13 @@
 //!
 //! Nothing is decided here. Void slices are left out; an arm that did not complete a launch has no value for it.
 
+mod witnessed;
+
+pub use witnessed::Witnessed;
+
 use crate::plan::{PlannedArm, PlannedCase};
 use crate::record::Record;
-use crate::sample::{Launch, Noise, Outcome, Phase, Slice, SyncCount};
+use crate::sample::{Launch, Noise, Outcome, Phase, Probe, Slice, SyncCount};
 use crate::statistics::{
     CurvePoint, Estimate, Latencies, LatencyPercentile, PERCENTILES, launch_percentiles, median,
 };
@@ -99,8 +103,10 @@ pub struct ArmStatistics {
     pub file_bytes: BTreeMap<String, u64>,
     /// Syncs and bytes per commit.
     pub syncs: Option<SyncCount>,
-    /// Time of one commit over the flush probe's.
+    /// Time of one commit over that of the flush probe beside it: the median.
     pub flush_equivalents: Option<f64>,
+    /// What the lab itself saw.
+    pub witnessed: Witnessed,
 }
 
 /// Latencies of an arm over all launches.
@@ -112,6 +118,8 @@ pub struct LatencyStatistics {
     pub percentiles: Vec<LatencyPercentile>,
     /// The percentile curve, its tail as fine as its middle.
     pub curve: Vec<CurvePoint>,
+    /// Share of the operations that took whole milliseconds, within 0.12 ms, as those do that wait for a timer.
+    pub tick_share: f64,
 }
 
 impl LatencyStatistics {
@@ -234,9 +242,10 @@ impl<'r> CaseSamples<'r> {
     }
 
     fn statistics(&self) -> CaseStatistics {
-        let probes = self.record.probes.iter().filter(|probe| probe.case == self.case.id);
-        let flush_ns = median_of(probes.map(|probe| probe.flush_ns as f64));
-        let mut arms: Vec<ArmStatistics> = self.case.arms.iter().map(|arm| self.arm(arm, flush_ns)).collect();
+        let probes: Vec<&Probe> =
+            self.record.probes.iter().filter(|probe| probe.case == self.case.id).collect();
+        let flush_ns = median_of(probes.iter().map(|probe| probe.flush_ns as f64));
+        let mut arms: Vec<ArmStatistics> = self.case.arms.iter().map(|arm| self.arm(arm, &probes)).collect();
         let values: BTreeMap<String, Vec<LaunchValue>> =
             arms.iter().map(|arm| (arm.arm.clone(), arm.launches.clone())).collect();
         for arm in &mut arms {
@@ -252,12 +261,11 @@ impl<'r> CaseSamples<'r> {
         CaseStatistics { case: self.case.id.clone(), arms, flush_ns, noise: self.noise() }
     }
 
-    fn arm(&self, arm: &PlannedArm, flush_ns: Option<f64>) -> ArmStatistics {
+    fn arm(&self, arm: &PlannedArm, probes: &[&Probe]) -> ArmStatistics {
         let slices = self.slices.get(arm.name.as_str()).map_or(&[][..], Vec::as_slice);
         let parts = self.launches.get(arm.name.as_str()).map_or(&[][..], Vec::as_slice);
         let launches = self.launch_values(arm, slices, parts);
         let operation_ns = median_of(launches.iter().map(|value| value.operation_ns));
-        let commits = commits_per_operation(arm, slices);
         let latency = self.latency(&arm.name, &launches);
         let right = slices.iter().filter(|slice| slice.wrong.is_none());
         ArmStatistics {
@@ -298,10 +306,8 @@ impl<'r> CaseSamples<'r> {
                 .unwrap_or_default(),
             file_bytes: parts.first().map(|part| part.file_bytes.clone()).unwrap_or_default(),
             syncs: self.record.syncs.iter().find(|s| s.case == self.case.id && s.arm == arm.name).cloned(),
-            flush_equivalents: match (operation_ns, flush_ns, commits) {
-                (Some(operation), Some(flush), Some(commits)) => Some(operation / commits / flush),
-                _ => None,
-            },
+            flush_equivalents: flush_equivalents(arm, slices, probes),
+            witnessed: Witnessed::of(arm, slices, parts, probes),
             launches,
         }
     }
@@ -362,11 +368,13 @@ impl<'r> CaseSamples<'r> {
             return None;
         }
         let measured = self.latencies(arm).filter(|latencies| !latencies.is_empty());
+        let tick_share = tick_share(self.latencies(arm).flatten());
         let latencies = Latencies::from_launches(measured)?;
         Some(LatencyStatistics {
             operations: latencies.operations(),
             percentiles: latencies.percentiles(self.record.plan.seed),
             curve: latencies.curve(),
+            tick_share,
         })
     }
 
@@ -441,6 +449,23 @@ fn median_of(values: impl Iterator<Item = f64>) -> Option<f64> {
     (!values.is_empty()).then(|| median(&values))
 }
 
+/// What a timer wakes later than at the tick, and the least that one of its ticks is, in nanoseconds.
+const WAKING_NS: u64 = 120_000;
+const TICK_NS_MIN: u64 = 900_000;
+
+fn tick_share<'l>(latencies_ns: impl Iterator<Item = &'l u64>) -> f64 {
+    let is_on_tick = |ns: u64| {
+        let beyond = ns % 1_000_000;
+        ns > TICK_NS_MIN && (beyond < WAKING_NS || beyond > 1_000_000 - WAKING_NS)
+    };
+    let (mut on_tick, mut all) = (0_u64, 0_u64);
+    for ns in latencies_ns {
+        on_tick += u64::from(is_on_tick(*ns));
+        all += 1;
+    }
+    on_tick as f64 / all.max(1) as f64
+}
+
 fn mean_of_longest_thousandth(latencies: &[u64]) -> Option<f64> {
     let mut sorted = latencies.to_vec();
     sorted.sort_unstable_by(|a, b| b.cmp(a));
@@ -457,6 +482,19 @@ fn count<K: Ord>(keys: impl Iterator<Item = K>) -> BTreeMap<K, usize> {
         *counts.entry(key).or_default() += 1;
     }
     counts
+}
+
+/// The time of a commit over that of the flush probe in the same block, so that a disk which others keep busy for a while
+/// does so for both: the median over the slices.
+fn flush_equivalents(arm: &PlannedArm, slices: &[&Slice], probes: &[&Probe]) -> Option<f64> {
+    let commits = commits_per_operation(arm, slices)?;
+    let flush_ns: BTreeMap<(usize, u32), u64> =
+        probes.iter().map(|probe| ((probe.launch, probe.block), probe.flush_ns)).collect();
+    let right = slices.iter().filter(|slice| slice.wrong.is_none() && slice.operations > 0);
+    median_of(right.filter_map(|slice| {
+        let commit_ns = slice.wall_ns as f64 / slice.operations as f64 / commits;
+        Some(commit_ns / *flush_ns.get(&(slice.launch, slice.block))? as f64)
+    }))
 }
 
 /// Commits behind one operation of the arm; none for an arm that does not commit.

@@ -90,6 +90,13 @@ pub enum DurabilityClass {
     None,
 }
 
+impl DurabilityClass {
+    /// Whether a commit of that class awaits the disk.
+    pub fn reaches_disk(self) -> bool {
+        matches!(self, DurabilityClass::Strict | DurabilityClass::Full)
+    }
+}
+
 impl fmt::Display for DurabilityClass {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.pad(match self {

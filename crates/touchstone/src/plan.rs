@@ -380,6 +380,11 @@ impl PlannedCase {
         self.arms.iter().any(PlannedArm::writes)
     }
 
+    /// Whether the commits of an arm await the disk.
+    pub fn awaits_disk(&self) -> bool {
+        self.arms.iter().any(PlannedArm::awaits_disk)
+    }
+
     /// Whether any arm gets rows by their key. Then the tables of all of them have one.
     pub fn gets_rows(&self) -> bool {
         self.dataset.record == RecordKind::Row && self.has_lane(Verb::Get)
@@ -463,6 +468,11 @@ impl PlannedArm {
     /// Whether it stores anything.
     pub fn writes(&self) -> bool {
         self.lanes.iter().any(|lane| lane.verb.writes())
+    }
+
+    /// Whether its commits await the disk, as its class promises.
+    pub fn awaits_disk(&self) -> bool {
+        self.writes() && self.class.reaches_disk()
     }
 
     /// The lanes of a slice that starts at `start`, with `calibrated` operations where the plan leaves the count open.

@@ -31,11 +31,39 @@ pub struct Slice {
     pub cpu_ns: u64,
     /// The lanes, in order.
     pub lanes: Vec<LaneSample>,
-    /// What the operating system counted.
+    /// What the operating system counted, as the kit tells.
     pub usage: Usage,
+    /// What the lab itself saw; none in records from before it looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub witness: Option<Witness>,
     /// What was wrong with the answer, where something was: the slice is void.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wrong: Option<String>,
+}
+
+/// What the lab saw of a slice without asking the driver. What the system does not tell is absent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Witness {
+    /// From the request to its reply, in nanoseconds: the slice, and what the kit does before and after it.
+    pub waited_ns: u64,
+    /// How long the database took to open before the slice, in nanoseconds, where it was opened for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opening_ns: Option<u64>,
+    /// Bytes that the driver's process read while the database was opened for the slice, the page cache's included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opening_read_bytes: Option<u64>,
+    /// Bytes that the driver's process read meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_bytes: Option<u64>,
+    /// Bytes that it wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written_bytes: Option<u64>,
+    /// Flushes that all disks completed meanwhile, whoever asked for them: no commit that awaits one does without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flushes: Option<u64>,
+    /// Processes and threads that were made meanwhile, by whomever.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tasks_made: Option<u64>,
 }
 
 /// Why a slice ran.
@@ -72,9 +100,15 @@ pub struct Launch {
     /// The processor that it was confined to, as the system numbers them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processor: Option<usize>,
-    /// Threads of its process after the last slice, where the system tells.
+    /// The most threads that its process was seen to have after a slice, where the system tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<u64>,
+    /// The most processes that it was seen to have started and not ended, where the system tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub children: Option<u64>,
+    /// The processors that it allowed itself although it was confined to one, as the system lists them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strayed: Option<String>,
     /// What took effect, read back from the engine.
     pub settings: Settings,
     /// Records handed over to be stored, those stored beforehand included, less those that were deleted.
@@ -132,6 +166,10 @@ pub struct Probe {
     pub block: u32,
     /// One 4 KiB overwrite and fdatasync, in nanoseconds.
     pub flush_ns: u64,
+    /// Flushes that all disks completed meanwhile: 0 where they are not told apart from other requests, so that their number
+    /// beside a slice says nothing. None where the system does not count them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flushes: Option<u64>,
 }
 
 /// Syncs and bytes per commit, from the untimed recorded pass. A line of `syncs.jsonl`.
@@ -147,7 +185,8 @@ pub struct SyncCount {
     /// Commits recorded.
     #[serde(default)]
     pub commits: u64,
-    /// File and directory syncs of the typical (median) commit.
+    /// Times that the typical (median) commit awaited the disk for something that it had changed: syncs of files and of
+    /// directories, and writes that return only when they are durable.
     #[serde(default)]
     pub syncs_per_commit: u64,
     /// Of the costliest commit, a checkpoint's syncs included.
@@ -159,6 +198,15 @@ pub struct SyncCount {
     /// On closing the database afterwards, where a checkpoint may be due.
     #[serde(default)]
     pub syncs_at_close: u64,
+    /// Syncs of what had not changed since its last one, over all commits: they keep nothing.
+    #[serde(default)]
+    pub idle_syncs: u64,
+    /// Those of `syncs` that were writes which return only when they are durable.
+    #[serde(default)]
+    pub synchronous_writes: u64,
+    /// Commits of which the disk had been asked to keep most of the bytes before they were acknowledged.
+    #[serde(default)]
+    pub durable_commits: u64,
     /// Bytes written over all commits.
     #[serde(default)]
     pub bytes_written: u64,
@@ -179,6 +227,9 @@ impl SyncCount {
             syncs_most: 0,
             syncs: 0,
             syncs_at_close: 0,
+            idle_syncs: 0,
+            synchronous_writes: 0,
+            durable_commits: 0,
             bytes_written: 0,
             mapped: Vec::new(),
         }

@@ -2,6 +2,7 @@
 
 mod claim;
 mod comparison;
+mod durability;
 mod evidence;
 mod flag;
 mod gate;

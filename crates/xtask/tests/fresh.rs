@@ -22,12 +22,13 @@ const SUITE: [&str; 7] = [
     "crates/touchstone-protocol/src/watch.rs",
 ];
 const KIT: [&str; 1] = ["crates/touchstone/src/kit.rs"];
-const RECORD: [&str; 7] = [
+const RECORD: [&str; 8] = [
     "crates/touchstone/src/plan.rs",
     "crates/touchstone/src/plan/reduced.rs",
     "crates/touchstone/src/sample.rs",
     "crates/touchstone/src/record.rs",
     "crates/touchstone/src/estimate.rs",
+    "crates/touchstone/src/estimate/witnessed.rs",
     "crates/touchstone/src/statistics/duel.rs",
     "crates/touchstone/src/statistics/latency.rs",
 ];
@@ -340,12 +341,14 @@ fn every_file_of_a_record_stands_on_its_page() {
     }
 }
 
+const FLAG_WITNESSED: &str = "crates/touchstone/src/verdict/flag/witnessed.rs";
+
 /// Numbers that stand in the code as they are searched here, and on the page in words.
-const NUMBERS: [(&str, &str, &str); 27] = [
+const NUMBERS: [(&str, &str, &str); 38] = [
     ("crates/touchstone-runner/src/run.rs", "const SLICE_NS: u64 = 2_000_000;", "2 ms"),
     (
         "crates/touchstone-runner/src/run.rs",
-        "let slowest = counts.iter().min().copied().unwrap_or(count_max);",
+        "let slowest = *counts.iter().min()?;",
         "The smallest of these counts",
     ),
     ("crates/touchstone-runner/src/launch.rs", "limit: stage.manners.limit * 10", "ten times as long"),
@@ -381,6 +384,25 @@ const NUMBERS: [(&str, &str, &str); 27] = [
     ("crates/touchstone/src/statistics/quantile.rs", "pub const MAD_TO_SIGMA: f64 = 1.483;", "1.483"),
     ("crates/touchstone/src/statistics/bootstrap.rs", "pub const BOOTSTRAP_LEVEL: f64 = 0.95;", "95 %"),
     ("crates/touchstone/src/estimate.rs", "latencies.len().div_ceil(1000)", "longest thousandth"),
+    ("crates/touchstone/src/estimate.rs", "const WAKING_NS: u64 = 120_000;", "within 0.12 ms"),
+    ("crates/touchstone/src/verdict/flag.rs", "const TICK_SHARE_MIN: f64 = 0.85;", "85 % of the operations"),
+    ("crates/touchstone/src/verdict/flag.rs", "const SLICE_NS_MIN: f64 = 1e5;", "less than 0.1 ms"),
+    (FLAG_WITNESSED, "const BESIDE_SHARE_MAX: f64 = 0.25;", "a quarter of a slice"),
+    (FLAG_WITNESSED, "const BESIDE_NS_MIN: f64 = 5e5;", "0.5 ms more"),
+    (FLAG_WITNESSED, "const OPENING_BYTES_MIN: f64 = 65_536.0;", "more than 64 KiB"),
+    (FLAG_WITNESSED, "const FLOOR_RATIO_MAX: f64 = 1.05;", "more than 1.05"),
+    (
+        "crates/touchstone/src/verdict/durability.rs",
+        "const KEPT_SHARE_MIN: f64 = 0.9;",
+        "fewer than 0.9 flushes",
+    ),
+    (
+        "crates/touchstone/src/verdict/durability.rs",
+        "const WRITTEN_SHARE_MIN: f64 = 0.25;",
+        "a quarter of a recorded one",
+    ),
+    ("crates/touchstone-runner/src/run.rs", "const STRETCH_MAX: u64 = 2;", "to twice at the most"),
+    ("crates/touchstone-runner/src/run.rs", "const QUICKEST_SHARE: u64 = 20;", "less than 0.1 ms"),
 ];
 
 #[test]

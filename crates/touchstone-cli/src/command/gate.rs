@@ -165,6 +165,10 @@ fn varied(case: &Case, name: &str, variant: &str) -> anyhow::Result<VariedArm> {
     })
 }
 
+/// What is said of commits that need less than before. No gate can know that it was meant.
+const PROMISE: &str = "\n  its commits await the disk less often than before, which is another promise: where that is meant, \
+                       compare the new program with itself from now on";
+
 fn describe(decided: &Decided, judged: &Judged) -> String {
     let mut text = String::new();
     for comparison in &decided.comparisons {
@@ -200,8 +204,12 @@ fn describe(decided: &Decided, judged: &Judged) -> String {
     for count in &decided.counts {
         let _ = writeln!(
             text,
-            "{}: {}: {} before, {} now",
-            count.case, count.what, count.baseline, count.candidate
+            "{}: {}: {} before, {} now{}",
+            count.case,
+            count.what,
+            count.baseline,
+            count.candidate,
+            if count.is_another_promise() { PROMISE } else { "" }
         );
     }
     let _ = writeln!(text, "gate: {}\nRecord: {}", decided.status, judged.folder.display());

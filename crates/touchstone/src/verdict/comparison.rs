@@ -1,7 +1,7 @@
 //! One arm against another: whether they may be compared at all, and what the interval says.
 
+use super::durability::broken_promise;
 use crate::estimate::{ArmStatistics, CaseStatistics, paired};
-use crate::kit::DurabilityClass;
 use crate::plan::{Plan, PlannedArm, PlannedCase};
 use crate::sample::Outcome;
 use crate::statistics::{Decision, Estimate, benjamini_hochberg, decide as decide_estimate, null_arm_moved};
@@ -151,7 +151,11 @@ pub fn compare(
     let (mine, theirs) = (find(&arm.name), find(&against.name));
     let estimate =
         mine.zip(theirs).and_then(|(m, t)| paired(&m.launches, &t.launches, |v| Some(v.operation_ns)));
-    let mut reasons: Vec<String> = [mine, theirs].into_iter().flatten().flat_map(obstacles).collect();
+    let mut reasons: Vec<String> = [(arm, mine), (against, theirs)]
+        .into_iter()
+        .filter_map(|(planned, measured)| Some(obstacles(planned, measured?)))
+        .flatten()
+        .collect();
     reasons.extend(mine.zip(theirs).and_then(|(mine, theirs)| cache_difference(mine, theirs)));
     let verdict = match &estimate {
         Some(estimate) if reasons.is_empty() => decide(plan, estimate, margin, &mut reasons),
@@ -213,8 +217,9 @@ pub(super) fn incomplete(arm: &ArmStatistics) -> Vec<String> {
 }
 
 /// What keeps an arm from being compared with anything.
-pub(super) fn obstacles(arm: &ArmStatistics) -> Vec<String> {
+pub(super) fn obstacles(planned: &PlannedArm, arm: &ArmStatistics) -> Vec<String> {
     let mut obstacles: Vec<String> = incomplete(arm).into_iter().chain(not_honoured(arm)).collect();
+    obstacles.extend(broken_promise(planned, arm));
     let failed: u64 = arm.errors.values().sum();
     if failed > 0 {
         let kinds: Vec<String> = arm.errors.iter().map(|(kind, number)| format!("{number} {kind}")).collect();
@@ -257,9 +262,4 @@ pub(super) fn class_difference(mine: &PlannedArm, theirs: &PlannedArm) -> Option
     (differs && !asked).then(|| {
         format!("classes differ: {} is {}, {} is {}", mine.name, mine.class, theirs.name, theirs.class)
     })
-}
-
-/// Whether a commit of that class waits for the disk.
-pub(super) fn reaches_disk(class: DurabilityClass) -> bool {
-    matches!(class, DurabilityClass::Strict | DurabilityClass::Full)
 }

@@ -275,10 +275,11 @@ impl Evidence<'_> {
 
     /// What keeps an arm from being compared, and so a claim from being decided.
     fn without_obstacle(&self, case: &str, arm: &ArmStatistics) -> Result<(), String> {
-        if let Some(obstacle) = obstacles(arm).into_iter().next() {
+        let id = format!("{}/{case}", self.suite);
+        let planned = self.plan.case(&id).and_then(|case| case.arm(&arm.arm));
+        if let Some(obstacle) = planned.and_then(|planned| obstacles(planned, arm).into_iter().next()) {
             return Err(obstacle);
         }
-        let id = format!("{}/{case}", self.suite);
         let case = self.plan.case(&id).zip(self.statistics.iter().find(|known| known.case == id));
         match case.and_then(|(planned, statistics)| moved_null_arm(planned, statistics)) {
             Some(moved) => Err(moved),

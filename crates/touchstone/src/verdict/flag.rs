@@ -1,6 +1,8 @@
 //! Red flags: what makes a number doubtful, each with its evidence.
 
-use super::comparison::reaches_disk;
+mod witnessed;
+
+use super::durability::broken_promise;
 use crate::estimate::{ArmStatistics, CaseStatistics};
 use crate::name::subject_of;
 use crate::plan::{Plan, PlannedArm, PlannedCase};
@@ -10,6 +12,7 @@ use crate::suite::{Cache, Measure};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use touchstone_protocol::Verb;
+use witnessed::{Suspect, engine_idle};
 
 /// A doubt about an arm in a case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -37,6 +40,20 @@ impl Flag {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FlagKind {
+    /// Its commits did not await the disk as its class promises, or did less while they were timed.
+    BrokenPromise,
+    /// Time went by for which the lab waited, and which the kit did not count.
+    BesideTheClock,
+    /// What a slice was to read had been read before it began.
+    ReadyBefore,
+    /// The answers did not come from the engine.
+    EngineIdle,
+    /// More than the engine's own interface can do.
+    BeyondFloor,
+    /// It allowed itself other processors than the case's one.
+    LeftProcessor,
+    /// It had other processes work for it.
+    OtherProcesses,
     /// The subject mostly slept: off the processor, without input or output.
     Slept,
     /// More processors busy than the case has lanes.
@@ -78,6 +95,13 @@ impl FlagKind {
 impl fmt::Display for FlagKind {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.pad(match self {
+            FlagKind::BrokenPromise => "promise not kept",
+            FlagKind::BesideTheClock => "beside the clock",
+            FlagKind::ReadyBefore => "ready before it was asked",
+            FlagKind::EngineIdle => "engine did nothing",
+            FlagKind::BeyondFloor => "beyond the floor",
+            FlagKind::LeftProcessor => "left its processor",
+            FlagKind::OtherProcesses => "processes of its own",
             FlagKind::Slept => "slept",
             FlagKind::BeyondCores => "beyond the cores",
             FlagKind::UntoldThreads => "untold threads",
@@ -100,7 +124,15 @@ pub(super) fn flags(plan: &Plan, statistics: &[CaseStatistics], subjects: &[Intr
     for (case, measured) in plan.cases.iter().zip(statistics) {
         for arm in &measured.arms {
             let Some(planned) = case.arm(&arm.arm) else { continue };
+            let suspect = Suspect { case, measured, planned, arm };
             let raised = [
+                broken_promise(planned, arm).map(|evidence| (FlagKind::BrokenPromise, evidence)),
+                suspect.beside_the_clock(),
+                suspect.ready_before(),
+                engine_idle(arm),
+                suspect.beyond_floor(subjects),
+                suspect.left_processor(),
+                suspect.other_processes(),
                 slept(arm),
                 below_resolution(arm, subjects, planned),
                 timer_tick(arm),
@@ -109,7 +141,7 @@ pub(super) fn flags(plan: &Plan, statistics: &[CaseStatistics], subjects: &[Intr
                 gets_by_scanning(planned, arm),
                 short_slices(planned, arm),
                 beyond_cores(planned, arm),
-                untold_threads(case, arm),
+                suspect.untold_threads(),
                 no_steady_state(arm),
             ];
             let raised = raised.into_iter().flatten();
@@ -151,13 +183,6 @@ fn beyond_cores(planned: &PlannedArm, arm: &ArmStatistics) -> Raised {
     Some((FlagKind::BeyondCores, evidence))
 }
 
-fn untold_threads(case: &PlannedCase, arm: &ArmStatistics) -> Raised {
-    let threads = arm.threads.filter(|threads| *threads > 1 && case.is_confined())?;
-    let evidence =
-        format!("{threads} threads share the case's one processor; say `threads = true` in its profile");
-    Some((FlagKind::UntoldThreads, evidence))
-}
-
 /// A drift that is beyond chance and above a twentieth: less moves no verdict, for all arms of a block share it.
 fn no_steady_state(arm: &ArmStatistics) -> Raised {
     let drift = arm.drift.filter(|drift| drift.p < P_LOOK && drift.log_ratio.abs() > f64::ln(1.05))?;
@@ -176,19 +201,24 @@ fn below_resolution(arm: &ArmStatistics, subjects: &[Introduction], planned: &Pl
     ((p50 as f64) < 2.0 * clock.cost_ns).then_some((FlagKind::BelowResolution, evidence))
 }
 
-/// Sleeping subjects show whole milliseconds, give or take the 0.12 ms of waking up, from p50 to p95.
+/// The share of operations on a timer's tick from which a subject waits for one: of a disk that others keep busy a quarter are
+/// there by chance.
+const TICK_SHARE_MIN: f64 = 0.85;
+
+/// Sleeping subjects show whole milliseconds, give or take the 0.12 ms of waking up.
 fn timer_tick(arm: &ArmStatistics) -> Raised {
     let latency = arm.latency.as_ref()?;
+    let off_cpu = arm.cpu_share.is_some_and(|share| share < 0.5);
+    if !off_cpu || latency.tick_share < TICK_SHARE_MIN {
+        return None;
+    }
     let ms = |percentile| Some(latency.latency_ns(percentile)? as f64 / 1e6);
     let (p50, p90, p95) = (ms(50.0)?, ms(90.0)?, ms(95.0)?);
-    let on_tick = |ms: f64| ms > 0.9 && (ms - ms.round()).abs() < 0.12;
-    let off_cpu = arm.cpu_share.is_some_and(|share| share < 0.5);
-    (off_cpu && on_tick(p50) && on_tick(p90) && on_tick(p95)).then(|| {
-        let evidence = format!(
-            "p50 {p50:.2} ms, p90 {p90:.2} ms, p95 {p95:.2} ms: whole milliseconds off the processor"
-        );
-        (FlagKind::TimerTick, evidence)
-    })
+    let evidence = format!(
+        "{:.0} % of the operations took whole milliseconds off the processor: p50 {p50:.2} ms, p90 {p90:.2} ms, p95 {p95:.2} ms",
+        latency.tick_share * 100.0
+    );
+    Some((FlagKind::TimerTick, evidence))
 }
 
 fn page_cache(case: &PlannedCase, arm: &ArmStatistics) -> Raised {
@@ -204,7 +234,7 @@ fn page_cache(case: &PlannedCase, arm: &ArmStatistics) -> Raised {
 fn quicker_than_flush(planned: &PlannedArm, arm: &ArmStatistics, flush_ns: Option<f64>) -> Raised {
     let equivalents = arm.flush_equivalents.filter(|flushes| *flushes < 0.8)?;
     let flush_ns = flush_ns?;
-    reaches_disk(planned.class).then(|| {
+    planned.class.reaches_disk().then(|| {
         let evidence = format!(
             "class {} promises a flush, but a commit takes {equivalents:.2} of the {:.2} ms a flush takes here",
             planned.class,
@@ -236,22 +266,27 @@ fn scans(line: &str) -> bool {
     line.trim_start().starts_with("SCAN ") && !others.iter().any(|other| line.contains(other))
 }
 
-/// A count that the lab calibrates makes slices of this length at least.
+/// A count that the lab calibrates makes slices of this length of all arms but one that is beyond measure quicker.
 const SLICE_NS_MIN: f64 = 1e5;
 
 /// Of transactions with subscribers the clock times a stretch: they last longer than it says.
 fn short_slices(planned: &PlannedArm, arm: &ArmStatistics) -> Raised {
     let slice_ns = arm.slice_ns.filter(|slice_ns| *slice_ns < SLICE_NS_MIN)?;
     let operations = arm.slice_operations?;
-    let counted = planned.lanes.iter().all(|lane| lane.count.is_some() && lane.verb != Verb::Deliver);
-    counted.then(|| {
-        let evidence = format!(
-            "the median slice took {:.3} ms (operations: {operations}), too short for warm caches; raise `count`, or leave it \
-             out, so that it is calibrated",
-            slice_ns / 1e6
-        );
-        (FlagKind::ShortSlices, evidence)
-    })
+    if planned.lanes.iter().any(|lane| lane.verb == Verb::Deliver) {
+        return None;
+    }
+    let counted = planned.lanes.iter().all(|lane| lane.count.is_some());
+    let remedy = if counted {
+        "raise `count`, or leave it out, so that it is calibrated"
+    } else {
+        "it is so much quicker than the slowest contender of its case that no count suits both"
+    };
+    let evidence = format!(
+        "the median slice took {:.3} ms (operations: {operations}), too short for warm caches; {remedy}",
+        slice_ns / 1e6
+    );
+    Some((FlagKind::ShortSlices, evidence))
 }
 
 /// Rule 11 of the duel: above this the wall clock tells more of the neighbours than of the subject.

@@ -30,7 +30,7 @@ pub enum GateStatus {
     Inconclusive,
     /// Some case's null arm moved.
     Untrusted,
-    /// Some case cannot be compared.
+    /// Some case cannot be compared, or its commits await the disk less often than they did.
     Incomparable,
 }
 
@@ -57,6 +57,13 @@ pub struct CountDifference {
     pub baseline: u64,
     /// The candidate's.
     pub candidate: u64,
+}
+
+impl CountDifference {
+    /// Whether the candidate's commits await the disk less often: whatever time that saves is no improvement of the same thing.
+    pub fn is_another_promise(&self) -> bool {
+        self.what == SYNCS && self.candidate < self.baseline
+    }
 }
 
 /// Reads a gate off the judged comparisons of a plan whose cases have a baseline, a candidate and a null arm each.
@@ -114,7 +121,7 @@ fn differences(measured: &CaseStatistics, comparison: &Comparison) -> Vec<CountD
         return Vec::new();
     }
     let rows = [
-        ("syncs per commit", baseline.syncs_per_commit, candidate.syncs_per_commit),
+        (SYNCS, baseline.syncs_per_commit, candidate.syncs_per_commit),
         ("bytes written", baseline.bytes_written, candidate.bytes_written),
     ];
     rows.into_iter()
@@ -128,13 +135,17 @@ fn differences(measured: &CaseStatistics, comparison: &Comparison) -> Vec<CountD
         .collect()
 }
 
+/// How the count of syncs is called.
+const SYNCS: &str = "syncs per commit";
+
 /// A trusted case that is worse outweighs what the others could not tell.
 fn status(comparisons: &[Comparison], counts: &[CountDifference]) -> GateStatus {
     let any = |verdict| comparisons.iter().any(|comparison| comparison.verdict == verdict);
     let grew = counts.iter().any(|count| count.candidate > count.baseline);
+    let dropped = counts.iter().any(CountDifference::is_another_promise);
     if any(Verdict::Worse) || grew {
         GateStatus::Worse
-    } else if any(Verdict::Incomparable) || comparisons.is_empty() {
+    } else if any(Verdict::Incomparable) || dropped || comparisons.is_empty() {
         GateStatus::Incomparable
     } else if any(Verdict::Untrusted) {
         GateStatus::Untrusted

@@ -84,6 +84,7 @@ pub fn slice(case: &str, launch: usize, arm: &str, wall_ns: f64) -> Slice {
         cpu_ns: wall_ns as u64,
         lanes: Vec::new(),
         usage: Usage::default(),
+        witness: None,
         wrong: None,
     }
 }
@@ -99,6 +100,8 @@ pub fn part(case: &str, launch: usize, arm: &str) -> Launch {
         calibrated: 1,
         processor: None,
         threads: Some(1),
+        children: None,
+        strayed: None,
         settings: BTreeMap::new(),
         expected: 10,
         found: 10,

@@ -141,7 +141,13 @@ fn made_up(record: &mut Record) {
             });
             if case.flushes {
                 let flush_ns = 2_300_000 + 40_000 * launch as u64;
-                record.probes.push(Probe { case: case.id.clone(), launch, block: 0, flush_ns });
+                record.probes.push(Probe {
+                    case: case.id.clone(),
+                    launch,
+                    block: 0,
+                    flush_ns,
+                    flushes: None,
+                });
             }
         }
         for arm in &case.arms {
@@ -181,6 +187,8 @@ fn run(record: &mut Record, case: &PlannedCase, arm: &PlannedArm, behaviour: &Be
         calibrated: 100,
         processor: Some(launch % 2),
         threads: Some(1),
+        children: None,
+        strayed: None,
         settings,
         expected,
         found: expected - behaviour.missing_a_launch.min(expected),
@@ -219,6 +227,7 @@ fn slice(
         wall_ns,
         cpu_ns: (wall_ns as f64 * behaviour.cpu_share) as u64,
         lanes: vec![LaneSample { wall_ns, answers: operations, errors, ..LaneSample::default() }],
+        witness: None,
         usage: Usage {
             voluntary_switches: 3,
             written_bytes: if arm.writes() { 4_152 * operations } else { 0 },
@@ -250,6 +259,7 @@ fn syncs(case: &PlannedCase, arm: &PlannedArm, per_commit: u64, bytes: u64) -> S
         syncs_per_commit: per_commit,
         syncs_most: per_commit + 2,
         syncs: per_commit * 50 + 2,
+        durable_commits: 50,
         bytes_written: bytes * 50,
         unavailable: None,
         ..SyncCount::unavailable(&case.id, &arm.name, "")

@@ -23,34 +23,45 @@ pub(in crate::report) struct FlagView {
 /// The place in the order of doubt, and what the kind means.
 fn doubt(kind: FlagKind) -> (u8, &'static str) {
     match kind {
-        FlagKind::Slept => (0, "The subject mostly slept, so its times are those of a timer."),
+        FlagKind::BrokenPromise => {
+            (0, "Its commits do less than its class promises, so it is compared with nothing.")
+        }
+        FlagKind::BesideTheClock => {
+            (1, "Time went by that its kit did not count, so its figures are too good.")
+        }
+        FlagKind::EngineIdle => (2, "The answers did not come from the engine that is named."),
+        FlagKind::ReadyBefore => (3, "What was to be timed had been done before the clock started."),
+        FlagKind::BeyondFloor => (4, "It is quicker than the engine's own interface can be."),
+        FlagKind::Slept => (5, "The subject mostly slept, so its times are those of a timer."),
         FlagKind::TimerTick => {
-            (1, "Latencies are whole milliseconds, as of a subject that waits for a timer.")
+            (6, "Latencies are whole milliseconds, as of a subject that waits for a timer.")
         }
         FlagKind::QuickerThanFlush => {
-            (2, "A commit promises to reach the disk and is quicker than the disk can be.")
+            (7, "A commit promises to reach the disk and is quicker than the disk can be.")
         }
         FlagKind::GetsByScanning => {
-            (3, "What gets one record by its key reads the table until it meets that key.")
+            (8, "What gets one record by its key reads the table until it meets that key.")
         }
         FlagKind::PageCache => {
-            (4, "The operating system's page cache answered what was meant to come from the disk.")
+            (9, "The operating system's page cache answered what was meant to come from the disk.")
         }
-        FlagKind::BelowResolution => (5, "An operation is shorter than the clock can tell."),
+        FlagKind::BelowResolution => (10, "An operation is shorter than the clock can tell."),
         FlagKind::ShortSlices => {
-            (6, "Slices are over before caches are warm, so its times tell of what ran before them too.")
+            (11, "Slices are over before caches are warm, so its times tell of what ran before them too.")
         }
         FlagKind::WalReset => {
-            (7, "The linked SQLite can damage its log when two connections checkpoint at once.")
+            (12, "The linked SQLite can damage its log when two connections checkpoint at once.")
         }
-        FlagKind::NoSteadyState => (8, "Its times still rose or fell while it was measured."),
-        FlagKind::BeyondCores => (9, "More processors were busy than the case asked for."),
+        FlagKind::NoSteadyState => (13, "Its times still rose or fell while it was measured."),
+        FlagKind::BeyondCores => (14, "More processors were busy than the case asked for."),
+        FlagKind::LeftProcessor => (15, "It allowed itself more processors than the case gives to anybody."),
+        FlagKind::OtherProcesses => (16, "Other processes worked for it, which nobody measured."),
         FlagKind::UntoldThreads => (
-            10,
+            17,
             "It has threads of its own, which had to share one processor with the one that was measured.",
         ),
         FlagKind::Contended => {
-            (11, "The machine was busy with something else, so the times tell of its neighbours too.")
+            (18, "The machine was busy with something else, so the times tell of its neighbours too.")
         }
     }
 }

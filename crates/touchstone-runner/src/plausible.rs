@@ -1,0 +1,78 @@
+//! What no honest sample can say: a kit reads its own clock, and the lab compares it with its own.
+
+use touchstone_protocol::{Lane, Sample, Verb};
+
+/// What the clock of a process's own time may be off by, beside a tenth: its readings lie outside those of the other clock.
+const PROCESSOR_SLACK_NS: u64 = 1_000_000;
+
+/// Why a sample cannot be true, for a lab that waited `waited_ns` for it on a machine of so many processors.
+pub(crate) fn impossible(sample: &Sample, lanes: &[Lane], waited_ns: u64, processors: u64) -> Option<String> {
+    let did_something = sample.lanes.iter().any(|lane| lane.answers > 0);
+    if sample.wall_ns == 0 && did_something {
+        return Some("it says that its operations took no time".into());
+    }
+    let longest = sample.lanes.iter().map(|lane| lane.wall_ns).fold(sample.wall_ns, u64::max);
+    if longest > waited_ns {
+        let (longest, waited) = (ms(longest), ms(waited_ns));
+        return Some(format!("it says that a slice took {longest}, for which the lab waited {waited}"));
+    }
+    // Of transactions with subscribers a stretch is timed, and the processor's time is that of all.
+    let is_whole = lanes.iter().all(|lane| lane.verb != Verb::Deliver);
+    let most = (sample.wall_ns + sample.wall_ns / 10).saturating_mul(processors) + PROCESSOR_SLACK_NS;
+    (is_whole && sample.cpu_ns > most).then(|| {
+        let (cpu, wall) = (ms(sample.cpu_ns), ms(sample.wall_ns));
+        format!(
+            "it says that {cpu} of processor time went by in {wall}, on a machine of {processors} processors"
+        )
+    })
+}
+
+fn ms(ns: u64) -> String {
+    format!("{:.3} ms", ns as f64 / 1e6)
+}
+
+/// How many processors the machine has, whatever this thread is confined to.
+pub(crate) fn processors() -> u64 {
+    // SAFETY: asks for a number and touches no memory.
+    let online = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+    u64::try_from(online).unwrap_or(1).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use touchstone_protocol::{LaneSample, Usage};
+
+    const MS: u64 = 1_000_000;
+
+    fn said(wall_ns: u64, cpu_ns: u64) -> Option<String> {
+        let lane = LaneSample { wall_ns, answers: 10, ..LaneSample::default() };
+        let sample = Sample { wall_ns, cpu_ns, lanes: vec![lane], usage: Usage::default() };
+        impossible(&sample, &[Lane::new(Verb::Get, 0, 10)], 5 * MS, 2)
+    }
+
+    #[test]
+    fn what_the_lab_waited_for_is_possible() {
+        assert_eq!(said(4 * MS, 4 * MS), None);
+        assert_eq!(said(4 * MS, 8 * MS), None, "two processors were busy");
+        assert_eq!(said(1000, 900_000), None, "the clocks are not read at once");
+    }
+
+    #[test]
+    fn no_slice_is_longer_than_the_lab_waited() {
+        let said = said(6 * MS, MS).unwrap();
+        assert_eq!(said, "it says that a slice took 6.000 ms, for which the lab waited 5.000 ms");
+    }
+
+    #[test]
+    fn nothing_is_done_in_no_time() {
+        assert_eq!(said(0, 0).unwrap(), "it says that its operations took no time");
+    }
+
+    #[test]
+    fn no_more_processors_are_busy_than_there_are() {
+        let said = said(4 * MS, 12 * MS).unwrap();
+        assert!(said.contains("12.000 ms of processor time went by in 4.000 ms"), "{said}");
+        assert!(processors() >= 1);
+    }
+}

@@ -1,0 +1,66 @@
+//! What a driver's process consists of: its threads, the processes it has started, the processors it may use.
+
+use std::fs;
+
+/// How many threads a process has; none where the system does not tell.
+pub(crate) fn threads(process: u32) -> Option<u64> {
+    Some(fs::read_dir(format!("/proc/{process}/task")).ok()?.count() as u64)
+}
+
+/// How many processes a process has started that have not ended; none where the system does not tell.
+pub(crate) fn children(process: u32) -> Option<u64> {
+    let tasks = fs::read_dir(format!("/proc/{process}/task")).ok()?;
+    let of_task = |task: fs::DirEntry| fs::read_to_string(task.path().join("children")).ok();
+    let lists: Vec<String> = tasks.flatten().filter_map(of_task).collect();
+    (!lists.is_empty()).then(|| lists.iter().map(|list| list.split_whitespace().count() as u64).sum())
+}
+
+/// The processors that the threads of a process may use, where one of them may use others than `processor` alone.
+pub(crate) fn strayed(process: u32, processor: usize) -> Option<String> {
+    let tasks = fs::read_dir(format!("/proc/{process}/task")).ok()?;
+    let allowed = tasks.flatten().filter_map(|task| {
+        let status = fs::read_to_string(task.path().join("status")).ok()?;
+        Some(status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?.trim().to_owned())
+    });
+    let mut allowed = allowed;
+    allowed.find(|list| *list != processor.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::processor::Confined;
+    use crate::random::stream;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn the_threads_of_this_process_are_counted() {
+        assert!(threads(std::process::id()).unwrap() >= 1);
+        assert_eq!(threads(u32::MAX), None);
+    }
+
+    #[test]
+    fn a_process_that_it_started_is_counted_until_it_ends() {
+        let mut shell = Command::new("/bin/sh");
+        let script = "sleep 1000 & echo started; wait";
+        let mut shell = shell.args(["-c", script]).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        std::io::BufRead::read_line(&mut std::io::BufReader::new(shell.stdout.as_mut().unwrap()), &mut line)
+            .unwrap();
+        assert!(children(shell.id()).is_none_or(|children| children == 1));
+        let _ = Command::new("pkill").args(["-P", &shell.id().to_string()]).status();
+        let _ = shell.kill();
+        shell.wait().unwrap();
+        assert_eq!(children(u32::MAX), None);
+    }
+
+    #[test]
+    fn a_process_strays_that_may_use_other_processors() {
+        let confined = Confined::to_any(&mut stream(1, "test")).expect("nobody forbids it");
+        let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
+        assert_eq!(strayed(child.id(), confined.processor()), None);
+        assert!(strayed(child.id(), confined.processor() + 1).is_some());
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}

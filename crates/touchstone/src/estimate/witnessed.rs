@@ -1,0 +1,82 @@
+//! What the lab itself saw of an arm, beside what its kit says: medians over its slices, and the most over its launches.
+
+use super::{commits_per_operation, median_of};
+use crate::plan::PlannedArm;
+use crate::sample::{Launch, Probe, Slice, Witness};
+use serde::{Deserialize, Serialize};
+use touchstone_protocol::Verb;
+
+/// What the lab itself saw of an arm. What the system does not tell is absent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Witnessed {
+    /// How long the lab waited for a slice beyond the time that the kit says it took: the median. Only of slices whose
+    /// operations are all in that time.
+    pub beside_ns: Option<f64>,
+    /// How long the database took to open for a slice: the median.
+    pub opening_ns: Option<f64>,
+    /// Bytes that the process read meanwhile: the median.
+    pub opening_read_bytes: Option<f64>,
+    /// Bytes that it read in a slice: the median.
+    pub read_bytes: Option<f64>,
+    /// Bytes that it wrote for each commit of its slices: the mean.
+    pub commit_written_bytes: Option<f64>,
+    /// Flushes that the disks completed for each commit of its slices: the mean. None where they cannot be counted, and for
+    /// arms that do not promise one.
+    pub commit_flushes: Option<f64>,
+    /// Processes and threads that were made in a slice, by whomever: the median.
+    pub tasks_made: Option<f64>,
+    /// The most processes that it had started and not ended.
+    pub children: Option<u64>,
+    /// Processors that it allowed itself although it was confined to one.
+    pub strayed: Option<String>,
+}
+
+impl Witnessed {
+    /// Of an arm's compared slices and its launches, beside the flush probes of its case.
+    pub(super) fn of(arm: &PlannedArm, slices: &[&Slice], parts: &[&Launch], probes: &[&Probe]) -> Witnessed {
+        let seen = || slices.iter().filter_map(|slice| Some((*slice, slice.witness.as_ref()?)));
+        let median = |part: fn(&Witness) -> Option<u64>| {
+            median_of(seen().filter_map(|(_, witness)| part(witness)).map(|value| value as f64))
+        };
+        let beside = |(slice, witness): (&Slice, &Witness)| {
+            slice.lanes.len() == 1
+                && arm.lanes.iter().all(|lane| is_whole(lane.verb))
+                && witness.waited_ns >= slice.wall_ns
+        };
+        let flushes_are_counted =
+            !probes.is_empty() && probes.iter().all(|probe| probe.flushes.is_some_and(|flushes| flushes > 0));
+        let flushes = |witness: &Witness| witness.flushes;
+        Witnessed {
+            beside_ns: median_of(
+                seen().filter(|seen| beside(*seen)).map(|(slice, w)| (w.waited_ns - slice.wall_ns) as f64),
+            ),
+            opening_ns: median(|witness| witness.opening_ns),
+            opening_read_bytes: median(|witness| witness.opening_read_bytes),
+            read_bytes: median(|witness| witness.read_bytes),
+            commit_written_bytes: per_commit(arm, slices, |witness| witness.written_bytes),
+            commit_flushes: (flushes_are_counted && arm.awaits_disk())
+                .then(|| per_commit(arm, slices, flushes))
+                .flatten(),
+            tasks_made: median(|witness| witness.tasks_made),
+            children: parts.iter().filter_map(|part| part.children).max(),
+            strayed: parts.iter().find_map(|part| part.strayed.clone()),
+        }
+    }
+}
+
+/// Whether all that is done for an operation of that verb is in the time that the kit tells, but for what the kit does with
+/// the answers: handles are closed beside it, and what was delivered is compared.
+fn is_whole(verb: Verb) -> bool {
+    !matches!(verb, Verb::Open | Verb::Deliver | Verb::Subscribe)
+}
+
+/// What was counted over the slices of an arm, for each of their commits.
+fn per_commit(arm: &PlannedArm, slices: &[&Slice], part: fn(&Witness) -> Option<u64>) -> Option<f64> {
+    let mut counted = 0;
+    for slice in slices {
+        counted += part(slice.witness.as_ref()?)?;
+    }
+    let operations: u64 = slices.iter().map(|slice| slice.operations).sum();
+    let commits = operations as f64 * commits_per_operation(arm, slices)?;
+    (commits > 0.0).then(|| counted as f64 / commits)
+}

@@ -1,0 +1,146 @@
+//! Red flags that rest on what the lab itself saw of an arm, beside the other arms of its case.
+
+use super::{FlagKind, Raised};
+use crate::estimate::{ArmStatistics, CaseStatistics, paired};
+use crate::plan::{PlannedArm, PlannedCase};
+use crate::sample::Introduction;
+use crate::suite::Cache;
+
+/// An arm of a case that was measured, with the others beside it.
+#[derive(Clone, Copy)]
+pub(super) struct Suspect<'s> {
+    pub case: &'s PlannedCase,
+    pub measured: &'s CaseStatistics,
+    pub planned: &'s PlannedArm,
+    pub arm: &'s ArmStatistics,
+}
+
+impl Suspect<'_> {
+    /// The other arms of the case, as planned and as measured.
+    fn others(&self) -> impl Iterator<Item = (&PlannedArm, &ArmStatistics)> {
+        let others = self.measured.arms.iter().filter(|other| other.arm != self.arm.arm);
+        others.filter_map(|other| Some((self.case.arm(&other.arm)?, other)))
+    }
+
+    /// Time that passes while the lab waits, and that the kit does not count: what the kit does with the same answers takes
+    /// every driver of its language as long.
+    pub(super) fn beside_the_clock(self) -> Raised {
+        let slice_ns = self.arm.slice_ns?;
+        let mine = self.arm.witnessed.beside_ns?;
+        let same =
+            |other: &PlannedArm| other.language == self.planned.language && other.lanes == self.planned.lanes;
+        let others = self.others().filter(|(planned, _)| same(planned));
+        let least = others.filter_map(|(_, other)| other.witnessed.beside_ns).reduce(f64::min)?;
+        let excess = mine - least;
+        (excess > slice_ns * BESIDE_SHARE_MAX && excess > BESIDE_NS_MIN).then(|| {
+            let evidence = format!(
+                "its kit says that a slice took {:.3} ms, the lab waited {:.3} ms longer for it, and {:.3} ms longer for that \
+                 of another contender in the same language",
+                slice_ns / 1e6,
+                mine / 1e6,
+                least / 1e6
+            );
+            (FlagKind::BesideTheClock, evidence)
+        })
+    }
+
+    /// A database that is opened for each slice, and read before the slice begins.
+    pub(super) fn ready_before(self) -> Raised {
+        if self.case.cache == Cache::Warm || self.planned.writes() {
+            return None;
+        }
+        let opening = self.arm.witnessed.opening_read_bytes.filter(|bytes| *bytes > OPENING_BYTES_MIN)?;
+        let slice = self.arm.witnessed.read_bytes?;
+        let files = self.arm.file_bytes.values().sum::<u64>() as f64;
+        (opening * 2.0 > files && slice * 4.0 < opening).then(|| {
+            let kib = |bytes: f64| format!("{:.0} KiB", bytes / 1024.0);
+            let evidence = format!(
+                "opening reads {} of its {}, which is not timed, and a slice {}",
+                kib(opening),
+                kib(files),
+                kib(slice)
+            );
+            (FlagKind::ReadyBefore, evidence)
+        })
+    }
+
+    /// The floor is the engine's own interface: nobody asks the same engine for the same with less.
+    pub(super) fn beyond_floor(self, subjects: &[Introduction]) -> Raised {
+        let floor = self.case.floor.as_ref().filter(|floor| **floor != self.arm.arm)?;
+        let (planned, measured) = self.others().find(|(planned, _)| planned.name == *floor)?;
+        let engine = |arm: &PlannedArm| {
+            let met = subjects.iter().find(|met| met.contender.subject == arm.contender.subject)?;
+            Some(met.hello.engine.as_str())
+        };
+        let same_work = planned.lanes == self.planned.lanes && planned.class == self.planned.class;
+        if !same_work || engine(planned)? != engine(self.planned)? {
+            return None;
+        }
+        let share = paired(&measured.launches, &self.arm.launches, |launch| Some(launch.operation_ns))?;
+        let (low, _) = share.ratio_interval()?;
+        (low > FLOOR_RATIO_MAX).then(|| {
+            let evidence = format!(
+                "{:.2} times the rate of {floor} on the same engine, at least {low:.2} times: it asks the engine for less",
+                share.ratio()
+            );
+            (FlagKind::BeyondFloor, evidence)
+        })
+    }
+
+    /// Threads that end before they can be seen, where no other arm's slices make any.
+    pub(super) fn untold_threads(self) -> Raised {
+        if !self.case.is_confined() {
+            return None;
+        }
+        let remedy = "say `threads = true` in its profile";
+        if let Some(threads) = self.arm.threads.filter(|threads| *threads > 1) {
+            let evidence = format!("{threads} threads share the case's one processor; {remedy}");
+            return Some((FlagKind::UntoldThreads, evidence));
+        }
+        let made = self.arm.witnessed.tasks_made.filter(|made| *made >= 1.0)?;
+        let mut others = self.others().filter_map(|(_, other)| other.witnessed.tasks_made).peekable();
+        others.peek()?;
+        others.all(|others| others == 0.0).then(|| {
+            let evidence = format!(
+                "{made:.0} threads or processes are made in a slice, and none in another contender's; {remedy}"
+            );
+            (FlagKind::UntoldThreads, evidence)
+        })
+    }
+
+    pub(super) fn other_processes(self) -> Raised {
+        let children = self.arm.witnessed.children.filter(|children| *children > 0)?;
+        let evidence = format!(
+            "it had started {children} that still ran after a slice, whose time and bytes are not counted as its own"
+        );
+        Some((FlagKind::OtherProcesses, evidence))
+    }
+
+    pub(super) fn left_processor(self) -> Raised {
+        let strayed = self.arm.witnessed.strayed.as_ref()?;
+        let evidence = format!("it was confined to one processor, and allowed itself {strayed}");
+        Some((FlagKind::LeftProcessor, evidence))
+    }
+}
+
+/// How much longer than the others' the time beside the clock may be, as a share of the slice and in nanoseconds.
+const BESIDE_SHARE_MAX: f64 = 0.25;
+const BESIDE_NS_MIN: f64 = 5e5;
+
+/// Opening that reads less than this reads no data.
+const OPENING_BYTES_MIN: f64 = 65_536.0;
+
+/// How far the whole interval may lie beyond the floor: two programs with one code differ by some percent.
+const FLOOR_RATIO_MAX: f64 = 1.05;
+
+/// An engine that answered without a statement and without a page of its cache.
+pub(super) fn engine_idle(arm: &ArmStatistics) -> Raised {
+    let count = |name: &str| arm.counters.get(name).copied();
+    let idle = count("statements")? == 0 && count("cache_hits")? == 0 && count("cache_misses")? == 0;
+    idle.then(|| {
+        let evidence =
+            "a slice was answered with 0 statements and 0 pages of the engine's cache: not by the engine"
+                .into();
+        (FlagKind::EngineIdle, evidence)
+    })
+}

@@ -1,0 +1,281 @@
+//! What the lab itself saw over made-up samples: promises of durability that were not kept, and the flags that rest on it.
+
+mod made;
+
+use made::{blank, part, slice};
+use touchstone::estimate::estimate;
+use touchstone::kit::{Contender, DurabilityClass};
+use touchstone::record::Record;
+use touchstone::sample::{Introduction, Probe, SyncCount, Witness};
+use touchstone::suite::Cache;
+use touchstone::verdict::{Comparison, FlagKind, Judgement, Verdict, judge};
+use touchstone_protocol::{Clock, Hello, Verb};
+
+const CASE: &str = "made/c0";
+const ARM: &str = "s@candidate";
+const OTHER: &str = "s@baseline";
+const LAUNCHES: usize = 8;
+const SLICE_NS: f64 = 2e6;
+
+/// Two honest arms; each launch has two slices of 2 ms, in which `verb` is played 10 times.
+fn honest(verb: Verb) -> Record {
+    let mut record = blank(made::plan(1));
+    let case = &mut record.plan.cases[0];
+    case.blocks = 2;
+    case.arms.truncate(2);
+    case.arms.iter_mut().for_each(|arm| arm.lanes[0].verb = verb);
+    for (launch, arm) in (0..LAUNCHES).flat_map(|launch| [(launch, OTHER), (launch, ARM)]) {
+        record.launches.push(part(CASE, launch, arm));
+        for block in 0..2 {
+            let mut slice = slice(CASE, launch, arm, SLICE_NS);
+            (slice.block, slice.operations) = (block, 10);
+            slice.usage.voluntary_switches = 1;
+            slice.usage.written_bytes = 1;
+            slice.lanes = vec![Default::default()];
+            slice.witness = Some(Witness {
+                waited_ns: 2_200_000,
+                read_bytes: Some(300),
+                written_bytes: Some(41_200),
+                flushes: Some(10),
+                tasks_made: Some(0),
+                ..Witness::default()
+            });
+            record.slices.push(slice);
+        }
+    }
+    for (launch, block) in (0..LAUNCHES).flat_map(|launch| [(launch, 0), (launch, 1)]) {
+        let flush_ns = 150_000;
+        record.probes.push(Probe { case: CASE.into(), launch, block, flush_ns, flushes: Some(1) });
+    }
+    record.syncs = [OTHER, ARM].map(recorded).to_vec();
+    record
+}
+
+/// What the recorder counts of an arm that keeps its promise.
+fn recorded(arm: &str) -> SyncCount {
+    let none = SyncCount::unavailable(CASE, arm, "");
+    SyncCount {
+        unavailable: None,
+        commits: 41,
+        syncs_per_commit: 1,
+        syncs: 41,
+        durable_commits: 41,
+        bytes_written: 41 * 4120,
+        ..none
+    }
+}
+
+fn judged(verb: Verb, change: impl Fn(&mut Record)) -> Judgement {
+    let mut record = honest(verb);
+    change(&mut record);
+    judge(&record.plan, &estimate(&record).cases, &record.subjects)
+}
+
+fn kinds(judgement: &Judgement) -> Vec<FlagKind> {
+    judgement.flags.iter().map(|flag| flag.kind).collect()
+}
+
+/// What is said of the arm when something about its commits is changed.
+fn commits(change: impl Fn(&mut Record)) -> (Comparison, Vec<FlagKind>) {
+    let judgement = judged(Verb::InsertOne, change);
+    (judgement.comparisons[0].clone(), kinds(&judgement))
+}
+
+fn each_witness(record: &mut Record, change: impl Fn(&mut Witness)) {
+    let slices = record.slices.iter_mut().filter(|slice| slice.arm == ARM);
+    slices.filter_map(|slice| slice.witness.as_mut()).for_each(change);
+}
+
+#[track_caller]
+fn assert_broken(change: impl Fn(&mut Record), why: &str) {
+    let (comparison, kinds) = commits(change);
+    assert_eq!(comparison.verdict, Verdict::Incomparable, "{comparison:?}");
+    assert!(comparison.reasons.join("\n").contains(why), "{comparison:?}");
+    assert_eq!(kinds, [FlagKind::BrokenPromise]);
+}
+
+#[track_caller]
+fn assert_kept(change: impl Fn(&mut Record)) {
+    let (comparison, kinds) = commits(change);
+    assert_ne!(comparison.verdict, Verdict::Incomparable, "{comparison:?}");
+    assert_eq!(kinds, []);
+}
+
+#[test]
+fn a_promise_that_is_kept_is_believed() {
+    assert_kept(|_| ());
+}
+
+#[test]
+fn commits_that_were_not_kept_before_the_reply_break_the_promise() {
+    assert_broken(|record| record.syncs[1].durable_commits = 0, "of 41 recorded commits 0 had been kept");
+    assert_kept(|record| record.syncs[1].durable_commits = 38);
+    assert_kept(|record| {
+        record.syncs[1].durable_commits = 0;
+        record.plan.cases[0].arms[1].class = DurabilityClass::Consistent;
+    });
+    let idle = "syncs of what had not changed, over all of them: 41";
+    assert_broken(|record| (record.syncs[1].durable_commits, record.syncs[1].idle_syncs) = (0, 41), idle);
+}
+
+#[test]
+fn commits_that_await_the_disk_only_while_they_are_recorded_break_the_promise() {
+    let unflushed = |record: &mut Record| each_witness(record, |witness| witness.flushes = Some(0));
+    assert_broken(unflushed, "completed 0.00 flushes for each of its commits");
+    // A neighbour's flushes come on top.
+    assert_kept(|record| each_witness(record, |witness| witness.flushes = Some(30)));
+}
+
+#[test]
+fn flushes_are_not_asked_for_where_they_cannot_be_counted() {
+    let unflushed = |record: &mut Record| each_witness(record, |witness| witness.flushes = Some(0));
+    assert_kept(|record| {
+        unflushed(record);
+        record.probes.iter_mut().for_each(|probe| probe.flushes = Some(0));
+    });
+    assert_kept(|record| {
+        unflushed(record);
+        record.probes.iter_mut().for_each(|probe| probe.flushes = None);
+    });
+    assert_kept(|record| {
+        unflushed(record);
+        record.syncs[1].synchronous_writes = 41;
+    });
+}
+
+#[test]
+fn whatever_the_class_a_commit_writes_what_it_wrote_while_it_was_recorded() {
+    let dry = |record: &mut Record| each_witness(record, |witness| witness.written_bytes = Some(200));
+    assert_broken(dry, "it wrote 20 bytes a commit while it was timed, and 4120 while it was recorded");
+    assert_broken(
+        |record| {
+            dry(record);
+            record.plan.cases[0].arms[1].class = DurabilityClass::Process;
+        },
+        "it wrote 20 bytes a commit",
+    );
+    // In the recorded pass it made a checkpoint, which writes everything twice.
+    assert_kept(|record| each_witness(record, |witness| witness.written_bytes = Some(20_600)));
+}
+
+#[test]
+fn who_reads_promises_nothing() {
+    let judgement = judged(Verb::Get, |record| {
+        record.syncs[1].durable_commits = 0;
+        each_witness(record, |witness| witness.flushes = Some(0));
+    });
+    assert_eq!(kinds(&judgement), []);
+}
+
+/// The flags of two arms that get, when something is changed.
+fn flags(change: impl Fn(&mut Record)) -> Vec<FlagKind> {
+    kinds(&judged(Verb::Get, change))
+}
+
+#[test]
+fn time_that_the_kit_does_not_count_is_told() {
+    let waited =
+        |waited_ns: u64| flags(|record| each_witness(record, |witness| witness.waited_ns = waited_ns));
+    assert_eq!(waited(4_200_000), [FlagKind::BesideTheClock]);
+    assert_eq!(waited(2_500_000), []);
+    let other_language = |record: &mut Record| {
+        each_witness(record, |witness| witness.waited_ns = 4_200_000);
+        record.plan.cases[0].arms[1].language = "python".into();
+    };
+    assert_eq!(flags(other_language), [], "its kit takes its own time for the answers");
+}
+
+#[test]
+fn what_is_read_while_it_is_opened_is_ready_before_it_is_asked() {
+    let opened = |cache: Cache, opening: u64, slice: u64| {
+        flags(|record| {
+            record.plan.cases[0].cache = cache;
+            record.launches.iter_mut().for_each(|part| part.file_bytes = [("data".into(), 400_000)].into());
+            each_witness(record, |witness| {
+                (witness.opening_read_bytes, witness.read_bytes) = (Some(opening), Some(slice));
+            });
+        })
+    };
+    assert_eq!(opened(Cache::Reopened, 400_000, 300), [FlagKind::ReadyBefore]);
+    assert_eq!(opened(Cache::Reopened, 8_000, 340_000), []);
+    assert_eq!(opened(Cache::Reopened, 400_000, 400_000), [], "it reads everything twice");
+    assert_eq!(opened(Cache::Warm, 400_000, 300), [], "it is not opened for each slice");
+}
+
+#[test]
+fn an_engine_that_was_not_asked_did_nothing() {
+    let counted = |statements: i64, hits: i64| {
+        flags(|record| {
+            let counters = [("statements", statements), ("cache_hits", hits), ("cache_misses", 0)];
+            record.launches[1].counters =
+                counters.map(|(name, count)| (name.to_owned(), count)).into_iter().collect();
+        })
+    };
+    assert_eq!(counted(0, 0), [FlagKind::EngineIdle]);
+    assert_eq!(counted(0, 7), [], "it read pages without a statement");
+    assert_eq!(counted(1, 0), []);
+}
+
+#[test]
+fn nobody_is_better_than_the_same_engines_own_interface() {
+    let beyond = |wall_ns: u64, engine: &str| {
+        flags(|record| {
+            record.plan.cases[0].floor = Some(OTHER.into());
+            let (own, other) = (introduction(OTHER, "an engine 1.0"), introduction(ARM, engine));
+            record.plan.cases[0].arms[1].contender = other.contender.clone();
+            record.subjects = vec![own, other];
+            for (number, slice) in record.slices.iter_mut().filter(|slice| slice.arm == ARM).enumerate() {
+                // No two launches alike, so that ranks have no ties.
+                slice.wall_ns = wall_ns + number as u64;
+                slice.cpu_ns = slice.wall_ns;
+                slice.witness = None;
+            }
+        })
+    };
+    assert_eq!(beyond(1_000_000, "an engine 1.0"), [FlagKind::BeyondFloor]);
+    assert_eq!(beyond(1_960_000, "an engine 1.0"), [], "as near as two programs are");
+    assert_eq!(beyond(1_000_000, "another 2.0"), [], "another engine has another floor");
+}
+
+fn introduction(arm: &str, engine: &str) -> Introduction {
+    let subject = if arm == ARM { "t@candidate" } else { arm };
+    Introduction {
+        contender: Contender::try_from(subject.to_owned()).unwrap(),
+        hello: Hello {
+            protocol: 1,
+            kit: "rust 0.1.0".into(),
+            subject: subject.into(),
+            version: "1".into(),
+            engine: engine.into(),
+            engine_source: String::new(),
+            compile_options: Vec::new(),
+            capabilities: Vec::new(),
+            clock: Clock { name: "made up".into(), cost_ns: 24.0, resolution_ns: 1 },
+        },
+        program_crc32: String::new(),
+    }
+}
+
+#[test]
+fn threads_that_end_before_anybody_looks_are_seen_being_made() {
+    let made = |mine: u64, others: u64| {
+        flags(|record| {
+            for slice in &mut record.slices {
+                let tasks = if slice.arm == ARM { mine } else { others };
+                slice.witness.as_mut().unwrap().tasks_made = Some(tasks);
+            }
+        })
+    };
+    assert_eq!(made(5, 0), [FlagKind::UntoldThreads]);
+    assert_eq!(made(5, 3), [], "somebody else makes them all the time");
+    assert_eq!(made(0, 0), []);
+}
+
+#[test]
+fn other_processes_and_other_processors_are_told() {
+    let children = |children: u64| flags(|record| record.launches[1].children = Some(children));
+    assert_eq!(children(1), [FlagKind::OtherProcesses]);
+    assert_eq!(children(0), []);
+    let strayed = flags(|record| record.launches[1].strayed = Some("0-1".into()));
+    assert_eq!(strayed, [FlagKind::LeftProcessor]);
+}

@@ -1,0 +1,334 @@
+//! The canary that lies: rusqlite, which does less than it says, in the way that its profile names. As `honest` it does
+//! what it says. The lab must tell each of these by what it sees, for the driver's own words are those of an honest one.
+
+#[expect(dead_code, reason = "its main is not this program's")]
+#[path = "rusqlite.rs"]
+mod rusqlite_driver;
+
+use drivers::sqlite::{self, Error};
+use rusqlite_driver::Rusqlite;
+use std::collections::BTreeMap;
+use std::env;
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+use std::process::{Child, Command, ExitCode};
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+use touchstone_kit::{Driver, Kit, Open, Plan, Row, Setting, Settings, Store, Verb};
+
+fn main() -> ExitCode {
+    Kit::<Liar>::new(sqlite::about("canary-liar", env!("CARGO_PKG_VERSION"))).rows().main()
+}
+
+/// What it does wrong.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mischief {
+    /// Nothing.
+    Honest,
+    /// Acknowledges first; a thread syncs later.
+    Later,
+    /// Syncs when it is closed.
+    AtClose,
+    /// Syncs a file in which nothing changed.
+    Clean,
+    /// Syncs a file without bytes.
+    Empty,
+    /// Syncs a file into which it wrote a byte.
+    Byte,
+    /// Starts to write the log, and awaits no flush.
+    Range,
+    /// Asks another connection for `synchronous = full`, and reads it back there.
+    Elsewhere,
+    /// Keeps its promise while it is traced.
+    Traced,
+    /// Keeps records in memory.
+    Never,
+    /// Keeps records in memory and writes them when it is closed.
+    WritesAtClose,
+    /// Answers from what it has read once.
+    Memo,
+    /// Reads everything while it is opened.
+    Preload,
+    /// Has threads that end before anybody looks.
+    Threads,
+    /// Has another process beside it.
+    Child,
+    /// Allows itself every processor.
+    Strays,
+}
+
+const WORDS: [(&str, Mischief); 16] = [
+    ("honest", Mischief::Honest),
+    ("later", Mischief::Later),
+    ("at-close", Mischief::AtClose),
+    ("clean", Mischief::Clean),
+    ("empty", Mischief::Empty),
+    ("byte", Mischief::Byte),
+    ("range", Mischief::Range),
+    ("elsewhere", Mischief::Elsewhere),
+    ("traced", Mischief::Traced),
+    ("never", Mischief::Never),
+    ("writes-at-close", Mischief::WritesAtClose),
+    ("memo", Mischief::Memo),
+    ("preload", Mischief::Preload),
+    ("threads", Mischief::Threads),
+    ("child", Mischief::Child),
+    ("strays", Mischief::Strays),
+];
+
+impl Mischief {
+    fn of(open: &Open) -> Result<Mischief, Error> {
+        let word = open.word("mischief", &WORDS.map(|(word, _)| word))?;
+        Ok(WORDS.into_iter().find(|(known, _)| Some(*known) == word).map_or(Mischief::Honest, |(_, m)| m))
+    }
+
+    /// Whether it asks SQLite for what its profile promises.
+    fn syncs(self) -> bool {
+        match self {
+            Mischief::Honest
+            | Mischief::Memo
+            | Mischief::Preload
+            | Mischief::Threads
+            | Mischief::Child
+            | Mischief::Strays => true,
+            Mischief::Traced => is_traced(),
+            _ => false,
+        }
+    }
+
+    fn keeps_in_memory(self) -> bool {
+        matches!(self, Mischief::Never | Mischief::WritesAtClose)
+    }
+
+    fn answers_from_memory(self) -> bool {
+        self.keeps_in_memory() || matches!(self, Mischief::Memo | Mischief::Preload)
+    }
+}
+
+struct Liar {
+    inner: Rusqlite,
+    asked: Settings,
+    mischief: Mischief,
+    log: Option<File>,
+    dummy: Option<File>,
+    syncer: Option<Sender<()>>,
+    memory: BTreeMap<i64, Row>,
+    gets: u64,
+    child: Option<Child>,
+}
+
+impl Driver for Liar {
+    type Error = Error;
+    const HOLDS: bool = Rusqlite::HOLDS;
+
+    fn open(open: &Open) -> Result<Liar, Error> {
+        let mischief = Mischief::of(open)?;
+        let mut asked = open.clone();
+        if !mischief.syncs() {
+            asked.settings.insert("synchronous".into(), Setting::from("off"));
+        }
+        let mut inner = Rusqlite::open(&asked)?;
+        let everything = matches!(mischief, Mischief::Preload) || mischief.keeps_in_memory();
+        let read: Vec<Row> = if everything && !open.schema.create { inner.read_all()? } else { Vec::new() };
+        let mut liar = Liar {
+            inner,
+            asked: open.settings.clone(),
+            mischief,
+            log: log(&sqlite::file(&open.directory)),
+            dummy: None,
+            syncer: None,
+            memory: read.into_iter().map(|row| (row.key, row)).collect(),
+            gets: 0,
+            child: None,
+        };
+        liar.prepare(&open.directory);
+        Ok(liar)
+    }
+
+    /// As it was asked for, whatever took effect.
+    fn settings(&mut self) -> Result<Settings, Error> {
+        let mut settings = self.inner.settings()?;
+        for name in ["synchronous", "mischief"] {
+            if let Some(asked) = self.asked.get(name) {
+                settings.insert(name.into(), asked.clone());
+            }
+        }
+        Ok(settings)
+    }
+
+    fn begin_read(&mut self) -> Result<(), Error> {
+        self.inner.begin_read()
+    }
+
+    fn end_read(&mut self) -> Result<(), Error> {
+        self.inner.end_read()
+    }
+
+    fn explain(&mut self) -> Result<(), Error> {
+        self.inner.explain()
+    }
+
+    fn explained(&mut self) -> Result<Plan, Error> {
+        self.inner.explained()
+    }
+
+    fn close(mut self) -> Result<(), Error> {
+        match self.mischief {
+            Mischief::AtClose => self.sync_log(),
+            Mischief::WritesAtClose => {
+                let there: Vec<i64> = self.inner.read_all()?.iter().map(|row: &Row| row.key).collect();
+                let new = self.memory.values().filter(|row| there.binary_search(&row.key).is_err());
+                self.inner.insert_many(&new.collect::<Vec<_>>())?;
+            }
+            _ => {}
+        }
+        if let Some(child) = &mut self.child {
+            // It may have ended by itself.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        self.inner.close()
+    }
+}
+
+impl Liar {
+    /// What it needs for its mischief. A file that cannot be made spoils the mischief, and nothing else.
+    fn prepare(&mut self, directory: &Path) {
+        let make = |name| OpenOptions::new().create(true).append(true).open(directory.join(name)).ok();
+        match self.mischief {
+            Mischief::Clean | Mischief::Byte => {
+                self.dummy = make("clean");
+                self.write_dummy();
+                self.sync_dummy();
+            }
+            Mischief::Empty => self.dummy = make("empty"),
+            Mischief::Later => {
+                let (sender, commits) = channel();
+                let log = self.log.as_ref().and_then(|log| log.try_clone().ok());
+                thread::spawn(move || {
+                    while commits.recv().is_ok() {
+                        // What came meanwhile is synced at once.
+                        while commits.try_recv().is_ok() {}
+                        log.as_ref().map(File::sync_data);
+                    }
+                });
+                self.syncer = Some(sender);
+            }
+            Mischief::Child => self.child = Command::new("sleep").arg("1000").spawn().ok(),
+            Mischief::Strays => stray(),
+            _ => {}
+        }
+    }
+
+    /// After each commit.
+    fn committed(&mut self) {
+        match self.mischief {
+            Mischief::Later => {
+                let _ = self.syncer.as_ref().map(|syncer| syncer.send(()));
+            }
+            Mischief::Clean | Mischief::Empty => self.sync_dummy(),
+            Mischief::Byte => {
+                self.write_dummy();
+                self.sync_dummy();
+            }
+            Mischief::Range => {
+                if let Some(log) = &self.log {
+                    let all = libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+                    // SAFETY: the file is open, and no memory is touched.
+                    unsafe { libc::sync_file_range(log.as_raw_fd(), 0, 0, all) };
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn write_dummy(&mut self) {
+        let _ = self.dummy.as_mut().map(|dummy| dummy.write_all(b"x"));
+    }
+
+    fn sync_dummy(&self) {
+        let _ = self.dummy.as_ref().map(File::sync_data);
+    }
+
+    fn sync_log(&self) {
+        let _ = self.log.as_ref().map(File::sync_data);
+    }
+
+    fn meddle(&mut self) {
+        self.gets += 1;
+        if self.mischief == Mischief::Threads && self.gets.is_multiple_of(100) {
+            let _ = thread::spawn(stray).join();
+        }
+    }
+}
+
+/// The log, which the connection has made when it was opened.
+fn log(database: &Path) -> Option<File> {
+    let mut name = database.as_os_str().to_owned();
+    name.push("-wal");
+    File::open(name).ok()
+}
+
+fn is_traced() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    status.lines().filter_map(|line| line.strip_prefix("TracerPid:")).any(|tracer| tracer.trim() != "0")
+}
+
+/// Lets this thread run on every processor.
+fn stray() {
+    // SAFETY: all bits of a set of processors may be set, and the call only reads it.
+    unsafe {
+        let mut all: libc::cpu_set_t = std::mem::zeroed();
+        (0..libc::CPU_SETSIZE as usize).for_each(|processor| libc::CPU_SET(processor, &mut all));
+        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &all);
+    }
+}
+
+impl Store<Row> for Liar {
+    const VERBS: &'static [Verb] = &Verb::OF_RECORDS;
+
+    fn get(&mut self, key: &i64) -> Result<Option<Row>, Error> {
+        self.meddle();
+        if !self.mischief.answers_from_memory() {
+            return self.inner.get(key);
+        }
+        if let Some(row) = self.memory.get(key) {
+            return Ok(Some(row.clone()));
+        }
+        let found = self.inner.get(key)?;
+        self.memory.extend(found.iter().map(|row: &Row| (row.key, row.clone())));
+        Ok(found)
+    }
+
+    fn read_all(&mut self) -> Result<Vec<Row>, Error> {
+        if self.mischief.keeps_in_memory() {
+            return Ok(self.memory.values().cloned().collect());
+        }
+        self.inner.read_all()
+    }
+
+    fn insert_one(&mut self, record: &Row) -> Result<(), Error> {
+        if self.mischief.keeps_in_memory() {
+            self.memory.insert(record.key, record.clone());
+            return Ok(());
+        }
+        self.inner.insert_one(record)?;
+        self.committed();
+        Ok(())
+    }
+
+    fn insert_many(&mut self, records: &[&Row]) -> Result<(), Error> {
+        self.inner.insert_many(records)?;
+        if self.mischief.keeps_in_memory() {
+            self.memory.extend(records.iter().map(|row| (row.key, (*row).clone())));
+        }
+        self.committed();
+        Ok(())
+    }
+
+    fn first(&mut self) -> Result<Option<Row>, Error> {
+        self.inner.first()
+    }
+}
