@@ -2,8 +2,9 @@
 
 use touchstone_protocol::{Lane, Sample, Verb};
 
-/// What the clock of a process's own time may be off by, beside a tenth: its readings lie outside those of the other clock.
-const PROCESSOR_SLACK_NS: u64 = 1_000_000;
+/// What the clock of a process's own time may be off by, beside a tenth: its readings lie outside those of the other clock, and
+/// some runtimes read it in ticks of 10 ms.
+const PROCESSOR_SLACK_NS: u64 = 30_000_000;
 
 /// Why a sample cannot be true, for a lab that waited `waited_ns` for it on a machine of so many processors.
 pub(crate) fn impossible(sample: &Sample, lanes: &[Lane], waited_ns: u64, processors: u64) -> Option<String> {
@@ -55,7 +56,7 @@ mod tests {
     fn what_the_lab_waited_for_is_possible() {
         assert_eq!(said(4 * MS, 4 * MS), None);
         assert_eq!(said(4 * MS, 8 * MS), None, "two processors were busy");
-        assert_eq!(said(1000, 900_000), None, "the clocks are not read at once");
+        assert_eq!(said(1000, 20 * MS), None, "a clock of ticks");
     }
 
     #[test]
@@ -71,8 +72,8 @@ mod tests {
 
     #[test]
     fn no_more_processors_are_busy_than_there_are() {
-        let said = said(4 * MS, 12 * MS).unwrap();
-        assert!(said.contains("12.000 ms of processor time went by in 4.000 ms"), "{said}");
+        let said = said(4 * MS, 50 * MS).unwrap();
+        assert!(said.contains("50.000 ms of processor time went by in 4.000 ms"), "{said}");
         assert!(processors() >= 1);
     }
 }

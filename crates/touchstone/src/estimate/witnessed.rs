@@ -3,6 +3,7 @@
 use super::{commits_per_operation, median_of};
 use crate::plan::PlannedArm;
 use crate::sample::{Launch, Probe, Slice, Witness};
+use crate::statistics::quantile;
 use serde::{Deserialize, Serialize};
 use touchstone_protocol::Verb;
 
@@ -12,6 +13,8 @@ pub struct Witnessed {
     /// How long the lab waited for a slice beyond the time that the kit says it took: the median. Only of slices whose
     /// operations are all in that time.
     pub beside_ns: Option<f64>,
+    /// The lower quartile of the same: a busy machine makes the lab wait longer, and never shorter.
+    pub beside_ns_low: Option<f64>,
     /// How long the database took to open for a slice: the median.
     pub opening_ns: Option<f64>,
     /// Bytes that the process read meanwhile: the median.
@@ -38,18 +41,18 @@ impl Witnessed {
         let median = |part: fn(&Witness) -> Option<u64>| {
             median_of(seen().filter_map(|(_, witness)| part(witness)).map(|value| value as f64))
         };
-        let beside = |(slice, witness): (&Slice, &Witness)| {
-            slice.lanes.len() == 1
-                && arm.lanes.iter().all(|lane| is_whole(lane.verb))
-                && witness.waited_ns >= slice.wall_ns
-        };
+        let is_whole =
+            |slice: &Slice| slice.lanes.len() == 1 && arm.lanes.iter().all(|lane| is_whole(lane.verb));
+        let beside: Vec<f64> = seen()
+            .filter(|(slice, _)| is_whole(slice))
+            .filter_map(|(slice, witness)| Some(witness.waited_ns.checked_sub(slice.wall_ns)? as f64))
+            .collect();
         let flushes_are_counted =
             !probes.is_empty() && probes.iter().all(|probe| probe.flushes.is_some_and(|flushes| flushes > 0));
         let flushes = |witness: &Witness| witness.flushes;
         Witnessed {
-            beside_ns: median_of(
-                seen().filter(|seen| beside(*seen)).map(|(slice, w)| (w.waited_ns - slice.wall_ns) as f64),
-            ),
+            beside_ns: quantile_of(&beside, 0.5),
+            beside_ns_low: quantile_of(&beside, 0.25),
             opening_ns: median(|witness| witness.opening_ns),
             opening_read_bytes: median(|witness| witness.opening_read_bytes),
             read_bytes: median(|witness| witness.read_bytes),
@@ -62,6 +65,10 @@ impl Witnessed {
             strayed: parts.iter().find_map(|part| part.strayed.clone()),
         }
     }
+}
+
+fn quantile_of(values: &[f64], share: f64) -> Option<f64> {
+    (!values.is_empty()).then(|| quantile(values, share))
 }
 
 /// Whether all that is done for an operation of that verb is in the time that the kit tells, but for what the kit does with

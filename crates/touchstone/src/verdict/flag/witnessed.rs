@@ -26,7 +26,7 @@ impl Suspect<'_> {
     /// every driver of its language as long.
     pub(super) fn beside_the_clock(self) -> Raised {
         let slice_ns = self.arm.slice_ns?;
-        let mine = self.arm.witnessed.beside_ns?;
+        let mine = self.arm.witnessed.beside_ns_low?;
         let same =
             |other: &PlannedArm| other.language == self.planned.language && other.lanes == self.planned.lanes;
         let others = self.others().filter(|(planned, _)| same(planned));
@@ -72,7 +72,9 @@ impl Suspect<'_> {
             let met = subjects.iter().find(|met| met.contender.subject == arm.contender.subject)?;
             Some(met.hello.engine.as_str())
         };
-        let same_work = planned.lanes == self.planned.lanes && planned.class == self.planned.class;
+        // Lanes side by side wait for each other, and no engine's interface says how.
+        let alone = planned.lanes.len() == 1;
+        let same_work = alone && planned.lanes == self.planned.lanes && planned.class == self.planned.class;
         if !same_work || engine(planned)? != engine(self.planned)? {
             return None;
         }
