@@ -20,6 +20,10 @@ fn suspicions(case: &str, arm: &str) -> Vec<FlagKind> {
     mine.map(|flag| flag.kind).collect()
 }
 
+fn is_contended(case: &str) -> bool {
+    LIARS.judgement.flags.iter().any(|flag| flag.kind == FlagKind::Contended && flag.case == case)
+}
+
 #[track_caller]
 fn assert_spared(case: &str, arms: &[&str]) {
     for arm in arms {
@@ -104,14 +108,14 @@ fn who_reads_while_it_is_opened_is_ready_before_it_is_asked() {
 #[test]
 fn who_does_not_stay_alone_on_its_processor_is_seen() {
     let case = "liars/confined";
-    assert_eq!(suspicions(case, "canary-liar@child"), [FlagKind::OtherProcesses]);
-    assert_eq!(suspicions(case, "canary-liar@strays"), [FlagKind::LeftProcessor]);
-    let made = |arm: &str| LIARS.arm(case, arm).witnessed.tasks_made;
-    let honest = ["rusqlite@wal-full", "canary-liar@honest", "canary-liar@child", "canary-liar@strays"];
-    if honest.into_iter().all(|arm| made(arm) == Some(0.0)) {
-        assert_eq!(suspicions(case, "canary-liar@threads"), [FlagKind::UntoldThreads]);
+    assert!(suspicions(case, "canary-liar@child").contains(&FlagKind::OtherProcesses));
+    assert!(suspicions(case, "canary-liar@strays").contains(&FlagKind::LeftProcessor));
+    let made = LIARS.arm(case, "canary-liar@threads").witnessed.tasks_made_low;
+    assert!(made.is_none_or(|made| made >= 5.0), "a thread in every hundred gets: {made:?}");
+    if is_contended(case) {
+        eprintln!("not tested: on a machine this busy others make threads all the time");
     } else {
-        eprintln!("not tested: somebody else makes processes all the time");
+        assert_eq!(suspicions(case, "canary-liar@threads"), [FlagKind::UntoldThreads]);
     }
     assert_spared(case, &["rusqlite@wal-full", "canary-liar@honest"]);
 }
@@ -132,8 +136,15 @@ fn a_clock_that_says_what_cannot_be_ends_its_part() {
 
 #[test]
 fn a_clock_that_counts_half_of_the_time_leaves_the_other_half_to_the_labs() {
-    let case = "liars/clock";
-    assert!(suspicions(case, "canary-clock@halves").contains(&FlagKind::BesideTheClock));
+    let (case, arm) = ("liars/clock", "canary-clock@halves");
+    let slices = LIARS.record.slices.iter().filter(|slice| slice.case == case && slice.arm == arm);
+    let waited = slices.map(|slice| (slice.witness.expect("the lab looked").waited_ns, slice.wall_ns));
+    assert!(waited.into_iter().all(|(waited, said)| waited >= said * 2), "half of it is not told");
+    if is_contended(case) {
+        eprintln!("not tested: on a machine this busy the lab waits for its neighbours too");
+    } else {
+        assert!(suspicions(case, arm).contains(&FlagKind::BesideTheClock));
+    }
     assert!(!suspicions(case, "canary-clock@honest").contains(&FlagKind::BesideTheClock));
     assert_spared(case, &["rusqlite@wal-normal"]);
 }

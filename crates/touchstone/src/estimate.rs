@@ -10,7 +10,7 @@ use crate::plan::{PlannedArm, PlannedCase};
 use crate::record::Record;
 use crate::sample::{Launch, Noise, Outcome, Phase, Probe, Slice, SyncCount};
 use crate::statistics::{
-    CurvePoint, Estimate, Latencies, LatencyPercentile, PERCENTILES, launch_percentiles, median,
+    CurvePoint, Estimate, Latencies, LatencyPercentile, PERCENTILES, launch_percentiles, quantile,
 };
 use crate::suite::Part;
 use serde::{Deserialize, Serialize};
@@ -105,6 +105,8 @@ pub struct ArmStatistics {
     pub syncs: Option<SyncCount>,
     /// Time of one commit over that of the flush probe beside it: the median.
     pub flush_equivalents: Option<f64>,
+    /// The upper quartile of the same.
+    pub flush_equivalents_high: Option<f64>,
     /// What the lab itself saw.
     pub witnessed: Witnessed,
 }
@@ -268,6 +270,7 @@ impl<'r> CaseSamples<'r> {
         let operation_ns = median_of(launches.iter().map(|value| value.operation_ns));
         let latency = self.latency(&arm.name, &launches);
         let right = slices.iter().filter(|slice| slice.wrong.is_none());
+        let flush_equivalents = flush_equivalents(arm, slices, probes);
         ArmStatistics {
             arm: arm.name.clone(),
             outcomes: count(parts.iter().map(|part| part.outcome)),
@@ -306,7 +309,8 @@ impl<'r> CaseSamples<'r> {
                 .unwrap_or_default(),
             file_bytes: parts.first().map(|part| part.file_bytes.clone()).unwrap_or_default(),
             syncs: self.record.syncs.iter().find(|s| s.case == self.case.id && s.arm == arm.name).cloned(),
-            flush_equivalents: flush_equivalents(arm, slices, probes),
+            flush_equivalents: quantile_of(&flush_equivalents, 0.5),
+            flush_equivalents_high: quantile_of(&flush_equivalents, 0.75),
             witnessed: Witnessed::of(arm, slices, parts, probes),
             launches,
         }
@@ -445,8 +449,11 @@ fn median_parts(launches: &[LaunchValue]) -> Option<Parts> {
 }
 
 fn median_of(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let values: Vec<f64> = values.collect();
-    (!values.is_empty()).then(|| median(&values))
+    quantile_of(&values.collect::<Vec<f64>>(), 0.5)
+}
+
+fn quantile_of(values: &[f64], share: f64) -> Option<f64> {
+    (!values.is_empty()).then(|| quantile(values, share))
 }
 
 /// What a timer wakes later than at the tick, and the least that one of its ticks is, in nanoseconds.
@@ -484,17 +491,18 @@ fn count<K: Ord>(keys: impl Iterator<Item = K>) -> BTreeMap<K, usize> {
     counts
 }
 
-/// The time of a commit over that of the flush probe in the same block, so that a disk which others keep busy for a while
-/// does so for both: the median over the slices.
-fn flush_equivalents(arm: &PlannedArm, slices: &[&Slice], probes: &[&Probe]) -> Option<f64> {
-    let commits = commits_per_operation(arm, slices)?;
+/// The time of a commit in each slice over that of the flush probe in the same block, so that a disk which others keep busy for a
+/// while does so for both.
+fn flush_equivalents(arm: &PlannedArm, slices: &[&Slice], probes: &[&Probe]) -> Vec<f64> {
+    let Some(commits) = commits_per_operation(arm, slices) else { return Vec::new() };
     let flush_ns: BTreeMap<(usize, u32), u64> =
         probes.iter().map(|probe| ((probe.launch, probe.block), probe.flush_ns)).collect();
     let right = slices.iter().filter(|slice| slice.wrong.is_none() && slice.operations > 0);
-    median_of(right.filter_map(|slice| {
+    let equivalents = right.filter_map(|slice| {
         let commit_ns = slice.wall_ns as f64 / slice.operations as f64 / commits;
         Some(commit_ns / *flush_ns.get(&(slice.launch, slice.block))? as f64)
-    }))
+    });
+    equivalents.collect()
 }
 
 /// Commits behind one operation of the arm; none for an arm that does not commit.

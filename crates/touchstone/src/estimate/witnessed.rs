@@ -1,20 +1,19 @@
 //! What the lab itself saw of an arm, beside what its kit says: medians over its slices, and the most over its launches.
 
-use super::{commits_per_operation, median_of};
+use super::{commits_per_operation, quantile_of};
 use crate::plan::PlannedArm;
 use crate::sample::{Launch, Probe, Slice, Witness};
-use crate::statistics::quantile;
 use serde::{Deserialize, Serialize};
 use touchstone_protocol::Verb;
 
 /// What the lab itself saw of an arm. What the system does not tell is absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Witnessed {
-    /// How long the lab waited for a slice beyond the time that the kit says it took: the median. Only of slices whose
-    /// operations are all in that time.
-    pub beside_ns: Option<f64>,
-    /// The lower quartile of the same: a busy machine makes the lab wait longer, and never shorter.
+    /// How long the lab waited for a slice beyond the time that the kit says it took: the lower quartile, for a busy machine makes
+    /// the lab wait longer, and never shorter. Only of slices whose operations are all in that time.
     pub beside_ns_low: Option<f64>,
+    /// The upper quartile of the same.
+    pub beside_ns_high: Option<f64>,
     /// How long the database took to open for a slice: the median.
     pub opening_ns: Option<f64>,
     /// Bytes that the process read meanwhile: the median.
@@ -26,8 +25,10 @@ pub struct Witnessed {
     /// Flushes that the disks completed for each commit of its slices: the mean. None where they cannot be counted, and for
     /// arms that do not promise one.
     pub commit_flushes: Option<f64>,
-    /// Processes and threads that were made in a slice, by whomever: the median.
-    pub tasks_made: Option<f64>,
+    /// Processes and threads that were made in a slice, by whomever: the lower quartile.
+    pub tasks_made_low: Option<f64>,
+    /// The upper quartile of the same.
+    pub tasks_made_high: Option<f64>,
     /// The most processes that it had started and not ended.
     pub children: Option<u64>,
     /// Processors that it allowed itself although it was confined to one.
@@ -38,9 +39,11 @@ impl Witnessed {
     /// Of an arm's compared slices and its launches, beside the flush probes of its case.
     pub(super) fn of(arm: &PlannedArm, slices: &[&Slice], parts: &[&Launch], probes: &[&Probe]) -> Witnessed {
         let seen = || slices.iter().filter_map(|slice| Some((*slice, slice.witness.as_ref()?)));
-        let median = |part: fn(&Witness) -> Option<u64>| {
-            median_of(seen().filter_map(|(_, witness)| part(witness)).map(|value| value as f64))
+        let values = |part: fn(&Witness) -> Option<u64>| -> Vec<f64> {
+            seen().filter_map(|(_, witness)| part(witness)).map(|value| value as f64).collect()
         };
+        let median = |part| quantile_of(&values(part), 0.5);
+        let tasks_made = values(|witness| witness.tasks_made);
         let is_whole =
             |slice: &Slice| slice.lanes.len() == 1 && arm.lanes.iter().all(|lane| is_whole(lane.verb));
         let beside: Vec<f64> = seen()
@@ -51,8 +54,8 @@ impl Witnessed {
             !probes.is_empty() && probes.iter().all(|probe| probe.flushes.is_some_and(|flushes| flushes > 0));
         let flushes = |witness: &Witness| witness.flushes;
         Witnessed {
-            beside_ns: quantile_of(&beside, 0.5),
             beside_ns_low: quantile_of(&beside, 0.25),
+            beside_ns_high: quantile_of(&beside, 0.75),
             opening_ns: median(|witness| witness.opening_ns),
             opening_read_bytes: median(|witness| witness.opening_read_bytes),
             read_bytes: median(|witness| witness.read_bytes),
@@ -60,15 +63,12 @@ impl Witnessed {
             commit_flushes: (flushes_are_counted && arm.awaits_disk())
                 .then(|| per_commit(arm, slices, flushes))
                 .flatten(),
-            tasks_made: median(|witness| witness.tasks_made),
+            tasks_made_low: quantile_of(&tasks_made, 0.25),
+            tasks_made_high: quantile_of(&tasks_made, 0.75),
             children: parts.iter().filter_map(|part| part.children).max(),
             strayed: parts.iter().find_map(|part| part.strayed.clone()),
         }
     }
-}
-
-fn quantile_of(values: &[f64], share: f64) -> Option<f64> {
-    (!values.is_empty()).then(|| quantile(values, share))
 }
 
 /// Whether all that is done for an operation of that verb is in the time that the kit tells, but for what the kit does with
