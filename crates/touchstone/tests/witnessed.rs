@@ -9,7 +9,7 @@ use touchstone::record::Record;
 use touchstone::sample::{Introduction, Probe, SyncCount, Witness};
 use touchstone::suite::Cache;
 use touchstone::verdict::{Comparison, FlagKind, Judgement, Verdict, judge};
-use touchstone_protocol::{Clock, Hello, Verb};
+use touchstone_protocol::{Clock, Hello, Setting, Verb};
 
 const CASE: &str = "made/c0";
 const ARM: &str = "s@candidate";
@@ -218,23 +218,30 @@ fn an_engine_that_was_not_asked_did_nothing() {
 
 #[test]
 fn nobody_is_better_than_the_same_engines_own_interface() {
-    let beyond = |wall_ns: u64, engine: &str| {
-        flags(|record| {
-            record.plan.cases[0].floor = Some(OTHER.into());
-            let (own, other) = (introduction(OTHER, "an engine 1.0"), introduction(ARM, engine));
-            record.plan.cases[0].arms[1].contender = other.contender.clone();
-            record.subjects = vec![own, other];
-            for (number, slice) in record.slices.iter_mut().filter(|slice| slice.arm == ARM).enumerate() {
-                // No two launches alike, so that ranks have no ties.
-                slice.wall_ns = wall_ns + number as u64;
-                slice.cpu_ns = slice.wall_ns;
-                slice.witness = None;
-            }
-        })
-    };
+    let beyond = |wall_ns: u64, engine: &str| beyond_with(wall_ns, engine, "commit");
     assert_eq!(beyond(1_000_000, "an engine 1.0"), [FlagKind::BeyondFloor]);
     assert_eq!(beyond(1_960_000, "an engine 1.0"), [], "as near as two programs are");
     assert_eq!(beyond(1_000_000, "another 2.0"), [], "another engine has another floor");
+    assert_eq!(beyond_with(1_000_000, "an engine 1.0", "background"), [], "another thread does some of it");
+}
+
+fn beyond_with(wall_ns: u64, engine: &str, checkpoint: &str) -> Vec<FlagKind> {
+    flags(|record| {
+        for part in &mut record.launches {
+            let checkpoint = if part.arm == ARM { checkpoint } else { "commit" };
+            part.settings.insert("checkpoint".into(), Setting::from(checkpoint));
+        }
+        record.plan.cases[0].floor = Some(OTHER.into());
+        let (own, other) = (introduction(OTHER, "an engine 1.0"), introduction(ARM, engine));
+        record.plan.cases[0].arms[1].contender = other.contender.clone();
+        record.subjects = vec![own, other];
+        for (number, slice) in record.slices.iter_mut().filter(|slice| slice.arm == ARM).enumerate() {
+            // No two launches alike, so that ranks have no ties.
+            slice.wall_ns = wall_ns + number as u64;
+            slice.cpu_ns = slice.wall_ns;
+            slice.witness = None;
+        }
+    })
 }
 
 fn introduction(arm: &str, engine: &str) -> Introduction {

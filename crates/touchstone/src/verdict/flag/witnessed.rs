@@ -78,7 +78,7 @@ impl Suspect<'_> {
         // Lanes side by side wait for each other, and no engine's interface says how.
         let alone = planned.lanes.len() == 1;
         let same_work = alone && planned.lanes == self.planned.lanes && planned.class == self.planned.class;
-        if !same_work || engine(planned)? != engine(self.planned)? {
+        if !same_work || !set_alike(self.arm, measured) || engine(planned)? != engine(self.planned)? {
             return None;
         }
         let share = paired(&measured.launches, &self.arm.launches, |launch| Some(launch.operation_ns))?;
@@ -129,6 +129,16 @@ impl Suspect<'_> {
         let evidence = format!("it was confined to one processor, and allowed itself {strayed}");
         Some((FlagKind::LeftProcessor, evidence))
     }
+}
+
+/// Whether what both arms have a notion of took effect alike: a checkpoint in another thread is no work of the commit's.
+fn set_alike(arm: &ArmStatistics, floor: &ArmStatistics) -> bool {
+    let effective =
+        |name: &str| floor.settings.iter().find(|setting| setting.name == name)?.effective.as_ref();
+    arm.settings.iter().all(|setting| match (&setting.effective, effective(&setting.name)) {
+        (Some(mine), Some(floors)) => mine == floors,
+        _ => true,
+    })
 }
 
 /// The time beside an arm's clock: its lower quartile, and how far the upper one lies above it.
