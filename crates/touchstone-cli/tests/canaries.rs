@@ -132,6 +132,13 @@ fn who_begins_with_another_result_than_the_right_one_is_caught() {
 }
 
 #[test]
+fn who_opens_without_answering_a_first_query_is_void() {
+    let why = ["open answered 0 records", "the right answer is 3 times the same record"];
+    assert_condemned("canaries/open", "canary-lazy@default", Outcome::Void, &why);
+    assert_honest("canaries/open", "canary-wrong@default");
+}
+
+#[test]
 fn a_sleeper_is_flagged_and_keeps_its_number() {
     let case = "canaries/sleep";
     assert_honest(case, "canary-sleep@default");

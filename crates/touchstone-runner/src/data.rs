@@ -5,6 +5,7 @@
 mod contents;
 mod delivered;
 mod generate;
+mod opened;
 
 pub use contents::Contents;
 
@@ -14,7 +15,7 @@ use delivered::Subscriptions;
 use generate::{document, moved_state, new_state, object, page_document, ranked, row};
 use rand::RngExt;
 use rand::seq::SliceRandom;
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::iter;
 use std::path::{Path, PathBuf};
@@ -141,6 +142,8 @@ pub struct CaseData {
     /// What transactions deliver. New states are written in their order from the template on, so from which of them a
     /// slice starts says all there is to know of the database.
     delivered: RefCell<BTreeMap<Transactions, Answer>>,
+    /// The record that the openings answered last: an engine answers the same one as long as nothing is stored.
+    first: Cell<u32>,
     /// The CRC-32 of every record and new state.
     crcs: OnceCell<Vec<u32>>,
 }
@@ -181,6 +184,7 @@ impl CaseData {
             typed: case.typed,
             known: RefCell::default(),
             delivered: RefCell::default(),
+            first: Cell::default(),
             crcs: OnceCell::new(),
         })
     }
@@ -229,7 +233,7 @@ impl CaseData {
         answer: &LaneSample,
     ) -> Option<String> {
         let acceptable: Vec<Answer> = match lane.verb {
-            Verb::Open => return None,
+            Verb::Open => return self.wrong_first(contents, lane, answer),
             Verb::InsertOne | Verb::InsertMany | Verb::UpdateOne => {
                 let failed: u64 = answer.errors.values().sum();
                 let too_many = answer.answers > lane.count || (failed == 0 && answer.answers != lane.count);

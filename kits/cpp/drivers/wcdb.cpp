@@ -202,9 +202,13 @@ public:
     }
 
     // As a list of one: of that an error is told from an answer without rows.
-    void first() override
+    std::unique_ptr<kit::Objects> first() override
     {
-        require(database.getAllObjects<Row>(TABLE, WCDB::Expression(), WCDB::OrderingTerms(), 1).hasValue());
+        auto rows = database.getAllObjects<Row>(TABLE, WCDB::Expression(), WCDB::OrderingTerms(), 1);
+        require(rows.hasValue());
+        auto objects = std::make_unique<Rows>();
+        objects->rows = std::move(rows.value());
+        return objects;
     }
 
     std::vector<std::string> explain(const std::string &verb) override

@@ -57,8 +57,8 @@ public:
     // Inserts all in one commit.
     virtual void insert_many(const Objects &objects) = 0;
 
-    // Answers a first query.
-    virtual void first() { throw Failure("unsupported", "the driver has no row.open"); }
+    // Answers a first query: a list of one object of the first table, each time the same, or of none from an empty one.
+    virtual std::unique_ptr<Objects> first() { throw Failure("unsupported", "the driver has no row.open"); }
 
     // How the verb is done, in the engine's words, if it tells.
     virtual std::vector<std::string> explain(const std::string &) { return {}; }

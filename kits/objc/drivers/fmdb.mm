@@ -195,11 +195,12 @@ public:
         [database setShouldCacheStatements:NO];
     }
 
-    void first() override
+    std::unique_ptr<kit::Objects> first() override
     {
         const Pool pool;
-        Rows found;
-        read([database executeQuery:[NSString stringWithFormat:@"%@ LIMIT 1", select]], found.rows, true);
+        auto found = std::make_unique<Rows>();
+        read([database executeQuery:[NSString stringWithFormat:@"%@ LIMIT 1", select]], found->rows, true);
+        return found;
     }
 
     std::vector<std::string> explain(const std::string &verb) override

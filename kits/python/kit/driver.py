@@ -148,5 +148,5 @@ class Driver:
         raise NotImplementedError
 
     def first(self) -> Any:
-        """The answer to a first query."""
+        """The answer to a first query: any one object of the first table, each time the same, or None of an empty one."""
         raise NotImplementedError

@@ -108,18 +108,24 @@ def play(lanes: list[Lane], record: str) -> tuple[dict[str, Any], list[int]]:
     return sample, [latency for lane in lanes for latency in lane.latency_ns]
 
 
-def play_open(open_one: Callable[[], Driver], kind_of: Callable[[Exception], str], times: int) -> tuple[Any, list[int]]:
+def play_open(
+    open_one: Callable[[], Driver],
+    answers: Callable[[list[Any]], tuple[int, str]],
+    kind_of: Callable[[Exception], str],
+    times: int,
+) -> tuple[Any, list[int]]:
     """Opens so often, each time up to the answer of a first query; closes each off the clock."""
     before = Counts.now()
     latency: list[int] = []
     failures: dict[str, tuple[int, str]] = {}
+    firsts: list[Any] = []
     cpu = 0
     for _ in range(times):
         driver: Optional[Driver] = None
         processor_start, start = processor_ns(), now_ns()
         try:
             driver = open_one()
-            driver.first()
+            firsts.append(driver.first())
         except Exception as error:  # whatever a subject raises is a result
             kind = error.kind if isinstance(error, Failure) else kind_of(error)
             failures[kind] = (failures.get(kind, (0, ""))[0] + 1, str(error))
@@ -128,7 +134,7 @@ def play_open(open_one: Callable[[], Driver], kind_of: Callable[[Exception], str
         if driver is not None:
             driver.close()
     usage = Counts.now().since(before)
-    told = _told((0, "00000000"), sum(latency), failures)
+    told = _told(answers(firsts), sum(latency), failures)
     return {"wall_ns": sum(latency), "cpu_ns": cpu, "lanes": [told], "usage": usage}, latency
 
 

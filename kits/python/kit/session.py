@@ -303,7 +303,12 @@ class Kit:
         if "open" not in model.verbs:
             raise Failure("unsupported", f"the driver has no {record}.open")
         self.close()
-        sample = play_open(lambda: self.driver(asked), self.driver.kind_of, lane["count"])
+
+        def answers(firsts: list[Any]) -> tuple[int, str]:
+            records = [model.fields(one) for one in firsts if one is not None]
+            return len(records), digest(record, records)
+
+        sample = play_open(lambda: self.driver(asked), answers, self.driver.kind_of, lane["count"])
         self.asked, self.handles = asked, [(1, self.driver(asked))]
         return sample
 

@@ -57,6 +57,14 @@ restore = true
 lanes = [{ verb = "insert-many" }, { verb = "read-all" }, { verb = "insert-many" }]
 baseline = "one@plain"
 arms = ["one@plain"]
+[[case]]
+id = "open"
+title = "Open"
+dataset = "objects"
+filled = 20
+lanes = [{ verb = "open", count = 2 }]
+baseline = "one@plain"
+arms = ["one@plain"]
 "#;
 
 fn case(name: &str) -> PlannedCase {
@@ -177,6 +185,28 @@ fn who_reads_beside_a_delete_sees_the_table_before_or_after_it() {
     // The delete is in the other table, so nothing excuses an empty one here; nor a delete that fetched nothing.
     assert!(scene.wrong(&contents, &lanes, 2, &answer([], 1)).is_some());
     assert!(scene.wrong(&contents, &lanes, 0, &answer([], 1)).unwrap().starts_with("delete-many answered"));
+}
+
+/// Found in a review: who opened nothing and answered nothing was 805 times better.
+#[test]
+fn openings_answer_one_stored_record_each_time() {
+    let scene = Scene::new("open");
+    let (contents, lanes) = (scene.data.contents(), scene.lanes(0));
+    let wrong = |answer: &LaneSample| scene.wrong(&contents, &lanes, 0, answer);
+    let twice = |doc: &Doc| {
+        let digest = Digest::of([doc, doc]);
+        LaneSample { answers: 2, digest: digest.to_string(), ..LaneSample::default() }
+    };
+    for stored in [0, 19, 19, 3] {
+        assert_eq!(wrong(&twice(&scene.docs[stored])), None, "any of them, {stored}");
+    }
+    let other = Doc { title: "title20".into(), ..scene.docs[0].clone() };
+    assert!(wrong(&twice(&other)).unwrap().contains("the right answer is 2 times the same record"));
+    assert!(wrong(&acknowledged(0)).unwrap().starts_with("open answered 0 records"));
+    assert!(wrong(&answer(&scene.docs[..2], 1)).is_some(), "not of one record");
+    assert!(wrong(&answer(&scene.docs[..1], 1)).is_some(), "once, of two openings");
+    let failed = LaneSample { errors: BTreeMap::from([("busy".into(), 2)]), ..acknowledged(0) };
+    assert_eq!(wrong(&failed), None, "what failed is told as such");
 }
 
 /// Found in a review: who saw both of two transactions was called wrong.

@@ -370,10 +370,14 @@ impl PlannedCase {
     /// What the lanes need to be stored at the start.
     fn check_stored(&self, arm: &PlannedArm) -> Checked {
         for PlannedLane { verb, table, .. } in &arm.lanes {
-            if *verb == Verb::Get && *table > 1 {
-                return Err("gets ask for what the first table holds: a get lane goes on table 1 only".into());
+            if matches!(verb, Verb::Get | Verb::Open) && *table > 1 {
+                return Err(format!(
+                    "{verb} asks for what the first table holds: a {verb} lane goes on table 1 only"
+                ));
             }
-            let needs = matches!(verb, Verb::Get | Verb::Find | Verb::DeleteMany) || verb.updates();
+            // Of an empty database, whoever opens nothing answers right.
+            let needs =
+                matches!(verb, Verb::Get | Verb::Open | Verb::Find | Verb::DeleteMany) || verb.updates();
             if needs && self.share_of(self.filled, *table).is_empty() {
                 return Err(format!(
                     "its {verb} lane finds nothing: `filled` is {}, and table {table} has no share of that",

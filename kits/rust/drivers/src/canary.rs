@@ -46,6 +46,11 @@ pub trait Mischief: Default + Send + 'static {
     fn answered<R: Record>(&mut self, answer: R) -> R {
         answer
     }
+
+    /// To the answer of the first query after opening.
+    fn first<R: Record>(&mut self, answer: Option<R>) -> Option<R> {
+        answer
+    }
 }
 
 /// A driver over memory, right but for its mischief.
@@ -140,7 +145,8 @@ impl<M: Mischief, R: Kept> Store<R> for Canary<M> {
     }
 
     fn first(&mut self) -> Result<Option<R>, Failure> {
-        Ok(R::kept(&mut self.memory()).values().next().cloned())
+        let first = R::kept(&mut self.memory()).values().next().cloned();
+        Ok(self.mischief.first(first))
     }
 }
 

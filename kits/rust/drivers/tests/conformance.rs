@@ -120,7 +120,13 @@ impl<R: Record> Scene<R> {
         assert_eq!(self.run(lane(Verb::ReadAll, 0, 2)).0, 2 * FILLED);
         assert_eq!(self.run(lane(Verb::InsertOne, FILLED, 10)), (10, none.clone()));
         assert_eq!(self.run(lane(Verb::InsertMany, FILLED + 10, 40)), (40, none.clone()));
-        assert_eq!(self.run(lane(Verb::Open, 0, 3)), (0, none));
+        let opened = self.run(lane(Verb::Open, 0, 3));
+        let thrice = |record: &R| Digest::of([record; 3]).to_string();
+        assert_eq!(opened.0, 3);
+        assert!(
+            self.records.iter().any(|record| thrice(record) == opened.1),
+            "{opened:?}: one record, three times"
+        );
         self.check(FILLED + 50);
         assert_eq!(self.run(lane(Verb::Get, 0, FILLED)), gets);
     }

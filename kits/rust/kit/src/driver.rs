@@ -174,7 +174,8 @@ pub trait Store<R: Record>: Driver {
         Err(missing(Verb::DeleteMany).into())
     }
 
-    /// Answers a first query after opening: any one record, or none from an empty database.
+    /// Answers a first query after opening: any one record of the first table, the same one as long as nothing is stored,
+    /// or none from an empty table.
     ///
     /// # Errors
     /// As the library does.

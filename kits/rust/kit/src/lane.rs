@@ -213,7 +213,7 @@ fn settle(mut readings: Vec<Reading>, usage: Usage) -> Played {
 /// and is closed again before the next; closing is off the clock.
 pub(crate) fn play_open<D: Store<R>, R: Record>(open: &Open, times: u64) -> Result<Played, Failure> {
     let before = Counts::now();
-    let mut answers = Answers::<R>::with_capacity(0, 0);
+    let mut answers = Answers::<R>::with_capacity(times as usize, 0);
     let (mut cpu_ns, mut latency_ns) = (0, Vec::with_capacity(times as usize));
     for _ in 0..times {
         let processor_start_ns = processor_ns();
@@ -222,7 +222,10 @@ pub(crate) fn play_open<D: Store<R>, R: Record>(open: &Open, times: u64) -> Resu
         latency_ns.push(elapsed_ns(start, Instant::now()));
         cpu_ns += processor_ns() - processor_start_ns;
         match opened {
-            Ok((driver, _)) => driver.close().map_err(Into::into)?,
+            Ok((driver, first)) => {
+                answers.found::<D::Error>(Ok(first));
+                driver.close().map_err(Into::into)?;
+            }
             Err(error) => answers.failed(error.into()),
         }
     }

@@ -78,7 +78,10 @@ public interface Store<K, R extends Record<K>> {
         throw missing(Verb.DELETE_MANY);
     }
 
-    /** Answers a first query after opening: any one record, or null from an empty database. */
+    /**
+     * Answers a first query after opening: any one record of the first table, the same one as long as nothing is stored, or
+     * null from an empty table.
+     */
     default R first() throws Exception {
         throw missing(Verb.OPEN);
     }

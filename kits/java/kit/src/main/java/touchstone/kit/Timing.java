@@ -131,7 +131,7 @@ final class Timing {
     static <K, R extends Record<K>> Played open(
             Driver driver, Shelf.Opener<K, R> opener, Open open, long times) throws Exception {
         Usage before = new Usage();
-        Answers<R> answers = new Answers<>(driver, 0);
+        Answers<R> answers = new Answers<>(driver, (int) times);
         long wallNs = 0;
         long processorNs = 0;
         long[] latencyNs = new long[(int) times];
@@ -141,7 +141,7 @@ final class Timing {
             long start = Clock.now();
             try {
                 store = opener.open(open);
-                store.first();
+                answers.found(store.first());
             } catch (Exception error) {
                 answers.failed(error);
             }
