@@ -34,7 +34,31 @@ impl fmt::Display for RecordKind {
 }
 
 /// What every record type can do: be written to a dataset, read back, and be asked for by key.
-pub trait Record: Clone + fmt::Debug + PartialEq + Send + Sync + 'static {
+///
+/// The types of this crate are all there are. They are plain data, so an answer of one of them is whole: a type of a
+/// driver's own could put off its work until it is encoded, which nobody times.
+///
+/// ```compile_fail,E0277
+/// use touchstone_protocol::{Record, RecordKind};
+///
+/// #[derive(Clone, Debug, PartialEq)]
+/// struct Later(i64);
+///
+/// impl Record for Later {
+///     type Key = i64;
+///     const KIND: RecordKind = RecordKind::Row;
+///     fn key(&self) -> &i64 {
+///         &self.0
+///     }
+///     fn encode(&self, _bytes: &mut Vec<u8>) {
+///         // The query would run here.
+///     }
+///     fn decode(_bytes: &mut &[u8]) -> Option<Later> {
+///         None
+///     }
+/// }
+/// ```
+pub trait Record: sealed::Sealed + Clone + fmt::Debug + PartialEq + Send + Sync + 'static {
     /// What a get by key takes.
     type Key: Clone + Ord + fmt::Debug + Send + Sync + 'static;
     /// The type's name on the wire.
@@ -46,6 +70,14 @@ pub trait Record: Clone + fmt::Debug + PartialEq + Send + Sync + 'static {
     /// Takes one record off the front of `bytes`; `None` where they end too early or are not one.
     fn decode(bytes: &mut &[u8]) -> Option<Self>;
 }
+
+/// Closes [`Record`]: nobody outside can name this.
+pub(crate) mod sealed {
+    pub trait Sealed {}
+}
+
+impl sealed::Sealed for Row {}
+impl sealed::Sealed for Document {}
 
 /// The wrapper benchmarks' record: `benchmark(key INTEGER, value BLOB)`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

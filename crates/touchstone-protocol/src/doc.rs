@@ -78,6 +78,8 @@ impl Content {
     }
 }
 
+impl crate::data::sealed::Sealed for Doc {}
+
 impl Record for Doc {
     type Key = String;
     const KIND: RecordKind = RecordKind::Doc;

@@ -88,6 +88,8 @@ macro_rules! narrower {
             }
         }
 
+        impl crate::data::sealed::Sealed for $type {}
+
         impl Record for $type {
             type Key = String;
             const KIND: RecordKind = RecordKind::Doc;

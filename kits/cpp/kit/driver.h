@@ -25,7 +25,8 @@ class Objects {
 public:
     virtual ~Objects() = default;
 
-    // Gives every row, in the list's order. Off the clock.
+    // Gives every row, in the list's order, of which each stays where it is as long as the list does. An answer's is timed:
+    // what the library would fetch later is fetched in time.
     virtual void each(const TakeRow &take) const = 0;
 };
 

@@ -72,8 +72,12 @@ template <bool EACH> void Lane::play_operations()
 {
     if (work.verb == "get") {
         repeat<EACH>(work.count, [this](uint64_t number) { driver.get(work.keys[number], *work.objects); });
+        views.push_back(views_of(*work.objects, work.count));
     } else if (work.verb == "read-all") {
-        repeat<EACH>(work.count, [this](uint64_t) { reads.push_back(driver.read_all()); });
+        repeat<EACH>(work.count, [this](uint64_t) {
+            reads.push_back(driver.read_all());
+            views.push_back(views_of(*reads.back(), views.empty() ? 0 : views.back().size()));
+        });
     } else if (work.verb == "insert-one") {
         repeat<EACH>(work.count, [this](uint64_t number) {
             driver.insert_one(*work.objects, number);
@@ -107,29 +111,37 @@ LaneSample Lane::answers(int64_t wall_ns) const
     Digest digest;
     sample.wall_ns = wall_ns;
     sample.answers = acknowledged;
-    if (work.verb == "get") {
-        work.objects->each([&](int64_t key, const unsigned char *value, size_t size) {
-            digest.add(key, value, size);
-            ++sample.answers;
-        });
-    }
-    for (const std::unique_ptr<Objects> &read : reads) {
-        sample.answers += digest_by_key(*read, digest);
+    for (const Views &answered : views) {
+        if (work.verb == "get") {
+            for (const RowView &row : answered) {
+                digest.add(row.key, row.value, row.size);
+            }
+            sample.answers += answered.size();
+        } else {
+            sample.answers += digest_by_key(answered, digest);
+        }
     }
     sample.digest = digest.text();
     sample.errors = failures;
     return sample;
 }
 
-uint64_t digest_by_key(const Objects &objects, Digest &digest)
+Views views_of(const Objects &objects, size_t expected)
 {
-    std::vector<Row> rows;
-    objects.each([&](int64_t key, const unsigned char *value, size_t size) {
-        rows.push_back({ key, std::vector<unsigned char>(value, value + size) });
+    Views views;
+    views.reserve(expected);
+    objects.each([&views](int64_t key, const unsigned char *value, size_t size) {
+        views.push_back({ key, value, size });
     });
-    std::stable_sort(rows.begin(), rows.end(), [](const Row &one, const Row &other) { return one.key < other.key; });
-    for (const Row &row : rows) {
-        digest.add(row.key, row.value.data(), row.value.size());
+    return views;
+}
+
+uint64_t digest_by_key(Views rows, Digest &digest)
+{
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const RowView &one, const RowView &other) { return one.key < other.key; });
+    for (const RowView &row : rows) {
+        digest.add(row.key, row.value, row.size);
     }
     return rows.size();
 }
@@ -180,7 +192,9 @@ Sample play_open(const Subject &subject, const Open &open, uint64_t times)
     Sample sample;
     LaneSample lane;
     std::vector<std::unique_ptr<Objects>> firsts;
+    Views answered;
     firsts.reserve(times);
+    answered.reserve(times);
     for (uint64_t number = 0; number < times; ++number) {
         std::unique_ptr<Driver> driver;
         const int64_t processor_start = processor_ns();
@@ -188,6 +202,9 @@ Sample play_open(const Subject &subject, const Open &open, uint64_t times)
         try {
             driver = subject.open(open);
             firsts.push_back(driver->first());
+            firsts.back()->each([&answered](int64_t key, const unsigned char *value, size_t size) {
+                answered.push_back({ key, value, size });
+            });
         } catch (...) {
             count_failure(lane.errors);
         }
@@ -202,9 +219,10 @@ Sample play_open(const Subject &subject, const Open &open, uint64_t times)
     tell(lane.errors);
     lane.wall_ns = sample.wall_ns;
     Digest digest;
-    for (const std::unique_ptr<Objects> &first : firsts) {
-        lane.answers += digest_by_key(*first, digest);
+    for (const RowView &row : answered) {
+        digest.add(row.key, row.value, row.size);
     }
+    lane.answers = answered.size();
     lane.digest = digest.text();
     sample.lanes.push_back(std::move(lane));
     return sample;

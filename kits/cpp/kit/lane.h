@@ -12,6 +12,9 @@
 
 namespace kit {
 
+// Rows where the library has them, noted while the clock runs and looked at after it has stopped.
+using Views = std::vector<RowView>;
+
 // What a lane does, gathered in the order in which it will be played.
 struct Work {
     std::string verb;
@@ -74,6 +77,8 @@ private:
     Work work;
     const bool latency;
     std::vector<std::unique_ptr<Objects>> reads;
+    // The rows of the answers: of all gets, or of each read.
+    std::vector<Views> views;
     uint64_t acknowledged = 0;
     Failures failures;
 };
@@ -84,7 +89,10 @@ Sample play(std::vector<Lane> &lanes);
 // Opens so often, each time up to the answer of a first query. Closing is off the clock.
 Sample play_open(const Subject &subject, const Open &open, uint64_t times);
 
+// Where the rows of a list are.
+Views views_of(const Objects &objects, size_t expected);
+
 // The number of rows and their digest, in key order.
-uint64_t digest_by_key(const Objects &objects, Digest &digest);
+uint64_t digest_by_key(Views rows, Digest &digest);
 
 } // namespace kit

@@ -20,6 +20,13 @@ std::vector<Row> read_dataset(const std::string &path);
 // Reads an operations file: numbers of records. Throws as read_dataset does.
 std::vector<uint32_t> read_operations(const std::string &path);
 
+// A row where the library has it. The kit looks there only as long as it keeps the library's objects.
+struct RowView {
+    int64_t key;
+    const unsigned char *value;
+    size_t size;
+};
+
 // The CRC-32 of rows, each encoded as in a dataset, as eight hexadecimal digits.
 class Digest {
 public:

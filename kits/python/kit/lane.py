@@ -10,6 +10,7 @@ from typing import Any, Callable, Optional
 from .clock import Counts, now_ns, processor_ns
 from .driver import Driver, Failure, Model
 from .records import digest, sort_key
+from .whole import Whole
 
 
 class Lane:
@@ -81,11 +82,16 @@ class Lane:
 
     def answers(self, record: str) -> tuple[int, str]:
         """How many were answered, and their digest."""
-        fields = self.model.fields
-        records = [fields(one) for one in self.found if one is not None]
+        records = records_of(self.model, self.found)
         for read in self.reads:
-            records += sorted((fields(one) for one in read), key=sort_key)
+            records += sorted(records_of(self.model, read), key=sort_key)
         return len(records) + self.acknowledged, digest(record, records)
+
+
+def records_of(model: Model, objects: list[Any]) -> list[tuple[Any, ...]]:
+    """The records that objects stand for, off the clock; what was not found is none."""
+    whole = Whole()
+    return [whole.require(one, model.fields(one)) for one in objects if one is not None]
 
 
 def play(lanes: list[Lane], record: str) -> tuple[dict[str, Any], list[int]]:

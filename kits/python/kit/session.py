@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, Optional
 
 from .clock import measure
 from .driver import VERBS, About, Driver, Failure, Model, Open
-from .lane import Lane, play, play_open
+from .lane import Lane, play, play_open, records_of
 from .records import Malformed, digest, read_dataset, read_operations, sort_key
 
 PROTOCOL = 1
@@ -305,7 +305,7 @@ class Kit:
         self.close()
 
         def answers(firsts: list[Any]) -> tuple[int, str]:
-            records = [model.fields(one) for one in firsts if one is not None]
+            records = records_of(model, firsts)
             return len(records), digest(record, records)
 
         sample = play_open(lambda: self.driver(asked), answers, self.driver.kind_of, lane["count"])

@@ -1,21 +1,22 @@
 //! What a lane answered: kept as it comes while the clock runs, counted and digested after.
 
+use crate::Stored;
 use std::collections::BTreeMap;
 use touchstone_protocol::{Digest, Failure, FailureKind, LaneSample, Record};
 
-/// The answers of one lane. Nothing here is worked out while the clock runs.
-pub struct Answers<R> {
-    records: Vec<R>,
-    reads: Vec<Vec<R>>,
+/// The answers of one lane, in records of the kit's own. Nothing here is worked out while the clock runs.
+pub struct Answers<R: Stored> {
+    records: Vec<R::Of>,
+    reads: Vec<Vec<R::Of>>,
     acknowledged: u64,
     /// By kind, how many and the first one's message.
     failures: BTreeMap<FailureKind, (u64, String)>,
 }
 
-impl<R: Record> Answers<R> {
+impl<R: Stored> Answers<R> {
     /// Room for one record each of `gets` operations, and for the records of `reads` reads of everything.
     pub(crate) fn with_capacity(gets: usize, reads: usize) -> Answers<R> {
-        let mut records = Vec::<R>::with_capacity(gets);
+        let mut records = Vec::<R::Of>::with_capacity(gets);
         let spare = records.spare_capacity_mut();
         // SAFETY: the spare capacity is writable memory that nobody reads before it is written again. Touching it
         // here keeps the page faults of the kit's own array out of the timed stretch.
@@ -27,16 +28,23 @@ impl<R: Record> Answers<R> {
     #[inline(always)]
     pub fn found<E: Into<Failure>>(&mut self, answer: Result<Option<R>, E>) {
         match answer {
-            Ok(Some(record)) => self.records.push(record),
-            Ok(None) => {}
+            Ok(answer) => self.keep(answer.map(Stored::into_record)),
             Err(error) => self.failed(error.into()),
+        }
+    }
+
+    /// Keeps what was found, where anything was.
+    #[inline(always)]
+    pub(crate) fn keep(&mut self, record: Option<R::Of>) {
+        if let Some(record) = record {
+            self.records.push(record);
         }
     }
 
     /// Keeps the answer of a verb that answers many records in an order of its own.
     pub(crate) fn read<E: Into<Failure>>(&mut self, answer: Result<Vec<R>, E>) {
         match answer {
-            Ok(records) => self.reads.push(records),
+            Ok(records) => self.reads.push(R::into_records(records)),
             Err(error) => self.failed(error.into()),
         }
     }
@@ -88,7 +96,7 @@ impl<R: Record> Answers<R> {
     }
 }
 
-impl<R: Record> Default for Answers<R> {
+impl<R: Stored> Default for Answers<R> {
     fn default() -> Answers<R> {
         Answers::with_capacity(0, 0)
     }

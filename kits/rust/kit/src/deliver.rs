@@ -7,7 +7,7 @@ use crate::live::{Difference, Live, Moments, Taken, TakenOf, Update, take};
 use crate::prepared::{Dataset, unreadable};
 use crate::subscribe;
 use crate::usage::Counts;
-use crate::{Failure, FailureKind, failure};
+use crate::{Failure, FailureKind, Stored, failure};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
@@ -38,7 +38,7 @@ pub(crate) struct Watching<R> {
     had: Option<Vec<Vec<u32>>>,
 }
 
-impl<R: Record> Watching<R> {
+impl<R: Stored> Watching<R> {
     pub(crate) fn read(dataset: Rc<Dataset<R>>, file: &Path) -> Result<Watching<R>, Failure> {
         let subscriptions = read_subscriptions(file).map_err(|error| unreadable(file, error))?;
         Ok(Watching { dataset, subscriptions, watched: 0, had: None })
@@ -56,7 +56,7 @@ impl<R: Record> Watching<R> {
     }
 }
 
-impl<D: Live<R>, R: Record> Watches<D> for Watching<R> {
+impl<D: Live<R>, R: Stored> Watches<D> for Watching<R> {
     fn size(&self) -> u64 {
         self.subscriptions.len() as u64
     }
@@ -105,19 +105,19 @@ impl<D: Live<R>, R: Record> Watches<D> for Watching<R> {
 }
 
 /// Refuses what the driver cannot watch.
-fn supported<'s, D: Live<R>, R: Record>(
+fn supported<'s, D: Live<R>, R: Stored>(
     mut subscriptions: impl Iterator<Item = &'s Subscription>,
 ) -> Result<(), Failure> {
     match subscriptions.find(|known| !D::WATCHES.contains(&known.watched())) {
         None => Ok(()),
         Some(other) => {
-            let message = format!("the driver has no {}.watch-{}", R::KIND, other.watched());
+            let message = format!("the driver has no {}.watch-{}", R::Of::KIND, other.watched());
             Err(failure(FailureKind::Unsupported, message))
         }
     }
 }
 
-impl<R: Record> Watching<R> {
+impl<R: Stored> Watching<R> {
     /// What every subscriber has now.
     fn fetch_all<D: Live<R>>(&self, handle: &mut D) -> Result<Vec<Vec<u32>>, Failure> {
         let watched = self.subscriptions[..self.watched].iter();
@@ -143,14 +143,14 @@ impl<R: Record> Watching<R> {
     }
 }
 
-fn fetch<D: Live<R>, R: Record>(handle: &mut D, subscription: &Subscription) -> Result<Vec<u32>, Failure> {
+fn fetch<D: Live<R>, R: Stored>(handle: &mut D, subscription: &Subscription) -> Result<Vec<u32>, Failure> {
     let records = handle.fetch(subscription).map_err(Into::into)?;
     Ok(crcs(records.iter()))
 }
 
-fn crcs<'r, R: Record>(records: impl Iterator<Item = &'r R>) -> Vec<u32> {
+fn crcs<'r, R: Stored>(records: impl Iterator<Item = &'r R>) -> Vec<u32> {
     let mut buffer = Vec::new();
-    records.map(|record| record_crc32(record, &mut buffer)).collect()
+    records.map(|record| record_crc32(&*record.as_record(), &mut buffer)).collect()
 }
 
 /// What the transactions of a lane came to.
@@ -169,7 +169,7 @@ struct Tally {
 
 impl Tally {
     /// One transaction, on the clock. None where it failed.
-    fn time<D: Live<R>, R: Record>(
+    fn time<D: Live<R>, R: Stored>(
         &mut self,
         handle: &mut D,
         states: &[&R],
@@ -213,7 +213,7 @@ impl Tally {
     }
 
     /// Digests what a transaction delivered, and checks what the subscribers did with it.
-    fn settle<R: Record, U: Update<R>>(
+    fn settle<R: Stored, U: Update<R>>(
         &mut self,
         had: &mut Option<Vec<Vec<u32>>>,
         watched: usize,
@@ -279,18 +279,18 @@ impl Tally {
 }
 
 /// The sum of the priorities, by way of the encoding: the kit knows no field of a driver's own type.
-fn sum_of<'r, R: Record>(records: impl Iterator<Item = &'r R>) -> i64 {
+fn sum_of<'r, R: Stored>(records: impl Iterator<Item = &'r R>) -> i64 {
     let mut bytes = Vec::new();
     let priority = |record: &R| {
         bytes.clear();
-        record.encode(&mut bytes);
+        record.as_record().encode(&mut bytes);
         Doc::decode(&mut bytes.as_slice()).and_then(|doc| doc.priority).unwrap_or(0)
     };
     records.map(priority).sum()
 }
 
 /// The older result with the differences applied; none where they name places that there are not.
-fn patched<R: Record>(before: &[u32], differences: Vec<Difference<R>>) -> Option<Vec<u32>> {
+fn patched<R: Stored>(before: &[u32], differences: Vec<Difference<R>>) -> Option<Vec<u32>> {
     let mut buffer = Vec::new();
     let mut kept: Vec<Option<u32>> = before.iter().copied().map(Some).collect();
     let (mut inserted, mut changed) = (BTreeMap::new(), BTreeMap::new());
@@ -298,10 +298,10 @@ fn patched<R: Record>(before: &[u32], differences: Vec<Difference<R>>) -> Option
         let again = match difference {
             Difference::Removed { at } => kept.get_mut(at)?.take().is_none(),
             Difference::Inserted { at, record } => {
-                inserted.insert(at, record_crc32(&record, &mut buffer)).is_some()
+                inserted.insert(at, record_crc32(&*record.as_record(), &mut buffer)).is_some()
             }
             Difference::Changed { at, record } => {
-                changed.insert(at, record_crc32(&record, &mut buffer)).is_some()
+                changed.insert(at, record_crc32(&*record.as_record(), &mut buffer)).is_some()
             }
         };
         if again {

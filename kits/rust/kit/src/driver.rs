@@ -1,7 +1,7 @@
 //! What a driver implements: [`Driver`] for the database, [`Store`] for each record type that it can hold.
 
 use crate::lane::get_each;
-use crate::{Answers, Failure, FailureKind, Open, Plan, Record, Settings, Ticks, Verb, failure};
+use crate::{Answers, Failure, FailureKind, Open, Plan, Settings, Stored, Ticks, Verb, failure};
 
 /// Who a driver is, as it says on `hello`.
 #[derive(Clone, Debug)]
@@ -92,7 +92,7 @@ pub trait Driver: Sized + Send + 'static {
 
 /// The verbs on one record type. Each is one call of the library's natural model, never a shortcut that its
 /// users would not write.
-pub trait Store<R: Record>: Driver {
+pub trait Store<R: Stored>: Driver {
     /// The verbs that the driver implements.
     const VERBS: &'static [Verb];
 

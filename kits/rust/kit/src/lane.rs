@@ -4,14 +4,14 @@
 use crate::clock::{EachTick, NoTicks, elapsed_ns, processor_ns};
 use crate::stretch::Part;
 use crate::usage::Counts;
-use crate::{Answers, Driver, Failure, Open, Store, Ticks};
+use crate::{Answers, Driver, Failure, Open, Store, Stored, Ticks};
 use std::sync::Barrier;
 use std::thread;
 use std::time::Instant;
-use touchstone_protocol::{LaneSample, Record, Sample, Usage};
+use touchstone_protocol::{LaneSample, Sample, Usage};
 
 /// A lane's operations, gathered in the order in which they will be played.
-pub(crate) enum Work<'d, R: Record> {
+pub(crate) enum Work<'d, R: Stored> {
     /// Get the record of each key. The keys are copies, side by side, so that fetching the kit's own data does
     /// not cost the subject a cache miss an operation.
     Get(Vec<R::Key>),
@@ -36,7 +36,7 @@ pub(crate) enum Work<'d, R: Record> {
     DeleteMany,
 }
 
-impl<R: Record> Work<'_, R> {
+impl<R: Stored> Work<'_, R> {
     fn operations(&self) -> usize {
         match self {
             Work::Get(keys) => keys.len(),
@@ -102,7 +102,7 @@ impl<R: Record> Work<'_, R> {
 
 /// The timed loop of gets, which [`Store::get_each`] is unless a canary brings its own.
 #[inline(always)]
-pub fn get_each<D: Store<R>, R: Record, T: Ticks>(
+pub fn get_each<D: Store<R>, R: Stored, T: Ticks>(
     driver: &mut D,
     keys: &[R::Key],
     answers: &mut Answers<R>,
@@ -136,7 +136,7 @@ trait Answered: Send {
     fn sample(&mut self, wall_ns: u64) -> LaneSample;
 }
 
-impl<R: Record> Answered for Answers<R> {
+impl<R: Stored> Answered for Answers<R> {
     fn sample(&mut self, wall_ns: u64) -> LaneSample {
         Answers::sample(self, wall_ns)
     }
@@ -148,7 +148,7 @@ pub(crate) trait Timed<D>: Send {
     fn time(&self, driver: &mut D, latency: bool, met: &Barrier) -> Reading;
 }
 
-impl<D: Store<R>, R: Record> Timed<D> for Work<'_, R> {
+impl<D: Store<R>, R: Stored> Timed<D> for Work<'_, R> {
     fn time(&self, driver: &mut D, latency: bool, met: &Barrier) -> Reading {
         time(driver, self, latency, met)
     }
@@ -174,7 +174,7 @@ pub(crate) fn play<D: Driver>(lanes: &mut [Part<'_, D>], latency: bool) -> Playe
 }
 
 /// Times one lane, once all have met. Nothing but the operations stands between the two readings of the clock.
-fn time<D: Store<R>, R: Record>(driver: &mut D, work: &Work<'_, R>, latency: bool, met: &Barrier) -> Reading {
+fn time<D: Store<R>, R: Stored>(driver: &mut D, work: &Work<'_, R>, latency: bool, met: &Barrier) -> Reading {
     let mut answers = work.answers();
     let mut each_tick = EachTick::with_capacity(if latency { work.operations() } else { 0 });
     met.wait();
@@ -211,19 +211,22 @@ fn settle(mut readings: Vec<Reading>, usage: Usage) -> Played {
 
 /// Plays an `open` lane: opens, configures and answers a first query, `times` over. Each handle is the only one,
 /// and is closed again before the next; closing is off the clock.
-pub(crate) fn play_open<D: Store<R>, R: Record>(open: &Open, times: u64) -> Result<Played, Failure> {
+pub(crate) fn play_open<D: Store<R>, R: Stored>(open: &Open, times: u64) -> Result<Played, Failure> {
     let before = Counts::now();
     let mut answers = Answers::<R>::with_capacity(times as usize, 0);
     let (mut cpu_ns, mut latency_ns) = (0, Vec::with_capacity(times as usize));
     for _ in 0..times {
         let processor_start_ns = processor_ns();
         let start = Instant::now();
-        let opened = D::open(open).and_then(|mut driver| driver.first().map(|first| (driver, first)));
+        let opened = D::open(open).and_then(|mut driver| {
+            let first = driver.first()?;
+            Ok((driver, first.map(Stored::into_record)))
+        });
         latency_ns.push(elapsed_ns(start, Instant::now()));
         cpu_ns += processor_ns() - processor_start_ns;
         match opened {
             Ok((driver, first)) => {
-                answers.found::<D::Error>(Ok(first));
+                answers.keep(first);
                 driver.close().map_err(Into::into)?;
             }
             Err(error) => answers.failed(error.into()),

@@ -67,6 +67,7 @@ mod open;
 mod prepared;
 mod session;
 mod shelf;
+mod stored;
 mod stretch;
 mod subscribe;
 mod usage;
@@ -78,6 +79,7 @@ pub use lane::get_each;
 pub use live::{Difference, Live, Moments, Update};
 pub use open::Open;
 pub use session::Kit;
+pub use stored::Stored;
 pub use touchstone_protocol::{
     Colour, Content, Doc, DocV2, DocV3, DocV4, Document, Failure, FailureKind, Plan, Position, Record,
     RecordKind, Row, Schema, Setting, Settings, Subscription, Verb, Watched, read_dataset, write_dataset,

@@ -1,6 +1,6 @@
 //! What a driver implements whose library has subscriptions, or a strategy in the place of them: [`Live`].
 
-use crate::{Record, Store};
+use crate::{Store, Stored};
 use std::hint::black_box;
 use std::time::Instant;
 use touchstone_protocol::{Stretch, Subscription, Watched};
@@ -12,7 +12,7 @@ use crate::clock::{elapsed_ns, processor_ns};
 ///
 /// For each transaction the kit calls [`change`](Live::change), then [`receive`](Live::receive); where it times how long
 /// subscriptions take to begin and to end, [`subscribe`](Live::subscribe), then [`unsubscribe`](Live::unsubscribe).
-pub trait Live<R: Record>: Store<R> {
+pub trait Live<R: Stored>: Store<R> {
     /// What can be watched.
     const WATCHES: &'static [Watched];
 
@@ -69,7 +69,7 @@ pub trait Live<R: Record>: Store<R> {
 ///
 /// What takes time in a library that has a method for it belongs into that method here: what is read in place is not
 /// copied before, and what differs is worked out when it is asked for, unless the library has it at hand.
-pub trait Update<R: Record> {
+pub trait Update<R: Stored> {
     /// A list of the subscriber's own with every record of the result. Its records may be shared, where the library's
     /// own are.
     type Copy;
@@ -240,7 +240,7 @@ pub(crate) type TakenOf<U, R> = Taken<U, <U as Update<R>>::Copy, <U as Update<R>
 
 /// Does to every update what the depth says: this is timed.
 #[inline(never)]
-pub(crate) fn take<R: Record, U: Update<R>>(
+pub(crate) fn take<R: Stored, U: Update<R>>(
     updates: Vec<U>,
     depth: touchstone_protocol::Depth,
 ) -> TakenOf<U, R> {

@@ -2,9 +2,11 @@
 
 use crate::lane::{self, Timed, Work};
 use crate::stretch::keep;
-use crate::{Failure, FailureKind, Open, Record, Store, failure};
+use crate::{Failure, FailureKind, Open, Store, Stored, failure};
 use std::path::Path;
-use touchstone_protocol::{DataError, Digest, Lane, Reply, Sample, Verb, read_dataset, read_operations};
+use touchstone_protocol::{
+    DataError, Digest, Lane, Record, Reply, Sample, Verb, read_dataset, read_operations,
+};
 
 /// What a session does with a prepared dataset, whatever its record type.
 pub(crate) trait Prepared<D> {
@@ -33,14 +35,17 @@ pub(crate) struct Dataset<R> {
     states: Vec<R>,
 }
 
-impl<R: Record> Dataset<R> {
+impl<R: Stored> Dataset<R> {
     /// Reads the files whole.
     pub(crate) fn read(
         dataset: &Path,
         operations: Option<&Path>,
         states: Option<&Path>,
     ) -> Result<Dataset<R>, Failure> {
-        let read = |path: &Path| read_dataset::<R>(path).map_err(|error| unreadable(path, error));
+        let read = |path: &Path| match read_dataset::<R::Of>(path) {
+            Ok(records) => Ok(records.into_iter().map(R::from_record).collect::<Vec<R>>()),
+            Err(error) => Err(unreadable(path, error)),
+        };
         let records = read(dataset)?;
         let states = states.map(read).transpose()?.unwrap_or_default();
         let operations = match operations {
@@ -68,7 +73,7 @@ impl<R: Record> Dataset<R> {
     fn work(&self, lane: &Lane) -> Result<Work<'_, R>, Failure> {
         Ok(match lane.verb {
             Verb::Get => Work::Get(
-                self.operations(lane.from, lane.count)?.map(|record| record.key().clone()).collect(),
+                self.operations(lane.from, lane.count)?.map(|record| record.stored_key().clone()).collect(),
             ),
             Verb::ReadAll => Work::ReadAll(lane.count),
             Verb::InsertOne => Work::InsertOne(self.operations(lane.from, lane.count)?.collect()),
@@ -106,7 +111,7 @@ impl<R: Record> Dataset<R> {
     }
 }
 
-impl<D: Store<R>, R: Record> Prepared<D> for Dataset<R> {
+impl<D: Store<R>, R: Stored> Prepared<D> for Dataset<R> {
     fn size(&self, subscriptions: u64) -> Reply {
         let records = self.records.len() as u64;
         let operations = self.operations.as_ref().map_or(records, |operations| operations.len() as u64);
@@ -117,7 +122,7 @@ impl<D: Store<R>, R: Record> Prepared<D> for Dataset<R> {
         if !D::VERBS.contains(&lane.verb) {
             return Err(failure(
                 FailureKind::Unsupported,
-                format!("the driver has no {}.{}", R::KIND, lane.verb),
+                format!("the driver has no {}.{}", R::Of::KIND, lane.verb),
             ));
         }
         if lane.held && !D::HOLDS {
@@ -138,7 +143,7 @@ impl<D: Store<R>, R: Record> Prepared<D> for Dataset<R> {
     fn churn(&self, handle: &mut D, from: u64, count: u64, times: u32) -> Result<(), Failure> {
         if let Some(verb) = [Verb::InsertMany, Verb::DeleteMany].iter().find(|verb| !D::VERBS.contains(verb))
         {
-            let message = format!("the driver has no {}.{verb}, which churning takes", R::KIND);
+            let message = format!("the driver has no {}.{verb}, which churning takes", R::Of::KIND);
             return Err(failure(FailureKind::Unsupported, message));
         }
         let records: Vec<&R> =
@@ -160,7 +165,7 @@ impl<D: Store<R>, R: Record> Prepared<D> for Dataset<R> {
     }
 
     fn check(&self, handle: &mut D) -> Result<Reply, Failure> {
-        let mut records = handle.read_all().map_err(Into::into)?;
+        let mut records = R::into_records(handle.read_all().map_err(Into::into)?);
         records.sort_by(|one, other| one.key().cmp(other.key()));
         let digest = Digest::of(&records);
         Ok(Reply::Check { answers: digest.answers(), digest: digest.to_string() })

@@ -8,13 +8,15 @@ use crate::live::Live;
 use crate::prepared::Prepared;
 use crate::shelf::{self, Files, Playable, Shelf};
 use crate::stretch::{self, Part, keep};
-use crate::{About, Driver, Failure, FailureKind, Open, RecordKind, Settings, Store, Verb, clock, failure};
+use crate::{
+    About, Driver, Failure, FailureKind, Open, RecordKind, Settings, Store, Stored, Verb, clock, failure,
+};
 use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use touchstone_protocol::{
-    Doc, Document, Hello, LINE_BYTES_MAX, Lane, Opened, PROTOCOL_VERSION, Plan, Record, Reply, Request, Row,
-    Run, Sample, Schema,
+    Doc, Document, Hello, LINE_BYTES_MAX, Lane, Opened, PROTOCOL_VERSION, Plan, Reply, Request, Row, Run,
+    Sample, Schema,
 };
 
 /// A driver with the record types that it stores, ready to talk to the lab.
@@ -59,9 +61,9 @@ impl<D: Driver> Kit<D> {
     }
 
     /// Adds a record in a type of the driver's own, for a library whose users declare their types to it. What turns the
-    /// kit's record into it runs off the clock.
+    /// kit's record into it runs off the clock, what turns an answer into the kit's record on it: [`Stored`].
     #[must_use]
-    pub fn records<R: Record>(mut self) -> Kit<D>
+    pub fn records<R: Stored>(mut self) -> Kit<D>
     where
         D: Store<R>,
     {
@@ -71,7 +73,7 @@ impl<D: Driver> Kit<D> {
 
     /// As [`records`](Kit::records), of a record that can be watched as well.
     #[must_use]
-    pub fn live<R: Record>(mut self) -> Kit<D>
+    pub fn live<R: Stored>(mut self) -> Kit<D>
     where
         D: Live<R>,
     {
@@ -84,7 +86,7 @@ impl<D: Driver> Kit<D> {
     /// # Panics
     /// When no record was added.
     #[must_use]
-    pub fn typed<R2: Record, R3: Record, R4: Record>(mut self) -> Kit<D>
+    pub fn typed<R2: Stored, R3: Stored, R4: Stored>(mut self) -> Kit<D>
     where
         D: Store<R2> + Store<R3> + Store<R4>,
     {

@@ -4,10 +4,11 @@
 use crate::deliver::{Watches, Watching};
 use crate::live::Live;
 use crate::prepared::{Dataset, Prepared};
-use crate::{Failure, FailureKind, Record, RecordKind, Schema, Store, Verb, Watched, failure};
+use crate::{Failure, FailureKind, RecordKind, Schema, Store, Stored, Verb, Watched, failure};
 use std::cell::OnceCell;
 use std::path::PathBuf;
 use std::rc::Rc;
+use touchstone_protocol::Record;
 
 /// A record type that the driver stores.
 pub(crate) struct Shelf<D> {
@@ -39,12 +40,12 @@ pub(crate) struct Files {
 }
 
 impl<D: 'static> Shelf<D> {
-    pub(crate) fn new<R: Record>() -> Shelf<D>
+    pub(crate) fn new<R: Stored>() -> Shelf<D>
     where
         D: Store<R>,
     {
         Shelf {
-            record: R::KIND,
+            record: R::Of::KIND,
             verbs: D::VERBS,
             tables: D::TABLES,
             watches: &[],
@@ -54,7 +55,7 @@ impl<D: 'static> Shelf<D> {
         }
     }
 
-    pub(crate) fn live<R: Record>() -> Shelf<D>
+    pub(crate) fn live<R: Stored>() -> Shelf<D>
     where
         D: Live<R>,
     {
@@ -96,12 +97,12 @@ impl<D: 'static> Shelf<D> {
     }
 }
 
-pub(crate) fn read<D: Store<R>, R: Record>(files: &Files) -> Result<Rc<dyn Prepared<D>>, Failure> {
+pub(crate) fn read<D: Store<R>, R: Stored>(files: &Files) -> Result<Rc<dyn Prepared<D>>, Failure> {
     Ok(files.read::<R>()?)
 }
 
 impl Files {
-    fn read<R: Record>(&self) -> Result<Rc<Dataset<R>>, Failure> {
+    fn read<R: Stored>(&self) -> Result<Rc<Dataset<R>>, Failure> {
         let (operations, states) = (self.operations.as_deref(), self.states.as_deref());
         Ok(Rc::new(Dataset::<R>::read(&self.dataset, operations, states)?))
     }

@@ -1,16 +1,14 @@
 //! Plays a `subscribe` lane: subscriptions are begun and ended again, one at a time, and their first results are kept
 //! until the clock has stopped.
 
-use crate::Failure;
 use crate::clock::{EachTick, NoTicks, Ticks, elapsed_ns, processor_ns};
 use crate::lane::Played;
 use crate::live::Live;
 use crate::usage::Counts;
+use crate::{Failure, Stored};
 use std::collections::BTreeMap;
 use std::time::Instant;
-use touchstone_protocol::{
-    DeliveryDigest, FailureKind, LaneSample, Record, Sample, Subscription, record_crc32,
-};
+use touchstone_protocol::{DeliveryDigest, FailureKind, LaneSample, Sample, Subscription, record_crc32};
 
 /// What a lane begins, in its order: each subscription with its number.
 pub(crate) type Begun<'s> = Vec<(usize, &'s Subscription)>;
@@ -23,7 +21,7 @@ struct Firsts<F> {
 }
 
 /// Begins and ends each of `begun` on the clock, then digests what they were given at first.
-pub(crate) fn play<D: Live<R>, R: Record>(handle: &mut D, begun: &Begun<'_>, latency: bool) -> Played {
+pub(crate) fn play<D: Live<R>, R: Stored>(handle: &mut D, begun: &Begun<'_>, latency: bool) -> Played {
     let results = Vec::with_capacity(begun.len());
     let mut firsts = Firsts { results, failures: BTreeMap::new() };
     let mut each_tick = EachTick::with_capacity(if latency { begun.len() } else { 0 });
@@ -49,7 +47,7 @@ impl<F> Firsts<F> {
     fn gather<D, R, T>(&mut self, handle: &mut D, begun: &Begun<'_>, ticks: &mut T)
     where
         D: Live<R, First = F>,
-        R: Record,
+        R: Stored,
         T: Ticks,
     {
         for (_, subscription) in begun {
@@ -70,12 +68,13 @@ impl<F> Firsts<F> {
     }
 
     /// Counts and digests, off the clock. The first failure of each kind is told on standard error.
-    fn sample<D: Live<R, First = F>, R: Record>(self, begun: &Begun<'_>, wall_ns: u64) -> LaneSample {
+    fn sample<D: Live<R, First = F>, R: Stored>(self, begun: &Begun<'_>, wall_ns: u64) -> LaneSample {
         let (mut digest, mut buffer) = (DeliveryDigest::default(), Vec::new());
         for (operation, ((number, _), first)) in begun.iter().zip(&self.results).enumerate() {
             if let Some(first) = first {
                 let records = D::first_records(first);
-                let crcs: Vec<u32> = records.map(|record| record_crc32(record, &mut buffer)).collect();
+                let crcs: Vec<u32> =
+                    records.map(|record| record_crc32(&*record.as_record(), &mut buffer)).collect();
                 digest.add(operation as u32, *number as u32, &crcs);
             }
         }

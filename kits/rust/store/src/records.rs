@@ -1,5 +1,5 @@
-//! The records as a program that stores them declares them. The kit's own types are made of them only off the clock,
-//! where a dataset is read and an answer is digested.
+//! The records as a program that stores them declares them. They are made of the kit's off the clock, where a dataset is
+//! read; what is answered is made the kit's again on it, which moves the fields.
 
 use touchstone_kit as kit;
 use touchstone_store::{Nested, Record};
@@ -15,20 +15,21 @@ pub struct Row {
     pub value: Vec<u8>,
 }
 
-impl kit::Record for Row {
+impl kit::Stored for Row {
     type Key = i64;
-    const KIND: kit::RecordKind = kit::RecordKind::Row;
+    type Of = kit::Row;
 
-    fn key(&self) -> &i64 {
+    fn stored_key(&self) -> &i64 {
         &self.key
     }
 
-    fn encode(&self, bytes: &mut Vec<u8>) {
-        kit::Row { key: self.key, value: self.value.clone() }.encode(bytes);
+    fn from_record(kit::Row { key, value }: kit::Row) -> Row {
+        Row { key, value }
     }
 
-    fn decode(bytes: &mut &[u8]) -> Option<Row> {
-        kit::Row::decode(bytes).map(|row| Row { key: row.key, value: row.value })
+    fn into_record(self) -> kit::Row {
+        let Row { key, value } = self;
+        kit::Row { key, value }
     }
 }
 
@@ -47,22 +48,22 @@ pub struct Document {
     pub data: String,
 }
 
-impl kit::Record for Document {
+impl kit::Stored for Document {
     type Key = String;
-    const KIND: kit::RecordKind = kit::RecordKind::Document;
+    type Of = kit::Document;
 
-    fn key(&self) -> &String {
+    fn stored_key(&self) -> &String {
         &self.id
     }
 
-    fn encode(&self, bytes: &mut Vec<u8>) {
-        let Document { id, revision, hash, data } = self.clone();
-        kit::Document { id, revision, hash, data }.encode(bytes);
+    fn from_record(record: kit::Document) -> Document {
+        let kit::Document { id, revision, hash, data } = record;
+        Document { id, revision, hash, data }
     }
 
-    fn decode(bytes: &mut &[u8]) -> Option<Document> {
-        let kit::Document { id, revision, hash, data } = kit::Document::decode(bytes)?;
-        Some(Document { id, revision, hash, data })
+    fn into_record(self) -> kit::Document {
+        let Document { id, revision, hash, data } = self;
+        kit::Document { id, revision, hash, data }
     }
 }
 
@@ -146,16 +147,16 @@ pub enum Content {
     Text(#[tag(1)] String),
 }
 
-impl kit::Record for Doc {
+impl kit::Stored for Doc {
     type Key = String;
-    const KIND: kit::RecordKind = kit::RecordKind::Doc;
+    type Of = kit::Doc;
 
-    fn key(&self) -> &String {
+    fn stored_key(&self) -> &String {
         &self.title
     }
 
-    fn encode(&self, bytes: &mut Vec<u8>) {
-        let Doc { title, tag, position, colour, content, priority } = self.clone();
+    fn into_record(self) -> kit::Doc {
+        let Doc { title, tag, position, colour, content, priority } = self;
         let position = kit::Position { x: position.x, y: position.y, z: position.z };
         let colour = colour.into();
         let content = match content {
@@ -163,11 +164,11 @@ impl kit::Record for Doc {
             Content::None => kit::Content::None,
             Content::Text(text) => kit::Content::Text(text),
         };
-        kit::Doc { title, tag, position, colour, content, priority }.encode(bytes);
+        kit::Doc { title, tag, position, colour, content, priority }
     }
 
-    fn decode(bytes: &mut &[u8]) -> Option<Doc> {
-        let kit::Doc { title, tag, position, colour, content, priority } = kit::Doc::decode(bytes)?;
+    fn from_record(record: kit::Doc) -> Doc {
+        let kit::Doc { title, tag, position, colour, content, priority } = record;
         let position = Position { x: position.x, y: position.y, z: position.z };
         let colour = colour.into();
         let content = match content {
@@ -175,6 +176,6 @@ impl kit::Record for Doc {
             kit::Content::None => Content::None,
             kit::Content::Text(text) => Content::Text(text),
         };
-        Some(Doc { title, tag, position, colour, content, priority })
+        Doc { title, tag, position, colour, content, priority }
     }
 }

@@ -51,22 +51,22 @@ pub struct DocV4 {
 /// A type with the same fields as the kit's of that name.
 macro_rules! record {
     ($type:ident { $($field:ident),* }) => {
-        impl kit::Record for $type {
+        impl kit::Stored for $type {
             type Key = String;
-            const KIND: kit::RecordKind = kit::RecordKind::Doc;
+            type Of = kit::$type;
 
-            fn key(&self) -> &String {
+            fn stored_key(&self) -> &String {
                 &self.title
             }
 
-            fn encode(&self, bytes: &mut Vec<u8>) {
-                let $type { $($field),* } = self.clone();
-                kit::$type { $($field: $field.into()),* }.encode(bytes);
+            fn from_record(record: kit::$type) -> $type {
+                let kit::$type { $($field),* } = record;
+                $type { $($field: $field.into()),* }
             }
 
-            fn decode(bytes: &mut &[u8]) -> Option<$type> {
-                let kit::$type { $($field),* } = kit::$type::decode(bytes)?;
-                Some($type { $($field: $field.into()),* })
+            fn into_record(self) -> kit::$type {
+                let $type { $($field),* } = self;
+                kit::$type { $($field: $field.into()),* }
             }
         }
     };

@@ -67,16 +67,16 @@ enum Content {
     Text(String),
 }
 
-impl kit::Record for Doc {
+impl kit::Stored for Doc {
     type Key = String;
-    const KIND: kit::RecordKind = kit::RecordKind::Doc;
+    type Of = kit::Doc;
 
-    fn key(&self) -> &String {
+    fn stored_key(&self) -> &String {
         &self.title
     }
 
-    fn encode(&self, bytes: &mut Vec<u8>) {
-        let Doc { title, tag, position, colour, content, priority } = self.clone();
+    fn into_record(self) -> kit::Doc {
+        let Doc { title, tag, position, colour, content, priority } = self;
         let position = kit::Position { x: position.x, y: position.y, z: position.z };
         let colour = match colour {
             Colour::Red => kit::Colour::Red,
@@ -88,11 +88,11 @@ impl kit::Record for Doc {
             Content::None => kit::Content::None,
             Content::Text(text) => kit::Content::Text(text),
         };
-        kit::Doc { title, tag, position, colour, content, priority }.encode(bytes);
+        kit::Doc { title, tag, position, colour, content, priority }
     }
 
-    fn decode(bytes: &mut &[u8]) -> Option<Doc> {
-        let kit::Doc { title, tag, position, colour, content, priority } = kit::Doc::decode(bytes)?;
+    fn from_record(record: kit::Doc) -> Doc {
+        let kit::Doc { title, tag, position, colour, content, priority } = record;
         let position = Position { x: position.x, y: position.y, z: position.z };
         let colour = match colour {
             kit::Colour::Red => Colour::Red,
@@ -104,7 +104,7 @@ impl kit::Record for Doc {
             kit::Content::None => Content::None,
             kit::Content::Text(text) => Content::Text(text),
         };
-        Some(Doc { title, tag, position, colour, content, priority })
+        Doc { title, tag, position, colour, content, priority }
     }
 }
 

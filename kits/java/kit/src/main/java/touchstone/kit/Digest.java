@@ -8,13 +8,24 @@ import java.util.zip.CRC32;
 /** Digests records in the order in which they are answered. */
 final class Digest {
     private final CRC32 crc = new CRC32();
-    private final Encoder encoder = new Encoder();
+    private final EncodedBytes bytes = new EncodedBytes();
     private long answers;
 
     void add(Record<?> record) {
-        encoder.clear();
-        record.encode(encoder);
-        crc.update(encoder.array(), 0, encoder.length());
+        bytes.clear();
+        record.encode(bytes);
+        digest();
+    }
+
+    /** Adds a record whose fields were gathered. */
+    void add(Gathered gathered, int record) {
+        bytes.clear();
+        gathered.encode(record, bytes);
+        digest();
+    }
+
+    private void digest() {
+        crc.update(bytes.array(), 0, bytes.length());
         answers++;
     }
 

@@ -11,7 +11,7 @@ public interface Record<K> {
     /** This record's key. */
     K key();
 
-    /** Appends the record as a dataset file has it. */
+    /** Hands over every field, in the order of a dataset file, the key first. An answer's is timed. */
     void encode(Encoder bytes);
 
     /** The order of keys: numbers by their size, texts by their bytes in UTF-8, which is the order of code points. */

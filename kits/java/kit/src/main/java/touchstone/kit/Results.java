@@ -11,7 +11,7 @@ import java.util.zip.CRC32;
 
 /** What is worked out of results. */
 final class Results {
-    private final Encoder encoder = new Encoder();
+    private final EncodedBytes encoder = new EncodedBytes();
 
     /** The CRC-32 of each record, encoded as in the dataset file. */
     int[] crcs(List<? extends Record<?>> records) {

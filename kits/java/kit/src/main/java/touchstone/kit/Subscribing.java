@@ -62,7 +62,8 @@ final class Subscribing<K, R extends Record<K>> {
 
     private List<R> first(Subscription subscription) {
         try {
-            List<R> first = live.subscribe(subscription);
+            // A list of the kit's own has every record: one of the library's may fetch them when they are looked at.
+            List<R> first = new ArrayList<>(live.subscribe(subscription));
             live.unsubscribe();
             return first;
         } catch (Exception error) {
