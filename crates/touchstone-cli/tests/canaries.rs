@@ -138,6 +138,24 @@ fn who_opens_without_answering_a_first_query_is_void() {
     assert_honest("canaries/open", "canary-wrong@default");
 }
 
+/// Found in a review: the answers that a driver had kept from an earlier run were right ones, for the seed is always 42.
+#[test]
+fn no_answer_of_an_earlier_run_is_right_unless_its_salt_is_played_again() {
+    let plan = plan("canaries", &["wrong-spared"], 1);
+    let played = |options: &[&str]| {
+        let folder = folder();
+        let (ended, record) = run_plan(folder.path(), &plan, options);
+        ended.succeeded();
+        let judged = Judged::read(&record);
+        let answers = judged.record.slices.iter().map(|slice| slice.lanes[0].digest.clone());
+        (judged.record.manifest.salt, answers.collect::<Vec<_>>())
+    };
+    let (salt, answers) = played(&[]);
+    assert!(salt > 0 && !answers.is_empty());
+    assert_ne!(answers, played(&[]).1);
+    assert_eq!((salt, answers), played(&["--salt", &salt.to_string()]));
+}
+
 #[test]
 fn a_sleeper_is_flagged_and_keeps_its_number() {
     let case = "canaries/sleep";

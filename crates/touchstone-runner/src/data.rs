@@ -1,4 +1,4 @@
-//! The files every kit plays: datasets, orders of operations and new states, generated once from the seed.
+//! The files every kit plays: datasets, orders of operations and new states, generated once from the seed and the salt.
 //!
 //! The lab keeps what it generated, so it knows the right answer before it asks.
 
@@ -10,7 +10,7 @@ mod opened;
 pub use contents::Contents;
 
 use crate::error::{Error, Result};
-use crate::random::stream;
+use crate::random::{Seeds, Stream};
 use delivered::Subscriptions;
 use generate::{document, moved_state, new_state, object, page_document, ranked, row};
 use rand::RngExt;
@@ -64,7 +64,7 @@ pub struct Datasets {
 
 impl Datasets {
     /// The dataset of a case, generated into `folder` where no case before it had the same.
-    fn of(&mut self, case: &PlannedCase, seed: u64, folder: &Path) -> Result<Rc<Dataset>> {
+    fn of(&mut self, case: &PlannedCase, seeds: Seeds, folder: &Path) -> Result<Rc<Dataset>> {
         let (count, planned) = (case.records_needed(), &case.dataset);
         // What an object holds depends on how many there are of it.
         let each = if planned.record == RecordKind::Doc { planned.records } else { planned.value_bytes };
@@ -73,7 +73,7 @@ impl Datasets {
         if let Some(dataset) = self.made.get(&name) {
             return Ok(Rc::clone(dataset));
         }
-        let mut values = stream(seed, &format!("dataset {}/{}", case.suite(), planned.name));
+        let mut values = seeds.values(&format!("dataset {}/{}", case.suite(), planned.name));
         let bytes = planned.value_bytes as usize;
         let records = match planned.record {
             RecordKind::Row => {
@@ -81,14 +81,14 @@ impl Datasets {
             }
             RecordKind::Document => {
                 let one = |number| match bytes {
-                    0 => page_document(number),
+                    0 => page_document(number, seeds.salt),
                     _ => document(number, bytes, &mut values),
                 };
                 Records::Documents((0..count).map(one).collect())
             }
             RecordKind::Doc => {
                 let one = |number| {
-                    let doc = object(number, planned.records, &mut values);
+                    let doc = object(number, planned.records, seeds.salt, &mut values);
                     if planned.spacing == 0 { doc } else { ranked(doc, number, planned.spacing) }
                 };
                 Records::Docs((0..count).map(one).collect())
@@ -164,13 +164,13 @@ impl CaseData {
     /// When the files cannot be written.
     pub fn generate(
         case: &PlannedCase,
-        seed: u64,
+        seeds: Seeds,
         folder: &Path,
         datasets: &mut Datasets,
     ) -> Result<CaseData> {
-        let dataset = datasets.of(case, seed, folder)?;
+        let dataset = datasets.of(case, seeds, folder)?;
         let operations_file = folder.join(format!("{}.operations", case.file_stem()));
-        let operations = operations(case, seed);
+        let operations = operations(case, seeds);
         write_operations(&operations_file, &operations)
             .map_err(|error| unwritten(&operations_file, error))?;
         Ok(CaseData {
@@ -178,7 +178,7 @@ impl CaseData {
             empty_file: empty_file(case.dataset.record, folder)?,
             operations_file,
             operations,
-            states: states(case, seed, folder)?,
+            states: states(case, seeds, folder)?,
             subscriptions: Subscriptions::generate(case, folder)?,
             template: Contents::of_template(case),
             typed: case.typed,
@@ -402,40 +402,41 @@ fn empty_file(record: RecordKind, folder: &Path) -> Result<PathBuf> {
 
 /// Inserts take the records after those stored beforehand, in order; gets ask for stored ones at random, or always for
 /// the same.
-fn operations(case: &PlannedCase, seed: u64) -> Vec<u32> {
+fn operations(case: &PlannedCase, seeds: Seeds) -> Vec<u32> {
     if case.arms.iter().flat_map(|arm| &arm.lanes).any(|lane| lane.verb.inserts()) {
         return (case.filled as u32..case.records_needed() as u32).collect();
     }
     if let Some(record) = case.get_record {
         return vec![record as u32; GETS as usize];
     }
-    let mut picks = stream(seed, &format!("operations {}", case.id));
+    let mut picks = seeds.orders(&format!("operations {}", case.id));
     let stored = case.share_of(case.filled, 1).end.max(1) as u32;
     (0..GETS).map(|_| picks.random_range(0..stored)).collect()
 }
 
 /// One transaction over many objects takes them in order, as a program does that has just fetched them. Single updates
 /// go round over all stored objects, each round in an order of its own.
-fn states(case: &PlannedCase, seed: u64, folder: &Path) -> Result<States> {
+fn states(case: &PlannedCase, seeds: Seeds, folder: &Path) -> Result<States> {
     let (needed, stored) = (case.states_needed(), case.filled as u32);
     if needed == 0 || stored == 0 {
         return Ok(States::default());
     }
     if let Some(changed) = case.changed_objects() {
-        return delivered_states(case, changed, seed, folder);
+        return delivered_states(case, changed, seeds, folder);
     }
     let shuffled = !case.arms.iter().flat_map(|arm| &arm.lanes).any(|lane| lane.verb == Verb::UpdateMany);
-    let mut values = stream(seed, &format!("states {}", case.id));
+    let (mut order, mut values) = state_streams(case, seeds);
     let mut round: Vec<u32> = (0..stored).collect();
     let mut states =
         States { file: Some(folder.join(format!("{}.states", case.file_stem()))), ..States::default() };
     while (states.docs.len() as u64) < needed {
         if shuffled {
-            round.shuffle(&mut values);
+            round.shuffle(&mut order);
         }
         for record in round.iter().take((needed as usize).saturating_sub(states.docs.len())) {
             let round = states.docs.len() as u64 / u64::from(stored);
-            states.docs.push(new_state(u64::from(*record), round, case.dataset.records, &mut values));
+            let state = new_state(u64::from(*record), round, case.dataset.records, seeds.salt, &mut values);
+            states.docs.push(state);
             states.of.push(*record);
         }
     }
@@ -445,8 +446,8 @@ fn states(case: &PlannedCase, seed: u64, folder: &Path) -> Result<States> {
 /// Two rounds of new states of the same objects, so that either differs from what is there. Where a transaction changes
 /// all objects, they are turned upside down and back, as on the page: the priorities of the first are those of the last. Where some
 /// do, each moves to a place of its own among all that may change, where nobody else ever is.
-fn delivered_states(case: &PlannedCase, changed: u64, seed: u64, folder: &Path) -> Result<States> {
-    let mut values = stream(seed, &format!("states {}", case.id));
+fn delivered_states(case: &PlannedCase, changed: u64, seeds: Seeds, folder: &Path) -> Result<States> {
+    let (mut order, mut values) = state_streams(case, seeds);
     let mut states =
         States { file: Some(folder.join(format!("{}.states", case.file_stem()))), ..States::default() };
     let mut lanes = case.arms.iter().flat_map(|arm| &arm.lanes);
@@ -457,7 +458,7 @@ fn delivered_states(case: &PlannedCase, changed: u64, seed: u64, folder: &Path) 
     let mut records: Vec<u64> = there.clone().collect();
     let all = lane.changes == Some(there.end - there.start);
     if !all {
-        records.shuffle(&mut values);
+        records.shuffle(&mut order);
         records.truncate(changed as usize);
     }
     for round in 0..2 {
@@ -465,16 +466,22 @@ fn delivered_states(case: &PlannedCase, changed: u64, seed: u64, folder: &Path) 
         match (all, round) {
             (true, 0) => places.reverse(),
             (true, _) => {}
-            (false, _) => places.shuffle(&mut values),
+            (false, _) => places.shuffle(&mut order),
         }
         for (record, place) in records.iter().zip(places) {
             let above = if all { 0 } else { round + 1 };
-            let state = new_state(*record, round, objects, &mut values);
+            let state = new_state(*record, round, objects, seeds.salt, &mut values);
             states.docs.push(moved_state(state, place, spacing, above));
             states.of.push(*record as u32);
         }
     }
     states.write()
+}
+
+/// What decides which objects are written in which order, and what they hold: streams of their own, for a salt changes
+/// the one and not the other.
+fn state_streams(case: &PlannedCase, seeds: Seeds) -> (Stream, Stream) {
+    (seeds.orders(&format!("order of states {}", case.id)), seeds.values(&format!("states {}", case.id)))
 }
 
 fn unwritten(path: &Path, error: DataError) -> Error {

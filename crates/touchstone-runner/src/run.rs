@@ -11,7 +11,7 @@ use crate::noise::{NoiseMeter, NoiseReading};
 use crate::place::Place;
 use crate::probe::FlushProbe;
 use crate::processor::Confined;
-use crate::random::{Stream, block_order, random_order, stream};
+use crate::random::{Seeds, Stream, block_order, random_order, stream};
 use crate::recorded::record_syncs;
 use crate::session::{Manners, SessionError};
 use crate::witness::flushes_completed;
@@ -70,6 +70,8 @@ pub struct Setting<'s> {
     pub manners: Manners,
     /// Where databases live while they are measured: the disk that is measured.
     pub scratch: PathBuf,
+    /// What its values are made of beside the plan's seed.
+    pub salt: u64,
     /// Who wants to know.
     pub progress: &'s dyn Progress,
 }
@@ -82,12 +84,13 @@ pub fn run(plan: &Plan, setting: &Setting<'_>, writer: &mut Writer) -> Result<()
     let scratch = Place::new(setting.scratch.clone())?;
     let (mut datasets, mut templates) = (Datasets::default(), Templates::default());
     let mut cases = Vec::new();
+    let seeds = Seeds { seed: plan.seed, salt: setting.salt };
     let last = plan.looks.last().copied().unwrap_or_default();
     setting.progress.begin((plan.cases.len() * last) as u64);
     for case in &plan.cases {
         stopped(setting)?;
         setting.progress.doing(&format!("preparing {}", case.id));
-        let data = CaseData::generate(case, plan.seed, scratch.path(), &mut datasets)?;
+        let data = CaseData::generate(case, seeds, scratch.path(), &mut datasets)?;
         cases.push(CaseRun::prepare(case, data, plan, setting, &scratch, &mut templates, writer)?);
     }
     let mut order = stream(plan.seed, "rounds");

@@ -61,6 +61,10 @@ pub struct Manifest {
     pub reason: Option<String>,
     /// The command that would run it again.
     pub command: String,
+    /// What its values were made of beside the plan's seed, so that no answer of an earlier run is one of this; 0 in records
+    /// that had none.
+    #[serde(default)]
+    pub salt: u64,
     /// How long it took so far, in seconds.
     pub elapsed_s: f64,
 }

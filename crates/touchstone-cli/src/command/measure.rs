@@ -6,6 +6,7 @@ use crate::say;
 use anyhow::Context as _;
 use clap::Args;
 use jiff::Timestamp;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -33,6 +34,10 @@ pub struct MeasureArguments {
     /// Seconds a driver may take for one reply before it counts as hanging
     #[arg(long, value_name = "SECONDS", default_value_t = 120.0, value_parser = positive_seconds)]
     pub limit: f64,
+    /// Plays a run again with its values: the `salt` of its record. Drawn at random unless given, so that no answer of an
+    /// earlier run is one of this
+    #[arg(long, value_name = "SALT")]
+    pub salt: Option<u64>,
 }
 
 fn positive_seconds(text: &str) -> Result<f64, String> {
@@ -109,6 +114,7 @@ pub fn measure(project: &Project, plan: &Plan, arguments: &MeasureArguments) -> 
         return Err(Error::new(ErrorKind::Interrupted, "stopped before the run began").into());
     }
     built?;
+    let salt = arguments.salt.unwrap_or_else(random_salt);
     let manifest = Manifest {
         record_version: RECORD_VERSION,
         touchstone: env!("CARGO_PKG_VERSION").into(),
@@ -116,6 +122,7 @@ pub fn measure(project: &Project, plan: &Plan, arguments: &MeasureArguments) -> 
         status: Status::Running,
         reason: None,
         command: command_line(),
+        salt,
         elapsed_s: 0.0,
     };
     std::fs::create_dir_all(&folder)
@@ -128,6 +135,7 @@ pub fn measure(project: &Project, plan: &Plan, arguments: &MeasureArguments) -> 
         project,
         manners: Manners { limit: Duration::from_secs_f64(arguments.limit), stop },
         scratch,
+        salt,
         progress: &bar,
     };
     let ended = run(plan, &setting, &mut writer);
@@ -151,6 +159,11 @@ pub fn measure(project: &Project, plan: &Plan, arguments: &MeasureArguments) -> 
         }
     }
     judge_folder(&folder)
+}
+
+/// A number that JSON's readers keep whole. The standard library seeds its hashes from the system's own randomness.
+fn random_salt() -> u64 {
+    RandomState::new().build_hasher().finish() >> 11
 }
 
 /// Judges the record in a folder and writes its statistics and verdict beside it.

@@ -56,6 +56,7 @@ pub fn blank(plan: Plan) -> Record {
             status: Status::Complete,
             reason: None,
             command: "touchstone gate".into(),
+            salt: 7,
             elapsed_s: 1.0,
         },
         plan,

@@ -84,6 +84,7 @@ fn blank(plan: Plan) -> Record {
             status: Status::Partial,
             reason: Some("interrupted by Ctrl-C after 9 of 11 cases".into()),
             command: "touchstone run wcdb couch --quick --seed 42".into(),
+            salt: 7,
             elapsed_s: 312.4,
         },
         plan,
