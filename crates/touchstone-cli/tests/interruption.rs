@@ -73,6 +73,17 @@ impl Lab {
         });
     }
 
+    /// Waits until a driver is traced: nothing else tells the pass that counts syncs from the others.
+    #[track_caller]
+    fn wait_for_the_recorded_pass(&self) {
+        wait_for("the recorded pass", || {
+            self.drivers().into_iter().find_map(|(process, _)| {
+                let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+                (!status.contains("TracerPid:\t0\n")).then_some(())
+            })
+        });
+    }
+
     /// The lab's living processes and their programs, itself apart. One that nobody has reaped is not alive.
     fn drivers(&self) -> Vec<(u32, String)> {
         let wanted = format!("{MARK}={}", self.mark);
@@ -187,8 +198,9 @@ fn a_request_to_terminate_is_as_good_as_ctrl_c() {
 #[test]
 fn ctrl_c_while_databases_are_made_leaves_a_partial_record_too() {
     let mut lab = Lab::run(&endless(), &[]);
-    let first = lab.record().join("scratch").join("template-0");
-    wait_for("the first database", || first.exists().then_some(()));
+    let scratch = lab.record().join("scratch");
+    let is_folder = |entry: std::io::Result<fs::DirEntry>| entry.is_ok_and(|entry| entry.path().is_dir());
+    wait_for("the first database", || fs::read_dir(&scratch).ok()?.any(is_folder).then_some(()));
     lab.signal("INT");
     lab.assert_interrupted();
 }
@@ -205,8 +217,7 @@ fn ctrl_c_does_not_wait_for_a_subject_that_hangs() {
 #[test]
 fn ctrl_c_while_syncs_are_counted_leaves_no_recorded_driver() {
     let mut lab = Lab::run(&plan("canaries", &["syncs"], 1), &[]);
-    let recorded = lab.record().join("scratch").join("recorded");
-    wait_for("the recorded pass", || recorded.exists().then_some(()));
+    lab.wait_for_the_recorded_pass();
     lab.signal("INT");
     let record = lab.assert_interrupted();
     assert!(record.launches.len() >= 7, "the launches were over");
@@ -316,8 +327,7 @@ fn a_lab_killed_while_syncs_are_counted_takes_the_recorded_driver_along() {
     arms[0]["program"] = script.to_str().unwrap().into();
     let mut lab = Lab::run(&plan, &["--limit", "1200"]);
     lab.wait_for_lines(file::LAUNCHES, 1);
-    let recorded = lab.record().join("scratch").join("recorded");
-    wait_for("the recorded pass", || recorded.exists().then_some(()));
+    lab.wait_for_the_recorded_pass();
     lab.wait_for_the_hang();
     lab.signal("KILL");
     lab.wait();

@@ -9,9 +9,9 @@ use crate::place::Place;
 use crate::plausible::{impossible, processors};
 use crate::random::{Stream, random_order};
 use crate::session::{Manners, Session, SessionError, SessionResult, unexpected};
+use crate::surroundings::{Surroundings, nameless};
 use crate::task::{children, strayed, threads};
 use crate::witness::Seen;
-use rand::RngExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use touchstone::kit::DurabilityClass;
@@ -22,9 +22,6 @@ use touchstone::suite::Cache;
 use touchstone_protocol::{
     Failure, FailureKind, Hello, Lane, LaneSample, Plan, Reply, Request, Run, Sample, Settings, Verb,
 };
-
-/// The most bytes an arm's environment is padded with, so that the stack starts somewhere else in every launch.
-const PADDING_BYTES_MAX: usize = 4096;
 
 /// Everything a launch of a case plays with.
 pub struct Stage<'s> {
@@ -48,8 +45,8 @@ pub struct Player<'s> {
     place: Place,
     template: &'s Place,
     session: Option<Session>,
-    /// What every process of the launch has in its environment.
-    padding: String,
+    /// What every process of the launch finds around it.
+    surroundings: Surroundings,
     /// The processor that it is confined to.
     processor: Option<usize>,
     open: bool,
@@ -82,7 +79,7 @@ impl<'s> Player<'s> {
         processor: Option<usize>,
         random: &mut Stream,
     ) -> Result<Player<'s>> {
-        let place = Place::new(scratch.join(format!("{:08x}", random.random::<u32>())))?;
+        let place = Place::new(scratch.join(nameless(random)))?;
         place.restore(template)?;
         let mut player = Player {
             stage,
@@ -91,7 +88,7 @@ impl<'s> Player<'s> {
             place,
             template,
             session: None,
-            padding: "x".repeat(random.random_range(0..PADDING_BYTES_MAX)),
+            surroundings: Surroundings::new(scratch, random)?,
             processor,
             open: false,
             opening: None,
@@ -112,9 +109,7 @@ impl<'s> Player<'s> {
 
     /// Starts the driver, as every process of it in this launch is started.
     fn command(&self) -> Result<Command> {
-        let mut command = self.stage.project.command(self.arm)?;
-        command.env("TOUCHSTONE_PADDING", &self.padding);
-        Ok(command)
+        self.surroundings.around(self.stage.project.command(self.arm)?)
     }
 
     fn introduce(&mut self, command: Command) -> SessionResult<()> {
@@ -615,9 +610,15 @@ pub fn enter_all<'s>(
 ///
 /// # Errors
 /// When the lab itself fails. A subject that cannot make its database is an outcome: the second result.
-pub fn make_template(stage: &Stage<'_>, arm: &PlannedArm, path: PathBuf) -> Result<SessionResult<Place>> {
-    let place = Place::new(path)?;
-    let command = stage.project.command(arm)?;
+pub fn make_template(
+    stage: &Stage<'_>,
+    arm: &PlannedArm,
+    scratch: &Path,
+    random: &mut Stream,
+) -> Result<SessionResult<Place>> {
+    let place = Place::new(scratch.join(nameless(random)))?;
+    let surroundings = Surroundings::new(scratch, random)?;
+    let command = surroundings.around(stage.project.command(arm)?)?;
     if let Err(error) = fill(stage, arm, &place, command) {
         return Ok(Err(error));
     }

@@ -15,6 +15,7 @@ pub mod random;
 pub mod recorded;
 pub mod run;
 pub mod session;
+mod surroundings;
 mod task;
 mod witness;
 pub mod writer;

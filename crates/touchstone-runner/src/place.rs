@@ -31,6 +31,15 @@ impl Place {
         &self.path
     }
 
+    /// Removes everything in the folder.
+    ///
+    /// # Errors
+    /// When something cannot be removed.
+    pub fn empty(&self) -> Result<()> {
+        clear(&self.path)
+            .map_err(|error| Error::io(format_args!("cannot empty {}", self.path.display()), &error))
+    }
+
     /// Makes the folder hold what `template` holds, and nothing else.
     ///
     /// # Errors

@@ -5,7 +5,9 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::launch::Stage;
 use crate::place::Place;
+use crate::random::Stream;
 use crate::session::{Session, SessionError, SessionResult};
+use crate::surroundings::{Surroundings, nameless};
 use crate::writer::Writer;
 use std::path::Path;
 use std::process::Stdio;
@@ -31,7 +33,8 @@ const GRACE: Duration = Duration::from_secs(10);
 pub fn record_syncs(
     stage: &Stage<'_>,
     templates: &[(&PlannedArm, &Place)],
-    scratch: &Place,
+    scratch: &Path,
+    random: &mut Stream,
     writer: &mut Writer,
 ) -> Result<()> {
     let unavailable = touchstone_recorder::unavailable();
@@ -41,9 +44,11 @@ pub fn record_syncs(
             (Some(why), _) => Err(why.clone()),
             (None, None) => Err("it did not complete its launches".to_owned()),
             (None, Some((_, template))) => {
-                let place = Place::new(scratch.path().join("recorded"))?;
+                let place = Place::new(scratch.join(nameless(random)))?;
                 place.restore(template)?;
-                Recorded { stage, arm }.pass(stage.project.command(arm)?, place.path())
+                let surroundings = Surroundings::new(scratch, random)?;
+                let command = surroundings.around(stage.project.command(arm)?)?;
+                Recorded { stage, arm }.pass(command, place.path())
             }
         };
         if stage.manners.stop.load(Ordering::Relaxed) {

@@ -14,6 +14,7 @@ use crate::processor::Confined;
 use crate::random::{Seeds, Stream, block_order, random_order, stream};
 use crate::recorded::record_syncs;
 use crate::session::{Manners, SessionError};
+use crate::surroundings::nameless;
 use crate::witness::flushes_completed;
 use crate::writer::Writer;
 use rand::seq::SliceRandom;
@@ -110,7 +111,9 @@ pub fn run(plan: &Plan, setting: &Setting<'_>, writer: &mut Writer) -> Result<()
     for case in &cases {
         stopped(setting)?;
         setting.progress.doing(&format!("counting the syncs of {}", case.case.id));
-        record_syncs(&case.stage(setting), &case.arms(), &scratch, writer)?;
+        let mut random = stream(plan.seed, &format!("recorded {}", case.case.id));
+        let place = Place::new(scratch.path().join(nameless(&mut random)))?;
+        record_syncs(&case.stage(setting), &case.arms(), place.path(), &mut random, writer)?;
     }
     Ok(())
 }
@@ -135,6 +138,7 @@ impl Templates {
         stage: &Stage<'_>,
         arm: &PlannedArm,
         scratch: &Place,
+        seed: u64,
     ) -> Result<std::result::Result<Rc<Place>, SessionError>> {
         let case = stage.case;
         let key = format!(
@@ -155,8 +159,10 @@ impl Templates {
         if let Some(place) = self.made.get(&key) {
             return Ok(Ok(Rc::clone(place)));
         }
-        let path = scratch.path().join(format!("template-{}", self.made.len()));
-        Ok(make_template(stage, arm, path)?.map(|place| {
+        let mut random = stream(seed, &format!("template {} {}", case.id, arm.name));
+        // A folder in a folder, as that of a launch is.
+        let folder = scratch.path().join(nameless(&mut random));
+        Ok(make_template(stage, arm, &folder, &mut random)?.map(|place| {
             let place = Rc::new(place);
             self.made.insert(key, Rc::clone(&place));
             place
@@ -197,7 +203,7 @@ impl<'p> CaseRun<'p> {
         };
         for arm in &case.arms {
             let stage = run.stage(setting);
-            match templates.get(&stage, arm, scratch)? {
+            match templates.get(&stage, arm, scratch, plan.seed)? {
                 Ok(template) => {
                     run.templates.insert(arm.name.clone(), template);
                 }
@@ -265,7 +271,7 @@ impl<'p> CaseRun<'p> {
         };
         let stage = self.stage(setting);
         let mut random = stream(plan.seed, &format!("calibration {}", self.case.id));
-        let place = Place::new(scratch.path().join("calibration"))?;
+        let place = Place::new(scratch.path().join(nameless(&mut random)))?;
         let confined = self.confine(&mut random);
         let processor = confined.as_ref().map(Confined::processor);
         let mut counts = Vec::new();
@@ -288,8 +294,8 @@ impl<'p> CaseRun<'p> {
         scratch: &Place,
         writer: &mut Writer,
     ) -> Result<()> {
-        let place = Place::new(scratch.path().join(format!("launch-{launch}")))?;
         let mut random = stream(plan.seed, &format!("launch {launch} {}", self.case.id));
+        let place = Place::new(scratch.path().join(nameless(&mut random)))?;
         let stage = self.stage(setting);
         let confined = self.confine(&mut random);
         let awaits_disk = self.case.flushes || self.case.awaits_disk();

@@ -356,7 +356,7 @@ const NUMBERS: [(&str, &str, &str); 39] = [
     ("crates/touchstone-runner/src/run.rs", "const WARM_SLICES_CALIBRATED: u64 = 8;", "eight where"),
     ("crates/touchstone-runner/src/run.rs", "const LATENCY_SLICES: u64 = 50;", "50 times"),
     ("crates/touchstone-runner/src/run.rs", "const LATENCY_OPERATIONS_MAX: u64 = 20_000;", "20,000"),
-    ("crates/touchstone-runner/src/launch.rs", "const PADDING_BYTES_MAX: usize = 4096;", "4,095 bytes"),
+    ("crates/touchstone-runner/src/surroundings.rs", "const PADDING_BYTES_MAX: usize = 4096;", "4,095 bytes"),
     ("crates/touchstone/src/plan.rs", "pub const GETS: u64 = 1 << 17;", "131,072"),
     (
         "crates/touchstone/src/plan.rs",
