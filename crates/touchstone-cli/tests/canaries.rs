@@ -192,6 +192,25 @@ fn an_ignored_setting_is_named_and_makes_it_incomparable() {
     assert_eq!(part(case, "canary-forgetful@wal-full").outcome, Outcome::Completed);
 }
 
+/// Found in a review: a driver that repeated what it was asked for was compared as if that had taken effect.
+#[test]
+fn settings_that_the_file_contradicts_did_not_take_effect() {
+    let case = "canaries/echo";
+    let reasons = |arm: &str| {
+        let comparison = CANARIES.comparison(case, arm);
+        assert_eq!(comparison.verdict, Verdict::Incomparable, "{comparison:?}");
+        comparison.reasons.join("\n")
+    };
+    let journal = "canary-echo@wal-normal: journal_mode was asked for as wal, a rollback journal or none (as its file's \
+                   header says) took effect";
+    assert_eq!(reasons("canary-echo@wal-normal"), journal);
+    let page = "canary-echo@page-16k: page_size_bytes was asked for as 16384, 4096 (as its file's header says) took effect";
+    assert_eq!(reasons("canary-echo@page-16k"), page);
+    for honest in ["canary-echo@delete-full", HONEST] {
+        assert_honest(case, honest);
+    }
+}
+
 #[test]
 fn the_same_canary_is_compared_where_it_is_asked_for_what_it_does() {
     for honest in ["canary-forgetful@wal-normal", "rusqlite@wal-normal", "rusqlite@wal-full"] {

@@ -4,6 +4,7 @@
 
 use crate::data::{CaseData, Contents};
 use crate::error::Result;
+use crate::header::contradicted;
 use crate::kits::Project;
 use crate::place::Place;
 use crate::plausible::{impossible, processors};
@@ -12,6 +13,7 @@ use crate::session::{Manners, Session, SessionError, SessionResult, unexpected};
 use crate::surroundings::{Surroundings, nameless};
 use crate::task::{children, strayed, threads};
 use crate::witness::Seen;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use touchstone::kit::DurabilityClass;
@@ -330,6 +332,7 @@ impl<'s> Player<'s> {
         let found = counted.unwrap_or(0);
         let stored = self.stored;
         let file_bytes = self.place.file_bytes();
+        let contradicted = self.contradicted(&file_bytes);
         if explains && !before {
             plan = self.explained(calibrated)?;
         }
@@ -337,6 +340,7 @@ impl<'s> Player<'s> {
             let left = session.quit();
             self.note(left);
         }
+        self.settings.extend(contradicted);
         // A part that was cut short has nothing to compare: it is not missing what nobody looked for.
         let whole = counted.is_some() && self.outcome == Outcome::Completed;
         Ok(Launch {
@@ -357,6 +361,12 @@ impl<'s> Player<'s> {
             counters: plan.counters,
             file_bytes,
         })
+    }
+
+    /// What the files of its closed database say otherwise than it told.
+    fn contradicted(&self, files: &BTreeMap<String, u64>) -> Settings {
+        let paths: Vec<PathBuf> = files.keys().map(|file| self.place.path().join(file)).collect();
+        contradicted(paths.iter().map(PathBuf::as_path), &self.settings)
     }
 
     /// How it does a slice; nothing of an arm that has failed.

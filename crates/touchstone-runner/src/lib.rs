@@ -4,6 +4,7 @@ pub mod data;
 pub mod doctor;
 pub mod environment;
 pub mod error;
+mod header;
 pub mod kits;
 pub mod launch;
 pub mod noise;

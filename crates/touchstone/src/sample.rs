@@ -109,7 +109,7 @@ pub struct Launch {
     /// The processors that it allowed itself although it was confined to one, as the system lists them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strayed: Option<String>,
-    /// What took effect, read back from the engine.
+    /// What took effect, read back from the engine, or what the head of its file says where that says otherwise.
     pub settings: Settings,
     /// Records handed over to be stored, those stored beforehand included, less those that were deleted.
     pub expected: u64,

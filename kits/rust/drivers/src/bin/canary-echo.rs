@@ -1,0 +1,67 @@
+//! The canary that repeats what it was asked for as what took effect: rusqlite, with a rollback journal and pages of 4 KiB
+//! whatever was said. The lab must read its file.
+
+#[expect(dead_code, reason = "its main is not this program's")]
+#[path = "rusqlite.rs"]
+mod rusqlite_driver;
+
+use drivers::sqlite::{self, Error};
+use rusqlite_driver::Rusqlite;
+use std::process::ExitCode;
+use touchstone_kit::{Driver, Kit, Open, Record, Setting, Settings, Store, Verb};
+
+fn main() -> ExitCode {
+    Kit::<Echo>::new(sqlite::about("canary-echo", env!("CARGO_PKG_VERSION"))).rows().documents().main()
+}
+
+struct Echo {
+    inner: Rusqlite,
+    asked: Settings,
+}
+
+impl Driver for Echo {
+    type Error = Error;
+
+    fn open(open: &Open) -> Result<Echo, Error> {
+        let asked = open.settings.clone();
+        let mut open = open.clone();
+        open.settings.insert("journal_mode".into(), Setting::from("delete"));
+        open.settings.insert("page_size_bytes".into(), Setting::from(4096));
+        Ok(Echo { inner: Rusqlite::open(&open)?, asked })
+    }
+
+    fn settings(&mut self) -> Result<Settings, Error> {
+        Ok(self.asked.clone())
+    }
+
+    fn close(self) -> Result<(), Error> {
+        self.inner.close()
+    }
+}
+
+impl<R: Record> Store<R> for Echo
+where
+    Rusqlite: Store<R>,
+{
+    const VERBS: &'static [Verb] = <Rusqlite as Store<R>>::VERBS;
+
+    fn get(&mut self, key: &R::Key) -> Result<Option<R>, Error> {
+        self.inner.get(key)
+    }
+
+    fn read_all(&mut self) -> Result<Vec<R>, Error> {
+        self.inner.read_all()
+    }
+
+    fn insert_one(&mut self, record: &R) -> Result<(), Error> {
+        self.inner.insert_one(record)
+    }
+
+    fn insert_many(&mut self, records: &[&R]) -> Result<(), Error> {
+        self.inner.insert_many(records)
+    }
+
+    fn first(&mut self) -> Result<Option<R>, Error> {
+        self.inner.first()
+    }
+}
