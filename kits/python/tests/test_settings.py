@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from pathlib import Path
+from typing import Any
 
 from test_conversations import HERE, KIT, Session
 
@@ -32,6 +34,31 @@ def test_everything_that_sqlite_can_be_asked_for_takes_effect(tmp_path: Path) ->
     told = json.loads(session.say(json.dumps(request)))["settings"]
     assert {name: told[name] for name in ASKED} == ASKED
     assert session.end() == (0, b"")
+
+
+def opened(directory: Path, create: bool, settings: dict[str, Any]) -> dict[str, Any]:
+    session = Session(KIT / "drivers" / "sqlite3_python.py")
+    schema = {"create": create, "tables": 1, "indexes": []}
+    request = {"request": "open", "directory": str(directory), "record": "row", "schema": schema, "settings": settings}
+    told = json.loads(session.say(json.dumps(request)))["settings"]
+    assert session.end() == (0, b"")
+    return dict(told)
+
+
+def test_what_was_changed_behind_the_drivers_back_is_told(tmp_path: Path) -> None:
+    assert opened(tmp_path, True, {"journal_mode": "wal"})["page_size_bytes"] == 4096
+    another = sqlite3.connect(tmp_path / "benchmark.sqlite", isolation_level=None)
+    for statement in ("pragma journal_mode = delete", "pragma page_size = 16384", "vacuum"):
+        another.execute(statement).fetchall()
+    another.close()
+    # An old wish for a page size comes too late, and of the journal nothing is asked.
+    told = opened(tmp_path, False, {"page_size_bytes": 4096})
+    assert (told["page_size_bytes"], told["journal_mode"]) == (16384, "delete")
+
+
+def test_what_the_engine_takes_another_value_for_is_told_as_that(tmp_path: Path) -> None:
+    told = opened(tmp_path, True, {"page_size_bytes": 5000, "cache_size_bytes": (1 << 20) + 1000})
+    assert (told["page_size_bytes"], told["cache_size_bytes"]) == (4096, 1 << 20)
 
 
 def test_rows_that_are_got_by_their_key_are_searched_for(tmp_path: Path) -> None:

@@ -121,6 +121,47 @@ fn a_page_size_that_comes_too_late_is_told_as_it_is() {
     assert_eq!(took_effect["page_size_bytes"], Setting::Number(4096));
 }
 
+/// Makes a database, changes its page size and its journal on another connection, and opens it again.
+fn changed_behind_its_back(program: &str) -> Settings {
+    let directory = tempfile::tempdir().unwrap();
+    let asked = words(&[("journal_mode", "wal")]);
+    Session::start(program, &[]).open(open(directory.path(), true, &asked));
+    let another = rusqlite::Connection::open(directory.path().join("benchmark.sqlite")).unwrap();
+    // Of a database with a log the page size stays.
+    another.execute_batch("pragma journal_mode = delete; pragma page_size = 16384; vacuum").unwrap();
+    drop(another);
+    // An old wish for a page size comes too late, and of the journal nothing is asked.
+    let late = numbers(&[("page_size_bytes", 4096)]);
+    Session::start(program, &[]).open(open(directory.path(), false, &late))
+}
+
+#[test]
+fn what_was_changed_behind_a_drivers_back_is_told() {
+    for program in SQLITE {
+        let told = changed_behind_its_back(program);
+        assert_eq!(told["page_size_bytes"], Setting::Number(16_384), "{program}");
+        assert_eq!(told["journal_mode"], Setting::from("delete"), "{program}");
+    }
+    let repeated = changed_behind_its_back(env!("CARGO_BIN_EXE_canary-echo"));
+    assert_eq!(repeated, numbers(&[("page_size_bytes", 4096)]), "who repeats does not see it");
+}
+
+#[test]
+fn what_the_engine_takes_another_value_for_is_told_as_that() {
+    // A map of the file has an upper bound, a page has a power of two bytes, and a cache has whole KiB.
+    let settings = numbers(&[
+        ("mmap_size_bytes", 1 << 40),
+        ("page_size_bytes", 5_000),
+        ("cache_size_bytes", (1 << 20) + 1_000),
+    ]);
+    for program in SQLITE {
+        let told = asked(program, &settings);
+        assert_eq!(told["mmap_size_bytes"], Setting::Number(0x7fff_0000), "{program}");
+        assert_eq!(told["page_size_bytes"], Setting::Number(4096), "{program}");
+        assert_eq!(told["cache_size_bytes"], Setting::Number(1 << 20), "{program}");
+    }
+}
+
 #[test]
 fn checkpoints_in_the_background_are_for_the_drivers_that_have_the_thread() {
     let settings = words(&[("journal_mode", "wal"), ("checkpoint", "background")]);
