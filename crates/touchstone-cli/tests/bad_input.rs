@@ -6,7 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use support::{
-    Ended, contents, copy, finish, folder, plan, root, run, run_plan, shared_folder, touchstone, write_plan,
+    Ended, call_partial, contents, copy, finish, folder, plan, root, run, run_plan, shared_folder,
+    touchstone, write_plan,
 };
 use touchstone::estimate::STATISTICS_VERSION;
 use touchstone::plan::PLAN_VERSION;
@@ -264,15 +265,19 @@ fn a_record_with_a_file_missing_names_it() {
     let folder = folder();
     let record = record(folder.path());
     fs::remove_file(record.join(file::ENVIRONMENT)).unwrap();
-    finish(touchstone().arg("judge").arg(&record)).refused(IO, &["environment.json", "No such file"]);
+    finish(touchstone().arg("judge").arg(&record))
+        .refused(USAGE, &["environment.json", "damaged record", "not there"]);
 }
 
 #[test]
-fn a_last_line_that_was_cut_off_is_left_out() {
+fn a_last_line_that_was_cut_off_is_left_out_of_a_partial_record_and_is_damage_in_a_complete_one() {
     let folder = folder();
     let record = record(folder.path());
     let samples = fs::read_to_string(record.join(file::SAMPLES)).unwrap();
     fs::write(record.join(file::SAMPLES), &samples[..samples.len() - 10]).unwrap();
+    let ended = finish(touchstone().arg("judge").arg(&record));
+    ended.refused(USAGE, &["samples.jsonl", "damaged record", "is cut off"]);
+    call_partial(&record);
     finish(touchstone().arg("judge").arg(&record)).succeeded();
 }
 

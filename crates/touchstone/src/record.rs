@@ -3,6 +3,8 @@
 //! Writing is the runner's: it appends while it measures. A record that was cut short is still a record; its
 //! manifest says that it is partial.
 
+mod whole;
+
 use crate::error::{Error, Result};
 use crate::plan::Plan;
 use crate::sample::{Introduction, Launch, Noise, Probe, Slice, SyncCount};
@@ -115,35 +117,41 @@ pub fn latency_path(case: &str, arm: &str, launch: usize) -> PathBuf {
 }
 
 impl Record {
-    /// Reads the record in `folder`. A last line that was cut off in the middle of writing is left out.
+    /// Reads the record in `folder`. Where it is not complete, a last line that was cut off in the middle of writing is left
+    /// out.
     ///
     /// # Errors
-    /// When there is no record, it is of a version to come, or a line of it is damaged; the message names the
-    /// file and the line.
+    /// When there is no record, it is of a version to come, a line of it is damaged, or it says that it is complete and is
+    /// not; the message names the file and the place.
     pub fn read(folder: &Path) -> Result<Record> {
         let manifest = read_manifest(folder)?;
+        let complete = manifest.status == Status::Complete;
         let plan_path = folder.join(file::PLAN);
         let plan = Plan::parse(&read_text(&plan_path)?, &plan_path.display().to_string())?;
-        let launches: Vec<Launch> = read_lines(&folder.join(file::LAUNCHES))?;
+        let launches: Vec<Launch> = read_lines(&folder.join(file::LAUNCHES), complete)?;
         let mut latencies = BTreeMap::new();
         for launch in &launches {
             let path = folder.join(latency_path(&launch.case, &launch.arm, launch.launch));
-            if let Some(ns) = read_latency(&path)? {
+            if let Some(ns) = read_latency(&path, complete)? {
                 latencies.insert((launch.case.clone(), launch.arm.clone(), launch.launch), ns);
             }
         }
-        Ok(Record {
+        let record = Record {
             environment: read_json(&folder.join(file::ENVIRONMENT))?,
-            slices: read_lines(&folder.join(file::SAMPLES))?,
-            subjects: read_lines(&folder.join(file::SUBJECTS))?,
-            probes: read_lines(&folder.join(file::PROBES))?,
-            noise: read_lines(&folder.join(file::NOISE))?,
-            syncs: read_lines(&folder.join(file::SYNCS))?,
+            slices: read_lines(&folder.join(file::SAMPLES), complete)?,
+            subjects: read_lines(&folder.join(file::SUBJECTS), complete)?,
+            probes: read_lines(&folder.join(file::PROBES), complete)?,
+            noise: read_lines(&folder.join(file::NOISE), complete)?,
+            syncs: read_lines(&folder.join(file::SYNCS), complete)?,
             manifest,
             plan,
             launches,
             latencies,
-        })
+        };
+        if complete {
+            whole::check(folder, &record)?;
+        }
+        Ok(record)
     }
 }
 
@@ -184,11 +192,15 @@ fn read_manifest(folder: &Path) -> Result<Manifest> {
     read_versioned(&path, "record_version", RECORD_VERSION)
 }
 
-fn read_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
+fn read_lines<T: DeserializeOwned>(path: &Path, complete: bool) -> Result<Vec<T>> {
     if !path.exists() {
         return Ok(Vec::new());
     }
     let text = read_text(path)?;
+    if complete && !text.is_empty() && !text.ends_with('\n') {
+        let line = text.lines().count();
+        return Err(damaged(path, format_args!("it says that it is complete, and line {line} is cut off")));
+    }
     let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
     whole
         .lines()
@@ -200,16 +212,26 @@ fn read_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
         .collect()
 }
 
-fn read_latency(path: &Path) -> Result<Option<Vec<u64>>> {
+fn read_latency(path: &Path, complete: bool) -> Result<Option<Vec<u64>>> {
     if !path.exists() {
         return Ok(None);
     }
     let bytes = fs::read(path).map_err(|error| Error::io(path.display(), &error))?;
+    if complete && bytes.len() % size_of::<u64>() != 0 {
+        let what = format_args!(
+            "its {} bytes are no whole number of nanosecond counts, of 8 bytes each",
+            bytes.len()
+        );
+        return Err(damaged(path, what));
+    }
     Ok(Some(bytes.as_chunks::<8>().0.iter().map(|ns| u64::from_le_bytes(*ns)).collect()))
 }
 
 fn read_text(path: &Path) -> Result<String> {
-    fs::read_to_string(path).map_err(|error| Error::io(path.display(), &error))
+    fs::read_to_string(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => damaged(path, "it is not there"),
+        _ => Error::io(path.display(), &error),
+    })
 }
 
 fn damaged(path: &Path, what: impl std::fmt::Display) -> Error {

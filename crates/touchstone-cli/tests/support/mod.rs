@@ -249,6 +249,14 @@ pub fn contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     found
 }
 
+/// Lets a record say that it is partial.
+pub fn call_partial(record: &Path) {
+    let path = record.join(file::MANIFEST);
+    let mut manifest: Value = read_json(&path).expect("it has a manifest");
+    manifest["status"] = "partial".into();
+    fs::write(path, manifest.to_string()).expect("it can be written");
+}
+
 /// Copies a folder with everything in it.
 pub fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("a folder can be made");

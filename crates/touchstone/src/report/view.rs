@@ -24,6 +24,7 @@ use super::format;
 use crate::record::{Environment, Record, Status};
 use crate::suite::By;
 use crate::verdict::ClaimOutcome;
+use std::collections::BTreeSet;
 use tally::tally;
 
 /// A whole record.
@@ -90,12 +91,13 @@ fn header(findings: &Findings<'_>) -> Header {
     let Record { manifest, plan, environment, .. } = findings.record;
     let names: Vec<&str> = plan.suites.iter().map(|suite| suite.name.as_str()).collect();
     let reason = manifest.reason.as_deref().map_or(String::new(), |reason| format!(": {reason}"));
+    let there = there(findings.record);
     Header {
         title: format::listed(&names),
         partial: match manifest.status {
             Status::Complete => None,
-            Status::Partial => Some(format!("cut short{reason}")),
-            Status::Running => Some(format!("still running, or killed{reason}")),
+            Status::Partial => Some(format!("cut short{reason}; {there}")),
+            Status::Running => Some(format!("still running, or killed{reason}; {there}")),
         },
         touchstone: manifest.touchstone.clone(),
         started: spaced_time(&manifest.started),
@@ -106,6 +108,21 @@ fn header(findings: &Findings<'_>) -> Header {
         command: manifest.command.clone(),
         tallies: tallies(&findings.judgement.claims),
     }
+}
+
+/// `it has 3 of at most 24 launches, of 2 of 4 cases`.
+fn there(record: &Record) -> String {
+    let launches: BTreeSet<(&str, usize)> =
+        record.launches.iter().map(|launch| (launch.case.as_str(), launch.launch)).collect();
+    let cases: BTreeSet<&str> = launches.iter().map(|(case, _)| *case).collect();
+    let planned = record.plan.cases.len();
+    format!(
+        "it has {} of at most {}, of {} of {}",
+        format::count(launches.len() as u64),
+        format::counted((planned * record.plan.looks.last().unwrap_or(&0)) as u64, "launch", "launches"),
+        format::count(cases.len() as u64),
+        format::counted(planned as u64, "case", "cases")
+    )
 }
 
 fn looks(looks: &[usize]) -> String {
