@@ -130,6 +130,47 @@ fn counts_and_introductions_that_are_missing_are_damage() {
     }
 }
 
+/// Replaces a part of a file of the record.
+fn edit(record: &Path, name: &str, from: &str, to: &str) {
+    let text = fs::read_to_string(record.join(name)).unwrap();
+    assert!(text.contains(from), "{name} has no `{from}`: {text}");
+    fs::write(record.join(name), text.replacen(from, to, 1)).unwrap();
+}
+
+#[test]
+fn a_verdict_that_its_samples_do_not_give_is_never_reported() {
+    for (name, from, to) in [
+        (file::VERDICT, "\"verdict\": \"inconclusive\"", "\"verdict\": \"better\""),
+        (file::STATISTICS, "\"found\": ", "\"found\": 1"),
+    ] {
+        let folder = folder();
+        let record = record(folder.path());
+        edit(&record, name, from, to);
+        for how in [&[][..], &["--text"], &["--markdown"], &["--json"]] {
+            let ended = finish(touchstone().arg("report").arg(&record).args(how));
+            assert_eq!(ended.status, Some(USAGE), "{}", ended.told());
+            let words = [name, "not what the record's samples say", "touchstone judge", "edited"];
+            assert!(words.iter().all(|word| ended.stderr.contains(word)), "{}", ended.told());
+        }
+        finish(touchstone().arg("judge").arg(&record)).succeeded();
+        finish(touchstone().arg("report").arg(&record)).succeeded();
+    }
+}
+
+#[test]
+fn looks_that_are_not_the_procedures_are_told_on_every_report() {
+    let folder = folder();
+    let record = record(folder.path());
+    let words = ["after 2, are not the procedure's", "8, 12, 16 and 24", "more false verdicts"];
+    finish(touchstone().arg("report").arg(&record)).succeeded();
+    let page = fs::read_to_string(record.join(file::REPORT)).unwrap();
+    let told = ["--text", "--markdown"]
+        .map(|how| finish(touchstone().arg("report").arg(&record).arg(how)).succeeded().unwrapped());
+    for said in told.iter().chain([&page]) {
+        assert!(words.iter().all(|word| said.replace("&#39;", "'").contains(word)), "{said}");
+    }
+}
+
 #[test]
 fn what_is_left_of_a_damaged_record_can_be_judged_as_partial() {
     let folder = folder();

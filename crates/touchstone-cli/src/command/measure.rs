@@ -6,6 +6,8 @@ use crate::say;
 use anyhow::Context as _;
 use clap::Args;
 use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::Value;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -60,10 +62,11 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// Reads a record that was judged before.
+    /// Reads a record that was judged before. What stands in its files is what its samples say, or it is refused: a
+    /// judgement that somebody edited is never rendered.
     ///
     /// # Errors
-    /// When it was not, or it cannot be read.
+    /// When it was not judged, its files say something else than its samples, or it cannot be read.
     pub fn read(folder: &Path) -> anyhow::Result<Judged> {
         let record = Record::read(folder)?;
         let [statistics, verdict] = [file::STATISTICS, file::VERDICT].map(|name| folder.join(name));
@@ -71,12 +74,19 @@ impl Judged {
             let hint = format!("{} is not judged yet: run `touchstone judge` on it first", folder.display());
             return Err(touchstone::Error::record(hint).into());
         }
-        Ok(Judged {
-            record,
-            statistics: read_versioned(&statistics, "statistics_version", STATISTICS_VERSION)?,
-            judgement: read_versioned(&verdict, "verdict_version", VERDICT_VERSION)?,
-            folder: folder.to_owned(),
-        })
+        let kept: Value = read_versioned(&statistics, "statistics_version", STATISTICS_VERSION)?;
+        let decided: Value = read_versioned(&verdict, "verdict_version", VERDICT_VERSION)?;
+        let judged = Judged::of(folder, record);
+        refuse_edited(&statistics, &kept, &judged.statistics)?;
+        refuse_edited(&verdict, &decided, &judged.judgement)?;
+        Ok(judged)
+    }
+
+    /// Judges a record.
+    fn of(folder: &Path, record: Record) -> Judged {
+        let statistics = estimate(&record);
+        let judgement = judge(&record.plan, &statistics.cases, &record.subjects);
+        Judged { folder: folder.to_owned(), record, statistics, judgement }
     }
 
     /// As a renderer takes it.
@@ -171,12 +181,24 @@ fn random_salt() -> u64 {
 /// # Errors
 /// When the record cannot be read or the files cannot be written.
 pub fn judge_folder(folder: &Path) -> anyhow::Result<Judged> {
-    let record = Record::read(folder)?;
-    let statistics = estimate(&record);
-    let judgement = judge(&record.plan, &statistics.cases, &record.subjects);
-    write_json(&folder.join(file::STATISTICS), &statistics)?;
-    write_json(&folder.join(file::VERDICT), &judgement)?;
-    Ok(Judged { folder: folder.to_owned(), record, statistics, judgement })
+    let judged = Judged::of(folder, Record::read(folder)?);
+    write_json(&folder.join(file::STATISTICS), &judged.statistics)?;
+    write_json(&folder.join(file::VERDICT), &judged.judgement)?;
+    Ok(judged)
+}
+
+/// A file that was computed from the samples says what they say.
+fn refuse_edited(path: &Path, kept: &Value, computed: &impl Serialize) -> anyhow::Result<()> {
+    if *kept == serde_json::to_value(computed)? {
+        return Ok(());
+    }
+    let folder = path.parent().unwrap_or(path).display();
+    let message = format!(
+        "{}: this is not what the record's samples say: it was edited, or another version of touchstone wrote it; run \
+         `touchstone judge {folder}`, which decides from the samples again",
+        path.display()
+    );
+    Err(touchstone::Error::record(message).into())
 }
 
 /// A folder that is the run's alone, for it is removed in the end with everything in it: never the user's own.

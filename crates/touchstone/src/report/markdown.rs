@@ -19,6 +19,7 @@ pub(super) fn render(view: &View, chosen: &[String]) -> Result<String> {
     if let Some(partial) = &header.partial {
         paragraphs.push(format!("**Partial record**, {partial}."));
     }
+    paragraphs.extend(header.cautions.iter().map(|caution| format!("**Caution**: {}.", escaped(caution))));
     for suite in &view.suites {
         paragraphs.extend(suite.groups.iter().map(|group| format!("`{}`: {}.", suite.name, group.tally)));
         paragraphs.extend(suite.left_out.iter().map(|left_out| format!("`{}`: {left_out}.", suite.name)));

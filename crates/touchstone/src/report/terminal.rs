@@ -40,6 +40,9 @@ fn header(view: &View, paint: &Paint) -> Vec<String> {
         let warning = format!("PARTIAL RECORD, {partial}. What follows rests on what was run until then.");
         lines.extend(paint.all(wrapped(&warning, 0, 0), Tone::Worse));
     }
+    for caution in &header.cautions {
+        lines.extend(paint.all(wrapped(&format!("CAUTION: {caution}."), 0, 2), Tone::Worse));
+    }
     lines
 }
 

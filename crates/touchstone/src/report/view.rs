@@ -4,6 +4,7 @@
 //! but layout.
 
 mod case;
+mod caution;
 mod claim;
 mod facts;
 mod flag;
@@ -39,6 +40,8 @@ pub(super) struct Header {
     pub title: String,
     /// Why the record must be read with care, where it did not reach its end.
     pub partial: Option<String>,
+    /// What was not done as the methodology says.
+    pub cautions: Vec<String>,
     pub touchstone: String,
     pub started: String,
     pub elapsed: String,
@@ -99,6 +102,7 @@ fn header(findings: &Findings<'_>) -> Header {
             Status::Partial => Some(format!("cut short{reason}; {there}")),
             Status::Running => Some(format!("still running, or killed{reason}; {there}")),
         },
+        cautions: caution::cautions(findings.record),
         touchstone: manifest.touchstone.clone(),
         started: spaced_time(&manifest.started),
         elapsed: format::elapsed(manifest.elapsed_s),

@@ -1,0 +1,49 @@
+//! What a reader must know before he believes anything in a record: it was not made as the methodology says.
+
+use crate::record::Record;
+use crate::report::format;
+use crate::statistics::LOOKS;
+
+/// Cautions for the head of a report; none for most records.
+pub(super) fn cautions(record: &Record) -> Vec<String> {
+    strange_looks(&record.plan.looks).into_iter().collect()
+}
+
+/// A plan may have been edited. Error rates were worked out for these looks, and for the first of them.
+fn strange_looks(looks: &[usize]) -> Option<String> {
+    (!LOOKS.starts_with(looks)).then(|| {
+        format!(
+            "the plan's looks, after {}, are not the procedure's, which are after {}: looking at other times makes \
+             more false verdicts than the methodology says",
+            listed(looks),
+            listed(&LOOKS)
+        )
+    })
+}
+
+fn listed(looks: &[usize]) -> String {
+    let looks: Vec<String> = looks.iter().map(usize::to_string).collect();
+    format::listed(&looks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::strange_looks;
+    use crate::statistics::LOOKS;
+
+    #[test]
+    fn looks_that_an_option_can_make_need_no_caution() {
+        for number in 1..=LOOKS.len() {
+            assert_eq!(strange_looks(&LOOKS[..number]), None);
+        }
+    }
+
+    #[test]
+    fn other_looks_are_told() {
+        let each: Vec<usize> = (1..=12).collect();
+        for looks in [&each[..], &[12], &[8, 16], &[8, 12, 16, 24, 32], &[7, 12]] {
+            let said = strange_looks(looks).expect("it is told");
+            assert!(said.contains("8, 12, 16 and 24"), "{said}");
+        }
+    }
+}
