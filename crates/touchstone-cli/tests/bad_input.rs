@@ -62,7 +62,8 @@ fn bench_in(project: &Path, record: &Path) -> Ended {
 
 #[test]
 fn an_unknown_suite_is_named_with_those_there_are() {
-    run(&["plan", "--suite", "smok"]).refused(USAGE, &["`smok`", "there are", "couch", "smoke", "wcdb"]);
+    run(&["plan", "--suite", "smok"])
+        .refused(USAGE, &["`smok`", "did you mean `smoke`? There are", "couch", "wcdb"]);
     run(&["bench", "--suite", "smok"]).refused(USAGE, &["`smok`"]);
     run(&["plan", "--suite", "smoke", "--suite", "smoke"]).refused(USAGE, &["suite `smoke` stands twice"]);
 }
@@ -75,13 +76,20 @@ fn a_suite_file_that_is_not_there_is_named() {
 #[test]
 fn an_unknown_case_is_named_with_those_there_are() {
     let ended = run(&["plan", "--suite", "smoke", "--case", "nope"]);
-    ended.refused(USAGE, &["no case `nope`", "smoke/get-held", "smoke/read"]);
+    ended.refused(USAGE, &["no case `nope`", "there are", "smoke/get-held", "smoke/read"]);
+    for (wanted, meant) in [("get-hled", "`get-held`?"), ("smoke/raed", "`smoke/read`?")] {
+        run(&["plan", "--suite", "smoke", "--case", wanted]).refused(USAGE, &[wanted, "did you mean", meant]);
+    }
 }
 
 #[test]
 fn an_unknown_contender_is_named_with_where_to_look() {
     let ended = run(&["plan", "--suite", "smoke", "--contender", "nobody"]);
     ended.refused(USAGE, &["`nobody`", "touchstone list"]);
+    for (wanted, meant) in [("rusqlit", "`rusqlite`?"), ("redb@imediate", "`redb@immediate`?")] {
+        let ended = run(&["plan", "--suite", "smoke", "--contender", wanted]);
+        ended.refused(USAGE, &[wanted, "did you mean", meant, "touchstone list"]);
+    }
 }
 
 #[test]
@@ -104,6 +112,15 @@ fn an_unknown_key_in_a_suite_is_named_with_its_place() {
 fn an_unknown_verb_in_a_suite_is_named_with_those_there_are() {
     smoke_with("\"read-all\"", "\"read-most\"")
         .refused(USAGE, &["smoke.toml", "read-most", "read-all", "insert-one"]);
+}
+
+#[test]
+fn a_setting_in_a_suite_that_is_nearly_anothers_name_is_a_typing_error() {
+    let [from, to] =
+        ["journal_mode", "jurnal_mode"].map(|name| format!("blocks = 2\nsettings = {{ {name} = \"wal\" }}"));
+    smoke_with("blocks = 2", &from).succeeded();
+    smoke_with("blocks = 2", &to).refused(USAGE, &["`jurnal_mode`", "did you mean `journal_mode`?"]);
+    smoke_with("blocks = 2", "blocks = 2\nsettings = { own_notion = 1 }").succeeded();
 }
 
 #[test]
@@ -415,8 +432,8 @@ fn a_gate_on_what_is_not_there_is_refused() {
         run(&["gate", "--case", case, "--baseline", "rusqlite@wal-normal", "--candidate", candidate])
     };
     gate("get", "rusqlite@wal-full").refused(USAGE, &["`get` is not a case", "suite/case"]);
-    gate("smok/get", "rusqlite@wal-full").refused(USAGE, &["`smok`", "there are"]);
-    gate("smoke/got", "rusqlite@wal-full").refused(USAGE, &["`got`", "there are", "get-held"]);
+    gate("smok/get", "rusqlite@wal-full").refused(USAGE, &["`smok`", "`smoke`?"]);
+    gate("smoke/got", "rusqlite@wal-full").refused(USAGE, &["`got`", "`get`? There are", "get-held"]);
     gate("smoke/get", "rusqlite").refused(USAGE, &["`rusqlite` is not a contender", "subject@profile"]);
     let twice = ["--case", "smoke/get", "--candidate", "rusqlite@wal-full"];
     run(&[&["gate", "--case", "smoke/get", "--baseline", "rusqlite@wal-normal"][..], &twice].concat())

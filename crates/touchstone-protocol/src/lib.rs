@@ -21,7 +21,7 @@ pub use message::{
     Clock, Delivery, Depth, Failure, FailureKind, Hello, Lane, LaneSample, Opened, Plan, Reply, Request, Run,
     Sample, Schema, Stretch, Usage, Verb,
 };
-pub use settings::{Setting, Settings};
+pub use settings::{SETTING_NAMES, Setting, Settings};
 pub use typed::{DocV2, DocV3, DocV4, TYPED_TABLES};
 pub use watch::{
     DeliveryDigest, Subscription, Watched, read_subscriptions, record_crc32, write_subscriptions,

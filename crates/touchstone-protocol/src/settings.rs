@@ -9,6 +9,25 @@ use std::fmt;
 /// A name that is asked for and missing from the answer is a notion the subject does not have.
 pub type Settings = BTreeMap<String, Setting>;
 
+/// The neutral names that the protocol's page explains. A subject may have others of its own.
+pub const SETTING_NAMES: [&str; 15] = [
+    "journal_mode",
+    "locking_mode",
+    "synchronous",
+    "fullfsync",
+    "checkpoint_fullfsync",
+    "statement_cache",
+    "page_size_bytes",
+    "cache_size_bytes",
+    "mmap_size_bytes",
+    "wal_autocheckpoint_pages",
+    "checkpoint",
+    "busy_timeout_ms",
+    "evaluator",
+    "cipher",
+    "durability",
+];
+
 /// One value. Numbers carry their unit in the setting's name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(untagged)]

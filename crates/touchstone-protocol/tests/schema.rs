@@ -7,7 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 use touchstone_protocol::{
     Clock, Delivery, Depth, Failure, FailureKind, Hello, Lane, LaneSample, Opened, PROTOCOL_VERSION, Plan,
-    RecordKind, Reply, Request, Run, Sample, Schema, Setting, Settings, Stretch, Usage, Verb,
+    RecordKind, Reply, Request, Run, SETTING_NAMES, Sample, Schema, Setting, Settings, Stretch, Usage, Verb,
 };
 
 fn protocol() -> PathBuf {
@@ -341,4 +341,21 @@ fn every_line_of_the_golden_conversations_is_a_message_of_the_schema() {
         }
     }
     assert!(messages > 20, "only {messages} replies were found");
+}
+
+#[test]
+fn the_neutral_names_of_settings_are_those_of_the_page() {
+    let page = fs::read_to_string(protocol().join("README.md")).expect("the page is there");
+    let begin = page.find("`settings` are asked by neutral name").expect("the page has their table");
+    let rows = page[begin..]
+        .lines()
+        .skip_while(|line| !line.starts_with("| `"))
+        .take_while(|line| line.starts_with('|'));
+    let names = |row: &'_ str| -> Vec<String> {
+        let cell = row.split('|').nth(1).unwrap_or_default();
+        cell.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+    };
+    let told: BTreeSet<String> = rows.flat_map(names).collect();
+    let known: BTreeSet<String> = SETTING_NAMES.iter().map(|name| (*name).to_owned()).collect();
+    assert_eq!(told, known);
 }

@@ -9,6 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use touchstone::kit::{Kit, Kits, Subject};
+use touchstone::name::there_are;
 use touchstone::plan::{Plan, PlannedArm, PlannedCase};
 use touchstone::suite::Suite;
 
@@ -89,11 +90,12 @@ impl Project {
             self.root.join("suites").join(format!("{name}.toml"))
         };
         if !path.exists() {
-            let known = known.join(", ");
-            return Err(Error::new(
-                ErrorKind::Input,
-                format!("there is no suite `{name}` ({} is missing); there are {known}", path.display()),
-            ));
+            let message = format!(
+                "there is no suite `{name}` ({} is missing); {}",
+                path.display(),
+                there_are(name, known)
+            );
+            return Err(Error::new(ErrorKind::Input, message));
         }
         let suite = Suite::parse(&read(&path)?, &path.display().to_string())?;
         named_as_its_file(&suite.name, &path)?;

@@ -1,7 +1,7 @@
 //! Who can be measured: the table `kit.toml` that each kit brings.
 
 use crate::error::{Error, Result};
-use crate::name::unique;
+use crate::name::{there_are, unique};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use touchstone_protocol::Settings;
@@ -210,18 +210,18 @@ impl Kits {
                 .map(|(_, s)| s.name.as_str())
                 .collect();
             return Err(Error::input(format!(
-                "contender `{contender}`: no kit has a subject `{}`; there are {}",
+                "contender `{contender}`: no kit has a subject `{}`; {}",
                 contender.subject,
-                known.join(", ")
+                there_are(&contender.subject, known)
             )));
         };
         let Some(profile) = subject.profiles.iter().find(|profile| profile.name == contender.profile) else {
             let known: Vec<&str> = subject.profiles.iter().map(|profile| profile.name.as_str()).collect();
             return Err(Error::input(format!(
-                "contender `{contender}`: subject `{}` has no profile `{}`; it has {}",
+                "contender `{contender}`: subject `{}` has no profile `{}`; {}",
                 subject.name,
                 contender.profile,
-                known.join(", ")
+                there_are(&contender.profile, known)
             )));
         };
         Ok((language, subject, profile))

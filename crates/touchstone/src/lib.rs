@@ -7,7 +7,7 @@ mod count;
 pub mod error;
 pub mod estimate;
 pub mod kit;
-mod name;
+pub mod name;
 pub mod plan;
 pub mod record;
 pub mod report;

@@ -16,6 +16,38 @@ pub(crate) fn unique<N: AsRef<str>>(what: &str, names: impl IntoIterator<Item = 
     Ok(())
 }
 
+/// What is said where a name is not among those there are: the nearest one, if one is near, and all of them.
+///
+/// ```
+/// # use touchstone::name::there_are;
+/// assert_eq!(there_are("cuoch", ["couch", "wcdb"]), "did you mean `couch`? There are couch, wcdb");
+/// assert_eq!(there_are("realm", ["couch", "wcdb"]), "there are couch, wcdb");
+/// ```
+pub fn there_are<N: AsRef<str>>(wanted: &str, known: impl IntoIterator<Item = N>) -> String {
+    let known: Vec<N> = known.into_iter().collect();
+    let all = known.iter().map(AsRef::as_ref).collect::<Vec<&str>>();
+    meant(nearest(wanted, all.iter().copied()), &format!("there are {}", all.join(", ")))
+}
+
+/// A name that was probably meant, before what is said in any case.
+pub(crate) fn meant(name: Option<&str>, said: &str) -> String {
+    let Some(name) = name else { return said.to_owned() };
+    let mut letters = said.chars();
+    let first = letters.next().map(|letter| letter.to_uppercase().to_string()).unwrap_or_default();
+    format!("did you mean `{name}`? {first}{}", letters.as_str())
+}
+
+/// The name that was most likely meant: at most a third of its letters are others, missing or in another order.
+pub fn nearest<'n>(wanted: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    let letters_wrong_max = |name: &str| (name.chars().count().max(wanted.chars().count()) / 3).clamp(1, 4);
+    known
+        .into_iter()
+        .map(|name| (strsim::damerau_levenshtein(wanted, name), name))
+        .filter(|(wrong, name)| *wrong <= letters_wrong_max(name))
+        .min_by_key(|(wrong, _)| *wrong)
+        .map(|(_, name)| name)
+}
+
 /// The subject of an arm's name, `subject@profile` or `subject@profile#variant`.
 pub(crate) fn subject_of(arm: &str) -> &str {
     arm.split('@').next().unwrap_or_default()
@@ -74,8 +106,18 @@ pub(crate) fn file_name(name: &str) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use super::plain_words;
+    use super::{nearest, plain_words};
     use serde_json::json;
+
+    #[test]
+    fn the_nearest_name_is_near() {
+        let known = ["couch/get", "couch/read", "wcdb/read"];
+        assert_eq!(nearest("couch/gte", known), Some("couch/get"));
+        assert_eq!(nearest("wdcb/read", known), Some("wcdb/read"));
+        assert_eq!(nearest("realm/write", known), None);
+        assert_eq!(nearest("", known), None);
+        assert_eq!(nearest("get", []), None);
+    }
 
     #[test]
     fn words_that_would_command_a_terminal_are_refused_wherever_they_stand() {

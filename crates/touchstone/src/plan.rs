@@ -5,6 +5,7 @@
 mod check;
 mod choice;
 mod reduced;
+mod setting;
 mod settle;
 
 pub use choice::Choice;
@@ -293,6 +294,7 @@ impl Plan {
             left_out: Vec::new(),
         };
         choice.check(suites)?;
+        setting::check(suites, kits)?;
         for suite in suites {
             let planned = plan.cases.len();
             for case in &suite.cases {

@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use touchstone::kit::Contender;
+use touchstone::name::there_are;
 use touchstone::plan::{Choice, Plan};
 use touchstone::statistics::{LOOKS, can_reject};
 use touchstone::suite::{ArmSpec, Case, Size, Suite, VariedArm};
@@ -92,8 +93,8 @@ impl Gate {
             suite.claims.clear();
             suite.cases = suite.cases.into_iter().filter_map(|case| case.named(case_name)).collect();
             let Some(case) = suite.cases.first_mut() else {
-                let known = known.join(", ");
-                let message = format!("suite `{suite_name}` has no case `{case_name}`; there are {known}");
+                let known = there_are(case_name, known);
+                let message = format!("suite `{suite_name}` has no case `{case_name}`; {known}");
                 bail!(touchstone::Error::input(message));
             };
             gated(case, &self.baseline, candidate)?;

@@ -1,6 +1,7 @@
 //! Which part of the suites is planned: their cases and contenders by name.
 
 use crate::error::{Error, Result};
+use crate::name::{meant, nearest};
 use crate::suite::{ArmSpec, Case, Size, Suite};
 
 /// Which part of the suites to plan, and how much of it.
@@ -33,21 +34,33 @@ impl Choice {
                     .iter()
                     .flat_map(|s| scaled(s).into_iter().map(move |case| format!("{}/{}", s.name, case.id)))
                     .collect();
+                // A case may be given without its suite, and is as near then.
+                let own = |id: &str| id.split_once('/').map_or(id, |(_, own)| own).to_owned();
+                let own: Vec<String> = known.iter().map(|id| own(id)).collect();
+                let near = nearest(wanted, known.iter().chain(&own).map(String::as_str));
                 return Err(Error::input(format!(
-                    "there is no case `{wanted}` in the {} size; there are {}",
+                    "there is no case `{wanted}` in the {} size; {}",
                     self.size,
-                    known.join(", ")
+                    meant(near, &format!("there are {}", known.join(", ")))
                 )));
             }
         }
         for wanted in &self.contenders {
-            let mut arms = suites
+            let arms = suites
                 .iter()
                 .flat_map(|suite| suite.cases.iter().filter(|case| self.takes_any_of(&suite.name, case)))
                 .flat_map(|case| &case.arms);
-            if !arms.any(|arm| arm_matches(wanted, arm)) {
+            if !arms.clone().any(|arm| arm_matches(wanted, arm)) {
+                let names = arms.flat_map(|arm| {
+                    [arm.name(), arm.contender().to_string(), arm.contender().subject.clone()]
+                });
+                let names: Vec<String> = names.collect();
                 return Err(Error::input(format!(
-                    "no case of those has a contender `{wanted}`; `touchstone list` shows them all"
+                    "no case of those has a contender `{wanted}`; {}",
+                    meant(
+                        nearest(wanted, names.iter().map(String::as_str)),
+                        "`touchstone list` shows them all"
+                    )
                 )));
             }
         }

@@ -4,6 +4,7 @@
 use super::format::{self, NONE};
 use super::view::{ClaimGroup, ClaimView, PairView, View};
 use crate::error::{Error, Result};
+use crate::name::there_are;
 use crate::statistics::P_LOOK;
 use crate::suite::By;
 
@@ -54,8 +55,8 @@ fn is_chosen(claim: &ClaimView, chosen: &[String]) -> bool {
 fn check(view: &View, chosen: &[String]) -> Result<()> {
     let known: Vec<&str> = claims(view).map(|claim| claim.id.as_str()).collect();
     let Some(unknown) = chosen.iter().find(|chosen| !known.contains(&chosen.as_str())) else { return Ok(()) };
-    let there = if known.is_empty() { "none at all".into() } else { format::listed(&known) };
-    Err(Error::input(format!("the record has nothing of a claim `{unknown}`; there are {there}")))
+    let there = if known.is_empty() { "there are none at all".into() } else { there_are(unknown, known) };
+    Err(Error::input(format!("the record has nothing of a claim `{unknown}`; {there}")))
 }
 
 /// Those of the page, or ours; empty where there are none.
