@@ -24,6 +24,17 @@ pub const IO: u8 = 74;
 /// Ctrl-C: the record so far is readable and says that it is partial.
 pub const INTERRUPTED: u8 = 130;
 
+/// The word for a status that tells of an error, as it stands in JSON.
+pub fn kind(status: u8) -> &'static str {
+    match status {
+        USAGE => "usage",
+        UNAVAILABLE => "unavailable",
+        IO => "io",
+        INTERRUPTED => "interrupted",
+        _ => "software",
+    }
+}
+
 /// The status for an error.
 pub fn of(error: &anyhow::Error) -> u8 {
     for cause in error.chain() {

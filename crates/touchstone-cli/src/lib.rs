@@ -2,6 +2,7 @@
 
 mod command;
 pub mod exit;
+pub mod failure;
 mod interrupt;
 mod progress;
 mod say;
@@ -31,7 +32,7 @@ pub struct Cli {
     /// The folder that holds suites/ and kits/; the nearest at or above the current one, unless given
     #[arg(long, global = true, value_name = "FOLDER")]
     root: Option<PathBuf>,
-    /// Print for machines: one JSON document on standard output
+    /// Print for machines: one JSON document on standard output, errors too
     #[arg(long, global = true)]
     json: bool,
     #[command(subcommand)]

@@ -3,14 +3,21 @@
 use clap::Parser;
 use std::io::Write;
 use std::process::ExitCode;
-use touchstone_cli::{Cli, exit};
+use touchstone_cli::{Cli, exit, failure};
 
 fn main() -> ExitCode {
+    let json = failure::json_is_asked(std::env::args_os().skip(1));
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
             let _ = error.print();
-            return if error.use_stderr() { exit::USAGE.into() } else { ExitCode::SUCCESS };
+            if !error.use_stderr() {
+                return ExitCode::SUCCESS;
+            }
+            if json {
+                failure::tell(exit::USAGE, &failure::argument_message(&error));
+            }
+            return exit::USAGE.into();
         }
     };
     match cli.run() {
@@ -18,7 +25,11 @@ fn main() -> ExitCode {
         Err(error) => {
             // The status says it too, where nobody reads standard error any more.
             let _ = writeln!(std::io::stderr(), "touchstone: {error:#}");
-            exit::of(&error).into()
+            let status = exit::of(&error);
+            if json {
+                failure::tell(status, &format!("{error:#}"));
+            }
+            status.into()
         }
     }
 }

@@ -391,6 +391,7 @@ fn a_place_that_takes_no_files_is_named() {
     let plan = write_plan(folder.path(), &plan("smoke", &["get-held"], 1));
     let file = folder.path().join("a-file");
     fs::write(&file, "").unwrap();
+    let before = contents(folder.path());
     for option in ["--out", "--scratch"] {
         let record = folder.path().join(format!("record{option}"));
         let mut command = touchstone();
@@ -398,8 +399,13 @@ fn a_place_that_takes_no_files_is_named() {
         if option == "--scratch" {
             command.arg("--out").arg(&record);
         }
-        finish(&mut command).refused(IO, &["a-file/below", "Not a directory"]);
+        let ended = finish(&mut command);
+        ended.refused(IO, &["a-file/below", "a-file is no folder", "give another folder with", option]);
+        assert!(!ended.stderr.contains("building"), "it is told before anything is built: {}", ended.told());
     }
+    let ended = finish(touchstone().arg("run").arg(&plan).arg("--out").arg(&file));
+    ended.refused(IO, &["a-file is no folder", "--out"]);
+    assert!(contents(folder.path()) == before);
 }
 
 #[test]
@@ -460,4 +466,25 @@ fn what_is_no_command_is_refused() {
         run(&["bench", "--looks", looks]).refused(USAGE, &["--looks", looks]);
     }
     run(&["run"]).refused(USAGE, &["<PLAN>"]);
+}
+
+#[test]
+fn where_json_was_asked_an_error_is_json_too() {
+    let cases: [(&[&str], i32, &str, &str); 4] = [
+        (&["plan", "--json", "--suite", "smok"], USAGE, "usage", "did you mean `smoke`?"),
+        (&["bench", "--json", "--quickly"], USAGE, "usage", "unexpected argument '--quickly'"),
+        (&["--json", "bench", "--looks", "9"], USAGE, "usage", "invalid value '9'"),
+        (&["list", "--json", "--root", "/no/such"], UNAVAILABLE, "unavailable", "/no/such"),
+    ];
+    for (arguments, status, kind, words) in cases {
+        let ended = run(arguments);
+        assert_eq!(ended.status, Some(status), "{}", ended.told());
+        let error = &ended.json()["error"];
+        assert_eq!((&error["kind"], &error["exit"]), (&kind.into(), &status.into()), "{}", ended.told());
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains(words) && !message.contains("Usage"), "{}", ended.told());
+        assert!(!message.starts_with("error") && !message.contains('\n'), "{}", ended.told());
+        assert!(!ended.stderr.is_empty(), "people are told as well");
+    }
+    assert!(run(&["bench", "--json", "--help"]).succeeded().stdout.contains("Usage"), "help is no error");
 }

@@ -136,7 +136,8 @@ fn a_disk_too_small_for_the_plan_is_one_error_and_no_record() {
     let folder = folder();
     let plan = write_plan(folder.path(), &plan("smoke", &["get-held"], 1));
     let Some(disk) = SmallDisk::run("4k", &plan, true) else { return };
-    disk.ended.refused(IO, &["cannot write", "/disk/record/", FULL, "--out"]);
+    disk.ended.refused(IO, &["cannot write the record", "/disk/record", FULL, "--out"]);
+    assert!(!disk.ended.stderr.contains("building"), "{}", disk.ended.told());
     disk.assert_scratch_is_empty();
     let error = Record::read(&disk.record()).unwrap_err().to_string();
     assert!(error.contains("no record here"), "{error}");
@@ -209,4 +210,32 @@ fn output_that_cannot_be_written_is_an_error() {
     let full = || Stdio::from(fs::OpenOptions::new().write(true).open("/dev/full").unwrap());
     let output = touchstone().arg("list").stdout(full()).stderr(Stdio::piped()).output().unwrap();
     Ended::of("touchstone list > /dev/full".into(), output).refused(IO, &[FULL]);
+}
+
+#[test]
+fn a_record_that_can_only_be_read_is_told_how_to_be_judged() {
+    let folder = folder();
+    let (ended, record) = support::run_plan(folder.path(), &plan("smoke", &["get-held"], 1), &[]);
+    ended.succeeded();
+    let disk = folder.path().join("disk");
+    fs::create_dir(&disk).unwrap();
+    let script = "mount -t tmpfs -o size=8m none \"$DISK\" || exit 99\n\
+        cp -r \"$RECORD\" \"$DISK/record\"\n\
+        mount -o remount,ro none \"$DISK\" || exit 99\n\
+        \"$TOUCHSTONE\" report \"$DISK/record\" --text > \"$RECORD/told\" || exit 98\n\
+        \"$TOUCHSTONE\" judge \"$DISK/record\"\n";
+    let mut shell = Command::new("unshare");
+    shell.args(["--user", "--map-root-user", "--mount", "sh", "-c", script]).stdin(Stdio::null());
+    shell.env("DISK", &disk).env("RECORD", &record).env("TOUCHSTONE", env!("CARGO_BIN_EXE_touchstone"));
+    let ended = finish(&mut shell);
+    if ended.status == Some(NO_MOUNT) || ended.stderr.starts_with("unshare: ") {
+        eprintln!("nothing is proved: this system mounts nothing for its users: {}", ended.stderr);
+        return;
+    }
+    ended.refused(IO, &["cannot write", "statistics.json", "copy the record", "touchstone judge"]);
+    assert!(!ended.stderr.contains("--out"), "judge has no --out: {}", ended.told());
+    assert!(
+        fs::read_to_string(record.join("told")).unwrap().contains("smoke"),
+        "what needs no place is told"
+    );
 }

@@ -43,6 +43,17 @@ impl Error {
         Error::new(ErrorKind::Io, format!("{doing}: {error}{remedy}"))
     }
 
+    /// An error of the operating system while something was written. `remedy` is another place for it, or another way to it.
+    pub fn unwritable(doing: impl fmt::Display, error: &std::io::Error, remedy: &str) -> Error {
+        use std::io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+        let remedy = match error.kind() {
+            StorageFull | QuotaExceeded => format!(": free some space, or {remedy}"),
+            PermissionDenied | ReadOnlyFilesystem => format!(": {remedy}"),
+            _ => String::new(),
+        };
+        Error::new(ErrorKind::Io, format!("{doing}: {error}{remedy}"))
+    }
+
     /// What went wrong.
     pub fn kind(&self) -> ErrorKind {
         self.kind

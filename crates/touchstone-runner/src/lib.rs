@@ -17,6 +17,7 @@ pub mod recorded;
 pub mod run;
 pub mod session;
 mod surroundings;
+pub mod target;
 mod task;
 mod witness;
 pub mod writer;

@@ -9,6 +9,9 @@ use std::path::{Path, PathBuf};
 use touchstone::plan::Plan;
 use touchstone::record::{Environment, Manifest, file};
 
+/// Where a record goes that finds no place.
+const REMEDY: &str = "give another folder with --out and --scratch";
+
 /// A record being written.
 pub struct Writer {
     folder: PathBuf,
@@ -27,7 +30,9 @@ impl Writer {
         plan: &Plan,
         environment: &Environment,
     ) -> Result<Writer> {
-        let failed = |error| Error::io(format_args!("cannot write the record {}", folder.display()), &error);
+        let failed = |error| {
+            Error::unwritable(format_args!("cannot write the record {}", folder.display()), &error, REMEDY)
+        };
         refuse_occupied(folder)?;
         fs::create_dir_all(folder.join(file::LATENCY)).map_err(failed)?;
         let writer = Writer { folder: folder.to_owned(), manifest, files: BTreeMap::new() };
@@ -48,7 +53,8 @@ impl Writer {
     /// When it cannot be written, as on a full disk; the lines before it stay.
     pub fn line(&mut self, name: &'static str, value: &impl Serialize) -> Result<()> {
         let path = self.folder.join(name);
-        let failed = |error| Error::io(format_args!("cannot write {}", path.display()), &error);
+        let failed =
+            |error| Error::unwritable(format_args!("cannot write {}", path.display()), &error, REMEDY);
         if !self.files.contains_key(name) {
             let file = OpenOptions::new().create(true).append(true).open(&path).map_err(failed)?;
             self.files.insert(name, BufWriter::new(file));
@@ -66,8 +72,8 @@ impl Writer {
     pub fn flush(&mut self) -> Result<()> {
         for (name, file) in &mut self.files {
             let path = self.folder.join(name);
-            file.flush()
-                .map_err(|error| Error::io(format_args!("cannot write {}", path.display()), &error))?;
+            let doing = format_args!("cannot write {}", path.display());
+            file.flush().map_err(|error| Error::unwritable(doing, &error, REMEDY))?;
         }
         Ok(())
     }
@@ -89,7 +95,7 @@ impl Writer {
     }
 
     fn write_json(&self, name: &str, value: &impl Serialize) -> Result<()> {
-        write_json(&self.folder.join(name), value)
+        write_json(&self.folder.join(name), value, REMEDY)
     }
 }
 
@@ -106,22 +112,22 @@ pub fn refuse_occupied(folder: &Path) -> Result<()> {
     Err(Error::new(ErrorKind::Input, message))
 }
 
-/// Writes a JSON file in one step: beside it first, then renamed over it.
+/// Writes a JSON file in one step: beside it first, then renamed over it. `remedy` says what to do where there is no place.
 ///
 /// # Errors
 /// When it cannot be written.
-pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
+pub fn write_json(path: &Path, value: &impl Serialize, remedy: &str) -> Result<()> {
     let mut text = serde_json::to_string_pretty(value).expect("a record's file is always JSON");
     text.push('\n');
-    write_whole(path, text.as_bytes())
+    write_whole(path, text.as_bytes(), remedy)
 }
 
-/// Writes a file in one step: beside it first, then renamed over it.
+/// Writes a file in one step: beside it first, then renamed over it. `remedy` says what to do where there is no place.
 ///
 /// # Errors
 /// When it cannot be written; what was there stays.
-pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    let failed = |error| Error::io(format_args!("cannot write {}", path.display()), &error);
+pub fn write_whole(path: &Path, bytes: &[u8], remedy: &str) -> Result<()> {
+    let failed = |error| Error::unwritable(format_args!("cannot write {}", path.display()), &error, remedy);
     let beside = path.with_extension("tmp");
     fs::write(&beside, bytes).and_then(|()| fs::rename(&beside, path)).map_err(|error| {
         let _ = fs::remove_file(&beside);

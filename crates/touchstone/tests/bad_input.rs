@@ -83,7 +83,7 @@ fn an_unknown_subject_is_named_with_those_there_are() {
 #[test]
 fn an_unknown_profile_is_named_with_those_there_are() {
     let error = error_with("\"one@plain\", \"two@plain\"]", "\"one@plain\", \"two@plain\", \"two@fancy\"]");
-    assert_says(&error, &["`two@fancy`", "no profile `fancy`", "it has plain"]);
+    assert_says(&error, &["`two@fancy`", "no profile `fancy`", "there are plain"]);
 }
 
 #[test]

@@ -21,6 +21,7 @@ use touchstone_runner::environment::{environment, reaches_disk};
 use touchstone_runner::kits::Project;
 use touchstone_runner::run::{Setting, run};
 use touchstone_runner::session::Manners;
+use touchstone_runner::target::refuse_unwritable;
 use touchstone_runner::writer::{Writer, refuse_occupied, write_json, write_whole};
 use touchstone_runner::{Error, ErrorKind};
 
@@ -100,7 +101,8 @@ impl Judged {
     /// When it cannot be written.
     pub fn write_report(&self) -> anyhow::Result<PathBuf> {
         let path = self.folder.join(file::REPORT);
-        write_whole(&path, html(&self.findings())?.as_bytes())?;
+        let remedy = "print the summary, which needs no place: `touchstone report RECORD --text`";
+        write_whole(&path, html(&self.findings())?.as_bytes(), remedy)?;
         Ok(path)
     }
 }
@@ -115,6 +117,10 @@ pub fn measure(project: &Project, plan: &Plan, arguments: &MeasureArguments) -> 
     // What can be refused is refused before minutes are spent on building.
     refuse_occupied(&folder)?;
     refuse_memory_disk(plan, &scratch)?;
+    refuse_unwritable(&folder, "the record", "--out")?;
+    if arguments.scratch.is_some() {
+        refuse_unwritable(&scratch, "databases", "--scratch")?;
+    }
     let plan = &project.at_hand(plan)?;
     plan.left_out.iter().for_each(|left_out| say::note(&format!("left out: {left_out}")));
     let stop = stop_on_signal()?;
@@ -182,8 +188,9 @@ fn random_salt() -> u64 {
 /// When the record cannot be read or the files cannot be written.
 pub fn judge_folder(folder: &Path) -> anyhow::Result<Judged> {
     let judged = Judged::of(folder, Record::read(folder)?);
-    write_json(&folder.join(file::STATISTICS), &judged.statistics)?;
-    write_json(&folder.join(file::VERDICT), &judged.judgement)?;
+    let remedy = "copy the record to a folder that can be written to, and run `touchstone judge` there";
+    write_json(&folder.join(file::STATISTICS), &judged.statistics, remedy)?;
+    write_json(&folder.join(file::VERDICT), &judged.judgement, remedy)?;
     Ok(judged)
 }
 

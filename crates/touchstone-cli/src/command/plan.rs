@@ -3,6 +3,7 @@
 use super::choice::ChoiceArguments;
 use crate::{Context, say};
 use clap::Args;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use touchstone_runner::writer::write_json;
@@ -24,7 +25,12 @@ impl Plan {
     pub(crate) fn run(self, context: &Context) -> anyhow::Result<ExitCode> {
         let (_, plan) = self.choice.plan(context)?;
         match &self.out {
-            Some(path) => write_json(path, &plan)?,
+            Some(path) => {
+                write_json(path, &plan, "give another file with --out")?;
+                if context.json {
+                    say::json(&BTreeMap::from([("plan", path.display().to_string())]))?;
+                }
+            }
             None => say::json(&plan)?,
         }
         Ok(ExitCode::SUCCESS)
