@@ -296,6 +296,61 @@ fn a_lab_killed_in_the_middle_of_a_run_takes_its_drivers_with_it() {
 }
 
 #[test]
+fn what_a_killed_lab_left_is_removed_by_the_next_and_a_living_ones_is_not() {
+    let mut lab = Lab::run(&endless(), &[]);
+    lab.wait_for_lines(file::LAUNCHES, 1);
+    let runs = lab.folder.path().to_owned();
+    let small = write_plan(&runs, &plan("smoke", &["get-held"], 1));
+    let next = |name: &str| {
+        let mut command = touchstone();
+        command.arg("run").arg(&small).arg("--out").arg(runs.join(name));
+        finish(&mut command).succeeded()
+    };
+    let scratch = lab.record().join("scratch");
+    assert!(!next("while-it-lives").stderr.contains("removed"));
+    assert!(scratch.exists(), "a living run keeps its own");
+    lab.signal("KILL");
+    lab.wait();
+    assert!(scratch.exists(), "it had no time to remove it");
+    let said = next("after-it").stderr;
+    let note = format!("removed the scratch folder of a run that was killed: {}", scratch.display());
+    assert_eq!(said.lines().filter(|line| *line == note).count(), 1, "{said}");
+    assert!(!scratch.exists() && lab.record().join(file::SAMPLES).exists());
+}
+
+#[test]
+fn two_labs_on_one_machine_are_told_of_each_other() {
+    let temporary = folder();
+    let own = folder();
+    let plan_path = write_plan(own.path(), &endless());
+    let mut command = touchstone();
+    command.arg("run").arg(plan_path).env("TMPDIR", temporary.path());
+    let mut lab = Lab::start(command, own);
+    lab.wait_for_lines(file::LAUNCHES, 1);
+    let small = folder();
+    let path = write_plan(small.path(), &plan("smoke", &["get-held"], 1));
+    let run = |name: &str| {
+        let record = small.path().join(name);
+        let mut command = touchstone();
+        command.arg("run").arg(&path).arg("--out").arg(&record).env("TMPDIR", temporary.path());
+        let said = finish(&mut command).succeeded().stderr;
+        (said, finish(touchstone().args(["report", "--text"]).arg(&record)).succeeded().unwrapped())
+    };
+    let (said, told) = run("beside");
+    let process = format!("(process {})", lab.child.id());
+    assert!(
+        said.contains("warning: another bench measures on this machine already") && said.contains(&process),
+        "{said}"
+    );
+    assert!(told.contains("CAUTION: another bench measured") && told.contains(&process), "{told}");
+    lab.signal("INT");
+    let record = lab.assert_interrupted();
+    assert_eq!(record.manifest.beside.len(), 1, "who came later disturbed it as well");
+    let (said, told) = run("alone");
+    assert!(!said.contains("warning") && !told.contains("CAUTION: another"), "{said}{told}");
+}
+
+#[test]
 fn a_lab_killed_beside_a_subject_that_hangs_takes_it_along() {
     let mut lab = Lab::run(&hanging(), &["--limit", "1200"]);
     lab.wait_for_the_hang();

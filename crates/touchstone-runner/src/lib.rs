@@ -1,5 +1,6 @@
 //! The impure edge of Touchstone: builds and starts kits, schedules launches, reads machine facts, writes records.
 
+pub mod beside;
 pub mod data;
 pub mod doctor;
 pub mod environment;
@@ -15,6 +16,7 @@ mod processor;
 pub mod random;
 pub mod recorded;
 pub mod run;
+pub mod scratch;
 pub mod session;
 mod surroundings;
 pub mod target;

@@ -8,6 +8,7 @@ use clap::Args;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -17,9 +18,11 @@ use touchstone::plan::Plan;
 use touchstone::record::{Manifest, RECORD_VERSION, Record, Status, file, read_versioned};
 use touchstone::report::{Findings, html};
 use touchstone::verdict::{Judgement, VERDICT_VERSION, judge};
+use touchstone_runner::beside::Bench;
 use touchstone_runner::environment::{environment, reaches_disk};
 use touchstone_runner::kits::Project;
 use touchstone_runner::run::{Setting, run};
+use touchstone_runner::scratch::{self, Claim};
 use touchstone_runner::session::Manners;
 use touchstone_runner::target::refuse_unwritable;
 use touchstone_runner::writer::{Writer, refuse_occupied, write_json, write_whole};
@@ -113,7 +116,7 @@ impl Judged {
 /// When a driver cannot be built or the lab itself fails.
 pub fn measure(project: &Project, plan: &Plan, arguments: &MeasureArguments) -> anyhow::Result<Judged> {
     let folder = arguments.out.clone().unwrap_or_else(|| default_folder(project, plan));
-    let scratch = std::path::absolute(scratch_folder(arguments, &folder))?;
+    let scratch = std::path::absolute(scratch::folder(arguments.scratch.as_deref(), &folder))?;
     // What can be refused is refused before minutes are spent on building.
     refuse_occupied(&folder)?;
     refuse_memory_disk(plan, &scratch)?;
@@ -123,7 +126,10 @@ pub fn measure(project: &Project, plan: &Plan, arguments: &MeasureArguments) -> 
     }
     let plan = &project.at_hand(plan)?;
     plan.left_out.iter().for_each(|left_out| say::note(&format!("left out: {left_out}")));
+    remove_abandoned(project, arguments, &folder);
     let stop = stop_on_signal()?;
+    let mut bench = Bench::announce();
+    tell_of_others(&bench.met());
     let built = project.build(plan, |subject| say::note(&format!("building {subject}")));
     // Ctrl-C in a terminal reaches the build tool as well, which then fails for no reason of its own.
     if stop.load(Ordering::Relaxed) {
@@ -137,6 +143,7 @@ pub fn measure(project: &Project, plan: &Plan, arguments: &MeasureArguments) -> 
         started: Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         status: Status::Running,
         reason: None,
+        beside: bench.met(),
         command: command_line(),
         salt,
         elapsed_s: 0.0,
@@ -145,6 +152,7 @@ pub fn measure(project: &Project, plan: &Plan, arguments: &MeasureArguments) -> 
         .with_context(|| format!("cannot make the record's folder {}", folder.display()))?;
     let folder = folder.canonicalize()?;
     let mut writer = Writer::create(&folder, manifest, plan, &environment(&scratch))?;
+    let claim = Claim::new(scratch.clone())?;
     let began = Instant::now();
     let bar = Bar::new();
     let setting = Setting {
@@ -155,10 +163,12 @@ pub fn measure(project: &Project, plan: &Plan, arguments: &MeasureArguments) -> 
         progress: &bar,
     };
     let ended = run(plan, &setting, &mut writer);
+    drop(claim);
     bar.clear();
     let elapsed_s = began.elapsed().as_secs_f64();
     let finished = writer.finish(|manifest| {
         manifest.elapsed_s = elapsed_s;
+        manifest.beside.extend(bench.came());
         match &ended {
             Ok(()) => manifest.status = Status::Complete,
             Err(error) => {
@@ -208,12 +218,25 @@ fn refuse_edited(path: &Path, kept: &Value, computed: &impl Serialize) -> anyhow
     Err(touchstone::Error::record(message).into())
 }
 
-/// A folder that is the run's alone, for it is removed in the end with everything in it: never the user's own.
-fn scratch_folder(arguments: &MeasureArguments, record: &Path) -> PathBuf {
-    match &arguments.scratch {
-        Some(folder) => folder.join(format!("touchstone-scratch-{}", std::process::id())),
-        None => record.join("scratch"),
+/// Killed runs could not remove their scratch folders: those that would lie beside this run's are removed now.
+fn remove_abandoned(project: &Project, arguments: &MeasureArguments, record: &Path) {
+    let (runs, record) = (project.root.join("runs"), std::path::absolute(record).unwrap_or_default());
+    let of_records = [record.parent().unwrap_or(&runs), &runs];
+    for folder in scratch::remove_abandoned(arguments.scratch.as_deref(), &of_records) {
+        say::note(&format!("removed the scratch folder of a run that was killed: {}", folder.display()));
     }
+}
+
+fn tell_of_others(processes: &BTreeSet<u32>) {
+    if processes.is_empty() {
+        return;
+    }
+    let processes: Vec<String> = processes.iter().map(u32::to_string).collect();
+    say::note(&format!(
+        "warning: another bench measures on this machine already (process {}): each disturbs the other, and the record \
+         will say so; end one of them for figures to believe",
+        processes.join(", ")
+    ));
 }
 
 /// A commit cannot reach a disk that is memory: its time would say nothing.

@@ -55,6 +55,7 @@ pub fn blank(plan: Plan) -> Record {
             started: "2026-10-03T10:00:00Z".into(),
             status: Status::Complete,
             reason: None,
+            beside: Default::default(),
             command: "touchstone gate".into(),
             salt: 7,
             elapsed_s: 1.0,

@@ -83,6 +83,7 @@ fn blank(plan: Plan) -> Record {
             started: "2026-10-03T10:00:00Z".into(),
             status: Status::Partial,
             reason: Some("interrupted by Ctrl-C after 9 of 11 cases".into()),
+            beside: Default::default(),
             command: "touchstone run wcdb couch --quick --seed 42".into(),
             salt: 7,
             elapsed_s: 312.4,

@@ -1,12 +1,27 @@
 //! What a reader must know before he believes anything in a record: it was not made as the methodology says.
 
-use crate::record::Record;
+use crate::record::{Manifest, Record};
 use crate::report::format;
 use crate::statistics::LOOKS;
 
 /// Cautions for the head of a report; none for most records.
 pub(super) fn cautions(record: &Record) -> Vec<String> {
-    strange_looks(&record.plan.looks).into_iter().collect()
+    beside(&record.manifest).into_iter().chain(strange_looks(&record.plan.looks)).collect()
+}
+
+fn beside(manifest: &Manifest) -> Option<String> {
+    let processes: Vec<String> = manifest.beside.iter().map(u32::to_string).collect();
+    let said = |one: &str, of: &str| {
+        format!(
+            "{one} measured on this machine at the same time ({of} {}), and disturbed this one",
+            format::listed(&processes)
+        )
+    };
+    match processes.len() {
+        0 => None,
+        1 => Some(said("another bench", "process")),
+        _ => Some(said("other benches", "processes")),
+    }
 }
 
 /// A plan may have been edited. Error rates were worked out for these looks, and for the first of them.
