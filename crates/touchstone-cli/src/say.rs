@@ -2,10 +2,20 @@
 
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
+use terminal_size::{Width, terminal_size_of};
+use touchstone::report::Style;
 
 /// Whether standard output takes colour: a terminal, and nobody set `NO_COLOR`.
-pub fn colour() -> bool {
+fn colour() -> bool {
     std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// How text is written there: as wide as the terminal, and as wide as any where there is none.
+pub fn style() -> Style {
+    let width =
+        terminal_size_of(std::io::stdout()).map_or(Style::WIDTH_MAX, |(Width(columns), _)| columns.into());
+    let width = width.min(Style::WIDTH_MAX);
+    Style { colour: colour(), width }
 }
 
 /// Prints text. A reader that has gone away, as `head` does, is no error.

@@ -202,6 +202,29 @@ fn a_terminal_is_coloured_unless_no_color_is_set() {
     assert!(!on_a_terminal("1").contains(ESCAPE), "unless nobody wants it");
 }
 
+#[test]
+fn text_is_as_wide_as_the_terminal_and_in_a_pipe_as_it_always_was() {
+    let folder = folder();
+    let (ended, record) = run_plan(folder.path(), &plan("smoke", &["get-held"], 1), &[]);
+    ended.succeeded();
+    let widest = |text: &str| text.lines().map(|line| line.trim_end().chars().count()).max().unwrap_or(0);
+    for verb in ["judge", "report --text"] {
+        let command = format!("{} {verb} {}", env!("CARGO_BIN_EXE_touchstone"), record.display());
+        let piped = finish(Command::new("sh").args(["-c", &command])).succeeded().stdout;
+        assert!((60..=100).contains(&widest(&piped)), "{piped}");
+        for columns in [30, 60] {
+            let on_terminal = format!("stty cols {columns} rows 24; {command}");
+            let mut script = Command::new("script");
+            script.args(["--quiet", "--return", "--command", &on_terminal, "/dev/null"]).stdin(Stdio::null());
+            let told = finish(script.env("NO_COLOR", "1")).succeeded().stdout;
+            assert!(widest(&told) <= columns, "{columns} columns: {told}");
+            let words = |text: &str| text.split_whitespace().collect::<String>();
+            let sentence = |text: &str| words(text).contains("lookedatafter1launch");
+            assert!(sentence(&told) && sentence(&piped), "nothing of the head is lost: {told}");
+        }
+    }
+}
+
 /// Runs the command with a reader of its output that goes away after `lines` lines.
 fn with_a_reader_of(lines: usize, arguments: &[&str]) -> Ended {
     let head = format!("\"$@\" | head -n {lines} > /dev/null; exit ${{PIPESTATUS[0]}}");

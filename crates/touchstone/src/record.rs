@@ -10,7 +10,7 @@ use crate::plan::Plan;
 use crate::sample::{Introduction, Launch, Noise, Probe, Slice, SyncCount};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -62,8 +62,8 @@ pub struct Manifest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Processes of other benches that measured on this machine at the same time.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub beside: BTreeSet<u32>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<u32>,
     /// The command that would run it again.
     pub command: String,
     /// What its values were made of beside the plan's seed, so that no answer of an earlier run is one of this; 0 in records

@@ -28,9 +28,33 @@ pub struct Findings<'f> {
     pub judgement: &'f Judgement,
 }
 
-/// The summary for a terminal: never wider than 100 columns, with ANSI colours only if asked for.
+/// How text is written for a terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// With ANSI colours.
+    pub colour: bool,
+    /// The columns there are; of more than 100 no more are used, and of fewer than 30 nothing is made narrower.
+    pub width: usize,
+}
+
+impl Style {
+    /// No line is wider, on a terminal or in a file.
+    pub const WIDTH_MAX: usize = 100;
+}
+
+/// Everything, for a terminal that is wide enough: 100 columns, with ANSI colours only if asked for.
 pub fn terminal(findings: &Findings<'_>, colour: bool) -> String {
-    terminal::render(&view::View::new(findings), colour)
+    full_text(findings, Style { colour, width: Style::WIDTH_MAX })
+}
+
+/// Everything, as text.
+pub fn full_text(findings: &Findings<'_>, style: Style) -> String {
+    terminal::render(&view::View::new(findings), style)
+}
+
+/// The summary of a run: its claims in a few lines each, its cases in one or two.
+pub fn summary(findings: &Findings<'_>, style: Style) -> String {
+    terminal::render_brief(&view::View::new(findings), style)
 }
 
 /// The claims with what was found, as tables in Markdown: all of them, or those of `chosen`, each named as

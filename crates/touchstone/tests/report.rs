@@ -5,7 +5,7 @@ mod report_fixture;
 
 use expect_test::expect_file;
 use report_fixture::Fixture;
-use touchstone::report;
+use touchstone::report::{self, Style};
 use unicode_width::UnicodeWidthStr;
 
 /// A page must travel by mail.
@@ -23,6 +23,44 @@ fn the_summary_of_a_plan_that_was_not_run_says_so() {
     let summary = report::terminal(&Fixture::empty().findings(), false);
     assert_fits(&summary);
     expect_file!["golden/report-empty.txt"].assert_eq(&summary);
+}
+
+#[test]
+fn what_a_run_found_is_told_in_short() {
+    let plain = |width| Style { colour: false, width };
+    let fixture = Fixture::new();
+    let summary = report::summary(&fixture.findings(), plain(100));
+    assert_fits(&summary);
+    expect_file!["golden/summary.txt"].assert_eq(&summary);
+    let full = report::terminal(&fixture.findings(), false);
+    assert!(summary.lines().count() * 3 < full.lines().count() * 2, "it is shorter by a third at least");
+    let summary = summary.split_whitespace().collect::<Vec<_>>().join(" ");
+    for said in ["for WCDB", "red flag: contended machine", "PARTIAL RECORD", "not run"] {
+        assert!(summary.contains(said), "{said}: {summary}");
+    }
+    let empty = report::summary(&Fixture::empty().findings(), plain(100));
+    assert!(empty.contains("not run"), "{empty}");
+}
+
+#[test]
+fn a_narrow_terminal_breaks_no_line_itself_and_keeps_every_verdict() {
+    let fixture = Fixture::new();
+    let findings = fixture.findings();
+    for width in [30, 37, 40, 50, 59, 60, 80, 99] {
+        let style = Style { colour: false, width };
+        let full = report::full_text(&findings, style);
+        for text in [&full, &report::summary(&findings, style)] {
+            let wide = text.lines().find(|line| line.width() > width);
+            assert_eq!(wide, None, "{width} columns");
+        }
+        let worse = full
+            .lines()
+            .filter(|line| line.trim_end().ends_with("worse") || line.contains(" worse "))
+            .count();
+        assert!(worse >= 8, "{width} columns: {full}");
+    }
+    let narrow = report::full_text(&findings, Style { colour: false, width: 40 });
+    expect_file!["golden/report-40-columns.txt"].assert_eq(&narrow);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::{Context, say};
 use clap::Args;
 use serde::Serialize;
 use std::process::ExitCode;
-use touchstone::report::terminal;
+use touchstone::report::summary;
 
 /// Re-tests published claims: plans, builds, runs, judges and reports
 #[derive(Args, Debug)]
@@ -42,8 +42,12 @@ impl Bench {
                 judgement: &judged.judgement,
             })?;
         } else {
-            say::text(&terminal(&judged.findings(), say::colour()))?;
-            say::text(&format!("\nReport: {}\nRecord: {}\n", report.display(), judged.folder.display()))?;
+            say::text(&summary(&judged.findings(), say::style()))?;
+            let folder = judged.folder.display();
+            say::text(&format!(
+                "\nReport: {}\nRecord: {folder}\nAll contenders, notes and evidence as text: touchstone report {folder} --text\n",
+                report.display()
+            ))?;
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -18,9 +18,6 @@ pub struct Doctor {
     directory: Option<PathBuf>,
 }
 
-/// The width of the page, in columns.
-const WIDTH: usize = 100;
-
 impl Doctor {
     pub(crate) fn run(self, context: &Context) -> anyhow::Result<ExitCode> {
         // The machine can be examined without a project; then there are no subjects to ask.
@@ -53,7 +50,7 @@ impl Doctor {
         if context.json {
             say::json(&diagnosis)?;
         } else {
-            say::text(&diagnosis.render(WIDTH))?;
+            say::text(&diagnosis.render(say::style().width))?;
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -5,7 +5,7 @@ use crate::{Context, say};
 use clap::Args;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use touchstone::report::terminal;
+use touchstone::report::summary;
 
 /// Computes a record's statistics and verdicts from its raw samples, again if need be
 #[derive(Args, Debug)]
@@ -21,7 +21,7 @@ impl Judge {
         if context.json {
             say::json(&judged.judgement)?;
         } else {
-            say::text(&terminal(&judged.findings(), say::colour()))?;
+            say::text(&summary(&judged.findings(), say::style()))?;
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -104,7 +104,7 @@ impl Judged {
     /// When it cannot be written.
     pub fn write_report(&self) -> anyhow::Result<PathBuf> {
         let path = self.folder.join(file::REPORT);
-        let remedy = "print the summary, which needs no place: `touchstone report RECORD --text`";
+        let remedy = "print it, which needs no place: `touchstone report RECORD --text`";
         write_whole(&path, html(&self.findings())?.as_bytes(), remedy)?;
         Ok(path)
     }
@@ -143,7 +143,7 @@ pub fn measure(project: &Project, plan: &Plan, arguments: &MeasureArguments) -> 
         started: Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         status: Status::Running,
         reason: None,
-        beside: bench.met(),
+        beside: bench.met().into_iter().collect(),
         command: command_line(),
         salt,
         elapsed_s: 0.0,

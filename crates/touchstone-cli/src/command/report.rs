@@ -5,9 +5,9 @@ use crate::{Context, say};
 use clap::Args;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use touchstone::report::{markdown, terminal};
+use touchstone::report::{full_text, markdown};
 
-/// Renders a judged record: a self-contained page, the summary for a terminal, or a table to paste
+/// Renders a judged record: a self-contained page, all of it as text for a terminal, or a table to paste
 #[derive(Args, Debug)]
 #[command(
     after_help = "Examples:\n  touchstone report runs/20260102T030405Z-couch-quick\n  touchstone report record --text\n  \
@@ -16,7 +16,7 @@ use touchstone::report::{markdown, terminal};
 pub struct Report {
     /// The record's folder
     record: PathBuf,
-    /// Print the summary instead of writing the page
+    /// Print everything as text instead of writing the page: each contender, note and red flag
     #[arg(long)]
     text: bool,
     /// Print the claims as Markdown tables instead of writing the page
@@ -33,7 +33,7 @@ impl Report {
         if context.json {
             say::json(&judged.judgement)?;
         } else if self.text {
-            say::text(&terminal(&judged.findings(), say::colour()))?;
+            say::text(&full_text(&judged.findings(), say::style()))?;
         } else if self.markdown {
             say::text(&markdown(&judged.findings(), &self.claims)?)?;
         } else {

@@ -1,90 +1,118 @@
 //! The summary for a terminal: claims first, then each case's contenders, then doubts. Never wider than 100
 //! columns.
 
+mod brief;
 mod claim;
 mod table;
 mod text;
 
+use super::Style;
 use super::format::{self, NONE};
 use super::view::{ArmView, CaseView, FlagGroup, FlagView, Note, SuiteView, View};
 use crate::statistics::P_LOOK;
 use table::{Cell, Table};
-use text::{Paint, Tone, wrapped};
+use text::{Sheet, Tone};
 
 /// Red flags shown in full; the rest is counted.
 const FLAGS_SHOWN: usize = 8;
 
-pub(super) fn render(view: &View, colour: bool) -> String {
-    let paint = Paint::new(colour);
-    let mut lines = header(view, &paint);
-    let table = Table::fitting(view.suites.iter().flat_map(|suite| &suite.cases).flat_map(rows));
+/// Everything: claims with all that is said of them, every contender, notes, flags with their evidence.
+pub(super) fn render(view: &View, style: Style) -> String {
+    let sheet = Sheet::new(style);
+    let mut lines = header(view, &sheet);
+    let table = Table::fitting(view.suites.iter().flat_map(|suite| &suite.cases).flat_map(rows), sheet.width);
     for suite in &view.suites {
         lines.push(String::new());
-        lines.extend(suite_lines(suite, &table, &paint));
+        lines.extend(suite_lines(suite, &table, &sheet));
     }
     lines.push(String::new());
-    lines.extend(flag_lines(&view.flags, &paint));
-    lines.extend(tally_lines(&view.suites, &paint));
-    let mut text: String = lines.join("\n");
-    text.push('\n');
-    text
+    lines.extend(flag_lines(&view.flags, &sheet));
+    lines.extend(tally_lines(&view.suites, &sheet));
+    lines.join("\n") + "\n"
 }
 
-fn header(view: &View, paint: &Paint) -> Vec<String> {
+/// What a run found, in short.
+pub(super) fn render_brief(view: &View, style: Style) -> String {
+    let sheet = Sheet::new(style);
+    let mut lines = header(view, &sheet);
+    for suite in &view.suites {
+        lines.push(String::new());
+        lines.extend(brief::suite_lines(suite, &sheet));
+    }
+    lines.push(String::new());
+    lines.extend(brief::flag_line(&view.flags, &sheet));
+    lines.join("\n") + "\n"
+}
+
+fn header(view: &View, sheet: &Sheet) -> Vec<String> {
     let header = &view.header;
-    let mut lines = paint.all(wrapped(&format!("Touchstone: {}", header.title), 0, 0), Tone::Strong);
-    lines.extend(wrapped(&format!("{}, took {}; {}", header.started, header.elapsed, header.plan), 0, 0));
-    lines.extend(wrapped(&header.machine, 0, 0));
-    lines.extend(header.left_out.iter().flat_map(|left_out| wrapped(&format!("Left out: {left_out}"), 0, 2)));
+    let mut lines = sheet.all(sheet.wrapped(&format!("Touchstone: {}", header.title), 0, 0), Tone::Strong);
+    lines.extend(sheet.wrapped(
+        &format!("{}, took {}; {}", header.started, header.elapsed, header.plan),
+        0,
+        0,
+    ));
+    lines.extend(sheet.wrapped(&header.machine, 0, 0));
+    lines.extend(
+        header.left_out.iter().flat_map(|left_out| sheet.wrapped(&format!("Left out: {left_out}"), 0, 2)),
+    );
     if let Some(partial) = &header.partial {
         let warning = format!("PARTIAL RECORD, {partial}. What follows rests on what was run until then.");
-        lines.extend(paint.all(wrapped(&warning, 0, 0), Tone::Worse));
+        lines.extend(sheet.all(sheet.wrapped(&warning, 0, 0), Tone::Worse));
     }
     for caution in &header.cautions {
-        lines.extend(paint.all(wrapped(&format!("CAUTION: {caution}."), 0, 2), Tone::Worse));
+        lines.extend(sheet.all(sheet.wrapped(&format!("CAUTION: {caution}."), 0, 2), Tone::Worse));
     }
     lines
 }
 
-fn suite_lines(suite: &SuiteView, table: &Table, paint: &Paint) -> Vec<String> {
-    let mut lines = paint.all(wrapped(&format!("{}: {}", suite.name, suite.title), 0, 0), Tone::Strong);
-    lines.extend(wrapped(&format!("Published: {}; measured there on {}.", suite.source, suite.device), 0, 0));
-    lines.extend(claim::lines(suite, paint));
+fn suite_lines(suite: &SuiteView, table: &Table, sheet: &Sheet) -> Vec<String> {
+    let mut lines = sheet.all(sheet.wrapped(&format!("{}: {}", suite.name, suite.title), 0, 0), Tone::Strong);
+    lines.extend(sheet.wrapped(
+        &format!("Published: {}; measured there on {}.", suite.source, suite.device),
+        0,
+        0,
+    ));
+    lines.extend(claim::lines(suite, sheet));
     if suite.cases.is_empty() {
         return lines;
     }
     if suite.cases.iter().any(CaseView::was_run) {
         lines.push(String::new());
-        lines.extend(paint.all(legend(), Tone::Faint));
-        lines.push(paint.one(&table.header(), Tone::Faint));
+        lines.extend(sheet.all(legend(table, sheet), Tone::Faint));
+        lines.push(sheet.one(&table.header(), Tone::Faint));
     }
     for case in &suite.cases {
-        lines.extend(case_lines(case, table, paint));
+        lines.extend(case_lines(case, table, sheet));
     }
     lines
 }
 
-fn legend() -> Vec<String> {
+fn legend(table: &Table, sheet: &Sheet) -> Vec<String> {
     let level = format::percent(1.0 - P_LOOK);
+    let left_out = match table.left_out() {
+        [] => String::new(),
+        titles => format!(" No room here for: {}.", titles.join(", ")),
+    };
     let text = format!(
         "Ratio: rate over the baseline's, above 1 is better ({level} interval). Class: durability \
          (* unlike the baseline's: not ranked). Floor: time of the least work possible, as a share. \
-         Syncs: per commit."
+         Syncs: per commit.{left_out}"
     );
-    wrapped(&text, 0, 0)
+    sheet.wrapped(&text, 0, 0)
 }
 
-fn case_lines(case: &CaseView, table: &Table, paint: &Paint) -> Vec<String> {
+fn case_lines(case: &CaseView, table: &Table, sheet: &Sheet) -> Vec<String> {
     let mut lines = vec![String::new()];
-    lines.extend(paint.all(wrapped(&format!("{}: {}", case.name, case.title), 0, 2), Tone::Strong));
+    lines.extend(sheet.all(sheet.wrapped(&format!("{}: {}", case.name, case.title), 0, 2), Tone::Strong));
     if !case.was_run() {
         lines.push("  not run".into());
         return lines;
     }
-    lines.extend(rows(case).flat_map(|row| table.lines(&row, paint)));
+    lines.extend(rows(case).flat_map(|row| table.lines(&row, sheet)));
     let shown = |note: &&Note| !note.canary || case.only_canaries();
     for note in case.notes.iter().filter(shown) {
-        lines.extend(wrapped(&format!("- {}", note.text), 2, 4));
+        lines.extend(sheet.wrapped(&format!("- {}", note.text), 2, 4));
     }
     lines
 }
@@ -109,7 +137,7 @@ fn row(arm: &ArmView) -> table::Row {
     ]
 }
 
-fn flag_lines(groups: &[FlagGroup], paint: &Paint) -> Vec<String> {
+fn flag_lines(groups: &[FlagGroup], sheet: &Sheet) -> Vec<String> {
     let flags: Vec<(&FlagGroup, &FlagView)> =
         groups.iter().flat_map(|group| group.flags.iter().map(move |flag| (group, flag))).collect();
     let canaries = flags.iter().filter(|(_, flag)| flag.canary).count();
@@ -119,7 +147,7 @@ fn flag_lines(groups: &[FlagGroup], paint: &Paint) -> Vec<String> {
         title += &format!(" (and {canaries} on canaries, which are built to raise them)");
     }
     let tone = if others == 0 { Tone::Strong } else { Tone::Worse };
-    let mut lines = paint.all(wrapped(&title, 0, 0), tone);
+    let mut lines = sheet.all(sheet.wrapped(&title, 0, 0), tone);
     let mut shown = 0;
     for group in groups {
         let Some((first, rest)) = split_canaries(group) else { continue };
@@ -129,19 +157,19 @@ fn flag_lines(groups: &[FlagGroup], paint: &Paint) -> Vec<String> {
         shown += 1;
         let more = if rest == 0 { String::new() } else { format!(" (and {rest} more)") };
         let line = format!("- {}: {}: {}{more}", group.kind, first.about, first.evidence);
-        lines.extend(wrapped(&line, 2, 4));
+        lines.extend(sheet.wrapped(&line, 2, 4));
     }
     lines
 }
 
 /// The gist once more, where a long summary leaves the reader.
-fn tally_lines(suites: &[SuiteView], paint: &Paint) -> Vec<String> {
+fn tally_lines(suites: &[SuiteView], sheet: &Sheet) -> Vec<String> {
     let tallies = suites.iter().flat_map(|suite| suite.groups.iter().map(move |group| (suite, group)));
     let tally: Vec<String> = tallies
-        .flat_map(|(suite, group)| wrapped(&format!("{}: {}", suite.name, group.tally), 0, 2))
+        .flat_map(|(suite, group)| sheet.wrapped(&format!("{}: {}", suite.name, group.tally), 0, 2))
         .collect();
     let gap = (!tally.is_empty()).then(String::new);
-    gap.into_iter().chain(paint.all(tally, Tone::Strong)).collect()
+    gap.into_iter().chain(sheet.all(tally, Tone::Strong)).collect()
 }
 
 /// A group's first flag that is not about a canary, and how many more there are.

@@ -1,7 +1,8 @@
 //! Columns that line up over all cases of a report, and fit: a name that is too long goes on in the next
 //! line.
 
-use super::text::{Paint, Tone, WIDTH, pieces};
+use super::text::{Sheet, Tone, pieces};
+use crate::report::Style;
 use unicode_width::UnicodeWidthStr;
 
 const COLUMNS: usize = 7;
@@ -34,59 +35,73 @@ impl Cell {
 /// The widths that fit all rows; a column in which no row has anything is left out.
 pub(super) struct Table {
     widths: [usize; COLUMNS],
+    left_out: Vec<&'static str>,
 }
 
 impl Table {
-    pub(super) fn fitting(rows: impl Iterator<Item = Row>) -> Table {
+    pub(super) fn fitting(rows: impl Iterator<Item = Row>, width: usize) -> Table {
         let mut widths = [0; COLUMNS];
         for row in rows {
             for (width, cell) in widths.iter_mut().zip(&row).filter(|(_, cell)| cell.text != super::NONE) {
                 *width = cell.text.width().max(*width);
             }
         }
-        let mut table = Table { widths };
+        let mut table = Table { widths, left_out: Vec::new() };
         for (width, title) in table.widths.iter_mut().zip(TITLES).filter(|(width, _)| **width > 0) {
             *width = title.width().max(*width);
         }
-        table.shrink();
+        table.shrink(width);
         table
     }
 
-    /// The names give way to the figures; if that is not enough, the last columns go.
-    fn shrink(&mut self) {
+    /// The names give way to the figures; if that is not enough, columns go, and the verdict never does.
+    fn shrink(&mut self, width: usize) {
         const NAME_WIDTH_MIN: usize = 16;
-        for last in (1..COLUMNS).rev() {
+        const NAME_WIDTH_LAST: usize = 8;
+        const FIRST_TO_GO: [usize; 5] = [6, 5, 4, 1, 2];
+        let mut columns = FIRST_TO_GO.into_iter();
+        loop {
             let others: usize =
                 self.widths[1..].iter().filter(|width| **width > 0).map(|width| width + GAP).sum();
-            let room = WIDTH.saturating_sub(INDENT + others);
+            let room = width.saturating_sub(INDENT + others);
             if room >= NAME_WIDTH_MIN {
                 self.widths[0] = self.widths[0].min(room);
                 return;
             }
-            self.widths[last] = 0;
+            let Some(column) = columns.find(|column| self.widths[*column] > 0) else {
+                self.widths[0] = self.widths[0].min(room.max(NAME_WIDTH_LAST));
+                return;
+            };
+            self.widths[column] = 0;
+            self.left_out.push(TITLES[column]);
         }
     }
 
+    /// The columns for which there was no room.
+    pub(super) fn left_out(&self) -> &[&'static str] {
+        &self.left_out
+    }
+
     pub(super) fn header(&self) -> String {
-        self.line(&TITLES, &[Tone::Plain; COLUMNS], &Paint::new(false))
+        self.line(&TITLES, &[Tone::Plain; COLUMNS], &Sheet::new(Style { colour: false, width: 0 }))
     }
 
     /// The row, in as many lines as its name needs.
-    pub(super) fn lines(&self, row: &Row, paint: &Paint) -> Vec<String> {
+    pub(super) fn lines(&self, row: &Row, sheet: &Sheet) -> Vec<String> {
         let mut names = name_lines(&row[0].text, self.widths[0]).into_iter();
         let mut texts = row.each_ref().map(|cell| cell.text.as_str());
         let first = names.next().unwrap_or_default();
         texts[0] = &first;
-        let mut lines = vec![self.line(&texts, &row.each_ref().map(|cell| cell.tone), paint)];
+        let mut lines = vec![self.line(&texts, &row.each_ref().map(|cell| cell.tone), sheet)];
         lines.extend(names.map(|name| format!("{}{name}", " ".repeat(INDENT))));
         lines
     }
 
-    fn line(&self, texts: &[&str; COLUMNS], tones: &[Tone; COLUMNS], paint: &Paint) -> String {
+    fn line(&self, texts: &[&str; COLUMNS], tones: &[Tone; COLUMNS], sheet: &Sheet) -> String {
         let mut line = " ".repeat(INDENT);
         for column in (0..COLUMNS).filter(|column| self.widths[*column] > 0) {
             let space = " ".repeat(self.widths[column].saturating_sub(texts[column].width()));
-            let text = paint.one(texts[column], tones[column]);
+            let text = sheet.one(texts[column], tones[column]);
             if column > 0 {
                 line.push_str(&" ".repeat(GAP));
             }

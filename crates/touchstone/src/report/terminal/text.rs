@@ -1,10 +1,18 @@
 //! Lines of text for a terminal: wrapping by display width, and colour.
 
+use crate::report::Style;
 use crate::verdict::{ClaimStatus, Verdict};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// No line is wider.
-pub(super) const WIDTH: usize = 100;
+/// A terminal that is narrower breaks the lines itself.
+const WIDTH_MIN: usize = 30;
+
+/// From this width on, what is said of a claim stands beside its status.
+const WIDTH_BESIDE: usize = 60;
+
+/// Where what is said of a claim begins: beside its status, or beneath it.
+const INDENT: usize = 16;
+const INDENT_NARROW: usize = 4;
 
 /// What a colour says; words always say it too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,14 +57,25 @@ impl Tone {
     }
 }
 
-/// Colours text, if asked to.
-pub(super) struct Paint {
+/// What lines are written on: they are no wider than it, and coloured if it takes colours.
+pub(super) struct Sheet {
     colour: bool,
+    pub(super) width: usize,
 }
 
-impl Paint {
-    pub(super) fn new(colour: bool) -> Paint {
-        Paint { colour }
+impl Sheet {
+    pub(super) fn new(style: Style) -> Sheet {
+        Sheet { colour: style.colour, width: style.width.clamp(WIDTH_MIN, Style::WIDTH_MAX) }
+    }
+
+    /// Where what is said of a claim begins.
+    pub(super) fn indent(&self) -> usize {
+        if self.width < WIDTH_BESIDE { INDENT_NARROW } else { INDENT }
+    }
+
+    /// Text in lines: the first indented by `first`, the others by `others`.
+    pub(super) fn wrapped(&self, text: &str, first: usize, others: usize) -> Vec<String> {
+        wrapped(text, self.width, first, others)
     }
 
     pub(super) fn one(&self, text: &str, tone: Tone) -> String {
@@ -71,13 +90,12 @@ impl Paint {
     }
 }
 
-/// Text in lines of at most [`WIDTH`] columns: the first indented by `first`, the others by `others`.
-pub(super) fn wrapped(text: &str, first: usize, others: usize) -> Vec<String> {
+fn wrapped(text: &str, width: usize, first: usize, others: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = " ".repeat(first);
     let mut empty = true;
-    for word in text.split_whitespace().flat_map(|word| pieces(word, WIDTH - first.max(others))) {
-        if !empty && line.width() + 1 + word.width() > WIDTH {
+    for word in text.split_whitespace().flat_map(|word| pieces(word, width - first.max(others))) {
+        if !empty && line.width() + 1 + word.width() > width {
             lines.push(std::mem::replace(&mut line, " ".repeat(others)));
             empty = true;
         }
@@ -113,13 +131,13 @@ mod tests {
     fn no_line_is_wider_than_asked_whatever_the_words() {
         let url = "x".repeat(250);
         let text = format!("短い語 and a very long address {url} and {}", "word ".repeat(60));
-        let lines = wrapped(&text, 2, 16);
-        assert!(lines.iter().all(|line| line.width() <= WIDTH), "{lines:#?}");
+        let lines = wrapped(&text, 100, 2, 16);
+        assert!(lines.iter().all(|line| line.width() <= 100), "{lines:#?}");
         assert_eq!(lines.concat().replace(' ', ""), text.replace(' ', ""));
     }
 
     #[test]
     fn control_characters_of_a_subject_do_not_reach_the_terminal() {
-        assert_eq!(wrapped("no\u{1b}[31m colour", 0, 0), ["no[31m colour"]);
+        assert_eq!(wrapped("no\u{1b}[31m colour", 100, 0, 0), ["no[31m colour"]);
     }
 }

@@ -1,14 +1,14 @@
 //! A case as rows: each contender's rate, its ratio to the baseline, the verdict, and the notes that explain
 //! it.
 
-use super::facts;
 use super::note::{self, Note};
+use super::{facts, flag};
 use crate::estimate::{ArmStatistics, CaseStatistics};
 use crate::kit::DurabilityClass;
 use crate::plan::{PlannedArm, PlannedCase};
 use crate::report::{Findings, format};
 use crate::sample::Outcome;
-use crate::verdict::{Comparison, Verdict};
+use crate::verdict::{Comparison, FlagKind, Verdict};
 use std::cmp::Ordering;
 
 /// A case with its arms in the order of reading: the baseline, then by class, best first; canaries at the
@@ -27,6 +27,8 @@ pub(in crate::report) struct CaseView {
     pub arms: Vec<ArmView>,
     /// Why verdicts are what they are, each reason once, and what went missing.
     pub notes: Vec<Note>,
+    /// Kinds of red flags that are about it, those on canaries apart.
+    pub flags: Vec<FlagKind>,
 }
 
 /// A row.
@@ -99,6 +101,7 @@ impl CaseView {
             writes: case.writes(),
             baseline: case.baseline.clone(),
             notes: note::notes(&comparisons, &arms, &statistics.arms),
+            flags: flag::kinds_of(findings, case),
             arms,
         }
     }

@@ -1,5 +1,6 @@
 //! Red flags by kind, those that cast the most doubt first.
 
+use crate::plan::PlannedCase;
 use crate::report::Findings;
 use crate::verdict::{Flag, FlagKind};
 
@@ -77,6 +78,20 @@ pub(super) fn groups(findings: &Findings<'_>) -> Vec<FlagGroup> {
     }
     groups.sort_by_key(|group| doubt(group.kind).0);
     groups
+}
+
+/// The kinds of flags that are about a case, each once, those on canaries apart.
+pub(super) fn kinds_of(findings: &Findings<'_>, case: &PlannedCase) -> Vec<FlagKind> {
+    let of_case = findings.judgement.flags.iter().filter(|flag| flag.case == case.id);
+    let honest = of_case.filter(|flag| !case.arm(&flag.arm).is_some_and(|arm| arm.canary));
+    let mut kinds: Vec<FlagKind> = Vec::new();
+    for flag in honest {
+        if !kinds.contains(&flag.kind) {
+            kinds.push(flag.kind);
+        }
+    }
+    kinds.sort_by_key(|kind| doubt(*kind).0);
+    kinds
 }
 
 fn view(findings: &Findings<'_>, flag: &Flag) -> FlagView {
