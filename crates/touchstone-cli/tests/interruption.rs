@@ -117,6 +117,20 @@ impl Lab {
         wait_for("the end of every driver", || self.drivers().is_empty().then_some(()));
     }
 
+    /// It was asked to stop, and its record is judged and has its page already.
+    #[track_caller]
+    fn assert_interrupted_having_reported(&mut self) {
+        let (status, said) = self.wait();
+        assert_eq!(status.code(), Some(INTERRUPTED), "{said}");
+        let record = self.record();
+        let judged = Judged::read(&record);
+        assert_eq!(judged.record.manifest.status, Status::Partial);
+        let page = fs::read_to_string(record.join(file::REPORT)).expect("it has its page");
+        assert!(page.contains("the run was stopped"), "the page says why it ends here");
+        assert!(!record.join("scratch").exists(), "the databases are gone");
+        self.assert_no_driver_is_left();
+    }
+
     /// It was asked to stop and did: status, record, page.
     #[track_caller]
     fn assert_interrupted(&mut self) -> Record {
@@ -185,6 +199,17 @@ fn ctrl_c_in_the_middle_of_a_run_leaves_a_partial_record_and_nothing_else() {
     assert!(
         judged.statistics.cases.iter().any(|case| case.arms.iter().any(|arm| arm.operation_ns.is_some()))
     );
+}
+
+#[test]
+fn a_bench_that_is_stopped_judges_and_reports_what_was_done() {
+    endless();
+    let mut command = touchstone();
+    command.args(["bench", "--suite", "smoke", "--suite", "canaries", "--size", "full"]);
+    let mut lab = Lab::start(command, folder());
+    lab.wait_for_lines(file::LAUNCHES, 10);
+    lab.signal("INT");
+    lab.assert_interrupted_having_reported();
 }
 
 #[test]

@@ -350,14 +350,16 @@ fn a_report_is_one_page_that_names_every_case() {
 }
 
 #[test]
-fn the_summary_for_a_terminal_is_what_judge_prints() {
+fn judge_prints_a_summary_and_report_everything() {
     let folder = folder();
     let record = copied_record(folder.path());
     let judge = finish(touchstone().arg("judge").arg(&record)).succeeded();
     let report = finish(touchstone().arg("report").arg("--text").arg(&record)).succeeded();
-    assert_eq!(judge.stdout, report.stdout);
+    assert!(judge.stdout.lines().count() < report.stdout.lines().count());
     for case in cases() {
-        assert!(judge.stdout.contains(&case.title), "{} is not in the summary", case.title);
+        let name = case.id.split_once('/').unwrap().1;
+        assert!(judge.stdout.contains(&format!("  {name}, ")), "{name} is not in the summary");
+        assert!(report.stdout.contains(&case.title), "{} is not in the text", case.title);
     }
 }
 
@@ -377,7 +379,8 @@ fn a_claim_is_pasted_alone_and_an_unknown_one_is_refused_with_those_there_are() 
     };
     let told = paste("smoke/plan").succeeded();
     assert_eq!(told.stdout.lines().filter(|line| line.starts_with("| `")).count(), 1, "{}", told.told());
-    paste("smoke/plane").refused(USAGE, &["`smoke/plane`", "smoke/plan and smoke/scaling"]);
+    paste("smoke/plane")
+        .refused(USAGE, &["`smoke/plane`", "did you mean `smoke/plan`? There are smoke/plan, smoke/scaling"]);
     let alone = finish(touchstone().args(["report", "--claim", "smoke/plan"]).arg(&SMOKE.folder));
     alone.refused(USAGE, &["--markdown"]);
 }
@@ -418,9 +421,38 @@ fn bench_prints_a_summary_and_where_things_are() {
     let record = folder.path().join("record");
     let bench = ["bench", "--suite", "smoke", "--case", "get-held", "--contender", "rusqlite", "--out"];
     let told = finish(touchstone().args(bench).arg(&record)).succeeded().stdout;
-    assert!(told.contains("Get a document by id in a held transaction"), "{told}");
+    assert!(told.contains("  get-held, against rusqlite@wal-normal"), "{told}");
     assert!(told.contains(&format!("Report: {}", record.join(file::REPORT).display())), "{told}");
     assert!(told.contains(&format!("Record: {}", record.display())), "{told}");
+}
+
+#[test]
+fn bench_tells_of_each_suite_before_the_next_and_ends_with_the_gist() {
+    let folder = folder();
+    let record = folder.path().join("record");
+    let mut command = touchstone();
+    command.args([
+        "bench",
+        "--suite",
+        "smoke",
+        "--suite",
+        "calibrate",
+        "--case",
+        "smoke/get-held",
+        "--case",
+        "calibrate/read",
+    ]);
+    let ended = finish(command.arg("--out").arg(&record)).succeeded();
+    let heads: Vec<&str> = ended.stdout.lines().filter(|line| line.starts_with("Touchstone: ")).collect();
+    assert_eq!(heads.len(), 3, "each suite, and the whole: {}", ended.told());
+    assert_eq!(heads[2], "Touchstone: smoke and calibrate");
+    let place =
+        |wanted: &str| ended.stdout.find(wanted).unwrap_or_else(|| panic!("{wanted}: {}", ended.told()));
+    assert!(place("  get-held, against") < place("Report: ") && place("  read, against") < place("Report: "));
+    let judged = Judged::read(&record);
+    assert_eq!(judged.record.manifest.status, Status::Complete);
+    assert_eq!(judged.record.plan.suites.len(), 2, "one record for all");
+    assert!(record.join(file::REPORT).exists() && !record.join("scratch").exists());
 }
 
 #[test]

@@ -8,6 +8,8 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 use touchstone::kit::{Kit, Kits, Subject};
 use touchstone::name::there_are;
 use touchstone::plan::{Plan, PlannedArm, PlannedCase};
@@ -172,18 +174,46 @@ impl Project {
         }
     }
 
-    /// Builds every driver the plan needs, one after the other; `say` is told what is being built.
+    /// Builds every driver the plan needs; `say` is told what is being built. Those that are built into one folder wait for
+    /// each other, others are built side by side: much of a build is one file that one processor compiles.
     ///
     /// # Errors
     /// When a build tool is missing or a build fails; the message ends with the tool's own last words.
-    pub fn build(&self, plan: &Plan, mut say: impl FnMut(&str)) -> Result<()> {
+    pub fn build(&self, plan: &Plan, say: impl FnMut(&str) + Send) -> Result<()> {
         let arms = plan.cases.iter().flat_map(|case| &case.arms).filter(|arm| arm.program.is_none());
         let wanted: BTreeSet<&str> = arms.map(|arm| arm.contender.subject.as_str()).collect();
+        let mut folders: BTreeMap<PathBuf, Vec<&str>> = BTreeMap::new();
         for name in wanted {
-            say(name);
-            self.build_subject(name)?;
+            folders.entry(self.built_into(name)?).or_default().push(name);
         }
-        Ok(())
+        let together = thread::available_parallelism().map_or(1, usize::from).min(folders.len());
+        let (queue, say) = (Mutex::new(folders.into_values()), Mutex::new(say));
+        let build_next = || -> Result<()> {
+            while let Some(names) = next(&queue) {
+                for name in names {
+                    say.lock().unwrap_or_else(PoisonError::into_inner)(name);
+                    if let Err(error) = self.build_subject(name) {
+                        // What nobody began is not begun any more.
+                        while next(&queue).is_some() {}
+                        return Err(error);
+                    }
+                }
+            }
+            Ok(())
+        };
+        thread::scope(|scope| {
+            let builders: Vec<_> = (0..together).map(|_| scope.spawn(build_next)).collect();
+            let ended =
+                builders.into_iter().map(|builder| builder.join().expect("a build ends with a result"));
+            ended.collect::<Vec<Result<()>>>().into_iter().collect()
+        })
+    }
+
+    /// The folder that a subject is built into, as far as its build says: cargo lets one build into each at a time.
+    fn built_into(&self, name: &str) -> Result<PathBuf> {
+        let (folder, subject) = self.subject(name)?;
+        let after = subject.build.iter().skip_while(|argument| *argument != "--target-dir").nth(1);
+        Ok(after.map_or(folder.clone(), |target| folder.join(target)))
     }
 
     fn build_subject(&self, name: &str) -> Result<()> {
@@ -263,6 +293,10 @@ impl Project {
             .ok_or_else(|| Error::new(ErrorKind::Missing, format!("no kit has a subject `{name}`")))?;
         Ok((self.root.join("kits").join(language), subject))
     }
+}
+
+fn next<T>(queue: &Mutex<impl Iterator<Item = T>>) -> Option<T> {
+    queue.lock().unwrap_or_else(PoisonError::into_inner).next()
 }
 
 /// A suite is asked for by its file's name, and its cases are known by its own: it would be looked for in vain.

@@ -241,3 +241,19 @@ fn the_guide_adds_a_driver_with_one_file_and_one_row() {
     converse(&copy.kit().join(&subject.run[0]));
     measure(&tree, &copy);
 }
+
+#[test]
+fn the_guides_entries_for_a_library_are_those_that_other_drivers_have() {
+    let tree = Tree::read();
+    let entries: toml::Table =
+        the_only(tree.text(PAGE), "text", "required-features").parse().expect("it is TOML");
+    let manifest: toml::Table = tree.text("kits/rust/drivers/Cargo.toml").parse().expect("it is TOML");
+    // redb's is a driver of one library with a feature of its own, as the guide's is.
+    let told = entries.to_string().replace("fjall", "redb");
+    let told: toml::Table = told.parse().expect("it is still TOML");
+    assert_eq!(told["features"]["redb"], manifest["features"]["redb"]);
+    let bins = manifest["bin"].as_array().expect("it has programs");
+    assert!(bins.contains(&told["bin"][0]), "{told}");
+    let row = tree.text("kits/rust/kit.toml");
+    assert!(row.contains("\"--bin\", \"redb\", \"--features\", \"redb\"]"), "a row's build ends so");
+}

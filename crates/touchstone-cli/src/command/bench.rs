@@ -1,12 +1,15 @@
 //! `touchstone bench`: plan, build, run, judge and report in one go.
 
 use super::choice::ChoiceArguments;
-use super::measure::{MeasureArguments, measure};
+use super::measure::{Judged, MeasureArguments, judge_folder, measure_by_suite};
 use crate::{Context, say};
 use clap::Args;
 use serde::Serialize;
+use std::path::Path;
 use std::process::ExitCode;
-use touchstone::report::summary;
+use touchstone::estimate::Statistics;
+use touchstone::report::{conclusion, summary};
+use touchstone::verdict::Judgement;
 
 /// Re-tests published claims: plans, builds, runs, judges and reports
 #[derive(Args, Debug)]
@@ -25,30 +28,72 @@ pub struct Bench {
 impl Bench {
     pub(crate) fn run(self, context: &Context) -> anyhow::Result<ExitCode> {
         let (project, plan) = self.choice.plan(context)?;
-        let judged = measure(&project, &plan, &self.measure)?;
+        let mut told = Vec::new();
+        let tell = |judged: &Judged| {
+            if !context.json {
+                say::text(&format!("{}\n", summary(&judged.findings(), say::style())))?;
+            }
+            told.push(judged.judgement.clone());
+            Ok(())
+        };
+        match measure_by_suite(&project, &plan, &self.measure, tell) {
+            Ok(judged) => {
+                self.conclude(context, &judged, &told)?;
+                Ok(ExitCode::SUCCESS)
+            }
+            Err(stopped) => {
+                // What was measured is not lost because the rest was not.
+                let judged = stopped.record.as_deref().and_then(|folder| judge_folder(folder).ok());
+                if let Some(judged) = judged.filter(|judged| !judged.record.launches.is_empty()) {
+                    conclude_stopped(context, &judged)?;
+                }
+                Err(stopped.error)
+            }
+        }
+    }
+
+    fn conclude(&self, context: &Context, judged: &Judged, told: &[Judgement]) -> anyhow::Result<()> {
         let report = judged.write_report()?;
         if context.json {
-            #[derive(Serialize)]
-            struct Document<'d> {
-                record: String,
-                report: String,
-                statistics: &'d touchstone::estimate::Statistics,
-                judgement: &'d touchstone::verdict::Judgement,
-            }
-            say::json(&Document {
+            return say::json(&Document {
                 record: judged.folder.display().to_string(),
                 report: report.display().to_string(),
                 statistics: &judged.statistics,
                 judgement: &judged.judgement,
-            })?;
-        } else {
-            say::text(&summary(&judged.findings(), say::style()))?;
-            let folder = judged.folder.display();
-            say::text(&format!(
-                "\nReport: {}\nRecord: {folder}\nAll contenders, notes and evidence as text: touchstone report {folder} --text\n",
-                report.display()
-            ))?;
+            });
         }
-        Ok(ExitCode::SUCCESS)
+        if told.len() < 2 {
+            say::text(&summary(&judged.findings(), say::style()))?;
+        } else {
+            say::text(&conclusion(&judged.findings(), told, say::style()))?;
+        }
+        say_where(judged, &report)
     }
+}
+
+/// The one document for machines.
+#[derive(Serialize)]
+struct Document<'d> {
+    record: String,
+    report: String,
+    statistics: &'d Statistics,
+    judgement: &'d Judgement,
+}
+
+/// A partial record is told of and has its page. For machines the error is the document.
+fn conclude_stopped(context: &Context, judged: &Judged) -> anyhow::Result<()> {
+    let report = judged.write_report()?;
+    if context.json {
+        return Ok(());
+    }
+    say::text(&summary(&judged.findings(), say::style()))?;
+    say_where(judged, &report)
+}
+
+fn say_where(judged: &Judged, report: &Path) -> anyhow::Result<()> {
+    let folder = judged.folder.display();
+    say::text(&format!(
+        "\nReport: {}\nRecord: {folder}\nAll contenders, notes and evidence as text: touchstone report {folder} --text\n",
+        report.display()
+    ))
 }

@@ -1,31 +1,33 @@
 //! Building, running and judging a plan: what `bench`, `run`, `gate` and `calibrate` have in common.
 
+mod judged;
+mod part;
+mod place;
+
+pub use judged::{Judged, judge_folder};
+
 use crate::interrupt::stop_on_signal;
 use crate::progress::Bar;
 use crate::say;
 use anyhow::Context as _;
 use clap::Args;
 use jiff::Timestamp;
-use serde::Serialize;
-use serde_json::Value;
+use part::Part;
+use place::Place;
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use touchstone::estimate::{STATISTICS_VERSION, Statistics, estimate};
 use touchstone::plan::Plan;
-use touchstone::record::{Manifest, RECORD_VERSION, Record, Status, file, read_versioned};
-use touchstone::report::{Findings, html};
-use touchstone::verdict::{Judgement, VERDICT_VERSION, judge};
+use touchstone::record::{Manifest, RECORD_VERSION, Status};
 use touchstone_runner::beside::Bench;
-use touchstone_runner::environment::{environment, reaches_disk};
+use touchstone_runner::environment::environment;
 use touchstone_runner::kits::Project;
 use touchstone_runner::run::{Setting, run};
-use touchstone_runner::scratch::{self, Claim};
-use touchstone_runner::session::Manners;
-use touchstone_runner::target::refuse_unwritable;
-use touchstone_runner::writer::{Writer, refuse_occupied, write_json, write_whole};
+use touchstone_runner::scratch::Claim;
+use touchstone_runner::session::{Manners, Stop};
+use touchstone_runner::writer::Writer;
 use touchstone_runner::{Error, ErrorKind};
 
 /// Where and how to run.
@@ -53,177 +55,175 @@ fn positive_seconds(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A judged record.
-pub struct Judged {
-    /// The record's folder.
-    pub folder: PathBuf,
-    /// The record.
-    pub record: Record,
-    /// What its samples say.
-    pub statistics: Statistics,
-    /// What that means.
-    pub judgement: Judgement,
-}
-
-impl Judged {
-    /// Reads a record that was judged before. What stands in its files is what its samples say, or it is refused: a
-    /// judgement that somebody edited is never rendered.
-    ///
-    /// # Errors
-    /// When it was not judged, its files say something else than its samples, or it cannot be read.
-    pub fn read(folder: &Path) -> anyhow::Result<Judged> {
-        let record = Record::read(folder)?;
-        let [statistics, verdict] = [file::STATISTICS, file::VERDICT].map(|name| folder.join(name));
-        if !statistics.exists() || !verdict.exists() {
-            let hint = format!("{} is not judged yet: run `touchstone judge` on it first", folder.display());
-            return Err(touchstone::Error::record(hint).into());
-        }
-        let kept: Value = read_versioned(&statistics, "statistics_version", STATISTICS_VERSION)?;
-        let decided: Value = read_versioned(&verdict, "verdict_version", VERDICT_VERSION)?;
-        let judged = Judged::of(folder, record);
-        refuse_edited(&statistics, &kept, &judged.statistics)?;
-        refuse_edited(&verdict, &decided, &judged.judgement)?;
-        Ok(judged)
-    }
-
-    /// Judges a record.
-    fn of(folder: &Path, record: Record) -> Judged {
-        let statistics = estimate(&record);
-        let judgement = judge(&record.plan, &statistics.cases, &record.subjects);
-        Judged { folder: folder.to_owned(), record, statistics, judgement }
-    }
-
-    /// As a renderer takes it.
-    pub fn findings(&self) -> Findings<'_> {
-        Findings { record: &self.record, statistics: &self.statistics.cases, judgement: &self.judgement }
-    }
-
-    /// Writes the page.
-    ///
-    /// # Errors
-    /// When it cannot be written.
-    pub fn write_report(&self) -> anyhow::Result<PathBuf> {
-        let path = self.folder.join(file::REPORT);
-        let remedy = "print it, which needs no place: `touchstone report RECORD --text`";
-        write_whole(&path, html(&self.findings())?.as_bytes(), remedy)?;
-        Ok(path)
-    }
-}
-
 /// Builds the plan's drivers and runs it. Ctrl-C leaves a partial record, which `touchstone judge` reads like any other.
 ///
 /// # Errors
 /// When a driver cannot be built or the lab itself fails.
 pub fn measure(project: &Project, plan: &Plan, arguments: &MeasureArguments) -> anyhow::Result<Judged> {
-    let folder = arguments.out.clone().unwrap_or_else(|| default_folder(project, plan));
-    let scratch = std::path::absolute(scratch::folder(arguments.scratch.as_deref(), &folder))?;
-    // What can be refused is refused before minutes are spent on building.
-    refuse_occupied(&folder)?;
-    refuse_memory_disk(plan, &scratch)?;
-    refuse_unwritable(&folder, "the record", "--out")?;
-    if arguments.scratch.is_some() {
-        refuse_unwritable(&scratch, "databases", "--scratch")?;
-    }
-    let plan = &project.at_hand(plan)?;
-    plan.left_out.iter().for_each(|left_out| say::note(&format!("left out: {left_out}")));
-    remove_abandoned(project, arguments, &folder);
-    let stop = stop_on_signal()?;
-    let mut bench = Bench::announce();
-    tell_of_others(&bench.met());
-    let built = project.build(plan, |subject| say::note(&format!("building {subject}")));
-    // Ctrl-C in a terminal reaches the build tool as well, which then fails for no reason of its own.
-    if stop.load(Ordering::Relaxed) {
-        return Err(Error::new(ErrorKind::Interrupted, "stopped before the run began").into());
-    }
-    built?;
-    let salt = arguments.salt.unwrap_or_else(random_salt);
-    let manifest = Manifest {
-        record_version: RECORD_VERSION,
-        touchstone: env!("CARGO_PKG_VERSION").into(),
-        started: Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
-        status: Status::Running,
-        reason: None,
-        beside: bench.met().into_iter().collect(),
-        command: command_line(),
-        salt,
-        elapsed_s: 0.0,
-    };
-    std::fs::create_dir_all(&folder)
-        .with_context(|| format!("cannot make the record's folder {}", folder.display()))?;
-    let folder = folder.canonicalize()?;
-    let mut writer = Writer::create(&folder, manifest, plan, &environment(&scratch))?;
-    let claim = Claim::new(scratch.clone())?;
-    let began = Instant::now();
-    let bar = Bar::new();
-    let setting = Setting {
-        project,
-        manners: Manners { limit: Duration::from_secs_f64(arguments.limit), stop },
-        scratch,
-        salt,
-        progress: &bar,
-    };
-    let ended = run(plan, &setting, &mut writer);
-    drop(claim);
-    bar.clear();
-    let elapsed_s = began.elapsed().as_secs_f64();
-    let finished = writer.finish(|manifest| {
-        manifest.elapsed_s = elapsed_s;
-        manifest.beside.extend(bench.came());
-        match &ended {
-            Ok(()) => manifest.status = Status::Complete,
-            Err(error) => {
-                manifest.status = Status::Partial;
-                manifest.reason = Some(error.to_string());
-            }
-        }
-    });
-    match ended {
-        Ok(()) => finished?,
-        Err(error) => {
-            say::note(&format!("the record so far is in {}", folder.display()));
-            return Err(error.into());
-        }
-    }
-    judge_folder(&folder)
+    let mut measuring = Measuring::new(project, plan, arguments)?;
+    let whole = [measuring.plan.clone()];
+    measuring.play(&whole, |_| Ok(())).map_err(Stopped::into_error)?;
+    judge_folder(&measuring.place.record)
 }
 
-/// A number that JSON's readers keep whole. The standard library seeds its hashes from the system's own randomness.
-fn random_salt() -> u64 {
-    RandomState::new().build_hasher().finish() >> 11
-}
-
-/// Judges the record in a folder and writes its statistics and verdict beside it.
+/// Does the same a suite at a time, those first that need the fewest drivers: `tell` is handed each suite as it is judged,
+/// while the next ones wait to be built.
 ///
 /// # Errors
-/// When the record cannot be read or the files cannot be written.
-pub fn judge_folder(folder: &Path) -> anyhow::Result<Judged> {
-    let judged = Judged::of(folder, Record::read(folder)?);
-    let remedy = "copy the record to a folder that can be written to, and run `touchstone judge` there";
-    write_json(&folder.join(file::STATISTICS), &judged.statistics, remedy)?;
-    write_json(&folder.join(file::VERDICT), &judged.judgement, remedy)?;
-    Ok(judged)
+/// As [`measure`]; what was measured until then is judged and comes with the error.
+pub fn measure_by_suite(
+    project: &Project,
+    plan: &Plan,
+    arguments: &MeasureArguments,
+    mut tell: impl FnMut(&Judged) -> anyhow::Result<()>,
+) -> Result<Judged, Stopped> {
+    let mut measuring = Measuring::new(project, plan, arguments)?;
+    let parts = part::by_suite(&measuring.plan);
+    let folder = measuring.place.record.clone();
+    measuring.play(&parts, |part| tell(&part.judge(&folder)?))?;
+    Ok(judge_folder(&measuring.place.record)?)
 }
 
-/// A file that was computed from the samples says what they say.
-fn refuse_edited(path: &Path, kept: &Value, computed: &impl Serialize) -> anyhow::Result<()> {
-    if *kept == serde_json::to_value(computed)? {
-        return Ok(());
+/// Why a run did not reach its end, with what it left.
+pub struct Stopped {
+    /// Why.
+    pub error: anyhow::Error,
+    /// The record that can be judged; none where nothing was measured yet.
+    pub record: Option<PathBuf>,
+}
+
+impl Stopped {
+    fn into_error(self) -> anyhow::Error {
+        self.error
     }
-    let folder = path.parent().unwrap_or(path).display();
-    let message = format!(
-        "{}: this is not what the record's samples say: it was edited, or another version of touchstone wrote it; run \
-         `touchstone judge {folder}`, which decides from the samples again",
-        path.display()
-    );
-    Err(touchstone::Error::record(message).into())
 }
 
-/// Killed runs could not remove their scratch folders: those that would lie beside this run's are removed now.
-fn remove_abandoned(project: &Project, arguments: &MeasureArguments, record: &Path) {
-    let (runs, record) = (project.root.join("runs"), std::path::absolute(record).unwrap_or_default());
-    let of_records = [record.parent().unwrap_or(&runs), &runs];
-    for folder in scratch::remove_abandoned(arguments.scratch.as_deref(), &of_records) {
-        say::note(&format!("removed the scratch folder of a run that was killed: {}", folder.display()));
+impl<E: Into<anyhow::Error>> From<E> for Stopped {
+    fn from(error: E) -> Stopped {
+        Stopped { error: error.into(), record: None }
+    }
+}
+
+/// A plan on its way to a record.
+struct Measuring<'m> {
+    project: &'m Project,
+    plan: Plan,
+    place: Place,
+    limit: Duration,
+    salt: u64,
+    stop: Stop,
+    bench: Bench,
+}
+
+impl<'m> Measuring<'m> {
+    fn new(project: &'m Project, plan: &Plan, arguments: &MeasureArguments) -> anyhow::Result<Measuring<'m>> {
+        let place = Place::new(project, plan, arguments)?;
+        let plan = project.at_hand(plan)?;
+        plan.left_out.iter().for_each(|left_out| say::note(&format!("left out: {left_out}")));
+        let stop = stop_on_signal()?;
+        let mut bench = Bench::announce();
+        tell_of_others(&bench.met());
+        let limit = Duration::from_secs_f64(arguments.limit);
+        let salt = arguments.salt.unwrap_or_else(random_salt);
+        Ok(Measuring { project, plan, place, limit, salt, stop, bench })
+    }
+
+    /// Builds and runs the parts one after the other, into one record. `done` is told of each but the only one.
+    fn play(
+        &mut self,
+        parts: &[Plan],
+        mut done: impl FnMut(&Part<'_>) -> anyhow::Result<()>,
+    ) -> Result<(), Stopped> {
+        let Some(first) = parts.first() else { return Ok(()) };
+        self.build(first, "stopped before the run began")?;
+        let mut writer = self.begin()?;
+        let began = Instant::now();
+        let mut ended = Ok(());
+        for (number, plan) in parts.iter().enumerate() {
+            let part = Part { plan, number };
+            ended = self.play_part(&part, &mut writer);
+            if ended.is_ok() && parts.len() > 1 {
+                ended = done(&part);
+            }
+            if ended.is_err() {
+                break;
+            }
+        }
+        self.finish(&mut writer, began, ended)
+    }
+
+    fn play_part(&self, part: &Part<'_>, writer: &mut Writer) -> anyhow::Result<()> {
+        // The first was built before the record was begun: what cannot be built leaves none.
+        if part.number > 0 {
+            self.build(part.plan, "the run was stopped")?;
+        }
+        let claim = Claim::new(self.place.scratch.clone())?;
+        let bar = Bar::new();
+        let setting = Setting {
+            project: self.project,
+            manners: Manners { limit: self.limit, stop: self.stop.clone() },
+            scratch: self.place.scratch.clone(),
+            salt: self.salt,
+            progress: &bar,
+        };
+        let ended = run(part.plan, &setting, writer).and_then(|()| writer.flush());
+        drop(claim);
+        bar.clear();
+        Ok(ended?)
+    }
+
+    fn build(&self, plan: &Plan, stopped: &str) -> anyhow::Result<()> {
+        let built = self.project.build(plan, |subject| say::note(&format!("building {subject}")));
+        // Ctrl-C in a terminal reaches the build tool as well, which then fails for no reason of its own.
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(Error::new(ErrorKind::Interrupted, stopped).into());
+        }
+        Ok(built?)
+    }
+
+    fn begin(&mut self) -> anyhow::Result<Writer> {
+        let manifest = Manifest {
+            record_version: RECORD_VERSION,
+            touchstone: env!("CARGO_PKG_VERSION").into(),
+            started: Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            status: Status::Running,
+            reason: None,
+            beside: self.bench.met().into_iter().collect(),
+            command: command_line(),
+            salt: self.salt,
+            elapsed_s: 0.0,
+        };
+        let folder = &self.place.record;
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("cannot make the record's folder {}", folder.display()))?;
+        self.place.record = folder.canonicalize()?;
+        Ok(Writer::create(&self.place.record, manifest, &self.plan, &environment(&self.place.scratch))?)
+    }
+
+    fn finish(
+        &mut self,
+        writer: &mut Writer,
+        began: Instant,
+        ended: anyhow::Result<()>,
+    ) -> Result<(), Stopped> {
+        let finished = writer.finish(|manifest| {
+            manifest.elapsed_s = began.elapsed().as_secs_f64();
+            manifest.beside.extend(self.bench.came());
+            match &ended {
+                Ok(()) => manifest.status = Status::Complete,
+                Err(error) => {
+                    manifest.status = Status::Partial;
+                    manifest.reason = Some(format!("{error:#}"));
+                }
+            }
+        });
+        match ended {
+            Ok(()) => Ok(finished?),
+            Err(error) => {
+                say::note(&format!("the record so far is in {}", self.place.record.display()));
+                Err(Stopped { error, record: Some(self.place.record.clone()) })
+            }
+        }
     }
 }
 
@@ -239,27 +239,9 @@ fn tell_of_others(processes: &BTreeSet<u32>) {
     ));
 }
 
-/// A commit cannot reach a disk that is memory: its time would say nothing.
-fn refuse_memory_disk(plan: &Plan, scratch: &Path) -> anyhow::Result<()> {
-    match plan.cases.iter().find(|case| case.flushes) {
-        Some(case) if !reaches_disk(scratch) => Err(Error::new(
-            ErrorKind::Input,
-            format!(
-                "{} is memory, not a disk, and case {} measures commits that reach one: give a folder on a disk \
-                 with --scratch",
-                scratch.display(),
-                case.id
-            ),
-        )
-        .into()),
-        _ => Ok(()),
-    }
-}
-
-fn default_folder(project: &Project, plan: &Plan) -> PathBuf {
-    let suites: Vec<&str> = plan.suites.iter().map(|suite| suite.name.as_str()).collect();
-    let name = format!("{}-{}-{}", Timestamp::now().strftime("%Y%m%dT%H%M%SZ"), suites.join("-"), plan.size);
-    project.root.join("runs").join(name)
+/// A number that JSON's readers keep whole. The standard library seeds its hashes from the system's own randomness.
+fn random_salt() -> u64 {
+    RandomState::new().build_hasher().finish() >> 11
 }
 
 /// The command as it can be typed again, without the path of the program.
