@@ -15,7 +15,7 @@ PYTHON_TARGET := $(CURDIR)/target/python
 .PHONY: help bench test mutations tools tools-cpp tools-java browser build format lint unit hand-offs kits kits-cpp kits-java python clean
 
 help:
-	@echo "make bench   re-test the published claims on this machine (quick size: a quarter of an hour after the builds)"
+	@echo "make bench   re-test the published claims on this machine, suite by suite: each is built, run and told of before the next"
 	@echo "make test    everything that must pass: format, lints, unit, hand-offs, kits, drivers, Python, browser, docs, tidy"
 	@echo "make mutations   whether the test of live queries finds mistakes that are made on purpose (some minutes)"
 

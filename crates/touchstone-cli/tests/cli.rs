@@ -169,6 +169,57 @@ fn a_plan_has_as_many_looks_as_were_asked_for_or_those_of_its_size() {
 }
 
 #[test]
+fn a_number_that_is_set_otherwise_stands_in_the_plan_beside_the_suites_own() {
+    let plan = |options: &[&str]| run(&[&["plan", "--suite", "couch"], options].concat()).succeeded().json();
+    let case = |plan: &serde_json::Value, id: &str| {
+        let cases = plan["cases"].as_array().unwrap();
+        cases.iter().find(|case| case["id"] == id).unwrap_or_else(|| panic!("no case {id}")).clone()
+    };
+    let (own, set) = (plan(&[]), plan(&["--set", "couch/get.blocks=40", "--set", "couch/get.records=1_200"]));
+    let (before, after) = (case(&own, "couch/get"), case(&set, "couch/get"));
+    assert_eq!((&after["blocks"], &after["dataset"]["records"]), (&40.into(), &1200.into()));
+    // The suite leaves its blocks open.
+    let told = serde_json::json!([
+        { "number": "blocks", "here": 40, "suite": null },
+        { "number": "records", "here": 1200, "suite": before["dataset"]["records"] },
+    ]);
+    assert_eq!(after["overridden"], told);
+    assert_eq!(
+        case(&own, "couch/get-random"),
+        case(&set, "couch/get-random"),
+        "other cases are as they were"
+    );
+}
+
+#[test]
+fn a_number_that_is_not_there_cannot_be_set() {
+    for (set, words) in [
+        ("couch/get.blcks=40", &["no case has a number `blcks`", "did you mean `blocks`?"][..]),
+        ("couch/gte.blocks=40", &["no case `gte`", "did you mean `get`?"]),
+        ("cuoch/get.blocks=40", &["no suite `cuoch`", "did you mean `couch`?"]),
+        ("couch/get.blocks", &["SUITE/CASE.NUMBER=VALUE", "couch/get.blocks=40"]),
+        ("couch/get.blocks=many", &["`many` is no whole number"]),
+        ("couch/get.width=3", &["the case watches nothing"]),
+        ("couch/get.blocks=0", &["at least one block"]),
+    ] {
+        run(&["plan", "--suite", "couch", "--set", set]).refused(64, words);
+    }
+}
+
+#[test]
+fn a_report_says_which_numbers_were_set_otherwise() {
+    let folder = folder();
+    let record = folder.path().join("record");
+    let bench =
+        ["bench", "--suite", "smoke", "--case", "get-held", "--set", "smoke/get-held.blocks=3", "--out"];
+    finish(touchstone().args(bench).arg(&record)).succeeded();
+    let told = finish(touchstone().args(["report", "--text"]).arg(&record)).succeeded().unwrapped();
+    let caution =
+        "CAUTION: numbers of the suites were set otherwise: smoke/get-held has blocks 3 (its suite: 2)";
+    assert!(told.contains(caution), "{told}");
+}
+
+#[test]
 fn nothing_in_a_pipe_is_coloured() {
     let folder = folder();
     let (ended, record) = run_plan(folder.path(), &plan("smoke", &["get-held"], 1), &[]);

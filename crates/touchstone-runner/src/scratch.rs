@@ -137,7 +137,7 @@ mod tests {
         }
         fs::write(other.join(LOCK), "").unwrap();
         std::os::unix::fs::symlink(&other, &link).unwrap();
-        assert_eq!(remove_abandoned(Some(given.path()), &[given.path()]), [PathBuf::new(); 0]);
+        assert!(remove_abandoned(Some(given.path()), &[given.path()]).is_empty());
         assert!(own.exists() && other.exists() && link.exists());
     }
 }

@@ -4,11 +4,13 @@
 
 mod check;
 mod choice;
+mod overriding;
 mod reduced;
 mod setting;
 mod settle;
 
 pub use choice::Choice;
+pub use overriding::{Overridden, Override};
 pub use reduced::{Quantity, Reduced};
 
 use crate::error::{Error, Result};
@@ -159,6 +161,9 @@ pub struct PlannedCase {
     /// The largest of its case's scales in the full size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full_scale: Option<u64>,
+    /// Numbers that were set otherwise than the suite does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub overridden: Vec<Overridden>,
     /// Who runs it.
     pub arms: Vec<PlannedArm>,
 }

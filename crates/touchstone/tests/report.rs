@@ -5,6 +5,7 @@ mod report_fixture;
 
 use expect_test::expect_file;
 use report_fixture::Fixture;
+use touchstone::plan::Overridden;
 use touchstone::report::{self, Style};
 use unicode_width::UnicodeWidthStr;
 
@@ -40,6 +41,25 @@ fn what_a_run_found_is_told_in_short() {
     }
     let empty = report::summary(&Fixture::empty().findings(), plain(100));
     assert!(empty.contains("not run"), "{empty}");
+}
+
+#[test]
+fn a_claim_says_that_a_number_of_its_case_was_set_otherwise() {
+    let mut fixture = Fixture::new();
+    let case = fixture.record.plan.cases.iter_mut().find(|case| case.id == "couch/get").unwrap();
+    case.overridden = vec![Overridden { number: "blocks".into(), here: 40, suite: None }];
+    let said = "set otherwise than the suite does: blocks 40 (its suite: left open) in get";
+    let findings = fixture.findings();
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let claims = findings.judgement.claims.iter().filter(|claim| claim.suite == "couch").count();
+    for text in [
+        report::terminal(&findings, false),
+        report::markdown(&findings, &[]).unwrap(),
+        report::html(&findings).unwrap(),
+    ] {
+        let found = words(&text).matches(said).count();
+        assert_eq!(found, claims, "each claim about it, and no other");
+    }
 }
 
 #[test]

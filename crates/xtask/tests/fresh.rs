@@ -24,6 +24,7 @@ const SUITE: [&str; 7] = [
 const KIT: [&str; 1] = ["crates/touchstone/src/kit.rs"];
 const RECORD: [&str; 8] = [
     "crates/touchstone/src/plan.rs",
+    "crates/touchstone/src/plan/overriding.rs",
     "crates/touchstone/src/plan/reduced.rs",
     "crates/touchstone/src/sample.rs",
     "crates/touchstone/src/record.rs",

@@ -16,6 +16,7 @@ use touchstone::verdict::Judgement;
 #[command(
     after_help = "Examples:\n  touchstone bench\n  touchstone bench --suite wcdb --case read --size full\n  \
     touchstone bench --suite dflat --size full --looks 1\n  \
+    touchstone bench --suite couch --set couch/get.blocks=40 --set couch/get.records=1000\n  \
     touchstone bench --suite couch --json | jq '.judgement.claims[] | {id, status}'"
 )]
 pub struct Bench {

@@ -2,7 +2,7 @@
 
 use crate::Context;
 use clap::{Args, ValueEnum};
-use touchstone::plan::{Choice, Plan};
+use touchstone::plan::{Choice, Override, Plan};
 use touchstone::statistics::LOOKS;
 use touchstone::suite;
 use touchstone_runner::kits::Project;
@@ -26,6 +26,9 @@ pub struct ChoiceArguments {
     /// has, unless given
     #[arg(long, value_name = "LOOKS", value_parser = clap::value_parser!(u8).range(1..=LOOKS.len() as i64))]
     looks: Option<u8>,
+    /// One number of a case, set otherwise than its suite does, as `couch/get.blocks=40`; the plan and the report say so
+    #[arg(long = "set", value_name = "SUITE/CASE.NUMBER=VALUE")]
+    overrides: Vec<Override>,
     /// Where every random choice comes from
     #[arg(long, default_value_t = 42)]
     seed: u64,
@@ -57,7 +60,7 @@ impl ChoiceArguments {
             looks: given.unwrap_or_else(|| looks_of(size)),
         };
         let suites = project.suites(&self.suites)?;
-        let plan = Plan::new(&suites, &project.kits, &choice)?;
+        let plan = Plan::with(suites, &self.overrides, &project.kits, &choice)?;
         Ok((project, plan))
     }
 }

@@ -66,6 +66,7 @@ fn plan_case(
         baseline: case.baseline.clone(),
         floor: case.floor.clone(),
         full: Vec::new(),
+        overridden: Vec::new(),
         scales: case.at(choice.size).iter().filter_map(|scaled| scaled.scale).collect(),
         full_scale: case.at(Size::Full).iter().filter_map(|scaled| scaled.scale).max(),
         arms: arms.map(|arm| plan_arm(suite, case, arm, &data, kits, choice.size)).collect::<Result<_>>()?,

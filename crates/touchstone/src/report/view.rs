@@ -80,7 +80,7 @@ impl View {
             title: suite.title.clone(),
             source: suite.source.clone(),
             device: suite.device.clone(),
-            groups: claim::groups(suite, claims),
+            groups: claim::groups(plan, suite, claims),
             left_out: claim::left_out(suite, claims),
             stand_ins: claim::stand_ins(suite, claims),
             cases: CaseView::of_suite(findings, &suite.name),

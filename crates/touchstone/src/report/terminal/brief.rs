@@ -41,6 +41,7 @@ fn claim_lines(claim: &ClaimView, sheet: &Sheet) -> Vec<String> {
     said.extend(deciding.and_then(PairView::size_said).map(|size| format!("size {size}")));
     said.extend(deciding.map(|pair| pair.asked.clone()));
     said.extend(deciding.and_then(PairView::doubts_said));
+    said.extend(claim.overridden.first().map(|_| "set otherwise than the suite does".to_owned()));
     let indent = sheet.indent();
     lines.extend(sheet.wrapped(&said.join("; "), indent, indent));
     lines

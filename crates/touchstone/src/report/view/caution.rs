@@ -1,12 +1,32 @@
 //! What a reader must know before he believes anything in a record: it was not made as the methodology says.
 
+use crate::plan::{Overridden, Plan, PlannedCase};
 use crate::record::{Manifest, Record};
 use crate::report::format;
 use crate::statistics::LOOKS;
 
 /// Cautions for the head of a report; none for most records.
 pub(super) fn cautions(record: &Record) -> Vec<String> {
-    beside(&record.manifest).into_iter().chain(strange_looks(&record.plan.looks)).collect()
+    let mut cautions: Vec<String> = beside(&record.manifest).into_iter().collect();
+    cautions.extend(strange_looks(&record.plan.looks));
+    cautions.extend(overridden(&record.plan));
+    cautions
+}
+
+/// `numbers of the suites were set otherwise: couch/get has blocks 40 (its suite: 15)`.
+fn overridden(plan: &Plan) -> Option<String> {
+    let of_case = |case: &PlannedCase| {
+        let said: Vec<String> = case.overridden.iter().map(number_said).collect();
+        (!said.is_empty()).then(|| format!("{} has {}", case.id, format::listed(&said)))
+    };
+    let said: Vec<String> = plan.cases.iter().filter_map(of_case).collect();
+    (!said.is_empty()).then(|| format!("numbers of the suites were set otherwise: {}", said.join("; ")))
+}
+
+/// `blocks 40 (its suite: 15)`.
+pub(super) fn number_said(overridden: &Overridden) -> String {
+    let suite = overridden.suite.map_or("left open".into(), format::count);
+    format!("{} {} (its suite: {suite})", overridden.number, format::count(overridden.here))
 }
 
 fn beside(manifest: &Manifest) -> Option<String> {

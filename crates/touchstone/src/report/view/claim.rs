@@ -1,10 +1,11 @@
 //! The claims of a suite in words: the page's, then ours, each with what was published and who was asked.
 
+use super::caution::number_said;
 use super::pair::PairView;
 use super::published::PublishedView;
 use super::tally::tally;
 use crate::name::subject_of;
-use crate::plan::{PlannedSuite, Reduced};
+use crate::plan::{Plan, PlannedCase, PlannedSuite, Reduced};
 use crate::report::format;
 use crate::suite::By;
 use crate::verdict::{ClaimOutcome, ClaimStatus, PairOutcome, Side};
@@ -32,6 +33,8 @@ pub(in crate::report) struct ClaimView {
     pub absent: Vec<String>,
     /// `3,000 of 30,000 tables`.
     pub reduced: Vec<String>,
+    /// `blocks 40 (its suite: 15) in get`: numbers that were set otherwise.
+    pub overridden: Vec<String>,
     /// Why nothing measured it.
     pub reason: Option<String>,
 }
@@ -47,7 +50,7 @@ pub(in crate::report) struct StandInView {
 }
 
 /// The claims of a suite in the order of reading: the page's, then ours.
-pub(super) fn groups(suite: &PlannedSuite, outcomes: &[ClaimOutcome]) -> Vec<ClaimGroup> {
+pub(super) fn groups(plan: &Plan, suite: &PlannedSuite, outcomes: &[ClaimOutcome]) -> Vec<ClaimGroup> {
     let group = |(by, title)| {
         Some(ClaimGroup {
             by,
@@ -56,7 +59,10 @@ pub(super) fn groups(suite: &PlannedSuite, outcomes: &[ClaimOutcome]) -> Vec<Cla
             claims: outcomes
                 .iter()
                 .filter(|claim| claim.suite == suite.name && claim.by == by)
-                .map(|claim| ClaimView::new(claim, &suite.device))
+                .map(|claim| ClaimView {
+                    overridden: overridden(plan, suite, claim),
+                    ..ClaimView::new(claim, &suite.device)
+                })
                 .collect(),
         })
     };
@@ -101,6 +107,21 @@ fn reduced(reduced: &Reduced) -> String {
     format!("{} of {} {}", format::count(reduced.here), format::count(reduced.full), reduced.what)
 }
 
+/// Numbers that were set otherwise in the cases that a claim asks.
+fn overridden(plan: &Plan, suite: &PlannedSuite, claim: &ClaimOutcome) -> Vec<String> {
+    let tests = suite.claims.iter().filter(|known| known.id == claim.id).flat_map(|known| &known.tests);
+    let asked: Vec<&String> =
+        tests.flat_map(|test| [Some(&test.case), test.against_case.as_ref()]).flatten().collect();
+    let cases = plan.cases.iter().filter(|case| case.suite() == suite.name);
+    let is_asked = |case: &&PlannedCase| {
+        asked.iter().any(|name| *name == case.name() || Some(*name) == case.scale_of.as_ref())
+    };
+    let said = |case: &PlannedCase| -> Vec<String> {
+        case.overridden.iter().map(|number| format!("{} in {}", number_said(number), case.name())).collect()
+    };
+    cases.filter(is_asked).flat_map(said).collect()
+}
+
 impl ClaimView {
     fn new(claim: &ClaimOutcome, device: &str) -> ClaimView {
         ClaimView {
@@ -112,6 +133,7 @@ impl ClaimView {
             pairs: pairs(&claim.pairs),
             absent: claim.absent.clone(),
             reduced: claim.reduced.iter().map(reduced).collect(),
+            overridden: Vec::new(),
             reason: claim.reason.clone(),
         }
     }
@@ -124,9 +146,17 @@ impl ClaimView {
         })
     }
 
-    /// `smaller here: 3,000 of 30,000 tables`; none where all is as in the full size.
+    /// `smaller here: 3,000 of 30,000 tables`; none where all is as in the full size. What was set otherwise
+    /// than the suite does stands there too.
     pub(in crate::report) fn reduced_said(&self) -> Option<String> {
-        (!self.reduced.is_empty()).then(|| format!("smaller here: {}", format::listed(&self.reduced)))
+        let reduced =
+            (!self.reduced.is_empty()).then(|| format!("smaller here: {}", format::listed(&self.reduced)));
+        let overridden = (!self.overridden.is_empty())
+            .then(|| format!("set otherwise than the suite does: {}", format::listed(&self.overridden)));
+        match (reduced, overridden) {
+            (Some(reduced), Some(overridden)) => Some(format!("{reduced}; {overridden}")),
+            (one, other) => one.or(other),
+        }
     }
 
     /// The pair that decides; none where nothing measures the claim.
