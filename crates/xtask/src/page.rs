@@ -133,6 +133,9 @@ const SMALLEST: [(&str, &[(&str, &str)]); 4] = [
 /// Options of the page's that say where drivers are: the smallest case is played by the kit's own.
 const LEFT_OUT: [&str; 2] = ["--baseline-program", "--candidate-program"];
 
+/// An option that names a case in its value: it is tried on the smallest one.
+const OF_A_CASE: (&str, &str) = ("--set", "smoke/get.blocks=3");
+
 /// The arguments of a `touchstone` command as a test runs it: as they stand, unless the verb measures. Then every
 /// option of the table above is replaced, and added where the page leaves it to its default.
 pub fn reduced(arguments: &[String]) -> Vec<String> {
@@ -148,6 +151,9 @@ pub fn reduced(arguments: &[String]) -> Vec<String> {
             if !argument.contains('=') {
                 rest.next();
             }
+        } else if name == OF_A_CASE.0 {
+            rest.next();
+            kept.extend([OF_A_CASE.0, OF_A_CASE.1].map(str::to_owned));
         } else {
             kept.push(argument.clone());
         }
@@ -191,6 +197,8 @@ mod tests {
             !small.contains(&"wcdb".to_owned()) && !small.contains(&"--size=full".to_owned()),
             "{small:?}"
         );
+        let set = reduced(&words("bench --set couch/get.records=2000 --json"));
+        assert_eq!(set[..4], ["bench", "--set", "smoke/get.blocks=3", "--json"]);
         assert_eq!(reduced(&words("judge record")), ["judge", "record"]);
     }
 }
