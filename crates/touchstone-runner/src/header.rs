@@ -108,10 +108,13 @@ mod tests {
     #[test]
     fn a_driver_that_repeats_what_it_was_asked_for_is_contradicted() {
         let page_size = ("page_size_bytes".to_owned(), "4096 (as its file's header says)".to_owned());
-        assert_eq!(contradictions(&[&head([0x10, 0], 2)], &told(16_384, "wal")), [page_size.clone()]);
+        assert_eq!(
+            contradictions(&[&head([0x10, 0], 2)], &told(16_384, "wal")),
+            std::slice::from_ref(&page_size)
+        );
         let journal = |said: &str| ("journal_mode".to_owned(), format!("{said} (as its file's header says)"));
         let none = journal("a rollback journal or none");
-        assert_eq!(contradictions(&[&head([0x10, 0], 1)], &told(4096, "wal")), [none.clone()]);
+        assert_eq!(contradictions(&[&head([0x10, 0], 1)], &told(4096, "wal")), std::slice::from_ref(&none));
         assert_eq!(contradictions(&[&head([0x10, 0], 2)], &told(4096, "delete")), [journal("wal")]);
         assert_eq!(contradictions(&[&head([0x10, 0], 1)], &told(512, "wal")), [none, page_size]);
     }
