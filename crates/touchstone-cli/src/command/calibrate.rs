@@ -106,7 +106,7 @@ fn uncorrected(judged: &Judged) -> Vec<Comparison> {
         .flat_map(|(case, statistics)| {
             let baseline = case.arm(&case.baseline);
             let others = case.arms.iter().filter(|arm| arm.name != case.baseline);
-            others.filter_map(move |arm| Some(compare(plan, case, statistics, arm, baseline?, case.margin)))
+            others.filter_map(move |arm| Some(compare(plan, case, statistics, arm, baseline?)))
         })
         .collect()
 }

@@ -12,7 +12,7 @@ use touchstone::name::there_are;
 use touchstone::plan::{Choice, Plan};
 use touchstone::statistics::{LOOKS, can_reject};
 use touchstone::suite::{ArmSpec, Case, Size, Suite, VariedArm};
-use touchstone::verdict::{Gate as Decided, GateStatus, gate};
+use touchstone::verdict::{Gate as Decided, GateStatus, Verdict, gate};
 use touchstone_runner::kits::Project;
 
 /// Compares two builds of a driver, or two profiles, with the baseline once more as a null arm
@@ -116,6 +116,8 @@ impl Gate {
         for case in &mut plan.cases {
             case.margin = self.margin.unwrap_or(if case.flushes { 0.10 } else { 0.02 });
             for arm in &mut case.arms {
+                // A margin that was asked for holds for every arm.
+                arm.margin = arm.margin.filter(|_| self.margin.is_none());
                 arm.null_arm = arm.name.ends_with(NULL);
                 let is_candidate = arm.name != case.baseline && !arm.null_arm;
                 let program = if is_candidate { &self.candidate_program } else { &self.baseline_program };
@@ -189,14 +191,11 @@ fn describe(decided: &Decided, judged: &Judged) -> String {
             );
         }
         text.push('\n');
-        if let (Some(launches), Some(smallest)) =
-            (comparison.launches_to_decide, comparison.smallest_detectable)
-        {
-            let _ = writeln!(
-                text,
-                "  it could have seen {:.1} %; about {launches} launches would decide at this noise",
-                smallest * 100.0
-            );
+        let undecided = comparison.verdict == Verdict::Inconclusive;
+        if let Some(smallest) = comparison.smallest_detectable.filter(|_| undecided) {
+            let launches = comparison.launches;
+            let _ =
+                writeln!(text, "  {launches} launches can show a difference of {:.1} %", smallest * 100.0);
         }
         for reason in &comparison.reasons {
             let _ = writeln!(text, "  {reason}");

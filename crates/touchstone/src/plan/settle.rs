@@ -6,6 +6,12 @@ use crate::kit::Kits;
 use crate::suite::{ArmSpec, Case, Dataset, LanePlan, Scaled, ScaledCase, Size, Suite, WatchPlan};
 use touchstone_protocol::Verb;
 
+/// The smallest relative difference that matters in a report.
+const MARGIN: f64 = 0.01;
+
+/// The same where commits wait for the disk, which varies more than that from launch to launch.
+const MARGIN_OF_FLUSHES: f64 = 0.10;
+
 /// A case with nothing left open, and with its numbers in the full size, where that has it.
 ///
 /// # Errors
@@ -62,7 +68,7 @@ fn plan_case(
             .blocks
             .as_ref()
             .map_or(default_blocks(case, choice.size), |blocks| blocks.at(choice.size)),
-        margin: if case.flushes { 0.10 } else { 0.01 },
+        margin: if case.flushes { MARGIN_OF_FLUSHES } else { MARGIN },
         baseline: case.baseline.clone(),
         floor: case.floor.clone(),
         full: Vec::new(),
@@ -123,6 +129,9 @@ fn plan_arm(
         ArmSpec::Plain(_) => (&case.lanes, Vec::new()),
         ArmSpec::Varied(varied) => (varied.lanes.as_ref().unwrap_or(&case.lanes), varied.indexes.clone()),
     };
+    let lanes = plan_lanes(lanes, data, size);
+    // Whether or not the suite said that its commits reach the disk: an arm that promises it waits for it.
+    let waits_for_disk = profile.class.reaches_disk() && lanes.iter().any(|lane| lane.verb.writes());
     Ok(PlannedArm {
         name: arm.name(),
         contender: contender.clone(),
@@ -131,11 +140,12 @@ fn plan_arm(
         null_arm: false,
         program: None,
         class: profile.class,
+        margin: waits_for_disk.then_some(MARGIN_OF_FLUSHES),
         settings,
         profile_settings: profile.settings.clone(),
         indexes,
         threads: profile.threads,
-        lanes: plan_lanes(lanes, data, size),
+        lanes,
     })
 }
 

@@ -5,10 +5,13 @@ use serde::{Deserialize, Serialize};
 
 use super::duel::Estimate;
 use super::looks::P_LOOK;
-use super::multiplicity::holm_adjusted;
+use super::multiplicity::{benjamini_hochberg, holm_adjusted};
 
-/// The p value below which the null arm counts as moved.
+/// The p value below which a null arm counts as moved, after the correction for their number.
 pub const P_NULL_ARM: f64 = 0.01;
+
+/// The share of false finds that an exploration of many cases may have on average.
+pub const FALSE_DISCOVERY_RATE: f64 = 0.05;
 
 /// What a duel says about the candidate's time. Better and worse, never faster and slower: bytes are not fast.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -55,15 +58,95 @@ pub fn decide_family(comparisons: &[Option<(Estimate, f64)>]) -> Vec<Option<Deci
     .collect()
 }
 
-/// Whether the null arm, the baseline compared with itself, moved: p below [`P_NULL_ARM`], or an estimate beyond half
-/// the margin, halved on the log scale so that both directions are treated alike. Then no verdict of its case can be
-/// trusted, whatever the other contenders did.
+/// How comparisons that are decided together are corrected for their number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Correction {
+    /// Each stands alone, as in a calibration.
+    Alone,
+    /// A report explores: a difference must be a discovery among all of them.
+    Exploration,
+    /// A gate: a difference must stand Holm's correction.
+    Gate,
+}
+
+/// Decides comparisons that belong together, each `(estimate, margin)`, as [`decide`] does and with the correction that
+/// they are judged with in the end. The looks of a run ask the same: a case that ends on a difference that the report
+/// then takes back would have ended too soon.
+///
+/// # Panics
+///
+/// When a margin is negative or not a number.
+pub fn decide_together(
+    comparisons: &[Option<(Estimate, f64)>],
+    correction: Correction,
+) -> Vec<Option<Decision>> {
+    if correction == Correction::Gate {
+        return decide_family(comparisons);
+    }
+    let made: Vec<f64> = comparisons.iter().flatten().map(|(estimate, _)| estimate.p).collect();
+    let found = match correction {
+        Correction::Alone => vec![true; made.len()],
+        _ => discoveries(&made),
+    };
+    let mut found = found.into_iter();
+    let decide_one = |comparison: &Option<(Estimate, f64)>| {
+        let (estimate, margin) = comparison.as_ref()?;
+        let found = found.next()?;
+        Some(match decide(estimate, *margin) {
+            Decision::Better | Decision::Worse if !found => Decision::Inconclusive,
+            decision => decision,
+        })
+    };
+    comparisons.iter().map(decide_one).collect()
+}
+
+/// Which p values of an exploration are discoveries, by Benjamini and Hochberg at [`FALSE_DISCOVERY_RATE`].
+pub fn discoveries(p: &[f64]) -> Vec<bool> {
+    benjamini_hochberg(p, FALSE_DISCOVERY_RATE)
+}
+
+/// What a null arm, the baseline compared with itself, says of its case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NullArm {
+    /// Nothing: it lies within half the margin.
+    Still,
+    /// It lies beyond half the margin, and that may be chance: more launches would tell, and until then nothing is
+    /// decided.
+    Unclear,
+    /// It differs from itself beyond chance: no verdict of its case can be trusted.
+    Moved,
+}
+
+/// What the null arms of a gate say, each `(estimate, margin)`: moved where p is below [`P_NULL_ARM`] after Holm's
+/// correction over all of them, so that one gate in a hundred is untrusted by chance, however many cases it has. Half
+/// the margin is taken on the log scale, so that both directions are treated alike.
+///
+/// # Panics
+///
+/// When a margin is negative or not a number.
+pub fn null_arms(arms: &[Option<(Estimate, f64)>]) -> Vec<Option<NullArm>> {
+    let p: Vec<f64> = arms.iter().map(|arm| arm.as_ref().map_or(1.0, |(estimate, _)| estimate.p)).collect();
+    let said = |((estimate, margin), p): (&(Estimate, f64), f64)| {
+        if p < P_NULL_ARM {
+            NullArm::Moved
+        } else if estimate.log_ratio.abs() > log_margin(*margin) / 2.0 {
+            NullArm::Unclear
+        } else {
+            NullArm::Still
+        }
+    };
+    arms.iter().zip(holm_adjusted(&p)).map(|(arm, p)| Some(said((arm.as_ref()?, p)))).collect()
+}
+
+/// What would be said were launches independent, where serial correlation alone keeps it from being said.
 ///
 /// # Panics
 ///
 /// When `margin` is negative or not a number.
-pub fn null_arm_moved(null_arm: &Estimate, margin: f64) -> bool {
-    null_arm.p < P_NULL_ARM || null_arm.log_ratio.abs() > log_margin(margin) / 2.0
+pub fn withheld_for_correlation(estimate: &Estimate, margin: f64) -> Option<Decision> {
+    let independent = decide(&estimate.as_if_independent(), margin);
+    let is_withheld = decide(estimate, margin) == Decision::Inconclusive;
+    (is_withheld && independent != Decision::Inconclusive).then_some(independent)
 }
 
 fn decide_with_p(estimate: &Estimate, p: f64, margin: f64) -> Decision {

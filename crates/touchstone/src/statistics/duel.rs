@@ -6,10 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use super::looks::{LOOKS, P_LOOK};
 use super::quantile::{median, robust_sigma};
+use super::serial::{serial_correlation, serial_widening};
 use super::signed_rank;
 
-/// (z for 5 % two-sided + z for 80 % power) times √(π/3), which is what the signed-rank test costs over the z test.
-const DETECTION_FACTOR: f64 = 2.9;
+/// By how much a difference must exceed half the width of the interval to be found in four duels of five, after the
+/// launches of each look: for launches of one kind, and of two. By the simulation of the tests, which also says how true
+/// it is.
+pub const DETECTION_FACTORS: [[f64; 2]; LOOKS.len()] = [[2.0, 2.1], [1.75, 1.9], [1.6, 1.8], [1.5, 1.87]];
 
 /// x of one launch: ln(median of the candidate `b_ns` / median of the baseline `a_ns`) over its slices.
 ///
@@ -30,17 +33,21 @@ pub struct Estimate {
     pub launches: usize,
     /// The Hodges-Lehmann estimate of the log ratio (Hodges & Lehmann 1963).
     pub log_ratio: f64,
-    /// Lower end of the exact interval at level 1 - [`P_LOOK`], log scale. Negative infinity, in JSON null, when
-    /// there are too few launches to bound it.
+    /// Lower end of the interval at level 1 - [`P_LOOK`], log scale: exact for independent launches, and widened for
+    /// their serial correlation. Negative infinity, in JSON null, when there are too few launches to bound it.
     #[serde(with = "unbounded_below")]
     pub low: f64,
     /// Upper end of the same interval. Infinity, in JSON null, when there are too few launches to bound it.
     #[serde(with = "unbounded_above")]
     pub high: f64,
-    /// Exact two-sided signed-rank p value (Wilcoxon 1945), not corrected for other comparisons.
+    /// Two-sided signed-rank p value (Wilcoxon 1945), exact for independent launches and raised for their serial
+    /// correlation as the interval is widened; not corrected for other comparisons.
     pub p: f64,
     /// Launch noise: the robust standard deviation of x over launches, 1.483 times its median absolute deviation.
     pub sigma_launch: f64,
+    /// Serial correlation of x, from one launch to the next, freed of bias; none for fewer than five launches.
+    #[serde(default)]
+    pub serial_correlation: Option<f64>,
 }
 
 impl Estimate {
@@ -52,14 +59,36 @@ impl Estimate {
         }
         let (low, high) =
             signed_rank::interval(x, 1.0 - P_LOOK).unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
+        let log_ratio = signed_rank::hodges_lehmann(x);
+        let serial_correlation = serial_correlation(x);
+        let widening = serial_widening(serial_correlation, x.len());
+        // The widened interval excludes zero exactly when the test rejects this centre: so p and interval agree.
+        let rejected = log_ratio * (1.0 - 1.0 / widening);
+        let pulled: Vec<f64> = x.iter().map(|value| value - rejected).collect();
         Some(Estimate {
             launches: x.len(),
-            log_ratio: signed_rank::hodges_lehmann(x),
-            low,
-            high,
-            p: signed_rank::p_value(x),
+            log_ratio,
+            low: log_ratio - widening * (log_ratio - low),
+            high: log_ratio + widening * (high - log_ratio),
+            p: signed_rank::p_value(&pulled),
             sigma_launch: robust_sigma(x),
+            serial_correlation,
         })
+    }
+
+    /// How many times as wide its interval is as that of independent launches.
+    pub fn widening(&self) -> f64 {
+        serial_widening(self.serial_correlation, self.launches)
+    }
+
+    /// The same with the interval of independent launches, and a p of which only the side of [`P_LOOK`] is known: to say
+    /// what serial correlation takes away.
+    pub(super) fn as_if_independent(&self) -> Estimate {
+        let widening = self.widening();
+        let low = self.log_ratio - (self.log_ratio - self.low) / widening;
+        let high = self.log_ratio + (self.high - self.log_ratio) / widening;
+        let p = if low > 0.0 || high < 0.0 { self.p.min(P_LOOK / 2.0) } else { self.p };
+        Estimate { low, high, p, ..*self }
     }
 
     /// Candidate's time over baseline's: 0.98 is 2 % less time.
@@ -72,20 +101,13 @@ impl Estimate {
         self.is_bounded().then(|| (self.low.exp(), self.high.exp()))
     }
 
-    /// The smallest relative difference that this many launches of this noise find in 80 % of duels: 2.9·s/√n taken
-    /// from the log scale, so 0.02 is 2 % more time. `None` when the launches are too few to be significant at all,
-    /// however large the difference.
-    pub fn smallest_detectable_effect(&self) -> Option<f64> {
-        let log_effect = DETECTION_FACTOR * self.sigma_launch / (self.launches as f64).sqrt();
-        self.is_bounded().then(|| log_effect.exp_m1())
-    }
-
-    /// About how many launches would decide at a relative `margin`: ⌈(2.9·s/margin)²⌉, and never fewer than the first
-    /// look. `None` without a margin, which no number of launches decides, or when there are too few launches to know
-    /// the noise.
-    pub fn launches_to_decide(&self, margin: f64) -> Option<usize> {
-        let launches = (DETECTION_FACTOR * self.sigma_launch / margin).powi(2).ceil();
-        (self.is_bounded() && margin > 0.0).then_some((launches as usize).max(LOOKS[0]))
+    /// The smallest relative difference that as many launches as noisy as these find in 80 % of duels: half the width of
+    /// the interval times one of the [`DETECTION_FACTORS`], taken from the log scale, so 0.02 is 2 % more time. `None`
+    /// when the launches are too few to be significant at all, however large the difference.
+    pub fn smallest_detectable_effect(&self, of_two_kinds: bool) -> Option<f64> {
+        let look = LOOKS.iter().rposition(|look| *look <= self.launches).unwrap_or(0);
+        let factor = DETECTION_FACTORS[look][usize::from(of_two_kinds)];
+        self.is_bounded().then(|| (factor * (self.high - self.low) / 2.0).exp_m1())
     }
 
     fn is_bounded(&self) -> bool {

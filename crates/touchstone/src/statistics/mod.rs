@@ -7,17 +7,26 @@ pub mod binomial;
 mod bootstrap;
 pub mod decision;
 pub mod duel;
+pub mod kinds;
 pub mod latency;
 pub mod looks;
 pub mod multiplicity;
 pub mod quantile;
+pub mod serial;
 pub mod signed_rank;
+pub mod stopping;
 
 pub use binomial::clopper_pearson;
 pub use bootstrap::{BOOTSTRAP_LEVEL, BOOTSTRAP_RESAMPLES};
-pub use decision::{Decision, decide, decide_family, null_arm_moved};
-pub use duel::{Estimate, launch_log_ratio};
+pub use decision::{
+    Correction, Decision, NullArm, decide, decide_family, decide_together, discoveries, null_arms,
+    withheld_for_correlation,
+};
+pub use duel::{DETECTION_FACTORS, Estimate, launch_log_ratio};
+pub use kinds::Kinds;
 pub use latency::{CurvePoint, Latencies, LatencyPercentile, PERCENTILES, launch_percentiles};
 pub use looks::{LOOKS, P_LOOK, can_reject, launches_needed, next_look};
 pub use multiplicity::{benjamini_hochberg, benjamini_hochberg_adjusted, holm, holm_adjusted};
 pub use quantile::{mad, median, quantile, robust_sigma};
+pub use serial::{serial_correlation, serial_widening};
+pub use stopping::{LookedAt, settled};

@@ -1,10 +1,13 @@
 //! One arm against another: whether they may be compared at all, and what the interval says.
 
+use super::doubt::{drift_apart, two_kinds};
 use super::durability::broken_promise;
 use crate::estimate::{ArmStatistics, CaseStatistics, paired};
 use crate::plan::{Plan, PlannedArm, PlannedCase};
 use crate::sample::Outcome;
-use crate::statistics::{Decision, Estimate, benjamini_hochberg, decide as decide_estimate, null_arm_moved};
+use crate::statistics::{
+    Decision, Estimate, decide as decide_estimate, discoveries, withheld_for_correlation,
+};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use touchstone_protocol::Setting;
@@ -28,14 +31,12 @@ pub struct Comparison {
     pub time_ratio_low: Option<f64>,
     /// The upper end.
     pub time_ratio_high: Option<f64>,
-    /// The exact two-sided p of the signed-rank test.
+    /// The two-sided p of the signed-rank test, raised where launches resemble their neighbours.
     pub p: Option<f64>,
     /// Launches behind it.
     pub launches: usize,
-    /// The smallest relative difference it could have seen in four runs of five.
+    /// The smallest relative difference that as many launches as noisy as these show in four runs of five.
     pub smallest_detectable: Option<f64>,
-    /// Launches that would decide at this noise, for an inconclusive verdict.
-    pub launches_to_decide: Option<usize>,
     /// The margin it was judged with.
     pub margin: f64,
     /// Whether it may be ranked: both promise the same of an acknowledged commit.
@@ -84,7 +85,7 @@ impl From<Decision> for Verdict {
     }
 }
 
-/// Every arm of a case against its baseline. Where the null arm moved, no other verdict of the case is trusted.
+/// Every arm of a case against its baseline.
 pub(super) fn against_baseline(
     plan: &Plan,
     case: &PlannedCase,
@@ -92,32 +93,8 @@ pub(super) fn against_baseline(
 ) -> Vec<Comparison> {
     let Some(against) = case.arm(&case.baseline) else { return Vec::new() };
     let others = case.arms.iter().filter(|arm| arm.name != case.baseline);
-    let mut comparisons: Vec<Comparison> =
-        others.map(|arm| compare(plan, case, statistics, arm, against, case.margin)).collect();
-    if let Some(why) = moved_null_arm(case, statistics) {
-        for comparison in comparisons.iter_mut().filter(|c| c.verdict != Verdict::Incomparable) {
-            comparison.verdict = Verdict::Untrusted;
-            comparison.reasons.push(why.clone());
-        }
-    }
-    comparisons
+    others.map(|arm| compare(plan, case, statistics, arm, against)).collect()
 }
-
-/// Why no verdict of a case can be trusted: its baseline differs from itself.
-pub(super) fn moved_null_arm(case: &PlannedCase, statistics: &CaseStatistics) -> Option<String> {
-    let null_arm = case.arms.iter().find(|arm| arm.null_arm)?;
-    let estimate = statistics.arms.iter().find(|arm| arm.arm == null_arm.name)?.against_baseline?;
-    null_arm_moved(&estimate, case.margin).then(|| {
-        let percent = (estimate.ratio() - 1.0) * 100.0;
-        format!(
-            "the null arm, which is the baseline itself, moved by {percent:+.1} % (p = {:.3})",
-            estimate.p
-        )
-    })
-}
-
-/// The share of false finds that an exploration of many cases may have on average.
-const FALSE_DISCOVERY_RATE: f64 = 0.05;
 
 /// Rule 10 of the duel: among many comparisons some differ by chance. Those that do not stand the correction of
 /// Benjamini and Hochberg are taken back.
@@ -128,7 +105,7 @@ pub(super) fn explore(comparisons: &mut [Comparison]) {
         .filter(|comparison| comparison.p.is_some())
         .collect();
     let p: Vec<f64> = tested.iter().filter_map(|comparison| comparison.p).collect();
-    for (comparison, found) in tested.iter_mut().zip(benjamini_hochberg(&p, FALSE_DISCOVERY_RATE)) {
+    for (comparison, found) in tested.iter_mut().zip(discoveries(&p)) {
         if !found && matches!(comparison.verdict, Verdict::Better | Verdict::Worse) {
             comparison.verdict = Verdict::Inconclusive;
             comparison
@@ -145,8 +122,8 @@ pub fn compare(
     statistics: &CaseStatistics,
     arm: &PlannedArm,
     against: &PlannedArm,
-    margin: f64,
 ) -> Comparison {
+    let margin = case.margin_of(arm, against);
     let find = |name: &str| statistics.arms.iter().find(|known| known.arm == name);
     let (mine, theirs) = (find(&arm.name), find(&against.name));
     let estimate =
@@ -157,19 +134,18 @@ pub fn compare(
         .flatten()
         .collect();
     reasons.extend(mine.zip(theirs).and_then(|(mine, theirs)| cache_difference(mine, theirs)));
-    let verdict = match &estimate {
-        Some(estimate) if reasons.is_empty() => decide(plan, estimate, margin, &mut reasons),
-        None if reasons.is_empty() => {
+    let verdict = match (&estimate, mine.zip(theirs)) {
+        (Some(estimate), Some(arms)) if reasons.is_empty() => {
+            decide(plan, estimate, arms, margin, &mut reasons)
+        }
+        (None, _) if reasons.is_empty() => {
             reasons.push("there is no launch that both completed".into());
             Verdict::Incomparable
         }
         _ => Verdict::Incomparable,
     };
     let (low, high) = estimate.as_ref().and_then(Estimate::ratio_interval).unzip();
-    let more_launches = estimate.as_ref().filter(|_| verdict == Verdict::Inconclusive).and_then(|estimate| {
-        // Fewer than there were already would be no advice: then the truth lies near the margin itself.
-        estimate.launches_to_decide(margin).filter(|launches| *launches > estimate.launches)
-    });
+    let of_two_kinds = [mine, theirs].into_iter().flatten().any(|arm| arm.kinds.is_some());
     Comparison {
         case: case.id.clone(),
         arm: arm.name.clone(),
@@ -181,21 +157,52 @@ pub fn compare(
         time_ratio_high: high,
         p: estimate.as_ref().map(|estimate| estimate.p),
         launches: estimate.as_ref().map_or(0, |estimate| estimate.launches),
-        smallest_detectable: estimate.as_ref().and_then(Estimate::smallest_detectable_effect),
-        launches_to_decide: more_launches,
+        smallest_detectable: estimate
+            .as_ref()
+            .and_then(|estimate| estimate.smallest_detectable_effect(of_two_kinds)),
         margin,
         same_class: arm.class == against.class || !(arm.writes() || against.writes()),
     }
 }
 
-/// Rule 7: a verdict is only looked at after as many launches as the plan says.
-fn decide(plan: &Plan, estimate: &Estimate, margin: f64, reasons: &mut Vec<String>) -> Verdict {
+/// Rule 7: a verdict is only looked at after as many launches as the plan says. What the interval says is withheld where
+/// the ratio depends on how long the arms run.
+fn decide(
+    plan: &Plan,
+    estimate: &Estimate,
+    (mine, theirs): (&ArmStatistics, &ArmStatistics),
+    margin: f64,
+    reasons: &mut Vec<String>,
+) -> Verdict {
     let first_look = plan.looks.first().copied().unwrap_or_default();
     if estimate.launches < first_look {
         reasons.push(format!("only {} of the {first_look} launches of the first look", estimate.launches));
         return Verdict::Inconclusive;
     }
-    decide_estimate(estimate, margin).into()
+    let decision = decide_estimate(estimate, margin);
+    reasons.extend(two_kinds(mine, theirs));
+    if let Some(would_be) = withheld_for_correlation(estimate, margin) {
+        reasons.push(resembling(estimate, would_be.into()));
+    }
+    let drifts = drift_apart(mine, theirs).filter(|_| matches!(decision, Decision::Better | Decision::Worse));
+    match drifts {
+        Some(why) => {
+            reasons.push(format!("{} is withheld: {why}", Verdict::from(decision)));
+            Verdict::Inconclusive
+        }
+        None => decision.into(),
+    }
+}
+
+/// That serial correlation is why nothing is decided.
+fn resembling(estimate: &Estimate, would_be: Verdict) -> String {
+    let correlation = estimate.serial_correlation.unwrap_or_default();
+    format!(
+        "{would_be} is withheld: launches may resemble their neighbours (serial correlation {correlation:.1} over \
+         {} launches), so the interval is {:.1} times as wide as that of independent ones",
+        estimate.launches,
+        estimate.widening()
+    )
 }
 
 /// The launches an arm did not complete: nothing is known of it then, not even that it lost nothing.

@@ -1,9 +1,9 @@
 //! What the samples say of one test of a claim: the figure with its interval, and on which side of the bounds it lies.
 
 use super::claim::{ClaimStatus, TestOutcome};
-use super::comparison::{
-    cache_difference, class_difference, incomplete, moved_null_arm, not_honoured, obstacles,
-};
+use super::comparison::{cache_difference, class_difference, incomplete, not_honoured, obstacles};
+use super::doubt::drift_apart;
+use super::gate::null_arm;
 use crate::count::count;
 use crate::estimate::{ArmStatistics, CaseStatistics, LaunchValue, paired};
 use crate::plan::{Plan, PlannedArm, PlannedCase, Reduced};
@@ -29,7 +29,12 @@ struct Figure {
 /// What a test found, with what is to be said of it.
 enum Measured {
     Figure(Figure, Option<String>),
-    Plan { found: bool, said: String },
+    /// One that decides nothing, and why.
+    Withheld(Figure, String),
+    Plan {
+        found: bool,
+        said: String,
+    },
 }
 
 /// Which of several steps a scaling figure is of.
@@ -37,6 +42,14 @@ enum Measured {
 enum Step {
     Least,
     Greatest,
+}
+
+impl TestOutcome {
+    fn show(&mut self, figure: Figure) {
+        self.value = Some(figure.value);
+        self.low = figure.low;
+        self.high = figure.high;
+    }
 }
 
 impl Evidence<'_> {
@@ -71,6 +84,12 @@ impl Evidence<'_> {
                 outcome.status = if found { ClaimStatus::Holds } else { ClaimStatus::Refuted };
                 outcome.note = Some(said);
             }
+            Ok(Measured::Withheld(figure, why)) => {
+                let elsewhere = test.rule == Some(Rule::Elsewhere);
+                outcome.status = if elsewhere { ClaimStatus::Elsewhere } else { ClaimStatus::Inconclusive };
+                outcome.note = Some(why);
+                outcome.show(figure);
+            }
             Ok(Measured::Figure(figure, said)) => {
                 let elsewhere = test.rule == Some(Rule::Elsewhere);
                 outcome.status = if elsewhere { ClaimStatus::Elsewhere } else { figure.within(bounds) };
@@ -79,9 +98,7 @@ impl Evidence<'_> {
                 let beyond = beyond.and_then(|published| figure.beyond(published, holds));
                 let notes: Vec<String> = said.into_iter().chain(beyond).collect();
                 outcome.note = (!notes.is_empty()).then(|| notes.join("; "));
-                outcome.value = Some(figure.value);
-                outcome.low = figure.low;
-                outcome.high = figure.high;
+                outcome.show(figure);
             }
         }
         outcome
@@ -133,6 +150,10 @@ impl Evidence<'_> {
         kept(test, against)?;
         let figure = self.figure(paired(&arm.launches, &against.launches, |launch| value(test, launch)))?;
         let figure = if test.measure.more_is_better() { figure.inverted() } else { figure };
+        // Latencies are of a stretch of their own, whose drift nobody measures.
+        if let Some(why) = drift_apart(arm, against).filter(|_| test.measure == Measure::Rate) {
+            return Ok(Measured::Withheld(figure, why));
+        }
         let planned =
             [(test.case.as_str(), arm), (case, against)].map(|(case, arm)| self.planned(case, &arm.arm));
         let classes = match planned {
@@ -199,6 +220,7 @@ impl Evidence<'_> {
     /// is well known.
     fn scaling(&self, test: &ClaimTest, pair: &Pair, step: Step) -> Result<Measured, String> {
         let mut found: Option<(Figure, String)> = None;
+        let mut withheld: Option<String> = None;
         self.without_gap(&test.case)?;
         for scales in self.scales(&test.case).windows(2) {
             let [small, large] = [scales[0], scales[1]].map(|case| self.arm(case.name(), &pair.arm));
@@ -224,6 +246,7 @@ impl Evidence<'_> {
             let figure = self.figure(times)?.inverted();
             let [from, to] = [scales[0], scales[1]].map(|case| count(scale(case)));
             let said = format!("from {from} to {to} {}", scales[0].scaled);
+            withheld = withheld.or(drift_apart(large, small).map(|why| format!("{said}: {why}")));
             found = Some(match found {
                 None => (figure, said),
                 Some((known, words)) => {
@@ -233,7 +256,10 @@ impl Evidence<'_> {
             });
         }
         let (figure, said) = found.ok_or("fewer than two of its scales were run")?;
-        Ok(Measured::Figure(figure, Some(said)))
+        Ok(match withheld {
+            Some(why) => Measured::Withheld(figure, why),
+            None => Measured::Figure(figure, Some(said)),
+        })
     }
 
     /// Whether every scale of its size is in the plan: a step that is left out could be the one that refutes.
@@ -280,9 +306,8 @@ impl Evidence<'_> {
         if let Some(obstacle) = planned.and_then(|planned| obstacles(planned, arm).into_iter().next()) {
             return Err(obstacle);
         }
-        let case = self.plan.case(&id).zip(self.statistics.iter().find(|known| known.case == id));
-        match case.and_then(|(planned, statistics)| moved_null_arm(planned, statistics)) {
-            Some(moved) => Err(moved),
+        match null_arm(self.plan, self.statistics, &id) {
+            Some((_, why)) => Err(why),
             None => Ok(()),
         }
     }

@@ -3,7 +3,7 @@
 use super::comparison::{Comparison, Verdict};
 use crate::estimate::CaseStatistics;
 use crate::plan::Plan;
-use crate::statistics::{Estimate, decide_family};
+use crate::statistics::{Decision, Estimate, NullArm, decide_family, null_arms};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -89,25 +89,68 @@ fn is_candidate(plan: &Plan, comparison: &Comparison) -> bool {
     arm.is_some_and(|arm| !arm.null_arm)
 }
 
-/// Rule 10 of the duel: with several gated cases, what is significant is found by Holm's procedure over all of them.
+/// Rule 10 of the duel: with several gated cases, a difference must stand Holm's procedure over all of them; and no
+/// verdict of a case stands whose null arm does not.
 pub(super) fn correct(plan: &Plan, statistics: &[CaseStatistics], comparisons: &mut [Comparison]) {
+    for comparison in comparisons.iter_mut().filter(|c| c.verdict != Verdict::Incomparable) {
+        if let Some((said, why)) = null_arm(plan, statistics, &comparison.case) {
+            comparison.verdict = match said {
+                NullArm::Moved => Verdict::Untrusted,
+                _ => Verdict::Inconclusive,
+            };
+            comparison.reasons.push(why);
+        }
+    }
     let mut candidates: Vec<&mut Comparison> =
         comparisons.iter_mut().filter(|comparison| is_candidate(plan, comparison)).collect();
-    let estimate = |comparison: &Comparison| {
-        let case = statistics.iter().find(|measured| measured.case == comparison.case)?;
-        case.arms.iter().find(|arm| arm.arm == comparison.arm)?.against_baseline
-    };
     let family: Vec<Option<(Estimate, f64)>> = candidates
         .iter()
         .map(|comparison| {
-            let made = estimate(comparison).filter(|_| comparison.reasons.is_empty());
-            made.map(|estimate| (estimate, comparison.margin))
+            let made = !matches!(comparison.verdict, Verdict::Incomparable | Verdict::Untrusted);
+            let estimate = against_baseline(statistics, &comparison.case, &comparison.arm);
+            Some((estimate.filter(|_| made)?, comparison.margin))
         })
         .collect();
     for (comparison, decision) in candidates.iter_mut().zip(decide_family(&family)) {
-        if let Some(decision) = decision {
-            comparison.verdict = decision.into();
+        let differs = matches!(comparison.verdict, Verdict::Better | Verdict::Worse);
+        if differs && decision == Some(Decision::Inconclusive) {
+            comparison.verdict = Verdict::Inconclusive;
         }
+    }
+}
+
+fn against_baseline(statistics: &[CaseStatistics], case: &str, arm: &str) -> Option<Estimate> {
+    let case = statistics.iter().find(|measured| measured.case == case)?;
+    case.arms.iter().find(|known| known.arm == arm)?.against_baseline
+}
+
+/// Why no verdict of a case stands: its baseline differs from itself, beyond chance or by more than half the margin.
+pub(super) fn null_arm(plan: &Plan, statistics: &[CaseStatistics], case: &str) -> Option<(NullArm, String)> {
+    let gated: Vec<(&str, Option<(Estimate, f64)>)> = plan
+        .cases
+        .iter()
+        .filter_map(|case| {
+            let arm = case.arms.iter().find(|arm| arm.null_arm)?;
+            let estimate = against_baseline(statistics, &case.id, &arm.name);
+            let margin = case.margin_of(arm, arm);
+            Some((case.id.as_str(), estimate.map(|estimate| (estimate, margin))))
+        })
+        .collect();
+    let place = gated.iter().position(|(id, _)| *id == case)?;
+    let arms: Vec<Option<(Estimate, f64)>> = gated.iter().map(|(_, arm)| *arm).collect();
+    let (said, (estimate, margin)) = null_arms(&arms)[place].zip(arms[place])?;
+    let percent = (estimate.ratio() - 1.0) * 100.0;
+    let moved = format!(
+        "the null arm, which is the baseline itself, moved by {percent:+.1} % (p = {:.3}",
+        estimate.p
+    );
+    match said {
+        NullArm::Still => None,
+        NullArm::Moved => Some((said, format!("{moved})"))),
+        NullArm::Unclear => Some((
+            said,
+            format!("{moved}, which may be chance): more than half of the margin of {:.0} %", margin * 100.0),
+        )),
     }
 }
 

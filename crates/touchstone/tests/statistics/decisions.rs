@@ -2,13 +2,21 @@
 
 use expect_test::{Expect, expect};
 use touchstone::statistics::{
-    Decision, Estimate, LOOKS, P_LOOK, can_reject, decide, decide_family, launch_log_ratio, launches_needed,
-    next_look, null_arm_moved,
+    Correction, Decision, Estimate, LOOKS, LookedAt, NullArm, P_LOOK, can_reject, decide, decide_family,
+    decide_together, launch_log_ratio, launches_needed, next_look, null_arms, serial_widening, settled,
+    withheld_for_correlation,
 };
 
 /// An estimate after twelve launches; the fields that a test is about are replaced.
-const SAMPLE: Estimate =
-    Estimate { launches: 12, log_ratio: 0.0, low: -0.005, high: 0.005, p: 0.5, sigma_launch: 0.007 };
+const SAMPLE: Estimate = Estimate {
+    launches: 12,
+    log_ratio: 0.0,
+    low: -0.005,
+    high: 0.005,
+    p: 0.5,
+    sigma_launch: 0.007,
+    serial_correlation: None,
+};
 
 fn between(low: f64, high: f64) -> Estimate {
     let p = if low > 0.0 || high < 0.0 { 0.001 } else { 0.2 };
@@ -70,14 +78,75 @@ fn a_family_is_stricter_than_its_members() {
 }
 
 #[test]
-fn the_null_arm_moves_by_significance_or_by_half_the_margin() {
+fn a_null_arm_moves_by_significance_and_is_unclear_beyond_half_the_margin() {
     let half = 0.02_f64.ln_1p() / 2.0;
-    assert!(!null_arm_moved(&SAMPLE, 0.02));
-    assert!(!null_arm_moved(&Estimate { log_ratio: -half, ..SAMPLE }, 0.02));
-    assert!(null_arm_moved(&Estimate { log_ratio: -half - 1e-12, ..SAMPLE }, 0.02));
-    assert!(null_arm_moved(&Estimate { log_ratio: half + 1e-12, ..SAMPLE }, 0.02));
-    assert!(null_arm_moved(&Estimate { p: 0.0099, ..SAMPLE }, 0.02));
-    assert!(!null_arm_moved(&Estimate { p: 0.01, ..SAMPLE }, 0.02));
+    let alone = |estimate: Estimate| null_arms(&[Some((estimate, 0.02))])[0].unwrap();
+    assert_eq!(alone(SAMPLE), NullArm::Still);
+    assert_eq!(alone(Estimate { log_ratio: -half, ..SAMPLE }), NullArm::Still);
+    assert_eq!(alone(Estimate { log_ratio: -half - 1e-12, ..SAMPLE }), NullArm::Unclear);
+    assert_eq!(alone(Estimate { log_ratio: half + 1e-12, ..SAMPLE }), NullArm::Unclear);
+    let moved = Estimate { p: 0.0099, ..SAMPLE };
+    assert_eq!(alone(moved), NullArm::Moved);
+    assert_eq!(alone(Estimate { p: 0.01, ..SAMPLE }), NullArm::Still);
+    // Among two the same p may be chance, also where the other was not measured.
+    let [still, moved] = [SAMPLE, moved].map(|estimate| Some((estimate, 0.02)));
+    assert_eq!(null_arms(&[still, moved]), [Some(NullArm::Still); 2]);
+    assert_eq!(null_arms(&[None, moved]), [None, Some(NullArm::Still)]);
+}
+
+#[test]
+fn a_report_takes_back_what_may_be_chance_among_many_and_a_calibration_does_not() {
+    let found = Some((Estimate { p: 0.0078, ..between(0.03, 0.05) }, 0.02));
+    let level = Some((SAMPLE, 0.02));
+    let mut many = vec![level; 9];
+    many.push(found);
+    assert_eq!(decide_together(&many, Correction::Alone)[9], Some(Decision::Worse));
+    assert_eq!(decide_together(&many, Correction::Exploration)[9], Some(Decision::Inconclusive));
+    assert_eq!(decide_together(&[found, level], Correction::Exploration)[0], Some(Decision::Worse));
+    // What could not be compared is no comparison of a report.
+    assert_eq!(decide_together(&[found, None, None], Correction::Exploration)[0], Some(Decision::Worse));
+    assert_eq!(decide_together(&[found, None, None], Correction::Gate)[0], Some(Decision::Inconclusive));
+}
+
+#[test]
+fn a_case_ends_only_on_what_will_stand_whatever_becomes_of_the_others() {
+    let found = Some((Estimate { launches: 8, p: 0.0078, ..between(0.03, 0.05) }, 0.02));
+    let open = Some((Estimate { launches: 8, p: 0.0078, ..between(0.015, 0.03) }, 0.025));
+    let case = |comparisons: &[Option<(Estimate, f64)>]| LookedAt {
+        comparisons: comparisons.to_vec(),
+        null_arm: None,
+    };
+    assert_eq!(settled(&[case(&[found])], Correction::Exploration), [true]);
+    assert_eq!(settled(&[case(&[found, open])], Correction::Exploration), [false]);
+    assert_eq!(settled(&[case(&[None])], Correction::Exploration), [true], "nothing of it will be compared");
+    // The other nine are as significant now, and may not be in the end.
+    let mut cases = vec![case(&[open]); 9];
+    cases.push(case(&[found]));
+    assert_eq!(settled(&cases, Correction::Exploration), [false; 10]);
+    assert!(settled(&cases, Correction::Alone)[9]);
+    let null_arm = Some((Estimate { log_ratio: 0.015, ..SAMPLE }, 0.02));
+    let unclear = LookedAt { null_arm, ..case(&[Some((SAMPLE, 0.02))]) };
+    assert_eq!(settled(&[unclear], Correction::Gate), [false]);
+}
+
+#[test]
+fn launches_that_resemble_their_neighbours_have_a_wider_interval() {
+    let apart: Vec<f64> = (0..12).map(|launch| 0.03 + f64::from(launch * 5 % 12) / 500.0).collect();
+    let mut alike = apart.clone();
+    alike.sort_by(f64::total_cmp);
+    let [apart, alike] = [apart, alike].map(|x| Estimate::from_launches(&x).unwrap());
+    assert_eq!(apart.log_ratio, alike.log_ratio);
+    assert!(apart.serial_correlation.unwrap() < 0.0 && alike.serial_correlation.unwrap() > 0.8);
+    assert!(alike.high - alike.low > 3.0 * (apart.high - apart.low), "{alike:?} {apart:?}");
+    assert!(alike.p > apart.p);
+    assert_eq!(decide(&apart, 0.02), Decision::Worse);
+    assert_eq!(decide(&alike, 0.02), Decision::Inconclusive);
+    assert_eq!(withheld_for_correlation(&alike, 0.02), Some(Decision::Worse));
+    assert_eq!(withheld_for_correlation(&apart, 0.02), None);
+    assert_eq!(serial_widening(None, 12), 1.0);
+    assert_eq!(serial_widening(Some(-0.5), 12), 1.0);
+    assert!(serial_widening(Some(0.8), 12) > serial_widening(Some(0.6), 12));
+    assert!(serial_widening(Some(0.0), 8) > serial_widening(Some(0.0), 24), "a few launches show less");
 }
 
 #[test]
@@ -126,16 +195,17 @@ fn what_has_no_answer_has_none() {
 }
 
 #[test]
-fn effects_and_launches_come_from_the_noise() {
-    let found = SAMPLE.smallest_detectable_effect().unwrap();
-    assert!((found - (2.9 * 0.007 / 12.0_f64.sqrt()).exp_m1()).abs() < 1e-15);
-    // (2.9 · 0.7 % / 0.5 %)² = 16.48
-    assert_eq!(SAMPLE.launches_to_decide(0.005), Some(17));
-    assert_eq!(SAMPLE.launches_to_decide(0.02), Some(8));
-    assert_eq!(SAMPLE.launches_to_decide(0.0), None);
+fn the_smallest_difference_comes_from_the_interval() {
+    let found = |launches: usize, of_two_kinds: bool| {
+        Estimate { launches, ..SAMPLE }.smallest_detectable_effect(of_two_kinds).unwrap()
+    };
+    let is_close = |left: f64, right: f64| (left - right).abs() < 1e-15;
+    assert!(is_close(found(12, false), (1.75 * 0.005_f64).exp_m1()));
+    assert!(is_close(found(12, true), (1.9 * 0.005_f64).exp_m1()));
+    assert!(is_close(found(15, false), found(12, false)), "between two looks as at the earlier");
+    assert!(is_close(found(30, false), found(24, false)));
     let single = Estimate::from_launches(&[0.01]).unwrap();
-    assert_eq!(single.smallest_detectable_effect(), None);
-    assert_eq!(single.launches_to_decide(0.02), None);
+    assert_eq!(single.smallest_detectable_effect(false), None);
     assert_eq!(single.ratio_interval(), None);
 }
 
@@ -157,7 +227,8 @@ fn json_writes_an_unbounded_interval_as_null() {
           "low": null,
           "high": null,
           "p": 0.25,
-          "sigma_launch": 0.0926875
+          "sigma_launch": 0.0926875,
+          "serial_correlation": null
         }"#]],
     );
     check_json(
@@ -169,7 +240,8 @@ fn json_writes_an_unbounded_interval_as_null() {
           "low": -0.005,
           "high": 0.005,
           "p": 0.5,
-          "sigma_launch": 0.007
+          "sigma_launch": 0.007,
+          "serial_correlation": null
         }"#]],
     );
     assert_eq!(serde_json::to_string(&Decision::Equivalent).unwrap(), r#""equivalent""#);

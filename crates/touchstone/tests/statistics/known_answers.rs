@@ -126,11 +126,15 @@ fn estimates_and_intervals_agree_with_inverting_the_test() {
 fn an_estimate_brings_its_parts_together() {
     for case in known_answers().signed_rank {
         let estimate = Estimate::from_launches(&case.values).expect("there are launches");
-        assert_close(estimate.p, case.p);
         assert_close(estimate.log_ratio, case.hodges_lehmann);
+        // Serial correlation widens the interval and raises p; without it they are the oracle's.
+        let widening = estimate.widening();
+        assert!(widening > 1.0 || (estimate.p - case.p).abs() < 1e-12, "{} {}", estimate.p, case.p);
+        assert!(estimate.p >= case.p - 1e-12, "{} {}", estimate.p, case.p);
         let known =
             case.intervals.iter().find(|known| known.level == 1.0 - P_LOOK).expect("the oracle asks for it");
         let (low, high) = known.interval.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
+        let [low, high] = [low, high].map(|end| estimate.log_ratio + widening * (end - estimate.log_ratio));
         assert!(estimate.low == low || (estimate.low - low).abs() < 1e-12, "{} {low}", estimate.low);
         assert!(estimate.high == high || (estimate.high - high).abs() < 1e-12, "{} {high}", estimate.high);
     }

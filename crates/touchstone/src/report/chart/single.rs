@@ -67,6 +67,8 @@ struct Launches<'a> {
     arms: Vec<&'a str>,
     points: Vec<(usize, usize, f64)>,
     medians: Vec<Option<f64>>,
+    /// The medians of both groups, of an arm whose launches are of two kinds.
+    kinds: Vec<Option<(f64, f64)>>,
 }
 
 /// Points are (arm by place, launch, ns).
@@ -82,10 +84,22 @@ pub(super) fn launches(case: &CaseView, arms: &Arms<'_>) -> Option<Chart> {
         arms: with.iter().map(|(arm, _)| arm.name.as_str()).collect(),
         points: points.collect(),
         medians: with.iter().map(|(_, measured)| measured.operation_ns).collect(),
+        kinds: with
+            .iter()
+            .map(|(_, measured)| measured.kinds.map(|kinds| (rounded(kinds.low), rounded(kinds.high))))
+            .collect(),
     };
-    let caption = "A dot is a launch, the first at the top of its strip, the last at the bottom; the stroke is the \
-         median launch. Drift and groups tell of the machine.";
-    Some(Chart::new("launches", format!("Time per launch in {}", case.id), caption.into(), &data))
+    let of_two_kinds = if data.kinds.iter().any(Option::is_some) {
+        " Where launches are of two kinds, two dashed strokes are the medians of the two groups, and that of all lies where \
+         no launch may be."
+    } else {
+        ""
+    };
+    let caption = format!(
+        "A dot is a launch, the first at the top of its strip, the last at the bottom; the stroke is the median \
+         launch. Drift and groups tell of the machine.{of_two_kinds}"
+    );
+    Some(Chart::new("launches", format!("Time per launch in {}", case.id), caption, &data))
 }
 
 #[derive(Serialize)]

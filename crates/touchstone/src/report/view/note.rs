@@ -73,12 +73,8 @@ fn worded(reason: &str, about: &[&str], begun: &[&Comparison]) -> String {
 
 fn undecided(comparison: &Comparison) -> Option<String> {
     let seen = comparison.smallest_detectable.filter(|_| comparison.verdict == Verdict::Inconclusive)?;
-    let more = comparison.launches_to_decide.map_or(String::new(), |launches| {
-        let margin = format::percent_chosen(comparison.margin);
-        format!("; about {} would decide at {margin}", format::count(launches as u64))
-    });
     Some(format!(
-        "{}: {} can show a difference of {}{more}",
+        "{}: {} can show a difference of {}",
         comparison.arm,
         format::counted(comparison.launches as u64, "launch", "launches"),
         format::percent(seen)

@@ -1,0 +1,51 @@
+//! Which cases may stop at a look: those of which more launches would change nothing that is said in the end.
+
+use super::decision::{Correction, Decision, NullArm, decide_together, null_arms};
+use super::duel::Estimate;
+
+/// A case as it stands at a look.
+#[derive(Debug, Clone, Default)]
+pub struct LookedAt {
+    /// Its comparisons, each with its margin; none for one that cannot be made any more.
+    pub comparisons: Vec<Option<(Estimate, f64)>>,
+    /// Its null arm, with the margin.
+    pub null_arm: Option<(Estimate, f64)>,
+}
+
+/// Which cases are settled: each of their comparisons is decided, and will stand the correction for the number of all
+/// comparisons whatever becomes of the cases that go on. Those count as if they said nothing (p = 1); both corrections
+/// only find more when other p values fall, so a case that stopped need not be asked again.
+pub fn settled(cases: &[LookedAt], correction: Correction) -> Vec<bool> {
+    let nulls: Vec<Option<(Estimate, f64)>> = cases.iter().map(|case| case.null_arm).collect();
+    let mut settled: Vec<bool> =
+        null_arms(&nulls).into_iter().map(|null| null != Some(NullArm::Unclear)).collect();
+    // Each round takes at least one case away, or is the last.
+    loop {
+        let comparisons: Vec<Option<(Estimate, f64)>> = cases
+            .iter()
+            .zip(&settled)
+            .flat_map(|(case, settled)| case.comparisons.iter().map(|known| standing(*known, *settled)))
+            .collect();
+        let mut decisions = decide_together(&comparisons, correction).into_iter();
+        let mut changed = false;
+        for (case, settled) in cases.iter().zip(&mut settled) {
+            let undecided = decisions
+                .by_ref()
+                .take(case.comparisons.len())
+                .filter(|decision| *decision == Some(Decision::Inconclusive))
+                .count();
+            changed |= *settled && undecided > 0;
+            *settled &= undecided == 0;
+        }
+        if !changed {
+            return settled;
+        }
+    }
+}
+
+fn standing(comparison: Option<(Estimate, f64)>, settled: bool) -> Option<(Estimate, f64)> {
+    comparison.map(|(estimate, margin)| {
+        let p = if settled { estimate.p } else { 1.0 };
+        (Estimate { p, ..estimate }, margin)
+    })
+}

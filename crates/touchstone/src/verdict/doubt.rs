@@ -1,0 +1,70 @@
+//! What the launches of two arms say against one figure of both: that they drift apart, or that they are of two kinds.
+
+use crate::estimate::{ArmStatistics, log_ratios};
+use crate::statistics::Kinds;
+
+/// How far two arms may drift apart within a launch, as a relative difference, before their ratio says more of the
+/// length of the launch than of them.
+pub const DRIFT_APART_MOST: f64 = 0.20;
+
+/// Why the ratio of two arms depends on how long they run: one became slower or quicker within its launches and the
+/// other did not, beyond [`DRIFT_APART_MOST`] and beyond chance, for the intervals of the two drifts lie apart. What
+/// both do alike, such as working on a file that grows, leaves their ratio as it is.
+pub(super) fn drift_apart(mine: &ArmStatistics, theirs: &ArmStatistics) -> Option<String> {
+    let (my_drift, their_drift) = (mine.drift?, theirs.drift?);
+    let apart = (my_drift.log_ratio - their_drift.log_ratio).abs() > DRIFT_APART_MOST.ln_1p();
+    let beyond_chance = my_drift.low > their_drift.high || my_drift.high < their_drift.low;
+    let percent = |log_ratio: f64| log_ratio.exp_m1() * 100.0;
+    (apart && beyond_chance).then(|| {
+        format!(
+            "from the first to the last third of a launch the time of {} changed by {:+.0} %, that of {} by {:+.0} %: their \
+             ratio depends on how long they run",
+            mine.arm,
+            percent(my_drift.log_ratio),
+            theirs.arm,
+            percent(their_drift.log_ratio)
+        )
+    })
+}
+
+/// Which launches are of two kinds: those of one arm, of both, or else those of their ratio.
+pub(super) fn two_kinds(mine: &ArmStatistics, theirs: &ArmStatistics) -> Vec<String> {
+    let of_arms: Vec<String> = [mine, theirs]
+        .into_iter()
+        .filter_map(|arm| {
+            let kinds = arm.kinds?;
+            Some(format!(
+                "launches of {} are of two kinds: {} took about {} an operation, {} about {}",
+                arm.arm,
+                kinds.launches_low,
+                time(kinds.low),
+                kinds.launches_high,
+                time(kinds.high)
+            ))
+        })
+        .collect();
+    if !of_arms.is_empty() {
+        return of_arms;
+    }
+    let ratios: Vec<f64> = log_ratios(&mine.launches, &theirs.launches, |value| Some(value.operation_ns))
+        .into_iter()
+        .map(f64::exp)
+        .collect();
+    let of_ratio = Kinds::of(&ratios).map(|kinds| {
+        format!(
+            "launches are of two kinds: in {} the time of {} was about {:.3} of that of {}, in {} about {:.3}",
+            kinds.launches_low, mine.arm, kinds.low, theirs.arm, kinds.launches_high, kinds.high
+        )
+    });
+    of_ratio.into_iter().collect()
+}
+
+/// A time with its unit.
+fn time(ns: f64) -> String {
+    match ns {
+        ns if ns < 1e3 => format!("{ns:.0} ns"),
+        ns if ns < 1e6 => format!("{:.2} µs", ns / 1e3),
+        ns if ns < 1e9 => format!("{:.2} ms", ns / 1e6),
+        ns => format!("{:.2} s", ns / 1e9),
+    }
+}
