@@ -340,6 +340,9 @@ fn calibrating_counts_how_often_identical_contenders_are_told_apart() {
     let calibrate = ["--json", "calibrate", "--comparisons", "1", "--power", "0", "--out"];
     let told = finish(touchstone().args(calibrate).arg(&record)).succeeded().json();
     assert_eq!(told["identical"]["comparisons"], 1);
+    assert_eq!(told["bearing"]["stopped"], false);
+    let answer = told["bearing"]["answer"].as_str().unwrap();
+    assert!(["too-little", "contended"].contains(&answer), "one comparison is too few: {told}");
     assert_eq!(told["canary"]["comparisons"], 0);
     let comparisons = told["comparisons"].as_array().unwrap();
     assert_eq!(comparisons.len(), 1);

@@ -68,9 +68,11 @@ fn a_candidate_that_takes_twice_as_long_is_worse_and_the_other_way_round_passes(
     {
         let decided = trusted_gate("smoke/get", baseline, candidate);
         let comparison = &decided.gate.comparisons[0];
-        if decided.status == 3 {
-            // This machine, now, tells identical arms apart; then to say so is the right answer.
-            assert!(comparison.reasons.join("\n").contains("null arm"), "{}", decided.ended.told());
+        if [2, 3].contains(&decided.status) {
+            // This machine, now, cannot tell, or tells identical arms apart; then to say so is the right answer.
+            let reasons = comparison.reasons.join("\n");
+            let said = ["null arm", "resemble their neighbours"].iter().any(|why| reasons.contains(why));
+            assert!(said, "{}", decided.ended.told());
             continue;
         }
         assert_eq!((decided.status, comparison.verdict), (status, verdict), "{}", decided.ended.told());
@@ -87,7 +89,7 @@ fn trusted_gate(case: &str, baseline: &str, candidate: &str) -> Decided {
     };
     let mut decided = decide(1);
     for seed in 2..=5 {
-        if decided.status == 3 {
+        if [2, 3].contains(&decided.status) {
             decided = decide(seed);
         }
     }
@@ -138,13 +140,14 @@ fn another_build_of_a_driver_can_be_the_candidate() {
 }
 
 #[test]
-fn a_margin_finer_than_the_noise_is_untrusted_because_the_null_arm_moves() {
+fn a_margin_finer_than_the_noise_lets_nothing_be_said_because_the_null_arm_lies_beyond_it() {
     let folder = folder();
     let candidate = ["--candidate", "rusqlite@delete-full", "--margin", "0.0000001"];
     let decided = gate(folder.path(), "smoke/get", BASELINE, &candidate);
-    assert_eq!(decided.status, 3, "{}", decided.ended.told());
+    // Untrusted only where that is beyond chance.
+    assert!([2, 3].contains(&decided.status), "{}", decided.ended.told());
     let comparison = &decided.gate.comparisons[0];
-    assert_eq!(comparison.verdict, Verdict::Untrusted);
+    assert!(matches!(comparison.verdict, Verdict::Inconclusive | Verdict::Untrusted), "{comparison:?}");
     let reasons = comparison.reasons.join("\n");
     assert!(reasons.contains("the null arm, which is the baseline itself, moved by"), "{reasons}");
 }

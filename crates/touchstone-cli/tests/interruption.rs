@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::sync::atomic::{AtomicU32, Ordering};
 use support::{Judged, finish, folder, plan, root, touchstone, wait_for, write_plan};
 use tempfile::TempDir;
@@ -41,8 +41,9 @@ impl Lab {
         let mark = format!("{}-{}", std::process::id(), LABS.fetch_add(1, Ordering::Relaxed));
         command.arg("--out").arg(folder.path().join("record")).env(MARK, &mark);
         // A file, because a process that is left behind would hold a pipe open for ever.
-        let said = fs::File::create(folder.path().join("said")).unwrap();
-        let child = command.stdout(Stdio::null()).stderr(said).spawn().expect("the program starts");
+        let [said, answer] =
+            ["said", "answer"].map(|name| fs::File::create(folder.path().join(name)).unwrap());
+        let child = command.stdout(answer).stderr(said).spawn().expect("the program starts");
         Lab { child, mark, folder }
     }
 
@@ -210,6 +211,26 @@ fn a_bench_that_is_stopped_judges_and_reports_what_was_done() {
     lab.wait_for_lines(file::LAUNCHES, 10);
     lab.signal("INT");
     lab.assert_interrupted_having_reported();
+}
+
+#[test]
+fn ctrl_c_of_a_calibration_says_how_much_it_has_found_until_then() {
+    support::build(&plan("calibrate", &["get", "slow"], 1));
+    let folder = folder();
+    let mut command = touchstone();
+    command.args(["calibrate", "--comparisons", "1", "--power", "1", "--json"]);
+    let mut lab = Lab::start(command, folder);
+    // Two launches of both cases, with two arms each: no case can be over.
+    lab.wait_for_lines(file::LAUNCHES, 2 * 4);
+    lab.signal("INT");
+    lab.assert_interrupted();
+    let answer = fs::read_to_string(lab.folder.path().join("answer")).unwrap();
+    let answer: Value = serde_json::from_str(&answer).expect("one JSON document");
+    assert_eq!(answer["bearing"]["stopped"], true);
+    assert_eq!(answer["bearing"]["answer"], "too-little", "nothing has come to its first look");
+    assert_eq!(answer["comparisons"].as_array().map(Vec::len), Some(0), "{answer}");
+    let text = finish(touchstone().arg("judge").arg(lab.record())).succeeded();
+    assert!(!text.stdout.contains("Benjamini"), "each stands alone: {}", text.told());
 }
 
 #[test]

@@ -1,15 +1,20 @@
 //! `touchstone calibrate`: how often this machine, now, tells identical contenders apart, and how well it finds 3 %.
 
-use super::measure::{Judged, MeasureArguments, measure};
+mod bearing;
+
+use super::measure::{MeasureArguments, Stopped, judge_folder, measure_only};
 use crate::{Context, say};
+use bearing::Bearing;
 use clap::Args;
 use serde::Serialize;
 use std::fmt::Write as _;
+use std::path::Path;
 use std::process::ExitCode;
 use touchstone::plan::{Choice, Plan, PlannedCase};
 use touchstone::statistics::{LOOKS, clopper_pearson, median};
 use touchstone::suite::Size;
-use touchstone::verdict::{Comparison, Verdict, compare};
+use touchstone::verdict::{Comparison, FlagKind, Judgement, Verdict};
+use touchstone_runner::{Error, ErrorKind};
 
 /// Measures this machine's false verdicts on identical contenders, and its power on a canary 3 % worse
 #[derive(Args, Debug)]
@@ -38,6 +43,7 @@ const POWER_CASE: &str = "calibrate/slow";
 struct Calibration {
     identical: Identical,
     canary: Canary,
+    bearing: Bearing,
     comparisons: Vec<Comparison>,
 }
 
@@ -45,9 +51,10 @@ struct Calibration {
 struct Identical {
     comparisons: usize,
     false_verdicts: usize,
-    rate: f64,
-    rate_low: f64,
-    rate_high: f64,
+    /// None where the machine was contended: it would be that of the others' work.
+    rate: Option<f64>,
+    rate_low: Option<f64>,
+    rate_high: Option<f64>,
     equivalent: usize,
     largest_difference: f64,
 }
@@ -70,16 +77,25 @@ impl Calibrate {
         let looks = LOOKS.to_vec();
         let choice = Choice { cases: vec![], contenders: vec![], size: Size::Quick, seed: self.seed, looks };
         let mut plan = Plan::new(&suites, &project.kits, &choice)?;
+        plan.each_alone = true;
         self.repeat_cases(&mut plan);
-        let judged = measure(&project, &plan, &self.measure)?;
-        let calibration = Calibration::of(&uncorrected(&judged));
+        // Stopped after a while, it says what it has found until then.
+        let (folder, stopped) = match measure_only(&project, &plan, &self.measure) {
+            Ok(folder) => (folder, None),
+            Err(Stopped { error, record: Some(folder) }) if is_interruption(&error) => (folder, Some(error)),
+            Err(Stopped { error, .. }) => return Err(error),
+        };
+        let judged = judge_folder(&folder)?;
+        let calibration = Calibration::of(&judged.judgement, &judged.record.plan, stopped.is_some());
         if context.json {
             say::json(&calibration)?;
         } else {
-            say::text(&calibration.text())?;
-            say::text(&format!("Record: {}\n", judged.folder.display()))?;
+            say::text(&calibration.text(&folder))?;
         }
-        Ok(ExitCode::SUCCESS)
+        match stopped {
+            Some(error) => Err(error),
+            None => Ok(ExitCode::SUCCESS),
+        }
     }
 
     /// Repeats each case under names of its own, so that each comparison has launches of its own.
@@ -98,31 +114,35 @@ impl Calibrate {
     }
 }
 
-/// Every comparison as it stands alone: a report's correction for their number would hide what is measured here.
-fn uncorrected(judged: &Judged) -> Vec<Comparison> {
-    let plan = &judged.record.plan;
-    let cases = plan.cases.iter().zip(&judged.statistics.cases);
-    cases
-        .flat_map(|(case, statistics)| {
-            let baseline = case.arm(&case.baseline);
-            let others = case.arms.iter().filter(|arm| arm.name != case.baseline);
-            others.filter_map(move |arm| Some(compare(plan, case, statistics, arm, baseline?)))
-        })
-        .collect()
+fn is_interruption(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<Error>().is_some_and(|error| error.kind() == ErrorKind::Interrupted)
 }
 
 impl Calibration {
-    fn of(comparisons: &[Comparison]) -> Calibration {
+    /// Of the comparisons that were made: one that has not come to its first look says nothing.
+    fn of(judgement: &Judgement, plan: &Plan, stopped: bool) -> Calibration {
+        let first_look = plan.looks.first().copied().unwrap_or_default();
+        let made = judgement
+            .comparisons
+            .iter()
+            .filter(|known| known.verdict != Verdict::Incomparable && known.launches >= first_look);
         let (canary, identical): (Vec<&Comparison>, Vec<&Comparison>) =
-            comparisons.iter().partition(|comparison| comparison.case.starts_with(POWER_CASE));
+            made.clone().partition(|comparison| comparison.case.starts_with(POWER_CASE));
+        let is_contended = |known: &&Comparison| {
+            let mut flags = judgement.flags.iter().filter(|flag| flag.kind == FlagKind::Contended);
+            flags.any(|flag| flag.case == known.case)
+        };
+        let contended = made.clone().filter(is_contended).count();
+        let bearing = Bearing::of(&identical, &canary, contended, stopped);
         Calibration {
-            identical: Identical::of(&identical),
+            identical: Identical::of(&identical, bearing.is_contended()),
             canary: Canary::of(&canary),
-            comparisons: comparisons.to_vec(),
+            bearing,
+            comparisons: made.cloned().collect(),
         }
     }
 
-    fn text(&self) -> String {
+    fn text(&self, folder: &Path) -> String {
         let (identical, canary) = (&self.identical, &self.canary);
         let mut text = String::new();
         for comparison in &self.comparisons {
@@ -136,15 +156,17 @@ impl Calibration {
                 comparison.launches
             );
         }
+        let rate = match (identical.rate, identical.rate_low, identical.rate_high) {
+            (Some(rate), Some(low), Some(high)) => {
+                format!(" ({:.1} %, 95 % interval {:.1} to {:.1} %)", rate * 100.0, low * 100.0, high * 100.0)
+            }
+            _ => String::new(),
+        };
         let _ = writeln!(
             text,
-            "\nIdentical contenders: {} of {} told apart ({:.1} %, 95 % interval {:.1} to {:.1} %); {} equivalent; \
-             largest difference {:.2} %",
+            "\nIdentical contenders: {} of {} told apart{rate}; {} equivalent; largest difference {:.2} %",
             identical.false_verdicts,
             identical.comparisons,
-            identical.rate * 100.0,
-            identical.rate_low * 100.0,
-            identical.rate_high * 100.0,
             identical.equivalent,
             identical.largest_difference * 100.0
         );
@@ -162,21 +184,23 @@ impl Calibration {
                 worst * 100.0
             );
         }
+        let _ = writeln!(text, "Record: {}\n{}", folder.display(), self.bearing);
         text
     }
 }
 
 impl Identical {
-    fn of(comparisons: &[&Comparison]) -> Identical {
+    fn of(comparisons: &[&Comparison], contended: bool) -> Identical {
         let number = |wanted: &[Verdict]| comparisons.iter().filter(|c| wanted.contains(&c.verdict)).count();
         let false_verdicts = number(&[Verdict::Better, Verdict::Worse]);
         let (rate_low, rate_high) = interval(false_verdicts, comparisons.len());
+        let told = !contended && !comparisons.is_empty();
         Identical {
             comparisons: comparisons.len(),
             false_verdicts,
-            rate: false_verdicts as f64 / comparisons.len().max(1) as f64,
-            rate_low,
-            rate_high,
+            rate: told.then(|| false_verdicts as f64 / comparisons.len() as f64),
+            rate_low: told.then_some(rate_low),
+            rate_high: told.then_some(rate_high),
             equivalent: number(&[Verdict::Equivalent]),
             largest_difference: differences(comparisons).into_iter().map(f64::abs).fold(0.0, f64::max),
         }

@@ -60,10 +60,23 @@ fn positive_seconds(text: &str) -> Result<f64, String> {
 /// # Errors
 /// When a driver cannot be built or the lab itself fails.
 pub fn measure(project: &Project, plan: &Plan, arguments: &MeasureArguments) -> anyhow::Result<Judged> {
+    let record = measure_only(project, plan, arguments).map_err(Stopped::into_error)?;
+    judge_folder(&record)
+}
+
+/// The same without judging: gives the record's folder.
+///
+/// # Errors
+/// As [`measure`]; what was measured until then comes with the error.
+pub fn measure_only(
+    project: &Project,
+    plan: &Plan,
+    arguments: &MeasureArguments,
+) -> Result<PathBuf, Stopped> {
     let mut measuring = Measuring::new(project, plan, arguments)?;
     let whole = [measuring.plan.clone()];
-    measuring.play(&whole, |_| Ok(())).map_err(Stopped::into_error)?;
-    judge_folder(&measuring.place.record)
+    measuring.play(&whole, |_| Ok(()))?;
+    Ok(measuring.place.record)
 }
 
 /// Does the same a suite at a time, those first that need the fewest drivers: `tell` is handed each suite as it is judged,
