@@ -122,6 +122,16 @@ fn kinds_that_only_the_ratio_shows_are_told_of_the_ratio() {
 }
 
 #[test]
+fn a_machine_of_two_kinds_is_no_matter_of_the_arms() {
+    let comparison = judged(&record(pair(), |arm, launch, _| {
+        let share = if arm == "s@candidate" { 0.5 } else { 1.0 };
+        wobble(launch * 7) * share * if launch % 3 == 1 { 1.5e6 } else { 1e6 }
+    }));
+    assert_eq!(comparison.verdict, Verdict::Better, "{comparison:#?}");
+    assert!(!comparison.reasons.join("\n").contains("two kinds"), "{comparison:#?}");
+}
+
+#[test]
 fn launches_of_two_kinds_are_drawn() {
     let record = of_two_kinds();
     let statistics = estimate(&record).cases;

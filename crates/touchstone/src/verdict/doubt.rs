@@ -27,10 +27,13 @@ pub(super) fn drift_apart(mine: &ArmStatistics, theirs: &ArmStatistics) -> Optio
     })
 }
 
-/// Which launches are of two kinds: those of one arm, of both, or else those of their ratio.
+/// Which launches are of two kinds: those of one arm, of both, or else those of their ratio. Where the same launches of both
+/// arms are of the second kind, it is the machine that was of two kinds, and their ratio knows nothing of it.
 pub(super) fn two_kinds(mine: &ArmStatistics, theirs: &ArmStatistics) -> Vec<String> {
+    let of_machine = second_kind(mine).is_some_and(|launches| second_kind(theirs) == Some(launches));
     let of_arms: Vec<String> = [mine, theirs]
         .into_iter()
+        .filter(|_| !of_machine)
         .filter_map(|arm| {
             let kinds = arm.kinds?;
             Some(format!(
@@ -57,6 +60,13 @@ pub(super) fn two_kinds(mine: &ArmStatistics, theirs: &ArmStatistics) -> Vec<Str
         )
     });
     of_ratio.into_iter().collect()
+}
+
+/// The launches of the upper group, of an arm whose launches are of two kinds.
+fn second_kind(arm: &ArmStatistics) -> Option<Vec<usize>> {
+    let kinds = arm.kinds?;
+    let between = (kinds.low * kinds.high).sqrt();
+    Some(arm.launches.iter().filter(|value| value.operation_ns > between).map(|value| value.launch).collect())
 }
 
 /// A time with its unit.
