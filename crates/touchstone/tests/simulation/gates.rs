@@ -31,7 +31,7 @@ struct Ends {
 /// Gates of `cases` cases; the candidate of the first is worse by `effect`, and its null arm by `moved`.
 fn gates(noise: Noise, cases: usize, effect: f64, moved: f64) -> Ends {
     let plan = gate(cases);
-    let gates = (duels() / 8).max(1);
+    let gates = (duels() / 20).max(1);
     let (mut worse, mut untrusted, mut passed, mut found) = (0, 0, 0, 0);
     for gate in 0..gates {
         let case = |place: usize| {

@@ -33,6 +33,12 @@ pub(super) fn facts(case: &PlannedCase) -> String {
     });
     let tables = (case.tables > 1).then(|| format::counted(u64::from(case.tables), "table", "tables"));
     let base = case.arm(&case.baseline).or(case.arms.first());
+    let widest = case.arms.iter().filter_map(|arm| arm.margin).fold(case.margin, f64::max);
+    let of_flushes = if widest > case.margin {
+        format!(", under {} of contenders that wait for the disk", format::percent_chosen(widest))
+    } else {
+        String::new()
+    };
     [
         Some(stored),
         churn,
@@ -44,7 +50,7 @@ pub(super) fn facts(case: &PlannedCase) -> String {
         case.restore.then(|| "database put back before every slice".to_owned()),
         case.is_confined().then(|| "one processor for lab and contenders".to_owned()),
         Some(format!("{} a launch", format::counted(u64::from(case.blocks), "block", "blocks"))),
-        Some(format!("differences under {} do not matter", format::percent_chosen(case.margin))),
+        Some(format!("differences under {} do not matter{of_flushes}", format::percent_chosen(case.margin))),
     ]
     .into_iter()
     .flatten()
