@@ -131,7 +131,7 @@ fn a_case_ends_only_on_what_will_stand_whatever_becomes_of_the_others() {
 
 #[test]
 fn launches_that_resemble_their_neighbours_have_a_wider_interval() {
-    let apart: Vec<f64> = (0..12).map(|launch| 0.03 + f64::from(launch * 5 % 12) / 500.0).collect();
+    let apart: Vec<f64> = (0..12).map(|launch| 0.011 + f64::from(launch * 5 % 12) / 500.0).collect();
     let mut alike = apart.clone();
     alike.sort_by(f64::total_cmp);
     let [apart, alike] = [apart, alike].map(|x| Estimate::from_launches(&x).unwrap());
