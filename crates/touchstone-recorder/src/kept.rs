@@ -111,7 +111,9 @@ impl Ledger {
             SyncKind::Directory => self.renamed.take_if(|renamed| *renamed < began).is_some(),
             SyncKind::FileSystem => {
                 let files: Vec<FileId> = self.unkept.keys().chain(self.resized.keys()).copied().collect();
-                files.into_iter().fold(false, |changed, file| self.settle(file, began) || changed)
+                let settled: Vec<FileId> =
+                    files.into_iter().filter(|file| self.settle(*file, began)).collect();
+                !settled.is_empty()
             }
             SyncKind::Fsync | SyncKind::Fdatasync | SyncKind::Msync { .. } => {
                 self.settle(file, began) || self.mapped.contains(&file)

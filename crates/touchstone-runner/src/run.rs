@@ -25,7 +25,7 @@ use std::sync::atomic::Ordering;
 use touchstone::plan::{Plan, PlannedArm, PlannedCase, calibrated_count_max};
 use touchstone::record::file;
 use touchstone::sample::{Introduction, Launch, Noise, Outcome, Phase, Probe};
-use touchstone::statistics::{Estimate, LookedAt, median, settled};
+use touchstone::statistics::{Correction, Estimate, LookedAt, median, settled};
 use touchstone::verdict::correction;
 use touchstone_protocol::{Hello, Verb};
 
@@ -351,14 +351,23 @@ fn shared_count(counts: &[u64]) -> Option<u64> {
     Some(quickest.div_ceil(QUICKEST_SHARE).clamp(slowest, slowest.saturating_mul(STRETCH_MAX)))
 }
 
-/// A look at all cases together, for what ends one must stand the correction for the number of all. Gives how many
-/// cases ended with it.
+/// A look at the cases that are corrected together, for what ends one must stand the correction for the number of all: those of
+/// a suite, or all of a gate. Gives how many cases ended with it.
 fn look(plan: &Plan, cases: &mut [CaseRun<'_>]) -> usize {
-    let looked_at: Vec<LookedAt> = cases.iter().map(CaseRun::looked_at).collect();
+    let correction = correction(plan);
+    let family = |case: &CaseRun<'_>| match correction {
+        Correction::Exploration => case.case.suite().to_owned(),
+        Correction::Alone | Correction::Gate => String::new(),
+    };
+    let families: BTreeSet<String> = cases.iter().map(family).collect();
     let mut ended = 0;
-    for (case, settled) in cases.iter_mut().zip(settled(&looked_at, correction(plan))) {
-        ended += usize::from(settled && !case.decided);
-        case.decided |= settled;
+    for name in families {
+        let mut mine: Vec<&mut CaseRun<'_>> = cases.iter_mut().filter(|case| family(case) == name).collect();
+        let looked_at: Vec<LookedAt> = mine.iter().map(|case| case.looked_at()).collect();
+        for (case, settled) in mine.iter_mut().zip(settled(&looked_at, correction)) {
+            ended += usize::from(settled && !case.decided);
+            case.decided |= settled;
+        }
     }
     ended
 }

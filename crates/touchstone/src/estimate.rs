@@ -473,8 +473,8 @@ const TICK_NS_MIN: u64 = 900_000;
 
 fn tick_share<'l>(latencies_ns: impl Iterator<Item = &'l u64>) -> f64 {
     let is_on_tick = |ns: u64| {
-        let beyond = ns % 1_000_000;
-        ns > TICK_NS_MIN && (beyond < WAKING_NS || beyond > 1_000_000 - WAKING_NS)
+        let between_ticks = WAKING_NS..=1_000_000 - WAKING_NS;
+        ns > TICK_NS_MIN && !between_ticks.contains(&(ns % 1_000_000))
     };
     let (mut on_tick, mut all) = (0_u64, 0_u64);
     for ns in latencies_ns {

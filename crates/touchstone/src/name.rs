@@ -48,6 +48,11 @@ pub fn nearest<'n>(wanted: &str, known: impl IntoIterator<Item = &'n str>) -> Op
         .map(|(_, name)| name)
 }
 
+/// The suite of a planned case's name, `suite/case`.
+pub(crate) fn suite_of(case: &str) -> &str {
+    case.split('/').next().unwrap_or_default()
+}
+
 /// The subject of an arm's name, `subject@profile` or `subject@profile#variant`.
 pub(crate) fn subject_of(arm: &str) -> &str {
     arm.split('@').next().unwrap_or_default()

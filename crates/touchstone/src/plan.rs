@@ -15,7 +15,7 @@ pub use reduced::{Quantity, Reduced};
 
 use crate::error::{Error, Result};
 use crate::kit::{Contender, DurabilityClass, Kits};
-use crate::name::plain_words;
+use crate::name::{plain_words, suite_of};
 use crate::suite::{Cache, Claim, Reference, Scaled, Size, StandIn, Suite};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -392,7 +392,7 @@ impl PlannedCase {
 
     /// The suite's name.
     pub fn suite(&self) -> &str {
-        self.id.split('/').next().unwrap_or_default()
+        suite_of(&self.id)
     }
 
     /// The id without its suite.

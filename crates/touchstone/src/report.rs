@@ -57,25 +57,9 @@ pub fn summary(findings: &Findings<'_>, style: Style) -> String {
     terminal::render_brief(&view::View::new(findings), style)
 }
 
-/// The end of a run whose suites were told of one by one, `told` having been decided of them: the tallies, and what is
-/// decided otherwise now that all comparisons are corrected together.
-pub fn conclusion(findings: &Findings<'_>, told: &[Judgement], style: Style) -> String {
-    terminal::render_conclusion(&view::View::new(findings), &changed(findings.judgement, told), style)
-}
-
-/// `couch/get: redb@none is inconclusive, not better`.
-fn changed(judgement: &Judgement, told: &[Judgement]) -> Vec<String> {
-    let before = |case: &str, arm: &str| {
-        let mut known = told.iter().flat_map(|part| &part.comparisons);
-        known.find(|known| known.case == case && known.arm == arm).map(|known| known.verdict)
-    };
-    let comparisons = judgement.comparisons.iter();
-    comparisons
-        .filter_map(|now| {
-            let before = before(&now.case, &now.arm).filter(|before| *before != now.verdict)?;
-            Some(format!("{}: {} is {}, not {before}", now.case, now.arm, now.verdict))
-        })
-        .collect()
+/// The end of a run whose suites were told of one by one: the tallies. No verdict rests on another suite's.
+pub fn conclusion(findings: &Findings<'_>, style: Style) -> String {
+    terminal::render_conclusion(&view::View::new(findings), style)
 }
 
 /// The claims with what was found, as tables in Markdown: all of them, or those of `chosen`, each named as

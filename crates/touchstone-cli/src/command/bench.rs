@@ -29,17 +29,17 @@ pub struct Bench {
 impl Bench {
     pub(crate) fn run(self, context: &Context) -> anyhow::Result<ExitCode> {
         let (project, plan) = self.choice.plan(context)?;
-        let mut told = Vec::new();
+        let mut told = 0;
         let tell = |judged: &Judged| {
             if !context.json {
                 say::text(&format!("{}\n", summary(&judged.findings(), say::style())))?;
             }
-            told.push(judged.judgement.clone());
+            told += 1;
             Ok(())
         };
         match measure_by_suite(&project, &plan, &self.measure, tell) {
             Ok(judged) => {
-                self.conclude(context, &judged, &told)?;
+                self.conclude(context, &judged, told)?;
                 Ok(ExitCode::SUCCESS)
             }
             Err(stopped) => {
@@ -53,7 +53,7 @@ impl Bench {
         }
     }
 
-    fn conclude(&self, context: &Context, judged: &Judged, told: &[Judgement]) -> anyhow::Result<()> {
+    fn conclude(&self, context: &Context, judged: &Judged, told: usize) -> anyhow::Result<()> {
         let report = judged.write_report()?;
         if context.json {
             return say::json(&Document {
@@ -63,10 +63,10 @@ impl Bench {
                 judgement: &judged.judgement,
             });
         }
-        if told.len() < 2 {
+        if told < 2 {
             say::text(&summary(&judged.findings(), say::style()))?;
         } else {
-            say::text(&conclusion(&judged.findings(), told, say::style()))?;
+            say::text(&conclusion(&judged.findings(), say::style()))?;
         }
         say_where(judged, &report)
     }

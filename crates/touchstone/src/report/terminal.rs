@@ -45,17 +45,11 @@ pub(super) fn render_brief(view: &View, style: Style) -> String {
 }
 
 /// The gist of all suites, which were told of before.
-pub(super) fn render_conclusion(view: &View, changed: &[String], style: Style) -> String {
+pub(super) fn render_conclusion(view: &View, style: Style) -> String {
     let sheet = Sheet::new(style);
     let mut lines = header(view, &sheet);
     lines.extend(tally_lines(&view.suites, &sheet));
     lines.extend(brief::flag_line(&view.flags, &sheet));
-    if !changed.is_empty() {
-        let title =
-            "Decided otherwise than above, now that the comparisons of all suites are corrected together:";
-        lines.extend(sheet.wrapped(title, 0, 2));
-        lines.extend(changed.iter().flat_map(|text| sheet.wrapped(&format!("- {text}"), 2, 4)));
-    }
     lines.join("\n") + "\n"
 }
 

@@ -3,12 +3,14 @@
 use super::doubt::{drift_apart, two_kinds};
 use super::durability::broken_promise;
 use crate::estimate::{ArmStatistics, CaseStatistics, paired};
+use crate::name::suite_of;
 use crate::plan::{Plan, PlannedArm, PlannedCase};
 use crate::sample::Outcome;
 use crate::statistics::{
     Decision, Estimate, decide as decide_estimate, discoveries, withheld_for_correlation,
 };
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::fmt;
 use touchstone_protocol::Setting;
 
@@ -96,14 +98,19 @@ pub(super) fn against_baseline(
     others.map(|arm| compare(plan, case, statistics, arm, against)).collect()
 }
 
-/// Rule 10 of the duel: among many comparisons some differ by chance. Those that do not stand the correction of
-/// Benjamini and Hochberg are taken back.
+/// Rule 10 of the duel: among many comparisons some differ by chance. Those that do not stand the correction of Benjamini and
+/// Hochberg over their suite are taken back. A suite is one page and one question, so that no verdict of it depends on which
+/// others were run beside it.
 pub(super) fn explore(comparisons: &mut [Comparison]) {
-    let mut tested: Vec<&mut Comparison> = comparisons
-        .iter_mut()
-        .filter(|comparison| !matches!(comparison.verdict, Verdict::Incomparable | Verdict::Untrusted))
-        .filter(|comparison| comparison.p.is_some())
-        .collect();
+    let suites: BTreeSet<String> = comparisons.iter().map(|known| suite_of(&known.case).to_owned()).collect();
+    for suite in suites {
+        explore_one(comparisons.iter_mut().filter(|known| suite_of(&known.case) == suite).collect());
+    }
+}
+
+fn explore_one(mut tested: Vec<&mut Comparison>) {
+    tested.retain(|known| !matches!(known.verdict, Verdict::Incomparable | Verdict::Untrusted));
+    tested.retain(|known| known.p.is_some());
     let p: Vec<f64> = tested.iter().filter_map(|comparison| comparison.p).collect();
     for (comparison, found) in tested.iter_mut().zip(discoveries(&p)) {
         if !found && matches!(comparison.verdict, Verdict::Better | Verdict::Worse) {
