@@ -95,7 +95,7 @@ fn slices_that_are_missing_are_damage() {
     let folder = folder();
     let record = record(folder.path());
     let slow =
-        |line: &Value| is(line, "smoke/write", ARM, 1) && line["phase"] == "measure" && line["position"] == 0;
+        |line: &Value| is(line, "smoke/write", ARM, 1) && line["phase"] == "measure" && line["block"] == 0;
     keep_lines(&record, file::SAMPLES, |_, line| !slow(line));
     assert_damaged(&record, &["samples.jsonl", "smoke/write", ARM, "launch 1", "measured slices"]);
     let again = support::folder();

@@ -115,9 +115,11 @@ fn gets_ask_for_something_else_in_every_slice() {
 }
 
 #[test]
-fn a_plan_run_again_asks_and_answers_the_same() {
+fn a_plan_run_again_with_its_salt_asks_and_answers_the_same() {
     let folder = folder();
-    let (ended, record) = run_plan(folder.path(), &plan("smoke", &["get-held"], 1), &[]);
+    let salt = SMOKE.record.manifest.salt.to_string();
+    let (ended, record) =
+        run_plan(folder.path(), &plan("smoke", &["get-held"], 1), &["--salt", salt.as_str()]);
     ended.succeeded();
     let again = Record::read(&record).unwrap();
     let answers = |record: &Record| -> BTreeMap<_, Vec<String>> {
@@ -293,6 +295,7 @@ fn a_run_leaves_a_whole_record_and_nothing_else() {
         file::SAMPLES,
         file::LAUNCHES,
         file::SUBJECTS,
+        file::PROBES,
         file::NOISE,
         file::SYNCS,
         file::LATENCY,

@@ -15,19 +15,25 @@ pub struct Kept {
     pub awaited: u64,
     /// Those of them that were synchronous writes.
     pub synchronous_writes: u64,
-    /// Syncs of what had not changed since its last one.
+    /// Those of them that were syncs of files with a shared mapping, through which they may have changed unseen.
+    pub mapped_syncs: u64,
+    /// Syncs of files and directories that had not changed since their last sync.
     pub idle_syncs: u64,
     /// Bytes written in the stretch.
     pub bytes: u64,
     /// Those of them that no sync had covered by its end.
     pub unkept_bytes: u64,
+    /// Whether a name that mattered was changed, and no directory synced after that: of a file that was there before, or that had
+    /// been synced itself, as a rollback journal is. Where the old name comes back, so may the old state.
+    pub name_is_unkept: bool,
 }
 
 impl Kept {
-    /// Whether what was written is known to be on the device: it was awaited, and most of the bytes are covered. Some may
-    /// be left, as those of a file that is only brought up to date from a log.
-    pub fn is_durable(&self) -> bool {
-        self.awaited > 0 && self.unkept_bytes * 2 <= self.bytes
+    /// Whether at least `bytes` are known to be on the device: it was awaited, and so many of the stretch's bytes are covered. What
+    /// is stored through a mapping is not seen, and believed where the mapped file was synced.
+    pub fn covers(&self, bytes: u64) -> bool {
+        let covered = self.bytes - self.unkept_bytes;
+        self.awaited > 0 && (self.mapped_syncs > 0 || covered >= bytes)
     }
 }
 
@@ -58,6 +64,10 @@ struct Ledger {
     resized: BTreeMap<FileId, usize>,
     /// The last change of a name since the last sync of a directory.
     renamed: Option<usize>,
+    /// The last such change that may bring an old state back.
+    unnamed: Option<usize>,
+    /// Files that came into being in the stretch and were never synced: nothing of them need be kept.
+    fleeting: BTreeSet<FileId>,
     /// Files whose changes are not seen, for they are stored through a mapping.
     mapped: BTreeSet<FileId>,
     stretch: Kept,
@@ -70,6 +80,8 @@ impl Ledger {
         let begun = std::mem::replace(&mut self.begun, index);
         let unkept = self.unkept.values().flatten().filter(|(written, _)| *written >= begun);
         self.stretch.unkept_bytes = unkept.map(|(_, bytes)| bytes).sum();
+        self.stretch.name_is_unkept = self.unnamed.is_some_and(|changed| changed >= begun);
+        self.fleeting.clear();
         std::mem::take(&mut self.stretch)
     }
 
@@ -94,12 +106,17 @@ impl Ledger {
             EventKind::Create { file, .. } => {
                 self.resized.insert(*file, index);
                 self.renamed = Some(index);
+                self.fleeting.insert(*file);
             }
-            EventKind::MakeDirectory { .. }
-            | EventKind::Symlink { .. }
-            | EventKind::Link { .. }
-            | EventKind::Rename { .. }
-            | EventKind::Unlink { .. } => self.renamed = Some(index),
+            EventKind::MakeDirectory { .. } | EventKind::Symlink { .. } | EventKind::Link { .. } => {
+                self.renamed = Some(index);
+            }
+            EventKind::Rename { file, .. } | EventKind::Unlink { file, .. } => {
+                self.renamed = Some(index);
+                if !self.fleeting.contains(file) {
+                    self.unnamed = Some(index);
+                }
+            }
             EventKind::Mark { .. } | EventKind::Unsupported { .. } => {}
         }
     }
@@ -108,15 +125,22 @@ impl Ledger {
     fn sync(&mut self, began: usize, file: FileId, kind: SyncKind) {
         let changed = match kind {
             SyncKind::Range { .. } => return,
-            SyncKind::Directory => self.renamed.take_if(|renamed| *renamed < began).is_some(),
+            SyncKind::Directory => {
+                self.unnamed.take_if(|changed| *changed < began);
+                self.renamed.take_if(|changed| *changed < began).is_some()
+            }
             SyncKind::FileSystem => {
                 let files: Vec<FileId> = self.unkept.keys().chain(self.resized.keys()).copied().collect();
+                self.unnamed = None;
                 let settled: Vec<FileId> =
                     files.into_iter().filter(|file| self.settle(*file, began)).collect();
                 !settled.is_empty()
             }
             SyncKind::Fsync | SyncKind::Fdatasync | SyncKind::Msync { .. } => {
-                self.settle(file, began) || self.mapped.contains(&file)
+                let is_mapped = self.mapped.contains(&file);
+                self.stretch.mapped_syncs += u64::from(is_mapped);
+                self.fleeting.remove(&file);
+                self.settle(file, began) || is_mapped
             }
         };
         self.stretch.awaited += u64::from(changed);
@@ -177,14 +201,14 @@ mod tests {
     fn a_sync_after_the_bytes_keeps_them() {
         let kept = kept(vec![write(LOG, 4120), sync(LOG), mark()]);
         assert_eq!(kept, Kept { awaited: 1, bytes: 4120, ..Kept::default() });
-        assert!(kept.is_durable());
+        assert!(kept.covers(4120) && !kept.covers(4121));
     }
 
     #[test]
     fn no_sync_of_what_did_not_change_keeps_anything() {
         let idle = kept(vec![write(LOG, 4120), sync(DUMMY), mark()]);
         assert_eq!((idle.awaited, idle.idle_syncs, idle.unkept_bytes), (0, 1, 4120));
-        assert!(!idle.is_durable());
+        assert!(!idle.covers(0));
         let again = stretches(vec![write(LOG, 1), sync(LOG), mark(), sync(LOG), mark()]);
         assert_eq!((again[1].awaited, again[1].idle_syncs), (0, 1));
     }
@@ -193,15 +217,15 @@ mod tests {
     fn a_sync_of_another_file_leaves_most_bytes_unkept() {
         let kept = kept(vec![write(LOG, 4120), write(DUMMY, 1), sync(DUMMY), mark()]);
         assert_eq!((kept.awaited, kept.unkept_bytes), (1, 4120));
-        assert!(!kept.is_durable());
+        assert!(kept.covers(1) && !kept.covers(100));
     }
 
     #[test]
     fn a_sync_that_came_after_the_reply_is_too_late() {
         let late = stretches(vec![write(LOG, 4120), mark(), sync(LOG), write(LOG, 4120), mark()]);
-        assert!(!late[0].is_durable());
+        assert!(!late[0].covers(100));
         assert_eq!((late[1].awaited, late[1].unkept_bytes), (1, 4120), "it kept what the first had written");
-        assert!(!late[1].is_durable());
+        assert!(!late[1].covers(100));
     }
 
     #[test]
@@ -224,13 +248,36 @@ mod tests {
         let write = Write { file: LOG, offset: 0, length: 8, synchronous: true, bytes: None };
         let kept = kept(vec![write, mark()]);
         assert_eq!(kept, Kept { awaited: 1, synchronous_writes: 1, bytes: 8, ..Kept::default() });
-        assert!(kept.is_durable());
+        assert!(kept.covers(8));
     }
 
     #[test]
     fn a_sync_of_a_mapped_file_may_keep_what_is_not_seen() {
         let map = MapShared { file: LOG, offset: 0, length: 4096 };
-        assert!(kept(vec![map, sync(LOG), mark()]).is_durable());
+        assert!(kept(vec![map, sync(LOG), mark()]).covers(100));
+    }
+
+    /// As an engine does that logs records and brings its pages up to date later.
+    #[test]
+    fn pages_that_wait_for_a_checkpoint_do_not_take_from_the_log() {
+        let kept = kept(vec![write(LOG, 120), sync(LOG), write(DUMMY, 4096), mark()]);
+        assert_eq!((kept.awaited, kept.unkept_bytes), (1, 4096));
+        assert!(kept.covers(120));
+    }
+
+    #[test]
+    fn a_journals_name_is_to_be_kept_and_that_of_a_file_that_nobody_synced_is_not() {
+        let create = |file| Create { file, path: PathBuf::from("x") };
+        let unlink = |file| Unlink { file, path: PathBuf::from("x") };
+        let directory = Sync { file: FileId::ROOT, kind: SyncKind::Directory };
+        let journal = vec![create(LOG), write(LOG, 9), sync(LOG), unlink(LOG)];
+        assert!(kept([journal.clone(), vec![mark()]].concat()).name_is_unkept);
+        assert!(!kept([journal, vec![directory, mark()]].concat()).name_is_unkept);
+        let spilled = vec![create(DUMMY), write(DUMMY, 9), unlink(DUMMY), mark()];
+        assert!(!kept(spilled).name_is_unkept);
+        let there_before = vec![unlink(LOG), mark(), mark()];
+        let stretches = stretches(there_before);
+        assert!(stretches[0].name_is_unkept && !stretches[1].name_is_unkept, "it is told of once");
     }
 
     #[test]

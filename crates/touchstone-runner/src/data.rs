@@ -214,6 +214,16 @@ impl CaseData {
         self.operations.len() as u64
     }
 
+    /// How many bytes a record has on average, as the lab writes it.
+    pub fn bytes_of_record(&self) -> u64 {
+        bytes_each(&self.dataset.path, u64::from(self.dataset_len()))
+    }
+
+    /// How many bytes a new state has on average.
+    pub fn bytes_of_state(&self) -> u64 {
+        self.states.file.as_ref().map_or(0, |file| bytes_each(file, self.states()))
+    }
+
     /// How many new states there are.
     pub fn states(&self) -> u64 {
         self.states.docs.len() as u64
@@ -386,6 +396,10 @@ impl CaseData {
         };
         (digest.answers(), digest.to_string())
     }
+}
+
+fn bytes_each(file: &Path, count: u64) -> u64 {
+    std::fs::metadata(file).map_or(0, |file| file.len()) / count.max(1)
 }
 
 /// A dataset file without records.

@@ -275,12 +275,13 @@ impl<'s> Player<'s> {
     fn witness(&mut self, before: &Seen, after: &Seen) -> Witness {
         let seen = after.since(before);
         let (opening_ns, opening_read_bytes) = self.opening.take().unzip();
+        let replied = self.session.as_ref().map_or(0, Session::replied_bytes);
         Witness {
             waited_ns: self.waited_ns(),
             opening_ns,
             opening_read_bytes: opening_read_bytes.flatten(),
             read_bytes: seen.read_bytes,
-            written_bytes: seen.written_bytes,
+            written_bytes: seen.written_bytes.map(|bytes| bytes.saturating_sub(replied)),
             flushes: seen.flushes,
             tasks_made: after.tasks_since(before),
         }

@@ -13,6 +13,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+use touchstone::kit::DurabilityClass;
 use touchstone::plan::PlannedArm;
 use touchstone::record::file;
 use touchstone::sample::SyncCount;
@@ -21,6 +22,9 @@ use touchstone_recorder::{Kept, Options, Recording, Trace};
 
 /// Commits recorded of an arm: odd, so that the median is one of them.
 const COMMITS: u64 = 41;
+
+/// Of a commit's records one byte in so many must have reached the disk.
+const KEPT_SHARE: u64 = 4;
 
 /// How long a driver may take to leave once it was asked to.
 const GRACE: Duration = Duration::from_secs(10);
@@ -96,7 +100,12 @@ impl Recorded<'_> {
         }
         let trace = recording.finish(GRACE).map_err(|error| error.to_string())?;
         talked.map_err(|error| error.to_string())?;
-        Ok(self.count(&trace))
+        let count = self.count(&trace);
+        let (asked, seen) = (self.asked(), count.commits);
+        if seen < asked {
+            return Err(format!("{asked} commits were asked for, and {seen} replies to them were seen"));
+        }
+        Ok(count)
     }
 
     fn talk(&self, mut session: Session, directory: &Path) -> SessionResult<()> {
@@ -116,7 +125,7 @@ impl Recorded<'_> {
             settings: self.arm.settings.clone(),
         })?;
         let (verb, records) = commit(self.arm).expect("only committing arms are recorded");
-        for number in 0..self.commits(verb, records) {
+        for number in 0..self.asked() {
             let lane = Lane { table: self.arm.lanes[0].table, ..Lane::new(verb, number * records, records) };
             session.ask(&Request::Run(Run { lanes: vec![lane], latency: None }))?;
         }
@@ -128,7 +137,8 @@ impl Recorded<'_> {
     }
 
     /// As many commits as the operations suffice for, or the new states; everything can be deleted once.
-    fn commits(&self, verb: Verb, records: u64) -> u64 {
+    fn asked(&self) -> u64 {
+        let (verb, records) = commit(self.arm).expect("only committing arms are recorded");
         let there = match verb {
             Verb::DeleteMany => 1,
             verb if verb.updates() => self.stage.data.states(),
@@ -137,13 +147,29 @@ impl Recorded<'_> {
         COMMITS.min(there / records.max(1))
     }
 
+    /// Bytes that must have reached the disk for a commit: a quarter of its records as the lab writes them, for an engine may
+    /// compress. Nothing is left of what is deleted.
+    fn bytes_to_keep(&self) -> u64 {
+        let (verb, records) = commit(self.arm).expect("only committing arms are recorded");
+        let each = match verb {
+            Verb::DeleteMany => 0,
+            verb if verb.updates() => self.stage.data.bytes_of_state(),
+            _ => self.stage.data.bytes_of_record(),
+        };
+        each * records / KEPT_SHARE
+    }
+
+    fn is_durable(&self, commit: &Kept) -> bool {
+        let named = self.arm.class != DurabilityClass::Strict || !commit.name_is_unkept;
+        named && commit.covers(self.bytes_to_keep())
+    }
+
     fn count(&self, trace: &Trace) -> SyncCount {
         let stretches = trace.between_marks();
         let kept = trace.kept_between_marks();
         let of = |name: &str| -> Vec<Kept> {
-            let reply = format!("\"reply\":\"{name}\"");
             let ends =
-                stretches.iter().map(|stretch| stretch.ended_by.is_some_and(|line| line.contains(&reply)));
+                stretches.iter().map(|stretch| stretch.ended_by.is_some_and(|line| replies(line, name)));
             kept.iter().zip(ends).filter(|(_, ends)| *ends).map(|(kept, _)| *kept).collect()
         };
         let commits = of("run");
@@ -161,13 +187,33 @@ impl Recorded<'_> {
             syncs_at_close: of("close").iter().map(|close| close.awaited).sum(),
             idle_syncs: sum(|commit| commit.idle_syncs),
             synchronous_writes: sum(|commit| commit.synchronous_writes),
-            durable_commits: commits.iter().filter(|commit| commit.is_durable()).count() as u64,
+            durable_commits: commits.iter().filter(|commit| self.is_durable(commit)).count() as u64,
             bytes_written: sum(|commit| commit.bytes),
+            refused: trace.unsupported().into_iter().map(str::to_owned).collect(),
             mapped: trace
                 .mapped_files()
                 .iter()
                 .filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned()))
                 .collect(),
         }
+    }
+}
+
+/// Whether a line is a reply of that name. No kit's JSON is written as another's.
+fn replies(line: &str, name: &str) -> bool {
+    let reply = serde_json::from_str::<serde_json::Value>(line);
+    reply.is_ok_and(|reply| reply["reply"] == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::replies;
+
+    #[test]
+    fn a_reply_is_one_however_its_json_is_spaced() {
+        assert!(replies(r#"{"reply":"run","wall_ns":1}"#, "run"));
+        assert!(replies(r#"{"wall_ns": 1, "reply": "run"}"#, "run"));
+        assert!(!replies(r#"{"reply":"close"}"#, "run"));
+        assert!(!replies(r#"the log says "reply":"run""#, "run"));
     }
 }

@@ -101,6 +101,8 @@ pub struct Session {
     manners: Manners,
     /// How long the last reply was waited for.
     waited: Duration,
+    /// How long it was, in bytes.
+    replied: u64,
 }
 
 impl Session {
@@ -139,6 +141,7 @@ impl Session {
             stderr: None,
             manners,
             waited: Duration::ZERO,
+            replied: 0,
         }
     }
 
@@ -170,6 +173,7 @@ impl Session {
         }
         let line = self.read_line(asked + self.manners.limit)?;
         self.waited = asked.elapsed();
+        self.replied = line.len() as u64 + 1;
         let reply = serde_json::from_slice(&line).map_err(|error| {
             SessionError::Rubbish(format!("`{}` is not a reply: {error}", excerpt(&line)))
         })?;
@@ -197,6 +201,11 @@ impl Session {
     /// How long the last reply was waited for, in nanoseconds.
     pub fn waited_ns(&self) -> u64 {
         self.waited.as_nanos() as u64
+    }
+
+    /// How many bytes the last reply had, which the driver wrote as it writes its files.
+    pub(crate) fn replied_bytes(&self) -> u64 {
+        self.replied
     }
 
     /// The driver's process, as the system numbers it; none where somebody else looks after it.

@@ -198,13 +198,13 @@ pub struct SyncCount {
     /// On closing the database afterwards, where a checkpoint may be due.
     #[serde(default)]
     pub syncs_at_close: u64,
-    /// Syncs of what had not changed since its last one, over all commits: they keep nothing.
+    /// Syncs of files and directories that had not changed since their last sync, over all commits: they keep nothing.
     #[serde(default)]
     pub idle_syncs: u64,
     /// Those of `syncs` that were writes which return only when they are durable.
     #[serde(default)]
     pub synchronous_writes: u64,
-    /// Commits of which the disk had been asked to keep most of the bytes before they were acknowledged.
+    /// Commits that the disk had been asked to keep before they were acknowledged.
     #[serde(default)]
     pub durable_commits: u64,
     /// Bytes written over all commits.
@@ -213,6 +213,9 @@ pub struct SyncCount {
     /// Files written through a shared mapping, whose bytes are not counted.
     #[serde(default)]
     pub mapped: Vec<String>,
+    /// Ways of writing that the recorder refused: without it the program may write in another way.
+    #[serde(default)]
+    pub refused: Vec<String>,
 }
 
 impl SyncCount {
@@ -232,6 +235,7 @@ impl SyncCount {
             durable_commits: 0,
             bytes_written: 0,
             mapped: Vec::new(),
+            refused: Vec::new(),
         }
     }
 

@@ -114,7 +114,7 @@ fn commits_that_were_not_kept_before_the_reply_break_the_promise() {
         record.syncs[1].durable_commits = 0;
         record.plan.cases[0].arms[1].class = DurabilityClass::Consistent;
     });
-    let idle = "syncs of what had not changed, over all of them: 41";
+    let idle = "syncs of files that had not changed, over all of them: 41";
     assert_broken(|record| (record.syncs[1].durable_commits, record.syncs[1].idle_syncs) = (0, 41), idle);
 }
 
@@ -122,6 +122,11 @@ fn commits_that_were_not_kept_before_the_reply_break_the_promise() {
 fn commits_that_await_the_disk_only_while_they_are_recorded_break_the_promise() {
     let unflushed = |record: &mut Record| each_witness(record, |witness| witness.flushes = Some(0));
     assert_broken(unflushed, "completed 0.00 flushes for each of its commits");
+    let half_flushed = |record: &mut Record| {
+        each_witness(record, |witness| witness.flushes = Some(10));
+        record.syncs[1].syncs = 41 * 5;
+    };
+    assert_broken(half_flushed, "completed 1.00 flushes for each of its commits");
     // A neighbour's flushes come on top.
     assert_kept(|record| each_witness(record, |witness| witness.flushes = Some(30)));
 }
@@ -141,6 +146,22 @@ fn flushes_are_not_asked_for_where_they_cannot_be_counted() {
         unflushed(record);
         record.syncs[1].synchronous_writes = 41;
     });
+    // One such write among many syncs excuses nothing.
+    assert_broken(
+        |record| {
+            unflushed(record);
+            record.syncs[1].synchronous_writes = 1;
+        },
+        "completed 0.00 flushes",
+    );
+    // Where nothing can be recorded the disks are asked all the same.
+    assert_broken(
+        |record| {
+            unflushed(record);
+            record.syncs.clear();
+        },
+        "completed 0.00 flushes",
+    );
 }
 
 #[test]
@@ -154,6 +175,17 @@ fn whatever_the_class_a_commit_writes_what_it_wrote_while_it_was_recorded() {
         },
         "it wrote 20 bytes a commit",
     );
+    assert_kept(|record| {
+        dry(record);
+        record.syncs[1].refused = vec!["io_uring".into()];
+    });
+    // Another process writes for it, whose bytes are not seen.
+    let (comparison, kinds) = commits(|record| {
+        dry(record);
+        record.launches[1].children = Some(1);
+    });
+    assert_ne!(comparison.verdict, Verdict::Incomparable, "{comparison:?}");
+    assert_eq!(kinds, [FlagKind::OtherProcesses]);
     // In the recorded pass it made a checkpoint, which writes everything twice.
     assert_kept(|record| each_witness(record, |witness| witness.written_bytes = Some(20_600)));
 }
@@ -213,7 +245,8 @@ fn an_engine_that_was_not_asked_did_nothing() {
     };
     assert_eq!(counted(0, 0), [FlagKind::EngineIdle]);
     assert_eq!(counted(0, 7), [], "it read pages without a statement");
-    assert_eq!(counted(1, 0), []);
+    assert_eq!(counted(10, 0), []);
+    assert_eq!(counted(1, 7), [FlagKind::EngineIdle], "of 10 gets");
 }
 
 #[test]

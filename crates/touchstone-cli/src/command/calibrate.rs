@@ -93,6 +93,11 @@ impl Calibrate {
             say::text(&calibration.text(&folder))?;
         }
         match stopped {
+            // The document has said that it was stopped, and is the only one on standard output.
+            Some(error) if context.json => {
+                say::note(&error.to_string());
+                Ok(ExitCode::from(crate::exit::INTERRUPTED))
+            }
             Some(error) => Err(error),
             None => Ok(ExitCode::SUCCESS),
         }

@@ -22,8 +22,8 @@ pub struct Witnessed {
     pub read_bytes: Option<f64>,
     /// Bytes that it wrote for each commit of its slices: the mean.
     pub commit_written_bytes: Option<f64>,
-    /// Flushes that the disks completed for each commit of its slices: the mean. None where they cannot be counted, and for
-    /// arms that do not promise one.
+    /// Flushes that the disks completed for each commit of its slices, in those of the flush probe: the mean. None where they
+    /// cannot be counted, and for arms that do not promise one.
     pub commit_flushes: Option<f64>,
     /// Processes and threads that were made in a slice, by whomever: the lower quartile.
     pub tasks_made_low: Option<f64>,
@@ -50,9 +50,10 @@ impl Witnessed {
             .filter(|(slice, _)| is_whole(slice))
             .filter_map(|(slice, witness)| Some(witness.waited_ns.checked_sub(slice.wall_ns)? as f64))
             .collect();
-        let flushes_are_counted =
-            !probes.is_empty() && probes.iter().all(|probe| probe.flushes.is_some_and(|flushes| flushes > 0));
-        let flushes = |witness: &Witness| witness.flushes;
+        // A disk under others may count one flush as several.
+        let probed =
+            probes.iter().map(|probe| probe.flushes.unwrap_or(0)).min().filter(|flushes| *flushes > 0);
+        let flushes = |probed: u64| Some(per_commit(arm, slices, |witness| witness.flushes)? / probed as f64);
         Witnessed {
             beside_ns_low: quantile_of(&beside, 0.25),
             beside_ns_high: quantile_of(&beside, 0.75),
@@ -60,9 +61,7 @@ impl Witnessed {
             opening_read_bytes: median(|witness| witness.opening_read_bytes),
             read_bytes: median(|witness| witness.read_bytes),
             commit_written_bytes: per_commit(arm, slices, |witness| witness.written_bytes),
-            commit_flushes: (flushes_are_counted && arm.awaits_disk())
-                .then(|| per_commit(arm, slices, flushes))
-                .flatten(),
+            commit_flushes: probed.filter(|_| arm.awaits_disk()).and_then(flushes),
             tasks_made_low: quantile_of(&tasks_made, 0.25),
             tasks_made_high: quantile_of(&tasks_made, 0.75),
             children: parts.iter().filter_map(|part| part.children).max(),

@@ -14,6 +14,9 @@ const WRITTEN_SHARE_MIN: f64 = 0.25;
 /// Fewer bytes a commit than these are not compared: replies to the lab are among them.
 const WRITTEN_BYTES_MIN: f64 = 64.0;
 
+/// Of its recorded syncs, the share that must be flushes while it is timed: the system may make one flush of several.
+const FLUSHED_SHARE_MIN: f64 = 0.5;
+
 /// Why an arm cannot be ranked in its class: its commits did not await the disk, or did other work while they were timed than
 /// while they were recorded.
 pub(super) fn broken_promise(planned: &PlannedArm, measured: &ArmStatistics) -> Option<String> {
@@ -22,7 +25,7 @@ pub(super) fn broken_promise(planned: &PlannedArm, measured: &ArmStatistics) -> 
     let why = recorded
         .filter(|_| awaits)
         .and_then(not_kept)
-        .or_else(|| recorded.filter(|_| awaits).and_then(|recorded| not_flushed(recorded, measured)))
+        .or_else(|| if awaits { not_flushed(recorded, measured) } else { None })
         .or_else(|| recorded.and_then(|recorded| writes_less(recorded, measured)))?;
     let promise = if awaits {
         format!("class {} promises that a commit awaits the disk, but ", planned.class)
@@ -39,7 +42,7 @@ fn not_kept(recorded: &SyncCount) -> Option<String> {
     }
     let idle = match recorded.idle_syncs {
         0 => String::new(),
-        idle => format!("; syncs of what had not changed, over all of them: {idle}"),
+        idle => format!("; syncs of files that had not changed, over all of them: {idle}"),
     };
     Some(format!(
         "of {commits} recorded commits {kept} had been kept before they were acknowledged (syncs of the median commit: \
@@ -48,19 +51,27 @@ fn not_kept(recorded: &SyncCount) -> Option<String> {
     ))
 }
 
-/// A write that returns only when it is durable need not be a flush of the whole device.
-fn not_flushed(recorded: &SyncCount, measured: &ArmStatistics) -> Option<String> {
-    let flushes = measured.witnessed.commit_flushes.filter(|_| recorded.synchronous_writes == 0)?;
-    (flushes < KEPT_SHARE_MIN).then(|| {
-        format!(
-            "while it was timed all disks together completed {flushes:.2} flushes for each of its commits, and while it was \
-             recorded it asked for {}",
-            recorded.syncs_per_commit
-        )
+/// A write that returns only when it is durable need not be a flush of the whole device: where most syncs are such writes,
+/// flushes tell nothing.
+fn not_flushed(recorded: Option<&SyncCount>, measured: &ArmStatistics) -> Option<String> {
+    let flushes = measured.witnessed.commit_flushes?;
+    if recorded.is_some_and(|recorded| recorded.synchronous_writes * 2 > recorded.syncs) {
+        return None;
+    }
+    let syncs = recorded.map_or(1.0, |recorded| recorded.syncs as f64 / recorded.commits as f64);
+    (flushes < KEPT_SHARE_MIN * (syncs * FLUSHED_SHARE_MIN).max(1.0)).then(|| {
+        let asked = recorded.map_or(String::new(), |recorded| {
+            format!(", and while it was recorded it asked for {}", recorded.syncs_per_commit)
+        });
+        format!("while it was timed all disks together completed {flushes:.2} flushes for each of its commits{asked}")
     })
 }
 
+/// What a driver has other processes write, or writes in a way that the recorder refuses, is not seen alike in both.
 fn writes_less(recorded: &SyncCount, measured: &ArmStatistics) -> Option<String> {
+    if measured.witnessed.children.is_some_and(|children| children > 0) || !recorded.refused.is_empty() {
+        return None;
+    }
     let recorded = recorded.bytes_per_commit().filter(|bytes| *bytes >= WRITTEN_BYTES_MIN)?;
     let timed = measured.witnessed.commit_written_bytes?;
     (timed < recorded * WRITTEN_SHARE_MIN).then(|| {

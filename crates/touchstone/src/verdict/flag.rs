@@ -129,7 +129,7 @@ pub(super) fn flags(plan: &Plan, statistics: &[CaseStatistics], subjects: &[Intr
                 broken_promise(planned, arm).map(|evidence| (FlagKind::BrokenPromise, evidence)),
                 suspect.beside_the_clock(),
                 suspect.ready_before(),
-                engine_idle(arm),
+                engine_idle(planned, arm),
                 suspect.beyond_floor(subjects),
                 suspect.left_processor(),
                 suspect.other_processes(),

@@ -32,7 +32,9 @@ fn doubt(kind: FlagKind) -> (u8, &'static str) {
         }
         FlagKind::EngineIdle => (2, "The answers did not come from the engine that is named."),
         FlagKind::ReadyBefore => (3, "What was to be timed had been done before the clock started."),
-        FlagKind::BeyondFloor => (4, "It is quicker than the engine's own interface can be."),
+        FlagKind::BeyondFloor => {
+            (4, "It is better than the engine's own interface, so it asks the engine for less.")
+        }
         FlagKind::Slept => (5, "The subject mostly slept, so its times are those of a timer."),
         FlagKind::TimerTick => {
             (6, "Latencies are whole milliseconds, as of a subject that waits for a timer.")

@@ -5,6 +5,7 @@ use crate::estimate::{ArmStatistics, CaseStatistics, paired};
 use crate::plan::{PlannedArm, PlannedCase};
 use crate::sample::Introduction;
 use crate::suite::Cache;
+use touchstone_protocol::Verb;
 
 /// An arm of a case that was measured, with the others beside it.
 #[derive(Clone, Copy)]
@@ -78,6 +79,7 @@ impl Suspect<'_> {
         // Lanes side by side wait for each other, and no engine's interface says how.
         let alone = planned.lanes.len() == 1;
         let same_work = alone && planned.lanes == self.planned.lanes && planned.class == self.planned.class;
+        let same_work = same_work && planned.indexes == self.planned.indexes;
         if !same_work || !set_alike(self.arm, measured) || engine(planned)? != engine(self.planned)? {
             return None;
         }
@@ -149,7 +151,7 @@ fn beside(arm: &ArmStatistics) -> Option<(f64, f64)> {
 
 /// How much longer than the others' the time beside the clock may be, as a share of the slice and in nanoseconds.
 const BESIDE_SHARE_MAX: f64 = 0.25;
-const BESIDE_NS_MIN: f64 = 5e5;
+const BESIDE_NS_MIN: f64 = 2e5;
 
 /// And how many times the widest distance between its quartiles in the case.
 const BESIDE_SPREADS: f64 = 3.0;
@@ -160,14 +162,27 @@ const OPENING_BYTES_MIN: f64 = 65_536.0;
 /// How far the whole interval may lie beyond the floor: two programs with one code differ by some percent.
 const FLOOR_RATIO_MAX: f64 = 1.05;
 
-/// An engine that answered without a statement and without a page of its cache.
-pub(super) fn engine_idle(arm: &ArmStatistics) -> Raised {
+/// An engine that answered without a statement and without a page of its cache, or most gets without one.
+pub(super) fn engine_idle(planned: &PlannedArm, arm: &ArmStatistics) -> Raised {
     let count = |name: &str| arm.counters.get(name).copied();
-    let idle = count("statements")? == 0 && count("cache_hits")? == 0 && count("cache_misses")? == 0;
-    idle.then(|| {
+    let statements = count("statements")?;
+    let pages = count("cache_hits")? + count("cache_misses")?;
+    let gets =
+        planned.lanes.iter().all(|lane| lane.verb == Verb::Get).then_some(arm.slice_operations).flatten();
+    let few = gets.filter(|gets| (statements as f64) < gets * STATEMENTS_SHARE_MIN && statements > 0);
+    if let Some(gets) = few {
+        let evidence = format!(
+            "{gets:.0} gets were answered with {statements} statements: the others not by the engine"
+        );
+        return Some((FlagKind::EngineIdle, evidence));
+    }
+    (statements == 0 && pages == 0).then(|| {
         let evidence =
             "a slice was answered with 0 statements and 0 pages of the engine's cache: not by the engine"
                 .into();
         (FlagKind::EngineIdle, evidence)
     })
 }
+
+/// The share of gets that are a statement each, where any is one.
+const STATEMENTS_SHARE_MIN: f64 = 0.5;
