@@ -95,7 +95,7 @@ impl Calibrate {
         match stopped {
             // The document has said that it was stopped, and is the only one on standard output.
             Some(error) if context.json => {
-                say::note(&error.to_string());
+                say::note(&format!("touchstone: {error:#}"));
                 Ok(ExitCode::from(crate::exit::INTERRUPTED))
             }
             Some(error) => Err(error),
