@@ -2,28 +2,33 @@
 //!
 //! A subject that fails leaves the launch and its outcome says how; the others go on.
 
+mod leaving;
+mod played;
+mod template;
+mod watching;
+
+pub use played::Played;
+pub use template::make_template;
+
 use crate::data::{CaseData, Contents};
 use crate::error::Result;
-use crate::header::contradicted;
 use crate::kits::Project;
 use crate::place::Place;
 use crate::plausible::{impossible, processors};
 use crate::random::{Stream, random_order};
 use crate::session::{Manners, Session, SessionError, SessionResult, unexpected};
 use crate::surroundings::{Surroundings, nameless};
-use crate::task::{children, strayed, threads};
-use crate::witness::Seen;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use touchstone::kit::DurabilityClass;
+use template::plain;
 use touchstone::plan::{PlannedArm, PlannedCase, Start};
 use touchstone::record::latency_path;
-use touchstone::sample::{Launch, NOT_EXPLAINED, Outcome, Phase, Slice, Witness};
+use touchstone::sample::Outcome;
 use touchstone::suite::Cache;
 use touchstone_protocol::{
-    Failure, FailureKind, Hello, Lane, LaneSample, Plan, Reply, Request, Run, Sample, Settings, Verb,
+    Failure, FailureKind, Hello, Lane, LaneSample, Reply, Request, Run, Settings, Verb,
 };
+use watching::Survey;
 
 /// Everything a launch of a case plays with.
 pub struct Stage<'s> {
@@ -261,41 +266,6 @@ impl<'s> Player<'s> {
         Ok(Played { lanes, sample, witness, wrong })
     }
 
-    /// What the system counts of the driver's process now.
-    fn look(&self, flushes: bool) -> Seen {
-        let process = self.session.as_ref().and_then(Session::process);
-        process.map_or_else(Seen::default, |process| Seen::now(process, flushes))
-    }
-
-    fn waited_ns(&self) -> u64 {
-        self.session.as_ref().map_or(0, Session::waited_ns)
-    }
-
-    /// What was seen from before the slice to after it, and of the opening before that.
-    fn witness(&mut self, before: &Seen, after: &Seen) -> Witness {
-        let seen = after.since(before);
-        let (opening_ns, opening_read_bytes) = self.opening.take().unzip();
-        let replied = self.session.as_ref().map_or(0, Session::replied_bytes);
-        Witness {
-            waited_ns: self.waited_ns(),
-            opening_ns,
-            opening_read_bytes: opening_read_bytes.flatten(),
-            read_bytes: seen.read_bytes,
-            written_bytes: seen.written_bytes.map(|bytes| bytes.saturating_sub(replied)),
-            flushes: seen.flushes,
-            tasks_made: after.tasks_since(before),
-        }
-    }
-
-    /// Looks at what the process consists of, and keeps the most of it.
-    fn take_survey(&mut self) {
-        let Some(process) = self.session.as_ref().and_then(Session::process) else { return };
-        self.survey.threads = self.survey.threads.max(threads(process));
-        self.survey.children = self.survey.children.max(children(process));
-        let strays = || self.processor.and_then(|processor| strayed(process, processor));
-        self.survey.strayed = self.survey.strayed.take().or_else(strays);
-    }
-
     /// The lanes of a slice; what stores no records starts from operation `first`.
     fn lanes_at(&self, first: u64, calibrated: u64) -> Vec<Lane> {
         let inserts = self.arm.records_used(calibrated) > 0;
@@ -313,167 +283,6 @@ impl<'s> Player<'s> {
             self.stored = self.stored.saturating_sub(answer.answers);
             self.acknowledged = self.acknowledged.saturating_sub(answer.answers);
         }
-    }
-
-    /// Says in the first launch how it does a slice, then looks for everything that was acknowledged, and leaves.
-    ///
-    /// # Errors
-    /// When the lab itself fails.
-    pub fn leave(mut self, launch: usize, calibrated: u64) -> Result<Launch> {
-        // What stores something is explained last, for nobody checks it. All else is explained by the process that played: it
-        // may have kept what it no longer asks its engine for.
-        let explains = launch == 0;
-        let before = explains && !self.arm.writes();
-        let mut plan = if before { self.explained(calibrated)? } else { Plan::default() };
-        let mut counted = None;
-        if self.plays() && !self.stage.case.unchecked {
-            let checked = self.check_anew()?;
-            counted = self.note(checked);
-        }
-        let found = counted.unwrap_or(0);
-        let stored = self.stored;
-        let file_bytes = self.place.file_bytes();
-        let contradicted = self.contradicted(&file_bytes);
-        if explains && !before {
-            plan = self.explained(calibrated)?;
-        }
-        if let Some(session) = self.session.take().filter(|_| self.outcome == Outcome::Completed) {
-            let left = session.quit();
-            self.note(left);
-        }
-        self.settings.extend(contradicted);
-        // A part that was cut short has nothing to compare: it is not missing what nobody looked for.
-        let whole = counted.is_some() && self.outcome == Outcome::Completed;
-        Ok(Launch {
-            case: self.stage.case.id.clone(),
-            launch,
-            arm: self.arm.name.clone(),
-            outcome: self.outcome,
-            error: self.error.take(),
-            calibrated,
-            processor: self.processor,
-            threads: self.survey.threads,
-            children: self.survey.children,
-            strayed: self.survey.strayed.take(),
-            settings: std::mem::take(&mut self.settings),
-            expected: if whole { stored } else { found },
-            found,
-            plan: plan.plan,
-            counters: plan.counters,
-            file_bytes,
-        })
-    }
-
-    /// What the files of its closed database say otherwise than it told.
-    fn contradicted(&self, files: &BTreeMap<String, u64>) -> Settings {
-        let paths: Vec<PathBuf> = files.keys().map(|file| self.place.path().join(file)).collect();
-        contradicted(paths.iter().map(PathBuf::as_path), &self.settings)
-    }
-
-    /// How it does a slice; nothing of an arm that has failed.
-    fn explained(&mut self, calibrated: u64) -> Result<Plan> {
-        if !self.plays() {
-            return Ok(Plan::default());
-        }
-        let explained = self.explain(calibrated)?;
-        Ok(self.note(explained).unwrap_or_default())
-    }
-
-    /// Ends the process that played, starts another one, and lets that look. Killed, the first can neither write down what it
-    /// only kept in memory nor tell the second; a class that promises nothing after that is closed instead.
-    fn check_anew(&mut self) -> Result<SessionResult<u64>> {
-        if self.arm.class == DurabilityClass::None {
-            if let Err(error) = self.close() {
-                return Ok(Err(error));
-            }
-            if let Some(Err(error)) = self.session.take().map(Session::quit) {
-                return Ok(Err(error));
-            }
-        }
-        self.session = None;
-        self.open = false;
-        let command = self.command()?;
-        Ok(self.start(command).and_then(|()| self.prepare_nothing()).and_then(|()| self.check()))
-    }
-
-    /// So that it need not read data to tell what it finds.
-    fn prepare_nothing(&mut self) -> SessionResult<()> {
-        let reply = self.ask(&Request::Prepare {
-            record: self.stage.case.dataset.record,
-            dataset: self.stage.data.empty_file.clone(),
-            operations: None,
-            states: None,
-            subscriptions: None,
-        })?;
-        match reply {
-            Reply::Prepare { .. } => Ok(()),
-            other => Err(unexpected("prepare", &other)),
-        }
-    }
-
-    /// How it does a slice, off the clock.
-    fn explain(&mut self, calibrated: u64) -> Result<SessionResult<Plan>> {
-        if self.arm.writes() {
-            let prepared = self.prepare();
-            if self.note(prepared).is_none() {
-                return Ok(Ok(Plan::default()));
-            }
-        }
-        let settled = self.settle()?;
-        let open = |player: &mut Self| if player.open { Ok(()) } else { player.reopen_watching() };
-        Ok(settled.and_then(|()| open(self)).and_then(|()| self.explain_slice(calibrated)))
-    }
-
-    fn explain_slice(&mut self, calibrated: u64) -> SessionResult<Plan> {
-        let lanes = self.lanes_at(0, calibrated);
-        let plan = match self.ask(&Request::Explain { lanes }) {
-            Ok(Reply::Explain(plan)) => plan,
-            Ok(other) => return Err(unexpected("explain", &other)),
-            // Not to explain is a missing capability; it costs the report a row, not the subject its result.
-            Err(SessionError::Refused(failure)) if failure.kind == FailureKind::Unsupported => {
-                Plan::default()
-            }
-            Err(SessionError::Refused(failure)) => {
-                Plan { plan: vec![format!("{NOT_EXPLAINED} {failure}")], ..Plan::default() }
-            }
-            Err(error) => return Err(error),
-        };
-        self.close()?;
-        Ok(plan)
-    }
-
-    fn check(&mut self) -> SessionResult<u64> {
-        self.reopen()?;
-        let (mut found, mut differs) = (0, None);
-        for table in 1..=self.stage.case.tables_used() {
-            let reply = self.ask(&Request::Check { table })?;
-            let Reply::Check { answers, digest } = reply else { return Err(unexpected("check", &reply)) };
-            found += answers;
-            let right = self.stage.data.content(&self.contents, table);
-            if right.is_some_and(|(_, right)| digest != right) {
-                differs = differs.or(Some((table, digest)));
-            }
-        }
-        self.close()?;
-        let acknowledged = self.acknowledged;
-        let wrong = match differs {
-            _ if found != acknowledged => {
-                Some(format!("{found} records are there, {acknowledged} were acknowledged"))
-            }
-            Some((table, digest)) => Some(self.differs(table, &digest)),
-            None => None,
-        };
-        if let Some(wrong) = wrong {
-            self.outcome = Outcome::Void;
-            self.error = Some(wrong);
-        }
-        Ok(found)
-    }
-
-    fn differs(&self, table: u32, digest: &str) -> String {
-        let (_, right) = self.stage.data.content(&self.contents, table).unwrap_or_default();
-        let of = if table == 1 { String::new() } else { format!(" of table {table}") };
-        format!("the database's content{of} has digest {digest}, the right one is {right}")
     }
 
     /// Opens, and subscribes where the case watches anything.
@@ -531,68 +340,6 @@ impl<'s> Player<'s> {
     }
 }
 
-/// What a driver's process was seen to consist of, at the most.
-#[derive(Default)]
-struct Survey {
-    threads: Option<u64>,
-    children: Option<u64>,
-    strayed: Option<String>,
-}
-
-/// A slice that was played.
-pub struct Played {
-    /// What was asked.
-    pub lanes: Vec<Lane>,
-    /// What came.
-    pub sample: Sample,
-    /// What the lab saw of it.
-    pub witness: Witness,
-    /// What was wrong with it.
-    pub wrong: Option<String>,
-}
-
-impl Played {
-    /// As a line of the record.
-    pub fn line(
-        &self,
-        case: &str,
-        launch: usize,
-        arm: &str,
-        phase: Phase,
-        block: u32,
-        position: u32,
-    ) -> Slice {
-        Slice {
-            case: case.to_owned(),
-            launch,
-            arm: arm.to_owned(),
-            phase,
-            block,
-            position,
-            operations: self.operations(),
-            wall_ns: self.sample.wall_ns,
-            cpu_ns: self.sample.cpu_ns,
-            lanes: self.sample.lanes.clone(),
-            usage: self.sample.usage,
-            witness: Some(self.witness),
-            wrong: self.wrong.clone(),
-        }
-    }
-
-    /// Records answered or acknowledged, over all lanes; for `open`, the times it was opened, for `deliver`, its
-    /// transactions, and for `subscribe`, the first results.
-    pub fn operations(&self) -> u64 {
-        let lanes = self.lanes.iter().zip(&self.sample.lanes);
-        lanes
-            .map(
-                |(lane, answer)| {
-                    if matches!(lane.verb, Verb::Open | Verb::Deliver) { lane.count } else { answer.answers }
-                },
-            )
-            .sum()
-    }
-}
-
 /// Where an arm's latencies of a launch go.
 pub fn latency_file(record: &Path, case: &str, arm: &str, launch: usize) -> PathBuf {
     record.join(latency_path(case, arm, launch))
@@ -615,64 +362,4 @@ pub fn enter_all<'s>(
         players[index] = Some(Player::enter(stage, arm, template, scratch, processor, random)?);
     }
     Ok(players.into_iter().flatten().collect())
-}
-
-/// Makes the database that every launch of an arm starts from, with the driver's own means.
-///
-/// # Errors
-/// When the lab itself fails. A subject that cannot make its database is an outcome: the second result.
-pub fn make_template(
-    stage: &Stage<'_>,
-    arm: &PlannedArm,
-    scratch: &Path,
-    random: &mut Stream,
-) -> Result<SessionResult<Place>> {
-    let place = Place::new(scratch.join(nameless(random)))?;
-    let surroundings = Surroundings::new(scratch, random)?;
-    let command = surroundings.around(stage.project.command(arm)?)?;
-    if let Err(error) = fill(stage, arm, &place, command) {
-        return Ok(Err(error));
-    }
-    Ok(plain(&place)?.map(|()| place))
-}
-
-/// What the lab cannot copy is a thing that this driver cannot do here, and no fault of the lab's.
-fn plain(place: &Place) -> Result<SessionResult<()>> {
-    let refused = |message| SessionError::Refused(Failure { kind: FailureKind::Unsupported, message });
-    Ok(place.strange()?.map_or(Ok(()), |strange| Err(refused(strange))))
-}
-
-fn fill(stage: &Stage<'_>, arm: &PlannedArm, place: &Place, command: Command) -> SessionResult<()> {
-    // Making 10,000 tables or storing millions of records is no slice: it may take ten times as long.
-    let manners = Manners { limit: stage.manners.limit * 10, ..stage.manners.clone() };
-    let mut session = Session::start(command, manners)?;
-    session.hello()?;
-    let case = stage.case;
-    let record = case.dataset.record;
-    let dataset = stage.data.dataset_file();
-    session.ask(&Request::Prepare {
-        record,
-        dataset,
-        operations: None,
-        states: None,
-        subscriptions: None,
-    })?;
-    session.ask(&Request::Open {
-        directory: place.path().to_owned(),
-        record,
-        schema: arm.schema(case, true),
-        settings: arm.settings.clone(),
-    })?;
-    let tables = 1..=case.tables_used();
-    for table in tables.clone().filter(|_| case.churn > 0) {
-        let churned = case.share_of(case.dataset.records, table);
-        let count = churned.end - churned.start;
-        session.ask(&Request::Churn { from: churned.start, count, table, times: case.churn })?;
-    }
-    for table in tables {
-        let stored = case.share_of(case.filled, table);
-        session.ask(&Request::Fill { from: stored.start, count: stored.end - stored.start, table })?;
-    }
-    session.ask(&Request::Close)?;
-    session.quit()
 }

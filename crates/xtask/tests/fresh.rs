@@ -362,7 +362,11 @@ const NUMBERS: [(&str, &str, &str); 48] = [
         "let slowest = *counts.iter().min()?;",
         "The smallest of these counts",
     ),
-    ("crates/touchstone-runner/src/launch.rs", "limit: stage.manners.limit * 10", "ten times as long"),
+    (
+        "crates/touchstone-runner/src/launch/template.rs",
+        "limit: stage.manners.limit * 10",
+        "ten times as long",
+    ),
     ("crates/touchstone-runner/src/run.rs", "const WARM_SLICES: u64 = 3;", "three slices"),
     ("crates/touchstone-runner/src/run.rs", "const WARM_SLICES_CALIBRATED: u64 = 8;", "eight where"),
     ("crates/touchstone-runner/src/run.rs", "const LATENCY_SLICES: u64 = 50;", "50 times"),

@@ -1,0 +1,175 @@
+//! An arm leaves a launch: it says how it does a slice, and a process that knows nothing of the first looks for what that one
+//! acknowledged.
+
+use super::Player;
+use crate::error::Result;
+use crate::header::contradicted;
+use crate::session::{Session, SessionError, SessionResult, unexpected};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use touchstone::kit::DurabilityClass;
+use touchstone::sample::{Launch, NOT_EXPLAINED, Outcome};
+use touchstone_protocol::{FailureKind, Plan, Reply, Request, Settings};
+
+impl Player<'_> {
+    /// Says in the first launch how it does a slice, then looks for everything that was acknowledged, and leaves.
+    ///
+    /// # Errors
+    /// When the lab itself fails.
+    pub fn leave(mut self, launch: usize, calibrated: u64) -> Result<Launch> {
+        // What stores something is explained last, for nobody checks it. All else is explained by the process that played: it
+        // may have kept what it no longer asks its engine for.
+        let explains = launch == 0;
+        let before = explains && !self.arm.writes();
+        let mut plan = if before { self.explained(calibrated)? } else { Plan::default() };
+        let mut counted = None;
+        if self.plays() && !self.stage.case.unchecked {
+            let checked = self.check_anew()?;
+            counted = self.note(checked);
+        }
+        let found = counted.unwrap_or(0);
+        let stored = self.stored;
+        let file_bytes = self.place.file_bytes();
+        let contradicted = self.contradicted(&file_bytes);
+        if explains && !before {
+            plan = self.explained(calibrated)?;
+        }
+        if let Some(session) = self.session.take().filter(|_| self.outcome == Outcome::Completed) {
+            let left = session.quit();
+            self.note(left);
+        }
+        self.settings.extend(contradicted);
+        // A part that was cut short has nothing to compare: it is not missing what nobody looked for.
+        let whole = counted.is_some() && self.outcome == Outcome::Completed;
+        Ok(Launch {
+            case: self.stage.case.id.clone(),
+            launch,
+            arm: self.arm.name.clone(),
+            outcome: self.outcome,
+            error: self.error.take(),
+            calibrated,
+            processor: self.processor,
+            threads: self.survey.threads,
+            children: self.survey.children,
+            strayed: self.survey.strayed.take(),
+            settings: std::mem::take(&mut self.settings),
+            expected: if whole { stored } else { found },
+            found,
+            plan: plan.plan,
+            counters: plan.counters,
+            file_bytes,
+        })
+    }
+
+    /// What the files of its closed database say otherwise than it told.
+    fn contradicted(&self, files: &BTreeMap<String, u64>) -> Settings {
+        let paths: Vec<PathBuf> = files.keys().map(|file| self.place.path().join(file)).collect();
+        contradicted(paths.iter().map(PathBuf::as_path), &self.settings)
+    }
+
+    /// How it does a slice; nothing of an arm that has failed.
+    fn explained(&mut self, calibrated: u64) -> Result<Plan> {
+        if !self.plays() {
+            return Ok(Plan::default());
+        }
+        let explained = self.explain(calibrated)?;
+        Ok(self.note(explained).unwrap_or_default())
+    }
+
+    /// Ends the process that played, starts another one, and lets that look. Killed, the first can neither write down what it
+    /// only kept in memory nor tell the second; a class that promises nothing after that is closed instead.
+    fn check_anew(&mut self) -> Result<SessionResult<u64>> {
+        if self.arm.class == DurabilityClass::None {
+            if let Err(error) = self.close() {
+                return Ok(Err(error));
+            }
+            if let Some(Err(error)) = self.session.take().map(Session::quit) {
+                return Ok(Err(error));
+            }
+        }
+        self.session = None;
+        self.open = false;
+        let command = self.command()?;
+        Ok(self.start(command).and_then(|()| self.prepare_nothing()).and_then(|()| self.check()))
+    }
+
+    /// So that it need not read data to tell what it finds.
+    fn prepare_nothing(&mut self) -> SessionResult<()> {
+        let reply = self.ask(&Request::Prepare {
+            record: self.stage.case.dataset.record,
+            dataset: self.stage.data.empty_file.clone(),
+            operations: None,
+            states: None,
+            subscriptions: None,
+        })?;
+        match reply {
+            Reply::Prepare { .. } => Ok(()),
+            other => Err(unexpected("prepare", &other)),
+        }
+    }
+
+    /// How it does a slice, off the clock.
+    fn explain(&mut self, calibrated: u64) -> Result<SessionResult<Plan>> {
+        if self.arm.writes() {
+            let prepared = self.prepare();
+            if self.note(prepared).is_none() {
+                return Ok(Ok(Plan::default()));
+            }
+        }
+        let settled = self.settle()?;
+        let open = |player: &mut Self| if player.open { Ok(()) } else { player.reopen_watching() };
+        Ok(settled.and_then(|()| open(self)).and_then(|()| self.explain_slice(calibrated)))
+    }
+
+    fn explain_slice(&mut self, calibrated: u64) -> SessionResult<Plan> {
+        let lanes = self.lanes_at(0, calibrated);
+        let plan = match self.ask(&Request::Explain { lanes }) {
+            Ok(Reply::Explain(plan)) => plan,
+            Ok(other) => return Err(unexpected("explain", &other)),
+            // Not to explain is a missing capability; it costs the report a row, not the subject its result.
+            Err(SessionError::Refused(failure)) if failure.kind == FailureKind::Unsupported => {
+                Plan::default()
+            }
+            Err(SessionError::Refused(failure)) => {
+                Plan { plan: vec![format!("{NOT_EXPLAINED} {failure}")], ..Plan::default() }
+            }
+            Err(error) => return Err(error),
+        };
+        self.close()?;
+        Ok(plan)
+    }
+
+    fn check(&mut self) -> SessionResult<u64> {
+        self.reopen()?;
+        let (mut found, mut differs) = (0, None);
+        for table in 1..=self.stage.case.tables_used() {
+            let reply = self.ask(&Request::Check { table })?;
+            let Reply::Check { answers, digest } = reply else { return Err(unexpected("check", &reply)) };
+            found += answers;
+            let right = self.stage.data.content(&self.contents, table);
+            if right.is_some_and(|(_, right)| digest != right) {
+                differs = differs.or(Some((table, digest)));
+            }
+        }
+        self.close()?;
+        let acknowledged = self.acknowledged;
+        let wrong = match differs {
+            _ if found != acknowledged => {
+                Some(format!("{found} records are there, {acknowledged} were acknowledged"))
+            }
+            Some((table, digest)) => Some(self.differs(table, &digest)),
+            None => None,
+        };
+        if let Some(wrong) = wrong {
+            self.outcome = Outcome::Void;
+            self.error = Some(wrong);
+        }
+        Ok(found)
+    }
+
+    fn differs(&self, table: u32, digest: &str) -> String {
+        let (_, right) = self.stage.data.content(&self.contents, table).unwrap_or_default();
+        let of = if table == 1 { String::new() } else { format!(" of table {table}") };
+        format!("the database's content{of} has digest {digest}, the right one is {right}")
+    }
+}
