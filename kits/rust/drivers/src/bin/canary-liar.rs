@@ -12,7 +12,7 @@ use std::env;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::os::fd::AsRawFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode};
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
@@ -27,6 +27,10 @@ fn main() -> ExitCode {
 enum Mischief {
     /// Nothing.
     Honest,
+    /// Nothing: it keeps its promise, and has a temporary file in each commit.
+    Spills,
+    /// Nothing that is seen: as an engine with a log of records does, it keeps those, and its pages wait for a checkpoint.
+    Redo,
     /// Acknowledges first; a thread syncs later.
     Later,
     /// Syncs when it is closed.
@@ -59,8 +63,10 @@ enum Mischief {
     Strays,
 }
 
-const WORDS: [(&str, Mischief); 16] = [
+const WORDS: [(&str, Mischief); 18] = [
     ("honest", Mischief::Honest),
+    ("spills", Mischief::Spills),
+    ("redo", Mischief::Redo),
     ("later", Mischief::Later),
     ("at-close", Mischief::AtClose),
     ("clean", Mischief::Clean),
@@ -88,6 +94,7 @@ impl Mischief {
     fn syncs(self) -> bool {
         match self {
             Mischief::Honest
+            | Mischief::Spills
             | Mischief::Memo
             | Mischief::Preload
             | Mischief::Threads
@@ -113,6 +120,7 @@ struct Liar {
     mischief: Mischief,
     log: Option<File>,
     dummy: Option<File>,
+    spill: Option<PathBuf>,
     syncer: Option<Sender<()>>,
     memory: BTreeMap<i64, Row>,
     gets: u64,
@@ -138,6 +146,7 @@ impl Driver for Liar {
             mischief,
             log: log(&sqlite::file(&open.directory)),
             dummy: None,
+            spill: None,
             syncer: None,
             memory: read.into_iter().map(|row| (row.key, row)).collect(),
             gets: 0,
@@ -204,6 +213,8 @@ impl Liar {
                 self.sync_dummy();
             }
             Mischief::Empty => self.dummy = make("empty"),
+            Mischief::Redo => self.dummy = make("redo"),
+            Mischief::Spills => self.spill = Some(directory.join("spilled")),
             Mischief::Later => {
                 let (sender, commits) = channel();
                 let log = self.log.as_ref().and_then(|log| log.try_clone().ok());
@@ -222,9 +233,20 @@ impl Liar {
         }
     }
 
-    /// After each commit.
-    fn committed(&mut self) {
+    /// After each commit of these rows.
+    fn committed(&mut self, rows: &[&Row]) {
         match self.mischief {
+            Mischief::Redo => {
+                let mut log = Vec::new();
+                rows.iter().for_each(|row| log.extend_from_slice(&row.value));
+                let _ = self.dummy.as_mut().map(|dummy| dummy.write_all(&log));
+                self.sync_dummy();
+            }
+            Mischief::Spills => {
+                if let Some(spill) = &self.spill {
+                    let _ = fs::write(spill, [1; 16 << 10]).and_then(|()| fs::remove_file(spill));
+                }
+            }
             Mischief::Later => {
                 let _ = self.syncer.as_ref().map(|syncer| syncer.send(()));
             }
@@ -315,7 +337,7 @@ impl Store<Row> for Liar {
             return Ok(());
         }
         self.inner.insert_one(record)?;
-        self.committed();
+        self.committed(&[record]);
         Ok(())
     }
 
@@ -324,7 +346,7 @@ impl Store<Row> for Liar {
         if self.mischief.keeps_in_memory() {
             self.memory.extend(records.iter().map(|row| (row.key, (*row).clone())));
         }
-        self.committed();
+        self.committed(records);
         Ok(())
     }
 
