@@ -204,6 +204,12 @@ fn a_number_that_is_not_there_cannot_be_set() {
     ] {
         run(&["plan", "--suite", "couch", "--set", set]).refused(64, words);
     }
+    let scaled = ["plan", "--suite", "dflat", "--set", "dflat/insert.records=50"];
+    run(&scaled).refused(64, &["dflat/insert.records=50", "each of its scales sets its own"]);
+    let objects = ["plan", "--suite", "dflat", "--set", "dflat/insert-threads.value_bytes=50"];
+    run(&objects).refused(64, &["objects have no values of a given size"]);
+    let twice = ["plan", "--suite", "couch", "--set", "couch/get.blocks=4", "--set", "couch/get.blocks=5"];
+    run(&twice).refused(64, &["it is set twice"]);
 }
 
 #[test]

@@ -121,6 +121,14 @@ fn times_of_single_operations_that_are_missing_are_damage() {
 }
 
 #[test]
+fn the_machines_own_noise_is_damage_where_it_is_missing() {
+    let folder = folder();
+    let record = record(folder.path());
+    fs::remove_file(record.join(file::NOISE)).unwrap();
+    assert_damaged(&record, &["noise.jsonl", "launch 0", "0 lines for 2 blocks"]);
+}
+
+#[test]
 fn counts_and_introductions_that_are_missing_are_damage() {
     for (name, word) in [(file::SYNCS, "syncs"), (file::SUBJECTS, "introduce")] {
         let folder = folder();

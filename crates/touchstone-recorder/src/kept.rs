@@ -131,10 +131,11 @@ impl Ledger {
             }
             SyncKind::FileSystem => {
                 let files: Vec<FileId> = self.unkept.keys().chain(self.resized.keys()).copied().collect();
-                self.unnamed = None;
+                self.unnamed.take_if(|changed| *changed < began);
+                let renamed = self.renamed.take_if(|changed| *changed < began).is_some();
                 let settled: Vec<FileId> =
                     files.into_iter().filter(|file| self.settle(*file, began)).collect();
-                !settled.is_empty()
+                renamed || !settled.is_empty()
             }
             SyncKind::Fsync | SyncKind::Fdatasync | SyncKind::Msync { .. } => {
                 let is_mapped = self.mapped.contains(&file);

@@ -25,6 +25,7 @@ pub struct Bench {
     file: Option<File>,
     /// The lines before its own.
     before: usize,
+    process: u32,
 }
 
 impl Bench {
@@ -34,7 +35,7 @@ impl Bench {
     }
 
     fn announce_in(folder: &Path, process: u32) -> Bench {
-        announce(folder, process).unwrap_or(Bench { file: None, before: 0 })
+        announce(folder, process).unwrap_or(Bench { file: None, before: 0, process })
     }
 
     /// The processes of other benches that are there now and were there before this one.
@@ -45,8 +46,9 @@ impl Bench {
 
     /// The processes of benches that came after this one, whether they are still there or not.
     pub fn came(&mut self) -> BTreeSet<u32> {
-        let before = self.before;
-        self.others().into_iter().skip(before + 1).collect()
+        let (before, own) = (self.before, self.process);
+        // Two that came at once may each have written before the other's line.
+        self.others().into_iter().skip(before).filter(|process| *process != own).collect()
     }
 
     /// All that ever said that they measure, this one among them, since one had the file alone.
@@ -72,7 +74,7 @@ fn announce(folder: &Path, process: u32) -> io::Result<Bench> {
     }
     let before = processes(&mut file)?.len();
     file.write_all(format!("{process}\n").as_bytes())?;
-    Ok(Bench { file: Some(file), before })
+    Ok(Bench { file: Some(file), before, process })
 }
 
 /// Another user's file in a shared folder may be opened, and not be asked to be made.

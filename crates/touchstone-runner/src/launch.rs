@@ -20,6 +20,7 @@ use crate::session::{Manners, Session, SessionError, SessionResult, unexpected};
 use crate::surroundings::{Surroundings, nameless};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 use template::plain;
 use touchstone::plan::{PlannedArm, PlannedCase, Start};
 use touchstone::record::latency_path;
@@ -210,9 +211,11 @@ impl<'s> Player<'s> {
             self.place.evict()?;
         }
         let before = self.look(false);
+        let began = Instant::now();
         let opened = self.reopen_watching();
+        let opening_ns = began.elapsed().as_nanos() as u64;
         let read_bytes = self.look(false).since(&before).read_bytes;
-        self.opening = Some((self.waited_ns(), read_bytes));
+        self.opening = Some((opening_ns, read_bytes));
         Ok(opened)
     }
 

@@ -187,7 +187,7 @@ impl Recorded<'_> {
             syncs_at_close: of("close").iter().map(|close| close.awaited).sum(),
             idle_syncs: sum(|commit| commit.idle_syncs),
             synchronous_writes: sum(|commit| commit.synchronous_writes),
-            durable_commits: commits.iter().filter(|commit| self.is_durable(commit)).count() as u64,
+            durable_commits: Some(commits.iter().filter(|commit| self.is_durable(commit)).count() as u64),
             bytes_written: sum(|commit| commit.bytes),
             refused: trace.unsupported().into_iter().map(str::to_owned).collect(),
             mapped: trace

@@ -328,6 +328,9 @@ impl<'p> CaseRun<'p> {
         let none = BTreeMap::new();
         let baseline = self.medians.get(&self.case.baseline).unwrap_or(&none);
         let estimate = |arm: &PlannedArm| {
+            if self.dropped.contains(&self.case.baseline) {
+                return None;
+            }
             let mine = self.medians.get(&arm.name).filter(|_| !self.dropped.contains(&arm.name))?;
             let ratios: Vec<f64> =
                 mine.iter().filter_map(|(launch, ns)| Some((ns / baseline.get(launch)?).ln())).collect();

@@ -16,8 +16,9 @@ pub fn refuse_unwritable(folder: &Path, what: &str, option: &str) -> Result<()> 
     let remedy = format!("give another folder with {option}");
     // A folder that a link promises and nobody made is in the way like a file.
     let is_there = |path: &&Path| path.symlink_metadata().is_ok();
-    let Some(there) = folder.ancestors().find(is_there) else { return Ok(()) };
-    let there = if there.as_os_str().is_empty() { Path::new(".") } else { there };
+    // A relative name has no ancestors above the current folder.
+    let whole = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    let Some(there) = whole.ancestors().find(is_there) else { return Ok(()) };
     if !there.is_dir() {
         let message = format!("cannot write {what} {shown}: {} is no folder: {remedy}", there.display());
         return Err(Error::new(ErrorKind::Io, message));

@@ -12,17 +12,25 @@ pub(crate) fn children(process: u32) -> Option<u64> {
     let tasks = fs::read_dir(format!("/proc/{process}/task")).ok()?;
     let of_task = |task: fs::DirEntry| fs::read_to_string(task.path().join("children")).ok();
     let lists: Vec<String> = tasks.flatten().filter_map(of_task).collect();
-    (!lists.is_empty()).then(|| lists.iter().map(|list| list.split_whitespace().count() as u64).sum())
+    let children = lists.iter().flat_map(|list| list.split_whitespace()).filter(|child| runs(child));
+    (!lists.is_empty()).then(|| children.count() as u64)
+}
+
+/// Whether a process has not ended: one that has is a child until it is waited for.
+fn runs(process: &str) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    // The name before the state stands in brackets, and may hold some itself.
+    let state = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().next());
+    state.is_some_and(|state| state != "Z" && state != "X")
 }
 
 /// The processors that the threads of a process may use, where one of them may use others than `processor` alone.
 pub(crate) fn strayed(process: u32, processor: usize) -> Option<String> {
     let tasks = fs::read_dir(format!("/proc/{process}/task")).ok()?;
-    let allowed = tasks.flatten().filter_map(|task| {
+    let mut allowed = tasks.flatten().filter_map(|task| {
         let status = fs::read_to_string(task.path().join("status")).ok()?;
         Some(status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?.trim().to_owned())
     });
-    let mut allowed = allowed;
     allowed.find(|list| *list != processor.to_string())
 }
 

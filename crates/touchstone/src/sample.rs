@@ -204,9 +204,9 @@ pub struct SyncCount {
     /// Those of `syncs` that were writes which return only when they are durable.
     #[serde(default)]
     pub synchronous_writes: u64,
-    /// Commits that the disk had been asked to keep before they were acknowledged.
+    /// Commits that the disk had been asked to keep before they were acknowledged; none in records from before it was counted.
     #[serde(default)]
-    pub durable_commits: u64,
+    pub durable_commits: Option<u64>,
     /// Bytes written over all commits.
     #[serde(default)]
     pub bytes_written: u64,
@@ -232,7 +232,7 @@ impl SyncCount {
             syncs_at_close: 0,
             idle_syncs: 0,
             synchronous_writes: 0,
-            durable_commits: 0,
+            durable_commits: None,
             bytes_written: 0,
             mapped: Vec::new(),
             refused: Vec::new(),

@@ -147,7 +147,9 @@ fn a_gate_is_corrected_once_and_says_nothing_of_exploration() {
     cases[3] = BARELY;
     for comparison in gated(&cases).comparisons {
         let reasons = comparison.reasons.join("\n");
-        assert!(!reasons.contains("chance"), "{comparison:#?}");
+        assert!(!reasons.contains("Benjamini"), "{comparison:#?}");
+        let taken_back = comparison.case == "made/c3";
+        assert_eq!(reasons.contains("among 8 cases this may be chance (Holm)"), taken_back, "{comparison:#?}");
     }
 }
 
@@ -166,4 +168,18 @@ fn syncs_that_grew_are_worse_and_syncs_that_fell_incomparable_without_any_noise(
     assert_eq!(counted(0).status, GateStatus::Incomparable, "fewer is another promise");
     assert_eq!(counted(0).counts.len(), 1, "and it is told");
     assert_eq!(counted(2).status, GateStatus::Worse);
+}
+
+#[test]
+fn a_gate_without_its_null_arm_is_not_trusted() {
+    let lost = gated_with(&[LEVEL, LEVEL], |record| {
+        for part in record.launches.iter_mut().filter(|part| part.case == "made/c0" && part.arm == "s@null") {
+            part.outcome = Outcome::Crashed;
+        }
+    });
+    assert_eq!(lost.status, GateStatus::Untrusted, "{lost:#?}");
+    let verdicts: Vec<Verdict> = lost.comparisons.iter().map(|comparison| comparison.verdict).collect();
+    assert_eq!(verdicts, [Verdict::Untrusted, Verdict::Equivalent], "the other case has its own");
+    let reasons = lost.comparisons[0].reasons.join("; ");
+    assert!(reasons.contains("could not be compared: s@null crashed in 12 launches"), "{reasons}");
 }

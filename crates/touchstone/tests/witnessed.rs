@@ -59,7 +59,7 @@ fn recorded(arm: &str) -> SyncCount {
         commits: 41,
         syncs_per_commit: 1,
         syncs: 41,
-        durable_commits: 41,
+        durable_commits: Some(41),
         bytes_written: 41 * 4120,
         ..none
     }
@@ -108,14 +108,22 @@ fn a_promise_that_is_kept_is_believed() {
 
 #[test]
 fn commits_that_were_not_kept_before_the_reply_break_the_promise() {
-    assert_broken(|record| record.syncs[1].durable_commits = 0, "of 41 recorded commits 0 had been kept");
-    assert_kept(|record| record.syncs[1].durable_commits = 38);
+    assert_broken(
+        |record| record.syncs[1].durable_commits = Some(0),
+        "of 41 recorded commits 0 had been kept",
+    );
+    assert_kept(|record| record.syncs[1].durable_commits = Some(38));
     assert_kept(|record| {
-        record.syncs[1].durable_commits = 0;
+        record.syncs[1].durable_commits = Some(0);
         record.plan.cases[0].arms[1].class = DurabilityClass::Consistent;
     });
+    // A record from before they were counted.
+    assert_kept(|record| record.syncs[1].durable_commits = None);
     let idle = "syncs of files that had not changed, over all of them: 41";
-    assert_broken(|record| (record.syncs[1].durable_commits, record.syncs[1].idle_syncs) = (0, 41), idle);
+    assert_broken(
+        |record| (record.syncs[1].durable_commits, record.syncs[1].idle_syncs) = (Some(0), 41),
+        idle,
+    );
 }
 
 #[test]
@@ -193,7 +201,7 @@ fn whatever_the_class_a_commit_writes_what_it_wrote_while_it_was_recorded() {
 #[test]
 fn who_reads_promises_nothing() {
     let judgement = judged(Verb::Get, |record| {
-        record.syncs[1].durable_commits = 0;
+        record.syncs[1].durable_commits = Some(0);
         each_witness(record, |witness| witness.flushes = Some(0));
     });
     assert_eq!(kinds(&judgement), []);

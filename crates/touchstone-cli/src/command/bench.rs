@@ -46,7 +46,10 @@ impl Bench {
                 // What was measured is not lost because the rest was not.
                 let judged = stopped.record.as_deref().and_then(|folder| judge_folder(folder).ok());
                 if let Some(judged) = judged.filter(|judged| !judged.record.launches.is_empty()) {
-                    conclude_stopped(context, &judged)?;
+                    // Why the run ended is what the user must know first.
+                    if let Err(error) = conclude_stopped(context, &judged) {
+                        say::note(&format!("{error:#}"));
+                    }
                 }
                 Err(stopped.error)
             }

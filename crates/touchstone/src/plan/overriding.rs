@@ -8,6 +8,7 @@ use crate::name::there_are;
 use crate::suite::{ArmSpec, BySize, Case, LanePlan, Size, Suite};
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
+use touchstone_protocol::RecordKind;
 
 /// The numbers of a case that can be set.
 const NUMBERS: [&str; 14] = [
@@ -78,8 +79,11 @@ impl Plan {
         kits: &Kits,
         choice: &Choice,
     ) -> Result<Plan> {
-        let mut set = Vec::new();
+        let mut set: Vec<(&Override, Overridden)> = Vec::new();
         for wanted in overrides {
+            if set.iter().any(|(known, _)| known.is_of_the_same(wanted)) {
+                return Err(wanted.refused("it is set twice; say it once".into()));
+            }
             set.push((wanted, wanted.apply(&mut suites, choice.size)?));
         }
         let mut plan = Plan::new(&suites, kits, choice)?;
@@ -110,11 +114,33 @@ impl Override {
                 there_are(&self.case, names)
             )));
         };
+        if let Some(why) = self.without_effect(suite, &suite.cases[place], size) {
+            return Err(self.refused(why));
+        }
         let before = match self.number.as_str() {
             "records" | "value_bytes" => self.set_data(suite, place, size),
             _ => self.set_case(&mut suite.cases[place], size)?,
         };
         Ok(Overridden { number: self.number.clone(), here: self.value, suite: before })
+    }
+
+    fn is_of_the_same(&self, other: &Override) -> bool {
+        (&self.suite, &self.case, &self.number) == (&other.suite, &other.case, &other.number)
+    }
+
+    /// Why the number would be set and change nothing.
+    fn without_effect(&self, suite: &Suite, case: &Case, size: Size) -> Option<String> {
+        let has_scales = case.at(size).iter().any(|scaled| scaled.scale.is_some());
+        if has_scales && case.scaled.to_string() == self.number {
+            let names: Vec<String> = case.at(size).into_iter().map(|scaled| scaled.id).collect();
+            return Some(format!(
+                "each of its scales sets its own; plan one of them: --case {}",
+                names.join(", ")
+            ));
+        }
+        let dataset = suite.datasets.iter().find(|dataset| dataset.name == case.dataset)?;
+        let is_doc = dataset.record == RecordKind::Doc;
+        (is_doc && self.number == "value_bytes").then(|| "objects have no values of a given size".into())
     }
 
     /// Other cases keep their dataset: this one gets its own.

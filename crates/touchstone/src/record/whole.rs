@@ -24,6 +24,7 @@ pub(super) fn check(folder: &Path, record: &Record) -> Result<()> {
             completed.extend(left.check_arm(folder, case, arm)?.map(|launches| (arm, launches)));
         }
         check_end(folder, record, case, &completed)?;
+        check_blocks(folder, record, case, &completed)?;
     }
     left.check_orphans(folder)
 }
@@ -45,6 +46,40 @@ fn check_end(
     }
     let what = format!("a case ends at a look, and plan.json has none after {most} launches");
     Err(missing(&path, case, completed[0].0, Some(most), what))
+}
+
+/// Beside each block of a launch that an arm completed stands the machine's noise, and a flush probe where commits await the
+/// disk. A record from before the lab looked for itself has no such probe but where its suite asked for it.
+fn check_blocks(
+    folder: &Path,
+    record: &Record,
+    case: &PlannedCase,
+    completed: &[(&PlannedArm, usize)],
+) -> Result<()> {
+    let Some((arm, launches)) = completed.first() else { return Ok(()) };
+    let witnessed = record.slices.iter().any(|slice| slice.case == case.id && slice.witness.is_some());
+    let probed = case.flushes || (witnessed && case.awaits_disk());
+    let of_noise = record.noise.iter().filter(|line| line.case == case.id).map(|line| line.launch);
+    let of_probes = record.probes.iter().filter(|line| line.case == case.id).map(|line| line.launch);
+    let (noise, probes) = (count_each(of_noise), count_each(of_probes));
+    for launch in 0..*launches {
+        let there = |counts: &BTreeMap<usize, u32>| counts.get(&launch).copied().unwrap_or(0);
+        for (name, there, wanted) in
+            [(file::NOISE, there(&noise), true), (file::PROBES, there(&probes), probed)]
+        {
+            if wanted && there < case.blocks {
+                let what = format!("it has {there} lines for {} blocks", case.blocks);
+                return Err(missing(&folder.join(name), case, arm, Some(launch), what));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn count_each(launches: impl Iterator<Item = usize>) -> BTreeMap<usize, u32> {
+    let mut counts = BTreeMap::new();
+    launches.for_each(|launch| *counts.entry(launch).or_default() += 1);
+    counts
 }
 
 /// What a record holds, by case, arm and launch.

@@ -17,23 +17,28 @@ pub struct LookedAt {
 /// only find more when other p values fall, so a case that stopped need not be asked again.
 pub fn settled(cases: &[LookedAt], correction: Correction) -> Vec<bool> {
     let nulls: Vec<Option<(Estimate, f64)>> = cases.iter().map(|case| case.null_arm).collect();
-    let mut settled: Vec<bool> =
-        null_arms(&nulls).into_iter().map(|null| null != Some(NullArm::Unclear)).collect();
+    let nulls = null_arms(&nulls);
+    let mut settled: Vec<bool> = nulls.iter().map(|null| *null != Some(NullArm::Unclear)).collect();
+    // In the end they are untrusted, and count as if they said nothing.
+    let moved: Vec<bool> = nulls.iter().map(|null| *null == Some(NullArm::Moved)).collect();
     // Each round takes at least one case away, or is the last.
     loop {
         let comparisons: Vec<Option<(Estimate, f64)>> = cases
             .iter()
-            .zip(&settled)
-            .flat_map(|(case, settled)| case.comparisons.iter().map(|known| standing(*known, *settled)))
+            .zip(settled.iter().zip(&moved))
+            .flat_map(|(case, (settled, moved))| {
+                case.comparisons.iter().map(|known| standing(*known, *settled && !*moved))
+            })
             .collect();
         let mut decisions = decide_together(&comparisons, correction).into_iter();
         let mut changed = false;
-        for (case, settled) in cases.iter().zip(&mut settled) {
+        for ((case, settled), moved) in cases.iter().zip(&mut settled).zip(&moved) {
             let undecided = decisions
                 .by_ref()
                 .take(case.comparisons.len())
                 .filter(|decision| *decision == Some(Decision::Inconclusive))
                 .count();
+            let undecided = if *moved { 0 } else { undecided };
             changed |= *settled && undecided > 0;
             *settled &= undecided == 0;
         }

@@ -152,7 +152,7 @@ pub fn compare(
         _ => Verdict::Incomparable,
     };
     let (low, high) = estimate.as_ref().and_then(Estimate::ratio_interval).unzip();
-    let of_two_kinds = [mine, theirs].into_iter().flatten().any(|arm| arm.kinds.is_some());
+    let of_two_kinds = mine.zip(theirs).is_some_and(|(mine, theirs)| !two_kinds(mine, theirs).is_empty());
     Comparison {
         case: case.id.clone(),
         arm: arm.name.clone(),

@@ -36,7 +36,7 @@ pub(super) fn broken_promise(planned: &PlannedArm, measured: &ArmStatistics) -> 
 }
 
 fn not_kept(recorded: &SyncCount) -> Option<String> {
-    let (kept, commits) = (recorded.durable_commits, recorded.commits);
+    let (kept, commits) = (recorded.durable_commits?, recorded.commits);
     if kept as f64 >= commits as f64 * KEPT_SHARE_MIN {
         return None;
     }

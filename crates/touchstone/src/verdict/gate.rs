@@ -92,8 +92,12 @@ fn is_candidate(plan: &Plan, comparison: &Comparison) -> bool {
 /// Rule 10 of the duel: with several gated cases, a difference must stand Holm's procedure over all of them; and no
 /// verdict of a case stands whose null arm does not.
 pub(super) fn correct(plan: &Plan, statistics: &[CaseStatistics], comparisons: &mut [Comparison]) {
+    let without = without_null_arm(plan, comparisons);
     for comparison in comparisons.iter_mut().filter(|c| c.verdict != Verdict::Incomparable) {
-        if let Some((said, why)) = null_arm(plan, statistics, &comparison.case) {
+        if let Some((_, why)) = without.iter().find(|(case, _)| *case == comparison.case) {
+            comparison.verdict = Verdict::Untrusted;
+            comparison.reasons.push(why.clone());
+        } else if let Some((said, why)) = null_arm(plan, statistics, &comparison.case) {
             comparison.verdict = match said {
                 NullArm::Moved => Verdict::Untrusted,
                 _ => Verdict::Inconclusive,
@@ -115,8 +119,24 @@ pub(super) fn correct(plan: &Plan, statistics: &[CaseStatistics], comparisons: &
         let differs = matches!(comparison.verdict, Verdict::Better | Verdict::Worse);
         if differs && decision == Some(Decision::Inconclusive) {
             comparison.verdict = Verdict::Inconclusive;
+            comparison.reasons.push(format!("among {} cases this may be chance (Holm)", family.len()));
         }
     }
+}
+
+/// The cases whose null arm could not be compared, with what is to be said of it: nobody knows what their verdicts are worth.
+fn without_null_arm(plan: &Plan, comparisons: &[Comparison]) -> Vec<(String, String)> {
+    let lost = comparisons
+        .iter()
+        .filter(|known| known.verdict == Verdict::Incomparable && !is_candidate(plan, known));
+    let said = |known: &Comparison| {
+        let why = known.reasons.join("; ");
+        (
+            known.case.clone(),
+            format!("the null arm, which is the baseline itself, could not be compared: {why}"),
+        )
+    };
+    lost.map(said).collect()
 }
 
 fn against_baseline(statistics: &[CaseStatistics], case: &str, arm: &str) -> Option<Estimate> {

@@ -261,7 +261,7 @@ fn syncs(case: &PlannedCase, arm: &PlannedArm, per_commit: u64, bytes: u64) -> S
         syncs_per_commit: per_commit,
         syncs_most: per_commit + 2,
         syncs: per_commit * 50 + 2,
-        durable_commits: 50,
+        durable_commits: Some(50),
         bytes_written: bytes * 50,
         unavailable: None,
         ..SyncCount::unavailable(&case.id, &arm.name, "")

@@ -145,7 +145,11 @@ impl fmt::Display for Bearing {
             )?;
         }
         if self.canaries > 0 {
-            write!(formatter, "; it found 3 % in {} of {}", self.canaries_found, self.canaries)?;
+            write!(
+                formatter,
+                "; it found a difference of 3 % in {} of {} tries",
+                self.canaries_found, self.canaries
+            )?;
         }
         Ok(())
     }
@@ -185,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_machine_bears_claims_or_says_why_not() {
-        let finds = "it finds differences of 1.9 % (1.9 to 1.9 %, by case); it found 3 % in 2 of 3";
+        let finds = "it finds differences of 1.9 % (1.9 to 1.9 %, by case); it found a difference of 3 % in 2 of 3 tries";
         assert_eq!(
             said(40, 3, 0, false),
             format!("This machine, now: 3 of 40 identical contenders were told apart; {finds}")
