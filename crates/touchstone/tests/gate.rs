@@ -149,7 +149,11 @@ fn a_gate_is_corrected_once_and_says_nothing_of_exploration() {
         let reasons = comparison.reasons.join("\n");
         assert!(!reasons.contains("Benjamini"), "{comparison:#?}");
         let taken_back = comparison.case == "made/c3";
-        assert_eq!(reasons.contains("among 8 cases this may be chance (Holm)"), taken_back, "{comparison:#?}");
+        assert_eq!(
+            reasons.contains("among 8 cases this may be chance (Holm)"),
+            taken_back,
+            "{comparison:#?}"
+        );
     }
 }
 

@@ -153,8 +153,10 @@ impl<'m> Measuring<'m> {
         let began = Instant::now();
         let mut ended = Ok(());
         for (number, plan) in parts.iter().enumerate() {
-            let part = Part { plan, number };
+            let mut part = Part { plan, number, elapsed_s: 0.0 };
+            let part_began = Instant::now();
             ended = self.play_part(&part, &mut writer);
+            part.elapsed_s = part_began.elapsed().as_secs_f64();
             if ended.is_ok() && parts.len() > 1 {
                 ended = done(&part);
             }

@@ -12,6 +12,8 @@ pub struct Part<'p> {
     pub plan: &'p Plan,
     /// Which one it is, from 0.
     pub number: usize,
+    /// How long it took, in seconds.
+    pub elapsed_s: f64,
 }
 
 impl Part<'_> {
@@ -23,6 +25,7 @@ impl Part<'_> {
         let mut record = Record::read(folder)?;
         record.plan = self.plan.clone();
         record.manifest.status = Status::Complete;
+        record.manifest.elapsed_s = self.elapsed_s;
         Ok(Judged::of(folder, record))
     }
 }
