@@ -42,7 +42,7 @@ pub fn record_syncs(
     writer: &mut Writer,
 ) -> Result<()> {
     let unavailable = touchstone_recorder::unavailable();
-    for arm in stage.case.arms.iter().filter(|arm| commit(arm).is_some()) {
+    for arm in stage.case.arms.iter().filter(|arm| arm.commit().is_some()) {
         let template = templates.iter().find(|(known, _)| known.name == arm.name);
         let counted = match (&unavailable, template) {
             (Some(why), _) => Err(why.clone()),
@@ -62,18 +62,6 @@ pub fn record_syncs(
         writer.line(file::SYNCS, &count)?;
     }
     writer.flush()
-}
-
-/// One commit of an arm: its verb and the records in it. None for arms that do not commit in one lane.
-fn commit(arm: &PlannedArm) -> Option<(Verb, u64)> {
-    match arm.lanes.as_slice() {
-        [lane] => match lane.verb {
-            Verb::InsertOne | Verb::UpdateOne | Verb::DeleteMany => Some((lane.verb, 1)),
-            Verb::InsertMany | Verb::UpdateMany => Some((lane.verb, lane.count?)),
-            _ => None,
-        },
-        _ => None,
-    }
 }
 
 struct Recorded<'r> {
@@ -124,7 +112,7 @@ impl Recorded<'_> {
             schema: self.arm.schema(self.stage.case, false),
             settings: self.arm.settings.clone(),
         })?;
-        let (verb, records) = commit(self.arm).expect("only committing arms are recorded");
+        let (verb, records) = self.arm.commit().expect("only committing arms are recorded");
         for number in 0..self.asked() {
             let lane = Lane { table: self.arm.lanes[0].table, ..Lane::new(verb, number * records, records) };
             session.ask(&Request::Run(Run { lanes: vec![lane], latency: None }))?;
@@ -138,7 +126,7 @@ impl Recorded<'_> {
 
     /// As many commits as the operations suffice for, or the new states; everything can be deleted once.
     fn asked(&self) -> u64 {
-        let (verb, records) = commit(self.arm).expect("only committing arms are recorded");
+        let (verb, records) = self.arm.commit().expect("only committing arms are recorded");
         let there = match verb {
             Verb::DeleteMany => 1,
             verb if verb.updates() => self.stage.data.states(),
@@ -150,7 +138,7 @@ impl Recorded<'_> {
     /// Bytes that must have reached the disk for a commit: a quarter of its records as the lab writes them, for an engine may
     /// compress. Nothing is left of what is deleted.
     fn bytes_to_keep(&self) -> u64 {
-        let (verb, records) = commit(self.arm).expect("only committing arms are recorded");
+        let (verb, records) = self.arm.commit().expect("only committing arms are recorded");
         let each = match verb {
             Verb::DeleteMany => 0,
             verb if verb.updates() => self.stage.data.bytes_of_state(),

@@ -500,6 +500,17 @@ impl PlannedArm {
         self.writes() && self.class.reaches_disk()
     }
 
+    /// One commit of the arm, as the recorder asks for it: its verb and the records in it. None for an arm that does not commit
+    /// in one lane.
+    pub fn commit(&self) -> Option<(Verb, u64)> {
+        let [lane] = self.lanes.as_slice() else { return None };
+        match lane.verb {
+            Verb::InsertOne | Verb::UpdateOne | Verb::DeleteMany => Some((lane.verb, 1)),
+            Verb::InsertMany | Verb::UpdateMany => Some((lane.verb, lane.count?)),
+            _ => None,
+        }
+    }
+
     /// The lanes of a slice that starts at `start`, with `calibrated` operations where the plan leaves the count open.
     /// Lanes that use up records or new states take theirs one after the other.
     pub fn lanes_at(&self, start: Start, calibrated: u64) -> Vec<Lane> {

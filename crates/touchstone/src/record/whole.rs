@@ -9,7 +9,6 @@ use crate::plan::{PlannedArm, PlannedCase};
 use crate::sample::{Launch, Outcome, Phase};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use touchstone_protocol::Verb;
 
 /// What can be done about a record of which something is missing.
 const REMEDY: &str = "put back what is missing or run it again; to judge what is left, write \"partial\" for its status \
@@ -203,7 +202,7 @@ impl<'r> Left<'r> {
         }
         let counted =
             |record: &Record| record.syncs.iter().any(|count| count.case == case.id && count.arm == arm.name);
-        if commits(arm) && !counted(self.record) {
+        if arm.commit().is_some() && !counted(self.record) {
             return Err(missing(&folder.join(file::SYNCS), case, arm, None, "its syncs have no line"));
         }
         Ok(())
@@ -225,18 +224,6 @@ impl<'r> Left<'r> {
                 Err(refused(&folder.join(file::LAUNCHES), &place, what))
             }
         }
-    }
-}
-
-/// Whether the recorder counts the syncs of this arm: it commits, in one lane.
-fn commits(arm: &PlannedArm) -> bool {
-    match arm.lanes.as_slice() {
-        [lane] => match lane.verb {
-            Verb::InsertOne | Verb::UpdateOne | Verb::DeleteMany => true,
-            Verb::InsertMany | Verb::UpdateMany => lane.count.is_some(),
-            _ => false,
-        },
-        _ => false,
     }
 }
 

@@ -4,7 +4,7 @@ use super::Findings;
 use super::chart::{self, Chart};
 use super::detail::{self, Build, Detail, SubjectDetail};
 use super::format::{self, NONE};
-use super::view::{ArmView, CaseView, ClaimGroup, Standing, SuiteView, View};
+use super::view::{ArmView, CaseView, ClaimGroup, Standing, SuiteView, View, counted};
 use crate::error::{Error, Result};
 use crate::record::{Environment, file};
 use crate::statistics::P_LOOK;
@@ -111,10 +111,11 @@ fn timeline_points(findings: &Findings<'_>) -> usize {
 /// What only the page says of a run as a whole.
 impl View {
     fn flags_said(&self) -> String {
-        let flags = self.flags.iter().flat_map(|group| &group.flags).filter(|flag| !flag.canary).count();
-        match flags {
-            0 => "No red flags.".into(),
-            flags => format!("{}.", format::counted(flags as u64, "red flag", "red flags")),
+        match counted(&self.flags) {
+            (0, canaries) => format!("No red flags{canaries}."),
+            (flags, canaries) => {
+                format!("{}{canaries}.", format::counted(flags as u64, "red flag", "red flags"))
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ mod text;
 
 use super::Style;
 use super::format::{self, NONE};
-use super::view::{ArmView, CaseView, FlagGroup, FlagView, Note, SuiteView, View};
+use super::view::{ArmView, CaseView, FlagGroup, FlagView, Note, SuiteView, View, counted};
 use crate::statistics::P_LOOK;
 use table::{Cell, Table};
 use text::{Sheet, Tone};
@@ -147,14 +147,9 @@ fn row(arm: &ArmView) -> table::Row {
 }
 
 fn flag_lines(groups: &[FlagGroup], sheet: &Sheet) -> Vec<String> {
-    let flags: Vec<(&FlagGroup, &FlagView)> =
-        groups.iter().flat_map(|group| group.flags.iter().map(move |flag| (group, flag))).collect();
-    let canaries = flags.iter().filter(|(_, flag)| flag.canary).count();
-    let others = flags.len() - canaries;
-    let mut title = format!("Red flags: {}", if others == 0 { "none".into() } else { others.to_string() });
-    if canaries > 0 {
-        title += &format!(" (and {canaries} on canaries, which are built to raise them)");
-    }
+    let (others, canaries) = counted(groups);
+    let said = if others == 0 { "none".into() } else { others.to_string() };
+    let title = format!("Red flags: {said}{canaries}");
     let tone = if others == 0 { Tone::Strong } else { Tone::Worse };
     let mut lines = sheet.all(sheet.wrapped(&title, 0, 0), tone);
     let mut shown = 0;
@@ -183,6 +178,6 @@ fn tally_lines(suites: &[SuiteView], sheet: &Sheet) -> Vec<String> {
 
 /// A group's first flag that is not about a canary, and how many more there are.
 fn split_canaries(group: &FlagGroup) -> Option<(&FlagView, usize)> {
-    let mut flags = group.flags.iter().filter(|flag| !flag.canary);
+    let mut flags = group.honest();
     Some((flags.next()?, flags.count()))
 }

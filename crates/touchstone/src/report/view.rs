@@ -16,7 +16,7 @@ mod tally;
 
 pub(super) use case::{ArmView, CaseView, Standing};
 pub(super) use claim::{ClaimGroup, ClaimView, StandInView};
-pub(super) use flag::{FlagGroup, FlagView};
+pub(super) use flag::{FlagGroup, FlagView, counted};
 pub(super) use note::Note;
 pub(super) use pair::PairView;
 

@@ -2,7 +2,7 @@
 //! evidence of red flags stand in the full text and on the page.
 
 use super::text::{Sheet, Tone};
-use crate::report::view::{ArmView, CaseView, ClaimView, FlagGroup, PairView, SuiteView};
+use crate::report::view::{ArmView, CaseView, ClaimView, FlagGroup, PairView, SuiteView, counted};
 use crate::verdict::Verdict;
 
 /// Verdicts in the order in which a case tells of them.
@@ -88,21 +88,23 @@ fn verdict_said(case: &CaseView, verdict: Verdict) -> Option<String> {
 fn arm_said(arm: &ArmView) -> String {
     let class = if arm.other_class() { "*" } else { "" };
     let ratio = arm.ratio.map_or(String::new(), |ratio| format!(" {}", ratio.figure()));
-    format!("{}{class}{ratio}", arm.name)
+    let flagged = if arm.flagged { ", flagged" } else { "" };
+    format!("{}{class}{ratio}{flagged}", arm.name)
 }
 
-/// `Red flags: 3 (contended machine 2, page cache 1)`.
+/// `Red flags: 3, contended machine 2, page cache 1 (and 4 on canaries, which are built to raise them)`.
 pub(super) fn flag_line(groups: &[FlagGroup], sheet: &Sheet) -> Vec<String> {
-    let counted = |group: &FlagGroup| {
-        let number = group.flags.iter().filter(|flag| !flag.canary).count();
-        (number > 0).then(|| (number, format!("{} {number}", group.kind)))
-    };
-    let counted: Vec<(usize, String)> = groups.iter().filter_map(counted).collect();
-    let kinds: Vec<&str> = counted.iter().map(|(_, said)| said.as_str()).collect();
-    match counted.iter().map(|(number, _)| number).sum::<usize>() {
-        0 => sheet.all(vec!["Red flags: none".into()], Tone::Strong),
-        all => {
-            sheet.all(sheet.wrapped(&format!("Red flags: {all} ({})", kinds.join(", ")), 0, 2), Tone::Worse)
-        }
+    let (honest, canaries) = counted(groups);
+    if honest == 0 {
+        return sheet.all(sheet.wrapped(&format!("Red flags: none{canaries}"), 0, 2), Tone::Strong);
     }
+    let of_kind = |group: &FlagGroup| {
+        let number = group.honest().count();
+        (number > 0).then(|| format!("{} {number}", group.kind))
+    };
+    let kinds: Vec<String> = groups.iter().filter_map(of_kind).collect();
+    sheet.all(
+        sheet.wrapped(&format!("Red flags: {honest}, {}{canaries}", kinds.join(", ")), 0, 2),
+        Tone::Worse,
+    )
 }

@@ -27,7 +27,7 @@ pub(in crate::report) struct CaseView {
     pub arms: Vec<ArmView>,
     /// Why verdicts are what they are, each reason once, and what went missing.
     pub notes: Vec<Note>,
-    /// Kinds of red flags that are about it, those on canaries apart.
+    /// Kinds of red flags that are about it; those on canaries only where there is nothing else to compare.
     pub flags: Vec<FlagKind>,
 }
 
@@ -48,6 +48,8 @@ pub(in crate::report) struct ArmView {
     pub syncs_per_commit: Option<u64>,
     pub launches_completed: usize,
     pub launches: usize,
+    /// Whether a red flag is about it.
+    pub flagged: bool,
 }
 
 /// What the row is in its case.
@@ -87,7 +89,8 @@ impl CaseView {
             .filter_map(|planned| {
                 let measured = statistics.arms.iter().find(|measured| measured.arm == planned.name)?;
                 let comparison = comparisons.iter().find(|comparison| comparison.arm == planned.name);
-                Some(ArmView::new(case, planned, measured, comparison.copied()))
+                let flagged = flag::is_flagged(findings, case, planned);
+                Some(ArmView { flagged, ..ArmView::new(case, planned, measured, comparison.copied()) })
             })
             .collect();
         let base_class = case.arm(&case.baseline).map(|arm| arm.class);
@@ -101,7 +104,7 @@ impl CaseView {
             writes: case.writes(),
             baseline: case.baseline.clone(),
             notes: note::notes(&comparisons, &arms, &statistics.arms),
-            flags: flag::kinds_of(findings, case),
+            flags: flag::kinds_of(findings, case, only_canaries(&arms)),
             arms,
         }
     }
@@ -113,8 +116,7 @@ impl CaseView {
 
     /// Whether there is nothing but canaries to compare.
     pub(in crate::report) fn only_canaries(&self) -> bool {
-        self.arms.iter().all(|arm| arm.canary || arm.floor || arm.standing == Standing::Baseline)
-            && self.arms.iter().any(|arm| arm.canary)
+        only_canaries(&self.arms)
     }
 
     /// The arms to show where canaries do not matter: all but canaries, unless there is nothing else to
@@ -123,6 +125,11 @@ impl CaseView {
         let only_canaries = self.only_canaries();
         self.arms.iter().filter(|arm| only_canaries || !arm.canary).collect()
     }
+}
+
+fn only_canaries(arms: &[ArmView]) -> bool {
+    arms.iter().all(|arm| arm.canary || arm.floor || arm.standing == Standing::Baseline)
+        && arms.iter().any(|arm| arm.canary)
 }
 
 impl ArmView {
@@ -159,6 +166,7 @@ impl ArmView {
                 .map(|syncs| syncs.syncs_per_commit),
             launches_completed: measured.outcomes.get(&Outcome::Completed).copied().unwrap_or_default(),
             launches,
+            flagged: false,
         }
     }
 

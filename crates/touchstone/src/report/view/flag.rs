@@ -1,6 +1,6 @@
 //! Red flags by kind, those that cast the most doubt first.
 
-use crate::plan::PlannedCase;
+use crate::plan::{PlannedArm, PlannedCase};
 use crate::report::Findings;
 use crate::verdict::{Flag, FlagKind};
 
@@ -10,6 +10,25 @@ pub(in crate::report) struct FlagGroup {
     /// What the kind means, in a sentence.
     pub meaning: &'static str,
     pub flags: Vec<FlagView>,
+}
+
+impl FlagGroup {
+    /// Those that are not about a canary.
+    pub fn honest(&self) -> impl Iterator<Item = &FlagView> {
+        self.flags.iter().filter(|flag| !flag.canary)
+    }
+}
+
+/// How many flags there are on honest contenders, and what is said of those on canaries: ` (and 3 on canaries, which are built to
+/// raise them)`, or nothing.
+pub(in crate::report) fn counted(groups: &[FlagGroup]) -> (usize, String) {
+    let all: usize = groups.iter().map(|group| group.flags.len()).sum();
+    let honest: usize = groups.iter().map(|group| group.honest().count()).sum();
+    let canaries = match all - honest {
+        0 => String::new(),
+        canaries => format!(" (and {canaries} on canaries, which are built to raise them)"),
+    };
+    (honest, canaries)
 }
 
 /// One flag with its evidence.
@@ -82,18 +101,23 @@ pub(super) fn groups(findings: &Findings<'_>) -> Vec<FlagGroup> {
     groups
 }
 
-/// The kinds of flags that are about a case, each once, those on canaries apart.
-pub(super) fn kinds_of(findings: &Findings<'_>, case: &PlannedCase) -> Vec<FlagKind> {
+/// The kinds of flags that are about a case, each once; those on canaries apart, unless they are asked for.
+pub(super) fn kinds_of(findings: &Findings<'_>, case: &PlannedCase, canaries: bool) -> Vec<FlagKind> {
     let of_case = findings.judgement.flags.iter().filter(|flag| flag.case == case.id);
-    let honest = of_case.filter(|flag| !case.arm(&flag.arm).is_some_and(|arm| arm.canary));
+    let of_interest = of_case.filter(|flag| canaries || !case.arm(&flag.arm).is_some_and(|arm| arm.canary));
     let mut kinds: Vec<FlagKind> = Vec::new();
-    for flag in honest {
+    for flag in of_interest {
         if !kinds.contains(&flag.kind) {
             kinds.push(flag.kind);
         }
     }
     kinds.sort_by_key(|kind| doubt(*kind).0);
     kinds
+}
+
+/// Whether a flag is about this arm of the case.
+pub(super) fn is_flagged(findings: &Findings<'_>, case: &PlannedCase, arm: &PlannedArm) -> bool {
+    findings.judgement.flags.iter().any(|flag| flag.case == case.id && flag.arm == arm.name)
 }
 
 fn view(findings: &Findings<'_>, flag: &Flag) -> FlagView {
