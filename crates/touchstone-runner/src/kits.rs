@@ -1,6 +1,7 @@
 //! Finds the kits on disk, builds the drivers a plan needs, and gives the command that starts one.
 
 use crate::error::{Error, ErrorKind, Result};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -174,20 +175,23 @@ impl Project {
         }
     }
 
-    /// Builds every driver the plan needs; `say` is told what is being built. Those that are built into one folder wait for
-    /// each other, others are built side by side: much of a build is one file that one processor compiles.
+    /// Builds every driver the plan needs; `say` is told what is being built. Those of one cargo folder or of one other tool wait
+    /// for each other, the rest is built side by side: much of a build is one file that one processor compiles.
     ///
     /// # Errors
     /// When a build tool is missing or a build fails; the message ends with the tool's own last words.
     pub fn build(&self, plan: &Plan, say: impl FnMut(&str) + Send) -> Result<()> {
         let arms = plan.cases.iter().flat_map(|case| &case.arms).filter(|arm| arm.program.is_none());
         let wanted: BTreeSet<&str> = arms.map(|arm| arm.contender.subject.as_str()).collect();
-        let mut folders: BTreeMap<PathBuf, Vec<&str>> = BTreeMap::new();
+        let mut in_turn: BTreeMap<PathBuf, Vec<&str>> = BTreeMap::new();
         for name in wanted {
-            folders.entry(self.built_into(name)?).or_default().push(name);
+            in_turn.entry(self.built_by(name)?).or_default().push(name);
         }
-        let together = thread::available_parallelism().map_or(1, usize::from).min(folders.len());
-        let (queue, say) = (Mutex::new(folders.into_values()), Mutex::new(say));
+        let together = thread::available_parallelism().map_or(1, usize::from).min(in_turn.len());
+        // The longest row is begun first, so that no processor waits for its end.
+        let mut rows: Vec<Vec<&str>> = in_turn.into_values().collect();
+        rows.sort_by_key(|row| Reverse(row.len()));
+        let (queue, say) = (Mutex::new(rows.into_iter()), Mutex::new(say));
         let build_next = || -> Result<()> {
             while let Some(names) = next(&queue) {
                 for name in names {
@@ -209,11 +213,12 @@ impl Project {
         })
     }
 
-    /// The folder that a subject is built into, as far as its build says: cargo lets one build into each at a time.
-    fn built_into(&self, name: &str) -> Result<PathBuf> {
+    /// What lets one build at a time go on: the folder that cargo builds this subject into, or another tool, for one kit's make may
+    /// make a part of another kit, as FMDB's does.
+    fn built_by(&self, name: &str) -> Result<PathBuf> {
         let (folder, subject) = self.subject(name)?;
-        let after = subject.build.iter().skip_while(|argument| *argument != "--target-dir").nth(1);
-        Ok(after.map_or(folder.clone(), |target| folder.join(target)))
+        let target = subject.build.iter().skip_while(|argument| *argument != "--target-dir").nth(1);
+        Ok(target.map_or(PathBuf::from(&subject.build[0]), |target| folder.join(target)))
     }
 
     fn build_subject(&self, name: &str) -> Result<()> {
@@ -435,6 +440,20 @@ mod tests {
                 value.map(OsString::from)
             },
         )
+    }
+
+    #[test]
+    fn builds_wait_for_each_other_where_one_may_make_a_part_of_another() {
+        let built_by = |build: &str| {
+            let mut project = project();
+            let words = build.split(' ').map(str::to_owned).collect();
+            project.kits.kits[1].subjects[0].build = words;
+            project.built_by("there").unwrap()
+        };
+        let make_here = project().built_by("here").unwrap();
+        assert_eq!(built_by("b of another kit"), make_here);
+        assert_ne!(built_by("cargo build --target-dir one"), built_by("cargo build --target-dir other"));
+        assert_ne!(built_by("cargo build --target-dir one"), make_here);
     }
 
     #[test]
