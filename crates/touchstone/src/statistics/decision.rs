@@ -149,6 +149,15 @@ pub fn withheld_for_correlation(estimate: &Estimate, margin: f64) -> Option<Deci
     (is_withheld && independent != Decision::Inconclusive).then_some(independent)
 }
 
+/// Whether a difference is too unsure to end a case before its last look: its interval is wider than the margin on either
+/// side, and reaches zero where launches are as correlated as they may be. A narrow interval needs no such care, because
+/// the estimate must lie at the margin, and noise that small does not carry it there.
+pub(super) fn may_be_correlation(estimate: &Estimate, margin: f64, correlation_at_most: f64) -> bool {
+    let differs = matches!(decide(estimate, margin), Decision::Better | Decision::Worse);
+    let is_noisy = estimate.half_width() > log_margin(margin);
+    differs && is_noisy && !estimate.excludes_zero_at(correlation_at_most)
+}
+
 fn decide_with_p(estimate: &Estimate, p: f64, margin: f64) -> Decision {
     let limit = log_margin(margin);
     let beyond = p < P_LOOK && estimate.log_ratio.abs() >= limit;

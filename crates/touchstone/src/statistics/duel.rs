@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::looks::{LOOKS, P_LOOK};
 use super::quantile::{median, robust_sigma};
-use super::serial::{serial_correlation, serial_widening};
+use super::serial::{serial_correlation, serial_widening, widening_at};
 use super::signed_rank;
 
 /// By how much a difference must exceed half the width of the interval to be found in four duels of five, after the
@@ -84,11 +84,28 @@ impl Estimate {
     /// The same with the interval of independent launches, and a p of which only the side of [`P_LOOK`] is known: to say
     /// what serial correlation takes away.
     pub(super) fn as_if_independent(&self) -> Estimate {
-        let widening = self.widening();
-        let low = self.log_ratio - (self.log_ratio - self.low) / widening;
-        let high = self.log_ratio + (self.high - self.log_ratio) / widening;
+        let (low, high) = self.interval_widened(1.0);
         let p = if low > 0.0 || high < 0.0 { self.p.min(P_LOOK / 2.0) } else { self.p };
         Estimate { low, high, p, ..*self }
+    }
+
+    /// Whether its interval excludes zero even where the launches are as correlated as this.
+    pub(super) fn excludes_zero_at(&self, correlation: f64) -> bool {
+        let widening = widening_at(correlation, self.launches).max(self.widening());
+        let (low, high) = self.interval_widened(widening);
+        low > 0.0 || high < 0.0
+    }
+
+    /// Half the width of its interval.
+    pub(super) fn half_width(&self) -> f64 {
+        (self.high - self.low) / 2.0
+    }
+
+    /// So many times as wide as the interval of independent launches.
+    fn interval_widened(&self, widening: f64) -> (f64, f64) {
+        let factor = widening / self.widening();
+        let low = self.log_ratio - factor * (self.log_ratio - self.low);
+        (low, self.log_ratio + factor * (self.high - self.log_ratio))
     }
 
     /// Candidate's time over baseline's: 0.98 is 2 % less time.
@@ -107,7 +124,7 @@ impl Estimate {
     pub fn smallest_detectable_effect(&self, of_two_kinds: bool) -> Option<f64> {
         let look = LOOKS.iter().rposition(|look| *look <= self.launches).unwrap_or(0);
         let factor = DETECTION_FACTORS[look][usize::from(of_two_kinds)];
-        self.is_bounded().then(|| (factor * (self.high - self.low) / 2.0).exp_m1())
+        self.is_bounded().then(|| (factor * self.half_width()).exp_m1())
     }
 
     fn is_bounded(&self) -> bool {

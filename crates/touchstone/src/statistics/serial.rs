@@ -6,6 +6,10 @@
 /// independent. Chosen by the simulation of the tests.
 pub const SERIAL_CAUTION: f64 = 0.6;
 
+/// How many standard errors above the measured correlations the true one may lie, where a difference is to end a case
+/// before its last look. Chosen by the same simulation.
+pub const SERIAL_DOUBT: f64 = 3.0;
+
 /// More correlation than this is not believed of a few launches.
 pub const SERIAL_CORRELATION_MOST: f64 = 0.9;
 
@@ -35,15 +39,33 @@ pub fn serial_correlation(values: &[f64]) -> Option<f64> {
     correlation.is_finite().then(|| ((count * correlation + 1.0) / (count - 3.0)).clamp(-1.0, 1.0))
 }
 
-/// The factor by which the interval of `count` values must be wider than that of independent ones.
-///
-/// With a correlation ρ that fades as ρʲ, the mean of n values varies by f = 1 + 2·Σ(1 - j/n)·ρʲ times as much as that of
-/// independent ones, and the values scatter about their own mean by less than they should. ρ is the measured one and
-/// [`SERIAL_CAUTION`] standard errors, from 0 to [`SERIAL_CORRELATION_MOST`].
+/// The factor by which the interval of `count` values must be wider than that of independent ones, for the measured
+/// correlation and [`SERIAL_CAUTION`] standard errors more.
 pub fn serial_widening(correlation: Option<f64>, count: usize) -> f64 {
     let Some(measured) = correlation else { return 1.0 };
+    widening_at(measured + SERIAL_CAUTION / (count as f64).sqrt(), count)
+}
+
+/// The most correlation that may be behind the measured ones, each `(correlation, launches)`: their mean and
+/// [`SERIAL_DOUBT`] standard errors, up to [`SERIAL_CORRELATION_MOST`]. Correlation belongs to a machine and an hour, so the
+/// launches of all comparisons tell it together: those of one alone tell next to nothing.
+pub(super) fn correlation_at_most(measured: impl Iterator<Item = (f64, usize)>) -> f64 {
+    let (sum, launches) = measured.fold((0.0, 0.0), |(sum, launches), (correlation, count)| {
+        (sum + count as f64 * correlation, launches + count as f64)
+    });
+    if launches == 0.0 {
+        return SERIAL_CORRELATION_MOST;
+    }
+    (sum / launches + SERIAL_DOUBT / launches.sqrt()).clamp(0.0, SERIAL_CORRELATION_MOST)
+}
+
+/// The factor at a correlation that is known, taken from 0 to [`SERIAL_CORRELATION_MOST`].
+///
+/// With a correlation ρ that fades as ρʲ, the mean of n values varies by f = 1 + 2·Σ(1 - j/n)·ρʲ times as much as that of
+/// independent ones, and the values scatter about their own mean by less than they should.
+pub(super) fn widening_at(correlation: f64, count: usize) -> f64 {
     let values = count as f64;
-    let correlation = (measured + SERIAL_CAUTION / values.sqrt()).clamp(0.0, SERIAL_CORRELATION_MOST);
+    let correlation = correlation.clamp(0.0, SERIAL_CORRELATION_MOST);
     let mut of_mean = 1.0;
     let mut faded = 1.0;
     for apart in 1..count {

@@ -1,7 +1,8 @@
 //! Which cases may stop at a look: those of which more launches would change nothing that is said in the end.
 
-use super::decision::{Correction, Decision, NullArm, decide_together, null_arms};
+use super::decision::{Correction, Decision, NullArm, decide_together, may_be_correlation, null_arms};
 use super::duel::Estimate;
+use super::serial::correlation_at_most;
 
 /// A case as it stands at a look.
 #[derive(Debug, Clone, Default)]
@@ -15,12 +16,20 @@ pub struct LookedAt {
 /// Which cases are settled: each of their comparisons is decided, and will stand the correction for the number of all
 /// comparisons whatever becomes of the cases that go on. Those count as if they said nothing (p = 1); both corrections
 /// only find more when other p values fall, so a case that stopped need not be asked again.
+///
+/// A difference that the serial correlation of all launches together could have made ends no case: few launches measure
+/// correlation badly, those of the last look less so, and there the difference is asked again.
 pub fn settled(cases: &[LookedAt], correction: Correction) -> Vec<bool> {
     let nulls: Vec<Option<(Estimate, f64)>> = cases.iter().map(|case| case.null_arm).collect();
     let nulls = null_arms(&nulls);
-    let mut settled: Vec<bool> = nulls.iter().map(|null| *null != Some(NullArm::Unclear)).collect();
     // In the end they are untrusted, and count as if they said nothing.
     let moved: Vec<bool> = nulls.iter().map(|null| *null == Some(NullArm::Moved)).collect();
+    let unsure = may_be_correlated(cases);
+    let mut settled: Vec<bool> = nulls
+        .iter()
+        .zip(moved.iter().zip(&unsure))
+        .map(|(null, (moved, unsure))| *null != Some(NullArm::Unclear) && (*moved || !unsure))
+        .collect();
     // Each round takes at least one case away, or is the last.
     loop {
         let comparisons: Vec<Option<(Estimate, f64)>> = cases
@@ -46,6 +55,19 @@ pub fn settled(cases: &[LookedAt], correction: Correction) -> Vec<bool> {
             return settled;
         }
     }
+}
+
+/// Which cases have a difference that may be serial correlation.
+fn may_be_correlated(cases: &[LookedAt]) -> Vec<bool> {
+    let known = |case: &LookedAt| case.comparisons.clone().into_iter().flatten();
+    let measured = cases
+        .iter()
+        .flat_map(known)
+        .filter_map(|(estimate, _)| Some((estimate.serial_correlation?, estimate.launches)));
+    let at_most = correlation_at_most(measured);
+    let is_unsure =
+        |case: &LookedAt| known(case).any(|(estimate, margin)| may_be_correlation(&estimate, margin, at_most));
+    cases.iter().map(is_unsure).collect()
 }
 
 fn standing(comparison: Option<(Estimate, f64)>, settled: bool) -> Option<(Estimate, f64)> {
