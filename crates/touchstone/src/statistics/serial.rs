@@ -8,7 +8,7 @@ pub const SERIAL_CAUTION: f64 = 0.6;
 
 /// How many standard errors above the measured correlations the true one may lie, where a difference is to end a case
 /// before its last look. Chosen by the same simulation.
-pub const SERIAL_DOUBT: f64 = 3.0;
+pub const SERIAL_DOUBT: f64 = 4.0;
 
 /// More correlation than this is not believed of a few launches.
 pub const SERIAL_CORRELATION_MOST: f64 = 0.9;

@@ -65,8 +65,9 @@ fn may_be_correlated(cases: &[LookedAt]) -> Vec<bool> {
         .flat_map(known)
         .filter_map(|(estimate, _)| Some((estimate.serial_correlation?, estimate.launches)));
     let at_most = correlation_at_most(measured);
-    let is_unsure =
-        |case: &LookedAt| known(case).any(|(estimate, margin)| may_be_correlation(&estimate, margin, at_most));
+    let is_unsure = |case: &LookedAt| {
+        known(case).any(|(estimate, margin)| may_be_correlation(&estimate, margin, at_most))
+    };
     cases.iter().map(is_unsure).collect()
 }
 

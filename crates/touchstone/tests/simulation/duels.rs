@@ -50,11 +50,23 @@ fn share(noise: Noise, effect: f64, looks: &[usize], question: impl Fn(&Said) ->
 #[track_caller]
 fn assert_false_verdicts(shape: Shape, sigma: f64, most: f64) {
     let noise = Noise { shape, sigma };
-    for (name, looks) in [("two looks", QUICK), ("four looks", &LOOKS[..])] {
-        let rate = share(noise, 0.0, looks, differs);
-        println!("identical code, {noise}, {name}: {rate:.1} % false verdicts");
-        assert!(rate <= most, "{noise}, {name}: {rate} % false verdicts, and {most} % are promised");
+    for looks in [QUICK, &LOOKS[..]] {
+        assert_false_verdicts_with(noise, looks, most);
     }
+}
+
+#[track_caller]
+fn assert_false_verdicts_with(noise: Noise, looks: &[usize], most: f64) {
+    let rate = share(noise, 0.0, looks, differs);
+    let looks = looks.len();
+    println!("identical code, {noise}, {looks} looks: {rate:.1} % false verdicts");
+    assert!(rate <= most, "{noise}, {looks} looks: {rate} % false verdicts, and {most} % are promised");
+}
+
+/// The mean number of launches of a duel.
+fn launches(noise: Noise, effect: f64, looks: &[usize]) -> f64 {
+    let launches: usize = (0..duels()).map(|seed| duel(noise, effect, looks, seed).launches).sum();
+    launches as f64 / duels() as f64
 }
 
 #[test]
@@ -82,6 +94,21 @@ fn launches_that_resemble_their_neighbours_tell_identical_code_apart_in_at_most_
     }
 }
 
+/// Eight launches measure their correlation badly, and under noise that is wide against the margin nothing else guards
+/// against it. One comparison alone, as here, has no others whose launches would tell. Eight in a hundred are meant: what
+/// is missing at 0.8 stands on the page of the limits.
+#[test]
+fn noisy_launches_that_resemble_their_neighbours_are_looked_at_again() {
+    for sigma in [0.015, 0.03] {
+        for looks in [QUICK, &LOOKS[..]] {
+            assert_false_verdicts_with(Noise { shape: Shape::Correlated(0.3), sigma }, looks, 5.0);
+            assert_false_verdicts_with(Noise { shape: Shape::Correlated(0.6), sigma }, looks, 8.0);
+            assert_false_verdicts_with(Noise { shape: Shape::Correlated(0.8), sigma }, looks, 13.0);
+        }
+    }
+    assert_false_verdicts_with(Noise { shape: Shape::Correlated(0.8), sigma: 0.03 }, &LOOKS, 10.0);
+}
+
 #[test]
 fn a_verdict_that_serial_correlation_withholds_says_so() {
     let noise = Noise { shape: Shape::Correlated(0.8), sigma: 0.009 };
@@ -92,17 +119,28 @@ fn a_verdict_that_serial_correlation_withholds_says_so() {
 
 #[test]
 fn real_differences_are_found_all_the_same() {
-    let noise = Noise { shape: Shape::Normal, sigma: 0.009 };
-    for (effect, looks, least) in [
-        (0.01, QUICK, 35.0),
-        (0.01, &LOOKS[..], 60.0),
-        (0.02, QUICK, 93.0),
-        (0.02, &LOOKS[..], 99.0),
-        (0.03, QUICK, 97.0),
-        (0.03, &LOOKS[..], 99.5),
+    for (sigma, effect, looks, least) in [
+        (0.009, 0.01, QUICK, 35.0),
+        (0.009, 0.01, &LOOKS[..], 60.0),
+        (0.009, 0.02, QUICK, 93.0),
+        (0.009, 0.02, &LOOKS[..], 99.0),
+        (0.009, 0.03, QUICK, 97.0),
+        (0.009, 0.03, &LOOKS[..], 99.5),
+        (0.03, 0.03, QUICK, 40.0),
+        (0.03, 0.03, &LOOKS[..], 85.0),
+        (0.03, 0.05, QUICK, 78.0),
+        (0.03, 0.05, &LOOKS[..], 98.0),
+        (0.03, 0.10, QUICK, 96.0),
+        (0.03, 0.10, &LOOKS[..], 99.5),
     ] {
+        let noise = Noise { shape: Shape::Normal, sigma };
         let rate = share(noise, effect, looks, |said| said.decision == Decision::Worse);
-        println!("{:.0} % worse, {noise}, {} looks: found in {rate:.1} %", effect * 100.0, looks.len());
+        println!(
+            "{:.0} % worse, {noise}, {} looks: found in {rate:.1} %, after {:.1} launches",
+            effect * 100.0,
+            looks.len(),
+            launches(noise, effect, looks)
+        );
         assert!(rate >= least, "{effect}: found in {rate} %, and {least} % are promised");
     }
 }

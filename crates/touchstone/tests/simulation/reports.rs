@@ -79,10 +79,10 @@ fn judged(plan: &Plan, cases: &[Played]) -> Vec<Comparison> {
     judge(plan, &estimate(&record).cases, &[]).comparisons
 }
 
-/// The plan of a quick report with so many comparisons, a case for each.
-fn report(comparisons: usize) -> Plan {
+/// The plan of a report with so many comparisons, a case for each.
+fn report(comparisons: usize, looks: &[usize]) -> Plan {
     let mut plan = plan(comparisons);
-    plan.looks = LOOKS[..2].to_vec();
+    plan.looks = looks.to_vec();
     for case in &mut plan.cases {
         case.arms.truncate(2);
     }
@@ -92,7 +92,7 @@ fn report(comparisons: usize) -> Plan {
 /// Of the true differences, how many percent a report of `comparisons` found, of which the first `differing` are 3 %
 /// worse; false ones a report; and launches a case.
 fn found(comparisons: usize, differing: usize) -> (f64, f64, f64) {
-    let plan = report(comparisons);
+    let plan = report(comparisons, &LOOKS[..2]);
     let reports = (duels() / 40).max(1);
     let (mut found, mut falsely, mut launches) = (0, 0, 0);
     let noise = Noise { shape: Shape::Normal, sigma: 0.009 };
@@ -132,4 +132,32 @@ fn where_most_cases_differ_they_end_at_the_first_look() {
     let (found, _, launches) = found(20, 18);
     assert!(found >= 95.0, "{found} %");
     assert!(launches <= 9.0, "{launches} launches a case");
+}
+
+/// How many percent of the comparisons of a report of identical code come out better or worse.
+fn false_verdicts(noise: Noise, comparisons: usize, looks: &[usize]) -> f64 {
+    let plan = report(comparisons, looks);
+    let reports = (duels() / comparisons as u64).max(1);
+    let mut falsely = 0;
+    for report in 0..reports {
+        let case = |place: usize| Played::new(noise, &[0.0, 0.0], report * 1_000 + place as u64);
+        let mut cases: Vec<Played> = (0..comparisons).map(case).collect();
+        let judged = play(&plan, &mut cases);
+        falsely +=
+            judged.iter().filter(|known| matches!(known.verdict, Verdict::Better | Verdict::Worse)).count();
+    }
+    let rate = percent(falsely, reports * comparisons as u64);
+    println!("{comparisons} identical cases, {noise}, {} looks: {rate:.1} % false verdicts", looks.len());
+    rate
+}
+
+#[test]
+fn noisy_launches_that_resemble_their_neighbours_make_few_of_many_cases_differ() {
+    for correlation in [0.6, 0.8] {
+        for looks in [&LOOKS[..2], &LOOKS] {
+            let noise = Noise { shape: Shape::Correlated(correlation), sigma: 0.03 };
+            let rate = false_verdicts(noise, 20, looks);
+            assert!(rate <= 8.0, "{noise}, {} looks: {rate} %", looks.len());
+        }
+    }
 }

@@ -130,6 +130,27 @@ fn a_case_ends_only_on_what_will_stand_whatever_becomes_of_the_others() {
 }
 
 #[test]
+fn a_noisy_difference_ends_a_case_only_where_correlation_could_not_have_made_it() {
+    let alone =
+        |comparison: Estimate| LookedAt { comparisons: vec![Some((comparison, 0.01))], null_arm: None };
+    let measured = |low: f64, high: f64, correlation: f64| Estimate {
+        launches: 8,
+        p: 0.0078,
+        serial_correlation: Some(correlation),
+        ..between(low, high)
+    };
+    let ends = |cases: &[LookedAt]| settled(cases, Correction::Exploration)[0];
+    let noisy = alone(measured(0.02, 0.08, 0.0));
+    assert!(!ends(std::slice::from_ref(&noisy)), "eight launches do not say that they are independent");
+    assert!(ends(&[alone(measured(0.47, 0.53, 0.0))]), "no correlation makes such a difference");
+    assert!(ends(&[alone(measured(0.011, 0.019, 0.0))]), "its noise is narrower than the margin");
+    let mut many = vec![noisy; 40];
+    assert!(ends(&many), "320 launches say that they are independent");
+    many[1..].fill(alone(measured(0.02, 0.08, 0.8)));
+    assert!(!ends(&many), "and here that they are not");
+}
+
+#[test]
 fn launches_that_resemble_their_neighbours_have_a_wider_interval() {
     let apart: Vec<f64> = (0..12).map(|launch| 0.011 + f64::from(launch * 5 % 12) / 500.0).collect();
     let mut alike = apart.clone();
