@@ -100,7 +100,7 @@ pub struct ArmStatistics {
     pub settings: Vec<SettingStatistics>,
     /// The query plan.
     pub plan: Vec<String>,
-    /// The engine's counters over one slice.
+    /// The engine's counters over one slice, of the last launch that was explained.
     pub counters: BTreeMap<String, i64>,
     /// Bytes of the database's files after the first launch, by their paths in its directory.
     pub file_bytes: BTreeMap<String, u64>,
@@ -308,6 +308,7 @@ impl<'r> CaseSamples<'r> {
                 .unwrap_or_default(),
             counters: parts
                 .iter()
+                .rev()
                 .map(|part| part.counters.clone())
                 .find(|c| !c.is_empty())
                 .unwrap_or_default(),

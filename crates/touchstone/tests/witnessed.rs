@@ -258,6 +258,21 @@ fn an_engine_that_was_not_asked_did_nothing() {
 }
 
 #[test]
+fn an_engine_that_only_the_first_launch_asked_did_nothing() {
+    let counted = |first: i64, second: i64| {
+        flags(|record| {
+            let parts = record.launches.iter_mut().filter(|part| part.arm == ARM);
+            for (part, statements) in parts.zip([first, second]) {
+                let counters = [("statements", statements), ("cache_hits", 0), ("cache_misses", 0)];
+                part.counters = counters.map(|(name, count)| (name.to_owned(), count)).into();
+            }
+        })
+    };
+    assert_eq!(counted(10, 0), [FlagKind::EngineIdle], "an earlier process kept the answers");
+    assert_eq!(counted(10, 10), []);
+}
+
+#[test]
 fn nobody_is_better_than_the_same_engines_own_interface() {
     let beyond = |wall_ns: u64, engine: &str| beyond_with(wall_ns, engine, "commit");
     assert_eq!(beyond(1_000_000, "an engine 1.0"), [FlagKind::BeyondFloor]);

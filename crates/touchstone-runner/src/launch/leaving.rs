@@ -12,15 +12,15 @@ use touchstone::sample::{Launch, NOT_EXPLAINED, Outcome};
 use touchstone_protocol::{FailureKind, Plan, Reply, Request, Settings};
 
 impl Player<'_> {
-    /// Says in the first launch how it does a slice, then looks for everything that was acknowledged, and leaves.
+    /// Says in its first launches how it does a slice, then looks for everything that was acknowledged, and leaves.
     ///
     /// # Errors
     /// When the lab itself fails.
     pub fn leave(mut self, launch: usize, calibrated: u64) -> Result<Launch> {
         // What stores something is explained last, for nobody checks it. All else is explained by the process that played: it
-        // may have kept what it no longer asks its engine for.
-        let explains = launch == 0;
-        let before = explains && !self.arm.writes();
+        // may have kept what it no longer asks its engine for, and so may one before it: the second launch tells that.
+        let before = launch < 2 && !self.arm.writes();
+        let after = launch == 0 && self.arm.writes();
         let mut plan = if before { self.explained(calibrated)? } else { Plan::default() };
         let mut counted = None;
         if self.plays() && !self.stage.case.unchecked {
@@ -31,7 +31,7 @@ impl Player<'_> {
         let stored = self.stored;
         let file_bytes = self.place.file_bytes();
         let contradicted = self.contradicted(&file_bytes);
-        if explains && !before {
+        if after {
             plan = self.explained(calibrated)?;
         }
         if let Some(session) = self.session.take().filter(|_| self.outcome == Outcome::Completed) {
