@@ -5,6 +5,7 @@
 pub mod canary;
 pub mod difference;
 pub mod evaluating;
+pub mod inner;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 pub mod watching;

@@ -5,6 +5,7 @@
 #[path = "rusqlite.rs"]
 mod rusqlite_driver;
 
+use drivers::left_to_inner;
 use drivers::sqlite::{self, Error};
 use rusqlite_driver::Rusqlite;
 use std::process::ExitCode;
@@ -45,23 +46,5 @@ where
 {
     const VERBS: &'static [Verb] = <Rusqlite as Store<R>>::VERBS;
 
-    fn get(&mut self, key: &R::Key) -> Result<Option<R>, Error> {
-        self.inner.get(key)
-    }
-
-    fn read_all(&mut self) -> Result<Vec<R>, Error> {
-        self.inner.read_all()
-    }
-
-    fn insert_one(&mut self, record: &R) -> Result<(), Error> {
-        self.inner.insert_one(record)
-    }
-
-    fn insert_many(&mut self, records: &[&R]) -> Result<(), Error> {
-        self.inner.insert_many(records)
-    }
-
-    fn first(&mut self) -> Result<Option<R>, Error> {
-        self.inner.first()
-    }
+    left_to_inner!(R: get, read_all, insert_one, insert_many, first);
 }

@@ -5,6 +5,7 @@
 #[path = "rusqlite.rs"]
 mod rusqlite_driver;
 
+use drivers::left_to_inner;
 use drivers::sqlite::{self, Error};
 use rusqlite_driver::Rusqlite;
 use std::process::ExitCode;
@@ -17,7 +18,9 @@ fn main() -> ExitCode {
         .main()
 }
 
-struct Forgetful(Rusqlite);
+struct Forgetful {
+    inner: Rusqlite,
+}
 
 impl Driver for Forgetful {
     type Error = Error;
@@ -25,15 +28,15 @@ impl Driver for Forgetful {
     fn open(open: &Open) -> Result<Forgetful, Error> {
         let mut open = open.clone();
         open.settings.insert("synchronous".into(), Setting::from("normal"));
-        Rusqlite::open(&open).map(Forgetful)
+        Rusqlite::open(&open).map(|inner| Forgetful { inner })
     }
 
     fn settings(&mut self) -> Result<Settings, Error> {
-        self.0.settings()
+        self.inner.settings()
     }
 
     fn close(self) -> Result<(), Error> {
-        self.0.close()
+        self.inner.close()
     }
 }
 
@@ -43,23 +46,5 @@ where
 {
     const VERBS: &'static [Verb] = <Rusqlite as Store<R>>::VERBS;
 
-    fn get(&mut self, key: &R::Key) -> Result<Option<R>, Error> {
-        self.0.get(key)
-    }
-
-    fn read_all(&mut self) -> Result<Vec<R>, Error> {
-        self.0.read_all()
-    }
-
-    fn insert_one(&mut self, record: &R) -> Result<(), Error> {
-        self.0.insert_one(record)
-    }
-
-    fn insert_many(&mut self, records: &[&R]) -> Result<(), Error> {
-        self.0.insert_many(records)
-    }
-
-    fn first(&mut self) -> Result<Option<R>, Error> {
-        self.0.first()
-    }
+    left_to_inner!(R: get, read_all, insert_one, insert_many, first);
 }

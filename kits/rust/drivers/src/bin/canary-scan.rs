@@ -5,6 +5,7 @@
 #[path = "rusqlite.rs"]
 mod rusqlite_driver;
 
+use drivers::left_to_inner;
 use drivers::sqlite::{self, Error};
 use rusqlite_driver::Rusqlite;
 use std::process::ExitCode;
@@ -14,29 +15,31 @@ fn main() -> ExitCode {
     Kit::<Scan>::new(sqlite::about("canary-scan", env!("CARGO_PKG_VERSION"))).rows().documents().main()
 }
 
-struct Scan(Rusqlite);
+struct Scan {
+    inner: Rusqlite,
+}
 
 impl Driver for Scan {
     type Error = Error;
 
     fn open(open: &Open) -> Result<Scan, Error> {
-        Rusqlite::open(open).map(Scan)
+        Rusqlite::open(open).map(|inner| Scan { inner })
     }
 
     fn settings(&mut self) -> Result<Settings, Error> {
-        self.0.settings()
+        self.inner.settings()
     }
 
     fn explain(&mut self) -> Result<(), Error> {
-        self.0.explain()
+        self.inner.explain()
     }
 
     fn explained(&mut self) -> Result<Plan, Error> {
-        self.0.explained()
+        self.inner.explained()
     }
 
     fn close(self) -> Result<(), Error> {
-        self.0.close()
+        self.inner.close()
     }
 }
 
@@ -47,23 +50,9 @@ where
     const VERBS: &'static [Verb] = <Rusqlite as Store<R>>::VERBS;
 
     fn get(&mut self, key: &R::Key) -> Result<Option<R>, Error> {
-        let all: Vec<R> = self.0.read_all()?;
+        let all: Vec<R> = self.inner.read_all()?;
         Ok(all.into_iter().find(|record| record.key() == key))
     }
 
-    fn read_all(&mut self) -> Result<Vec<R>, Error> {
-        self.0.read_all()
-    }
-
-    fn insert_one(&mut self, record: &R) -> Result<(), Error> {
-        self.0.insert_one(record)
-    }
-
-    fn insert_many(&mut self, records: &[&R]) -> Result<(), Error> {
-        self.0.insert_many(records)
-    }
-
-    fn first(&mut self) -> Result<Option<R>, Error> {
-        self.0.first()
-    }
+    left_to_inner!(R: read_all, insert_one, insert_many, first);
 }
