@@ -2,21 +2,37 @@
 
 mod support;
 
+use std::fs;
+use std::path::Path;
 use std::sync::LazyLock;
-use support::{Judged, plan, run_plan, shared_folder};
+use support::{Judged, folder, plan, root, run_plan, shared_folder};
 use touchstone::sample::Outcome;
 use touchstone::verdict::{FlagKind, Verdict};
 
-/// The suite, run once for all tests.
+/// Cases of which one launch tells, run once for all tests.
 static LIARS: LazyLock<Judged> = LazyLock::new(|| {
-    let (ended, record) = run_plan(&shared_folder(), &plan("liars", &[], 1), &[]);
+    let cases =
+        ["commits", "restored", "gathered", "memo", "reopened", "evicted", "unequal", "confined", "clock"];
+    played(&shared_folder(), &cases, 1)
+});
+
+/// Cases of which only the launches of a first look tell.
+static LAUNCHES: LazyLock<Judged> =
+    LazyLock::new(|| played(&shared_folder(), &["early", "kinds", "kinds-baseline"], 8));
+
+fn played(folder: &Path, cases: &[&str], launches: usize) -> Judged {
+    let (ended, record) = run_plan(folder, &plan("liars", cases, launches), &[]);
     ended.succeeded();
     Judged::read(&record)
-});
+}
 
 /// What an arm is suspected of, but for what the whole machine is.
 fn suspicions(case: &str, arm: &str) -> Vec<FlagKind> {
-    let mine = LIARS.judgement.flags.iter().filter(|flag| flag.case == case && flag.arm == arm);
+    suspicions_in(&LIARS, case, arm)
+}
+
+fn suspicions_in(judged: &Judged, case: &str, arm: &str) -> Vec<FlagKind> {
+    let mine = judged.judgement.flags.iter().filter(|flag| flag.case == case && flag.arm == arm);
     mine.map(|flag| flag.kind).collect()
 }
 
@@ -44,11 +60,31 @@ fn assert_incomparable(case: &str, arm: &str, why: &str) {
 #[test]
 fn who_does_not_sync_before_the_reply_breaks_the_promise() {
     let case = "liars/commits";
-    for mischief in ["later", "at-close", "clean", "empty", "byte", "range", "elsewhere"] {
+    // Its environment is padded in every pass, so that `padded` never syncs.
+    for mischief in
+        ["later", "later-told", "at-close", "clean", "empty", "byte", "range", "elsewhere", "padded"]
+    {
         let arm = format!("canary-liar@{mischief}");
         assert_incomparable(case, &arm, "of 41 recorded commits ");
         assert!(suspicions(case, &arm).contains(&FlagKind::BrokenPromise), "{arm}");
     }
+}
+
+#[test]
+fn who_syncs_when_it_is_closed_breaks_the_promise_where_each_slice_is() {
+    let (case, arm) = ("liars/restored", "canary-liar@at-close");
+    assert_incomparable(case, arm, "of 1 recorded commits 0 had been kept before they were acknowledged");
+    assert_eq!(suspicions(case, arm)[0], FlagKind::BrokenPromise);
+    assert_spared(case, &["rusqlite@wal-full", "canary-liar@honest"]);
+}
+
+/// Whether commits await the disk or not: what is written while it is timed is what was written while it was recorded.
+#[test]
+fn who_writes_less_while_it_is_timed_does_not_do_what_was_recorded() {
+    let case = "liars/gathered";
+    assert_incomparable(case, "canary-liar@gathers", "bytes a commit while it was timed, and ");
+    assert!(suspicions(case, "canary-liar@gathers").contains(&FlagKind::BrokenPromise));
+    assert_spared(case, &["rusqlite@wal-normal", "canary-liar@consistent"]);
 }
 
 #[test]
@@ -85,7 +121,18 @@ fn who_keeps_records_in_memory_has_lost_them_when_it_is_killed() {
         let part = LIARS.launches("liars/commits", &arm)[0];
         assert_eq!((part.outcome, part.found), (Outcome::Void, 100), "{part:?}");
         assert_incomparable("liars/commits", &arm, "100 records are there, ");
+        let part = LIARS.launches("liars/restored", &arm)[0];
+        assert_eq!((part.outcome, part.found), (Outcome::Void, 100), "{part:?}");
+        assert_incomparable("liars/restored", &arm, "100 records are there, 150 were acknowledged");
     }
+}
+
+#[test]
+fn a_scribe_is_seen_and_killed_before_it_writes_what_the_driver_acknowledged() {
+    let (case, arm) = ("liars/commits", "canary-scribe@wal-full");
+    let part = LIARS.launches(case, arm)[0];
+    assert_eq!((part.outcome, part.found), (Outcome::Void, 100), "{part:?}");
+    assert!(suspicions(case, arm).contains(&FlagKind::OtherProcesses));
 }
 
 #[test]
@@ -103,8 +150,90 @@ fn who_answers_from_memory_has_an_engine_that_did_nothing() {
 
 #[test]
 fn who_reads_while_it_is_opened_is_ready_before_it_is_asked() {
-    assert!(suspicions("liars/reopened", "canary-liar@preload").contains(&FlagKind::ReadyBefore));
+    for case in ["liars/reopened", "liars/evicted"] {
+        assert!(suspicions(case, "canary-liar@preload").contains(&FlagKind::ReadyBefore), "{case}");
+    }
     assert_spared("liars/reopened", &["rusqlite@wal-full", "canary-liar@honest"]);
+    assert_awake("liars/evicted", &["rusqlite@wal-full", "canary-liar@honest"]);
+}
+
+#[test]
+fn who_keeps_in_its_process_what_it_read_before_it_was_closed_has_an_engine_that_did_nothing() {
+    for case in ["liars/reopened", "liars/evicted"] {
+        assert!(suspicions(case, "canary-recall@process").contains(&FlagKind::EngineIdle), "{case}");
+    }
+    assert_spared("liars/reopened", &["canary-recall@honest"]);
+    assert_awake("liars/evicted", &["canary-recall@honest"]);
+}
+
+/// Whether a slice waits for the disk is a matter of the disk: its own cache may be as quick as the system's.
+#[track_caller]
+fn assert_awake(case: &str, arms: &[&str]) {
+    for arm in arms {
+        let suspicions = suspicions(case, arm);
+        assert!(suspicions.iter().all(|kind| *kind == FlagKind::PageCache), "{arm}: {suspicions:?}");
+    }
+}
+
+/// A temporary folder is each process's own. What is kept elsewhere tells in the second launch that the engine was not asked,
+/// and is wrong in the next run, whose values are others.
+#[test]
+fn who_keeps_answers_for_its_next_process_has_none_an_idle_engine_or_wrong_ones() {
+    let (case, arm) = ("liars/kept", "canary-recall@program");
+    let kept = root().join("kits/rust/target/release/canary-recall.kept");
+    // There is none unless this test was stopped.
+    let _ = fs::remove_file(&kept);
+    let once = folder();
+    let first = played(once.path(), &["kept"], 2);
+    assert!(kept.exists(), "it kept them");
+    assert_eq!(suspicions_in(&first, case, arm), [FlagKind::EngineIdle], "{:#?}", first.judgement.flags);
+    for honest in ["rusqlite@wal-full", "canary-recall@honest", "canary-recall@temporary"] {
+        assert_eq!(suspicions_in(&first, case, honest), [], "{honest}");
+    }
+    let again = folder();
+    let second = played(again.path(), &["kept"], 1);
+    fs::remove_file(&kept).unwrap();
+    let part = second.launches(case, arm)[0];
+    assert_eq!(part.outcome, Outcome::Void, "{part:?}");
+    assert_eq!(second.launches(case, "canary-recall@temporary")[0].outcome, Outcome::Completed);
+}
+
+#[test]
+fn who_is_quick_at_first_has_no_verdict() {
+    let case = "liars/early";
+    let comparison = LAUNCHES.comparison(case, "canary-recall@early");
+    assert_eq!(comparison.verdict, Verdict::Inconclusive, "{comparison:?}");
+    let reasons = comparison.reasons.join("\n");
+    assert!(
+        reasons.contains("better is withheld: from the first to the last third of a launch"),
+        "{reasons}"
+    );
+    assert!(suspicions_in(&LAUNCHES, case, "canary-recall@early").contains(&FlagKind::NoSteadyState));
+    let honest = LAUNCHES.comparison(case, "canary-recall@honest").reasons.join("\n");
+    assert!(!honest.contains("depends on how long they run"), "{honest}");
+}
+
+#[test]
+fn launches_of_two_kinds_are_told_of_an_arm_and_of_a_baseline() {
+    for (case, arm) in
+        [("liars/kinds", "canary-slow@odd-launches"), ("liars/kinds-baseline", "canary-slow@twin")]
+    {
+        let reasons = LAUNCHES.comparison(case, arm).reasons.join("\n");
+        assert!(
+            reasons.contains("launches of canary-slow@odd-launches are of two kinds: "),
+            "{arm}: {reasons}"
+        );
+    }
+}
+
+/// Found in a review: a very quick arm made the others' slices longer by as much as it was quicker.
+#[test]
+fn a_very_quick_arm_does_not_lengthen_the_others_slices() {
+    let case = "liars/unequal";
+    let calibrated = LIARS.launches(case, "canary-sleep@default")[0].calibrated;
+    // Two of its gets take 2 ms, and no slice becomes longer than twice that.
+    assert!(calibrated <= 4, "{calibrated}");
+    assert_eq!(suspicions(case, "rusqlite@wal-normal"), [FlagKind::ShortSlices]);
 }
 
 #[test]

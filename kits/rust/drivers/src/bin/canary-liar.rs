@@ -5,6 +5,7 @@
 #[path = "rusqlite.rs"]
 mod rusqlite_driver;
 
+use drivers::left_to_inner;
 use drivers::sqlite::{self, Error};
 use rusqlite_driver::Rusqlite;
 use std::collections::BTreeMap;
@@ -15,8 +16,9 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode};
 use std::sync::mpsc::{Sender, channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
-use touchstone_kit::{Driver, Kit, Open, Plan, Row, Setting, Settings, Store, Verb};
+use touchstone_kit::{Driver, Kit, Open, Row, Setting, Settings, Store, Verb};
 
 fn main() -> ExitCode {
     Kit::<Liar>::new(sqlite::about("canary-liar", env!("CARGO_PKG_VERSION"))).rows().main()
@@ -47,7 +49,11 @@ enum Mischief {
     Elsewhere,
     /// Keeps its promise while it is traced.
     Traced,
-    /// Keeps records in memory.
+    /// Keeps its promise while its environment is not padded, as it once was in the launches alone.
+    Padded,
+    /// Promises no flush, and while it is not traced writes the rows of [`GATHERED`] commits with the last of them.
+    Gathers,
+    /// Keeps records in its process's memory.
     Never,
     /// Keeps records in memory and writes them when it is closed.
     WritesAtClose,
@@ -63,7 +69,10 @@ enum Mischief {
     Strays,
 }
 
-const WORDS: [(&str, Mischief); 18] = [
+/// As many commits as a slice has, so that nothing is missing after it.
+const GATHERED: usize = 60;
+
+const WORDS: [(&str, Mischief); 20] = [
     ("honest", Mischief::Honest),
     ("spills", Mischief::Spills),
     ("redo", Mischief::Redo),
@@ -75,6 +84,8 @@ const WORDS: [(&str, Mischief); 18] = [
     ("range", Mischief::Range),
     ("elsewhere", Mischief::Elsewhere),
     ("traced", Mischief::Traced),
+    ("padded", Mischief::Padded),
+    ("gathers", Mischief::Gathers),
     ("never", Mischief::Never),
     ("writes-at-close", Mischief::WritesAtClose),
     ("memo", Mischief::Memo),
@@ -101,6 +112,7 @@ impl Mischief {
             | Mischief::Child
             | Mischief::Strays => true,
             Mischief::Traced => is_traced(),
+            Mischief::Padded => env::var_os("TOUCHSTONE_PADDING").is_none(),
             _ => false,
         }
     }
@@ -114,6 +126,12 @@ impl Mischief {
     }
 }
 
+/// What outlives the handle, so that the same process finds it again.
+fn never_written() -> MutexGuard<'static, BTreeMap<i64, Row>> {
+    static ROWS: Mutex<BTreeMap<i64, Row>> = Mutex::new(BTreeMap::new());
+    ROWS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 struct Liar {
     inner: Rusqlite,
     asked: Settings,
@@ -123,6 +141,9 @@ struct Liar {
     spill: Option<PathBuf>,
     syncer: Option<Sender<()>>,
     memory: BTreeMap<i64, Row>,
+    /// Whether it makes the database that all launches begin with, and is honest.
+    makes: bool,
+    gathered: Option<Vec<Row>>,
     gets: u64,
     child: Option<Child>,
 }
@@ -140,6 +161,10 @@ impl Driver for Liar {
         let mut inner = Rusqlite::open(&asked)?;
         let everything = matches!(mischief, Mischief::Preload) || mischief.keeps_in_memory();
         let read: Vec<Row> = if everything && !open.schema.create { inner.read_all()? } else { Vec::new() };
+        let mut memory: BTreeMap<i64, Row> = read.into_iter().map(|row| (row.key, row)).collect();
+        if mischief == Mischief::Never {
+            memory.extend(never_written().clone());
+        }
         let mut liar = Liar {
             inner,
             asked: open.settings.clone(),
@@ -148,7 +173,9 @@ impl Driver for Liar {
             dummy: None,
             spill: None,
             syncer: None,
-            memory: read.into_iter().map(|row| (row.key, row)).collect(),
+            memory,
+            makes: open.schema.create,
+            gathered: (mischief == Mischief::Gathers && !is_traced()).then(Vec::new),
             gets: 0,
             child: None,
         };
@@ -167,25 +194,12 @@ impl Driver for Liar {
         Ok(settings)
     }
 
-    fn begin_read(&mut self) -> Result<(), Error> {
-        self.inner.begin_read()
-    }
-
-    fn end_read(&mut self) -> Result<(), Error> {
-        self.inner.end_read()
-    }
-
-    fn explain(&mut self) -> Result<(), Error> {
-        self.inner.explain()
-    }
-
-    fn explained(&mut self) -> Result<Plan, Error> {
-        self.inner.explained()
-    }
+    left_to_inner!(handle);
 
     fn close(mut self) -> Result<(), Error> {
         match self.mischief {
             Mischief::AtClose => self.sync_log(),
+            Mischief::Never => never_written().append(&mut self.memory),
             Mischief::WritesAtClose => {
                 let there: Vec<i64> = self.inner.read_all()?.iter().map(|row: &Row| row.key).collect();
                 let new = self.memory.values().filter(|row| there.binary_search(&row.key).is_err());
@@ -325,7 +339,7 @@ impl Store<Row> for Liar {
     }
 
     fn read_all(&mut self) -> Result<Vec<Row>, Error> {
-        if self.mischief.keeps_in_memory() {
+        if self.mischief.keeps_in_memory() || self.mischief == Mischief::Preload {
             return Ok(self.memory.values().cloned().collect());
         }
         self.inner.read_all()
@@ -336,21 +350,28 @@ impl Store<Row> for Liar {
             self.memory.insert(record.key, record.clone());
             return Ok(());
         }
+        if let Some(gathered) = &mut self.gathered {
+            gathered.push(record.clone());
+            if gathered.len() < GATHERED {
+                return Ok(());
+            }
+            let gathered = std::mem::take(gathered);
+            return self.inner.insert_many(&gathered.iter().collect::<Vec<_>>());
+        }
         self.inner.insert_one(record)?;
         self.committed(&[record]);
         Ok(())
     }
 
     fn insert_many(&mut self, records: &[&Row]) -> Result<(), Error> {
-        self.inner.insert_many(records)?;
-        if self.mischief.keeps_in_memory() {
+        if self.mischief.keeps_in_memory() && !self.makes {
             self.memory.extend(records.iter().map(|row| (row.key, (*row).clone())));
+            return Ok(());
         }
+        self.inner.insert_many(records)?;
         self.committed(records);
         Ok(())
     }
 
-    fn first(&mut self) -> Result<Option<Row>, Error> {
-        self.inner.first()
-    }
+    left_to_inner!(Row: first);
 }

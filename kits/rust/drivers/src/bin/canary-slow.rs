@@ -1,14 +1,16 @@
 //! The canary that is slower by a known amount: rusqlite, with so many extra gets in every hundred as its profile
-//! asks for. With none it is the twin that the lab must find equivalent.
+//! asks for. With none it is the twin that the lab must find equivalent. Another profile has them in some launches only.
 
 #[expect(dead_code, reason = "its main is not this program's")]
 #[path = "rusqlite.rs"]
 mod rusqlite_driver;
 
+use drivers::left_to_inner;
 use drivers::sqlite::{self, Error};
 use rusqlite_driver::Rusqlite;
+use std::env;
 use std::process::ExitCode;
-use touchstone_kit::{Driver, Kit, Open, Plan, Record, Setting, Settings, Store, Verb};
+use touchstone_kit::{Driver, Kit, Open, Record, Setting, Settings, Store, Verb};
 
 fn main() -> ExitCode {
     Kit::<Slow>::new(sqlite::about("canary-slow", env!("CARGO_PKG_VERSION"))).rows().documents().main()
@@ -16,8 +18,18 @@ fn main() -> ExitCode {
 
 const EXTRA: &str = "extra_gets_per_hundred";
 
+/// In which launches: all of them, or those whose environment is padded by an odd number of bytes, as a table lies badly in
+/// some processes and well in others.
+const LAUNCHES: &str = "launches";
+
+fn is_padded_oddly() -> bool {
+    env::var("TOUCHSTONE_PADDING").is_ok_and(|padding| padding.len() % 2 == 1)
+}
+
 struct Slow {
     inner: Rusqlite,
+    asked: i64,
+    launches: Option<&'static str>,
     extra: i64,
     gets: i64,
 }
@@ -27,30 +39,20 @@ impl Driver for Slow {
     const HOLDS: bool = Rusqlite::HOLDS;
 
     fn open(open: &Open) -> Result<Slow, Error> {
-        Ok(Slow { inner: Rusqlite::open(open)?, extra: open.number(EXTRA)?.unwrap_or(0), gets: 0 })
+        let launches = open.word(LAUNCHES, &["all", "odd"])?;
+        let asked = open.number(EXTRA)?.unwrap_or(0);
+        let extra = if launches == Some("odd") && !is_padded_oddly() { 0 } else { asked };
+        Ok(Slow { inner: Rusqlite::open(open)?, asked, launches, extra, gets: 0 })
     }
 
     fn settings(&mut self) -> Result<Settings, Error> {
         let mut settings = self.inner.settings()?;
-        settings.insert(EXTRA.into(), Setting::from(self.extra));
+        settings.insert(EXTRA.into(), Setting::from(self.asked));
+        settings.extend(self.launches.map(|launches| (LAUNCHES.into(), Setting::from(launches))));
         Ok(settings)
     }
 
-    fn begin_read(&mut self) -> Result<(), Error> {
-        self.inner.begin_read()
-    }
-
-    fn end_read(&mut self) -> Result<(), Error> {
-        self.inner.end_read()
-    }
-
-    fn explain(&mut self) -> Result<(), Error> {
-        self.inner.explain()
-    }
-
-    fn explained(&mut self) -> Result<Plan, Error> {
-        self.inner.explained()
-    }
+    left_to_inner!(handle);
 
     fn close(self) -> Result<(), Error> {
         self.inner.close()
@@ -65,26 +67,13 @@ where
 
     /// The extra gets are spread evenly, so that a slice of any length has its share.
     fn get(&mut self, key: &R::Key) -> Result<Option<R>, Error> {
+        let before = self.gets * self.extra / 100;
         self.gets += 1;
-        if (self.gets * self.extra) % 100 < self.extra {
+        for _ in before..self.gets * self.extra / 100 {
             self.inner.get(key)?;
         }
         self.inner.get(key)
     }
 
-    fn read_all(&mut self) -> Result<Vec<R>, Error> {
-        self.inner.read_all()
-    }
-
-    fn insert_one(&mut self, record: &R) -> Result<(), Error> {
-        self.inner.insert_one(record)
-    }
-
-    fn insert_many(&mut self, records: &[&R]) -> Result<(), Error> {
-        self.inner.insert_many(records)
-    }
-
-    fn first(&mut self) -> Result<Option<R>, Error> {
-        self.inner.first()
-    }
+    left_to_inner!(R: read_all, insert_one, insert_many, first);
 }
