@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 use support::{Judged, folder, plan, root, run_plan, shared_folder};
 use touchstone::sample::Outcome;
-use touchstone::verdict::{FlagKind, Verdict};
+use touchstone::verdict::{ClaimStatus, FlagKind, Verdict};
 
 /// Cases of which one launch tells, run once for all tests.
 static LIARS: LazyLock<Judged> = LazyLock::new(|| {
@@ -85,6 +85,17 @@ fn who_writes_less_while_it_is_timed_does_not_do_what_was_recorded() {
     assert_incomparable(case, "canary-liar@gathers", "bytes a commit while it was timed, and ");
     assert!(suspicions(case, "canary-liar@gathers").contains(&FlagKind::BrokenPromise));
     assert_spared(case, &["rusqlite@wal-normal", "canary-liar@consistent"]);
+}
+
+/// Found in a review: a claim on a liar held, and nothing marked it.
+#[test]
+fn a_claim_on_who_breaks_the_promise_is_untested() {
+    let claim = &LIARS.judgement.claims[0];
+    assert_eq!(claim.status, ClaimStatus::Untested, "{claim:?}");
+    let pair = &claim.pairs[0];
+    let note = pair.tests[0].note.as_deref().unwrap_or_default();
+    assert!(note.contains("promises that a commit awaits the disk"), "{claim:?}");
+    assert!(pair.flags.iter().any(|flag| flag.kind == FlagKind::BrokenPromise), "{claim:?}");
 }
 
 #[test]
