@@ -3,6 +3,7 @@
 mod made;
 
 use made::{blank, part, slice};
+use std::collections::BTreeMap;
 use touchstone::estimate::estimate;
 use touchstone::kit::{Contender, DurabilityClass};
 use touchstone::record::Record;
@@ -332,6 +333,18 @@ fn threads_that_end_before_anybody_looks_are_seen_being_made() {
     assert_eq!(made(5, 0), [FlagKind::UntoldThreads]);
     assert_eq!(made(5, 3), [], "somebody else makes them all the time");
     assert_eq!(made(0, 0), []);
+    let of_few = flags(|record| {
+        let mut kept = BTreeMap::<String, usize>::new();
+        record.slices.retain(|slice| {
+            let kept = kept.entry(slice.arm.clone()).or_default();
+            *kept += 1;
+            *kept < 8
+        });
+        for slice in &mut record.slices {
+            slice.witness.as_mut().unwrap().tasks_made = Some(u64::from(slice.arm == ARM));
+        }
+    });
+    assert_eq!(of_few, [], "the system makes a task meanwhile, and few slices meet it by chance");
 }
 
 #[test]

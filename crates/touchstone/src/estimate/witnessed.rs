@@ -6,6 +6,9 @@ use crate::sample::{Launch, Probe, Slice, Witness};
 use serde::{Deserialize, Serialize};
 use touchstone_protocol::Verb;
 
+/// Of fewer slices it is not said how many tasks they make: the whole machine's are counted, and a few of others' meet a few slices.
+const SLICES_LEAST_FOR_TASKS: usize = 8;
+
 /// What the lab itself saw of an arm. What the system does not tell is absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Witnessed {
@@ -25,7 +28,7 @@ pub struct Witnessed {
     /// Flushes that the disks completed for each commit of its slices, in those of the flush probe: the mean. None where they
     /// cannot be counted, and for arms that do not promise one.
     pub commit_flushes: Option<f64>,
-    /// Processes and threads that were made in a slice, by whomever: the lower quartile.
+    /// Processes and threads that were made in a slice, by whomever: the lower quartile. None of fewer than eight slices.
     pub tasks_made_low: Option<f64>,
     /// The upper quartile of the same.
     pub tasks_made_high: Option<f64>,
@@ -43,7 +46,10 @@ impl Witnessed {
             seen().filter_map(|(_, witness)| part(witness)).map(|value| value as f64).collect()
         };
         let median = |part| quantile_of(&values(part), 0.5);
-        let tasks_made = values(|witness| witness.tasks_made);
+        let mut tasks_made = values(|witness| witness.tasks_made);
+        if tasks_made.len() < SLICES_LEAST_FOR_TASKS {
+            tasks_made.clear();
+        }
         let is_whole =
             |slice: &Slice| slice.lanes.len() == 1 && arm.lanes.iter().all(|lane| is_whole(lane.verb));
         let beside: Vec<f64> = seen()
