@@ -9,6 +9,9 @@ use touchstone_protocol::Verb;
 /// Of fewer slices it is not said how many tasks they make: the whole machine's are counted, and a few of others' meet a few slices.
 const SLICES_LEAST_FOR_TASKS: usize = 8;
 
+/// Of fewer slices the least time beside the clock is not told: a busy machine may delay each of a few.
+const SLICES_LEAST_BESIDE: usize = 16;
+
 /// What the lab itself saw of an arm. What the system does not tell is absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Witnessed {
@@ -17,6 +20,8 @@ pub struct Witnessed {
     pub beside_ns_low: Option<f64>,
     /// The upper quartile of the same.
     pub beside_ns_high: Option<f64>,
+    /// The least of the same. None of fewer than sixteen slices.
+    pub beside_ns_least: Option<f64>,
     /// How long the database took to open for a slice: the median.
     pub opening_ns: Option<f64>,
     /// Bytes that the process read meanwhile: the median.
@@ -63,6 +68,7 @@ impl Witnessed {
         Witnessed {
             beside_ns_low: quantile_of(&beside, 0.25),
             beside_ns_high: quantile_of(&beside, 0.75),
+            beside_ns_least: quantile_of(&beside, 0.0).filter(|_| beside.len() >= SLICES_LEAST_BESIDE),
             opening_ns: median(|witness| witness.opening_ns),
             opening_read_bytes: median(|witness| witness.opening_read_bytes),
             read_bytes: median(|witness| witness.read_bytes),

@@ -1,7 +1,7 @@
 //! Red flags that rest on what the lab itself saw of an arm, beside the other arms of its case.
 
 use super::{FlagKind, Raised};
-use crate::estimate::{ArmStatistics, CaseStatistics, paired};
+use crate::estimate::{ArmStatistics, CaseStatistics, Witnessed, paired};
 use crate::plan::{PlannedArm, PlannedCase};
 use crate::sample::Introduction;
 use crate::suite::Cache;
@@ -24,28 +24,25 @@ impl Suspect<'_> {
     }
 
     /// Time that passes while the lab waits, and that the kit does not count: what the kit does with the same answers takes
-    /// every driver of its language as long. Where the others' own spread is nearly as wide, the machine is too busy to tell.
+    /// every driver of its language as long.
     pub(super) fn beside_the_clock(self) -> Raised {
         let slice_ns = self.arm.slice_ns?;
-        let (mine, spread) = beside(self.arm)?;
         let same =
             |other: &PlannedArm| other.language == self.planned.language && other.lanes == self.planned.lanes;
-        let others = self.others().filter(|(planned, _)| same(planned));
-        let others: Vec<(f64, f64)> = others.filter_map(|(_, other)| beside(other)).collect();
-        let least = others.iter().map(|(low, spread)| low + spread).reduce(f64::min)?;
-        let widest = others.iter().map(|(_, spread)| *spread).fold(spread, f64::max);
-        let excess = mine - least;
-        let bound = (slice_ns * BESIDE_SHARE_MAX).max(BESIDE_NS_MIN).max(widest * BESIDE_SPREADS);
-        (excess > bound).then(|| {
-            let evidence = format!(
-                "its kit says that a slice took {:.3} ms, the lab waited {:.3} ms longer for it, and {:.3} ms longer for that \
-                 of another contender in the same language",
-                slice_ns / 1e6,
-                mine / 1e6,
-                least / 1e6
-            );
-            (FlagKind::BesideTheClock, evidence)
-        })
+        let others: Vec<&Witnessed> =
+            self.others().filter(|(planned, _)| same(planned)).map(|(_, other)| &other.witnessed).collect();
+        let mine = &self.arm.witnessed;
+        let bound = (slice_ns * BESIDE_SHARE_MAX).max(BESIDE_NS_MIN);
+        let (mine_ns, theirs_ns) =
+            mostly_beside(mine, &others, bound).or_else(|| always_beside(mine, &others, bound))?;
+        let evidence = format!(
+            "its kit says that a slice took {:.3} ms, the lab waited {:.3} ms longer for it, and {:.3} ms longer for that of \
+             another contender in the same language",
+            slice_ns / 1e6,
+            mine_ns / 1e6,
+            theirs_ns / 1e6
+        );
+        Some((FlagKind::BesideTheClock, evidence))
     }
 
     /// A database that is opened for each slice, and read before the slice begins.
@@ -143,10 +140,23 @@ fn set_alike(arm: &ArmStatistics, floor: &ArmStatistics) -> bool {
     })
 }
 
-/// The time beside an arm's clock: its lower quartile, and how far the upper one lies above it.
-fn beside(arm: &ArmStatistics) -> Option<(f64, f64)> {
-    let low = arm.witnessed.beside_ns_low?;
-    Some((low, arm.witnessed.beside_ns_high? - low))
+/// The time beside the clock of three of four slices, where it exceeds that of another arm's by the bound. Where the spread of
+/// any arm is nearly as wide, the machine is too busy to tell.
+fn mostly_beside(mine: &Witnessed, others: &[&Witnessed], bound: f64) -> Option<(f64, f64)> {
+    let quartiles = |seen: &Witnessed| Some((seen.beside_ns_low?, seen.beside_ns_high?));
+    let (low, high) = quartiles(mine)?;
+    let others: Vec<(f64, f64)> = others.iter().filter_map(|other| quartiles(other)).collect();
+    let least = others.iter().map(|(_, high)| *high).reduce(f64::min)?;
+    let widest = others.iter().map(|(low, high)| high - low).fold(high - low, f64::max);
+    (low - least > bound.max(widest * BESIDE_SPREADS)).then_some((low, least))
+}
+
+/// The time beside the clock of every slice, where it exceeds the least of another arm's by the bound: a busy machine only adds to
+/// it, and leaves one of many slices alone.
+fn always_beside(mine: &Witnessed, others: &[&Witnessed], bound: f64) -> Option<(f64, f64)> {
+    let mine = mine.beside_ns_least?;
+    let theirs = others.iter().filter_map(|other| other.beside_ns_least).reduce(f64::min)?;
+    (mine - theirs > bound).then_some((mine, theirs))
 }
 
 /// How much longer than the others' the time beside the clock may be, as a share of the slice and in nanoseconds.
