@@ -1,7 +1,8 @@
-//! Finds the kits on disk, builds the drivers a plan needs, and gives the command that starts one.
+//! Finds the kits on disk, and gives the command that starts a driver.
+
+mod building;
 
 use crate::error::{Error, ErrorKind, Result};
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -9,8 +10,6 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
-use std::thread;
 use touchstone::kit::{Kit, Kits, Subject};
 use touchstone::name::there_are;
 use touchstone::plan::{Plan, PlannedArm, PlannedCase};
@@ -175,82 +174,6 @@ impl Project {
         }
     }
 
-    /// Builds every driver the plan needs; `say` is told what is being built. Those of one cargo folder or of one other tool wait
-    /// for each other, the rest is built side by side: much of a build is one file that one processor compiles.
-    ///
-    /// # Errors
-    /// When a build tool is missing or a build fails; the message ends with the tool's own last words.
-    pub fn build(&self, plan: &Plan, say: impl FnMut(&str) + Send) -> Result<()> {
-        let arms = plan.cases.iter().flat_map(|case| &case.arms).filter(|arm| arm.program.is_none());
-        let wanted: BTreeSet<&str> = arms.map(|arm| arm.contender.subject.as_str()).collect();
-        let mut in_turn: BTreeMap<PathBuf, Vec<&str>> = BTreeMap::new();
-        for name in wanted {
-            in_turn.entry(self.built_by(name)?).or_default().push(name);
-        }
-        let together = thread::available_parallelism().map_or(1, usize::from).min(in_turn.len());
-        // The longest row is begun first, so that no processor waits for its end.
-        let mut rows: Vec<Vec<&str>> = in_turn.into_values().collect();
-        rows.sort_by_key(|row| Reverse(row.len()));
-        let (queue, say) = (Mutex::new(rows.into_iter()), Mutex::new(say));
-        let build_next = || -> Result<()> {
-            while let Some(names) = next(&queue) {
-                for name in names {
-                    say.lock().unwrap_or_else(PoisonError::into_inner)(name);
-                    if let Err(error) = self.build_subject(name) {
-                        // What nobody began is not begun any more.
-                        while next(&queue).is_some() {}
-                        return Err(error);
-                    }
-                }
-            }
-            Ok(())
-        };
-        thread::scope(|scope| {
-            let builders: Vec<_> = (0..together).map(|_| scope.spawn(build_next)).collect();
-            let ended =
-                builders.into_iter().map(|builder| builder.join().expect("a build ends with a result"));
-            ended.collect::<Vec<Result<()>>>().into_iter().collect()
-        })
-    }
-
-    /// What lets one build at a time go on: the folder that cargo builds this subject into, or another tool, for one kit's make may
-    /// make a part of another kit, as FMDB's does.
-    fn built_by(&self, name: &str) -> Result<PathBuf> {
-        let (folder, subject) = self.subject(name)?;
-        let target = subject.build.iter().skip_while(|argument| *argument != "--target-dir").nth(1);
-        Ok(target.map_or(PathBuf::from(&subject.build[0]), |target| folder.join(target)))
-    }
-
-    fn build_subject(&self, name: &str) -> Result<()> {
-        let (folder, subject) = self.subject(name)?;
-        let (tool, arguments) = subject.build.split_first().expect("checked when the table was read");
-        let mut command = Command::new(tool);
-        command.args(arguments).current_dir(&folder);
-        if let Some(variable) = &subject.sources
-            && let Some(value) = env::var_os(variable)
-        {
-            // It may be relative, and the build has another current folder.
-            let language = self.kits.kit_of(name).map_or("", |kit| kit.kit.language.as_str());
-            command.env(variable, sources_folder(language, variable, &value)?);
-        }
-        let output = command.output().map_err(|error| {
-            let remedy =
-                format!("cannot run `{tool}`, which builds {name}: {error}; install it and try again");
-            Error::new(ErrorKind::Missing, remedy)
-        })?;
-        if output.status.success() {
-            return Ok(());
-        }
-        let words = String::from_utf8_lossy(&output.stderr);
-        let lines: Vec<&str> = words.lines().collect();
-        let last = lines[lines.len().saturating_sub(20)..].join("\n  ");
-        let command = subject.build.join(" ");
-        Err(Error::new(
-            ErrorKind::Build,
-            format!("cannot build {name} with `{command}` in {}:\n  {last}", folder.display()),
-        ))
-    }
-
     /// The driver program of an arm.
     ///
     /// # Errors
@@ -298,10 +221,6 @@ impl Project {
             .ok_or_else(|| Error::new(ErrorKind::Missing, format!("no kit has a subject `{name}`")))?;
         Ok((self.root.join("kits").join(language), subject))
     }
-}
-
-fn next<T>(queue: &Mutex<impl Iterator<Item = T>>) -> Option<T> {
-    queue.lock().unwrap_or_else(PoisonError::into_inner).next()
 }
 
 /// A suite is asked for by its file's name, and its cases are known by its own: it would be looked for in vain.
@@ -440,20 +359,6 @@ mod tests {
                 value.map(OsString::from)
             },
         )
-    }
-
-    #[test]
-    fn builds_wait_for_each_other_where_one_may_make_a_part_of_another() {
-        let built_by = |build: &str| {
-            let mut project = project();
-            let words = build.split(' ').map(str::to_owned).collect();
-            project.kits.kits[1].subjects[0].build = words;
-            project.built_by("there").unwrap()
-        };
-        let make_here = project().built_by("here").unwrap();
-        assert_eq!(built_by("b of another kit"), make_here);
-        assert_ne!(built_by("cargo build --target-dir one"), built_by("cargo build --target-dir other"));
-        assert_ne!(built_by("cargo build --target-dir one"), make_here);
     }
 
     #[test]

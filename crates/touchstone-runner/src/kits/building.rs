@@ -1,0 +1,213 @@
+//! Builds drivers, as many side by side as there are processors: much of a build is one file that one processor compiles.
+
+use super::{Project, sources_folder};
+use crate::error::{Error, ErrorKind, Result};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::env;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use touchstone::plan::Plan;
+
+/// Lines of a tool's last words that a failure tells.
+const LAST_LINES: usize = 20;
+
+/// The argument of cargo that names a program.
+const PROGRAM: &str = "--bin";
+
+impl Project {
+    /// Builds every driver the plan needs; `say` is told what is being built. Steps of one cargo folder or of one other tool wait
+    /// for each other, the rest is built side by side.
+    ///
+    /// # Errors
+    /// When a build tool is missing or a build fails; the message ends with the tool's own last words.
+    pub fn build(&self, plan: &Plan, say: impl FnMut(&str) + Send) -> Result<()> {
+        let arms = plan.cases.iter().flat_map(|case| &case.arms).filter(|arm| arm.program.is_none());
+        let wanted: BTreeSet<&str> = arms.map(|arm| arm.contender.subject.as_str()).collect();
+        let rows = rows(wanted.into_iter().map(|name| self.step(name)).collect::<Result<_>>()?);
+        let together = thread::available_parallelism().map_or(1, usize::from).min(rows.len());
+        let (queue, say) = (Mutex::new(rows.into_iter()), Mutex::new(say));
+        let build_next = || -> Result<()> {
+            while let Some(steps) = next(&queue) {
+                for step in steps {
+                    say.lock().unwrap_or_else(PoisonError::into_inner)(&step.names());
+                    if let Err(error) = step.run() {
+                        // What nobody began is not begun any more.
+                        while next(&queue).is_some() {}
+                        return Err(error);
+                    }
+                }
+            }
+            Ok(())
+        };
+        thread::scope(|scope| {
+            let builders: Vec<_> = (0..together).map(|_| scope.spawn(build_next)).collect();
+            let ended =
+                builders.into_iter().map(|builder| builder.join().expect("a build ends with a result"));
+            ended.collect::<Vec<Result<()>>>().into_iter().collect()
+        })
+    }
+
+    fn step(&self, name: &str) -> Result<Step> {
+        let (folder, subject) = self.subject(name)?;
+        let value = |variable: &String| Some((variable.clone(), env::var_os(variable)?));
+        let sources = match subject.sources.as_ref().and_then(value) {
+            // It may be relative, and the build has another current folder.
+            Some((variable, value)) => {
+                let language = self.kits.kit_of(name).map_or("", |kit| kit.kit.language.as_str());
+                let folder = sources_folder(language, &variable, &value)?;
+                Some((variable, folder))
+            }
+            None => None,
+        };
+        Ok(Step { subjects: vec![name.to_owned()], folder, command: subject.build.clone(), sources })
+    }
+}
+
+/// A command that builds one subject or several.
+struct Step {
+    subjects: Vec<String>,
+    folder: PathBuf,
+    command: Vec<String>,
+    /// The variable that names the library's sources, and their folder.
+    sources: Option<(String, PathBuf)>,
+}
+
+impl Step {
+    /// What lets one step at a time go on: the folder that cargo builds into, or another tool, for one kit's make may make a part of
+    /// another kit, as FMDB's does.
+    fn turn(&self) -> PathBuf {
+        let target = self.command.iter().skip_while(|word| *word != "--target-dir").nth(1);
+        target.map_or(PathBuf::from(self.tool()), |target| self.folder.join(target))
+    }
+
+    /// Takes another step along where cargo is asked for the same but for the programs: it compiles them side by side.
+    fn take(&mut self, other: Step) -> Option<Step> {
+        let same = |step: &Step| (step.folder.clone(), step.sources.clone(), step.without_programs());
+        if self.tool() != "cargo" || same(self) != same(&other) {
+            return Some(other);
+        }
+        self.command.extend(other.programs());
+        self.subjects.extend(other.subjects);
+        None
+    }
+
+    fn tool(&self) -> &str {
+        self.command.first().expect("checked when the table was read")
+    }
+
+    /// `rusqlite, sqlite-c`
+    fn names(&self) -> String {
+        self.subjects.join(", ")
+    }
+
+    /// The words that name programs, and the programs.
+    fn programs(&self) -> Vec<String> {
+        self.command.windows(2).filter(|pair| pair[0] == PROGRAM).flatten().cloned().collect()
+    }
+
+    fn without_programs(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        let mut command = self.command.iter();
+        while let Some(word) = command.next() {
+            if word == PROGRAM {
+                command.next();
+            } else {
+                words.push(word.clone());
+            }
+        }
+        words
+    }
+
+    fn run(&self) -> Result<()> {
+        let mut command = Command::new(self.tool());
+        command.args(&self.command[1..]).current_dir(&self.folder);
+        command.envs(self.sources.iter().cloned());
+        let output = command.output().map_err(|error| {
+            let (tool, names) = (self.tool(), self.names());
+            let remedy =
+                format!("cannot run `{tool}`, which builds {names}: {error}; install it and try again");
+            Error::new(ErrorKind::Missing, remedy)
+        })?;
+        if output.status.success() { Ok(()) } else { Err(self.failure(&output)) }
+    }
+
+    fn failure(&self, output: &Output) -> Error {
+        let words = String::from_utf8_lossy(&output.stderr);
+        let lines: Vec<&str> = words.lines().collect();
+        let last = lines[lines.len().saturating_sub(LAST_LINES)..].join("\n  ");
+        let (names, command, folder) = (self.names(), self.command.join(" "), self.folder.display());
+        let message = format!("cannot build {names} with `{command}` in {folder}:\n  {last}");
+        Error::new(ErrorKind::Build, message)
+    }
+}
+
+/// Steps in rows, of which each is built in order. The longest row is first, so that no processor waits for its end.
+fn rows(steps: Vec<Step>) -> Vec<Vec<Step>> {
+    let mut rows: BTreeMap<PathBuf, Vec<Step>> = BTreeMap::new();
+    for step in steps {
+        let row = rows.entry(step.turn()).or_default();
+        let left = row.iter_mut().try_fold(step, |step, before| before.take(step));
+        row.extend(left);
+    }
+    let mut rows: Vec<Vec<Step>> = rows.into_values().collect();
+    rows.sort_by_key(|row| Reverse(row.len()));
+    rows
+}
+
+fn next<T>(queue: &Mutex<impl Iterator<Item = T>>) -> Option<T> {
+    queue.lock().unwrap_or_else(PoisonError::into_inner).next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(subject: &str, kit: &str, command: &str) -> Step {
+        Step {
+            subjects: vec![subject.into()],
+            folder: kit.into(),
+            command: command.split(' ').map(str::to_owned).collect(),
+            sources: None,
+        }
+    }
+
+    /// The subjects of each step, by row.
+    fn named(steps: Vec<Step>) -> Vec<Vec<String>> {
+        rows(steps).iter().map(|row| row.iter().map(Step::names).collect()).collect()
+    }
+
+    #[test]
+    fn steps_of_one_tool_wait_for_each_other_for_one_may_make_a_part_of_another() {
+        assert_eq!(named(vec![step("a", "one", "make a"), step("b", "other", "make b")]), [["a", "b"]]);
+        let apart = named(vec![step("a", "one", "make a"), step("b", "other", "mvn b")]);
+        assert_eq!(apart, [["a"], ["b"]]);
+    }
+
+    #[test]
+    fn programs_that_cargo_builds_alike_are_asked_for_at_once() {
+        let cargo = |subject: &str, features: &str| {
+            let command = format!("cargo build --target-dir target --bin {subject} --features {features}");
+            step(subject, "kit", &command)
+        };
+        let steps = vec![cargo("a", "x"), cargo("b", "y"), cargo("c", "x"), cargo("d", "x")];
+        assert_eq!(
+            rows(steps).remove(0).remove(0).command.join(" "),
+            "cargo build --target-dir target --bin a --features x --bin c --bin d"
+        );
+        let steps = vec![cargo("a", "x"), cargo("b", "y"), cargo("c", "x")];
+        assert_eq!(named(steps), [["a, c", "b"]], "features are compiled into what programs share");
+    }
+
+    #[test]
+    fn the_longest_row_is_begun_first() {
+        let cargo = |subject: &str, target: &str, features: &str| {
+            let command = format!("cargo build --target-dir {target} --bin {subject} --features {features}");
+            step(subject, "kit", &command)
+        };
+        let steps = vec![cargo("a", "one", "x"), cargo("b", "two", "y"), cargo("c", "two", "z")];
+        assert_eq!(named(steps), [vec!["b", "c"], vec!["a"]]);
+    }
+}
