@@ -355,7 +355,7 @@ fn every_file_of_a_record_stands_on_its_page() {
 const FLAG_WITNESSED: &str = "crates/touchstone/src/verdict/flag/witnessed.rs";
 
 /// Numbers that stand in the code as they are searched here, and on the page in words.
-const NUMBERS: [(&str, &str, &str); 50] = [
+const NUMBERS: [(&str, &str, &str); 51] = [
     (
         "crates/touchstone/src/estimate/witnessed.rs",
         "const SLICES_LEAST_BESIDE: usize = 16;",
@@ -407,6 +407,7 @@ const NUMBERS: [(&str, &str, &str); 50] = [
     ("crates/touchstone-cli/src/command/choice.rs", "suite::Size::Quick => LOOKS[..2].to_vec(),", "8 and 12"),
     ("crates/touchstone/src/statistics/decision.rs", "pub const P_NULL_ARM: f64 = 0.01;", "0.01"),
     ("crates/touchstone/src/statistics/serial.rs", "pub const SERIAL_CAUTION: f64 = 0.6;", "0.6/√n"),
+    ("crates/touchstone/src/statistics/serial.rs", "pub const SERIAL_DOUBT: f64 = 4.0;", "the sum of 4/√N"),
     (
         "crates/touchstone/src/statistics/serial.rs",
         "pub const SERIAL_CORRELATION_MOST: f64 = 0.9;",

@@ -76,8 +76,8 @@ struct Step {
 }
 
 impl Step {
-    /// What lets one step at a time go on: the folder that cargo builds into, or another tool, for one kit's make may make a part of
-    /// another kit, as FMDB's does.
+    /// Steps with the same turn wait for each other: those of one folder that cargo builds into, and those of one other tool, for one
+    /// kit's make may make a part of another kit, as FMDB's does.
     fn turn(&self) -> PathBuf {
         let target = self.command.iter().skip_while(|word| *word != "--target-dir").nth(1);
         target.map_or(PathBuf::from(self.tool()), |target| self.folder.join(target))

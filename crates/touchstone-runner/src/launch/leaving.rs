@@ -18,7 +18,7 @@ impl Player<'_> {
     /// When the lab itself fails.
     pub fn leave(mut self, launch: usize, calibrated: u64) -> Result<Launch> {
         // What stores something is explained last, for nobody checks it. All else is explained by the process that played: it
-        // may have kept what it no longer asks its engine for, and so may one before it: the second launch tells that.
+        // may have kept what it no longer asks its engine for. An earlier process may have kept it too: the second launch tells.
         let before = launch < 2 && !self.arm.writes();
         let after = launch == 0 && self.arm.writes();
         let mut plan = if before { self.explained(calibrated)? } else { Plan::default() };

@@ -6,7 +6,8 @@ use crate::sample::{Launch, Probe, Slice, Witness};
 use serde::{Deserialize, Serialize};
 use touchstone_protocol::Verb;
 
-/// Of fewer slices it is not said how many tasks they make: the whole machine's are counted, and a few of others' meet a few slices.
+/// Of fewer slices it is not said how many tasks they make: the whole machine's are counted, and in each of a few slices some may be
+/// somebody else's by chance.
 const SLICES_LEAST_FOR_TASKS: usize = 8;
 
 /// Of fewer slices the least time beside the clock is not told: a busy machine may delay each of a few.

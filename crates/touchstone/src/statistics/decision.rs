@@ -149,9 +149,9 @@ pub fn withheld_for_correlation(estimate: &Estimate, margin: f64) -> Option<Deci
     (is_withheld && independent != Decision::Inconclusive).then_some(independent)
 }
 
-/// Whether a difference is too unsure to end a case before its last look: its interval is wider than the margin on either
-/// side, and reaches zero where launches are as correlated as they may be. A narrow interval needs no such care, because
-/// the estimate must lie at the margin, and noise that small does not carry it there.
+/// Whether a difference is too unsure to end a case before its last look: half its interval is wider than the margin, and it
+/// reaches zero where launches are as correlated as they may be. A narrow interval needs no such care, because the estimate
+/// must lie at the margin or beyond, and noise that small does not carry it there.
 pub(super) fn may_be_correlation(estimate: &Estimate, margin: f64, correlation_at_most: f64) -> bool {
     let differs = matches!(decide(estimate, margin), Decision::Better | Decision::Worse);
     let is_noisy = estimate.half_width() > log_margin(margin);

@@ -101,7 +101,7 @@ impl Estimate {
         (self.high - self.low) / 2.0
     }
 
-    /// So many times as wide as the interval of independent launches.
+    /// Its interval, `widening` times as wide as that of independent launches.
     fn interval_widened(&self, widening: f64) -> (f64, f64) {
         let factor = widening / self.widening();
         let low = self.log_ratio - factor * (self.log_ratio - self.low);

@@ -46,9 +46,9 @@ pub fn serial_widening(correlation: Option<f64>, count: usize) -> f64 {
     widening_at(measured + SERIAL_CAUTION / (count as f64).sqrt(), count)
 }
 
-/// The most correlation that may be behind the measured ones, each `(correlation, launches)`: their mean and
-/// [`SERIAL_DOUBT`] standard errors, up to [`SERIAL_CORRELATION_MOST`]. Correlation belongs to a machine and an hour, so the
-/// launches of all comparisons tell it together: those of one alone tell next to nothing.
+/// The most correlation that may be behind the measured ones of several cases, each `(correlation, launches)`: their mean and
+/// [`SERIAL_DOUBT`] standard errors, up to [`SERIAL_CORRELATION_MOST`]. What makes launches alike is mostly the machine in that
+/// hour, so the launches of all cases tell it together: those of one alone tell next to nothing.
 pub(super) fn correlation_at_most(measured: impl Iterator<Item = (f64, usize)>) -> f64 {
     let (sum, launches) = measured.fold((0.0, 0.0), |(sum, launches), (correlation, count)| {
         (sum + count as f64 * correlation, launches + count as f64)

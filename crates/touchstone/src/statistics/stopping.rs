@@ -15,10 +15,11 @@ pub struct LookedAt {
 
 /// Which cases are settled: each of their comparisons is decided, and will stand the correction for the number of all
 /// comparisons whatever becomes of the cases that go on. Those count as if they said nothing (p = 1); both corrections
-/// only find more when other p values fall, so a case that stopped need not be asked again.
+/// only find more when other p values fall.
 ///
 /// A difference that the serial correlation of all launches together could have made ends no case: few launches measure
-/// correlation badly, those of the last look less so, and there the difference is asked again.
+/// correlation badly, those of the last look less so, and there the difference is asked again. A case that ended may be told
+/// here later that it goes on; it does not, and others may then go on for longer than they need.
 pub fn settled(cases: &[LookedAt], correction: Correction) -> Vec<bool> {
     let nulls: Vec<Option<(Estimate, f64)>> = cases.iter().map(|case| case.null_arm).collect();
     let nulls = null_arms(&nulls);
@@ -57,14 +58,19 @@ pub fn settled(cases: &[LookedAt], correction: Correction) -> Vec<bool> {
     }
 }
 
-/// Which cases have a difference that may be serial correlation.
+/// Which cases have a difference that may be serial correlation. The comparisons of a case share their baseline, so its launches
+/// count once, with the mean of what is measured of them.
 fn may_be_correlated(cases: &[LookedAt]) -> Vec<bool> {
     let known = |case: &LookedAt| case.comparisons.clone().into_iter().flatten();
-    let measured = cases
-        .iter()
-        .flat_map(known)
-        .filter_map(|(estimate, _)| Some((estimate.serial_correlation?, estimate.launches)));
-    let at_most = correlation_at_most(measured);
+    let of_case = |case: &LookedAt| {
+        let measured =
+            |(estimate, _): (Estimate, f64)| Some((estimate.serial_correlation?, estimate.launches));
+        let measured: Vec<(f64, usize)> = known(case).filter_map(measured).collect();
+        let launches = measured.iter().map(|(_, launches)| *launches).max()?;
+        let sum: f64 = measured.iter().map(|(correlation, _)| correlation).sum();
+        Some((sum / measured.len() as f64, launches))
+    };
+    let at_most = correlation_at_most(cases.iter().filter_map(of_case));
     let is_unsure = |case: &LookedAt| {
         known(case).any(|(estimate, margin)| may_be_correlation(&estimate, margin, at_most))
     };

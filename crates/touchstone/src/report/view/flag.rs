@@ -120,6 +120,15 @@ pub(super) fn is_flagged(findings: &Findings<'_>, case: &PlannedCase, arm: &Plan
     findings.judgement.flags.iter().any(|flag| flag.case == case.id && flag.arm == arm.name)
 }
 
+/// Whether a flag is about a canary: an arm of its case, or a subject wherever it is.
+fn is_canary(findings: &Findings<'_>, flag: &Flag) -> bool {
+    let cases = findings.record.plan.cases.iter().filter(|case| flag.case.is_empty() || case.id == flag.case);
+    let mut arms = cases
+        .flat_map(|case| &case.arms)
+        .filter(|arm| arm.name == flag.arm || arm.contender.subject == flag.arm);
+    arms.any(|arm| arm.canary)
+}
+
 fn view(findings: &Findings<'_>, flag: &Flag) -> FlagView {
     let about = match (flag.case.as_str(), flag.arm.as_str()) {
         ("", "") => "the whole run".to_owned(),
@@ -127,6 +136,5 @@ fn view(findings: &Findings<'_>, flag: &Flag) -> FlagView {
         (case, "") => case.to_owned(),
         (case, arm) => format!("{case}: {arm}"),
     };
-    let planned = findings.record.plan.case(&flag.case).and_then(|case| case.arm(&flag.arm));
-    FlagView { about, evidence: flag.evidence.clone(), canary: planned.is_some_and(|arm| arm.canary) }
+    FlagView { about, evidence: flag.evidence.clone(), canary: is_canary(findings, flag) }
 }

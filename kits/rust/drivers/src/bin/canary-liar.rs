@@ -49,7 +49,7 @@ enum Mischief {
     Elsewhere,
     /// Keeps its promise while it is traced.
     Traced,
-    /// Keeps its promise while its environment is not padded, as it once was in the launches alone.
+    /// Keeps its promise while its environment is not padded: once only launches were padded.
     Padded,
     /// Promises no flush, and while it is not traced writes the rows of [`GATHERED`] commits with the last of them.
     Gathers,

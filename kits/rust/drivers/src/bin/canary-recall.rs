@@ -1,5 +1,5 @@
-//! The canary that recalls what its engine was asked for before: rusqlite, which answers from what it has kept, where and for
-//! how long its profile says. As `honest` it asks its engine each time.
+//! The canary that recalls what its engine was asked for before: rusqlite, which answers from what it has kept. Its profile says
+//! where it keeps that, and for how long. As `honest` it asks its engine each time.
 
 #[expect(dead_code, reason = "its main is not this program's")]
 #[path = "rusqlite.rs"]
@@ -23,7 +23,7 @@ const WORD: &str = "mischief";
 
 const WORDS: [&str; 5] = ["honest", "process", "temporary", "program", "early"];
 
-/// Gets that are answered from memory as `early`: most slices of a launch of 15 with 500 each.
+/// Gets that are answered from memory as `early`: 10 of the 15 slices of a launch, with 500 gets each.
 const EARLY_GETS: u64 = 5000;
 
 /// What the process has read, which outlives the handle.
