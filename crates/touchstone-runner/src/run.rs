@@ -9,7 +9,7 @@ use crate::kits::Project;
 use crate::launch::{Player, Stage, enter_all, latency_file, make_template};
 use crate::noise::{NoiseMeter, NoiseReading};
 use crate::place::Place;
-use crate::probe::FlushProbe;
+use crate::probe::{self, FlushProbe};
 use crate::processor::Confined;
 use crate::random::{Seeds, Stream, block_order, random_order, stream};
 use crate::recorded::record_syncs;
@@ -452,8 +452,9 @@ impl Floor<'_, '_> {
             self.writer.line(file::NOISE, &noise)?;
             if let Some(probe) = &mut probe {
                 let before = flushes_completed();
-                let flush_ns = probe.flush_ns()?;
+                let flush_ns = probe.row_ns()?;
                 let flushes = flushes_completed().zip(before).and_then(|(now, then)| now.checked_sub(then));
+                let flushes = flushes.map(|flushes| (flushes + probe::ROW as u64 / 2) / probe::ROW as u64);
                 self.writer.line(file::PROBES, &Probe { case, launch, block, flush_ns, flushes })?;
             }
         }
