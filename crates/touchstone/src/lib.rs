@@ -1,7 +1,7 @@
 //! The pure core of Touchstone: `suite ▶ plan ▶ run ▶ samples ▶ statistics ▶ verdict ▶ report`.
 //!
 //! Every module here uses only those to its left in that line (a test in `xtask` holds them to it). Nothing here
-//! starts a process or reads a clock; `run` is the crate `touchstone-runner`.
+//! starts a process or reads a clock; `run` is the crate `touchstone-runner`, `statistics` the crate `touchstone-statistics`.
 
 mod count;
 pub mod error;
@@ -12,8 +12,8 @@ pub mod plan;
 pub mod record;
 pub mod report;
 pub mod sample;
-pub mod statistics;
 pub mod suite;
 pub mod verdict;
 
 pub use error::{Error, ErrorKind, Result};
+pub use touchstone_statistics as statistics;

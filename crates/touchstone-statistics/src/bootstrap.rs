@@ -5,7 +5,7 @@
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::quantile::quantile_of_sorted;
+use crate::quantile::quantile_of_sorted;
 
 /// How many times the launches are drawn again.
 pub const BOOTSTRAP_RESAMPLES: usize = 2_000;

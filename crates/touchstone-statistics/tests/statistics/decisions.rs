@@ -1,7 +1,7 @@
 //! The edges where a decision flips, and the inputs that carry no answer.
 
 use expect_test::{Expect, expect};
-use touchstone::statistics::{
+use touchstone_statistics::{
     Correction, Decision, Estimate, LOOKS, LookedAt, NullArm, P_LOOK, can_reject, decide, decide_family,
     decide_together, launch_log_ratio, launches_needed, next_look, null_arms, serial_widening, settled,
     withheld_for_correlation,

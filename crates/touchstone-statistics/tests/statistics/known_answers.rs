@@ -1,7 +1,7 @@
 //! Compares with `known_answers.json`, which `oracle.py` computes with SciPy, statsmodels and plain enumeration.
 
 use serde::Deserialize;
-use touchstone::statistics::{self, Estimate, Latencies, P_LOOK, signed_rank};
+use touchstone_statistics::{self as statistics, Estimate, Latencies, P_LOOK, signed_rank};
 
 #[derive(Deserialize)]
 struct KnownAnswers {

@@ -1,6 +1,6 @@
 //! Latencies over launches: what is merged, what is resampled, and what cannot be said.
 
-use touchstone::statistics::Latencies;
+use touchstone_statistics::Latencies;
 
 const SEED: u64 = 7;
 

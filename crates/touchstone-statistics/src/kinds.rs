@@ -1,7 +1,8 @@
 //! Launches of two kinds: values that fall into two groups with nothing between them, as where a page or a table lies
 //! well in some launches and badly in others. A median of such launches is a figure that no launch has.
 
-use super::quantile::median;
+use crate::looks::LOOKS;
+use crate::quantile::median;
 use serde::{Deserialize, Serialize};
 
 /// The gap must be wider than the wider group by this number over the number of launches: 2 of 8, 1 of 16.
@@ -38,7 +39,7 @@ impl Kinds {
     /// ```
     pub fn of(values: &[f64]) -> Option<Kinds> {
         let least = values.len().div_ceil(KINDS_SHARE).max(2);
-        if values.len() < super::looks::LOOKS[0] || !values.iter().all(|value| *value > 0.0) {
+        if values.len() < LOOKS[0] || !values.iter().all(|value| *value > 0.0) {
             return None;
         }
         let mut sorted = values.to_vec();

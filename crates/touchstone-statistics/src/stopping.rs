@@ -1,8 +1,8 @@
 //! Which cases may stop at a look: those of which more launches would change nothing that is said in the end.
 
-use super::decision::{Correction, Decision, NullArm, decide_together, may_be_correlation, null_arms};
-use super::duel::Estimate;
-use super::serial::correlation_at_most;
+use crate::decision::{Correction, Decision, NullArm, decide_together, may_be_correlation, null_arms};
+use crate::duel::Estimate;
+use crate::serial::correlation_at_most;
 
 /// A case as it stands at a look.
 #[derive(Debug, Clone, Default)]

@@ -1,5 +1,5 @@
 //! The statistics against answers computed elsewhere, against properties that must hold for any data, and at the
-//! edges where a decision flips. How often the whole rule errs is the subject of `calibration.rs`, next to this folder.
+//! edges where a decision flips. How often the whole rule errs is the subject of the core's `calibration.rs`.
 
 mod decisions;
 mod known_answers;

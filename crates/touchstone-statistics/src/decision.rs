@@ -3,9 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::duel::Estimate;
-use super::looks::P_LOOK;
-use super::multiplicity::{benjamini_hochberg, holm_adjusted};
+use crate::duel::Estimate;
+use crate::looks::P_LOOK;
+use crate::multiplicity::{benjamini_hochberg, holm_adjusted};
 
 /// The p value below which a null arm counts as moved, after the correction for their number.
 pub const P_NULL_ARM: f64 = 0.01;
@@ -31,7 +31,7 @@ pub enum Decision {
 ///
 /// Better or worse needs p below [`P_LOOK`] and an estimate at or beyond the margin; the interval may still reach
 /// inside it, because the margin is asked of the estimate and zero is what the interval must exclude. Equivalence is
-/// inclusion of the interval (Schuirmann 1987). Ask only at [`super::LOOKS`]: asked after
+/// inclusion of the interval (Schuirmann 1987). Ask only at [`crate::LOOKS`]: asked after
 /// every launch, even this threshold tells identical code apart in 7 % of duels.
 ///
 /// # Panics

@@ -1,6 +1,6 @@
 //! Statistics of a comparison: from the times of launches to an estimate, and from an estimate to a decision.
-//! Everything here is a pure function of samples and seeds, and no other stage is imported: what the samples mean,
-//! whether they are void, and how a verdict is worded belong to the stages to the right.
+//! Everything here is a pure function of samples and seeds, and no other crate of the lab is known: what the samples mean,
+//! whether they are void, and how a verdict is worded belong to the core.
 //! The procedure that these files implement is written down in the measurement page of the documentation.
 
 pub mod binomial;

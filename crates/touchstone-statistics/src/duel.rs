@@ -4,10 +4,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::looks::{LOOKS, P_LOOK};
-use super::quantile::{median, robust_sigma};
-use super::serial::{serial_correlation, serial_widening, widening_at};
-use super::signed_rank;
+use crate::looks::{LOOKS, P_LOOK};
+use crate::quantile::{median, robust_sigma};
+use crate::serial::{serial_correlation, serial_widening, widening_at};
+use crate::signed_rank;
 
 /// By how much a difference must exceed half the width of the interval to be found in four duels of five, after the
 /// launches of each look: for launches of one kind, and of two. By the simulation of the tests, which also says how true

@@ -2,7 +2,7 @@
 //! approximation at any size, and ties are counted rather than broken.
 //! The test asks for symmetry around zero, which the random order of contenders in a launch gives to identical code.
 
-use super::quantile::quantile_of_sorted;
+use crate::quantile::quantile_of_sorted;
 
 /// The two-sided p value of "the values are symmetric around zero", in (0, 1].
 ///

@@ -5,7 +5,7 @@
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-use super::bootstrap::interval_over_launches;
+use crate::bootstrap::interval_over_launches;
 
 /// The percentiles of a summary; the last is the maximum.
 pub const PERCENTILES: [f64; 6] = [50.0, 90.0, 95.0, 99.0, 99.9, 100.0];

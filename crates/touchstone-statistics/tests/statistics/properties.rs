@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use touchstone::statistics::{
+use touchstone_statistics::{
     Decision, Estimate, P_LOOK, benjamini_hochberg_adjusted, clopper_pearson, decide, decide_family,
     holm_adjusted, launch_log_ratio, launches_needed, median, signed_rank,
 };
