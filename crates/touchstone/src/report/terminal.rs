@@ -134,12 +134,13 @@ fn rows(case: &CaseView) -> impl Iterator<Item = table::Row> {
 fn row(arm: &ArmView) -> table::Row {
     let plain = |text: Option<String>| Cell::plain(text.unwrap_or_else(|| NONE.into()));
     let tone = arm.verdict().map_or(Tone::Faint, Tone::of_verdict);
+    let flagged = if arm.flagged { ", flagged" } else { "" };
     let class = if arm.other_class() { format!("{}*", arm.class) } else { arm.class.to_string() };
     [
         Cell::plain(arm.name.clone()),
         plain(arm.rate.clone()),
         plain(arm.ratio_said()),
-        Cell::toned(arm.word(), tone),
+        Cell::toned(format!("{}{flagged}", arm.word()), tone),
         Cell::plain(class),
         plain(arm.floor_share.map(format::percent)),
         plain(arm.syncs_per_commit.map(format::count)),

@@ -90,9 +90,10 @@ impl CaseView {
                 let measured = statistics.arms.iter().find(|measured| measured.arm == planned.name)?;
                 let comparison = comparisons.iter().find(|comparison| comparison.arm == planned.name);
                 let flagged = flag::is_flagged(findings, case, planned);
-                Some(ArmView { flagged, ..ArmView::new(case, planned, measured, comparison.copied()) })
+                Some(ArmView::new(case, planned, measured, comparison.copied(), flagged))
             })
             .collect();
+        let only_canaries = only_canaries(&arms);
         let base_class = case.arm(&case.baseline).map(|arm| arm.class);
         arms.sort_by(|one, other| reading_order(one, other, base_class));
         CaseView {
@@ -104,7 +105,7 @@ impl CaseView {
             writes: case.writes(),
             baseline: case.baseline.clone(),
             notes: note::notes(&comparisons, &arms, &statistics.arms),
-            flags: flag::kinds_of(findings, case, only_canaries(&arms)),
+            flags: flag::kinds_of(findings, case, |arm| only_canaries || !arm.canary),
             arms,
         }
     }
@@ -138,6 +139,7 @@ impl ArmView {
         planned: &PlannedArm,
         measured: &ArmStatistics,
         comparison: Option<&Comparison>,
+        flagged: bool,
     ) -> ArmView {
         let launches = measured.outcomes.values().sum();
         let standing = match comparison {
@@ -166,7 +168,7 @@ impl ArmView {
                 .map(|syncs| syncs.syncs_per_commit),
             launches_completed: measured.outcomes.get(&Outcome::Completed).copied().unwrap_or_default(),
             launches,
-            flagged: false,
+            flagged,
         }
     }
 

@@ -101,10 +101,14 @@ pub(super) fn groups(findings: &Findings<'_>) -> Vec<FlagGroup> {
     groups
 }
 
-/// The kinds of flags that are about a case, each once; those on canaries apart, unless they are asked for.
-pub(super) fn kinds_of(findings: &Findings<'_>, case: &PlannedCase, canaries: bool) -> Vec<FlagKind> {
+/// The kinds of flags that are about a case as a whole or about an arm of interest, each once.
+pub(super) fn kinds_of(
+    findings: &Findings<'_>,
+    case: &PlannedCase,
+    is_of_interest: impl Fn(&PlannedArm) -> bool,
+) -> Vec<FlagKind> {
     let of_case = findings.judgement.flags.iter().filter(|flag| flag.case == case.id);
-    let of_interest = of_case.filter(|flag| canaries || !case.arm(&flag.arm).is_some_and(|arm| arm.canary));
+    let of_interest = of_case.filter(|flag| case.arm(&flag.arm).is_none_or(&is_of_interest));
     let mut kinds: Vec<FlagKind> = Vec::new();
     for flag in of_interest {
         if !kinds.contains(&flag.kind) {
