@@ -261,9 +261,10 @@ pub(super) fn cache_difference(mine: &ArmStatistics, theirs: &ArmStatistics) -> 
     let (mine_cache, their_cache) = (cache(mine)?, cache(theirs)?);
     let unasked = mine_cache.asked == their_cache.asked;
     match (mine_cache.effective, their_cache.effective) {
-        (Some(a), Some(b)) if a != b && unasked => {
-            Some(format!("cache bytes differ: {a} of {}, {b} of {}", mine.arm, theirs.arm))
-        }
+        (Some(a), Some(b)) if a != b && unasked => Some(format!(
+            "cache bytes differ: {a} of {}, {b} of {}; ask all for one size, by `cache_size_bytes` under `[settings]` in the suite",
+            mine.arm, theirs.arm
+        )),
         _ => None,
     }
 }
