@@ -1,5 +1,5 @@
-//! Columns that line up over all cases of a report, and fit: a name that is too long goes on in the next
-//! line.
+//! Columns that line up over all cases of a report, and fit: a name or a verdict that is too long goes on in the
+//! next line.
 
 use super::text::{Sheet, Tone, pieces};
 use crate::report::Style;
@@ -10,6 +10,7 @@ const GAP: usize = 2;
 const INDENT: usize = 2;
 const TITLES: [&str; COLUMNS] =
     ["contender", "rate", "ratio to baseline", "verdict", "class", "floor", "syncs"];
+const VERDICT: usize = 3;
 /// Figures are read from the right.
 const TO_THE_RIGHT: [bool; COLUMNS] = [false, true, false, false, false, true, true];
 
@@ -54,7 +55,7 @@ impl Table {
         table
     }
 
-    /// The names give way to the figures; if that is not enough, columns go, and the verdict never does.
+    /// The names give way to the figures; if that is not enough, columns go. The verdict never does: it is broken at last.
     fn shrink(&mut self, width: usize) {
         const NAME_WIDTH_MIN: usize = 16;
         const NAME_WIDTH_LAST: usize = 8;
@@ -70,6 +71,8 @@ impl Table {
             }
             let Some(column) = columns.find(|column| self.widths[*column] > 0) else {
                 self.widths[0] = self.widths[0].min(room.max(NAME_WIDTH_LAST));
+                let left = width.saturating_sub(INDENT + self.widths[0] + GAP);
+                self.widths[VERDICT] = self.widths[VERDICT].min(left.max(TITLES[VERDICT].len()));
                 return;
             };
             self.widths[column] = 0;
@@ -86,15 +89,19 @@ impl Table {
         self.line(&TITLES, &[Tone::Plain; COLUMNS], &Sheet::new(Style { colour: false, width: 0 }))
     }
 
-    /// The row, in as many lines as its name needs.
+    /// The row, in as many lines as its name and its verdict need.
     pub(super) fn lines(&self, row: &Row, sheet: &Sheet) -> Vec<String> {
-        let mut names = name_lines(&row[0].text, self.widths[0]).into_iter();
-        let mut texts = row.each_ref().map(|cell| cell.text.as_str());
-        let first = names.next().unwrap_or_default();
-        texts[0] = &first;
-        let mut lines = vec![self.line(&texts, &row.each_ref().map(|cell| cell.tone), sheet)];
-        lines.extend(names.map(|name| format!("{}{name}", " ".repeat(INDENT))));
-        lines
+        let names = name_lines(&row[0].text, self.widths[0]);
+        let verdicts = verdict_lines(&row[VERDICT].text, self.widths[VERDICT]);
+        let tones = row.each_ref().map(|cell| cell.tone);
+        let line = |number: usize| {
+            let mut texts =
+                if number == 0 { row.each_ref().map(|cell| cell.text.as_str()) } else { [""; COLUMNS] };
+            texts[0] = names.get(number).map_or("", String::as_str);
+            texts[VERDICT] = verdicts.get(number).map_or("", String::as_str);
+            self.line(&texts, &tones, sheet)
+        };
+        (0..names.len().max(verdicts.len())).map(line).collect()
     }
 
     fn line(&self, texts: &[&str; COLUMNS], tones: &[Tone; COLUMNS], sheet: &Sheet) -> String {
@@ -126,6 +133,14 @@ fn name_lines(name: &str, width: usize) -> Vec<String> {
     lines
 }
 
+/// Breaks a verdict before what is said beside it, if it is too wide.
+fn verdict_lines(verdict: &str, width: usize) -> Vec<String> {
+    match verdict.split_once(", ") {
+        Some((word, beside)) if verdict.width() > width => vec![format!("{word},"), beside.into()],
+        _ => vec![verdict.into()],
+    }
+}
+
 /// `subject`, `@profile`, `#variant`.
 fn parts(name: &str) -> Vec<&str> {
     let mut cuts: Vec<usize> = name.match_indices(['@', '#']).map(|(place, _)| place).collect();
@@ -137,6 +152,18 @@ fn parts(name: &str) -> Vec<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_flagged_row_is_no_wider_than_a_narrow_terminal() {
+        let row = || {
+            let texts = ["sqlite-c@wal-normal", "—", "1.000×", "inconclusive, flagged", "commit", "—", "—"];
+            texts.map(|text| Cell::plain(text.into()))
+        };
+        let sheet = Sheet::new(Style { colour: false, width: 30 });
+        let lines = Table::fitting([row()].into_iter(), 30).lines(&row(), &sheet);
+        assert_eq!(lines, ["  sqlite-c  inconclusive,", "    @wal-n  flagged", "    ormal"]);
+        assert!(lines.iter().all(|line| line.width() <= 30));
+    }
 
     #[test]
     fn a_long_name_breaks_where_its_parts_meet() {

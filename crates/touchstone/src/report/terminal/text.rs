@@ -79,7 +79,7 @@ impl Sheet {
     }
 
     pub(super) fn one(&self, text: &str, tone: Tone) -> String {
-        match tone.code().filter(|_| self.colour) {
+        match tone.code().filter(|_| self.colour && !text.is_empty()) {
             Some(code) => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
             None => text.to_owned(),
         }
