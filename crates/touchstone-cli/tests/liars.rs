@@ -5,14 +5,17 @@ mod support;
 use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
+use std::thread;
 use support::{Judged, folder, plan, root, run_plan, shared_folder};
 use touchstone::sample::Outcome;
 use touchstone::verdict::{ClaimStatus, FlagKind, Verdict};
 
 /// Cases of which one launch tells, run once for all tests.
 static LIARS: LazyLock<Judged> = LazyLock::new(|| {
-    let cases =
-        ["commits", "restored", "gathered", "memo", "reopened", "evicted", "unequal", "confined", "clock"];
+    let cases = [
+        "commits", "told", "restored", "gathered", "memo", "reopened", "evicted", "unequal", "confined",
+        "clock",
+    ];
     played(&shared_folder(), &cases, 1)
 });
 
@@ -63,11 +66,10 @@ fn assert_incomparable(case: &str, arm: &str, why: &str) {
 
 #[test]
 fn who_does_not_sync_before_the_reply_breaks_the_promise() {
-    let case = "liars/commits";
     // Its environment is padded in every pass, so that `padded` never syncs.
-    for mischief in
-        ["later", "later-told", "at-close", "clean", "empty", "byte", "range", "elsewhere", "padded"]
-    {
+    let mischiefs = ["later", "at-close", "clean", "empty", "byte", "range", "elsewhere", "padded"];
+    let in_commits = mischiefs.map(|mischief| ("liars/commits", mischief));
+    for (case, mischief) in in_commits.into_iter().chain([("liars/told", "later-told")]) {
         let arm = format!("canary-liar@{mischief}");
         assert_incomparable(case, &arm, "of 41 recorded commits ");
         assert!(suspicions(case, &arm).contains(&FlagKind::BrokenPromise), "{arm}");
@@ -138,7 +140,7 @@ fn who_keeps_records_in_memory_has_lost_them_when_it_is_killed() {
         assert_incomparable("liars/commits", &arm, "100 records are there, ");
         let part = LIARS.launches("liars/restored", &arm)[0];
         assert_eq!((part.outcome, part.found), (Outcome::Void, 100), "{part:?}");
-        assert_incomparable("liars/restored", &arm, "100 records are there, 150 were acknowledged");
+        assert_incomparable("liars/restored", &arm, "100 records are there, 600 were acknowledged");
     }
 }
 
@@ -256,16 +258,20 @@ fn a_very_quick_arm_does_not_lengthen_the_others_slices() {
     let calibrated = LIARS.launches(case, "canary-sleep@default")[0].calibrated;
     // Two of its gets take 2 ms, and no slice becomes longer than twice that.
     assert!(calibrated <= 4, "{calibrated}");
-    assert_eq!(suspicions(case, "rusqlite@wal-normal"), [FlagKind::ShortSlices]);
+    assert!(suspicions(case, "rusqlite@wal-normal").contains(&FlagKind::ShortSlices));
 }
 
 #[test]
 fn who_does_not_stay_alone_on_its_processor_is_seen() {
     let case = "liars/confined";
     assert!(suspicions(case, "canary-liar@child").contains(&FlagKind::OtherProcesses));
-    assert!(suspicions(case, "canary-liar@strays").contains(&FlagKind::LeftProcessor));
+    if thread::available_parallelism().is_ok_and(|processors| processors.get() > 1) {
+        assert!(suspicions(case, "canary-liar@strays").contains(&FlagKind::LeftProcessor));
+    } else {
+        eprintln!("not tested: there is no other processor to allow itself");
+    }
     let made = LIARS.arm(case, "canary-liar@threads").witnessed.tasks_made_low;
-    assert!(made.is_none_or(|made| made >= 5.0), "a thread in every hundred gets: {made:?}");
+    assert!(made.is_none_or(|made| made >= 2.0), "a thread in every 250 gets: {made:?}");
     if is_contended(case) {
         eprintln!("not tested: on a machine this busy others make threads all the time");
     } else {

@@ -9,7 +9,7 @@ use crate::kits::Project;
 use crate::launch::{Player, Stage, enter_all, latency_file, make_template};
 use crate::noise::{NoiseMeter, NoiseReading};
 use crate::place::Place;
-use crate::probe::{self, FlushProbe};
+use crate::probe::FlushProbe;
 use crate::processor::Confined;
 use crate::random::{Seeds, Stream, block_order, random_order, stream};
 use crate::recorded::record_syncs;
@@ -454,7 +454,7 @@ impl Floor<'_, '_> {
                 let before = flushes_completed();
                 let flush_ns = probe.row_ns()?;
                 let flushes = flushes_completed().zip(before).and_then(|(now, then)| now.checked_sub(then));
-                let flushes = flushes.map(|flushes| (flushes + probe::ROW as u64 / 2) / probe::ROW as u64);
+                let flushes = flushes.map(FlushProbe::flushes_each);
                 self.writer.line(file::PROBES, &Probe { case, launch, block, flush_ns, flushes })?;
             }
         }

@@ -4,7 +4,7 @@
 /// `level`: coverage is at least `level` whatever the probability, at the price of some width.
 ///
 /// ```
-/// # use touchstone::statistics::clopper_pearson;
+/// # use touchstone_statistics::clopper_pearson;
 /// let (low, high) = clopper_pearson(0, 20, 0.95);
 /// assert_eq!(low, 0.0);
 /// assert!((high - 0.1684).abs() < 1e-4);

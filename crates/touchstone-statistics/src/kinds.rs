@@ -32,7 +32,7 @@ impl Kinds {
     /// of one kind, or fewer than the first look has.
     ///
     /// ```
-    /// # use touchstone::statistics::Kinds;
+    /// # use touchstone_statistics::Kinds;
     /// let kinds = Kinds::of(&[1.00, 1.21, 1.01, 1.20, 1.02, 1.00, 1.19, 1.01]).unwrap();
     /// assert_eq!((kinds.launches_low, kinds.launches_high), (5, 3));
     /// assert_eq!(Kinds::of(&[1.00, 1.01, 1.03, 1.02, 1.00, 0.99, 1.40, 1.01]), None);

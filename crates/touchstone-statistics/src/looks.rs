@@ -11,7 +11,7 @@ pub const P_LOOK: f64 = 0.0182;
 /// The first look after `launches` launches, or `None` once the last look has passed.
 ///
 /// ```
-/// # use touchstone::statistics::next_look;
+/// # use touchstone_statistics::next_look;
 /// assert_eq!(next_look(0), Some(8));
 /// assert_eq!(next_look(8), Some(12));
 /// assert_eq!(next_look(24), None);
@@ -24,7 +24,7 @@ pub fn next_look(launches: usize) -> Option<usize> {
 /// the smallest n ≥ 1 + log₂(comparisons / [`P_LOOK`]), because the smallest p value of n launches is 2¹⁻ⁿ.
 ///
 /// ```
-/// # use touchstone::statistics::launches_needed;
+/// # use touchstone_statistics::launches_needed;
 /// assert_eq!(launches_needed(1), 7);
 /// assert_eq!(launches_needed(100), 14);
 /// ```

@@ -7,7 +7,7 @@
 /// A p value equal to its threshold is not rejected, to agree with the strict comparison of a single look.
 ///
 /// ```
-/// # use touchstone::statistics::holm;
+/// # use touchstone_statistics::holm;
 /// assert_eq!(holm(&[0.03, 0.001, 0.02], 0.05), [true, true, true]);
 /// assert_eq!(holm(&[0.03, 0.001, 0.03], 0.05), [false, true, false]);
 /// ```

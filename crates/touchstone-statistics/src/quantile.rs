@@ -7,7 +7,7 @@ pub const MAD_TO_SIGMA: f64 = 1.483;
 /// The middle value, or the mean of the two middle values, in the unit of the input.
 ///
 /// ```
-/// # use touchstone::statistics::median;
+/// # use touchstone_statistics::median;
 /// assert_eq!(median(&[3.0, 1.0, 2.0, 1_000.0]), 2.5);
 /// ```
 ///

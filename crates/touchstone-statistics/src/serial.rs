@@ -22,7 +22,7 @@ const VALUES_LEAST: usize = 5;
 /// `None` for fewer than five values, and for values that are all the same.
 ///
 /// ```
-/// # use touchstone::statistics::serial_correlation;
+/// # use touchstone_statistics::serial_correlation;
 /// assert_eq!(serial_correlation(&[1.0, 2.0, 3.0]), None);
 /// assert!(serial_correlation(&[0.1, 0.2, 0.3, 0.5, 0.6, 0.7, 0.9, 1.0]).unwrap() > 0.9);
 /// assert!(serial_correlation(&[0.0, 1.0, 0.1, 0.9, 0.2, 1.1, 0.0, 1.0]).unwrap() < -0.9);

@@ -4,6 +4,7 @@
 
 mod witnessed;
 
+use witnessed::SLICES_LEAST;
 pub use witnessed::Witnessed;
 
 use crate::plan::{PlannedArm, PlannedCase};
@@ -100,7 +101,7 @@ pub struct ArmStatistics {
     pub settings: Vec<SettingStatistics>,
     /// The query plan.
     pub plan: Vec<String>,
-    /// The engine's counters over one slice, of the last launch that was explained.
+    /// The engine's counters over one slice, of the launch that asked the engine for the fewest statements.
     pub counters: BTreeMap<String, i64>,
     /// Bytes of the database's files after the first launch, by their paths in its directory.
     pub file_bytes: BTreeMap<String, u64>,
@@ -309,13 +310,16 @@ impl<'r> CaseSamples<'r> {
             counters: parts
                 .iter()
                 .rev()
-                .map(|part| part.counters.clone())
-                .find(|c| !c.is_empty())
+                .map(|part| &part.counters)
+                .filter(|counters| !counters.is_empty())
+                .min_by_key(|counters| counters.get("statements"))
+                .cloned()
                 .unwrap_or_default(),
             file_bytes: parts.first().map(|part| part.file_bytes.clone()).unwrap_or_default(),
             syncs: self.record.syncs.iter().find(|s| s.case == self.case.id && s.arm == arm.name).cloned(),
             flush_equivalents: quantile_of(&flush_equivalents, 0.5),
-            flush_equivalents_high: quantile_of(&flush_equivalents, 0.75),
+            flush_equivalents_high: quantile_of(&flush_equivalents, 0.75)
+                .filter(|_| flush_equivalents.len() >= SLICES_LEAST),
             witnessed: Witnessed::of(arm, slices, parts, probes),
             launches,
         }

@@ -278,7 +278,7 @@ fn an_engine_that_was_not_asked_did_nothing() {
 }
 
 #[test]
-fn an_engine_that_only_the_first_launch_asked_did_nothing() {
+fn an_engine_that_only_one_launch_asked_did_nothing() {
     let counted = |first: i64, second: i64| {
         flags(|record| {
             let parts = record.launches.iter_mut().filter(|part| part.arm == ARM);
@@ -289,6 +289,7 @@ fn an_engine_that_only_the_first_launch_asked_did_nothing() {
         })
     };
     assert_eq!(counted(10, 0), [FlagKind::EngineIdle], "an earlier process kept the answers");
+    assert_eq!(counted(0, 10), [FlagKind::EngineIdle], "the first had them already");
     assert_eq!(counted(10, 10), []);
 }
 

@@ -363,7 +363,7 @@ const NUMBERS: [(&str, &str, &str); 51] = [
     ),
     (
         "crates/touchstone/src/estimate/witnessed.rs",
-        "const SLICES_LEAST_FOR_TASKS: usize = 8;",
+        "const SLICES_LEAST: usize = 8;",
         "in three of four of its slices, at least eight of them",
     ),
     ("crates/touchstone-runner/src/run.rs", "const SLICE_NS: u64 = 2_000_000;", "2 ms"),

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::path::PathBuf;
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use touchstone::plan::Plan;
@@ -19,7 +20,7 @@ const PROGRAM: &str = "--bin";
 
 impl Project {
     /// Builds every driver the plan needs; `say` is told what is being built. Steps of one cargo folder or of one other tool wait
-    /// for each other, the rest is built side by side.
+    /// for each other, the rest is built side by side. Of two builds in two processes only cargo's wait for each other.
     ///
     /// # Errors
     /// When a build tool is missing or a build fails; the message ends with the tool's own last words.
@@ -29,15 +30,16 @@ impl Project {
         let rows = rows(wanted.into_iter().map(|name| self.step(name)).collect::<Result<_>>()?);
         let together = thread::available_parallelism().map_or(1, usize::from).min(rows.len());
         let (queue, say) = (Mutex::new(rows.into_iter()), Mutex::new(say));
+        let failed = AtomicBool::new(false);
         let build_next = || -> Result<()> {
             while let Some(steps) = next(&queue) {
                 for step in steps {
-                    say.lock().unwrap_or_else(PoisonError::into_inner)(&step.names());
-                    if let Err(error) = step.run() {
-                        // What nobody began is not begun any more.
-                        while next(&queue).is_some() {}
-                        return Err(error);
+                    // After a failure no step is begun any more.
+                    if failed.load(Ordering::Relaxed) {
+                        return Ok(());
                     }
+                    say.lock().unwrap_or_else(PoisonError::into_inner)(&step.names());
+                    step.run().inspect_err(|_| failed.store(true, Ordering::Relaxed))?;
                 }
             }
             Ok(())
@@ -83,10 +85,14 @@ impl Step {
         target.map_or(PathBuf::from(self.tool()), |target| self.folder.join(target))
     }
 
-    /// Takes another step along where cargo is asked for the same but for the programs: it compiles them side by side.
-    fn take(&mut self, other: Step) -> Option<Step> {
+    /// Asks for another step's programs too, where cargo is asked for the same but for the programs: it compiles them side by side.
+    /// A command without programs builds all of them, and words behind `--` are not cargo's own.
+    fn join(&mut self, other: Step) -> Option<Step> {
         let same = |step: &Step| (step.folder.clone(), step.sources.clone(), step.without_programs());
-        if self.tool() != "cargo" || same(self) != same(&other) {
+        let names_programs =
+            |step: &Step| !step.programs().is_empty() && !step.command.iter().any(|word| word == "--");
+        let joins = self.tool() == "cargo" && names_programs(self) && names_programs(&other);
+        if !joins || same(self) != same(&other) {
             return Some(other);
         }
         self.command.extend(other.programs());
@@ -144,16 +150,16 @@ impl Step {
     }
 }
 
-/// Steps in rows, of which each is built in order. The longest row is first, so that no processor waits for its end.
+/// Steps in rows, of which each is built in order. The row of most programs is first, so that no processor waits for its end.
 fn rows(steps: Vec<Step>) -> Vec<Vec<Step>> {
     let mut rows: BTreeMap<PathBuf, Vec<Step>> = BTreeMap::new();
     for step in steps {
         let row = rows.entry(step.turn()).or_default();
-        let left = row.iter_mut().try_fold(step, |step, before| before.take(step));
+        let left = row.iter_mut().try_fold(step, |step, before| before.join(step));
         row.extend(left);
     }
     let mut rows: Vec<Vec<Step>> = rows.into_values().collect();
-    rows.sort_by_key(|row| Reverse(row.len()));
+    rows.sort_by_key(|row| Reverse(row.iter().map(|step| step.subjects.len()).sum::<usize>()));
     rows
 }
 
@@ -199,10 +205,21 @@ mod tests {
         );
         let steps = vec![cargo("a", "x"), cargo("b", "y"), cargo("c", "x")];
         assert_eq!(named(steps), [["a, c", "b"]], "features are compiled into what programs share");
+        let all = || step("all", "kit", "cargo build --target-dir target");
+        let one = || step("one", "kit", "cargo build --target-dir target --bin one");
+        assert_eq!(
+            named(vec![all(), one()]),
+            [["all", "one"]],
+            "a command without programs builds all of them"
+        );
+        assert_eq!(named(vec![one(), all()]), [["one", "all"]]);
+        let rustc =
+            |name: &str| step(name, "kit", &format!("cargo rustc --target-dir target --bin {name} -- -g"));
+        assert_eq!(named(vec![rustc("a"), rustc("b")]), [["a", "b"]], "words behind `--` are the compiler's");
     }
 
     #[test]
-    fn the_longest_row_is_begun_first() {
+    fn the_row_of_most_programs_is_begun_first() {
         let cargo = |subject: &str, target: &str, features: &str| {
             let command = format!("cargo build --target-dir {target} --bin {subject} --features {features}");
             step(subject, "kit", &command)

@@ -6,9 +6,9 @@ use crate::sample::{Launch, Probe, Slice, Witness};
 use serde::{Deserialize, Serialize};
 use touchstone_protocol::Verb;
 
-/// Of fewer slices it is not said how many tasks they make: the whole machine's are counted, and in each of a few slices some may be
-/// somebody else's by chance.
-const SLICES_LEAST_FOR_TASKS: usize = 8;
+/// Of fewer slices no quartile is told: whether it is of times or of the whole machine's tasks, in each of a few slices a neighbour
+/// may have a part by chance.
+pub(super) const SLICES_LEAST: usize = 8;
 
 /// Of fewer slices the least time beside the clock is not told: a busy machine may delay each of a few.
 const SLICES_LEAST_BESIDE: usize = 16;
@@ -17,7 +17,7 @@ const SLICES_LEAST_BESIDE: usize = 16;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Witnessed {
     /// How long the lab waited for a slice beyond the time that the kit says it took: the lower quartile, for a busy machine makes
-    /// the lab wait longer, and never shorter. Only of slices whose operations are all in that time.
+    /// the lab wait longer, and never shorter. Only of slices whose operations are all in that time, and none of fewer than eight.
     pub beside_ns_low: Option<f64>,
     /// The upper quartile of the same.
     pub beside_ns_high: Option<f64>,
@@ -53,7 +53,7 @@ impl Witnessed {
         };
         let median = |part| quantile_of(&values(part), 0.5);
         let mut tasks_made = values(|witness| witness.tasks_made);
-        if tasks_made.len() < SLICES_LEAST_FOR_TASKS {
+        if tasks_made.len() < SLICES_LEAST {
             tasks_made.clear();
         }
         let is_whole =
@@ -67,8 +67,8 @@ impl Witnessed {
             probes.iter().map(|probe| probe.flushes.unwrap_or(0)).min().filter(|flushes| *flushes > 0);
         let flushes = |probed: u64| Some(per_commit(arm, slices, |witness| witness.flushes)? / probed as f64);
         Witnessed {
-            beside_ns_low: quantile_of(&beside, 0.25),
-            beside_ns_high: quantile_of(&beside, 0.75),
+            beside_ns_low: quantile_of(&beside, 0.25).filter(|_| beside.len() >= SLICES_LEAST),
+            beside_ns_high: quantile_of(&beside, 0.75).filter(|_| beside.len() >= SLICES_LEAST),
             beside_ns_least: quantile_of(&beside, 0.0).filter(|_| beside.len() >= SLICES_LEAST_BESIDE),
             opening_ns: median(|witness| witness.opening_ns),
             opening_read_bytes: median(|witness| witness.opening_read_bytes),

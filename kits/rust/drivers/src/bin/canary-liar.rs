@@ -294,7 +294,7 @@ impl Liar {
 
     fn meddle(&mut self) {
         self.gets += 1;
-        if self.mischief == Mischief::Threads && self.gets.is_multiple_of(100) {
+        if self.mischief == Mischief::Threads && self.gets.is_multiple_of(250) {
             let _ = thread::spawn(stray).join();
         }
     }
