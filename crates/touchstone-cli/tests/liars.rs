@@ -65,7 +65,7 @@ fn assert_incomparable(case: &str, arm: &str, why: &str) {
 }
 
 #[test]
-fn who_does_not_sync_before_the_reply_breaks_the_promise() {
+fn a_driver_that_does_not_sync_before_the_reply_breaks_the_promise() {
     // Its environment is padded in every pass, so that `padded` never syncs.
     let mischiefs = ["later", "at-close", "clean", "empty", "byte", "range", "elsewhere", "padded"];
     let in_commits = mischiefs.map(|mischief| ("liars/commits", mischief));
@@ -77,7 +77,7 @@ fn who_does_not_sync_before_the_reply_breaks_the_promise() {
 }
 
 #[test]
-fn who_syncs_when_it_is_closed_breaks_the_promise_where_each_slice_is() {
+fn a_driver_that_syncs_when_it_is_closed_breaks_the_promise_where_each_slice_is() {
     let (case, arm) = ("liars/restored", "canary-liar@at-close");
     assert_incomparable(case, arm, "of 1 recorded commits 0 had been kept before they were acknowledged");
     assert_eq!(suspicions(case, arm)[0], FlagKind::BrokenPromise);
@@ -86,7 +86,7 @@ fn who_syncs_when_it_is_closed_breaks_the_promise_where_each_slice_is() {
 
 /// Whether commits await the disk or not: what is written while it is timed is what was written while it was recorded.
 #[test]
-fn who_writes_less_while_it_is_timed_does_not_do_what_was_recorded() {
+fn a_driver_that_writes_less_while_it_is_timed_does_not_do_what_was_recorded() {
     let case = "liars/gathered";
     assert_incomparable(case, "canary-liar@gathers", "bytes a commit while it was timed, and ");
     assert!(suspicions(case, "canary-liar@gathers").contains(&FlagKind::BrokenPromise));
@@ -120,7 +120,7 @@ fn a_sync_of_a_file_that_did_not_change_is_none() {
 }
 
 #[test]
-fn who_syncs_only_while_it_is_recorded_is_told_by_the_disks_flushes() {
+fn a_driver_that_syncs_only_while_it_is_recorded_is_told_by_the_disks_flushes() {
     let (case, arm) = ("liars/commits", "canary-liar@traced");
     assert_eq!(LIARS.syncs(case, arm).durable_commits, Some(41), "the recorder sees no fault");
     let probes = LIARS.record.probes.iter().filter(|probe| probe.case == case);
@@ -132,7 +132,7 @@ fn who_syncs_only_while_it_is_recorded_is_told_by_the_disks_flushes() {
 }
 
 #[test]
-fn who_keeps_records_in_memory_has_lost_them_when_it_is_killed() {
+fn a_driver_that_keeps_records_in_memory_has_lost_them_when_it_is_killed() {
     for mischief in ["never", "writes-at-close"] {
         let arm = format!("canary-liar@{mischief}");
         let part = LIARS.launches("liars/commits", &arm)[0];
@@ -160,13 +160,13 @@ fn honest_commits_are_spared() {
 }
 
 #[test]
-fn who_answers_from_memory_has_an_engine_that_did_nothing() {
+fn a_driver_that_answers_from_memory_has_an_engine_that_did_nothing() {
     assert!(suspicions("liars/memo", "canary-liar@memo").contains(&FlagKind::EngineIdle));
     assert_spared("liars/memo", &["rusqlite@wal-full", "canary-liar@honest"]);
 }
 
 #[test]
-fn who_reads_while_it_is_opened_is_ready_before_it_is_asked() {
+fn a_driver_that_reads_while_it_is_opened_is_ready_before_it_is_asked() {
     for case in ["liars/reopened", "liars/evicted"] {
         assert!(suspicions(case, "canary-liar@preload").contains(&FlagKind::ReadyBefore), "{case}");
     }
@@ -175,7 +175,7 @@ fn who_reads_while_it_is_opened_is_ready_before_it_is_asked() {
 }
 
 #[test]
-fn who_keeps_in_its_process_what_it_read_before_it_was_closed_has_an_engine_that_did_nothing() {
+fn a_driver_that_keeps_in_its_process_what_it_read_before_it_was_closed_has_an_engine_that_did_nothing() {
     for case in ["liars/reopened", "liars/evicted"] {
         assert!(suspicions(case, "canary-recall@process").contains(&FlagKind::EngineIdle), "{case}");
     }
@@ -195,7 +195,7 @@ fn assert_awake(case: &str, arms: &[&str]) {
 /// A temporary folder is each process's own. What is kept elsewhere tells in the second launch that the engine was not asked,
 /// and is wrong in the next run, whose values are others.
 #[test]
-fn who_keeps_answers_for_its_next_process_has_none_an_idle_engine_or_wrong_ones() {
+fn a_driver_that_keeps_answers_for_its_next_process_has_none_an_idle_engine_or_wrong_ones() {
     let (case, arm) = ("liars/kept", "canary-recall@program");
     let kept = root().join("kits/rust/target/release/canary-recall.kept");
     // There is none unless this test was stopped.
@@ -216,7 +216,7 @@ fn who_keeps_answers_for_its_next_process_has_none_an_idle_engine_or_wrong_ones(
 }
 
 #[test]
-fn who_is_quick_at_first_has_no_verdict() {
+fn a_driver_that_is_quick_at_first_has_no_verdict() {
     let case = "liars/early";
     if is_contended_in(&LAUNCHES, case) {
         eprintln!("not tested: on a machine this busy others drift too");
@@ -262,7 +262,7 @@ fn a_very_quick_arm_does_not_lengthen_the_others_slices() {
 }
 
 #[test]
-fn who_does_not_stay_alone_on_its_processor_is_seen() {
+fn a_driver_that_does_not_stay_alone_on_its_processor_is_seen() {
     let case = "liars/confined";
     assert!(suspicions(case, "canary-liar@child").contains(&FlagKind::OtherProcesses));
     if thread::available_parallelism().is_ok_and(|processors| processors.get() > 1) {

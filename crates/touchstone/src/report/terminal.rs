@@ -106,7 +106,7 @@ fn legend(table: &Table, sheet: &Sheet) -> Vec<String> {
     let text = format!(
         "Ratio: rate over the baseline's, above 1 is better ({level} interval). Class: durability \
          (* unlike the baseline's: not ranked). Floor: time of the least work possible, as a share. \
-         Syncs: per commit.{left_out}"
+         Syncs: per commit. Flagged: a red flag is about it.{left_out}"
     );
     sheet.wrapped(&text, 0, 0)
 }
