@@ -131,6 +131,17 @@ fn a_driver_that_syncs_only_while_it_is_recorded_is_told_by_the_disks_flushes() 
     }
 }
 
+/// Two slices of three make the median, and their commits await nothing.
+#[test]
+fn a_driver_that_keeps_its_promise_in_each_third_slice_breaks_it() {
+    let arm = "canary-liar@thirds";
+    if LIARS.arm("liars/commits", arm).witnessed.commit_flushes.is_none() {
+        eprintln!("not tested: this system does not count what its disks flush");
+        return;
+    }
+    assert_incomparable("liars/commits", arm, "while it was timed all disks together completed 0.");
+}
+
 #[test]
 fn a_driver_that_keeps_records_in_memory_has_lost_them_when_it_is_killed() {
     for mischief in ["never", "writes-at-close"] {
@@ -163,6 +174,16 @@ fn honest_commits_are_spared() {
 fn a_driver_that_answers_from_memory_has_an_engine_that_did_nothing() {
     assert!(suspicions("liars/memo", "canary-liar@memo").contains(&FlagKind::EngineIdle));
     assert_spared("liars/memo", &["rusqlite@wal-full", "canary-liar@honest"]);
+}
+
+#[test]
+fn a_driver_that_answers_from_memory_in_two_slices_of_three_has_slices_of_two_kinds() {
+    assert!(suspicions("liars/memo", "canary-liar@memo-thirds").contains(&FlagKind::TwoKinds));
+}
+
+#[test]
+fn a_driver_that_has_its_file_read_while_it_is_opened_is_ready_before_it_is_asked() {
+    assert!(suspicions("liars/evicted", "canary-liar@ahead").contains(&FlagKind::ReadyBefore));
 }
 
 #[test]

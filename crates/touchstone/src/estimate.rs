@@ -230,17 +230,22 @@ struct CaseSamples<'r> {
     record: &'r Record,
     case: &'r PlannedCase,
     slices: BTreeMap<&'r str, Vec<&'r Slice>>,
+    /// Those in which latencies were kept.
+    stretches: BTreeMap<&'r str, Vec<&'r Slice>>,
     launches: BTreeMap<&'r str, Vec<&'r Launch>>,
 }
 
 impl<'r> CaseSamples<'r> {
     fn gather(record: &'r Record, case: &'r PlannedCase) -> CaseSamples<'r> {
-        let mut samples = CaseSamples { record, case, slices: BTreeMap::new(), launches: BTreeMap::new() };
-        for slice in
-            record.slices.iter().filter(|slice| slice.case == case.id && slice.phase == Phase::Measure)
-        {
-            samples.slices.entry(&slice.arm).or_default().push(slice);
-        }
+        let of_phase = |phase: Phase| {
+            let mut by_arm: BTreeMap<&str, Vec<&Slice>> = BTreeMap::new();
+            for slice in record.slices.iter().filter(|slice| slice.case == case.id && slice.phase == phase) {
+                by_arm.entry(&slice.arm).or_default().push(slice);
+            }
+            by_arm
+        };
+        let (slices, stretches) = (of_phase(Phase::Measure), of_phase(Phase::Latency));
+        let mut samples = CaseSamples { record, case, slices, stretches, launches: BTreeMap::new() };
         for launch in record.launches.iter().filter(|launch| launch.case == case.id) {
             samples.launches.entry(&launch.arm).or_default().push(launch);
         }
@@ -269,6 +274,7 @@ impl<'r> CaseSamples<'r> {
 
     fn arm(&self, arm: &PlannedArm, probes: &[&Probe]) -> ArmStatistics {
         let slices = self.slices.get(arm.name.as_str()).map_or(&[][..], Vec::as_slice);
+        let stretches = self.stretches.get(arm.name.as_str()).map_or(&[][..], Vec::as_slice);
         let parts = self.launches.get(arm.name.as_str()).map_or(&[][..], Vec::as_slice);
         let launches = self.launch_values(arm, slices, parts);
         let operation_ns = median_of(launches.iter().map(|value| value.operation_ns));
@@ -320,7 +326,7 @@ impl<'r> CaseSamples<'r> {
             flush_equivalents: quantile_of(&flush_equivalents, 0.5),
             flush_equivalents_high: quantile_of(&flush_equivalents, 0.75)
                 .filter(|_| flush_equivalents.len() >= SLICES_LEAST),
-            witnessed: Witnessed::of(arm, slices, parts, probes),
+            witnessed: Witnessed::of(arm, slices, stretches, parts, probes),
             launches,
         }
     }

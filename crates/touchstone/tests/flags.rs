@@ -110,8 +110,56 @@ fn threads_that_no_profile_tells_of_are_flagged_where_they_share_a_processor() {
 
 #[test]
 fn an_operation_of_a_few_readings_of_the_clock_is_below_its_resolution() {
-    assert_eq!(flags(|record| latencies(record, 30)), [FlagKind::BelowResolution]);
-    assert_eq!(flags(|record| latencies(record, 60)), []);
+    let quick = |ns: u64| {
+        flags(|record| {
+            record.slices.iter_mut().for_each(|slice| slice.operations = slice.wall_ns / 30);
+            latencies(record, ns);
+        })
+    };
+    assert_eq!(quick(30), [FlagKind::BelowResolution]);
+    assert_eq!(quick(60), []);
+}
+
+#[test]
+fn operations_that_are_quicker_while_latencies_are_kept_are_told() {
+    let kept = |ns: u64, cache: Cache| {
+        flags(|record| {
+            record.plan.cases[0].cache = cache;
+            for slice in &mut record.slices {
+                (slice.operations, slice.usage.voluntary_switches) = (slice.wall_ns / 1000, 1);
+            }
+            latencies(record, ns);
+        })
+    };
+    assert_eq!(kept(490, Cache::Warm), [FlagKind::OtherPace]);
+    assert_eq!(kept(510, Cache::Warm), []);
+    assert_eq!(kept(3000, Cache::Warm), [], "what reads the clock more often may be slower");
+    assert_eq!(kept(490, Cache::Evicted), [], "the first operations bring the pages for the others");
+}
+
+#[test]
+fn slices_of_two_kinds_in_a_launch_are_told() {
+    let quick = |is_quick: fn(u32) -> bool, ratio: f64| {
+        flags(|record| {
+            record.plan.cases[0].blocks = 9;
+            let honest = record.slices.clone();
+            record.slices.clear();
+            for block in 0..9 {
+                record.slices.extend(honest.iter().cloned().map(|mut slice| {
+                    slice.block = block;
+                    if slice.arm == ARM && is_quick(block) {
+                        slice.wall_ns = (slice.wall_ns as f64 / ratio) as u64;
+                        slice.cpu_ns = slice.wall_ns;
+                    }
+                    slice
+                }));
+            }
+        })
+    };
+    assert_eq!(quick(|block| block % 3 < 2, 1.6), [FlagKind::TwoKinds]);
+    assert_eq!(quick(|block| block % 3 == 2, 1.6), [FlagKind::TwoKinds]);
+    assert_eq!(quick(|block| block % 3 < 2, 1.4), [], "pages that lie badly make as much");
+    assert_eq!(quick(|block| block == 4, 1.6), [], "one of nine is no kind");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use touchstone::estimate::estimate;
 use touchstone::kit::{Contender, DurabilityClass};
 use touchstone::record::Record;
-use touchstone::sample::{Introduction, Probe, SyncCount, Witness};
+use touchstone::sample::{Introduction, Phase, Probe, Slice, SyncCount, Witness};
 use touchstone::suite::Cache;
 use touchstone::verdict::{Comparison, FlagKind, Judgement, Verdict, judge};
 use touchstone_protocol::{Clock, Hello, Setting, Verb};
@@ -140,6 +140,51 @@ fn commits_that_await_the_disk_only_while_they_are_recorded_break_the_promise() 
     assert_kept(|record| each_witness(record, |witness| witness.flushes = Some(30)));
 }
 
+/// Adds a third slice to each launch of the arm, which takes three times as long, and does for all three what they must do.
+fn with_an_honest_third(record: &mut Record, change: impl Fn(&mut Witness)) {
+    each_witness(record, change);
+    let thirds = record.slices.iter().filter(|slice| slice.arm == ARM && slice.block == 0).cloned();
+    let thirds: Vec<Slice> = thirds
+        .map(|mut slice| {
+            slice.block = 2;
+            (slice.wall_ns, slice.cpu_ns) = (3 * slice.wall_ns, 3 * slice.cpu_ns);
+            let seen = slice.witness.as_mut().unwrap();
+            (seen.flushes, seen.written_bytes, seen.waited_ns) =
+                (Some(30), Some(123_600), slice.wall_ns + 200_000);
+            slice
+        })
+        .collect();
+    record.slices.extend(thirds);
+}
+
+#[test]
+fn what_two_slices_of_three_do_not_do_is_not_done_by_the_third() {
+    let unflushed = |record: &mut Record| with_an_honest_third(record, |witness| witness.flushes = Some(0));
+    assert_broken(unflushed, "while it was timed all disks together completed 0.00 flushes");
+    let dry = |record: &mut Record| with_an_honest_third(record, |witness| witness.written_bytes = Some(0));
+    assert_broken(dry, "it wrote 0 bytes a commit");
+    let beside = flags(|record| with_an_honest_third(record, |witness| witness.waited_ns = 7_200_000));
+    assert_eq!(beside, [FlagKind::BesideTheClock]);
+    assert_kept(|record| with_an_honest_third(record, |_| ()));
+}
+
+#[test]
+fn commits_that_do_not_await_the_disk_while_latencies_are_kept_break_the_promise() {
+    let stretch = |flushes: u64| {
+        move |record: &mut Record| {
+            let first = record.slices.iter().filter(|slice| slice.arm == ARM && slice.block == 0).cloned();
+            let mut stretches: Vec<Slice> = first.collect();
+            for slice in &mut stretches {
+                slice.phase = Phase::Latency;
+                slice.witness.as_mut().unwrap().flushes = Some(flushes);
+            }
+            record.slices.extend(stretches);
+        }
+    };
+    assert_broken(stretch(0), "while its latencies were kept all disks together completed 0.00 flushes");
+    assert_kept(stretch(10));
+}
+
 #[test]
 fn flushes_are_not_asked_for_where_they_cannot_be_counted() {
     let unflushed = |record: &mut Record| each_witness(record, |witness| witness.flushes = Some(0));
@@ -231,6 +276,9 @@ fn time_that_the_kit_does_not_count_is_told() {
 fn time_that_the_kit_does_not_count_is_told_on_a_busy_machine_too() {
     let waited = |hidden_ns: u64| {
         flags(|record| {
+            let again =
+                record.slices.clone().into_iter().map(|slice| Slice { block: slice.block + 2, ..slice });
+            record.slices.extend(again.collect::<Vec<_>>());
             let mut played = BTreeMap::<String, u64>::new();
             for slice in &mut record.slices {
                 let number = played.entry(slice.arm.clone()).or_default();
@@ -259,6 +307,8 @@ fn what_is_read_while_it_is_opened_is_ready_before_it_is_asked() {
     assert_eq!(opened(Cache::Reopened, 400_000, 300), [FlagKind::ReadyBefore]);
     assert_eq!(opened(Cache::Reopened, 8_000, 340_000), []);
     assert_eq!(opened(Cache::Reopened, 400_000, 400_000), [], "it reads everything twice");
+    let evicted = opened(Cache::Evicted, 400_000, 400_000);
+    assert_eq!(evicted, [FlagKind::ReadyBefore], "the second time from the page cache");
     assert_eq!(opened(Cache::Warm, 400_000, 300), [], "it is not opened for each slice");
 }
 

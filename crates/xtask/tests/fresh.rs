@@ -355,11 +355,26 @@ fn every_file_of_a_record_stands_on_its_page() {
 const FLAG_WITNESSED: &str = "crates/touchstone/src/verdict/flag/witnessed.rs";
 
 /// Numbers that stand in the code as they are searched here, and on the page in words.
-const NUMBERS: [(&str, &str, &str); 51] = [
+const NUMBERS: [(&str, &str, &str); 54] = [
+    (
+        "crates/touchstone/src/verdict/flag.rs",
+        "const TWO_KINDS_SHARE_MIN: f64 = 0.5;",
+        "in half of its launches or more",
+    ),
+    (
+        "crates/touchstone/src/estimate/witnessed.rs",
+        "const KINDS_FAR_APART: f64 = 1.5;",
+        "1.5 times the other's time or more",
+    ),
+    (
+        "crates/touchstone/src/verdict/flag.rs",
+        "const PACE_MIN: f64 = 0.5;",
+        "less than half of its time in slices",
+    ),
     (
         "crates/touchstone/src/estimate/witnessed.rs",
         "const SLICES_LEAST_BESIDE: usize = 16;",
-        "beside any of its slices, at least sixteen",
+        "beside any of them, at least sixteen",
     ),
     (
         "crates/touchstone/src/estimate/witnessed.rs",

@@ -1,9 +1,13 @@
-//! What the lab itself saw of an arm, beside what its kit says: medians over its slices, and the most over its launches.
+//! What the lab itself saw of an arm, beside what its kit says: medians over its slices, and the most over its launches. What an
+//! arm must do in each slice is asked of the quicker half of each launch's: they make the median that is compared, so that the
+//! others cannot do it for them.
 
 use super::{commits_per_operation, quantile_of};
 use crate::plan::PlannedArm;
 use crate::sample::{Launch, Probe, Slice, Witness};
+use crate::statistics::Kinds;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use touchstone_protocol::Verb;
 
 /// Of fewer slices no quartile is told: whether it is of times or of the whole machine's tasks, in each of a few slices a neighbour
@@ -13,11 +17,16 @@ pub(super) const SLICES_LEAST: usize = 8;
 /// Of fewer slices the least time beside the clock is not told: a busy machine may delay each of a few.
 const SLICES_LEAST_BESIDE: usize = 16;
 
+/// Slices of one launch are told to be of two kinds where the one takes this many times the other's time: checkpoints and pages
+/// that lie badly make less.
+const KINDS_FAR_APART: f64 = 1.5;
+
 /// What the lab itself saw of an arm. What the system does not tell is absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Witnessed {
     /// How long the lab waited for a slice beyond the time that the kit says it took: the lower quartile, for a busy machine makes
-    /// the lab wait longer, and never shorter. Only of slices whose operations are all in that time, and none of fewer than eight.
+    /// the lab wait longer, and never shorter. Of the quicker half of each launch's slices, where all operations are in that time,
+    /// and none of fewer than eight.
     pub beside_ns_low: Option<f64>,
     /// The upper quartile of the same.
     pub beside_ns_high: Option<f64>,
@@ -29,11 +38,18 @@ pub struct Witnessed {
     pub opening_read_bytes: Option<f64>,
     /// Bytes that it read in a slice: the median.
     pub read_bytes: Option<f64>,
-    /// Bytes that it wrote for each commit of its slices: the mean.
+    /// Bytes that it wrote for each commit of the quicker half of each launch's slices: the mean.
     pub commit_written_bytes: Option<f64>,
-    /// Flushes that the disks completed for each commit of its slices, in those of the flush probe: the mean. None where they
+    /// Flushes that the disks completed for each commit of the same slices, in those of the flush probe: the mean. None where they
     /// cannot be counted, and for arms that do not promise one.
     pub commit_flushes: Option<f64>,
+    /// The same for each commit whose latency was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_commit_flushes: Option<f64>,
+    /// The share of its launches whose slices are of two kinds, the one half as quick again as the other or more. None where
+    /// launches have fewer than eight slices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub two_kinds_share: Option<f64>,
     /// Processes and threads that were made in a slice, by whomever: the lower quartile. None of fewer than eight slices.
     pub tasks_made_low: Option<f64>,
     /// The upper quartile of the same.
@@ -45,27 +61,31 @@ pub struct Witnessed {
 }
 
 impl Witnessed {
-    /// Of an arm's compared slices and its launches, beside the flush probes of its case.
-    pub(super) fn of(arm: &PlannedArm, slices: &[&Slice], parts: &[&Launch], probes: &[&Probe]) -> Witnessed {
-        let seen = || slices.iter().filter_map(|slice| Some((*slice, slice.witness.as_ref()?)));
+    /// Of an arm's compared slices, those in which latencies were kept, and its launches, beside the flush probes of its case.
+    pub(super) fn of(
+        arm: &PlannedArm,
+        slices: &[&Slice],
+        stretches: &[&Slice],
+        parts: &[&Launch],
+        probes: &[&Probe],
+    ) -> Witnessed {
         let values = |part: fn(&Witness) -> Option<u64>| -> Vec<f64> {
-            seen().filter_map(|(_, witness)| part(witness)).map(|value| value as f64).collect()
+            let seen = slices.iter().filter_map(|slice| part(slice.witness.as_ref()?));
+            seen.map(|value| value as f64).collect()
         };
         let median = |part| quantile_of(&values(part), 0.5);
         let mut tasks_made = values(|witness| witness.tasks_made);
         if tasks_made.len() < SLICES_LEAST {
             tasks_made.clear();
         }
-        let is_whole =
-            |slice: &Slice| slice.lanes.len() == 1 && arm.lanes.iter().all(|lane| is_whole(lane.verb));
-        let beside: Vec<f64> = seen()
-            .filter(|(slice, _)| is_whole(slice))
-            .filter_map(|(slice, witness)| Some(witness.waited_ns.checked_sub(slice.wall_ns)? as f64))
-            .collect();
+        let launches = by_launch(slices);
+        let quicker = quicker_half(&launches);
+        let beside = beside_ns(arm, &quicker);
         // A disk under others may count one flush as several.
-        let probed =
-            probes.iter().map(|probe| probe.flushes.unwrap_or(0)).min().filter(|flushes| *flushes > 0);
-        let flushes = |probed: u64| Some(per_commit(arm, slices, |witness| witness.flushes)? / probed as f64);
+        let probed = probes.iter().map(|probe| probe.flushes.unwrap_or(0)).min();
+        let probed = probed.filter(|flushes| *flushes > 0 && arm.awaits_disk());
+        let flushes =
+            |slices: &[&Slice]| Some(per_commit(arm, slices, |witness| witness.flushes)? / probed? as f64);
         Witnessed {
             beside_ns_low: quantile_of(&beside, 0.25).filter(|_| beside.len() >= SLICES_LEAST),
             beside_ns_high: quantile_of(&beside, 0.75).filter(|_| beside.len() >= SLICES_LEAST),
@@ -73,14 +93,60 @@ impl Witnessed {
             opening_ns: median(|witness| witness.opening_ns),
             opening_read_bytes: median(|witness| witness.opening_read_bytes),
             read_bytes: median(|witness| witness.read_bytes),
-            commit_written_bytes: per_commit(arm, slices, |witness| witness.written_bytes),
-            commit_flushes: probed.filter(|_| arm.awaits_disk()).and_then(flushes),
+            commit_written_bytes: per_commit(arm, &quicker, |witness| witness.written_bytes),
+            commit_flushes: flushes(&quicker),
+            latency_commit_flushes: flushes(stretches),
+            two_kinds_share: two_kinds_share(&launches),
             tasks_made_low: quantile_of(&tasks_made, 0.25),
             tasks_made_high: quantile_of(&tasks_made, 0.75),
             children: parts.iter().filter_map(|part| part.children).max(),
             strayed: parts.iter().find_map(|part| part.strayed.clone()),
         }
     }
+}
+
+fn by_launch<'s>(slices: &[&'s Slice]) -> Vec<Vec<&'s Slice>> {
+    let mut launches: BTreeMap<usize, Vec<&Slice>> = BTreeMap::new();
+    for slice in slices.iter().filter(|slice| slice.operations > 0) {
+        launches.entry(slice.launch).or_default().push(slice);
+    }
+    launches.into_values().collect()
+}
+
+fn operation_ns(slice: &Slice) -> f64 {
+    slice.wall_ns as f64 / slice.operations as f64
+}
+
+/// The quicker half of each launch's slices, the one in the middle with them.
+fn quicker_half<'s>(launches: &[Vec<&'s Slice>]) -> Vec<&'s Slice> {
+    let half = |slices: &Vec<&'s Slice>| {
+        let mut sorted = slices.clone();
+        sorted.sort_by(|one, other| operation_ns(one).total_cmp(&operation_ns(other)));
+        sorted.truncate(sorted.len().div_ceil(2));
+        sorted
+    };
+    launches.iter().flat_map(half).collect()
+}
+
+/// How long the lab waited for each slice beyond the time that the kit says, where all operations are in that time.
+fn beside_ns(arm: &PlannedArm, slices: &[&Slice]) -> Vec<f64> {
+    if !arm.lanes.iter().all(|lane| is_whole(lane.verb)) {
+        return Vec::new();
+    }
+    let beside = |slice: &&Slice| Some(slice.witness.as_ref()?.waited_ns.checked_sub(slice.wall_ns)? as f64);
+    slices.iter().filter_map(beside).collect()
+}
+
+/// Of the launches with enough slices to tell, the share whose slices are of two kinds that lie far apart.
+fn two_kinds_share(launches: &[Vec<&Slice>]) -> Option<f64> {
+    let known: Vec<Vec<f64>> = launches
+        .iter()
+        .filter(|slices| slices.len() >= SLICES_LEAST)
+        .map(|slices| slices.iter().map(|slice| operation_ns(slice)).collect())
+        .collect();
+    let is_of_two =
+        |times: &&Vec<f64>| Kinds::of(times).is_some_and(|kinds| kinds.high / kinds.low >= KINDS_FAR_APART);
+    (!known.is_empty()).then(|| known.iter().filter(is_of_two).count() as f64 / known.len() as f64)
 }
 
 /// Whether all that is done for an operation of that verb is in the time that the kit tells, but for what the kit does with

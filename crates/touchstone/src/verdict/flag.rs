@@ -7,7 +7,7 @@ use crate::estimate::{ArmStatistics, CaseStatistics};
 use crate::name::subject_of;
 use crate::plan::{Plan, PlannedArm, PlannedCase};
 use crate::sample::Introduction;
-use crate::statistics::P_LOOK;
+use crate::statistics::{P_LOOK, median};
 use crate::suite::{Cache, Measure};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -74,6 +74,10 @@ pub enum FlagKind {
     ShortSlices,
     /// Its times still rose or fell over the launch.
     NoSteadyState,
+    /// Some of its slices are much quicker than the others of the same launch.
+    TwoKinds,
+    /// Its operations were much quicker while their latencies were kept than in slices.
+    OtherPace,
     /// The machine was busy with something else.
     Contended,
     /// The linked SQLite can damage a log that two connections checkpoint at once (before 3.51.3).
@@ -112,6 +116,8 @@ impl fmt::Display for FlagKind {
             FlagKind::GetsByScanning => "gets by scanning",
             FlagKind::ShortSlices => "short slices",
             FlagKind::NoSteadyState => "no steady state",
+            FlagKind::TwoKinds => "slices of two kinds",
+            FlagKind::OtherPace => "another pace for latencies",
             FlagKind::Contended => "contended machine",
             FlagKind::WalReset => "WAL-reset bug",
         })
@@ -143,6 +149,8 @@ pub(super) fn flags(plan: &Plan, statistics: &[CaseStatistics], subjects: &[Intr
                 beyond_cores(planned, arm),
                 suspect.untold_threads(),
                 no_steady_state(arm),
+                two_kinds(arm),
+                other_pace(case, arm),
             ];
             let raised = raised.into_iter().flatten();
             flags.extend(raised.map(|(kind, evidence)| Flag {
@@ -192,6 +200,37 @@ fn no_steady_state(arm: &ArmStatistics) -> Raised {
         drift.p
     );
     Some((FlagKind::NoSteadyState, evidence))
+}
+
+/// The share of launches whose slices are of two kinds from which they are no accident.
+const TWO_KINDS_SHARE_MIN: f64 = 0.5;
+
+/// The median is a slice of the one kind, and what the other kind did not do there may have been done here.
+fn two_kinds(arm: &ArmStatistics) -> Raised {
+    let share = arm.witnessed.two_kinds_share.filter(|share| *share >= TWO_KINDS_SHARE_MIN)?;
+    let evidence = format!(
+        "in {:.0} % of its launches some slices take one and a half times the time of the others or more, and none lies between",
+        share * 100.0
+    );
+    Some((FlagKind::TwoKinds, evidence))
+}
+
+/// The least share of a slice's time an operation that one takes while latencies are kept: the clock is read more often there.
+const PACE_MIN: f64 = 0.5;
+
+/// Where files are evicted only the first operations of a stretch find them so.
+fn other_pace(case: &PlannedCase, arm: &ArmStatistics) -> Raised {
+    if case.cache == Cache::Evicted {
+        return None;
+    }
+    let paces = arm.launches.iter().filter_map(|launch| Some(launch.latency_ns_mean? / launch.operation_ns));
+    let paces: Vec<f64> = paces.collect();
+    let pace = (!paces.is_empty()).then(|| median(&paces)).filter(|pace| *pace < PACE_MIN)?;
+    let evidence = format!(
+        "an operation took {:.0} % of its time in slices while latencies were kept, in the median launch",
+        pace * 100.0
+    );
+    Some((FlagKind::OtherPace, evidence))
 }
 
 fn below_resolution(arm: &ArmStatistics, subjects: &[Introduction], planned: &PlannedArm) -> Raised {

@@ -75,15 +75,21 @@ fn doubt(kind: FlagKind) -> (u8, &'static str) {
             (12, "The linked SQLite can damage its log when two connections checkpoint at once.")
         }
         FlagKind::NoSteadyState => (13, "Its times still rose or fell while it was measured."),
-        FlagKind::BeyondCores => (14, "More processors were busy than the case asked for."),
-        FlagKind::LeftProcessor => (15, "It allowed itself more processors than the case gives to anybody."),
-        FlagKind::OtherProcesses => (16, "Other processes worked for it, which nobody measured."),
+        FlagKind::TwoKinds => {
+            (14, "Some of its slices were much quicker than others: the median tells of the one kind alone.")
+        }
+        FlagKind::OtherPace => {
+            (15, "It was much quicker while latencies were kept than in the slices that are compared.")
+        }
+        FlagKind::BeyondCores => (16, "More processors were busy than the case asked for."),
+        FlagKind::LeftProcessor => (17, "It allowed itself more processors than the case gives to anybody."),
+        FlagKind::OtherProcesses => (18, "Other processes worked for it, which nobody measured."),
         FlagKind::UntoldThreads => (
-            17,
+            19,
             "It has threads of its own, which had to share one processor with the one that was measured.",
         ),
         FlagKind::Contended => {
-            (18, "The machine was busy with something else, so the times tell of its neighbours too.")
+            (20, "The machine was busy with something else, so the times tell of its neighbours too.")
         }
     }
 }

@@ -49,6 +49,8 @@ enum Mischief {
     Elsewhere,
     /// Keeps its promise while it is traced.
     Traced,
+    /// Keeps its promise while it is traced and in each third slice, where it asks for four flushes a commit.
+    Thirds,
     /// Keeps its promise while its environment is not padded: once only launches were padded.
     Padded,
     /// Promises no flush, and while it is not traced writes the rows of [`GATHERED`] commits with the last of them.
@@ -59,8 +61,12 @@ enum Mischief {
     WritesAtClose,
     /// Answers from what it has read once.
     Memo,
+    /// Answers from memory, but in each third slice.
+    MemoThirds,
     /// Reads everything while it is opened.
     Preload,
+    /// Has the system read the file while it is opened, and reads it again when it is asked.
+    Ahead,
     /// Has threads that end before anybody looks.
     Threads,
     /// Has another process beside it.
@@ -72,7 +78,11 @@ enum Mischief {
 /// As many commits as a slice has, so that nothing is missing after it.
 const GATHERED: usize = 60;
 
-const WORDS: [(&str, Mischief); 20] = [
+/// Commits of a slice where each third one is honest, and gets.
+const THIRDS_COMMITS: u64 = 20;
+const THIRDS_GETS: u64 = 500;
+
+const WORDS: [(&str, Mischief); 23] = [
     ("honest", Mischief::Honest),
     ("spills", Mischief::Spills),
     ("redo", Mischief::Redo),
@@ -84,12 +94,15 @@ const WORDS: [(&str, Mischief); 20] = [
     ("range", Mischief::Range),
     ("elsewhere", Mischief::Elsewhere),
     ("traced", Mischief::Traced),
+    ("thirds", Mischief::Thirds),
     ("padded", Mischief::Padded),
     ("gathers", Mischief::Gathers),
     ("never", Mischief::Never),
     ("writes-at-close", Mischief::WritesAtClose),
     ("memo", Mischief::Memo),
+    ("memo-thirds", Mischief::MemoThirds),
     ("preload", Mischief::Preload),
+    ("ahead", Mischief::Ahead),
     ("threads", Mischief::Threads),
     ("child", Mischief::Child),
     ("strays", Mischief::Strays),
@@ -107,7 +120,9 @@ impl Mischief {
             Mischief::Honest
             | Mischief::Spills
             | Mischief::Memo
+            | Mischief::MemoThirds
             | Mischief::Preload
+            | Mischief::Ahead
             | Mischief::Threads
             | Mischief::Child
             | Mischief::Strays => true,
@@ -122,7 +137,7 @@ impl Mischief {
     }
 
     fn answers_from_memory(self) -> bool {
-        self.keeps_in_memory() || matches!(self, Mischief::Memo | Mischief::Preload)
+        self.keeps_in_memory() || matches!(self, Mischief::Memo | Mischief::MemoThirds | Mischief::Preload)
     }
 }
 
@@ -145,6 +160,7 @@ struct Liar {
     makes: bool,
     gathered: Option<Vec<Row>>,
     gets: u64,
+    commits: u64,
     child: Option<Child>,
 }
 
@@ -177,6 +193,7 @@ impl Driver for Liar {
             makes: open.schema.create,
             gathered: (mischief == Mischief::Gathers && !is_traced()).then(Vec::new),
             gets: 0,
+            commits: 0,
             child: None,
         };
         liar.prepare(&open.directory);
@@ -241,6 +258,7 @@ impl Liar {
                 });
                 self.syncer = Some(sender);
             }
+            Mischief::Ahead => drop(fs::read(sqlite::file(directory))),
             Mischief::Child => self.child = Command::new("sleep").arg("1000").spawn().ok(),
             Mischief::Strays => stray(),
             _ => {}
@@ -249,7 +267,14 @@ impl Liar {
 
     /// After each commit of these rows.
     fn committed(&mut self, rows: &[&Row]) {
+        self.commits += 1;
         match self.mischief {
+            Mischief::Thirds if is_traced() => self.sync_log(),
+            Mischief::Thirds if is_third(self.commits, THIRDS_COMMITS) => {
+                for _ in 0..4 {
+                    self.sync_log();
+                }
+            }
             Mischief::Redo => {
                 let mut log = Vec::new();
                 rows.iter().for_each(|row| log.extend_from_slice(&row.value));
@@ -312,6 +337,11 @@ fn is_traced() -> bool {
     status.lines().filter_map(|line| line.strip_prefix("TracerPid:")).any(|tracer| tracer.trim() != "0")
 }
 
+/// Whether the operation of that number, from 1, is in each third slice.
+fn is_third(number: u64, slice: u64) -> bool {
+    (number - 1) / slice % 3 == 2
+}
+
 /// Lets this thread run on every processor.
 fn stray() {
     // SAFETY: all bits of a set of processors may be set, and the call only reads it.
@@ -327,7 +357,8 @@ impl Store<Row> for Liar {
 
     fn get(&mut self, key: &i64) -> Result<Option<Row>, Error> {
         self.meddle();
-        if !self.mischief.answers_from_memory() {
+        let is_honest = self.mischief == Mischief::MemoThirds && is_third(self.gets, THIRDS_GETS);
+        if is_honest || !self.mischief.answers_from_memory() {
             return self.inner.get(key);
         }
         if let Some(row) = self.memory.get(key) {
