@@ -6,12 +6,16 @@ use serde::{Deserialize, Serialize};
 use crate::duel::Estimate;
 use crate::looks::P_LOOK;
 use crate::multiplicity::{benjamini_hochberg, holm_adjusted};
+use crate::serial::Shown;
 
 /// The p value below which a null arm counts as moved, after the correction for their number.
 pub const P_NULL_ARM: f64 = 0.01;
 
 /// The share of false finds that an exploration of many cases may have on average.
 pub const FALSE_DISCOVERY_RATE: f64 = 0.05;
+
+/// A difference is noisy where half its interval is wider than this share of the margin. Chosen by the simulation of the tests.
+pub const NOISY_SHARE: f64 = 0.75;
 
 /// What a duel says about the candidate's time. Better and worse, never faster and slower: bytes are not fast.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -118,7 +122,8 @@ pub enum NullArm {
 }
 
 /// What the null arms of a gate say, each `(estimate, margin)`: moved where p is below [`P_NULL_ARM`] after Holm's
-/// correction over all of them, so that one gate in a hundred is untrusted by chance, however many cases it has. Half
+/// correction over all of them, so that one gate in a hundred is untrusted by chance, however many cases it has, and where the
+/// serial correlation that all null arms show together could not have made it. Half
 /// the margin is taken on the log scale, so that both directions are treated alike.
 ///
 /// # Panics
@@ -126,8 +131,10 @@ pub enum NullArm {
 /// When a margin is negative or not a number.
 pub fn null_arms(arms: &[Option<(Estimate, f64)>]) -> Vec<Option<NullArm>> {
     let p: Vec<f64> = arms.iter().map(|arm| arm.as_ref().map_or(1.0, |(estimate, _)| estimate.p)).collect();
+    let shown = arms.iter().flatten().filter_map(|(arm, _)| Some((arm.serial_correlation?, arm.launches)));
+    let allowed = Shown::by(shown).allowed();
     let said = |((estimate, margin), p): (&(Estimate, f64), f64)| {
-        if p < P_NULL_ARM {
+        if p < P_NULL_ARM && estimate.excludes_zero_at(allowed) {
             NullArm::Moved
         } else if estimate.log_ratio.abs() > log_margin(*margin) / 2.0 {
             NullArm::Unclear
@@ -149,13 +156,24 @@ pub fn withheld_for_correlation(estimate: &Estimate, margin: f64) -> Option<Deci
     (is_withheld && independent != Decision::Inconclusive).then_some(independent)
 }
 
-/// Whether a difference is too unsure to end a case before its last look: half its interval is wider than the margin, and it
-/// reaches zero where launches are as correlated as they may be. A narrow interval needs no such care, because the estimate
-/// must lie at the margin or beyond, and noise that small does not carry it there.
-pub(super) fn may_be_correlation(estimate: &Estimate, margin: f64, correlation_at_most: f64) -> bool {
+/// Whether a difference is noisy (see [`is_noisy`]) and may be serial correlation: its interval reaches zero where launches are as correlated as this. A narrow interval needs no such care, because the estimate must lie
+/// at the margin or beyond, and noise that small does not carry it there.
+///
+/// # Panics
+///
+/// When `margin` is negative or not a number.
+pub fn may_be_correlation(estimate: &Estimate, margin: f64, correlation: f64) -> bool {
     let differs = matches!(decide(estimate, margin), Decision::Better | Decision::Worse);
-    let is_noisy = estimate.half_width() > log_margin(margin);
-    differs && is_noisy && !estimate.excludes_zero_at(correlation_at_most)
+    differs && is_noisy(estimate, margin) && !estimate.excludes_zero_at(correlation)
+}
+
+/// Whether an estimate is noisy against a margin: half its interval is wider than [`NOISY_SHARE`] of it.
+///
+/// # Panics
+///
+/// When `margin` is negative or not a number.
+pub fn is_noisy(estimate: &Estimate, margin: f64) -> bool {
+    estimate.half_width() > NOISY_SHARE * log_margin(margin)
 }
 
 fn decide_with_p(estimate: &Estimate, p: f64, margin: f64) -> Decision {

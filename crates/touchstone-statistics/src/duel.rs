@@ -12,7 +12,7 @@ use crate::signed_rank;
 /// By how much a difference must exceed half the width of the interval to be found in four duels of five, after the
 /// launches of each look: for launches of one kind, and of two. By the simulation of the tests, which also says how true
 /// it is.
-pub const DETECTION_FACTORS: [[f64; 2]; LOOKS.len()] = [[2.0, 2.1], [1.75, 1.9], [1.6, 1.8], [1.5, 1.86]];
+pub const DETECTION_FACTORS: [[f64; 2]; LOOKS.len()] = [[2.15, 2.2], [1.85, 1.9], [1.6, 1.8], [1.5, 1.87]];
 
 /// x of one launch: ln(median of the candidate `b_ns` / median of the baseline `a_ns`) over its slices.
 ///
@@ -91,9 +91,15 @@ impl Estimate {
 
     /// Whether its interval excludes zero even where the launches are as correlated as this.
     pub(super) fn excludes_zero_at(&self, correlation: f64) -> bool {
+        let wider = self.at_correlation(correlation);
+        wider.low > 0.0 || wider.high < 0.0
+    }
+
+    /// The same with the interval of launches as correlated as this, or as its own show where that is more. Its p stays.
+    pub fn at_correlation(&self, correlation: f64) -> Estimate {
         let widening = widening_at(correlation, self.launches).max(self.widening());
         let (low, high) = self.interval_widened(widening);
-        low > 0.0 || high < 0.0
+        Estimate { low, high, ..*self }
     }
 
     /// Half the width of its interval.

@@ -19,8 +19,8 @@ pub mod stopping;
 pub use binomial::clopper_pearson;
 pub use bootstrap::{BOOTSTRAP_LEVEL, BOOTSTRAP_RESAMPLES};
 pub use decision::{
-    Correction, Decision, NullArm, decide, decide_family, decide_together, discoveries, null_arms,
-    withheld_for_correlation,
+    Correction, Decision, NullArm, decide, decide_family, decide_together, discoveries, is_noisy,
+    may_be_correlation, null_arms, withheld_for_correlation,
 };
 pub use duel::{DETECTION_FACTORS, Estimate, launch_log_ratio};
 pub use kinds::Kinds;
@@ -29,4 +29,4 @@ pub use looks::{LOOKS, P_LOOK, can_reject, launches_needed, next_look};
 pub use multiplicity::{benjamini_hochberg, benjamini_hochberg_adjusted, holm, holm_adjusted};
 pub use quantile::{mad, median, quantile, robust_sigma};
 pub use serial::{serial_correlation, serial_widening};
-pub use stopping::{LookedAt, settled};
+pub use stopping::{LookedAt, correlation_allowed, settled};

@@ -6,9 +6,13 @@
 /// independent. Chosen by the simulation of the tests.
 pub const SERIAL_CAUTION: f64 = 0.6;
 
+/// Few launches show too little of their correlation: where a noisy difference rests on it, what n of them show is taken
+/// 1 + this / n times. Chosen by the same simulation.
+pub const SERIAL_HIDDEN: f64 = 4.0;
+
 /// How many standard errors above the measured correlations the true one may lie, where a difference is to end a case
 /// before its last look. Chosen by the same simulation.
-pub const SERIAL_DOUBT: f64 = 4.0;
+pub const SERIAL_DOUBT: f64 = 3.5;
 
 /// More correlation than this is not believed of a few launches.
 pub const SERIAL_CORRELATION_MOST: f64 = 0.9;
@@ -46,17 +50,48 @@ pub fn serial_widening(correlation: Option<f64>, count: usize) -> f64 {
     widening_at(measured + SERIAL_CAUTION / (count as f64).sqrt(), count)
 }
 
-/// The most correlation that may be behind the measured ones of several cases, each `(correlation, launches)`: their mean and
-/// [`SERIAL_DOUBT`] standard errors, up to [`SERIAL_CORRELATION_MOST`]. What makes launches alike is mostly the machine in that
-/// hour, so the launches of all cases tell it together: those of one alone tell next to nothing.
-pub(super) fn correlation_at_most(measured: impl Iterator<Item = (f64, usize)>) -> f64 {
-    let (sum, launches) = measured.fold((0.0, 0.0), |(sum, launches), (correlation, count)| {
-        (sum + count as f64 * correlation, launches + count as f64)
-    });
-    if launches == 0.0 {
-        return SERIAL_CORRELATION_MOST;
+/// What the launches of several cases show of their serial correlation together. What makes launches alike is mostly the machine
+/// in that hour, so the launches of all cases tell it: those of one alone tell next to nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Shown {
+    /// Launches, each counted once.
+    launches: f64,
+    /// Their measured correlation, summed over launches.
+    measured: f64,
+    /// The same with what few launches hide.
+    with_hidden: f64,
+}
+
+impl Shown {
+    /// By cases, each `(correlation, launches)`.
+    pub(super) fn by(cases: impl Iterator<Item = (f64, usize)>) -> Shown {
+        cases.fold(Shown::default(), |shown, (correlation, launches)| {
+            let launches = launches as f64;
+            Shown {
+                launches: shown.launches + launches,
+                measured: shown.measured + launches * correlation,
+                with_hidden: shown.with_hidden + (launches + SERIAL_HIDDEN) * correlation,
+            }
+        })
     }
-    (sum / launches + SERIAL_DOUBT / launches.sqrt()).clamp(0.0, SERIAL_CORRELATION_MOST)
+
+    /// The most correlation that may be behind it, and never less than is allowed for in the end: no case ends on a difference that
+    /// these same launches take back.
+    pub(super) fn at_most(&self) -> f64 {
+        self.and_errors(self.measured, SERIAL_DOUBT).max(self.allowed())
+    }
+
+    /// The correlation that is allowed for in the end.
+    pub(super) fn allowed(&self) -> f64 {
+        self.and_errors(self.with_hidden, SERIAL_CAUTION)
+    }
+
+    fn and_errors(&self, sum: f64, errors: f64) -> f64 {
+        if self.launches == 0.0 {
+            return SERIAL_CORRELATION_MOST;
+        }
+        (sum / self.launches + errors / self.launches.sqrt()).clamp(0.0, SERIAL_CORRELATION_MOST)
+    }
 }
 
 /// The factor at a correlation that is known, taken from 0 to [`SERIAL_CORRELATION_MOST`].

@@ -2,7 +2,7 @@
 
 use crate::decision::{Correction, Decision, NullArm, decide_together, may_be_correlation, null_arms};
 use crate::duel::Estimate;
-use crate::serial::correlation_at_most;
+use crate::serial::Shown;
 
 /// A case as it stands at a look.
 #[derive(Debug, Clone, Default)]
@@ -58,23 +58,34 @@ pub fn settled(cases: &[LookedAt], correction: Correction) -> Vec<bool> {
     }
 }
 
-/// Which cases have a difference that may be serial correlation. The comparisons of a case share their baseline, so its launches
-/// count once, with the mean of what is measured of them.
+/// The serial correlation that noisy differences of cases that are judged together must stand in the end, see
+/// [`may_be_correlation`].
+pub fn correlation_allowed(cases: &[LookedAt]) -> f64 {
+    shown(cases).allowed()
+}
+
+/// Which cases have a difference that may be serial correlation.
 fn may_be_correlated(cases: &[LookedAt]) -> Vec<bool> {
-    let known = |case: &LookedAt| case.comparisons.clone().into_iter().flatten();
+    let at_most = shown(cases).at_most();
+    let is_unsure = |case: &LookedAt| {
+        case.comparisons.iter().flatten().any(|known| may_be_correlation(&known.0, known.1, at_most))
+    };
+    cases.iter().map(is_unsure).collect()
+}
+
+/// What the launches of all cases show. The comparisons of a case share their baseline, so its launches count once, with the mean
+/// of what is measured of them.
+fn shown(cases: &[LookedAt]) -> Shown {
     let of_case = |case: &LookedAt| {
-        let measured =
-            |(estimate, _): (Estimate, f64)| Some((estimate.serial_correlation?, estimate.launches));
-        let measured: Vec<(f64, usize)> = known(case).filter_map(measured).collect();
+        let known = case.comparisons.iter().flatten();
+        let measured: Vec<(f64, usize)> = known
+            .filter_map(|(estimate, _)| Some((estimate.serial_correlation?, estimate.launches)))
+            .collect();
         let launches = measured.iter().map(|(_, launches)| *launches).max()?;
         let sum: f64 = measured.iter().map(|(correlation, _)| correlation).sum();
         Some((sum / measured.len() as f64, launches))
     };
-    let at_most = correlation_at_most(cases.iter().filter_map(of_case));
-    let is_unsure = |case: &LookedAt| {
-        known(case).any(|(estimate, margin)| may_be_correlation(&estimate, margin, at_most))
-    };
-    cases.iter().map(is_unsure).collect()
+    Shown::by(cases.iter().filter_map(of_case))
 }
 
 fn standing(comparison: Option<(Estimate, f64)>, settled: bool) -> Option<(Estimate, f64)> {

@@ -7,6 +7,7 @@ mod durability;
 mod evidence;
 mod flag;
 mod gate;
+mod resembling;
 
 pub use claim::{ClaimOutcome, ClaimStatus, PairOutcome, PublishedFigure, Side, TestOutcome};
 pub use comparison::{Comparison, Verdict, compare};
@@ -56,7 +57,9 @@ pub fn judge(plan: &Plan, statistics: &[CaseStatistics], subjects: &[Introductio
         .zip(statistics)
         .flat_map(|(case, statistics)| comparison::against_baseline(plan, case, statistics))
         .collect();
-    match correction(plan) {
+    let correction = correction(plan);
+    resembling::withhold(plan, statistics, correction, &mut comparisons);
+    match correction {
         Correction::Gate => gate::correct(plan, statistics, &mut comparisons),
         Correction::Exploration => comparison::explore(&mut comparisons),
         Correction::Alone => {}

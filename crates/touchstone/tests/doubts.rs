@@ -155,6 +155,50 @@ fn a_verdict_that_serial_correlation_withholds_says_so() {
     assert!(reasons.contains("worse is withheld: launches may resemble their neighbours"), "{reasons}");
 }
 
+/// How far launches are from the typical one: they resemble their neighbours by 0.4, and their own interval allows for less than
+/// they may hide.
+const ALIKE: [f64; LAUNCHES] = [0.9, 0.1, 1.0, 0.6, -0.2, -0.8, 0.0, -1.0, -0.5, 0.2, 0.7, -0.4];
+
+/// A noisy difference of `typical` times the noise that launches so alike have.
+fn noisy_ratio(launch: usize, typical: f64) -> f64 {
+    (0.03 * (typical + ALIKE[launch])).exp()
+}
+
+#[test]
+fn a_noisy_difference_that_correlation_could_have_made_is_withheld_in_the_end() {
+    let comparison =
+        judged(&record(
+            pair(),
+            |arm, launch, _| {
+                if arm == "s@baseline" { 1e6 } else { 1e6 * noisy_ratio(launch, 1.25) }
+            },
+        ));
+    let reasons = comparison.reasons.join("\n");
+    assert_eq!(comparison.verdict, Verdict::Inconclusive, "{comparison:#?}");
+    assert!(comparison.time_ratio_low.unwrap() > 1.0, "{comparison:#?}");
+    assert!(reasons.contains("the interval of so noisy a difference reaches 1"), "{reasons}");
+}
+
+#[test]
+fn a_claim_does_not_hold_on_a_difference_that_is_withheld() {
+    let claimed = |typical: f64| {
+        let plan = small::plan(&[CASES, ADVANTAGE].concat(), &small::choice()).unwrap();
+        let record = record(
+            plan,
+            |arm, launch, _| {
+                if arm == "one@plain" { 1e6 / noisy_ratio(launch, typical) } else { 1e6 }
+            },
+        );
+        judge(&record.plan, &estimate(&record).cases, &[]).claims.remove(0)
+    };
+    let doubtful = claimed(1.25);
+    let test = &doubtful.pairs[0].tests[0];
+    assert_eq!(doubtful.status, ClaimStatus::Inconclusive, "{test:#?}");
+    assert!(test.low.unwrap() > 1.0, "the interval alone lies beyond the bound: {test:#?}");
+    assert!(test.note.as_ref().unwrap().contains("holds is withheld"), "{test:#?}");
+    assert_eq!(claimed(20.0).status, ClaimStatus::Holds, "correlation makes no such difference");
+}
+
 #[test]
 fn an_arm_that_waits_for_the_disk_has_a_margin_of_its_own_whatever_the_suite_says() {
     let plan = small::plan(CASES, &small::choice()).unwrap();

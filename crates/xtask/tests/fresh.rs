@@ -355,7 +355,7 @@ fn every_file_of_a_record_stands_on_its_page() {
 const FLAG_WITNESSED: &str = "crates/touchstone/src/verdict/flag/witnessed.rs";
 
 /// Numbers that stand in the code as they are searched here, and on the page in words.
-const NUMBERS: [(&str, &str, &str); 54] = [
+const NUMBERS: [(&str, &str, &str); 57] = [
     (
         "crates/touchstone/src/verdict/flag.rs",
         "const TWO_KINDS_SHARE_MIN: f64 = 0.5;",
@@ -422,7 +422,14 @@ const NUMBERS: [(&str, &str, &str); 54] = [
     ("crates/touchstone-cli/src/command/choice.rs", "suite::Size::Quick => LOOKS[..2].to_vec(),", "8 and 12"),
     ("crates/touchstone-statistics/src/decision.rs", "pub const P_NULL_ARM: f64 = 0.01;", "0.01"),
     ("crates/touchstone-statistics/src/serial.rs", "pub const SERIAL_CAUTION: f64 = 0.6;", "0.6/√n"),
-    ("crates/touchstone-statistics/src/serial.rs", "pub const SERIAL_DOUBT: f64 = 4.0;", "the sum of 4/√N"),
+    ("crates/touchstone-statistics/src/serial.rs", "pub const SERIAL_DOUBT: f64 = 3.5;", "and 3.5/√N"),
+    ("crates/touchstone-statistics/src/serial.rs", "pub const SERIAL_HIDDEN: f64 = 4.0;", "1 + 4/n times"),
+    ("crates/touchstone-statistics/src/serial.rs", "pub const SERIAL_CAUTION: f64 = 0.6;", "and 0.6/√N"),
+    (
+        "crates/touchstone-statistics/src/decision.rs",
+        "pub const NOISY_SHARE: f64 = 0.75;",
+        "0.75 of the margin",
+    ),
     (
         "crates/touchstone-statistics/src/serial.rs",
         "pub const SERIAL_CORRELATION_MOST: f64 = 0.9;",

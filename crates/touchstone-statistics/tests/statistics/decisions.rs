@@ -2,9 +2,9 @@
 
 use expect_test::{Expect, expect};
 use touchstone_statistics::{
-    Correction, Decision, Estimate, LOOKS, LookedAt, NullArm, P_LOOK, can_reject, decide, decide_family,
-    decide_together, launch_log_ratio, launches_needed, next_look, null_arms, serial_widening, settled,
-    withheld_for_correlation,
+    Correction, Decision, Estimate, LOOKS, LookedAt, NullArm, P_LOOK, can_reject, correlation_allowed,
+    decide, decide_family, decide_together, launch_log_ratio, launches_needed, may_be_correlation, next_look,
+    null_arms, serial_widening, settled, withheld_for_correlation,
 };
 
 /// An estimate after twelve launches; the fields that a test is about are replaced.
@@ -85,9 +85,12 @@ fn a_null_arm_moves_by_significance_and_is_unclear_beyond_half_the_margin() {
     assert_eq!(alone(Estimate { log_ratio: -half, ..SAMPLE }), NullArm::Still);
     assert_eq!(alone(Estimate { log_ratio: -half - 1e-12, ..SAMPLE }), NullArm::Unclear);
     assert_eq!(alone(Estimate { log_ratio: half + 1e-12, ..SAMPLE }), NullArm::Unclear);
-    let moved = Estimate { p: 0.0099, ..SAMPLE };
+    let independent = Estimate { serial_correlation: Some(-0.5), ..between(0.001, 0.011) };
+    let moved = Estimate { p: 0.0099, ..independent };
     assert_eq!(alone(moved), NullArm::Moved);
-    assert_eq!(alone(Estimate { p: 0.01, ..SAMPLE }), NullArm::Still);
+    assert_eq!(alone(Estimate { p: 0.01, ..independent }), NullArm::Still);
+    let alike = Estimate { serial_correlation: Some(0.6), ..moved };
+    assert_eq!(alone(alike), NullArm::Still, "launches that resemble each other may move so far");
     // Among two the same p may be chance, also where the other was not measured.
     let [still, moved] = [SAMPLE, moved].map(|estimate| Some((estimate, 0.02)));
     assert_eq!(null_arms(&[still, moved]), [Some(NullArm::Still); 2]);
@@ -148,6 +151,47 @@ fn a_noisy_difference_ends_a_case_only_where_correlation_could_not_have_made_it(
     assert!(ends(&many), "320 launches say that they are independent");
     many[1..].fill(alone(measured(0.02, 0.08, 0.8)));
     assert!(!ends(&many), "and here that they are not");
+}
+
+#[test]
+fn a_noisy_difference_stands_what_all_launches_show_of_their_correlation() {
+    let measured = |correlation: f64| Estimate {
+        p: 0.005,
+        serial_correlation: Some(correlation),
+        ..between(0.005, 0.075)
+    };
+    let case = |correlation: f64| LookedAt {
+        comparisons: vec![Some((measured(correlation), 0.01))],
+        null_arm: None,
+    };
+    let mut cases = vec![case(0.4)];
+    let alone = correlation_allowed(&cases);
+    assert!(may_be_correlation(&measured(0.4), 0.01, alone), "{alone}");
+    cases.extend(vec![case(-0.1); 39]);
+    let among_many = correlation_allowed(&cases);
+    assert!(!may_be_correlation(&measured(0.4), 0.01, among_many), "{among_many}");
+    cases.fill(case(0.6));
+    let all_alike = correlation_allowed(&cases);
+    assert!(all_alike > 0.8, "forty cases that all resemble their neighbours by 0.6: {all_alike}");
+}
+
+#[test]
+fn no_case_ends_on_a_difference_that_is_taken_back_in_the_end() {
+    for (hundredths, count) in (0..90).flat_map(|hundredths| [1, 5, 60].map(|count| (hundredths, count))) {
+        for correlation in [0.0, 0.3, 0.6, 0.8] {
+            let low = 0.005 + f64::from(hundredths) / 1000.0;
+            let measured = Estimate {
+                launches: 8,
+                p: 0.0078,
+                serial_correlation: Some(correlation),
+                ..between(low, low + 0.06)
+            };
+            let cases = vec![LookedAt { comparisons: vec![Some((measured, 0.01))], null_arm: None }; count];
+            let is_taken_back = may_be_correlation(&measured, 0.01, correlation_allowed(&cases));
+            let ends = settled(&cases, Correction::Exploration)[0];
+            assert!(!(ends && is_taken_back), "{count} cases, {correlation}, from {low}");
+        }
+    }
 }
 
 #[test]
@@ -221,7 +265,7 @@ fn the_smallest_difference_comes_from_the_interval() {
         Estimate { launches, ..SAMPLE }.smallest_detectable_effect(of_two_kinds).unwrap()
     };
     let is_close = |left: f64, right: f64| (left - right).abs() < 1e-15;
-    assert!(is_close(found(12, false), (1.75 * 0.005_f64).exp_m1()));
+    assert!(is_close(found(12, false), (1.85 * 0.005_f64).exp_m1()));
     assert!(is_close(found(12, true), (1.9 * 0.005_f64).exp_m1()));
     assert!(is_close(found(15, false), found(12, false)), "between two looks as at the earlier");
     assert!(is_close(found(30, false), found(24, false)));

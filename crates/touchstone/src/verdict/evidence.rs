@@ -2,13 +2,15 @@
 
 use super::claim::{ClaimStatus, TestOutcome};
 use super::comparison::{cache_difference, class_difference, incomplete, not_honoured, obstacles};
+use super::correction;
 use super::doubt::drift_apart;
 use super::gate::null_arm;
+use super::resembling::allowed_for;
 use crate::count::count;
 use crate::estimate::{ArmStatistics, CaseStatistics, LaunchValue, paired};
 use crate::plan::{Plan, PlannedArm, PlannedCase, Reduced};
 use crate::sample::NOT_EXPLAINED;
-use crate::statistics::Estimate;
+use crate::statistics::{Estimate, is_noisy};
 use crate::suite::{Aspect, Bounds, Claim, ClaimTest, Measure, Pair, Rule, Scaled};
 
 /// What a suite's claims are tested on.
@@ -31,10 +33,19 @@ enum Measured {
     Figure(Figure, Option<String>),
     /// One that decides nothing, and why.
     Withheld(Figure, String),
+    /// One of noisy launches, which decides what it decides also where they are as correlated as is allowed for.
+    Noisy(Noisy, Option<String>),
     Plan {
         found: bool,
         said: String,
     },
+}
+
+/// A figure, and the same as it is where launches are as correlated as this.
+struct Noisy {
+    figure: Figure,
+    correlated: Figure,
+    correlation: f64,
 }
 
 /// Which of several steps a scaling figure is of.
@@ -45,6 +56,39 @@ enum Step {
 }
 
 impl TestOutcome {
+    fn decide(
+        &mut self,
+        test: &ClaimTest,
+        figure: Figure,
+        said: Option<String>,
+        published: Option<f64>,
+        bounds: Bounds,
+    ) {
+        let elsewhere = test.rule == Some(Rule::Elsewhere);
+        self.status = if elsewhere { ClaimStatus::Elsewhere } else { figure.within(bounds) };
+        let beyond = published.filter(|_| bounds.aspect == Some(Aspect::Size));
+        let holds = self.status == ClaimStatus::Holds;
+        let beyond = beyond.and_then(|published| figure.beyond(published, holds));
+        let notes: Vec<String> = said.into_iter().chain(beyond).collect();
+        self.note = (!notes.is_empty()).then(|| notes.join("; "));
+        self.show(figure);
+    }
+
+    /// Takes back what would not be decided where launches resemble their neighbours.
+    fn stand(&mut self, noisy: &Noisy, bounds: Bounds) {
+        let is_decided = matches!(self.status, ClaimStatus::Holds | ClaimStatus::Refuted);
+        if !is_decided || noisy.correlated.within(bounds) == self.status {
+            return;
+        }
+        let why = format!(
+            "{} is withheld: launches may resemble their neighbours, and with the serial correlation of {:.1} that is allowed for, \
+             the interval of so noisy a figure reaches the bound",
+            self.status, noisy.correlation
+        );
+        self.status = ClaimStatus::Inconclusive;
+        self.note = Some(self.note.take().map_or(why.clone(), |note| format!("{note}; {why}")));
+    }
+
     fn show(&mut self, figure: Figure) {
         self.value = Some(figure.value);
         self.low = figure.low;
@@ -90,15 +134,10 @@ impl Evidence<'_> {
                 outcome.note = Some(why);
                 outcome.show(figure);
             }
-            Ok(Measured::Figure(figure, said)) => {
-                let elsewhere = test.rule == Some(Rule::Elsewhere);
-                outcome.status = if elsewhere { ClaimStatus::Elsewhere } else { figure.within(bounds) };
-                let beyond = published.filter(|_| bounds.aspect == Some(Aspect::Size));
-                let holds = outcome.status == ClaimStatus::Holds;
-                let beyond = beyond.and_then(|published| figure.beyond(published, holds));
-                let notes: Vec<String> = said.into_iter().chain(beyond).collect();
-                outcome.note = (!notes.is_empty()).then(|| notes.join("; "));
-                outcome.show(figure);
+            Ok(Measured::Figure(figure, said)) => outcome.decide(test, figure, said, published, bounds),
+            Ok(Measured::Noisy(noisy, said)) => {
+                outcome.decide(test, noisy.figure, said, published, bounds);
+                outcome.stand(&noisy, bounds);
             }
         }
         outcome
@@ -148,8 +187,9 @@ impl Evidence<'_> {
         }
         kept(test, arm)?;
         kept(test, against)?;
-        let figure = self.figure(paired(&arm.launches, &against.launches, |launch| value(test, launch)))?;
-        let figure = if test.measure.more_is_better() { figure.inverted() } else { figure };
+        let estimate = paired(&arm.launches, &against.launches, |launch| value(test, launch));
+        let ratio = |figure: Figure| if test.measure.more_is_better() { figure.inverted() } else { figure };
+        let figure = ratio(self.figure(estimate)?);
         // Latencies are of a stretch of their own, whose drift nobody measures.
         if let Some(why) = drift_apart(arm, against).filter(|_| test.measure == Measure::Rate) {
             return Ok(Measured::Withheld(figure, why));
@@ -165,7 +205,20 @@ impl Evidence<'_> {
             .chain(self.confinement_difference(&test.case, case))
             .chain(self.start_difference([(&test.case, arm), (case, against)]))
             .collect();
-        Ok(Measured::Figure(figure, (!marked.is_empty()).then(|| marked.join("; "))))
+        let marked = (!marked.is_empty()).then(|| marked.join("; "));
+        let margin = planned[0]
+            .zip(planned[1])
+            .and_then(|(mine, theirs)| Some(self.case(&test.case)?.margin_of(mine, theirs)));
+        let noisy = estimate.filter(|known| margin.is_some_and(|margin| is_noisy(known, margin)));
+        Ok(match noisy {
+            Some(estimate) => {
+                let id = format!("{}/{}", self.suite, test.case);
+                let correlation = allowed_for(self.plan, self.statistics, correction(self.plan), &id);
+                let correlated = ratio(Figure::of(&estimate.at_correlation(correlation)));
+                Measured::Noisy(Noisy { figure, correlated, correlation }, marked)
+            }
+            None => Measured::Figure(figure, marked),
+        })
     }
 
     /// An operation is quicker on a processor that is kept busy: two cases of which one is confined are not quite alike.

@@ -3,7 +3,8 @@
 use crate::noise::{Noise, Shape, Source};
 use crate::{duels, percent};
 use touchstone::statistics::{
-    Correction, Decision, Estimate, LOOKS, LookedAt, decide_together, settled, withheld_for_correlation,
+    Correction, Decision, Estimate, LOOKS, LookedAt, correlation_allowed, decide_together,
+    may_be_correlation, settled, withheld_for_correlation,
 };
 
 const MARGIN: f64 = 0.01;
@@ -24,13 +25,14 @@ fn duel(noise: Noise, effect: f64, looks: &[usize], seed: u64) -> Said {
         x.resize_with(*look, || effect.ln_1p() + source.x());
         let estimate = Estimate::from_launches(&x).expect("simulated launches are finite");
         let comparison = Some((estimate, MARGIN));
-        let case = LookedAt { comparisons: vec![comparison], null_arm: None };
-        if settled(&[case], Correction::Exploration)[0] || Some(look) == looks.last() {
-            let decision = decide_together(&[comparison], Correction::Exploration)[0];
+        let cases = [LookedAt { comparisons: vec![comparison], null_arm: None }];
+        if settled(&cases, Correction::Exploration)[0] || Some(look) == looks.last() {
+            let decision = decide_together(&[comparison], Correction::Exploration)[0].expect("it was made");
+            let is_doubtful = may_be_correlation(&estimate, MARGIN, correlation_allowed(&cases));
             return Said {
-                decision: decision.expect("it was made"),
+                decision: if is_doubtful { Decision::Inconclusive } else { decision },
                 launches: *look,
-                withheld: withheld_for_correlation(&estimate, MARGIN).is_some(),
+                withheld: is_doubtful || withheld_for_correlation(&estimate, MARGIN).is_some(),
             };
         }
     }
@@ -94,19 +96,18 @@ fn launches_that_resemble_their_neighbours_tell_identical_code_apart_in_at_most_
     }
 }
 
-/// Eight launches measure their correlation badly, and under noise that is wide against the margin nothing else guards
-/// against it. One comparison alone, as here, has no others whose launches would tell. Eight in a hundred are meant: what
-/// is missing at 0.8 stands on the page of the limits.
+/// Under noise that is wide against the margin nothing guards but what the launches show of their correlation. One comparison
+/// alone, as here, has no others whose launches would tell.
 #[test]
-fn noisy_launches_that_resemble_their_neighbours_are_looked_at_again() {
-    for sigma in [0.015, 0.03] {
+fn noisy_launches_that_resemble_their_neighbours_tell_no_more_identical_code_apart() {
+    for sigma in [0.015, 0.02, 0.03] {
         for looks in [QUICK, &LOOKS[..]] {
-            assert_false_verdicts_with(Noise { shape: Shape::Correlated(0.3), sigma }, looks, 5.0);
-            assert_false_verdicts_with(Noise { shape: Shape::Correlated(0.6), sigma }, looks, 8.0);
-            assert_false_verdicts_with(Noise { shape: Shape::Correlated(0.8), sigma }, looks, 13.0);
+            for (correlation, most) in [(0.3, 5.0), (0.6, 8.0), (0.8, 8.0)] {
+                let shape = Shape::Correlated(correlation);
+                assert_false_verdicts_with(Noise { shape, sigma }, looks, most);
+            }
         }
     }
-    assert_false_verdicts_with(Noise { shape: Shape::Correlated(0.8), sigma: 0.03 }, &LOOKS, 10.0);
 }
 
 #[test]
@@ -120,17 +121,17 @@ fn a_verdict_that_serial_correlation_withholds_says_so() {
 #[test]
 fn real_differences_are_found_all_the_same() {
     for (sigma, effect, looks, least) in [
-        (0.009, 0.01, QUICK, 35.0),
-        (0.009, 0.01, &LOOKS[..], 60.0),
-        (0.009, 0.02, QUICK, 93.0),
+        (0.009, 0.01, QUICK, 30.0),
+        (0.009, 0.01, &LOOKS[..], 53.0),
+        (0.009, 0.02, QUICK, 85.0),
         (0.009, 0.02, &LOOKS[..], 99.0),
-        (0.009, 0.03, QUICK, 97.0),
+        (0.009, 0.03, QUICK, 92.0),
         (0.009, 0.03, &LOOKS[..], 99.5),
         (0.03, 0.03, QUICK, 40.0),
-        (0.03, 0.03, &LOOKS[..], 85.0),
-        (0.03, 0.05, QUICK, 78.0),
+        (0.03, 0.03, &LOOKS[..], 84.0),
+        (0.03, 0.05, QUICK, 75.0),
         (0.03, 0.05, &LOOKS[..], 98.0),
-        (0.03, 0.10, QUICK, 96.0),
+        (0.03, 0.10, QUICK, 92.0),
         (0.03, 0.10, &LOOKS[..], 99.5),
     ] {
         let noise = Noise { shape: Shape::Normal, sigma };

@@ -4,7 +4,7 @@ use crate::made::{blank, part, plan, slice};
 use crate::noise::{Noise, Shape, Source};
 use crate::{duels, percent};
 use touchstone::estimate::estimate;
-use touchstone::plan::Plan;
+use touchstone::plan::{Plan, PlannedArm};
 use touchstone::statistics::{Estimate, LOOKS, LookedAt, settled};
 use touchstone::verdict::{Comparison, Verdict, correction, judge};
 
@@ -134,30 +134,42 @@ fn where_most_cases_differ_they_end_at_the_first_look() {
     assert!(launches <= 9.0, "{launches} launches a case");
 }
 
-/// How many percent of the comparisons of a report of identical code come out better or worse.
-fn false_verdicts(noise: Noise, comparisons: usize, looks: &[usize]) -> f64 {
-    let plan = report(comparisons, looks);
+/// How many percent of the comparisons of a report of identical code come out better or worse, where each of its cases has
+/// so many arms.
+fn false_verdicts(noise: Noise, cases: usize, arms: usize, looks: &[usize]) -> f64 {
+    let mut plan = report(cases, looks);
+    for case in &mut plan.cases {
+        let candidate = case.arms[1].clone();
+        let named = |arm: usize| PlannedArm { name: format!("s@candidate-{arm}"), ..candidate.clone() };
+        case.arms.extend((2..arms).map(named));
+    }
+    let comparisons = cases * (arms - 1);
     let reports = (duels() / comparisons as u64).max(1);
     let mut falsely = 0;
     for report in 0..reports {
-        let case = |place: usize| Played::new(noise, &[0.0, 0.0], report * 1_000 + place as u64);
-        let mut cases: Vec<Played> = (0..comparisons).map(case).collect();
+        let case = |place: usize| Played::new(noise, &vec![0.0; arms], report * 1_000 + place as u64);
+        let mut cases: Vec<Played> = (0..cases).map(case).collect();
         let judged = play(&plan, &mut cases);
         falsely +=
             judged.iter().filter(|known| matches!(known.verdict, Verdict::Better | Verdict::Worse)).count();
     }
     let rate = percent(falsely, reports * comparisons as u64);
-    println!("{comparisons} identical cases, {noise}, {} looks: {rate:.1} % false verdicts", looks.len());
+    println!(
+        "{cases} identical cases of {arms} arms, {noise}, {} looks: {rate:.1} % false verdicts",
+        looks.len()
+    );
     rate
 }
 
 #[test]
-fn noisy_launches_that_resemble_their_neighbours_make_few_of_many_cases_differ() {
-    for correlation in [0.6, 0.8] {
-        for looks in [&LOOKS[..2], &LOOKS] {
-            let noise = Noise { shape: Shape::Correlated(correlation), sigma: 0.03 };
-            let rate = false_verdicts(noise, 20, looks);
-            assert!(rate <= 8.0, "{noise}, {} looks: {rate} %", looks.len());
+fn noisy_launches_that_resemble_their_neighbours_make_few_of_many_comparisons_differ() {
+    for (cases, arms) in [(1, 4), (20, 2), (20, 4)] {
+        for (correlation, sigma) in [(0.6, 0.03), (0.8, 0.015), (0.8, 0.03)] {
+            for looks in [&LOOKS[..2], &LOOKS] {
+                let noise = Noise { shape: Shape::Correlated(correlation), sigma };
+                let rate = false_verdicts(noise, cases, arms, looks);
+                assert!(rate <= 8.0, "{cases} cases, {arms} arms, {noise}, {} looks: {rate} %", looks.len());
+            }
         }
     }
 }
