@@ -7,6 +7,7 @@ package touchstone.kit;
 
 import com.google.gson.JsonObject;
 import com.sun.jna.Native;
+import com.sun.jna.NativeLibrary;
 import com.sun.jna.Platform;
 
 /** The clocks of a process, and what the system counts of it. */
@@ -14,7 +15,12 @@ final class Clock {
     private static final int PROCESSOR = Platform.isMac() ? 12 : 2;
 
     static {
-        Native.register("c");
+        // Else the library starts a program, to learn where other libraries are.
+        if (System.getProperty("jna.platform.library.path") == null) {
+            System.setProperty("jna.platform.library.path", "");
+        }
+        // The C library is a part of every process.
+        Native.register(NativeLibrary.getProcess());
     }
 
     private Clock() {}
