@@ -27,7 +27,7 @@ use touchstone::record::latency_path;
 use touchstone::sample::Outcome;
 use touchstone::suite::Cache;
 use touchstone_protocol::{
-    Failure, FailureKind, Hello, Lane, LaneSample, Reply, Request, Run, Settings, Verb,
+    Failure, FailureKind, Hello, Lane, LaneSample, Plan, Reply, Request, Run, Settings, Verb,
 };
 use watching::Survey;
 
@@ -66,6 +66,8 @@ pub struct Player<'s> {
     next: Start,
     /// What its database must hold.
     contents: Contents,
+    /// How it does a slice, once it has said so.
+    plan: Plan,
     /// Records handed over to be stored, less those deleted again; those stored beforehand are among them.
     stored: u64,
     /// Of those, the ones whose storing was acknowledged.
@@ -75,7 +77,7 @@ pub struct Player<'s> {
 }
 
 impl<'s> Player<'s> {
-    /// Copies the template and starts the driver. A driver that cannot start is an outcome, not an error.
+    /// Copies the template and starts the driver, which is not waited for. One that cannot start is an outcome, not an error.
     ///
     /// # Errors
     /// When the lab itself fails, as on a full disk.
@@ -104,14 +106,14 @@ impl<'s> Player<'s> {
             settings: Settings::new(),
             next: Start::default(),
             contents: stage.data.contents(),
+            plan: Plan::default(),
             stored: stage.case.filled,
             acknowledged: stage.case.filled,
             outcome: Outcome::Completed,
             error: None,
         };
-        let command = player.command()?;
-        let entered = player.introduce(command);
-        player.note(entered);
+        let started = player.start()?;
+        player.note(started);
         Ok(player)
     }
 
@@ -120,17 +122,34 @@ impl<'s> Player<'s> {
         self.surroundings.around(self.stage.project.command(self.arm)?)
     }
 
-    fn introduce(&mut self, command: Command) -> SessionResult<()> {
-        self.start(command)?;
+    /// Hears who the driver is, hands over the data, and opens the database. What fails ends its part.
+    fn be_introduced(&mut self) {
+        if self.plays() {
+            let introduced = self.introduce();
+            self.note(introduced);
+        }
+    }
+
+    fn introduce(&mut self) -> SessionResult<()> {
+        self.hear()?;
         self.require_capabilities()?;
         self.prepare()?;
         self.reopen_watching()
     }
 
-    fn start(&mut self, command: Command) -> SessionResult<()> {
-        let mut session = Session::start(command, self.stage.manners.clone())?;
+    /// Starts its process and does not wait for it.
+    fn start(&mut self) -> Result<SessionResult<()>> {
+        let command = self.command()?;
+        Ok(Session::start(command, self.stage.manners.clone()).map(|mut session| {
+            session.greet();
+            self.session = Some(session);
+        }))
+    }
+
+    /// Waits until its process says who it is.
+    fn hear(&mut self) -> SessionResult<()> {
+        let session = self.session.as_mut().expect("only what was started is heard");
         self.hello = Some(session.hello()?);
-        self.session = Some(session);
         Ok(())
     }
 
@@ -348,7 +367,8 @@ pub fn latency_file(record: &Path, case: &str, arm: &str, launch: usize) -> Path
     record.join(latency_path(case, arm, launch))
 }
 
-/// Lets every arm enter, in random order; the players come back in plan order.
+/// Lets every arm enter, in random order: all processes are started before the first is waited for. The players come back in plan
+/// order.
 ///
 /// # Errors
 /// When the lab itself fails.
@@ -360,9 +380,13 @@ pub fn enter_all<'s>(
     random: &mut Stream,
 ) -> Result<Vec<Player<'s>>> {
     let mut players: Vec<Option<Player<'s>>> = arms.iter().map(|_| None).collect();
-    for index in random_order(arms.len(), random) {
-        let (arm, template) = arms[index];
-        players[index] = Some(Player::enter(stage, arm, template, scratch, processor, random)?);
+    let order = random_order(arms.len(), random);
+    for index in &order {
+        let (arm, template) = arms[*index];
+        players[*index] = Some(Player::enter(stage, arm, template, scratch, processor, random)?);
+    }
+    for index in order {
+        players[index].iter_mut().for_each(Player::be_introduced);
     }
     Ok(players.into_iter().flatten().collect())
 }

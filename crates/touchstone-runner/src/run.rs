@@ -504,7 +504,16 @@ impl Floor<'_, '_> {
         Ok(())
     }
 
-    fn leave(&mut self, players: Vec<Player<'_>>) -> Result<Vec<Launch>> {
+    /// What explains a slice does so alone. Then all start the processes that look for what was acknowledged before the first of these
+    /// is waited for.
+    fn leave(&mut self, mut players: Vec<Player<'_>>) -> Result<Vec<Launch>> {
+        for player in &mut players {
+            stopped(self.setting)?;
+            player.explain_before(self.launch, self.run.calibrated)?;
+        }
+        for player in &mut players {
+            player.start_anew()?;
+        }
         let mut lines = Vec::new();
         for player in players {
             stopped(self.setting)?;

@@ -99,6 +99,8 @@ pub struct Session {
     end: Option<OwnedFd>,
     stderr: Option<Receiver<Vec<u8>>>,
     manners: Manners,
+    /// Whether asking for its introduction went well, where nobody has waited for the reply yet.
+    greeted: Option<SessionResult<()>>,
     /// How long the last reply was waited for.
     waited: Duration,
     /// How long it was, in bytes.
@@ -140,17 +142,30 @@ impl Session {
             end: None,
             stderr: None,
             manners,
+            greeted: None,
             waited: Duration::ZERO,
             replied: 0,
         }
     }
 
-    /// Asks for the driver's introduction and refuses another protocol version.
+    /// Asks for the driver's introduction and does not wait, so that several start at once. What goes wrong [`Session::hello`]
+    /// tells.
+    pub fn greet(&mut self) {
+        if self.greeted.is_none() {
+            let sent = self.send(&Request::Hello { protocol: PROTOCOL_VERSION });
+            self.greeted = Some(sent.map(drop));
+        }
+    }
+
+    /// Asks for the driver's introduction, unless that was done, and refuses another protocol version.
     ///
     /// # Errors
     /// As [`Session::ask`].
     pub fn hello(&mut self) -> SessionResult<Hello> {
-        match self.ask(&Request::Hello { protocol: PROTOCOL_VERSION })? {
+        self.greet();
+        self.greeted.take().unwrap_or(Ok(()))?;
+        // It may have had to wait for others until it is heard: its limit begins here.
+        match self.receive(Instant::now())? {
             Reply::Hello(hello) if hello.protocol == PROTOCOL_VERSION => Ok(hello),
             Reply::Hello(hello) => Err(SessionError::Rubbish(format!(
                 "it speaks protocol version {}, the lab speaks {PROTOCOL_VERSION}: build the kit again",
@@ -165,12 +180,22 @@ impl Session {
     /// # Errors
     /// When no reply comes within the limit, the process ends, it says anything but a reply, or it refuses.
     pub fn ask(&mut self, request: &Request) -> SessionResult<Reply> {
+        let asked = self.send(request)?;
+        self.receive(asked)
+    }
+
+    /// Sends a request, and tells when that began.
+    fn send(&mut self, request: &Request) -> SessionResult<Instant> {
         let mut line = serde_json::to_vec(request).expect("a request is always JSON");
         line.push(b'\n');
         let asked = Instant::now();
         if self.stdin.write_all(&line).is_err() {
             return Err(self.ended());
         }
+        Ok(asked)
+    }
+
+    fn receive(&mut self, asked: Instant) -> SessionResult<Reply> {
         let line = self.read_line(asked + self.manners.limit)?;
         self.waited = asked.elapsed();
         self.replied = line.len() as u64 + 1;

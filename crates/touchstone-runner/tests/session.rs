@@ -118,6 +118,30 @@ fn a_driver_that_answers_is_heard_and_leaves() {
 }
 
 #[test]
+fn drivers_that_are_greeted_start_at_once() {
+    let one = Script::new(&format!("until [ -e open ]; do :; done\n{HELLO}"));
+    let door = one.folder.path().join("open");
+    // The one that is heard first waits for the other, which must have been asked before.
+    let other = Script::new(&format!("{HELLO} touch {}", door.display()));
+    let mut sessions = [one.start(), other.start()];
+    sessions.iter_mut().for_each(Session::greet);
+    for session in &mut sessions {
+        assert_eq!(session.hello().unwrap().subject, "script");
+    }
+}
+
+#[test]
+fn a_greeting_that_nobody_hears_is_told_with_how_the_driver_ended() {
+    let script = Script::new("exit 3");
+    let mut session = script.start();
+    let number = script.numbers(1)[0];
+    wait_for("the end of the script", || (!is_alive(number)).then_some(()));
+    session.greet();
+    let error = session.hello().expect_err("nobody is there");
+    assert_eq!(error.to_string(), "the driver ended: exit status 3");
+}
+
+#[test]
 fn rubbish_is_quoted() {
     let script = Script::new(&format!("read request; echo 'Segmentation fault'; {DEAF}"));
     assert_fails(&script, Outcome::Crashed, &["broke the protocol", "`Segmentation fault` is not a reply"]);

@@ -12,27 +12,47 @@ use touchstone::sample::{Launch, NOT_EXPLAINED, Outcome};
 use touchstone_protocol::{FailureKind, Plan, Reply, Request, Settings};
 
 impl Player<'_> {
-    /// Says in its first launches how it does a slice, then looks for everything that was acknowledged, and leaves.
+    /// Says in the first launches how it does a slice, where the slice stores nothing: by the process that played, for it may have
+    /// kept what it no longer asks its engine for. An earlier process may have kept it too: the second launch tells.
+    ///
+    /// # Errors
+    /// When the lab itself fails.
+    pub fn explain_before(&mut self, launch: usize, calibrated: u64) -> Result<()> {
+        if launch < 2 && !self.arm.writes() {
+            self.plan = self.explained(calibrated)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the process that played and starts another one, which is not waited for: that will look for what was acknowledged.
+    ///
+    /// # Errors
+    /// When the lab itself fails.
+    pub fn start_anew(&mut self) -> Result<()> {
+        if self.plays() && !self.stage.case.unchecked {
+            let started = self.restart()?;
+            self.note(started);
+        }
+        Ok(())
+    }
+
+    /// Looks for everything that was acknowledged, says in the first launch how it stores something, and leaves.
     ///
     /// # Errors
     /// When the lab itself fails.
     pub fn leave(mut self, launch: usize, calibrated: u64) -> Result<Launch> {
-        // What stores something is explained last, for nobody checks it. All else is explained by the process that played: it
-        // may have kept what it no longer asks its engine for. An earlier process may have kept it too: the second launch tells.
-        let before = launch < 2 && !self.arm.writes();
-        let after = launch == 0 && self.arm.writes();
-        let mut plan = if before { self.explained(calibrated)? } else { Plan::default() };
         let mut counted = None;
         if self.plays() && !self.stage.case.unchecked {
-            let checked = self.check_anew()?;
+            let checked = self.check_anew();
             counted = self.note(checked);
         }
         let found = counted.unwrap_or(0);
         let stored = self.stored;
         let file_bytes = self.place.file_bytes();
         let contradicted = self.contradicted(&file_bytes);
-        if after {
-            plan = self.explained(calibrated)?;
+        // What stores something is explained last, for nobody checks it.
+        if launch == 0 && self.arm.writes() {
+            self.plan = self.explained(calibrated)?;
         }
         if let Some(session) = self.session.take().filter(|_| self.outcome == Outcome::Completed) {
             let left = session.quit();
@@ -55,8 +75,8 @@ impl Player<'_> {
             settings: std::mem::take(&mut self.settings),
             expected: if whole { stored } else { found },
             found,
-            plan: plan.plan,
-            counters: plan.counters,
+            plan: std::mem::take(&mut self.plan.plan),
+            counters: std::mem::take(&mut self.plan.counters),
             file_bytes,
         })
     }
@@ -76,9 +96,9 @@ impl Player<'_> {
         Ok(self.note(explained).unwrap_or_default())
     }
 
-    /// Ends the process that played, starts another one, and lets that look. Killed, the first can neither write down what it
-    /// only kept in memory nor tell the second; a class that promises nothing after that is closed instead.
-    fn check_anew(&mut self) -> Result<SessionResult<u64>> {
+    /// Killed, the process that played can neither write down what it only kept in memory nor tell the next one; a class that
+    /// promises nothing after that is closed instead.
+    fn restart(&mut self) -> Result<SessionResult<()>> {
         if self.arm.class == DurabilityClass::None {
             if let Err(error) = self.close() {
                 return Ok(Err(error));
@@ -89,8 +109,13 @@ impl Player<'_> {
         }
         self.session = None;
         self.open = false;
-        let command = self.command()?;
-        Ok(self.start(command).and_then(|()| self.prepare_nothing()).and_then(|()| self.check()))
+        self.start()
+    }
+
+    fn check_anew(&mut self) -> SessionResult<u64> {
+        self.hear()?;
+        self.prepare_nothing()?;
+        self.check()
     }
 
     /// So that it need not read data to tell what it finds.
