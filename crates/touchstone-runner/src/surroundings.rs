@@ -21,14 +21,17 @@ const TEMPORARIES: [&str; 4] = ["TMPDIR", "TMP", "TEMP", "SQLITE_TMPDIR"];
 /// What Java's launcher reads more options from; the user's own stay.
 const JAVA: &str = "JDK_JAVA_OPTIONS";
 
-/// Folders that the XDG base directories name, by their variables.
-const XDG: [(&str, &str); 5] = [
-    ("XDG_CACHE_HOME", "cache"),
-    ("XDG_CONFIG_HOME", "config"),
-    ("XDG_DATA_HOME", "data"),
-    ("XDG_STATE_HOME", "state"),
-    ("XDG_RUNTIME_DIR", "runtime"),
+/// Where the XDG base directories are in a home, by their variables. As in the home of a new user none is there: a program makes those
+/// that it writes to.
+const XDG_HOMES: [(&str, &str); 4] = [
+    ("XDG_CACHE_HOME", ".cache"),
+    ("XDG_CONFIG_HOME", ".config"),
+    ("XDG_DATA_HOME", ".local/share"),
+    ("XDG_STATE_HOME", ".local/state"),
 ];
+
+/// The XDG directory that a program may expect to be there.
+const XDG_RUNTIME: &str = "XDG_RUNTIME_DIR";
 
 /// The surroundings of a driver's processes in one pass. They lie on the disk that is measured and are removed when dropped.
 pub struct Surroundings {
@@ -55,9 +58,8 @@ impl Surroundings {
         let home = self.folder("home")?;
         let temporary = self.folder("temporary")?;
         command.env("HOME", &home).envs(TEMPORARIES.map(|name| (name, &temporary)));
-        for (name, folder) in XDG {
-            command.env(name, self.folder(folder)?);
-        }
+        command.envs(XDG_HOMES.map(|(name, folder)| (name, home.join(folder))));
+        command.env(XDG_RUNTIME, self.folder("runtime")?);
         // Java asks the system for the one and takes /tmp for the other, whatever the variables say.
         let java = format!(
             "{} \"-Djava.io.tmpdir={}\" \"-Duser.home={}\"",
@@ -106,13 +108,16 @@ mod tests {
         let mut random = stream(42, "test");
         let surroundings = Surroundings::new(scratch.path(), &mut random).unwrap();
         let set = variables(&surroundings.around(Command::new("driver")).unwrap());
-        for name in ["HOME", "TMPDIR", "TMP", "TEMP", "SQLITE_TMPDIR", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"] {
+        for name in ["HOME", "TMPDIR", "TMP", "TEMP", "SQLITE_TMPDIR", "XDG_RUNTIME_DIR"] {
             let folder = &set[name];
             assert!(folder.starts_with(scratch.path()), "{name}");
             assert_eq!(fs::metadata(folder).unwrap().mode() & 0o777, 0o700, "{name}");
             fs::write(folder.join(name), "an answer").unwrap();
         }
         assert_ne!(set["HOME"], set["TMPDIR"]);
+        for (name, folder) in XDG_HOMES {
+            assert_eq!(set[name], set["HOME"].join(folder), "{name}");
+        }
         let again = variables(&surroundings.around(Command::new("driver")).unwrap());
         assert_eq!(again, set);
         assert!(fs::read_dir(&set["HOME"]).unwrap().next().is_none(), "nothing is kept");
