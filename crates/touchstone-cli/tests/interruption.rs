@@ -3,7 +3,7 @@
 mod support;
 
 use serde_json::Value;
-use std::fs;
+use std::fs::{self, OpenOptions};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -302,6 +302,24 @@ fn a_second_ctrl_c_ends_the_lab_at_once() {
     assert!(!lab.record().exists());
     let kill = Command::new("kill").arg(build.trim()).status().unwrap();
     assert!(kill.success(), "a build that nobody interrupts is left to itself");
+}
+
+#[test]
+fn ctrl_c_begins_no_more_builds() {
+    let (folder, mut lab) = stopped_while_building("echo $$ >> begun; exec cat build.fifo");
+    let kit = folder.path().join("project/kits/rust");
+    let begun = || fs::read_to_string(kit.join("begun")).map_or(0, |begun| begun.lines().count());
+    wait_for("the first of three builds", || (begun() == 1).then_some(()));
+    lab.signal("INT");
+    // Each build that waits is let go. One may begin while the lab hears of it.
+    let status = wait_for("the lab's end", || {
+        // Opened for both, it waits for no reader.
+        drop(OpenOptions::new().read(true).write(true).open(kit.join("build.fifo")));
+        lab.child.try_wait().unwrap()
+    });
+    assert_eq!(status.code(), Some(INTERRUPTED));
+    assert!(begun() < 3, "{}", begun());
+    assert!(!lab.record().exists());
 }
 
 /// A lab whose first build is this script.

@@ -188,7 +188,7 @@ impl<'m> Measuring<'m> {
     }
 
     fn build(&self, plan: &Plan, stopped: &str) -> anyhow::Result<()> {
-        let built = self.project.build(plan, |subject| say::note(&format!("building {subject}")));
+        let built = self.project.build(plan, &self.stop, say::note);
         // Ctrl-C in a terminal reaches the build tool as well, which then fails for no reason of its own.
         if self.stop.load(Ordering::Relaxed) {
             return Err(Error::new(ErrorKind::Interrupted, stopped).into());

@@ -7,6 +7,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use touchstone::estimate::{ArmStatistics, Statistics};
@@ -161,7 +162,7 @@ pub fn build(plan: &Value) {
     let plan = Plan::parse(&plan.to_string(), "the plan").expect("it is a plan");
     let project = Project::open(Some(&root())).expect("the project is there");
     let plan = project.at_hand(&plan).expect("what others are compared with can be built");
-    project.build(&plan, |_| ()).expect("its drivers can be built");
+    project.build(&plan, &AtomicBool::new(false), |_| ()).expect("its drivers can be built");
 }
 
 /// `touchstone run` of a plan, with its record in `folder/record`.

@@ -12,34 +12,45 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use touchstone::plan::Plan;
 
-/// Lines of a tool's last words that a failure tells.
-const LAST_LINES: usize = 20;
+/// Lines of a tool's words that a failure tells.
+const TOLD_LINES: usize = 20;
 
 /// The argument of cargo that names a program.
 const PROGRAM: &str = "--bin";
 
 impl Project {
-    /// Builds every driver the plan needs; `say` is told what is being built. Steps of one cargo folder or of one other tool wait
-    /// for each other, the rest is built side by side. Of two builds in two processes only cargo's wait for each other.
+    /// Builds every driver the plan needs; `say` is told what is being built, and at once what cannot be. Steps of one cargo folder
+    /// or of one other tool wait for each other, the rest is built side by side. Of two builds in two processes only cargo's wait for
+    /// each other. When `stop` is set no step is begun any more, and nothing is said of the rest.
     ///
     /// # Errors
-    /// When a build tool is missing or a build fails; the message ends with the tool's own last words.
-    pub fn build(&self, plan: &Plan, say: impl FnMut(&str) + Send) -> Result<()> {
+    /// When a build tool is missing or a build fails; the message ends with the tool's own words.
+    pub fn build(&self, plan: &Plan, stop: &AtomicBool, say: impl FnMut(&str) + Send) -> Result<()> {
         let arms = plan.cases.iter().flat_map(|case| &case.arms).filter(|arm| arm.program.is_none());
         let wanted: BTreeSet<&str> = arms.map(|arm| arm.contender.subject.as_str()).collect();
         let rows = rows(wanted.into_iter().map(|name| self.step(name)).collect::<Result<_>>()?);
         let together = thread::available_parallelism().map_or(1, usize::from).min(rows.len());
         let (queue, say) = (Mutex::new(rows.into_iter()), Mutex::new(say));
         let failed = AtomicBool::new(false);
+        let say = |what: &str| say.lock().unwrap_or_else(PoisonError::into_inner)(what);
+        let build = |step: &Step| {
+            say(&format!("building {}", step.names()));
+            step.run().inspect_err(|_| {
+                failed.store(true, Ordering::Relaxed);
+                // Ctrl-C reaches the tools too, which then fail of it.
+                if !stop.load(Ordering::Relaxed) {
+                    say(&format!("cannot build {}", step.names()));
+                }
+            })
+        };
         let build_next = || -> Result<()> {
             while let Some(steps) = next(&queue) {
                 for step in steps {
                     // After a failure no step is begun any more.
-                    if failed.load(Ordering::Relaxed) {
+                    if failed.load(Ordering::Relaxed) || stop.load(Ordering::Relaxed) {
                         return Ok(());
                     }
-                    say.lock().unwrap_or_else(PoisonError::into_inner)(&step.names());
-                    step.run().inspect_err(|_| failed.store(true, Ordering::Relaxed))?;
+                    build(&step)?;
                 }
             }
             Ok(())
@@ -142,12 +153,19 @@ impl Step {
 
     fn failure(&self, output: &Output) -> Error {
         let words = String::from_utf8_lossy(&output.stderr);
-        let lines: Vec<&str> = words.lines().collect();
-        let last = lines[lines.len().saturating_sub(LAST_LINES)..].join("\n  ");
+        let told = told(&words).join("\n  ");
         let (names, command, folder) = (self.names(), self.command.join(" "), self.folder.display());
-        let message = format!("cannot build {names} with `{command}` in {folder}:\n  {last}");
+        let message = format!("cannot build {names} with `{command}` in {folder}:\n  {told}");
         Error::new(ErrorKind::Build, message)
     }
+}
+
+/// The words that say what went wrong: from the first error on, for the warnings of other programs may follow, or else the last.
+fn told(words: &str) -> Vec<&str> {
+    let lines: Vec<&str> = words.lines().collect();
+    let first = lines.iter().position(|line| line.starts_with("error"));
+    let from = first.unwrap_or(lines.len().saturating_sub(TOLD_LINES));
+    lines[from..].iter().take(TOLD_LINES).copied().collect()
 }
 
 /// Steps in rows, of which each is built in order. The row of most programs is first, so that no processor waits for its end.
@@ -216,6 +234,16 @@ mod tests {
         let rustc =
             |name: &str| step(name, "kit", &format!("cargo rustc --target-dir target --bin {name} -- -g"));
         assert_eq!(named(vec![rustc("a"), rustc("b")]), [["a", "b"]], "words behind `--` are the compiler's");
+    }
+
+    #[test]
+    fn a_failure_tells_what_went_wrong_and_not_the_warnings_after_it() {
+        let warnings = "warning: of another program\n".repeat(30);
+        let words = format!("{warnings}error[E0308]: mismatched types\n --> beta.rs\n{warnings}");
+        assert_eq!(told(&words)[..2], ["error[E0308]: mismatched types", " --> beta.rs"]);
+        assert_eq!(told(&words).len(), TOLD_LINES);
+        assert_eq!(told("one\ntwo"), ["one", "two"]);
+        assert_eq!(told(&format!("{warnings}the last")).last(), Some(&"the last"));
     }
 
     #[test]
