@@ -99,6 +99,14 @@ impl Lab {
         fs::read_dir("/proc").unwrap().flatten().filter_map(program).collect()
     }
 
+    /// Until no signal is left to be heard.
+    fn wait_for_the_signal(&self) {
+        wait_for("a signal to be heard", || {
+            let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
+            status.contains("ShdPnd:\t0000000000000000").then_some(())
+        });
+    }
+
     fn signal(&self, signal: &str) {
         let kill = Command::new("kill").args(["-s", signal, &self.child.id().to_string()]).status();
         assert!(kill.expect("there is a kill").success());
@@ -287,10 +295,7 @@ fn a_second_ctrl_c_ends_the_lab_at_once() {
         stopped_while_building("echo $$ > build.pid; kill -s INT $PPID; exec cat build.fifo");
     let pid = folder.path().join("project/kits/rust/build.pid");
     let build = wait_for("the build", || fs::read_to_string(&pid).ok().filter(|text| text.ends_with('\n')));
-    wait_for("the first Ctrl-C to be heard", || {
-        let status = fs::read_to_string(format!("/proc/{}/status", lab.child.id())).ok()?;
-        status.contains("ShdPnd:\t0000000000000000").then_some(())
-    });
+    lab.wait_for_the_signal();
     wait_for("the build to wait", || {
         let name = fs::read_to_string(format!("/proc/{}/comm", build.trim())).ok()?;
         (name.trim() == "cat").then_some(())
@@ -311,6 +316,7 @@ fn ctrl_c_begins_no_more_builds() {
     let begun = || fs::read_to_string(kit.join("begun")).map_or(0, |begun| begun.lines().count());
     wait_for("the first of three builds", || (begun() == 1).then_some(()));
     lab.signal("INT");
+    lab.wait_for_the_signal();
     // Each build that waits is let go. One may begin while the lab hears of it.
     let status = wait_for("the lab's end", || {
         // Opened for both, it waits for no reader.

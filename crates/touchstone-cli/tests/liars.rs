@@ -178,7 +178,14 @@ fn a_driver_that_answers_from_memory_has_an_engine_that_did_nothing() {
 
 #[test]
 fn a_driver_that_answers_from_memory_in_two_slices_of_three_has_slices_of_two_kinds() {
-    assert!(suspicions("liars/memo", "canary-liar@memo-thirds").contains(&FlagKind::TwoKinds));
+    let case = "liars/early";
+    let flagged = |arm: &str| suspicions_in(&LAUNCHES, case, arm).contains(&FlagKind::TwoKinds);
+    if is_contended_in(&LAUNCHES, case) {
+        eprintln!("not tested: on a machine this busy slices are of many kinds");
+        return;
+    }
+    assert!(flagged("canary-liar@memo-thirds"));
+    assert!(!flagged("canary-liar@honest") && !flagged("rusqlite@wal-full"));
 }
 
 #[test]
@@ -279,7 +286,7 @@ fn a_very_quick_arm_does_not_lengthen_the_others_slices() {
     let calibrated = LIARS.launches(case, "canary-sleep@default")[0].calibrated;
     // Two of its gets take 2 ms, and no slice becomes longer than twice that.
     assert!(calibrated <= 4, "{calibrated}");
-    assert!(suspicions(case, "rusqlite@wal-normal").contains(&FlagKind::ShortSlices));
+    assert_eq!(suspicions(case, "rusqlite@wal-normal"), [FlagKind::ShortSlices]);
 }
 
 #[test]

@@ -504,13 +504,14 @@ impl Floor<'_, '_> {
         Ok(())
     }
 
-    /// What explains a slice does so alone. Then all start the processes that look for what was acknowledged before the first of these
-    /// is waited for.
+    /// What explains a slice does so alone. Then all processes that played end, before any starts that looks for what was acknowledged:
+    /// none can tell another what it kept. And all of these start before the first is waited for.
     fn leave(&mut self, mut players: Vec<Player<'_>>) -> Result<Vec<Launch>> {
         for player in &mut players {
             stopped(self.setting)?;
             player.explain_before(self.launch, self.run.calibrated)?;
         }
+        players.iter_mut().for_each(Player::end_process);
         for player in &mut players {
             player.start_anew()?;
         }

@@ -101,7 +101,7 @@ pub struct ArmStatistics {
     pub settings: Vec<SettingStatistics>,
     /// The query plan.
     pub plan: Vec<String>,
-    /// The engine's counters over one slice, of the launch that asked the engine for the fewest statements.
+    /// The engine's counters over one slice, of the launch that asked the engine for the least.
     pub counters: BTreeMap<String, i64>,
     /// Bytes of the database's files after the first launch, by their paths in its directory.
     pub file_bytes: BTreeMap<String, u64>,
@@ -318,7 +318,7 @@ impl<'r> CaseSamples<'r> {
                 .rev()
                 .map(|part| &part.counters)
                 .filter(|counters| !counters.is_empty())
-                .min_by_key(|counters| counters.get("statements"))
+                .min_by_key(|counters| asked_of_engine(counters))
                 .cloned()
                 .unwrap_or_default(),
             file_bytes: parts.first().map(|part| part.file_bytes.clone()).unwrap_or_default(),
@@ -525,6 +525,13 @@ fn flush_equivalents(arm: &PlannedArm, slices: &[&Slice], probes: &[&Probe]) -> 
         Some(commit_ns / *flush_ns.get(&(slice.launch, slice.block))? as f64)
     });
     equivalents.collect()
+}
+
+/// How much a slice asked its engine for: statements, then pages of its cache. A launch that does not tell comes last.
+fn asked_of_engine(counters: &BTreeMap<String, i64>) -> (bool, i64, i64) {
+    let count = |name: &str| counters.get(name).copied();
+    let pages = ["cache_hits", "cache_misses"].iter().filter_map(|name| count(name)).sum();
+    (count("statements").is_none(), count("statements").unwrap_or_default(), pages)
 }
 
 /// Commits behind one operation of the arm; none for an arm that does not commit.

@@ -166,8 +166,8 @@ pub struct Probe {
     pub block: u32,
     /// One 4 KiB overwrite and fdatasync, in nanoseconds: the median of five in a row, after one that is not timed.
     pub flush_ns: u64,
-    /// Flushes that all disks completed for each of the row, rounded down: 0 where they are not told apart from other requests, so that their number
-    /// beside a slice says nothing. None where the system does not count them.
+    /// Flushes that all disks completed for each of the row, rounded down: 0 where they are not told apart from other requests, so
+    /// that their number beside a slice says nothing. None where the system does not count them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flushes: Option<u64>,
 }

@@ -168,6 +168,39 @@ fn what_two_slices_of_three_do_not_do_is_not_done_by_the_third() {
     assert_kept(|record| with_an_honest_third(record, |_| ()));
 }
 
+/// The launches that make the median of all are not kept by what others do.
+#[test]
+fn what_two_launches_of_three_do_not_do_is_not_done_by_the_third() {
+    assert_broken(
+        |record| {
+            let slices = record.slices.iter_mut().filter(|slice| slice.arm == ARM);
+            for slice in slices {
+                let flushes = if slice.launch % 3 == 0 { 40 } else { 0 };
+                slice.witness.as_mut().unwrap().flushes = Some(flushes);
+            }
+        },
+        "while it was timed all disks together completed 0.00 flushes",
+    );
+}
+
+/// A class that promises nothing may gather what it writes, so that most slices write nothing.
+#[test]
+fn writes_may_be_gathered_where_nothing_is_promised() {
+    let gathered = |class: DurabilityClass| {
+        let (comparison, _) = commits(|record| {
+            record.plan.cases[0].arms[1].class = class;
+            for slice in record.slices.iter_mut().filter(|slice| slice.arm == ARM) {
+                let is_quick = slice.block == 0;
+                slice.wall_ns -= u64::from(is_quick);
+                slice.witness.as_mut().unwrap().written_bytes = Some(if is_quick { 0 } else { 82_400 });
+            }
+        });
+        comparison.reasons.join("\n").contains("it wrote 0 bytes a commit")
+    };
+    assert!(!gathered(DurabilityClass::None));
+    assert!(gathered(DurabilityClass::Process), "each commit must have left the process");
+}
+
 #[test]
 fn commits_that_do_not_await_the_disk_while_latencies_are_kept_break_the_promise() {
     let stretch = |flushes: u64| {
@@ -196,6 +229,14 @@ fn flushes_are_not_asked_for_where_they_cannot_be_counted() {
         unflushed(record);
         record.probes.iter_mut().for_each(|probe| probe.flushes = None);
     });
+    let spared = |every: usize| {
+        move |record: &mut Record| {
+            unflushed(record);
+            record.probes.iter_mut().step_by(every).for_each(|probe| probe.flushes = Some(0));
+        }
+    };
+    assert_broken(spared(4), "completed 0.00 flushes");
+    assert_kept(spared(2));
     assert_kept(|record| {
         unflushed(record);
         record.syncs[1].synchronous_writes = 41;

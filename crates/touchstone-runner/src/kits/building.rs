@@ -21,7 +21,7 @@ const PROGRAM: &str = "--bin";
 impl Project {
     /// Builds every driver the plan needs; `say` is told what is being built, and at once what cannot be. Steps of one cargo folder
     /// or of one other tool wait for each other, the rest is built side by side. Of two builds in two processes only cargo's wait for
-    /// each other. When `stop` is set no step is begun any more, and nothing is said of the rest.
+    /// each other. When `stop` is set no step is begun any more, and nothing is said of the rest: the caller asks for it.
     ///
     /// # Errors
     /// When a build tool is missing or a build fails; the message ends with the tool's own words.
@@ -163,7 +163,7 @@ impl Step {
 /// The words that say what went wrong: from the first error on, for the warnings of other programs may follow, or else the last.
 fn told(words: &str) -> Vec<&str> {
     let lines: Vec<&str> = words.lines().collect();
-    let first = lines.iter().position(|line| line.starts_with("error"));
+    let first = lines.iter().position(|line| line.starts_with("error") || line.starts_with("[ERROR]"));
     let from = first.unwrap_or(lines.len().saturating_sub(TOLD_LINES));
     lines[from..].iter().take(TOLD_LINES).copied().collect()
 }

@@ -24,13 +24,21 @@ impl Player<'_> {
         Ok(())
     }
 
-    /// Ends the process that played and starts another one, which is not waited for: that will look for what was acknowledged.
+    /// Ends the process that played.
+    pub fn end_process(&mut self) {
+        if self.plays() && !self.stage.case.unchecked {
+            let ended = self.end();
+            self.note(ended);
+        }
+    }
+
+    /// Starts another process where the first has ended as it should. It is not waited for, and will look for what was acknowledged.
     ///
     /// # Errors
     /// When the lab itself fails.
     pub fn start_anew(&mut self) -> Result<()> {
-        if self.plays() && !self.stage.case.unchecked {
-            let started = self.restart()?;
+        if self.session.is_none() && self.outcome == Outcome::Completed {
+            let started = self.start()?;
             self.note(started);
         }
         Ok(())
@@ -98,18 +106,14 @@ impl Player<'_> {
 
     /// Killed, the process that played can neither write down what it only kept in memory nor tell the next one; a class that
     /// promises nothing after that is closed instead.
-    fn restart(&mut self) -> Result<SessionResult<()>> {
+    fn end(&mut self) -> SessionResult<()> {
         if self.arm.class == DurabilityClass::None {
-            if let Err(error) = self.close() {
-                return Ok(Err(error));
-            }
-            if let Some(Err(error)) = self.session.take().map(Session::quit) {
-                return Ok(Err(error));
-            }
+            self.close()?;
+            self.session.take().map_or(Ok(()), Session::quit)?;
         }
         self.session = None;
         self.open = false;
-        self.start()
+        Ok(())
     }
 
     fn check_anew(&mut self) -> SessionResult<u64> {

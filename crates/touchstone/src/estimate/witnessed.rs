@@ -1,11 +1,12 @@
 //! What the lab itself saw of an arm, beside what its kit says: medians over its slices, and the most over its launches. What an
-//! arm must do in each slice is asked of the quicker half of each launch's: they make the median that is compared, so that the
-//! others cannot do it for them.
+//! arm must do in each slice is asked of the quicker half of each launch's slices. The time that is compared is theirs or longer, so
+//! that the slower half cannot do it for them.
 
 use super::{commits_per_operation, quantile_of};
+use crate::kit::DurabilityClass;
 use crate::plan::PlannedArm;
 use crate::sample::{Launch, Probe, Slice, Witness};
-use crate::statistics::Kinds;
+use crate::statistics::{Kinds, LOOKS};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use touchstone_protocol::Verb;
@@ -17,8 +18,8 @@ pub(super) const SLICES_LEAST: usize = 8;
 /// Of fewer slices the least time beside the clock is not told: a busy machine may delay each of a few.
 const SLICES_LEAST_BESIDE: usize = 16;
 
-/// Slices of one launch are told to be of two kinds where the one takes this many times the other's time: checkpoints and pages
-/// that lie badly make less.
+/// Slices of one launch are told to be of two kinds where the one kind takes this many times the other's time: pages that lie badly
+/// make less.
 const KINDS_FAR_APART: f64 = 1.5;
 
 /// What the lab itself saw of an arm. What the system does not tell is absent.
@@ -38,16 +39,17 @@ pub struct Witnessed {
     pub opening_read_bytes: Option<f64>,
     /// Bytes that it read in a slice: the median.
     pub read_bytes: Option<f64>,
-    /// Bytes that it wrote for each commit of the quicker half of each launch's slices: the mean.
+    /// Bytes that it wrote for each commit, in the quicker half of each launch's slices; of class `none`, which may gather writes, in
+    /// all of them. The median launch.
     pub commit_written_bytes: Option<f64>,
-    /// Flushes that the disks completed for each commit of the same slices, in those of the flush probe: the mean. None where they
-    /// cannot be counted, and for arms that do not promise one.
+    /// Flushes that the disks completed for each commit in the quicker half of each launch's slices, in those of the flush probe: the
+    /// median launch. None where they cannot be counted, and for arms that do not promise one.
     pub commit_flushes: Option<f64>,
-    /// The same for each commit whose latency was kept.
+    /// The same for the commits whose latencies were kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_commit_flushes: Option<f64>,
-    /// The share of its launches whose slices are of two kinds, the one half as quick again as the other or more. None where
-    /// launches have fewer than eight slices.
+    /// The share of its launches whose slices are of two kinds, the one kind taking 1.5 times the other's time or more. None of
+    /// fewer than eight launches with eight slices each, and for arms that store something: checkpoints make two kinds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub two_kinds_share: Option<f64>,
     /// Processes and threads that were made in a slice, by whomever: the lower quartile. None of fewer than eight slices.
@@ -79,13 +81,14 @@ impl Witnessed {
             tasks_made.clear();
         }
         let launches = by_launch(slices);
-        let quicker = quicker_half(&launches);
-        let beside = beside_ns(arm, &quicker);
-        // A disk under others may count one flush as several.
-        let probed = probes.iter().map(|probe| probe.flushes.unwrap_or(0)).min();
-        let probed = probed.filter(|flushes| *flushes > 0 && arm.awaits_disk());
-        let flushes =
-            |slices: &[&Slice]| Some(per_commit(arm, slices, |witness| witness.flushes)? / probed? as f64);
+        let quicker: Vec<Vec<&Slice>> = launches.iter().map(|slices| quicker_half(slices)).collect();
+        let beside = beside_ns(arm, &quicker.concat());
+        let probed = flushes_probed(probes).filter(|_| arm.awaits_disk());
+        let flushes = |launches: &[Vec<&Slice>]| {
+            Some(per_commit(arm, launches, |witness| witness.flushes)? / probed? as f64)
+        };
+        let kept_at_once = arm.class != DurabilityClass::None;
+        let writing = if kept_at_once { &quicker } else { &launches };
         Witnessed {
             beside_ns_low: quantile_of(&beside, 0.25).filter(|_| beside.len() >= SLICES_LEAST),
             beside_ns_high: quantile_of(&beside, 0.75).filter(|_| beside.len() >= SLICES_LEAST),
@@ -93,10 +96,10 @@ impl Witnessed {
             opening_ns: median(|witness| witness.opening_ns),
             opening_read_bytes: median(|witness| witness.opening_read_bytes),
             read_bytes: median(|witness| witness.read_bytes),
-            commit_written_bytes: per_commit(arm, &quicker, |witness| witness.written_bytes),
+            commit_written_bytes: per_commit(arm, writing, |witness| witness.written_bytes),
             commit_flushes: flushes(&quicker),
-            latency_commit_flushes: flushes(stretches),
-            two_kinds_share: two_kinds_share(&launches),
+            latency_commit_flushes: flushes(&by_launch(stretches)),
+            two_kinds_share: two_kinds_share(&launches).filter(|_| !arm.writes()),
             tasks_made_low: quantile_of(&tasks_made, 0.25),
             tasks_made_high: quantile_of(&tasks_made, 0.75),
             children: parts.iter().filter_map(|part| part.children).max(),
@@ -117,15 +120,20 @@ fn operation_ns(slice: &Slice) -> f64 {
     slice.wall_ns as f64 / slice.operations as f64
 }
 
-/// The quicker half of each launch's slices, the one in the middle with them.
-fn quicker_half<'s>(launches: &[Vec<&'s Slice>]) -> Vec<&'s Slice> {
-    let half = |slices: &Vec<&'s Slice>| {
-        let mut sorted = slices.clone();
-        sorted.sort_by(|one, other| operation_ns(one).total_cmp(&operation_ns(other)));
-        sorted.truncate(sorted.len().div_ceil(2));
-        sorted
-    };
-    launches.iter().flat_map(half).collect()
+/// The quicker half of a launch's slices, the one in the middle with them.
+fn quicker_half<'s>(slices: &[&'s Slice]) -> Vec<&'s Slice> {
+    let mut sorted = slices.to_vec();
+    sorted.sort_by(|one, other| operation_ns(one).total_cmp(&operation_ns(other)));
+    sorted.truncate(sorted.len().div_ceil(2));
+    sorted
+}
+
+/// How many flushes the disks complete at least for one that is asked of them; none where most probes say that flushes are not told
+/// apart. Others' flushes come on top, so that the least counts; a system may also spare one of a row, and that row says nothing.
+fn flushes_probed(probes: &[&Probe]) -> Option<u64> {
+    let told: Vec<u64> =
+        probes.iter().filter_map(|probe| probe.flushes).filter(|flushes| *flushes > 0).collect();
+    told.iter().min().copied().filter(|_| told.len() * 2 > probes.len())
 }
 
 /// How long the lab waited for each slice beyond the time that the kit says, where all operations are in that time.
@@ -146,7 +154,7 @@ fn two_kinds_share(launches: &[Vec<&Slice>]) -> Option<f64> {
         .collect();
     let is_of_two =
         |times: &&Vec<f64>| Kinds::of(times).is_some_and(|kinds| kinds.high / kinds.low >= KINDS_FAR_APART);
-    (!known.is_empty()).then(|| known.iter().filter(is_of_two).count() as f64 / known.len() as f64)
+    (known.len() >= LOOKS[0]).then(|| known.iter().filter(is_of_two).count() as f64 / known.len() as f64)
 }
 
 /// Whether all that is done for an operation of that verb is in the time that the kit tells, but for what the kit does with
@@ -155,13 +163,14 @@ fn is_whole(verb: Verb) -> bool {
     !matches!(verb, Verb::Open | Verb::Deliver | Verb::Subscribe)
 }
 
-/// What was counted over the slices of an arm, for each of their commits.
-fn per_commit(arm: &PlannedArm, slices: &[&Slice], part: fn(&Witness) -> Option<u64>) -> Option<f64> {
-    let mut counted = 0;
-    for slice in slices {
-        counted += part(slice.witness.as_ref()?)?;
-    }
-    let operations: u64 = slices.iter().map(|slice| slice.operations).sum();
-    let commits = operations as f64 * commits_per_operation(arm, slices)?;
-    (commits > 0.0).then(|| counted as f64 / commits)
+/// What was counted over slices for each of their commits, in the median launch: none of the others can do it for it.
+fn per_commit(arm: &PlannedArm, launches: &[Vec<&Slice>], part: fn(&Witness) -> Option<u64>) -> Option<f64> {
+    let in_launch = |slices: &Vec<&Slice>| {
+        let counted: Option<u64> = slices.iter().map(|slice| part(slice.witness.as_ref()?)).sum();
+        let operations: u64 = slices.iter().map(|slice| slice.operations).sum();
+        let commits = operations as f64 * commits_per_operation(arm, slices)?;
+        Some(counted? as f64 / commits).filter(|_| commits > 0.0)
+    };
+    let each: Option<Vec<f64>> = launches.iter().map(in_launch).collect();
+    quantile_of(&each?, 0.5)
 }

@@ -30,22 +30,47 @@ struct Figure {
 
 /// What a test found, with what is to be said of it.
 enum Measured {
-    Figure(Figure, Option<String>),
+    Figure(Found),
     /// One that decides nothing, and why.
     Withheld(Figure, String),
-    /// One of noisy launches, which decides what it decides also where they are as correlated as is allowed for.
-    Noisy(Noisy, Option<String>),
     Plan {
         found: bool,
         said: String,
     },
 }
 
-/// A figure, and the same as it is where launches are as correlated as this.
-struct Noisy {
+/// A figure that decides.
+struct Found {
     figure: Figure,
+    said: Option<String>,
+    /// Of noisy launches; it decides only what it decides there too.
+    noisy: Option<Noisy>,
+}
+
+/// A figure as it is where launches are as correlated as this.
+struct Noisy {
     correlated: Figure,
     correlation: f64,
+}
+
+impl Found {
+    fn new(figure: Figure, said: Option<String>) -> Found {
+        Found { figure, said, noisy: None }
+    }
+}
+
+impl Noisy {
+    /// Why what was decided is withheld, where it is.
+    fn takes_back(&self, decided: ClaimStatus, bounds: Bounds) -> Option<String> {
+        let is_decided = matches!(decided, ClaimStatus::Holds | ClaimStatus::Refuted);
+        (is_decided && self.correlated.within(bounds) != decided).then(|| {
+            format!(
+                "{decided} is withheld: launches may resemble their neighbours, and with the serial correlation of {:.1} that is \
+                 allowed for, the interval of so noisy a figure reaches the bound",
+                self.correlation
+            )
+        })
+    }
 }
 
 /// Which of several steps a scaling figure is of.
@@ -56,37 +81,22 @@ enum Step {
 }
 
 impl TestOutcome {
-    fn decide(
-        &mut self,
-        test: &ClaimTest,
-        figure: Figure,
-        said: Option<String>,
-        published: Option<f64>,
-        bounds: Bounds,
-    ) {
-        let elsewhere = test.rule == Some(Rule::Elsewhere);
-        self.status = if elsewhere { ClaimStatus::Elsewhere } else { figure.within(bounds) };
-        let beyond = published.filter(|_| bounds.aspect == Some(Aspect::Size));
+    /// `published` is the ratio that the page has, where the test is about its size.
+    fn decide(&mut self, found: Found, bounds: Bounds, published: Option<f64>) {
+        let decided = found.figure.within(bounds);
+        let withheld = found.noisy.as_ref().and_then(|noisy| noisy.takes_back(decided, bounds));
+        self.status = if withheld.is_some() { ClaimStatus::Inconclusive } else { decided };
+        // What is withheld of a figure is not said of its size either.
+        let figure = found.noisy.map_or(found.figure, |noisy| noisy.correlated);
         let holds = self.status == ClaimStatus::Holds;
-        let beyond = beyond.and_then(|published| figure.beyond(published, holds));
-        let notes: Vec<String> = said.into_iter().chain(beyond).collect();
-        self.note = (!notes.is_empty()).then(|| notes.join("; "));
-        self.show(figure);
+        let beyond = published.and_then(|published| figure.beyond(published, holds));
+        self.tell(found.figure, found.said.into_iter().chain(beyond).chain(withheld));
     }
 
-    /// Takes back what would not be decided where launches resemble their neighbours.
-    fn stand(&mut self, noisy: &Noisy, bounds: Bounds) {
-        let is_decided = matches!(self.status, ClaimStatus::Holds | ClaimStatus::Refuted);
-        if !is_decided || noisy.correlated.within(bounds) == self.status {
-            return;
-        }
-        let why = format!(
-            "{} is withheld: launches may resemble their neighbours, and with the serial correlation of {:.1} that is allowed for, \
-             the interval of so noisy a figure reaches the bound",
-            self.status, noisy.correlation
-        );
-        self.status = ClaimStatus::Inconclusive;
-        self.note = Some(self.note.take().map_or(why.clone(), |note| format!("{note}; {why}")));
+    fn tell(&mut self, figure: Figure, notes: impl Iterator<Item = String>) {
+        let notes: Vec<String> = notes.collect();
+        self.note = (!notes.is_empty()).then(|| notes.join("; "));
+        self.show(figure);
     }
 
     fn show(&mut self, figure: Figure) {
@@ -122,6 +132,7 @@ impl Evidence<'_> {
             unit: unit(test, pair),
             note: None,
         };
+        let is_elsewhere = test.rule == Some(Rule::Elsewhere);
         match self.measure(test, pair) {
             Err(note) => outcome.note = Some(note),
             Ok(Measured::Plan { found, said }) => {
@@ -129,15 +140,17 @@ impl Evidence<'_> {
                 outcome.note = Some(said);
             }
             Ok(Measured::Withheld(figure, why)) => {
-                let elsewhere = test.rule == Some(Rule::Elsewhere);
-                outcome.status = if elsewhere { ClaimStatus::Elsewhere } else { ClaimStatus::Inconclusive };
-                outcome.note = Some(why);
-                outcome.show(figure);
+                outcome.status =
+                    if is_elsewhere { ClaimStatus::Elsewhere } else { ClaimStatus::Inconclusive };
+                outcome.tell(figure, std::iter::once(why));
             }
-            Ok(Measured::Figure(figure, said)) => outcome.decide(test, figure, said, published, bounds),
-            Ok(Measured::Noisy(noisy, said)) => {
-                outcome.decide(test, noisy.figure, said, published, bounds);
-                outcome.stand(&noisy, bounds);
+            Ok(Measured::Figure(found)) if is_elsewhere => {
+                outcome.status = ClaimStatus::Elsewhere;
+                outcome.tell(found.figure, found.said.into_iter());
+            }
+            Ok(Measured::Figure(found)) => {
+                let of_size = bounds.aspect == Some(Aspect::Size);
+                outcome.decide(found, bounds, published.filter(|_| of_size));
             }
         }
         outcome
@@ -172,7 +185,7 @@ impl Evidence<'_> {
                 self.after_first_look(arm.outcomes.values().sum())?;
                 let counted = counted(test, arm);
                 lasting(test, arm, counted)?;
-                Ok(Measured::Figure(Figure::exact(counted as f64), others_counted(test, arm)))
+                Ok(Measured::Figure(Found::new(Figure::exact(counted as f64), others_counted(test, arm))))
             }
         }
     }
@@ -209,16 +222,13 @@ impl Evidence<'_> {
         let margin = planned[0]
             .zip(planned[1])
             .and_then(|(mine, theirs)| Some(self.case(&test.case)?.margin_of(mine, theirs)));
-        let noisy = estimate.filter(|known| margin.is_some_and(|margin| is_noisy(known, margin)));
-        Ok(match noisy {
-            Some(estimate) => {
+        let noisy =
+            estimate.filter(|known| margin.is_some_and(|margin| is_noisy(known, margin))).map(|known| {
                 let id = format!("{}/{}", self.suite, test.case);
                 let correlation = allowed_for(self.plan, self.statistics, correction(self.plan), &id);
-                let correlated = ratio(Figure::of(&estimate.at_correlation(correlation)));
-                Measured::Noisy(Noisy { figure, correlated, correlation }, marked)
-            }
-            None => Measured::Figure(figure, marked),
-        })
+                Noisy { correlated: ratio(Figure::of(&known.at_correlation(correlation))), correlation }
+            });
+        Ok(Measured::Figure(Found { figure, said: marked, noisy }))
     }
 
     /// An operation is quicker on a processor that is kept busy: two cases of which one is confined are not quite alike.
@@ -257,7 +267,10 @@ impl Evidence<'_> {
             let known = latency.percentiles.iter().find(|known| known.percentile == percentile);
             let known = known.ok_or("that percentile was not kept")?;
             let (low, high) = known.interval_ns.map(|(low, high)| (low as f64, high as f64)).unzip();
-            return Ok(Measured::Figure(Figure { value: known.latency_ns as f64, low, high }, None));
+            return Ok(Measured::Figure(Found::new(
+                Figure { value: known.latency_ns as f64, low, high },
+                None,
+            )));
         }
         kept(test, arm)?;
         let logs: Vec<f64> =
@@ -265,7 +278,7 @@ impl Evidence<'_> {
         let figure = self.figure(Estimate::from_launches(&logs))?;
         let per_second = |per_ns: f64| per_ns * 1e9;
         let figure = if test.measure.more_is_better() { figure.inverted().each(per_second) } else { figure };
-        Ok(Measured::Figure(figure, None))
+        Ok(Measured::Figure(Found::new(figure, None)))
     }
 
     /// Rates at each scale over those at the one before: the least of them, or the greatest. It lies between the least
@@ -311,7 +324,7 @@ impl Evidence<'_> {
         let (figure, said) = found.ok_or("fewer than two of its scales were run")?;
         Ok(match withheld {
             Some(why) => Measured::Withheld(figure, why),
-            None => Measured::Figure(figure, Some(said)),
+            None => Measured::Figure(Found::new(figure, Some(said))),
         })
     }
 

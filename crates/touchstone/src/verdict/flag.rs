@@ -215,12 +215,12 @@ fn two_kinds(arm: &ArmStatistics) -> Raised {
     Some((FlagKind::TwoKinds, evidence))
 }
 
-/// The least share of a slice's time an operation that one takes while latencies are kept: the clock is read more often there.
+/// An operation takes this share of its time in slices at least while latencies are kept, where the clock is read more often.
 const PACE_MIN: f64 = 0.5;
 
-/// Where files are evicted only the first operations of a stretch find them so.
+/// Where each slice finds caches cold, only the first operations of a stretch do; and very short slices find them cold too.
 fn other_pace(case: &PlannedCase, arm: &ArmStatistics) -> Raised {
-    if case.cache == Cache::Evicted {
+    if case.cache != Cache::Warm || arm.slice_ns? < SLICE_NS_MIN {
         return None;
     }
     let paces = arm.launches.iter().filter_map(|launch| Some(launch.latency_ns_mean? / launch.operation_ns));

@@ -1,10 +1,10 @@
 //! Launches that resemble their neighbours, asked once more in the end: a noisy difference must stand what the launches of all
 //! cases that are judged together show of their serial correlation.
 
-use super::comparison::{Comparison, Verdict};
+use super::comparison::{Comparison, Verdict, incomplete};
 use crate::estimate::CaseStatistics;
 use crate::name::suite_of;
-use crate::plan::{Plan, PlannedCase};
+use crate::plan::{Plan, PlannedArm, PlannedCase};
 use crate::statistics::{Correction, Estimate, LookedAt, correlation_allowed, may_be_correlation};
 
 /// Takes differences back that correlation could have made.
@@ -61,7 +61,10 @@ fn family(correction: Correction, case: &str) -> &str {
 /// A case as at its last look.
 fn as_looked_at(case: &PlannedCase, measured: &CaseStatistics) -> LookedAt {
     let against = case.arm(&case.baseline);
-    let judged = case.arms.iter().filter(|arm| arm.name != case.baseline && !arm.null_arm);
+    let was_run = |arm: &&PlannedArm| {
+        measured.arms.iter().any(|known| known.arm == arm.name && incomplete(known).is_empty())
+    };
+    let judged = case.arms.iter().filter(|arm| arm.name != case.baseline && !arm.null_arm).filter(was_run);
     let comparisons = judged
         .map(|arm| Some((against_baseline(measured, &arm.name)?, case.margin_of(arm, against?))))
         .collect();
