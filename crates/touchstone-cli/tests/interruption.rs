@@ -56,7 +56,10 @@ impl Lab {
     fn wait_for_lines(&mut self, name: &str, lines: usize) {
         let path = self.record().join(name);
         wait_for(&format!("{lines} lines in {name}"), || {
-            assert_eq!(self.child.try_wait().unwrap(), None, "the lab ended before {lines} lines in {name}");
+            if let Some(status) = self.child.try_wait().unwrap() {
+                let said = fs::read_to_string(self.folder.path().join("said")).unwrap();
+                panic!("the lab ended before {lines} lines in {name}, {status}: {said}");
+            }
             let text = fs::read_to_string(&path).ok()?;
             (text.lines().count() >= lines).then_some(())
         });

@@ -5,23 +5,31 @@ use crate::error::{Error, ErrorKind, Result};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
-use std::path::PathBuf;
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 use touchstone::plan::Plan;
 
 /// Lines of a tool's words that a failure tells.
 const TOLD_LINES: usize = 20;
+
+/// How often a build of another lab is asked whether it is over.
+const ASK_EVERY: Duration = Duration::from_millis(50);
+
+/// The tool that lets no other process build into its folder meanwhile. Make, Maven and pip do: the other finds half a file.
+const CARGO: &str = "cargo";
 
 /// The argument of cargo that names a program.
 const PROGRAM: &str = "--bin";
 
 impl Project {
     /// Builds every driver the plan needs; `say` is told what is being built, and at once what cannot be. Steps of one cargo folder
-    /// or of one other tool wait for each other, the rest is built side by side. Of two builds in two processes only cargo's wait for
-    /// each other. When `stop` is set no step is begun any more, and nothing is said of the rest: the caller asks for it.
+    /// wait for each other, and so do the steps of all other tools, also those of another lab; the rest is built side by side.
+    /// When `stop` is set no step is begun any more, and nothing is said of the rest: the caller asks for it.
     ///
     /// # Errors
     /// When a build tool is missing or a build fails; the message ends with the tool's own words.
@@ -32,8 +40,13 @@ impl Project {
         let together = thread::available_parallelism().map_or(1, usize::from).min(rows.len());
         let (queue, say) = (Mutex::new(rows.into_iter()), Mutex::new(say));
         let failed = AtomicBool::new(false);
-        let say = |what: &str| say.lock().unwrap_or_else(PoisonError::into_inner)(what);
+        let say = &|what: &str| say.lock().unwrap_or_else(PoisonError::into_inner)(what);
+        let kits = self.root.join("kits");
         let build = |step: &Step| {
+            let _alone = step.wait_for_others(&kits, stop, say);
+            if stop.load(Ordering::Relaxed) {
+                return Ok(());
+            }
             say(&format!("building {}", step.names()));
             step.run().inspect_err(|_| {
                 failed.store(true, Ordering::Relaxed);
@@ -89,11 +102,34 @@ struct Step {
 }
 
 impl Step {
-    /// Steps with the same turn wait for each other: those of one folder that cargo builds into, and those of one other tool, for one
-    /// kit's make may make a part of another kit, as FMDB's does.
-    fn turn(&self) -> PathBuf {
+    /// Steps with the same turn wait for each other: those of one folder that cargo builds into, and those of all other tools, for
+    /// one kit's make may make a part of another kit, as FMDB's does.
+    fn turn(&self) -> Option<PathBuf> {
         let target = self.command.iter().skip_while(|word| *word != "--target-dir").nth(1);
-        target.map_or(PathBuf::from(self.tool()), |target| self.folder.join(target))
+        self.is_cargo().then(|| self.folder.join(target.map_or("target", String::as_str)))
+    }
+
+    /// Waits until no other lab builds for these kits with a tool that does not see to it itself, or until it is stopped. No other
+    /// begins as long as what is returned lives. Where the file system has no such locks nobody waits, and nobody waits for a tool
+    /// whose lab was killed.
+    fn wait_for_others(&self, kits: &Path, stop: &AtomicBool, say: &impl Fn(&str)) -> Option<File> {
+        let folder = File::open(kits).ok().filter(|_| !self.is_cargo())?;
+        let mut told = false;
+        while let Err(TryLockError::WouldBlock) = folder.try_lock() {
+            if stop.load(Ordering::Relaxed) {
+                return None;
+            }
+            if !told {
+                say(&format!("waiting for another lab's build, then building {}", self.names()));
+                told = true;
+            }
+            thread::park_timeout(ASK_EVERY);
+        }
+        Some(folder)
+    }
+
+    fn is_cargo(&self) -> bool {
+        self.tool() == CARGO
     }
 
     /// Asks for another step's programs too, where cargo is asked for the same but for the programs: it compiles them side by side.
@@ -102,7 +138,7 @@ impl Step {
         let same = |step: &Step| (step.folder.clone(), step.sources.clone(), step.without_programs());
         let names_programs =
             |step: &Step| !step.programs().is_empty() && !step.command.iter().any(|word| word == "--");
-        let joins = self.tool() == "cargo" && names_programs(self) && names_programs(&other);
+        let joins = self.is_cargo() && names_programs(self) && names_programs(&other);
         if !joins || same(self) != same(&other) {
             return Some(other);
         }
@@ -170,7 +206,7 @@ fn told(words: &str) -> Vec<&str> {
 
 /// Steps in rows, of which each is built in order. The row of most programs is first, so that no processor waits for its end.
 fn rows(steps: Vec<Step>) -> Vec<Vec<Step>> {
-    let mut rows: BTreeMap<PathBuf, Vec<Step>> = BTreeMap::new();
+    let mut rows: BTreeMap<Option<PathBuf>, Vec<Step>> = BTreeMap::new();
     for step in steps {
         let row = rows.entry(step.turn()).or_default();
         let left = row.iter_mut().try_fold(step, |step, before| before.join(step));
@@ -188,6 +224,10 @@ fn next<T>(queue: &Mutex<impl Iterator<Item = T>>) -> Option<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
+    use std::sync::mpsc;
+    use touchstone::plan::Choice;
+    use touchstone::suite::{Size, Suite};
 
     fn step(subject: &str, kit: &str, command: &str) -> Step {
         Step {
@@ -204,10 +244,75 @@ mod tests {
     }
 
     #[test]
-    fn steps_of_one_tool_wait_for_each_other_for_one_may_make_a_part_of_another() {
-        assert_eq!(named(vec![step("a", "one", "make a"), step("b", "other", "make b")]), [["a", "b"]]);
-        let apart = named(vec![step("a", "one", "make a"), step("b", "other", "mvn b")]);
+    fn steps_of_other_tools_than_cargo_wait_for_each_other_for_one_may_make_a_part_of_another() {
+        assert_eq!(named(vec![step("a", "one", "make a"), step("b", "other", "mvn b")]), [["a", "b"]]);
+        let apart = named(vec![step("a", "kit", "make a"), step("b", "kit", "cargo build")]);
         assert_eq!(apart, [["a"], ["b"]]);
+    }
+
+    /// A project whose one kit is built by this script.
+    fn project(script: &str) -> (tempfile::TempDir, Project, Plan) {
+        let folder = tempfile::tempdir().unwrap();
+        let kit = folder.path().join("kits/k");
+        fs::create_dir_all(&kit).unwrap();
+        let kit_table = format!(
+            "[kit]\nlanguage = \"k\"\n[[subject]]\nname = \"s\"\nsummary = \"s\"\nbuild = [\"sh\", \"-c\", \"{script}\"]\n\
+             run = [\"r\"]\nprofile = [{{ name = \"p\", class = \"strict\" }}]"
+        );
+        fs::write(kit.join("kit.toml"), kit_table).unwrap();
+        let suite = r#"
+            name = "s"
+            title = "t"
+            source = "s"
+            device = "d"
+            dataset = [{ name = "rows", record = "row", value_bytes = 10, records = 10 }]
+            [[case]]
+            id = "read"
+            title = "t"
+            dataset = "rows"
+            lanes = [{ verb = "read-all" }]
+            blocks = 1
+            baseline = "s@p"
+            arms = ["s@p"]
+        "#;
+        let suite = Suite::parse(suite, "s.toml").unwrap();
+        let project = Project::open(Some(folder.path())).unwrap();
+        let choice = Choice { cases: vec![], contenders: vec![], size: Size::Quick, seed: 1, looks: vec![1] };
+        let plan = Plan::new(&[suite], &project.kits, &choice).unwrap();
+        (folder, project, plan)
+    }
+
+    /// Found by a test run on a new machine: Maven compiled against an archive that another build was writing.
+    #[test]
+    fn two_labs_do_not_build_with_make_at_once() {
+        let (folder, project, plan) = project("mkdir alone && cat fifo && rmdir alone");
+        let kit = folder.path().join("kits/k");
+        assert!(Command::new("mkfifo").arg(kit.join("fifo")).status().unwrap().success());
+        let end_one = || fs::write(kit.join("fifo"), "").unwrap();
+        let going_on = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let first = scope.spawn(|| project.build(&plan, &going_on, |_| ()));
+            while !kit.join("alone").exists() {
+                assert!(!first.is_finished(), "it builds");
+                thread::yield_now();
+            }
+            let (said, says) = mpsc::channel();
+            let second = scope
+                .spawn(|| project.build(&plan, &going_on, move |what| said.send(what.to_owned()).unwrap()));
+            assert_eq!(says.recv().unwrap(), "waiting for another lab's build, then building s");
+            let stop = AtomicBool::new(false);
+            let asked_to_stop = project.build(&plan, &stop, |what| {
+                assert_ne!(what, "building s", "it was stopped");
+                stop.store(true, Ordering::Relaxed);
+            });
+            asked_to_stop.unwrap();
+            assert!(stop.into_inner(), "it had to wait");
+            end_one();
+            assert_eq!(says.recv().unwrap(), "building s");
+            end_one();
+            first.join().unwrap().unwrap();
+            second.join().unwrap().unwrap();
+        });
     }
 
     #[test]
