@@ -25,8 +25,8 @@ use std::sync::atomic::Ordering;
 use touchstone::plan::{Plan, PlannedArm, PlannedCase, calibrated_count_max};
 use touchstone::record::file;
 use touchstone::sample::{Introduction, Launch, Noise, Outcome, Phase, Probe};
-use touchstone::statistics::{Correction, Estimate, LookedAt, median, settled};
-use touchstone::verdict::correction;
+use touchstone::statistics::{Estimate, LookedAt, median, settled};
+use touchstone::verdict::{correction, judged_together};
 use touchstone_protocol::{Hello, Verb};
 
 /// What a slice of calibrated length should take of the slowest arm, in nanoseconds: one that is longer than the
@@ -354,14 +354,11 @@ fn shared_count(counts: &[u64]) -> Option<u64> {
     Some(quickest.div_ceil(QUICKEST_SHARE).clamp(slowest, slowest.saturating_mul(STRETCH_MAX)))
 }
 
-/// A look at the cases that are corrected together, for what ends one must stand the correction for the number of all: those of
-/// a suite, or all of a gate. Gives how many cases ended with it.
+/// A look at the cases that are judged together, for what ends one must stand the correction for the number of all. Gives how many
+/// cases ended with it.
 fn look(plan: &Plan, cases: &mut [CaseRun<'_>]) -> usize {
     let correction = correction(plan);
-    let family = |case: &CaseRun<'_>| match correction {
-        Correction::Exploration => case.case.suite().to_owned(),
-        Correction::Alone | Correction::Gate => String::new(),
-    };
+    let family = |case: &CaseRun<'_>| judged_together(correction, &case.case.id).to_owned();
     let families: BTreeSet<String> = cases.iter().map(family).collect();
     let mut ended = 0;
     for name in families {

@@ -49,6 +49,18 @@ pub struct CaseStatistics {
     pub noise: Noise,
 }
 
+impl CaseStatistics {
+    /// The statistics of an arm.
+    pub fn arm(&self, name: &str) -> Option<&ArmStatistics> {
+        self.arms.iter().find(|known| known.arm == name)
+    }
+
+    /// An arm's time over the baseline's.
+    pub fn against_baseline(&self, arm: &str) -> Option<Estimate> {
+        self.arm(arm)?.against_baseline
+    }
+}
+
 /// What the samples of an arm say.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ArmStatistics {

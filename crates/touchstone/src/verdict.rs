@@ -5,9 +5,11 @@ mod comparison;
 mod doubt;
 mod durability;
 mod evidence;
+mod figure;
 mod flag;
 mod gate;
 mod resembling;
+mod worded;
 
 pub use claim::{ClaimOutcome, ClaimStatus, PairOutcome, PublishedFigure, Side, TestOutcome};
 pub use comparison::{Comparison, Verdict, compare};
@@ -16,6 +18,7 @@ pub use flag::{Flag, FlagKind, carries_wal_reset_fix};
 pub use gate::{CountDifference, Gate, GateStatus, gate};
 
 use crate::estimate::CaseStatistics;
+use crate::name::suite_of;
 use crate::plan::Plan;
 use crate::sample::Introduction;
 use crate::statistics::Correction;
@@ -48,6 +51,16 @@ pub fn correction(plan: &Plan) -> Correction {
     }
 }
 
+/// Which cases are judged together, as a name: those that are corrected for their number, looked at and asked for their serial
+/// correlation together. All of a gate or a calibration, and otherwise those of a suite: it is one page and one question, so that no
+/// verdict of it depends on which others were run beside it.
+pub fn judged_together(correction: Correction, case: &str) -> &str {
+    match correction {
+        Correction::Exploration => suite_of(case),
+        Correction::Alone | Correction::Gate => "",
+    }
+}
+
 /// Judges the statistics of a plan.
 pub fn judge(plan: &Plan, statistics: &[CaseStatistics], subjects: &[Introduction]) -> Judgement {
     let flags = flag::flags(plan, statistics, subjects);
@@ -58,7 +71,7 @@ pub fn judge(plan: &Plan, statistics: &[CaseStatistics], subjects: &[Introductio
         .flat_map(|(case, statistics)| comparison::against_baseline(plan, case, statistics))
         .collect();
     let correction = correction(plan);
-    resembling::withhold(plan, statistics, correction, &mut comparisons);
+    resembling::withhold(plan, statistics, &mut comparisons);
     match correction {
         Correction::Gate => gate::correct(plan, statistics, &mut comparisons),
         Correction::Exploration => comparison::explore(&mut comparisons),

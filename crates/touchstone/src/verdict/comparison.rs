@@ -2,12 +2,12 @@
 
 use super::doubt::{drift_apart, two_kinds};
 use super::durability::broken_promise;
+use super::judged_together;
 use crate::estimate::{ArmStatistics, CaseStatistics, paired};
-use crate::name::suite_of;
 use crate::plan::{Plan, PlannedArm, PlannedCase};
 use crate::sample::Outcome;
 use crate::statistics::{
-    Decision, Estimate, decide as decide_estimate, discoveries, withheld_for_correlation,
+    Correction, Decision, Estimate, decide as decide_estimate, discoveries, withheld_for_correlation,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -99,12 +99,12 @@ pub(super) fn against_baseline(
 }
 
 /// Rule 10 of the duel: among many comparisons some differ by chance. Those that do not stand the correction of Benjamini and
-/// Hochberg over their suite are taken back. A suite is one page and one question, so that no verdict of it depends on which
-/// others were run beside it.
+/// Hochberg over the cases that are judged together are taken back.
 pub(super) fn explore(comparisons: &mut [Comparison]) {
-    let suites: BTreeSet<String> = comparisons.iter().map(|known| suite_of(&known.case).to_owned()).collect();
-    for suite in suites {
-        explore_one(comparisons.iter_mut().filter(|known| suite_of(&known.case) == suite).collect());
+    let family = |known: &Comparison| judged_together(Correction::Exploration, &known.case).to_owned();
+    let families: BTreeSet<String> = comparisons.iter().map(family).collect();
+    for name in families {
+        explore_one(comparisons.iter_mut().filter(|known| family(known) == name).collect());
     }
 }
 
@@ -131,8 +131,7 @@ pub fn compare(
     against: &PlannedArm,
 ) -> Comparison {
     let margin = case.margin_of(arm, against);
-    let find = |name: &str| statistics.arms.iter().find(|known| known.arm == name);
-    let (mine, theirs) = (find(&arm.name), find(&against.name));
+    let (mine, theirs) = (statistics.arm(&arm.name), statistics.arm(&against.name));
     let estimate =
         mine.zip(theirs).and_then(|(m, t)| paired(&m.launches, &t.launches, |v| Some(v.operation_ns)));
     let mut reasons: Vec<String> = [(arm, mine), (against, theirs)]

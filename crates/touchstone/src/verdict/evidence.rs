@@ -2,10 +2,11 @@
 
 use super::claim::{ClaimStatus, TestOutcome};
 use super::comparison::{cache_difference, class_difference, incomplete, not_honoured, obstacles};
-use super::correction;
 use super::doubt::drift_apart;
+use super::figure::{Figure, Found, Noisy, Step};
 use super::gate::null_arm;
 use super::resembling::allowed_for;
+use super::worded::{describe, question, unit};
 use crate::count::count;
 use crate::estimate::{ArmStatistics, CaseStatistics, LaunchValue, paired};
 use crate::plan::{Plan, PlannedArm, PlannedCase, Reduced};
@@ -20,14 +21,6 @@ pub(super) struct Evidence<'e> {
     pub(super) suite: &'e str,
 }
 
-/// A measured figure with its interval.
-#[derive(Clone, Copy)]
-struct Figure {
-    value: f64,
-    low: Option<f64>,
-    high: Option<f64>,
-}
-
 /// What a test found, with what is to be said of it.
 enum Measured {
     Figure(Found),
@@ -37,47 +30,6 @@ enum Measured {
         found: bool,
         said: String,
     },
-}
-
-/// A figure that decides.
-struct Found {
-    figure: Figure,
-    said: Option<String>,
-    /// Of noisy launches; it decides only what it decides there too.
-    noisy: Option<Noisy>,
-}
-
-/// A figure as it is where launches are as correlated as this.
-struct Noisy {
-    correlated: Figure,
-    correlation: f64,
-}
-
-impl Found {
-    fn new(figure: Figure, said: Option<String>) -> Found {
-        Found { figure, said, noisy: None }
-    }
-}
-
-impl Noisy {
-    /// Why what was decided is withheld, where it is.
-    fn takes_back(&self, decided: ClaimStatus, bounds: Bounds) -> Option<String> {
-        let is_decided = matches!(decided, ClaimStatus::Holds | ClaimStatus::Refuted);
-        (is_decided && self.correlated.within(bounds) != decided).then(|| {
-            format!(
-                "{decided} is withheld: launches may resemble their neighbours, and with the serial correlation of {:.1} that is \
-                 allowed for, the interval of so noisy a figure reaches the bound",
-                self.correlation
-            )
-        })
-    }
-}
-
-/// Which of several steps a scaling figure is of.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Step {
-    Least,
-    Greatest,
 }
 
 impl TestOutcome {
@@ -225,7 +177,7 @@ impl Evidence<'_> {
         let noisy =
             estimate.filter(|known| margin.is_some_and(|margin| is_noisy(known, margin))).map(|known| {
                 let id = format!("{}/{}", self.suite, test.case);
-                let correlation = allowed_for(self.plan, self.statistics, correction(self.plan), &id);
+                let correlation = allowed_for(self.plan, self.statistics, &id);
                 Noisy { correlated: ratio(Figure::of(&known.at_correlation(correlation))), correlation }
             });
         Ok(Measured::Figure(Found { figure, said: marked, noisy }))
@@ -381,7 +333,7 @@ impl Evidence<'_> {
     fn arm(&self, case: &str, arm: &str) -> Result<&ArmStatistics, String> {
         let id = format!("{}/{case}", self.suite);
         let case = self.statistics.iter().find(|known| known.case == id).ok_or("its case was not run")?;
-        let found = case.arms.iter().find(|known| known.arm == arm).ok_or("its contender was not run")?;
+        let found = case.arm(arm).ok_or("its contender was not run")?;
         if found.outcomes.is_empty() { Err("its contender was not run".into()) } else { Ok(found) }
     }
 
@@ -441,79 +393,6 @@ impl Evidence<'_> {
         }
         let against = pair.against.iter().map(|against| (id(against_case(test)), against.clone()));
         std::iter::once((id(&test.case), pair.arm.clone())).chain(against).collect()
-    }
-}
-
-impl Figure {
-    fn exact(value: f64) -> Figure {
-        Figure { value, low: Some(value), high: Some(value) }
-    }
-
-    fn of(estimate: &Estimate) -> Figure {
-        let (low, high) = estimate.ratio_interval().unzip();
-        Figure { value: estimate.ratio(), low, high }
-    }
-
-    fn each(self, change: impl Fn(f64) -> f64) -> Figure {
-        Figure { value: change(self.value), low: self.low.map(&change), high: self.high.map(&change) }
-    }
-
-    fn inverted(self) -> Figure {
-        let Figure { value, low, high } = self.each(|end| 1.0 / end);
-        Figure { value, low: high, high: low }
-    }
-
-    fn is_further(&self, known: &Figure, step: Step) -> bool {
-        match step {
-            Step::Least => self.value < known.value,
-            Step::Greatest => self.value > known.value,
-        }
-    }
-
-    /// The least of two, or the greatest. An end that is missing is as far away as can be.
-    fn further(self, other: Figure, step: Step) -> Figure {
-        if step == Step::Greatest {
-            return self.inverted().further(other.inverted(), Step::Least).inverted();
-        }
-        let low = self.low.zip(other.low).map(|(mine, theirs)| mine.min(theirs));
-        let high = match (self.high, other.high) {
-            (Some(mine), Some(theirs)) => Some(mine.min(theirs)),
-            (mine, theirs) => mine.or(theirs),
-        };
-        Figure { value: self.value.min(other.value), low, high }
-    }
-
-    fn within(&self, bounds: Bounds) -> ClaimStatus {
-        let least = bounds.at_least.unwrap_or(f64::NEG_INFINITY);
-        let most = bounds.at_most.unwrap_or(f64::INFINITY);
-        let (low, high) = (self.low.unwrap_or(f64::NEG_INFINITY), self.high.unwrap_or(f64::INFINITY));
-        // Beyond 1 is beyond it: what is exactly as good is neither better nor worse.
-        let at_one = bounds.aspect == Some(Aspect::Direction) && (low == 1.0 || high == 1.0);
-        if low >= least && high <= most && !at_one {
-            ClaimStatus::Holds
-        } else if high < least || low > most {
-            ClaimStatus::Refuted
-        } else {
-            ClaimStatus::Inconclusive
-        }
-    }
-
-    /// A difference may also be found greater than it was published: of a cost, that is no good news.
-    fn beyond(&self, published: f64, holds: bool) -> Option<String> {
-        let beyond = match published > 1.0 {
-            true => self.low.is_some_and(|low| low > published),
-            false => self.high.is_some_and(|high| high < published),
-        };
-        // Half of it is enough for the size to hold, which is not to say that all of it was found.
-        let short = match published > 1.0 {
-            true => self.high.is_some_and(|high| high < published),
-            false => self.low.is_some_and(|low| low > published),
-        };
-        match (beyond, short) {
-            (true, _) => Some("the difference is greater here than published".into()),
-            (_, true) if holds => Some("the difference is smaller here than published".into()),
-            _ => None,
-        }
     }
 }
 
@@ -586,51 +465,4 @@ fn value(test: &ClaimTest, launch: &LaunchValue) -> Option<f64> {
 
 fn against_case(test: &ClaimTest) -> &str {
     test.against_case.as_ref().unwrap_or(&test.case)
-}
-
-fn unit(test: &ClaimTest, pair: &Pair) -> String {
-    match (test.measure, &pair.against) {
-        (Measure::Scaling, _) => "x".into(),
-        (Measure::Rate | Measure::Latency | Measure::Percentile | Measure::Stall, Some(_)) => "x".into(),
-        (Measure::Rate, None) => "/s".into(),
-        (Measure::Latency | Measure::Percentile | Measure::Stall, None) => "ns".into(),
-        (Measure::Errors | Measure::Missing, _) => measured(test),
-        (Measure::Plan, _) => String::new(),
-    }
-}
-
-/// What a test measures, in words, without its arms.
-fn measured(test: &ClaimTest) -> String {
-    match test.measure {
-        Measure::Rate => match test.part {
-            Some(part) => format!("rate of the {part} alone"),
-            None => "rate".into(),
-        },
-        Measure::Scaling => "rate at a scale over the next smaller one".into(),
-        Measure::Latency => "mean latency".into(),
-        Measure::Percentile => format!("p{} of latency", test.percentile.unwrap_or_default()),
-        Measure::Stall => "longest operations (mean of the longest in a thousand)".into(),
-        Measure::Errors => match test.error {
-            Some(kind) => format!("operations that failed as `{}`", kind.name()),
-            None => "failed operations".into(),
-        },
-        Measure::Missing => "missing records".into(),
-        Measure::Plan => format!("query plan says \"{}\"", test.contains.as_deref().unwrap_or_default()),
-    }
-}
-
-fn question(test: &ClaimTest) -> String {
-    let over = test.against_case.as_ref().map_or(String::new(), |case| format!(" over {case}"));
-    format!("{} in {}{over}", measured(test), test.case)
-}
-
-fn describe(test: &ClaimTest, pair: &Pair) -> String {
-    let over = match (&pair.against, &test.against_case) {
-        (None, _) => String::new(),
-        (Some(against), None) => format!(" over {against}"),
-        (Some(against), Some(case)) => {
-            return format!("{}: {} in {} over {against} in {case}", measured(test), pair.arm, test.case);
-        }
-    };
-    format!("{}: {}{over} in {}", measured(test), pair.arm, test.case)
 }

@@ -141,7 +141,7 @@ fn without_null_arm(plan: &Plan, comparisons: &[Comparison]) -> Vec<(String, Str
 
 fn against_baseline(statistics: &[CaseStatistics], case: &str, arm: &str) -> Option<Estimate> {
     let case = statistics.iter().find(|measured| measured.case == case)?;
-    case.arms.iter().find(|known| known.arm == arm)?.against_baseline
+    case.against_baseline(arm)
 }
 
 /// Why no verdict of a case stands: its baseline differs from itself, beyond chance or by more than half the margin.
@@ -175,8 +175,7 @@ pub(super) fn null_arm(plan: &Plan, statistics: &[CaseStatistics], case: &str) -
 }
 
 fn differences(measured: &CaseStatistics, comparison: &Comparison) -> Vec<CountDifference> {
-    let counts =
-        |name: &str| measured.arms.iter().find(|arm| arm.arm == name).and_then(|arm| arm.syncs.as_ref());
+    let counts = |name: &str| measured.arm(name).and_then(|arm| arm.syncs.as_ref());
     let (Some(baseline), Some(candidate)) = (counts(&comparison.against), counts(&comparison.arm)) else {
         return Vec::new();
     };

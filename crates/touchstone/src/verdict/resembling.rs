@@ -2,27 +2,21 @@
 //! cases that are judged together show of their serial correlation.
 
 use super::comparison::{Comparison, Verdict, incomplete};
+use super::{correction, judged_together};
 use crate::estimate::CaseStatistics;
-use crate::name::suite_of;
 use crate::plan::{Plan, PlannedArm, PlannedCase};
-use crate::statistics::{Correction, Estimate, LookedAt, correlation_allowed, may_be_correlation};
+use crate::statistics::{LookedAt, correlation_allowed, may_be_correlation};
 
 /// Takes differences back that correlation could have made.
-pub(super) fn withhold(
-    plan: &Plan,
-    statistics: &[CaseStatistics],
-    correction: Correction,
-    comparisons: &mut [Comparison],
-) {
-    let allowed = |case: &str| allowed_for(plan, statistics, correction, case);
+pub(super) fn withhold(plan: &Plan, statistics: &[CaseStatistics], comparisons: &mut [Comparison]) {
     let differing =
         comparisons.iter_mut().filter(|known| matches!(known.verdict, Verdict::Better | Verdict::Worse));
     for comparison in differing {
-        let correlation = allowed(&comparison.case);
+        let correlation = allowed_for(plan, statistics, &comparison.case);
         let estimate = statistics
             .iter()
             .find(|measured| measured.case == comparison.case)
-            .and_then(|measured| against_baseline(measured, &comparison.arm));
+            .and_then(|measured| measured.against_baseline(&comparison.arm));
         if estimate.is_some_and(|estimate| may_be_correlation(&estimate, comparison.margin, correlation)) {
             comparison.reasons.push(format!(
                 "{} is withheld: launches may resemble their neighbours, and with the serial correlation of {correlation:.1} that \
@@ -34,28 +28,12 @@ pub(super) fn withhold(
     }
 }
 
-/// The serial correlation that a noisy difference of a case must stand, by all cases that are judged with it.
-pub(super) fn allowed_for(
-    plan: &Plan,
-    statistics: &[CaseStatistics],
-    correction: Correction,
-    case: &str,
-) -> f64 {
-    let judged_with = plan
-        .cases
-        .iter()
-        .zip(statistics)
-        .filter(|(other, _)| family(correction, &other.id) == family(correction, case));
-    let cases: Vec<LookedAt> = judged_with.map(|(case, measured)| as_looked_at(case, measured)).collect();
+/// The serial correlation that a noisy difference of a case must stand, by all cases that are judged together with it.
+pub(super) fn allowed_for(plan: &Plan, statistics: &[CaseStatistics], case: &str) -> f64 {
+    let family = |case| judged_together(correction(plan), case);
+    let cases = plan.cases.iter().zip(statistics).filter(|(other, _)| family(&other.id) == family(case));
+    let cases: Vec<LookedAt> = cases.map(|(case, measured)| as_looked_at(case, measured)).collect();
     correlation_allowed(&cases)
-}
-
-/// Which cases tell together how much launches resemble their neighbours: those that are looked at together.
-fn family(correction: Correction, case: &str) -> &str {
-    match correction {
-        Correction::Exploration => suite_of(case),
-        Correction::Alone | Correction::Gate => "",
-    }
 }
 
 /// A case as at its last look.
@@ -66,11 +44,7 @@ fn as_looked_at(case: &PlannedCase, measured: &CaseStatistics) -> LookedAt {
     };
     let judged = case.arms.iter().filter(|arm| arm.name != case.baseline && !arm.null_arm).filter(was_run);
     let comparisons = judged
-        .map(|arm| Some((against_baseline(measured, &arm.name)?, case.margin_of(arm, against?))))
+        .map(|arm| Some((measured.against_baseline(&arm.name)?, case.margin_of(arm, against?))))
         .collect();
     LookedAt { comparisons, null_arm: None }
-}
-
-fn against_baseline(measured: &CaseStatistics, arm: &str) -> Option<Estimate> {
-    measured.arms.iter().find(|known| known.arm == arm)?.against_baseline
 }
