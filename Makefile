@@ -100,7 +100,7 @@ kits-cpp: tools-cpp
 	$(MAKE) --silent --directory kits/cpp test
 
 kits-java: tools-java
-	mvn --batch-mode --quiet --file kits/java/pom.xml verify
+	$(MAKE) --silent --directory kits/java test
 
 # The package as a user installs it, in an environment of its own.
 python:
