@@ -146,6 +146,32 @@ fn a_step_of_which_little_is_known_leaves_a_scaling_claim_open() {
     );
 }
 
+#[test]
+fn a_scaling_claim_does_not_hold_on_a_step_that_serial_correlation_could_have_made() {
+    // They resemble their neighbours by 0.4, and their own interval allows for less than they may hide.
+    let alike = [0.9, 0.1, 1.0, 0.6, -0.2, -0.8, 0.0, -1.0, -0.5, 0.2, 0.7, -0.4];
+    let outcome = |typical: f64| {
+        let choice = Choice { size: Size::Full, cases: vec!["find".into()], ..small::choice() };
+        let mut record = blank(small::plan(&[SUITE, CLAIM].concat(), &choice).unwrap());
+        for (launch, far) in alike.iter().enumerate() {
+            let share = (0.03_f64 * (typical + far)).exp();
+            for (case, ns) in [("10", 1e6), ("100", 1e6), ("1000", 1e6 / 0.5 / share)] {
+                let case = format!("small/find-{case}");
+                record.slices.push(slice(&case, launch, "one@plain", ns));
+                record.launches.push(part(&case, launch, "one@plain"));
+            }
+        }
+        let judgement = judge(&record.plan, &estimate(&record).cases, &[]);
+        judgement.claims[0].pairs[0].tests[0].clone()
+    };
+    let doubtful = outcome(1.25);
+    assert_eq!(doubtful.status, ClaimStatus::Inconclusive, "{doubtful:#?}");
+    assert!(doubtful.low > Some(0.5), "the interval alone lies within the bound: {doubtful:#?}");
+    let note = doubtful.note.unwrap();
+    assert!(note.starts_with("from 100 to 1,000 records; holds is withheld"), "{note}");
+    assert_eq!(outcome(20.0).status, ClaimStatus::Holds, "correlation makes no such difference");
+}
+
 /// A record of these cases in the full size, in which each operation takes as long.
 fn full_record(claim: &str, cases: &[&str]) -> Record {
     let cases = cases.iter().map(|case| (*case).to_owned()).collect();

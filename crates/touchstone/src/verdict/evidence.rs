@@ -5,7 +5,7 @@ use super::comparison::{cache_difference, class_difference, incomplete, not_hono
 use super::doubt::drift_apart;
 use super::figure::{Figure, Found, Noisy, Step};
 use super::gate::null_arm;
-use super::resembling::allowed_for;
+use super::resembling::allowed_for_figure;
 use super::worded::{describe, question, unit};
 use crate::count::count;
 use crate::estimate::{ArmStatistics, CaseStatistics, LaunchValue, paired};
@@ -19,6 +19,12 @@ pub(super) struct Evidence<'e> {
     pub(super) plan: &'e Plan,
     pub(super) statistics: &'e [CaseStatistics],
     pub(super) suite: &'e str,
+}
+
+/// A step of a claim about scales, and why it decides nothing.
+struct Stepped {
+    found: Found,
+    withheld: Option<String>,
 }
 
 /// What a test found, with what is to be said of it.
@@ -174,12 +180,7 @@ impl Evidence<'_> {
         let margin = planned[0]
             .zip(planned[1])
             .and_then(|(mine, theirs)| Some(self.case(&test.case)?.margin_of(mine, theirs)));
-        let noisy =
-            estimate.filter(|known| margin.is_some_and(|margin| is_noisy(known, margin))).map(|known| {
-                let id = format!("{}/{}", self.suite, test.case);
-                let correlation = allowed_for(self.plan, self.statistics, &id);
-                Noisy { correlated: ratio(Figure::of(&known.at_correlation(correlation))), correlation }
-            });
+        let noisy = self.noisy(&test.case, estimate, margin).map(|noisy| noisy.each(ratio));
         Ok(Measured::Figure(Found { figure, said: marked, noisy }))
     }
 
@@ -233,51 +234,59 @@ impl Evidence<'_> {
         Ok(Measured::Figure(Found::new(figure, None)))
     }
 
-    /// Rates at each scale over those at the one before: the least of them, or the greatest. It lies between the least
-    /// of the lower ends and the least of the upper ends, so that no step of which little is known hides behind one that
-    /// is well known.
-    fn scaling(&self, test: &ClaimTest, pair: &Pair, step: Step) -> Result<Measured, String> {
-        let mut found: Option<(Figure, String)> = None;
-        let mut withheld: Option<String> = None;
+    /// The figure of an estimate as it is where launches are correlated, if they are noisy.
+    fn noisy(&self, case: &str, estimate: Option<Estimate>, margin: Option<f64>) -> Option<Noisy> {
+        let (estimate, margin) = estimate.zip(margin).filter(|(known, margin)| is_noisy(known, *margin))?;
+        let case = format!("{}/{case}", self.suite);
+        let correlation = allowed_for_figure(self.plan, self.statistics, &case, (estimate, margin));
+        Some(Noisy { correlated: Figure::of(&estimate.at_correlation(correlation)), correlation })
+    }
+
+    /// Rates at each scale over those at the one before: the least of them, or the greatest.
+    fn scaling(&self, test: &ClaimTest, pair: &Pair, further: Step) -> Result<Measured, String> {
         self.without_gap(&test.case)?;
-        for scales in self.scales(&test.case).windows(2) {
-            let [small, large] = [scales[0], scales[1]].map(|case| self.arm(case.name(), &pair.arm));
-            let (small, large) = (small?, large?);
-            self.without_obstacle(scales[0].name(), small)?;
-            self.without_obstacle(scales[1].name(), large)?;
-            if let Some(difference) = cache_difference(small, large) {
-                return Err(format!("between its scales, {difference}"));
-            }
-            if test.rule.is_some() && scales[0].scaled != Scaled::Records {
-                return Err(format!(
-                    "its scales are of {}, and the bound is of what one record costs",
-                    scales[0].scaled
-                ));
-            }
-            let scale = |case: &PlannedCase| case.scale.unwrap_or(case.dataset.records);
-            if test.rule.is_some() && scale(scales[0]).checked_mul(10) != Some(scale(scales[1])) {
-                return Err(
-                    "a scale between two of its scales was not run, and the bound is of a step of ten".into(),
-                );
-            }
-            let times = paired(&large.launches, &small.launches, |launch| Some(launch.operation_ns));
-            let figure = self.figure(times)?.inverted();
-            let [from, to] = [scales[0], scales[1]].map(|case| count(scale(case)));
-            let said = format!("from {from} to {to} {}", scales[0].scaled);
-            withheld = withheld.or(drift_apart(large, small).map(|why| format!("{said}: {why}")));
-            found = Some(match found {
-                None => (figure, said),
-                Some((known, words)) => {
-                    let words = if figure.is_further(&known, step) { said } else { words };
-                    (known.further(figure, step), words)
-                }
-            });
-        }
-        let (figure, said) = found.ok_or("fewer than two of its scales were run")?;
+        let scales = self.scales(&test.case);
+        let steps = scales.windows(2).map(|scales| self.step(test, &pair.arm, [scales[0], scales[1]]));
+        let steps: Vec<Stepped> = steps.collect::<Result<_, _>>()?;
+        let withheld = steps.iter().find_map(|step| step.withheld.clone());
+        let found = steps.into_iter().map(|step| step.found);
+        let found = found.reduce(|known, other| known.further(other, further));
+        let found = found.ok_or("fewer than two of its scales were run")?;
         Ok(match withheld {
-            Some(why) => Measured::Withheld(figure, why),
-            None => Measured::Figure(Found::new(figure, Some(said))),
+            Some(why) => Measured::Withheld(found.figure, why),
+            None => Measured::Figure(found),
         })
+    }
+
+    /// From one scale to the next.
+    fn step(&self, test: &ClaimTest, arm: &str, scales: [&PlannedCase; 2]) -> Result<Stepped, String> {
+        let [small, large] = scales.map(|case| self.arm(case.name(), arm));
+        let (small, large) = (small?, large?);
+        self.without_obstacle(scales[0].name(), small)?;
+        self.without_obstacle(scales[1].name(), large)?;
+        if let Some(difference) = cache_difference(small, large) {
+            return Err(format!("between its scales, {difference}"));
+        }
+        if test.rule.is_some() && scales[0].scaled != Scaled::Records {
+            return Err(format!(
+                "its scales are of {}, and the bound is of what one record costs",
+                scales[0].scaled
+            ));
+        }
+        let scale = |case: &PlannedCase| case.scale.unwrap_or(case.dataset.records);
+        if test.rule.is_some() && scale(scales[0]).checked_mul(10) != Some(scale(scales[1])) {
+            return Err(
+                "a scale between two of its scales was not run, and the bound is of a step of ten".into()
+            );
+        }
+        let times = paired(&large.launches, &small.launches, |launch| Some(launch.operation_ns));
+        let figure = self.figure(times)?.inverted();
+        let margin = scales[1].arm(arm).map(|planned| scales[1].margin_of(planned, planned));
+        let noisy = self.noisy(scales[1].name(), times, margin).map(|noisy| noisy.each(Figure::inverted));
+        let [from, to] = scales.map(|case| count(scale(case)));
+        let said = format!("from {from} to {to} {}", scales[0].scaled);
+        let withheld = drift_apart(large, small).map(|why| format!("{said}: {why}"));
+        Ok(Stepped { found: Found { figure, said: Some(said), noisy }, withheld })
     }
 
     /// Whether every scale of its size is in the plan: a step that is left out could be the one that refutes.

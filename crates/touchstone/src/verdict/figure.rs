@@ -30,9 +30,29 @@ impl Found {
     pub(super) fn new(figure: Figure, said: Option<String>) -> Found {
         Found { figure, said, noisy: None }
     }
+
+    /// The least of two steps, or the greatest, with the words of that one. It lies between the least of the lower ends and the least
+    /// of the upper ends, so that no step of which little is known hides behind one that is well known.
+    pub(super) fn further(self, other: Found, step: Step) -> Found {
+        let of = |found: &Found| found.noisy.as_ref().map_or(found.figure, |noisy| noisy.correlated);
+        let correlated = of(&self).further(of(&other), step);
+        let correlation =
+            self.noisy.iter().chain(&other.noisy).map(|noisy| noisy.correlation).reduce(f64::max);
+        let noisy = correlation.map(|correlation| Noisy { correlated, correlation });
+        let is_other = other.figure.is_further(&self.figure, step);
+        Found {
+            figure: self.figure.further(other.figure, step),
+            said: if is_other { other.said } else { self.said },
+            noisy,
+        }
+    }
 }
 
 impl Noisy {
+    pub(super) fn each(self, change: impl Fn(Figure) -> Figure) -> Noisy {
+        Noisy { correlated: change(self.correlated), ..self }
+    }
+
     /// Why what was decided is withheld, where it is.
     pub(super) fn takes_back(&self, decided: ClaimStatus, bounds: Bounds) -> Option<String> {
         let is_decided = matches!(decided, ClaimStatus::Holds | ClaimStatus::Refuted);
@@ -72,7 +92,7 @@ impl Figure {
         Figure { value, low: high, high: low }
     }
 
-    pub(super) fn is_further(&self, known: &Figure, step: Step) -> bool {
+    fn is_further(&self, known: &Figure, step: Step) -> bool {
         match step {
             Step::Least => self.value < known.value,
             Step::Greatest => self.value > known.value,
@@ -80,7 +100,7 @@ impl Figure {
     }
 
     /// The least of two, or the greatest. An end that is missing is as far away as can be.
-    pub(super) fn further(self, other: Figure, step: Step) -> Figure {
+    fn further(self, other: Figure, step: Step) -> Figure {
         if step == Step::Greatest {
             return self.inverted().further(other.inverted(), Step::Least).inverted();
         }

@@ -5,7 +5,7 @@ use super::comparison::{Comparison, Verdict, incomplete};
 use super::{correction, judged_together};
 use crate::estimate::CaseStatistics;
 use crate::plan::{Plan, PlannedArm, PlannedCase};
-use crate::statistics::{LookedAt, correlation_allowed, may_be_correlation};
+use crate::statistics::{Estimate, LookedAt, correlation_allowed, may_be_correlation};
 
 /// Takes differences back that correlation could have made.
 pub(super) fn withhold(plan: &Plan, statistics: &[CaseStatistics], comparisons: &mut [Comparison]) {
@@ -29,11 +29,28 @@ pub(super) fn withhold(plan: &Plan, statistics: &[CaseStatistics], comparisons: 
 }
 
 /// The serial correlation that a noisy difference of a case must stand, by all cases that are judged together with it.
-pub(super) fn allowed_for(plan: &Plan, statistics: &[CaseStatistics], case: &str) -> f64 {
+fn allowed_for(plan: &Plan, statistics: &[CaseStatistics], case: &str) -> f64 {
+    correlation_allowed(&judged_with(plan, statistics, case))
+}
+
+/// The same for a figure of a claim, which tells of its own launches where nothing else was compared.
+pub(super) fn allowed_for_figure(
+    plan: &Plan,
+    statistics: &[CaseStatistics],
+    case: &str,
+    figure: (Estimate, f64),
+) -> f64 {
+    let mut cases = judged_with(plan, statistics, case);
+    if cases.iter().flat_map(|case| &case.comparisons).all(Option::is_none) {
+        cases.push(LookedAt { comparisons: vec![Some(figure)], null_arm: None });
+    }
+    correlation_allowed(&cases)
+}
+
+fn judged_with(plan: &Plan, statistics: &[CaseStatistics], case: &str) -> Vec<LookedAt> {
     let family = |case| judged_together(correction(plan), case);
     let cases = plan.cases.iter().zip(statistics).filter(|(other, _)| family(&other.id) == family(case));
-    let cases: Vec<LookedAt> = cases.map(|(case, measured)| as_looked_at(case, measured)).collect();
-    correlation_allowed(&cases)
+    cases.map(|(case, measured)| as_looked_at(case, measured)).collect()
 }
 
 /// A case as at its last look.
