@@ -232,7 +232,7 @@ impl Gate for Open {
 #[derive(Default)]
 #[must_use = "somebody may wait for ever"]
 struct Calls {
-    /// How many threads.
+    /// How many threads: none, one, or all for any other number.
     threads: usize,
     tasks: Vec<Waker>,
     writers: bool,
@@ -419,10 +419,12 @@ impl<U: Supersede, E: Clone> Mailbox<U, E> {
         true
     }
 
-    /// Wakes all threads that wait.
+    /// Wakes all threads that wait. The call is for one of them: another that begins to wait before the bell rings must not take it
+    /// away, for a batch's call would then go to the one that has no use for it.
     fn rouse(&self) {
         let state = lock(&self.state);
-        let calls = Calls { threads: state.waiting, ..Calls::default() };
+        let threads = if state.waiting == 0 { 0 } else { usize::MAX };
+        let calls = Calls { threads, ..Calls::default() };
         self.unlock(state, calls);
     }
 }
