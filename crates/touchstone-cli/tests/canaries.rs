@@ -206,9 +206,29 @@ fn settings_that_the_file_contradicts_did_not_take_effect() {
     assert_eq!(reasons("canary-echo@wal-normal"), journal);
     let page = "canary-echo@page-16k: page_size_bytes was asked for as 16384, 4096 (as its file's header says) took effect";
     assert_eq!(reasons("canary-echo@page-16k"), page);
+    let cipher = "canary-echo@cipher: cipher was asked for as sqlcipher-4, none (as its file's header says) took effect";
+    assert_eq!(reasons("canary-echo@cipher"), cipher);
     for honest in ["canary-echo@delete-full", HONEST] {
         assert_honest(case, honest);
     }
+}
+
+/// Found by an adversary: SQLite's setting was believed of a driver that had it off.
+#[test]
+fn a_setting_that_the_recorded_pass_contradicts_did_not_take_effect() {
+    let comparison = CANARIES.comparison("canaries/echo-syncs", "canary-echo@no-sync");
+    assert_eq!(comparison.verdict, Verdict::Incomparable, "{comparison:?}");
+    let reason = "canary-echo@no-sync: synchronous was asked for as normal, off (as no sync in 20 recorded commits and at closing \
+                  says) took effect";
+    assert_eq!(comparison.reasons, [reason]);
+    assert!(CANARIES.syncs("canaries/echo-syncs", "rusqlite@delete-normal").syncs > 0);
+}
+
+#[test]
+fn a_cache_that_is_larger_than_it_was_told_is_flagged() {
+    let flags = CANARIES.judgement.flags.iter().filter(|flag| flag.kind == FlagKind::LargerCache);
+    let about: Vec<(&str, &str)> = flags.map(|flag| (flag.case.as_str(), flag.arm.as_str())).collect();
+    assert_eq!(about, [("canaries/echo-cache", "canary-echo@cache")]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
-//! What a closed SQLite database says of itself, in the head of its file: its page size, and whether it has a log.
+//! What a closed SQLite database says of itself, in the head of its file: its page size, whether it has a log, and that it is not
+//! encrypted.
 //!
-//! A driver tells the settings that took effect, and could tell what it was asked for. These two the lab can read itself.
+//! A driver tells the settings that took effect, and could tell what it was asked for. These the lab can read itself.
 //! A file of another library, or an encrypted one, has no such head, and nothing is said of it.
 
 use std::fs::File;
@@ -69,6 +70,8 @@ pub fn contradicted<'p>(files: impl Iterator<Item = &'p Path>, told: &Settings) 
     compare("page_size_bytes", Header::has_page_size, first.page_size_bytes.to_string());
     let journal = if first.has_log { "wal" } else { "a rollback journal or none" };
     compare("journal_mode", Header::has_journal, journal.to_owned());
+    // An encrypted file has no such head.
+    compare("cipher", |_, told| *told == Setting::from("none"), "none".to_owned());
     contradicted
 }
 
@@ -117,6 +120,17 @@ mod tests {
         assert_eq!(contradictions(&[&head([0x10, 0], 1)], &told(4096, "wal")), std::slice::from_ref(&none));
         assert_eq!(contradictions(&[&head([0x10, 0], 2)], &told(4096, "delete")), [journal("wal")]);
         assert_eq!(contradictions(&[&head([0x10, 0], 1)], &told(512, "wal")), [none, page_size]);
+    }
+
+    /// Found by an adversary: a SQLite without a codec takes a key and ignores it, and was better than one that encrypts.
+    #[test]
+    fn a_file_in_the_clear_contradicts_every_cipher() {
+        let clear = head([0x10, 0], 2);
+        let said = ("cipher".to_owned(), "none (as its file's header says)".to_owned());
+        assert_eq!(contradictions(&[&clear], &[("cipher", "sqlcipher-4".into())]), [said]);
+        assert_eq!(contradictions(&[&clear], &[("cipher", "none".into())]), []);
+        let encrypted: Vec<u8> = (1..100).map(|byte: u8| byte.wrapping_mul(7)).collect();
+        assert_eq!(contradictions(&[&encrypted], &[("cipher", "sqlcipher-4".into())]), []);
     }
 
     #[test]

@@ -163,6 +163,9 @@ impl Recorded<'_> {
         let commits = of("run");
         let mut syncs: Vec<u64> = commits.iter().map(|commit| commit.awaited).collect();
         syncs.sort_unstable();
+        let mut bytes: Vec<u64> = commits.iter().map(|commit| commit.bytes).collect();
+        bytes.sort_unstable();
+        let written = commits.iter().filter(|commit| commit.bytes >= self.bytes_to_keep()).count() as u64;
         let sum = |part: fn(&Kept) -> u64| commits.iter().map(part).sum();
         SyncCount {
             case: self.stage.case.id.clone(),
@@ -177,6 +180,8 @@ impl Recorded<'_> {
             synchronous_writes: sum(|commit| commit.synchronous_writes),
             durable_commits: Some(commits.iter().filter(|commit| self.is_durable(commit)).count() as u64),
             bytes_written: sum(|commit| commit.bytes),
+            bytes_of_median: bytes.get(bytes.len() / 2).copied(),
+            written_commits: Some(written),
             refused: trace.unsupported().into_iter().map(str::to_owned).collect(),
             mapped: trace
                 .mapped_files()

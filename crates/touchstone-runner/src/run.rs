@@ -224,6 +224,16 @@ impl<'p> CaseRun<'p> {
         if calibrated { WARM_SLICES_CALIBRATED } else { WARM_SLICES }
     }
 
+    /// Slices of a launch, those that warm up among them.
+    fn slices(&self) -> u64 {
+        self.warm_slices() + u64::from(self.case.blocks) * 2
+    }
+
+    /// Where so many operations begin that come after so many slices: the order of operations is gone round.
+    fn first_operation(&self, slices: u64, count: u64) -> u64 {
+        (slices * self.calibrated) % self.data.operations().saturating_sub(count).max(1)
+    }
+
     /// An arm that cannot even make its database has one line that says so.
     fn drop_arm(&mut self, arm: &PlannedArm, error: &SessionError, writer: &mut Writer) -> Result<()> {
         self.dropped.insert(arm.name.clone());
@@ -469,7 +479,7 @@ impl Floor<'_, '_> {
     ) -> Result<()> {
         stopped(self.setting)?;
         let count = self.run.calibrated;
-        let first = (number * count) % self.run.data.operations().saturating_sub(count).max(1);
+        let first = self.run.first_operation(number, count);
         let Some(played) = player.slice(first, count, None)? else { return stopped(self.setting) };
         let line = played.line(&self.run.case.id, self.launch, &player.arm.name, phase, block, position);
         if phase == Phase::Measure && line.operations > 0 {
@@ -479,7 +489,8 @@ impl Floor<'_, '_> {
         self.writer.line(file::SAMPLES, &line)
     }
 
-    /// A longer stretch with the clock read after every operation, for cases of single short operations.
+    /// A longer stretch with the clock read after every operation, for cases of single short operations. It goes on where the slices
+    /// ended: what they asked for an engine may have kept.
     fn latencies(&mut self, players: &mut [Player<'_>], random: &mut Stream) -> Result<()> {
         let case = self.run.case;
         let count = (self.run.calibrated * LATENCY_SLICES).min(LATENCY_OPERATIONS_MAX);
@@ -494,7 +505,8 @@ impl Floor<'_, '_> {
             }
             stopped(self.setting)?;
             let path = latency_file(self.writer.folder(), &case.id, &player.arm.name, self.launch);
-            let Some(played) = player.slice(0, count, Some(path))? else { continue };
+            let first = self.run.first_operation(self.run.slices(), count);
+            let Some(played) = player.slice(first, count, Some(path))? else { continue };
             let line = played.line(&case.id, self.launch, &player.arm.name, Phase::Latency, 0, 0);
             self.writer.line(file::SAMPLES, &line)?;
         }

@@ -2,8 +2,11 @@
 //!
 //! Nothing is decided here. Void slices are left out; an arm that did not complete a launch has no value for it.
 
+mod settings;
 mod witnessed;
 
+pub use settings::SettingStatistics;
+use settings::settings;
 use witnessed::SLICES_LEAST;
 pub use witnessed::Witnessed;
 
@@ -16,7 +19,7 @@ use crate::statistics::{
 use crate::suite::Part;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use touchstone_protocol::{Delivery, Setting, Settings, Verb};
+use touchstone_protocol::{Delivery, Verb};
 
 /// Points kept of an arm's writes over time, for the drawing.
 const TIMELINE_POINTS: usize = 400;
@@ -218,19 +221,6 @@ impl Parts {
     }
 }
 
-/// A setting asked for and read back.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SettingStatistics {
-    /// Its name.
-    pub name: String,
-    /// What was asked for.
-    pub asked: Option<Setting>,
-    /// What took effect; none where the subject has no such notion.
-    pub effective: Option<Setting>,
-    /// Whether that is what was asked for.
-    pub honoured: bool,
-}
-
 /// Computes the statistics of every planned case.
 pub fn estimate(record: &Record) -> Statistics {
     let cases = record.plan.cases.iter().map(|case| CaseSamples::gather(record, case).statistics());
@@ -293,6 +283,7 @@ impl<'r> CaseSamples<'r> {
         let latency = self.latency(&arm.name, &launches);
         let right = slices.iter().filter(|slice| slice.wrong.is_none());
         let flush_equivalents = flush_equivalents(arm, slices, probes);
+        let syncs = self.record.syncs.iter().find(|s| s.case == self.case.id && s.arm == arm.name).cloned();
         ArmStatistics {
             arm: arm.name.clone(),
             outcomes: count(parts.iter().map(|part| part.outcome)),
@@ -319,7 +310,7 @@ impl<'r> CaseSamples<'r> {
             errors: self.errors(&arm.name),
             missing: parts.iter().map(|part| part.expected.saturating_sub(part.found)).sum(),
             found: parts.iter().map(|part| part.found).sum(),
-            settings: settings(arm, parts),
+            settings: settings(arm, parts, syncs.as_ref()),
             plan: parts
                 .iter()
                 .map(|part| part.plan.clone())
@@ -334,7 +325,7 @@ impl<'r> CaseSamples<'r> {
                 .cloned()
                 .unwrap_or_default(),
             file_bytes: parts.first().map(|part| part.file_bytes.clone()).unwrap_or_default(),
-            syncs: self.record.syncs.iter().find(|s| s.case == self.case.id && s.arm == arm.name).cloned(),
+            syncs,
             flush_equivalents: quantile_of(&flush_equivalents, 0.5),
             flush_equivalents_high: quantile_of(&flush_equivalents, 0.75)
                 .filter(|_| flush_equivalents.len() >= SLICES_LEAST),
@@ -570,25 +561,4 @@ fn idle_share(slices: &[&Slice]) -> Option<f64> {
             && slice.usage.voluntary_switches > 0
     };
     Some(slices.iter().filter(idle).count() as f64 / slices.len() as f64)
-}
-
-fn settings(arm: &PlannedArm, parts: &[&Launch]) -> Vec<SettingStatistics> {
-    let opened: Vec<&Settings> =
-        parts.iter().map(|part| &part.settings).filter(|settings| !settings.is_empty()).collect();
-    let Some(first) = opened.first() else { return Vec::new() };
-    let names: BTreeSet<&String> = arm.settings.keys().chain(first.keys()).collect();
-    let setting = |name: &String| {
-        let asked = arm.settings.get(name).cloned();
-        let required = arm.profile_settings.contains_key(name);
-        let is_honoured = |effective: Option<&Setting>| match (&asked, effective) {
-            (Some(asked), Some(effective)) => asked == effective,
-            (Some(_), None) => !required,
-            (None, _) => true,
-        };
-        // One launch in which it did not take effect is told of rather than the others.
-        let broken = opened.iter().find(|settings| !is_honoured(settings.get(name)));
-        let effective = broken.unwrap_or(first).get(name).cloned();
-        SettingStatistics { name: name.clone(), asked: asked.clone(), effective, honoured: broken.is_none() }
-    };
-    names.into_iter().map(setting).collect()
 }

@@ -210,6 +210,12 @@ pub struct SyncCount {
     /// Bytes written over all commits.
     #[serde(default)]
     pub bytes_written: u64,
+    /// Bytes that the typical (median) commit wrote; none in records from before it was counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_of_median: Option<u64>,
+    /// Commits a quarter of whose records' bytes had been written before they were acknowledged; none in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written_commits: Option<u64>,
     /// Files written through a shared mapping, whose bytes are not counted.
     #[serde(default)]
     pub mapped: Vec<String>,
@@ -234,6 +240,8 @@ impl SyncCount {
             synchronous_writes: 0,
             durable_commits: None,
             bytes_written: 0,
+            bytes_of_median: None,
+            written_commits: None,
             mapped: Vec::new(),
             refused: Vec::new(),
         }
@@ -243,6 +251,12 @@ impl SyncCount {
     pub fn bytes_per_commit(&self) -> Option<f64> {
         (self.unavailable.is_none() && self.commits > 0)
             .then(|| self.bytes_written as f64 / self.commits as f64)
+    }
+
+    /// Bytes that the typical commit wrote; their average in older records.
+    pub fn bytes_of_typical_commit(&self) -> Option<f64> {
+        let average = self.bytes_per_commit()?;
+        Some(self.bytes_of_median.map_or(average, |bytes| bytes as f64))
     }
 }
 

@@ -1,13 +1,14 @@
 //! Whether an arm's commits are what its class promises, by what the lab saw: no driver is believed here.
 
 use crate::estimate::ArmStatistics;
+use crate::kit::DurabilityClass;
 use crate::plan::PlannedArm;
 use crate::sample::SyncCount;
 
 /// The share of its commits that must have awaited the disk: one in ten may have had nothing to keep.
 const KEPT_SHARE_MIN: f64 = 0.9;
 
-/// The least share of the recorded pass's bytes that a commit must write while it is timed. Between checkpoints it writes
+/// The least share of the typical recorded commit's bytes that a commit must write while it is timed. Between checkpoints it writes
 /// once what it writes twice with one.
 const WRITTEN_SHARE_MIN: f64 = 0.25;
 
@@ -26,6 +27,7 @@ pub(super) fn broken_promise(planned: &PlannedArm, measured: &ArmStatistics) -> 
         .filter(|_| awaits)
         .and_then(not_kept)
         .or_else(|| if awaits { not_flushed(recorded, measured) } else { None })
+        .or_else(|| recorded.filter(|_| planned.class != DurabilityClass::None).and_then(not_written))
         .or_else(|| recorded.and_then(|recorded| writes_less(recorded, measured)))?;
     let promise = if awaits {
         format!("class {} promises that a commit awaits the disk, but ", planned.class)
@@ -62,7 +64,7 @@ fn not_flushed(recorded: Option<&SyncCount>, measured: &ArmStatistics) -> Option
     if recorded.is_some_and(|recorded| recorded.synchronous_writes * 2 > recorded.syncs) {
         return None;
     }
-    let syncs = recorded.map_or(1.0, |recorded| recorded.syncs as f64 / recorded.commits as f64);
+    let syncs = recorded.map_or(1.0, |recorded| recorded.syncs_per_commit as f64);
     (flushes < KEPT_SHARE_MIN * (syncs * FLUSHED_SHARE_MIN).max(1.0)).then(|| {
         let asked = recorded.map_or(String::new(), |recorded| {
             format!(", and while it was recorded it asked for {}", recorded.syncs_per_commit)
@@ -73,12 +75,22 @@ fn not_flushed(recorded: Option<&SyncCount>, measured: &ArmStatistics) -> Option
     })
 }
 
+/// The process may be killed after any commit that it acknowledged, and what is not written by then is lost with it. What is stored
+/// through a mapping is not seen; SQLite's shared memory holds no record.
+fn not_written(recorded: &SyncCount) -> Option<String> {
+    let (written, commits) = (recorded.written_commits?, recorded.commits);
+    let maps = recorded.mapped.iter().any(|file| !file.ends_with("-shm"));
+    (!maps && recorded.refused.is_empty() && (written as f64) < commits as f64 * KEPT_SHARE_MIN).then(|| {
+        format!("of {commits} recorded commits {written} had been written before they were acknowledged")
+    })
+}
+
 /// What a driver has other processes write, or writes in a way that the recorder refuses, is not seen alike in both.
 fn writes_less(recorded: &SyncCount, measured: &ArmStatistics) -> Option<String> {
     if measured.witnessed.children.is_some_and(|children| children > 0) || !recorded.refused.is_empty() {
         return None;
     }
-    let recorded = recorded.bytes_per_commit().filter(|bytes| *bytes >= WRITTEN_BYTES_MIN)?;
+    let recorded = recorded.bytes_of_typical_commit().filter(|bytes| *bytes >= WRITTEN_BYTES_MIN)?;
     let timed = measured.witnessed.commit_written_bytes?;
     (timed < recorded * WRITTEN_SHARE_MIN).then(|| {
         format!(

@@ -48,6 +48,8 @@ pub enum FlagKind {
     ReadyBefore,
     /// The answers did not come from the engine.
     EngineIdle,
+    /// It reads less than a cache of the size that it tells of must miss.
+    LargerCache,
     /// More than the engine's own interface can do.
     BeyondFloor,
     /// It allowed itself other processors than the case's one.
@@ -103,6 +105,7 @@ impl fmt::Display for FlagKind {
             FlagKind::BesideTheClock => "beside the clock",
             FlagKind::ReadyBefore => "ready before it was asked",
             FlagKind::EngineIdle => "engine did nothing",
+            FlagKind::LargerCache => "larger cache than told",
             FlagKind::BeyondFloor => "beyond the floor",
             FlagKind::LeftProcessor => "left its processor",
             FlagKind::OtherProcesses => "processes of its own",
@@ -136,6 +139,7 @@ pub(super) fn flags(plan: &Plan, statistics: &[CaseStatistics], subjects: &[Intr
                 suspect.beside_the_clock(),
                 suspect.ready_before(),
                 engine_idle(planned, arm),
+                suspect.larger_cache(),
                 suspect.beyond_floor(subjects),
                 suspect.left_processor(),
                 suspect.other_processes(),

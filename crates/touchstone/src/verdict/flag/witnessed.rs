@@ -5,7 +5,7 @@ use crate::estimate::{ArmStatistics, CaseStatistics, Witnessed, paired};
 use crate::plan::{PlannedArm, PlannedCase};
 use crate::sample::Introduction;
 use crate::suite::Cache;
-use touchstone_protocol::Verb;
+use touchstone_protocol::{Setting, Verb};
 
 /// An arm of a case that was measured, with the others beside it.
 #[derive(Clone, Copy)]
@@ -117,6 +117,39 @@ impl Suspect<'_> {
         })
     }
 
+    /// Gets of records at random, of more data than the cache can hold that it tells of: most of what it does not hold is read.
+    pub(super) fn larger_cache(self) -> Raised {
+        let told = self.number("cache_size_bytes")?;
+        let gets =
+            self.planned.lanes.iter().all(|lane| lane.verb == Verb::Get) && self.case.get_record.is_none();
+        let maps = self.number("mmap_size_bytes").is_some_and(|bytes| bytes > 0.0);
+        if !gets || maps || self.case.cache != Cache::Warm {
+            return None;
+        }
+        let value_bytes = self.case.dataset.value_bytes as f64;
+        let data = self.case.filled as f64 * value_bytes;
+        let missed = self.arm.slice_operations? * (1.0 - told / data);
+        let read = self.arm.witnessed.read_bytes?;
+        (data > told * CACHED_TIMES_MIN && read < missed * value_bytes * MISSED_SHARE_MIN).then(|| {
+            let mib = |bytes: f64| format!("{:.1} MiB", bytes / f64::from(1 << 20));
+            let evidence = format!(
+                "it tells of a cache of {}, and gets at random of {} read {read:.0} bytes a slice, in which {missed:.0} gets must miss \
+                 such a cache",
+                mib(told),
+                mib(data)
+            );
+            (FlagKind::LargerCache, evidence)
+        })
+    }
+
+    /// A setting that took effect, of those that are numbers.
+    fn number(self, name: &str) -> Option<f64> {
+        match self.arm.settings.iter().find(|setting| setting.name == name)?.effective {
+            Some(Setting::Number(number)) => Some(number as f64),
+            _ => None,
+        }
+    }
+
     pub(super) fn other_processes(self) -> Raised {
         let children = self.arm.witnessed.children.filter(|children| *children > 0)?;
         let evidence = format!(
@@ -171,6 +204,12 @@ const BESIDE_SPREADS: f64 = 3.0;
 /// Opening that reads less than this reads no data.
 const OPENING_BYTES_MIN: f64 = 65_536.0;
 
+/// How many times the data must exceed the cache for misses to be told.
+const CACHED_TIMES_MIN: f64 = 2.0;
+
+/// The share of its value that a get which misses must read at least, for an engine may compress.
+const MISSED_SHARE_MIN: f64 = 0.5;
+
 /// How far the whole interval may lie beyond the floor: two programs with one code differ by some percent.
 const FLOOR_RATIO_MAX: f64 = 1.05;
 
@@ -197,4 +236,4 @@ pub(super) fn engine_idle(planned: &PlannedArm, arm: &ArmStatistics) -> Raised {
 }
 
 /// The share of gets that are a statement each, where any is one.
-const STATEMENTS_SHARE_MIN: f64 = 0.5;
+const STATEMENTS_SHARE_MIN: f64 = 0.9;

@@ -1,5 +1,5 @@
-//! The canary that repeats what it was asked for as what took effect: rusqlite, with a rollback journal and pages of 4 KiB
-//! whatever was said. The lab must read its file.
+//! The canary that repeats what it was asked for as what took effect: rusqlite in the clear, with a rollback journal and pages of
+//! 4 KiB whatever was said, and where its profile says so, with another cache or without syncs. The lab must look itself.
 
 #[expect(dead_code, reason = "its main is not this program's")]
 #[path = "rusqlite.rs"]
@@ -28,6 +28,16 @@ impl Driver for Echo {
         let mut open = open.clone();
         open.settings.insert("journal_mode".into(), Setting::from("delete"));
         open.settings.insert("page_size_bytes".into(), Setting::from(4096));
+        open.settings.remove("cipher");
+        match open.settings.remove("mischief") {
+            Some(mischief) if mischief == Setting::from("cache") => {
+                open.settings.insert("cache_size_bytes".into(), Setting::from(64 << 20));
+            }
+            Some(mischief) if mischief == Setting::from("no-sync") => {
+                open.settings.insert("synchronous".into(), Setting::from("off"));
+            }
+            _ => {}
+        }
         Ok(Echo { inner: Rusqlite::open(&open)?, asked })
     }
 
