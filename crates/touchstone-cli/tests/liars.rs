@@ -93,6 +93,17 @@ fn a_driver_that_writes_less_while_it_is_timed_does_not_do_what_was_recorded() {
     assert_spared(case, &["rusqlite@wal-normal", "canary-liar@consistent"]);
 }
 
+/// It does so while it is recorded too.
+#[test]
+fn a_driver_that_writes_behind_the_reply_breaks_the_promise_of_every_class() {
+    let (case, arm) = ("liars/gathered", "canary-liar@behind");
+    let why = "of 41 recorded commits 2 had been written before they were acknowledged";
+    assert_incomparable(case, arm, why);
+    assert!(suspicions(case, arm).contains(&FlagKind::BrokenPromise));
+    let honest = ["rusqlite@wal-normal", "canary-liar@consistent"];
+    assert!(honest.iter().all(|arm| LIARS.syncs(case, arm).written_commits == Some(41)));
+}
+
 /// Found in a review: a claim on a liar held, and nothing marked it.
 #[test]
 fn a_claim_on_who_breaks_the_promise_is_untested() {
@@ -166,13 +177,19 @@ fn a_scribe_is_seen_and_killed_before_it_writes_what_the_driver_acknowledged() {
 #[test]
 fn honest_commits_are_spared() {
     let honest = ["rusqlite@wal-full", "rusqlite@delete-full", "canary-liar@honest"];
-    // One writes and removes a file in each commit, the other's pages wait for a checkpoint.
-    assert_spared("liars/commits", &[&honest[..], &["canary-liar@spills", "canary-liar@redo"]].concat());
+    // They write and remove a file in each commit, have pages that wait for a checkpoint, make a log larger in one commit, and sync
+    // many files in one of many.
+    let unlike = ["spills", "redo", "preallocates", "shards"].map(|way| format!("canary-liar@{way}"));
+    assert_spared("liars/commits", &honest);
+    assert_spared("liars/commits", &unlike.each_ref().map(String::as_str));
 }
 
 #[test]
 fn a_driver_that_answers_from_memory_has_an_engine_that_did_nothing() {
-    assert!(suspicions("liars/memo", "canary-liar@memo").contains(&FlagKind::EngineIdle));
+    for mischief in ["memo", "memo-some"] {
+        let arm = format!("canary-liar@{mischief}");
+        assert!(suspicions("liars/memo", &arm).contains(&FlagKind::EngineIdle), "{arm}");
+    }
     assert_spared("liars/memo", &["rusqlite@wal-full", "canary-liar@honest"]);
 }
 

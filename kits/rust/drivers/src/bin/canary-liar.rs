@@ -33,6 +33,10 @@ enum Mischief {
     Spills,
     /// Nothing that is seen: as an engine with a log of records does, it keeps those, and its pages wait for a checkpoint.
     Redo,
+    /// Nothing: its first commit makes a log of 1 MiB, over which later ones write.
+    Preallocates,
+    /// Nothing: one commit of forty is a checkpoint as well, which syncs 64 files.
+    Shards,
     /// Acknowledges first; a thread syncs later.
     Later,
     /// Syncs when it is closed.
@@ -55,12 +59,16 @@ enum Mischief {
     Padded,
     /// Promises no flush, and while it is not traced writes the rows of [`GATHERED`] commits with the last of them.
     Gathers,
+    /// Promises no flush, and writes the rows of [`BEHIND`] commits with the last of them, also while it is traced.
+    Behind,
     /// Keeps records in its process's memory.
     Never,
     /// Keeps records in memory and writes them when it is closed.
     WritesAtClose,
     /// Answers from what it has read once.
     Memo,
+    /// Answers gets of some of its keys from what it has read once.
+    MemoSome,
     /// Answers from memory, but in each third slice.
     MemoThirds,
     /// Reads everything while it is opened.
@@ -77,15 +85,27 @@ enum Mischief {
 
 /// As many commits as a slice has, so that nothing is missing after it.
 const GATHERED: usize = 60;
+/// A part of them, for the same reason.
+const BEHIND: usize = 20;
+
+/// Of twenty keys so many are answered from memory.
+const MEMO_OF_TWENTY: i64 = 9;
+
+/// What is made larger at once, and the files of a checkpoint that comes once in so many commits.
+const LOG_BYTES: usize = 1 << 20;
+const SHARDS: usize = 64;
+const COMMITS_OF_CHECKPOINT: u64 = 40;
 
 /// Commits of a slice where each third one is honest, and gets.
 const THIRDS_COMMITS: u64 = 20;
 const THIRDS_GETS: u64 = 500;
 
-const WORDS: [(&str, Mischief); 23] = [
+const WORDS: [(&str, Mischief); 27] = [
     ("honest", Mischief::Honest),
     ("spills", Mischief::Spills),
     ("redo", Mischief::Redo),
+    ("preallocates", Mischief::Preallocates),
+    ("shards", Mischief::Shards),
     ("later", Mischief::Later),
     ("at-close", Mischief::AtClose),
     ("clean", Mischief::Clean),
@@ -97,9 +117,11 @@ const WORDS: [(&str, Mischief); 23] = [
     ("thirds", Mischief::Thirds),
     ("padded", Mischief::Padded),
     ("gathers", Mischief::Gathers),
+    ("behind", Mischief::Behind),
     ("never", Mischief::Never),
     ("writes-at-close", Mischief::WritesAtClose),
     ("memo", Mischief::Memo),
+    ("memo-some", Mischief::MemoSome),
     ("memo-thirds", Mischief::MemoThirds),
     ("preload", Mischief::Preload),
     ("ahead", Mischief::Ahead),
@@ -119,7 +141,11 @@ impl Mischief {
         match self {
             Mischief::Honest
             | Mischief::Spills
+            | Mischief::Preallocates
+            | Mischief::Shards
+            | Mischief::Behind
             | Mischief::Memo
+            | Mischief::MemoSome
             | Mischief::MemoThirds
             | Mischief::Preload
             | Mischief::Ahead
@@ -137,7 +163,17 @@ impl Mischief {
     }
 
     fn answers_from_memory(self) -> bool {
-        self.keeps_in_memory() || matches!(self, Mischief::Memo | Mischief::MemoThirds | Mischief::Preload)
+        let answers = [Mischief::Memo, Mischief::MemoSome, Mischief::MemoThirds, Mischief::Preload];
+        self.keeps_in_memory() || answers.contains(&self)
+    }
+
+    /// How many commits' rows it writes at once, if it gathers them.
+    fn gathers(self) -> Option<usize> {
+        match self {
+            Mischief::Gathers if !is_traced() => Some(GATHERED),
+            Mischief::Behind => Some(BEHIND),
+            _ => None,
+        }
     }
 }
 
@@ -158,7 +194,9 @@ struct Liar {
     memory: BTreeMap<i64, Row>,
     /// Whether it makes the database that all launches begin with, and is honest.
     makes: bool,
-    gathered: Option<Vec<Row>>,
+    /// The rows that are not written yet, of at most so many commits.
+    gathered: Vec<Row>,
+    gathers: Option<usize>,
     gets: u64,
     commits: u64,
     child: Option<Child>,
@@ -191,7 +229,8 @@ impl Driver for Liar {
             syncer: None,
             memory,
             makes: open.schema.create,
-            gathered: (mischief == Mischief::Gathers && !is_traced()).then(Vec::new),
+            gathered: Vec::new(),
+            gathers: mischief.gathers(),
             gets: 0,
             commits: 0,
             child: None,
@@ -215,6 +254,7 @@ impl Driver for Liar {
 
     fn close(mut self) -> Result<(), Error> {
         match self.mischief {
+            Mischief::Behind => self.inner.insert_many(&self.gathered.iter().collect::<Vec<_>>())?,
             Mischief::AtClose => self.sync_log(),
             Mischief::Never => never_written().append(&mut self.memory),
             Mischief::WritesAtClose => {
@@ -244,7 +284,8 @@ impl Liar {
                 self.sync_dummy();
             }
             Mischief::Empty => self.dummy = make("empty"),
-            Mischief::Redo => self.dummy = make("redo"),
+            Mischief::Redo | Mischief::Preallocates => self.dummy = make("redo"),
+            Mischief::Shards => self.spill = Some(directory.join("shard")),
             Mischief::Spills => self.spill = Some(directory.join("spilled")),
             Mischief::Later => {
                 let (sender, commits) = channel();
@@ -280,6 +321,15 @@ impl Liar {
                 rows.iter().for_each(|row| log.extend_from_slice(&row.value));
                 let _ = self.dummy.as_mut().map(|dummy| dummy.write_all(&log));
                 self.sync_dummy();
+            }
+            Mischief::Preallocates if self.commits == 1 => {
+                let _ = self.dummy.as_mut().map(|log| log.write_all(&vec![0; LOG_BYTES]));
+                self.sync_dummy();
+            }
+            Mischief::Shards if self.commits % COMMITS_OF_CHECKPOINT == COMMITS_OF_CHECKPOINT / 2 => {
+                if let Some(shard) = &self.spill {
+                    (0..SHARDS).for_each(|number| write_shard(shard, number));
+                }
             }
             Mischief::Spills => {
                 if let Some(spill) = &self.spill {
@@ -332,6 +382,12 @@ fn log(database: &Path) -> Option<File> {
     File::open(name).ok()
 }
 
+/// A shard that cannot be written is left out, as a canary has nothing to lose.
+fn write_shard(shard: &Path, number: usize) {
+    let file = OpenOptions::new().create(true).append(true).open(shard.with_extension(number.to_string()));
+    let _ = file.and_then(|mut file| file.write_all(&[1; 512]).and_then(|()| file.sync_data()));
+}
+
 fn is_traced() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     status.lines().filter_map(|line| line.strip_prefix("TracerPid:")).any(|tracer| tracer.trim() != "0")
@@ -357,7 +413,11 @@ impl Store<Row> for Liar {
 
     fn get(&mut self, key: &i64) -> Result<Option<Row>, Error> {
         self.meddle();
-        let is_honest = self.mischief == Mischief::MemoThirds && is_third(self.gets, THIRDS_GETS);
+        let is_honest = match self.mischief {
+            Mischief::MemoThirds => is_third(self.gets, THIRDS_GETS),
+            Mischief::MemoSome => key % 20 >= MEMO_OF_TWENTY,
+            _ => false,
+        };
         if is_honest || !self.mischief.answers_from_memory() {
             return self.inner.get(key);
         }
@@ -381,12 +441,12 @@ impl Store<Row> for Liar {
             self.memory.insert(record.key, record.clone());
             return Ok(());
         }
-        if let Some(gathered) = &mut self.gathered {
-            gathered.push(record.clone());
-            if gathered.len() < GATHERED {
+        if let Some(commits) = self.gathers {
+            self.gathered.push(record.clone());
+            if self.gathered.len() < commits {
                 return Ok(());
             }
-            let gathered = std::mem::take(gathered);
+            let gathered = std::mem::take(&mut self.gathered);
             return self.inner.insert_many(&gathered.iter().collect::<Vec<_>>());
         }
         self.inner.insert_one(record)?;
