@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import sys
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Optional
 
@@ -63,6 +63,12 @@ class Doc:
         at = self.position
         return (self.title, self.tag, at.x, at.y, at.z, self.colour, kind, content, self.priority)
 
+    def fields(self) -> tuple[Any, ...]:
+        kind, content = self.content
+        at = self.position
+        told = (kind, tuple(content) if kind == 0 else content)
+        return (self.title, self.tag, (at.x, at.y, at.z), self.colour, told, self.priority)
+
 
 TABLES = {
     "row": ("benchmark", "key integer, value blob", 2),
@@ -90,11 +96,11 @@ ALL = ("get", "read-all", "insert-one", "insert-many", "open")
 
 class Connection(Driver):
     models = {
-        "row": Model(lambda fields: Row(*fields), astuple, ALL),
-        "document": Model(lambda fields: Document(*fields), astuple, ALL),
+        "row": Model(lambda fields: Row(*fields), ROW_OF["row"], ALL),
+        "document": Model(lambda fields: Document(*fields), ROW_OF["document"], ALL),
         "doc": Model(
             lambda fields: Doc(fields[0], fields[1], Position(*fields[2]), *fields[3:]),
-            lambda doc: (doc.title, doc.tag, astuple(doc.position), doc.colour, doc.content, doc.priority),
+            Doc.fields,
             (*ALL, "find", "update-one", "update-many", "delete-many"),
         ),
     }

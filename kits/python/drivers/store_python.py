@@ -77,7 +77,7 @@ def doc_of(fields: tuple[Any, ...]) -> Doc:
 def fields_of(doc: Doc) -> tuple[Any, ...]:
     at, content = doc.position, doc.content
     if isinstance(content, Images):
-        told: tuple[int, Any] = (0, content.names)
+        told: tuple[int, Any] = (0, tuple(content.names))
     else:
         told = (2, content.text) if isinstance(content, Text) else (1, None)
     return (doc.title, doc.tag, (at.x, at.y, at.z), doc.colour.value, told, doc.priority)

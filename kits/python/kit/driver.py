@@ -66,7 +66,8 @@ class Open(NamedTuple):
 
 
 class Model(NamedTuple):
-    """How the driver has a record: what makes its object of the kit's tuple, and the tuple of the object."""
+    """How the driver has a record: what makes its object of the kit's tuple, off the clock, and the tuple of an object that
+    was answered. That one is taken while the clock runs; it holds plain numbers, texts and bytes, and lists as tuples."""
 
     make: Callable[[tuple[Any, ...]], Any]
     fields: Callable[[Any], tuple[Any, ...]]

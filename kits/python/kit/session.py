@@ -9,9 +9,10 @@ import sys
 from pathlib import Path
 from typing import Any, BinaryIO, Optional
 
+from .answers import Answers
 from .clock import measure
 from .driver import VERBS, About, Driver, Failure, Model, Open
-from .lane import Lane, play, play_open, records_of
+from .lane import Lane, play, play_open
 from .records import Malformed, digest, read_dataset, read_operations, sort_key
 
 PROTOCOL = 1
@@ -303,12 +304,8 @@ class Kit:
         if "open" not in model.verbs:
             raise Failure("unsupported", f"the driver has no {record}.open")
         self.close()
-
-        def answers(firsts: list[Any]) -> tuple[int, str]:
-            records = records_of(model, firsts)
-            return len(records), digest(record, records)
-
-        sample = play_open(lambda: self.driver(asked), answers, self.driver.kind_of, lane["count"])
+        answers = Answers(model, self.driver.kind_of)
+        sample = play_open(lambda: self.driver(asked), answers, record, lane["count"])
         self.asked, self.handles = asked, [(1, self.driver(asked))]
         return sample
 
