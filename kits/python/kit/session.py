@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import struct
 import sys
 from pathlib import Path
@@ -87,7 +88,8 @@ class Kit:
 
     def main(self) -> None:
         """Serves the lab until it is gone."""
-        self.serve(sys.stdin.buffer, sys.stdout.buffer)
+        with _replies() as answered:
+            self.serve(sys.stdin.buffer, answered)
 
     def serve(self, said: BinaryIO, answered: BinaryIO) -> None:
         """Answers each line."""
@@ -332,6 +334,14 @@ class Kit:
         return {}
 
     _quit = _close
+
+
+def _replies() -> BinaryIO:
+    """Where replies go: what was standard output. A library that prints, in Python or below it, prints to standard error."""
+    answered = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    return answered
 
 
 def _part(of: list[Any], start: int, count: int, what: str) -> list[Any]:
