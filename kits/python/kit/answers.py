@@ -16,23 +16,28 @@ class Answers:
 
     def __init__(self, model: Model, kind_of: Callable[[Exception], str]) -> None:
         self.fields_of, self.kind_of = model.fields, kind_of
-        #: Objects that were found one by one, and the fields of each.
+        # Fields stand one after the other, of all objects: a tuple kept of each would be one more for Python's collector.
+        #: Objects that were found one by one, and their fields.
         self.objects: list[Any] = []
-        self.fields: list[tuple[Any, ...]] = []
-        #: Objects that were read together, and the fields of each.
-        self.reads: list[tuple[list[Any], list[tuple[Any, ...]]]] = []
+        self.fields: list[Any] = []
+        #: Objects that were read together, and their fields.
+        self.reads: list[tuple[list[Any], list[Any]]] = []
         self.acknowledged = 0
         self.failures: dict[str, tuple[int, str]] = {}
 
     def found(self, one: Any) -> None:
         """Keeps the answer of a get; what was not found is None."""
         if one is not None:
-            self.fields.append(self.fields_of(one))
+            self.fields.extend(self.fields_of(one))
             self.objects.append(one)
 
     def read(self, objects: list[Any]) -> None:
         """Keeps the answer of a verb that answers many objects in an order of its own."""
-        self.reads.append((objects, list(map(self.fields_of, objects))))
+        fields_of, fields = self.fields_of, []
+        take = fields.extend
+        for one in objects:
+            take(fields_of(one))
+        self.reads.append((objects, fields))
 
     def failed(self, error: Exception) -> None:
         """Counts an operation that failed: it is a result, and the lane goes on."""
@@ -43,11 +48,9 @@ class Answers:
     def sample(self, record: str, wall_ns: int) -> dict[str, Any]:
         """Counts and digests, off the clock. No two engines owe each other an order, so reads are put in key order."""
         whole = Whole()
-        records = list(map(whole.require, self.objects, self.fields))
+        records = whole.records(record, self.objects, self.fields)
         for objects, fields in self.reads:
-            if type(objects) is not list:
-                raise Failure("protocol", f"many objects were answered as a {type(objects).__name__}, which is no list")
-            records += sorted(map(whole.require, objects, fields), key=sort_key)
+            records += sorted(whole.records(record, objects, fields), key=sort_key)
         for kind, (count, message) in self.failures.items():
             print(f"{count} operations failed ({kind}), the first with: {message}", file=sys.stderr)
         return {

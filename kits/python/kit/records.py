@@ -16,6 +16,9 @@ COLOURS = ("red", "green", "blue")
 #: What a doc's content may be, by number: a list of texts, nothing, a text.
 CONTENTS = ("images", "nothing", "text")
 
+#: How many fields a record has.
+WIDTHS = {"row": 2, "document": 4, "doc": 6}
+
 _U32, _I64, _POSITION = struct.Struct("<I"), struct.Struct("<q"), struct.Struct("<fff")
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from .driver import Failure
+from .records import WIDTHS
 
 #: What fields may be besides tuples: the interpreter's own types that cannot change, and no classes below them.
 _PLAIN = (int, str, bytes, float, type(None))
@@ -15,17 +16,27 @@ class Whole:
     """Remembers the record that each object was answered for. The objects must all be kept meanwhile."""
 
     def __init__(self) -> None:
-        self.keys: dict[int, tuple[Any, ...]] = {}
+        self.keys: dict[int, Any] = {}
 
-    def require(self, one: Any, fields: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Gives the fields of the object. Raises Failure where they could change yet, or the object was another record's."""
+    def records(self, record: str, objects: list[Any], fields: list[Any]) -> list[tuple[Any, ...]]:
+        """The records that the objects stood for, of their fields one after the other. Raises Failure where something of
+        them could have been put off."""
+        if type(objects) is not list:
+            raise Failure("protocol", f"many objects were answered as a {type(objects).__name__}, which is no list")
+        width = WIDTHS[record]
+        if len(fields) != width * len(objects):
+            raise Failure("protocol", f"{len(objects)} objects told {len(fields)} fields; a {record} has {width}")
+        records = list(zip(*[iter(fields)] * width))
+        for one, told in zip(objects, records):
+            self._require(one, told)
+        return records
+
+    def _require(self, one: Any, fields: tuple[Any, ...]) -> None:
         name = type(one).__name__
-        if type(fields) is not tuple or not _is_plain(fields):
-            raise Failure("protocol", f"the fields of a {name} are no plain numbers, texts and bytes in tuples")
-        key = fields[:1]
-        if self.keys.setdefault(id(one), key) != key:
+        if not _is_plain(fields):
+            raise Failure("protocol", f"the fields of a {name} are no plain numbers, texts, bytes and tuples of them")
+        if self.keys.setdefault(id(one), fields[0]) != fields[0]:
             raise Failure("protocol", f"one {name} was answered for two records: each takes an object of its own")
-        return fields
 
 
 def _is_plain(value: Any) -> bool:

@@ -45,9 +45,9 @@ def test_fields_that_could_change_after_they_were_taken_are_refused(value: Any) 
         answered(Row(1, value)).sample("row", 7)
 
 
-def test_fields_in_a_list_which_could_be_filled_later_are_refused() -> None:
-    with pytest.raises(Failure, match="no plain .* in tuples"):
-        answered(Row(1, b"one"), model=MODEL._replace(fields=lambda row: [row.key, row.value])).sample("row", 7)
+def test_objects_that_tell_other_fields_than_a_record_has_are_refused() -> None:
+    with pytest.raises(Failure, match="2 objects told 6 fields; a row has 2"):
+        answered(Row(1, b"one"), Row(2, b"two"), model=MODEL._replace(fields=lambda row: (row.key, 0, 0))).sample("row", 7)
 
 
 def test_an_object_may_be_answered_again_for_its_own_record() -> None:
