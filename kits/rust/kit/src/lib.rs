@@ -65,6 +65,7 @@ mod line;
 mod live;
 mod open;
 mod prepared;
+mod replies;
 mod session;
 mod shelf;
 mod stored;

@@ -10,6 +10,7 @@ use crate::shelf::{self, Files, Playable, Shelf};
 use crate::stretch::{self, Part, keep};
 use crate::{
     About, Driver, Failure, FailureKind, Open, RecordKind, Settings, Store, Stored, Verb, clock, failure,
+    replies,
 };
 use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
@@ -98,7 +99,8 @@ impl<D: Driver> Kit<D> {
     /// Talks to the lab over standard input and output until one of them ends.
     pub fn main(self) -> ExitCode {
         keep_freed_memory();
-        match self.serve(io::stdin().lock(), io::stdout().lock()) {
+        let served = replies::take().and_then(|replies| self.serve(io::stdin().lock(), replies));
+        match served {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
                 eprintln!("the lab is gone: {error}");
