@@ -1,5 +1,6 @@
 // Canaries without a database: rows in memory, kept in a file while closed. One answers wrongly now and then, one sleeps
 // before each right answer. Reading everything and inserting many stay innocent, so that the lab can fill and check them.
+// One more prints before each right answer, which is no mischief: the kit's own tests play it.
 
 #include "../kit/driver.h"
 
@@ -8,10 +9,11 @@
 #include <map>
 #include <mutex>
 #include <thread>
+#include <unistd.h>
 
 namespace {
 
-enum class Mischief { WRONG, SLEEP };
+enum class Mischief { WRONG, SLEEP, PRINT };
 
 struct Rows : kit::Objects {
     std::vector<kit::Row> rows;
@@ -135,6 +137,11 @@ private:
     {
         if (mischief == Mischief::SLEEP) {
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        } else if (mischief == Mischief::PRINT) {
+            // As libraries do: to a stream, and below it.
+            std::puts("printed to a stream");
+            std::fflush(stdout);
+            dprintf(STDOUT_FILENO, "printed below it\n");
         }
     }
 
@@ -149,10 +156,10 @@ private:
 
 int main(int count, char **arguments)
 {
-    const bool sleeps = count > 1 && std::string(arguments[1]) == "sleep";
-    const Mischief mischief = sleeps ? Mischief::SLEEP : Mischief::WRONG;
+    const std::string word = count > 1 ? arguments[1] : "wrong";
+    const Mischief mischief = word == "sleep" ? Mischief::SLEEP : word == "print" ? Mischief::PRINT : Mischief::WRONG;
     kit::Subject subject;
-    subject.name = sleeps ? "canary-cpp-sleep" : "canary-cpp-wrong";
+    subject.name = "canary-cpp-" + word;
     subject.version = "0.1.0";
     subject.engine = "none";
     subject.verbs = { "get", "read-all", "insert-one", "insert-many" };

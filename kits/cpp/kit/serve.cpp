@@ -4,7 +4,9 @@
 
 #include <climits>
 #include <cstdio>
+#include <fcntl.h>
 #include <malloc.h>
+#include <unistd.h>
 
 namespace kit {
 
@@ -42,11 +44,24 @@ void keep_freed_memory()
 #endif
 }
 
+// Where replies go: what was standard output. A driver or a library that prints is no reply; it prints to standard error.
+FILE *take_replies()
+{
+    const int replies = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    const bool is_taken = replies >= 0 && dup2(STDERR_FILENO, STDOUT_FILENO) >= 0;
+    return is_taken ? fdopen(replies, "w") : nullptr;
+}
+
 } // namespace
 
 int serve(const Subject &subject)
 {
     keep_freed_memory();
+    FILE *const replies = take_replies();
+    if (replies == nullptr) {
+        std::perror("standard output cannot be kept for replies");
+        return 1;
+    }
     Session session(subject);
     std::string line;
     for (;;) {
@@ -66,7 +81,7 @@ int serve(const Subject &subject)
                                                   { "kind", "protocol" },
                                                   { "message", "a line is longer than 1 MiB" } };
         const std::string text = reply.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-        if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+        if (std::fwrite(text.data(), 1, text.size(), replies) != text.size() || std::fflush(replies) != 0) {
             std::fprintf(stderr, "the lab is gone: a reply cannot be written\n");
             return 1;
         }
