@@ -73,7 +73,7 @@ pub fn judge(plan: &Plan, statistics: &[CaseStatistics], subjects: &[Introductio
     let correction = correction(plan);
     resembling::withhold(plan, statistics, &mut comparisons);
     match correction {
-        Correction::Gate => gate::correct(plan, statistics, &mut comparisons),
+        Correction::Gate => gate::decide(plan, statistics, &flags, &mut comparisons),
         Correction::Exploration => comparison::explore(&mut comparisons),
         Correction::Alone => {}
     }

@@ -34,12 +34,13 @@ const RECORD: [&str; 10] = [
     "crates/touchstone-statistics/src/kinds.rs",
     "crates/touchstone-statistics/src/latency.rs",
 ];
-const VERDICT: [&str; 5] = [
+const VERDICT: [&str; 6] = [
     "crates/touchstone/src/verdict.rs",
     "crates/touchstone/src/verdict/claim.rs",
     "crates/touchstone/src/verdict/comparison.rs",
     "crates/touchstone/src/verdict/flag.rs",
     "crates/touchstone/src/verdict/gate.rs",
+    "crates/touchstone/src/verdict/gate/counts.rs",
 ];
 
 /// Types of those files that are not in the format of the page.

@@ -1,18 +1,22 @@
 //! `touchstone gate`: does a candidate stand against a baseline? For CI: five answers, five exit statuses.
 
-use super::measure::{Judged, MeasureArguments, measure};
+mod programs;
+mod told;
+
+use super::measure::{MeasureArguments, measure};
 use crate::{Context, exit, say};
 use anyhow::bail;
 use clap::Args;
-use std::fmt::Write as _;
+use programs::absolute;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use told::describe;
 use touchstone::kit::Contender;
 use touchstone::name::there_are;
 use touchstone::plan::{Choice, Plan};
 use touchstone::statistics::{LOOKS, can_reject};
 use touchstone::suite::{ArmSpec, Case, Size, Suite, VariedArm};
-use touchstone::verdict::{Gate as Decided, GateStatus, Verdict, gate};
+use touchstone::verdict::{GateStatus, gate};
 use touchstone_runner::kits::Project;
 
 /// Compares two builds of a driver, or two profiles, with the baseline once more as a null arm
@@ -62,8 +66,9 @@ impl Gate {
         }
         let project = context.project()?;
         let plan = self.plan(&project)?;
+        programs::look_at(&project, &plan)?;
         let judged = measure(&project, &plan, &self.measure)?;
-        let decided = gate(&plan, &judged.statistics.cases, &judged.judgement.comparisons);
+        let decided = gate(&judged.record, &judged.statistics.cases, &judged.judgement);
         judged.write_report()?;
         if context.json {
             say::json(&decided)?;
@@ -128,15 +133,6 @@ impl Gate {
     }
 }
 
-fn absolute(program: &std::path::Path) -> anyhow::Result<String> {
-    match program.canonicalize() {
-        Ok(path) => Ok(path.display().to_string()),
-        Err(error) => {
-            bail!(touchstone::Error::input(format!("no driver program {}: {error}", program.display())))
-        }
-    }
-}
-
 /// Leaves a case three arms: the baseline, the candidate, and the baseline again.
 fn gated(case: &mut Case, baseline: &str, candidate: &str) -> anyhow::Result<()> {
     let candidate = if candidate == baseline {
@@ -166,52 +162,4 @@ fn varied(case: &Case, name: &str, variant: &str) -> anyhow::Result<VariedArm> {
         }
         ArmSpec::Varied(arm) => VariedArm { variant: format!("{}-{variant}", arm.variant), ..arm },
     })
-}
-
-/// What is said of commits that need less than before. No gate can know that it was meant.
-const PROMISE: &str = "\n  its commits await the disk less often than before, which is another promise: where that is meant, \
-                       compare the new program with itself from now on";
-
-fn describe(decided: &Decided, judged: &Judged) -> String {
-    let mut text = String::new();
-    for comparison in &decided.comparisons {
-        let percent = |ratio: f64| (ratio - 1.0) * 100.0;
-        let _ = write!(text, "{}: {} is {}", comparison.case, comparison.arm, comparison.verdict);
-        if let (Some(ratio), Some(low), Some(high)) =
-            (comparison.time_ratio, comparison.time_ratio_low, comparison.time_ratio_high)
-        {
-            let _ = write!(
-                text,
-                ": {:+.2} % time [{:+.2}, {:+.2}], {} launches, margin {:.0} %",
-                percent(ratio),
-                percent(low),
-                percent(high),
-                comparison.launches,
-                comparison.margin * 100.0
-            );
-        }
-        text.push('\n');
-        let undecided = comparison.verdict == Verdict::Inconclusive;
-        if let Some(smallest) = comparison.smallest_detectable.filter(|_| undecided) {
-            let launches = comparison.launches;
-            let _ =
-                writeln!(text, "  {launches} launches can show a difference of {:.1} %", smallest * 100.0);
-        }
-        for reason in &comparison.reasons {
-            let _ = writeln!(text, "  {reason}");
-        }
-    }
-    for count in &decided.counts {
-        let _ = writeln!(
-            text,
-            "{}: {}: {} before, {} now{}",
-            count.case,
-            count.what,
-            count.baseline,
-            count.candidate,
-            if count.is_another_promise() { PROMISE } else { "" }
-        );
-    }
-    let _ = writeln!(text, "gate: {}\nRecord: {}", decided.status, judged.folder.display());
-    text
 }

@@ -1,8 +1,16 @@
 //! A gate: one candidate against one baseline over several cases, for a CI job that must not cry wolf.
 
+mod counts;
+mod obstacle;
+
+pub use counts::CountDifference;
+
 use super::comparison::{Comparison, Verdict};
+use super::{Flag, Judgement};
 use crate::estimate::CaseStatistics;
-use crate::plan::Plan;
+use crate::plan::{Plan, PlannedArm, PlannedCase};
+use crate::record::Record;
+use crate::sample::Introduction;
 use crate::statistics::{Decision, Estimate, NullArm, decide_family, null_arms};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -16,6 +24,12 @@ pub struct Gate {
     pub comparisons: Vec<Comparison>,
     /// Counts that differ: gated exactly, for counts have no noise.
     pub counts: Vec<CountDifference>,
+    /// Every flag of its cases. Those that say that the work was not done, or not in the time, are among the reasons too.
+    #[serde(default)]
+    pub flags: Vec<Flag>,
+    /// Whether the candidate is the baseline's own program, told apart by nothing: then no change was judged.
+    #[serde(default)]
+    pub same_program: bool,
 }
 
 /// What a gate says.
@@ -30,7 +44,7 @@ pub enum GateStatus {
     Inconclusive,
     /// Some case's null arm moved.
     Untrusted,
-    /// Some case cannot be compared, or its commits await the disk less often than they did.
+    /// Some case cannot be compared: settings or answers differ, the work may not have been done, or less is promised of a commit.
     Incomparable,
 }
 
@@ -46,37 +60,23 @@ impl fmt::Display for GateStatus {
     }
 }
 
-/// A count that is not the same on both sides.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CountDifference {
-    /// The case.
-    pub case: String,
-    /// What is counted.
-    pub what: String,
-    /// The baseline's.
-    pub baseline: u64,
-    /// The candidate's.
-    pub candidate: u64,
-}
-
-impl CountDifference {
-    /// Whether the candidate's commits await the disk less often: whatever time that saves is no improvement of the same thing.
-    pub fn is_another_promise(&self) -> bool {
-        self.what == SYNCS && self.candidate < self.baseline
+/// Reads a gate off the judgement of a record whose cases have a baseline, a candidate and a null arm each.
+pub fn gate(record: &Record, statistics: &[CaseStatistics], judgement: &Judgement) -> Gate {
+    let plan = &record.plan;
+    let judged = judgement.comparisons.iter().filter(|judged| is_candidate(plan, judged));
+    let comparisons: Vec<Comparison> = judged.cloned().collect();
+    let differences = |comparison: &Comparison| {
+        let measured = statistics.iter().find(|measured| measured.case == comparison.case)?;
+        Some(counts::differences(plan.case(&comparison.case)?, measured, comparison))
+    };
+    let counts: Vec<CountDifference> = comparisons.iter().filter_map(differences).flatten().collect();
+    Gate {
+        status: status(&comparisons, &counts),
+        comparisons,
+        counts,
+        flags: judgement.flags.clone(),
+        same_program: is_same_program(plan, &record.subjects),
     }
-}
-
-/// Reads a gate off the judged comparisons of a plan whose cases have a baseline, a candidate and a null arm each.
-pub fn gate(plan: &Plan, statistics: &[CaseStatistics], comparisons: &[Comparison]) -> Gate {
-    let judged: Vec<&Comparison> = comparisons.iter().filter(|judged| is_candidate(plan, judged)).collect();
-    let measured = |id: &str| statistics.iter().find(|measured| measured.case == id);
-    let counts: Vec<CountDifference> = judged
-        .iter()
-        .filter_map(|comparison| Some(differences(measured(&comparison.case)?, comparison)))
-        .flatten()
-        .collect();
-    let comparisons: Vec<Comparison> = judged.into_iter().cloned().collect();
-    Gate { status: status(&comparisons, &counts), comparisons, counts }
 }
 
 /// Whether the plan is a gate's: a case of it has the baseline once more.
@@ -89,9 +89,38 @@ fn is_candidate(plan: &Plan, comparison: &Comparison) -> bool {
     arm.is_some_and(|arm| !arm.null_arm)
 }
 
+/// Whether the two sides of every case are one program, asked alike. Each arm of a case is introduced once; of one that never
+/// said who it is, nothing is known.
+fn is_same_program(plan: &Plan, subjects: &[Introduction]) -> bool {
+    let sides = |case: &PlannedCase| -> Option<(PlannedArm, PlannedArm)> {
+        let candidate = case.arms.iter().find(|arm| arm.name != case.baseline && !arm.null_arm)?;
+        Some((case.arm(&case.baseline)?.clone(), candidate.clone()))
+    };
+    let alike = |(baseline, candidate): &(PlannedArm, PlannedArm)| {
+        let (name, program) = (baseline.name.clone(), baseline.program.clone());
+        *baseline == PlannedArm { name, program, ..candidate.clone() }
+    };
+    let arms = plan.cases.iter().map(|case| case.arms.len()).sum::<usize>();
+    let first = subjects.first().map(|met| &met.program_crc32).filter(|crc32| !crc32.is_empty());
+    subjects.len() == arms
+        && subjects.iter().all(|met| Some(&met.program_crc32) == first)
+        && plan.cases.iter().all(|case| sides(case).as_ref().is_some_and(alike))
+}
+
+/// Makes a gate's verdicts of what each candidate's time says.
+pub(super) fn decide(
+    plan: &Plan,
+    statistics: &[CaseStatistics],
+    flags: &[Flag],
+    comparisons: &mut [Comparison],
+) {
+    correct(plan, statistics, comparisons);
+    obstacle::withhold(plan, statistics, flags, comparisons);
+}
+
 /// Rule 10 of the duel: with several gated cases, a difference must stand Holm's procedure over all of them; and no
 /// verdict of a case stands whose null arm does not.
-pub(super) fn correct(plan: &Plan, statistics: &[CaseStatistics], comparisons: &mut [Comparison]) {
+fn correct(plan: &Plan, statistics: &[CaseStatistics], comparisons: &mut [Comparison]) {
     let without = without_null_arm(plan, comparisons);
     for comparison in comparisons.iter_mut().filter(|c| c.verdict != Verdict::Incomparable) {
         if let Some((_, why)) = without.iter().find(|(case, _)| *case == comparison.case) {
@@ -174,40 +203,12 @@ pub(super) fn null_arm(plan: &Plan, statistics: &[CaseStatistics], case: &str) -
     }
 }
 
-fn differences(measured: &CaseStatistics, comparison: &Comparison) -> Vec<CountDifference> {
-    let counts = |name: &str| measured.arm(name).and_then(|arm| arm.syncs.as_ref());
-    let (Some(baseline), Some(candidate)) = (counts(&comparison.against), counts(&comparison.arm)) else {
-        return Vec::new();
-    };
-    if baseline.unavailable.is_some() || candidate.unavailable.is_some() {
-        return Vec::new();
-    }
-    let rows = [
-        (SYNCS, baseline.syncs_per_commit, candidate.syncs_per_commit),
-        ("bytes written", baseline.bytes_written, candidate.bytes_written),
-    ];
-    rows.into_iter()
-        .filter(|(_, baseline, candidate)| baseline != candidate)
-        .map(|(what, baseline, candidate)| CountDifference {
-            case: measured.case.clone(),
-            what: what.into(),
-            baseline,
-            candidate,
-        })
-        .collect()
-}
-
-/// How the count of syncs is called.
-const SYNCS: &str = "syncs per commit";
-
 /// A trusted case that is worse outweighs what the others could not tell.
 fn status(comparisons: &[Comparison], counts: &[CountDifference]) -> GateStatus {
     let any = |verdict| comparisons.iter().any(|comparison| comparison.verdict == verdict);
-    let grew = counts.iter().any(|count| count.candidate > count.baseline);
-    let dropped = counts.iter().any(CountDifference::is_another_promise);
-    if any(Verdict::Worse) || grew {
+    if any(Verdict::Worse) || counts.iter().any(CountDifference::grew) {
         GateStatus::Worse
-    } else if any(Verdict::Incomparable) || dropped || comparisons.is_empty() {
+    } else if any(Verdict::Incomparable) || comparisons.is_empty() {
         GateStatus::Incomparable
     } else if any(Verdict::Untrusted) {
         GateStatus::Untrusted

@@ -2,13 +2,13 @@
 #![allow(dead_code, reason = "each test program uses its own part of this")]
 
 use std::collections::BTreeMap;
-use touchstone::kit::{Kit, Kits};
+use touchstone::kit::{Contender, Kit, Kits};
 use touchstone::plan::{Choice, Plan};
 use touchstone::record::{Manifest, RECORD_VERSION, Record, Status};
-use touchstone::sample::{Launch, Outcome, Phase, Slice};
+use touchstone::sample::{Introduction, Launch, Outcome, Phase, Slice};
 use touchstone::statistics::LOOKS;
 use touchstone::suite::{Size, Suite};
-use touchstone_protocol::Usage;
+use touchstone_protocol::{Clock, Hello, Usage};
 
 const KIT: &str = r#"
 [kit]
@@ -110,5 +110,29 @@ pub fn part(case: &str, launch: usize, arm: &str) -> Launch {
         plan: Vec::new(),
         counters: BTreeMap::new(),
         file_bytes: BTreeMap::new(),
+    }
+}
+
+/// A contender, of a name that is one.
+pub fn contender(name: &str) -> Contender {
+    Contender::try_from(name.to_owned()).unwrap()
+}
+
+/// What a driver said, whose program has that checksum.
+pub fn introduction(name: &str, program_crc32: &str) -> Introduction {
+    Introduction {
+        contender: contender(name),
+        hello: Hello {
+            protocol: 1,
+            kit: "rust 0.1.0".into(),
+            subject: "s".into(),
+            version: "1".into(),
+            engine: "made up 1".into(),
+            engine_source: String::new(),
+            compile_options: Vec::new(),
+            capabilities: Vec::new(),
+            clock: Clock { name: "made up".into(), cost_ns: 24.0, resolution_ns: 1 },
+        },
+        program_crc32: program_crc32.into(),
     }
 }
