@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use support::{Ended, Judged, finish, folder, root, run, touchstone};
 use touchstone::sample::Outcome;
-use touchstone::verdict::{Gate, GateStatus, Verdict};
+use touchstone::verdict::{FlagKind, Gate, GateStatus, Verdict};
 
 const BASELINE: &str = "rusqlite@wal-normal";
 
@@ -47,6 +47,14 @@ fn copied_driver(folder: &Path) -> PathBuf {
     copy
 }
 
+/// A program that is a script of the shell.
+fn script(folder: &Path, text: &str) -> PathBuf {
+    let program = folder.join("candidate");
+    fs::write(&program, format!("#!/bin/sh\n{text}")).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    program
+}
+
 #[test]
 fn identical_contenders_are_never_worse() {
     let folder = folder();
@@ -54,6 +62,7 @@ fn identical_contenders_are_never_worse() {
     assert_ne!(decided.gate.status, GateStatus::Worse, "{}", decided.ended.told());
     assert_ne!(decided.gate.status, GateStatus::Incomparable, "{}", decided.ended.told());
     assert_eq!(decided.gate.counts, []);
+    assert!(decided.gate.same_program, "and they are told to be");
     let arms: Vec<&str> =
         decided.judged.statistics.cases[0].arms.iter().map(|arm| arm.arm.as_str()).collect();
     assert_eq!(arms, [BASELINE, "rusqlite@wal-normal#candidate", "rusqlite@wal-normal#null"]);
@@ -109,9 +118,7 @@ fn a_setting_that_was_not_kept_is_incomparable_and_named() {
 #[test]
 fn a_candidate_that_crashes_is_incomparable_and_no_failure_of_the_gate() {
     let folder = folder();
-    let program = folder.path().join("candidate");
-    fs::write(&program, "#!/bin/sh\necho 'the widget is upside down' >&2\nexit 3\n").unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let program = script(folder.path(), "echo 'the widget is upside down' >&2\nexit 3\n");
     let candidate = ["--candidate-program", program.to_str().unwrap()];
     let decided = gate(folder.path(), "smoke/get", BASELINE, &candidate);
     assert_eq!(decided.status, 4, "{}", decided.ended.told());
@@ -119,6 +126,7 @@ fn a_candidate_that_crashes_is_incomparable_and_no_failure_of_the_gate() {
     assert_eq!(part.outcome, Outcome::Crashed, "{part:?}");
     let reasons = decided.gate.comparisons[0].reasons.join("\n");
     assert!(reasons.contains("exit status 3, last saying: the widget is upside down"), "{reasons}");
+    assert!(!decided.gate.same_program, "of what never said who it is nothing is known");
 }
 
 #[test]
@@ -137,6 +145,7 @@ fn another_build_of_a_driver_can_be_the_candidate() {
     let checksums: Vec<&str> =
         decided.judged.record.subjects.iter().map(|met| met.program_crc32.as_str()).collect();
     assert!(checksums.windows(2).all(|pair| pair[0] == pair[1]), "a copy is told to be one: {checksums:?}");
+    assert!(decided.gate.same_program, "{}", decided.ended.told());
 }
 
 #[test]
@@ -166,8 +175,9 @@ fn a_sync_more_for_each_commit_is_worse_however_little_time_it_takes() {
         decided.ended.told()
     );
     let grown: Vec<_> = decided.gate.counts.iter().filter(|count| count.candidate > count.baseline).collect();
-    assert_eq!(grown.len(), 1, "{:?}", decided.gate.counts);
+    assert_eq!(grown.len(), 2, "{:?}", decided.gate.counts);
     assert_eq!((grown[0].what.as_str(), grown[0].baseline, grown[0].candidate), ("syncs per commit", 0, 1));
+    assert_eq!(grown[1].what, "syncs of all commits and of closing");
 }
 
 #[test]
@@ -178,6 +188,96 @@ fn a_sync_less_for_each_commit_never_passes() {
     assert_eq!(decided.status, 4, "{}", decided.ended.told());
     let shrunk = decided.gate.counts.iter().find(|count| count.what == "syncs per commit").unwrap();
     assert_eq!((shrunk.baseline, shrunk.candidate), (1, 0));
+}
+
+#[test]
+fn answers_that_are_not_the_engines_never_pass_and_the_flag_is_told() {
+    let folder = folder();
+    let memo = ["--candidate", "canary-liar@memo"];
+    let decided = gate(folder.path(), "liars/memo", "canary-liar@honest", &memo);
+    assert_eq!(decided.status, 4, "{}", decided.ended.told());
+    let reasons = decided.gate.comparisons[0].reasons.join("\n");
+    assert!(reasons.contains("canary-liar@memo is flagged, engine did nothing"), "{reasons}");
+    let idle = |flag: &&touchstone::verdict::Flag| flag.kind == FlagKind::EngineIdle;
+    let told: Vec<&str> = decided.gate.flags.iter().filter(idle).map(|flag| flag.arm.as_str()).collect();
+    assert_eq!(told, ["canary-liar@memo"]);
+}
+
+#[test]
+fn a_weaker_class_is_another_promise_however_few_syncs_the_median_commit_has() {
+    let folder = folder();
+    let off = ["--candidate", "rusqlite@wal-off", "--margin", "0.99", "--scratch", "/dev/shm"];
+    let decided = gate(folder.path(), "smoke/write", BASELINE, &off);
+    assert_eq!(decided.status, 4, "{}", decided.ended.told());
+    let reasons = decided.gate.comparisons[0].reasons.join("\n");
+    for wanted in ["its class is process, and that of rusqlite@wal-normal is consistent", "over all commits"]
+    {
+        assert!(reasons.contains(wanted), "it must say `{wanted}`: {reasons}");
+    }
+    let fewer: Vec<_> =
+        decided.gate.counts.iter().map(|count| (count.what.as_str(), count.candidate)).collect();
+    assert_eq!(fewer, [("syncs of all commits and of closing", 0)]);
+}
+
+#[test]
+fn a_candidate_that_ends_when_it_is_recorded_never_passes() {
+    let folder = folder();
+    let more = ["--candidate", "rusqlite@wal-full", "--margin", "0.9"];
+    gate(folder.path(), "smoke/get-held", BASELINE, &more);
+    let driver = copied_driver(folder.path());
+    fs::rename(&driver, folder.path().join("driver")).unwrap();
+    let untraced = "while read -r name value <&3; do\n  [ \"$name $value\" = \"TracerPid: 0\" ] && exec \"${0%/*}/driver\" 3<&-\n\
+                    done 3</proc/$$/status\nexit 7\n";
+    let program = script(folder.path(), untraced);
+    let record = folder.path().join("second");
+    fs::create_dir(&record).unwrap();
+    let more =
+        ["--candidate-program", program.to_str().unwrap(), "--margin", "0.99", "--scratch", "/dev/shm"];
+    let decided = gate(&record, "smoke/write", BASELINE, &more);
+    assert_eq!(decided.status, 4, "{}", decided.ended.told());
+    let reasons = decided.gate.comparisons[0].reasons.join("\n");
+    let wanted = "the commits of rusqlite@wal-normal#candidate could not be recorded";
+    assert!(reasons.contains(wanted), "{reasons}");
+}
+
+#[test]
+fn a_program_that_is_another_subjects_is_refused_before_anything_is_measured() {
+    let folder = folder();
+    let hello = r#"{"reply":"hello","protocol":1,"kit":"k","subject":"another","version":"1","engine":"e",
+        "capabilities":[],"clock":{"name":"c","cost_ns":1,"resolution_ns":1}}"#;
+    let hello = hello.split_whitespace().collect::<String>();
+    let program = script(folder.path(), &format!("read -r asked\necho '{hello}'\n"));
+    for side in ["--candidate-program", "--baseline-program"] {
+        let record = folder.path().join("record");
+        let gate =
+            ["gate", "--case", "smoke/get", "--baseline", BASELINE, "--candidate", "rusqlite@wal-full"];
+        let ended = finish(touchstone().args(gate).arg(side).arg(&program).arg("--out").arg(&record));
+        ended.refused(64, &[side, "is the driver of `another`", "`rusqlite` was asked for"]);
+        assert!(!record.exists());
+    }
+}
+
+#[test]
+fn one_program_on_both_sides_is_warned_of_before_and_after() {
+    let (first, second) = (folder(), folder());
+    let full = ["--candidate", "rusqlite@wal-full", "--margin", "0.9"];
+    gate(first.path(), "smoke/get-held", BASELINE, &full);
+    let program = copied_driver(second.path());
+    let ended = finish(
+        touchstone()
+            .args(["gate", "--case", "smoke/get-held", "--baseline", BASELINE, "--margin", "0.9"])
+            .arg("--baseline-program")
+            .arg(root().join("kits/rust/target/release/rusqlite"))
+            .arg("--candidate-program")
+            .arg(&program)
+            .arg("--out")
+            .arg(second.path().join("record")),
+    );
+    ended.assert_calm();
+    let before = "--baseline-program and --candidate-program are the same program";
+    assert!(ended.stderr.contains(before), "{}", ended.told());
+    let after = "warning: the candidate is the baseline's own program in the same profile";
+    assert!(ended.unwrapped().contains(after), "{}", ended.told());
 }
 
 #[test]
