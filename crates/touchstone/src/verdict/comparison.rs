@@ -59,7 +59,8 @@ pub enum Verdict {
     Inconclusive,
     /// The null arm moved: this machine, now, cannot be believed.
     Untrusted,
-    /// Settings or answers differ, or one of them did not run.
+    /// Settings or answers differ, or one of them did not run; in a gate also where one may not have done the work in its time, or
+    /// promises less.
     Incomparable,
 }
 

@@ -22,7 +22,7 @@ pub struct Gate {
     pub status: GateStatus,
     /// The candidate in every case, corrected for their number.
     pub comparisons: Vec<Comparison>,
-    /// Counts that differ: gated exactly, for counts have no noise.
+    /// Counts that differ: gated exactly where they decide, for those have no noise.
     pub counts: Vec<CountDifference>,
     /// Every flag of its cases. Those that say that the work was not done, or not in the time, are among the reasons too.
     #[serde(default)]
