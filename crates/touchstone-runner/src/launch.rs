@@ -72,6 +72,9 @@ pub struct Player<'s> {
     stored: u64,
     /// Of those, the ones whose storing was acknowledged.
     acknowledged: u64,
+    /// Whether an operation of a slice failed, and with what the first did, once its process has ended.
+    failing: bool,
+    failed_with: Option<String>,
     outcome: Outcome,
     error: Option<String>,
 }
@@ -109,6 +112,8 @@ impl<'s> Player<'s> {
             plan: Plan::default(),
             stored: stage.case.filled,
             acknowledged: stage.case.filled,
+            failing: false,
+            failed_with: None,
             outcome: Outcome::Completed,
             error: None,
         };
@@ -298,6 +303,7 @@ impl<'s> Player<'s> {
     /// What a lane did to the database.
     fn done(&mut self, lane: &Lane, answer: &LaneSample) {
         self.stage.data.play(&mut self.contents, lane, answer);
+        self.failing |= !answer.errors.is_empty();
         if lane.verb.inserts() {
             self.stored += lane.count;
             self.acknowledged += answer.answers;

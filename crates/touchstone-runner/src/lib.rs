@@ -22,6 +22,7 @@ mod surroundings;
 pub mod target;
 mod task;
 mod witness;
+mod words;
 pub mod writer;
 
 pub use error::{Error, ErrorKind, Result};

@@ -245,6 +245,7 @@ impl<'p> CaseRun<'p> {
                 arm: arm.name.clone(),
                 outcome: error.outcome(),
                 error: Some(format!("while making its database: {error}")),
+                failed_with: None,
                 calibrated: 0,
                 processor: None,
                 threads: None,

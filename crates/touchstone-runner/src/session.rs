@@ -3,6 +3,7 @@
 //! Whatever the process does (floods, hangs, dies, speaks rubbish) comes back as a [`SessionError`], and the
 //! process group is gone when the session is dropped.
 
+use crate::words::why_ended;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{
@@ -97,7 +98,7 @@ pub struct Session {
     process: Option<Child>,
     /// Readable once the process has ended, whoever still holds its output open.
     end: Option<OwnedFd>,
-    stderr: Option<Receiver<Vec<u8>>>,
+    stderr: Option<LastWords>,
     manners: Manners,
     /// Whether asking for its introduction went well, where nobody has waited for the reply yet.
     greeted: Option<SessionResult<()>>,
@@ -238,6 +239,11 @@ impl Session {
         Some(self.process.as_ref()?.id())
     }
 
+    /// What it says on standard error until it ends, to be heard then; none where that is somebody else's already.
+    pub(crate) fn last_words(&mut self) -> Option<LastWords> {
+        self.stderr.take()
+    }
+
     fn read_line(&mut self, deadline: Instant) -> SessionResult<Vec<u8>> {
         let mut searched = 0;
         loop {
@@ -313,12 +319,9 @@ impl Session {
             Ok(status) => describe(status),
             Err(error) => error.to_string(),
         };
-        // Its reader comes to an end, unless a process that left the group holds the other end open.
-        let last_words = self.stderr.take().and_then(|tail| tail.recv_timeout(LEAVE_LIMIT).ok());
-        let stderr = last_words.unwrap_or_default();
-        let last = String::from_utf8_lossy(&stderr);
-        match last.trim().lines().last() {
-            Some(line) => SessionError::Ended(format!("{how}, last saying: {line}")),
+        let stderr = self.last_words().map(LastWords::hear).unwrap_or_default();
+        match why_ended(&stderr) {
+            Some(words) => SessionError::Ended(format!("{how}, last saying: {words}")),
             None => SessionError::Ended(how),
         }
     }
@@ -371,7 +374,18 @@ fn excerpt(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).chars().take(80).filter(|character| !character.is_control()).collect()
 }
 
-fn keep_tail(mut pipe: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
+/// The end of what a driver says on standard error.
+pub(crate) struct LastWords(Receiver<Vec<u8>>);
+
+impl LastWords {
+    /// Waits until nobody can say more, or for a while: a process that left the group may hold the pipe's other end open.
+    pub(crate) fn hear(self) -> String {
+        let said = self.0.recv_timeout(LEAVE_LIMIT).unwrap_or_default();
+        String::from_utf8_lossy(&said).into_owned()
+    }
+}
+
+fn keep_tail(mut pipe: impl Read + Send + 'static) -> LastWords {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
         let mut tail = Vec::new();
@@ -384,5 +398,5 @@ fn keep_tail(mut pipe: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
         // Nobody may want to know.
         let _ = sender.send(tail);
     });
-    receiver
+    LastWords(receiver)
 }

@@ -169,6 +169,19 @@ fn an_exit_has_its_status_and_its_last_words() {
     );
 }
 
+/// Found by an adversary: of a driver in Java a frame of its stack was told, and not the error above it.
+#[test]
+fn an_exit_has_the_error_and_not_the_frames_below_it() {
+    let script = Script::new(
+        "printf 'NOTE: Picked up JDK_JAVA_OPTIONS: x\\njava.lang.OutOfMemoryError: full\\n\\tat a.B.c(B.java:7)\\n' >&2; exit 1",
+    );
+    assert_fails(
+        &script,
+        Outcome::Crashed,
+        &["the driver ended: exit status 1, last saying: java.lang.OutOfMemoryError: full"],
+    );
+}
+
 #[test]
 fn an_exit_without_a_word_has_its_status() {
     assert_fails(&Script::new("exit 0"), Outcome::Crashed, &["the driver ended: exit status 0"]);

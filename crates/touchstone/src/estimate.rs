@@ -108,6 +108,9 @@ pub struct ArmStatistics {
     pub timeline: Vec<(u64, u64)>,
     /// Operations that failed, by kind.
     pub errors: BTreeMap<String, u64>,
+    /// With what the first of them failed, as its kit told it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_with: Option<String>,
     /// Records handed over to be stored, less those found in the end.
     pub missing: u64,
     /// Records found in the end, over all launches.
@@ -308,6 +311,7 @@ impl<'r> CaseSamples<'r> {
             latency,
             timeline: self.timeline(&arm.name),
             errors: self.errors(&arm.name),
+            failed_with: parts.iter().find_map(|part| part.failed_with.clone()),
             missing: parts.iter().map(|part| part.expected.saturating_sub(part.found)).sum(),
             found: parts.iter().map(|part| part.found).sum(),
             settings: settings(arm, parts, syncs.as_ref()),

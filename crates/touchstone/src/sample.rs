@@ -95,6 +95,9 @@ pub struct Launch {
     /// Why, where it did not complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// Where operations of its slices failed, with what the first did, as its kit told it on standard error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_with: Option<String>,
     /// Operations a slice, where calibrated.
     pub calibrated: u64,
     /// The processor that it was confined to, as the system numbers them.

@@ -4,7 +4,8 @@
 use super::Player;
 use crate::error::Result;
 use crate::header::contradicted;
-use crate::session::{Session, SessionError, SessionResult, unexpected};
+use crate::session::{LastWords, Session, SessionError, SessionResult, unexpected};
+use crate::words::first_failure;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use touchstone::kit::DurabilityClass;
@@ -62,8 +63,8 @@ impl Player<'_> {
         if launch == 0 && self.arm.writes() {
             self.plan = self.explained(calibrated)?;
         }
-        if let Some(session) = self.session.take().filter(|_| self.outcome == Outcome::Completed) {
-            let left = session.quit();
+        if self.outcome == Outcome::Completed {
+            let left = self.dismiss(Session::quit);
             self.note(left);
         }
         self.settings.extend(contradicted);
@@ -75,6 +76,7 @@ impl Player<'_> {
             arm: self.arm.name.clone(),
             outcome: self.outcome,
             error: self.error.take(),
+            failed_with: self.failed_with.take(),
             calibrated,
             processor: self.processor,
             threads: self.survey.threads,
@@ -109,11 +111,24 @@ impl Player<'_> {
     fn end(&mut self) -> SessionResult<()> {
         if self.arm.class == DurabilityClass::None {
             self.close()?;
-            self.session.take().map_or(Ok(()), Session::quit)?;
+            self.dismiss(Session::quit)?;
         }
-        self.session = None;
+        self.dismiss(|session| {
+            drop(session);
+            Ok(())
+        })?;
         self.open = false;
         Ok(())
+    }
+
+    /// Ends its process, and hears what that said of operations that failed.
+    fn dismiss(&mut self, end: impl FnOnce(Session) -> SessionResult<()>) -> SessionResult<()> {
+        let Some(mut session) = self.session.take() else { return Ok(()) };
+        let words = if self.failing { session.last_words() } else { None };
+        let ended = end(session);
+        let told = words.map(LastWords::hear).and_then(|said| first_failure(&said));
+        self.failed_with = self.failed_with.take().or(told);
+        ended
     }
 
     fn check_anew(&mut self) -> SessionResult<u64> {

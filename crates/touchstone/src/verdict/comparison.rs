@@ -237,7 +237,9 @@ pub(super) fn obstacles(planned: &PlannedArm, arm: &ArmStatistics) -> Vec<String
     let failed: u64 = arm.errors.values().sum();
     if failed > 0 {
         let kinds: Vec<String> = arm.errors.iter().map(|(kind, number)| format!("{number} {kind}")).collect();
-        obstacles.push(format!("{}: operations failed ({})", arm.arm, kinds.join(", ")));
+        let first = arm.failed_with.as_ref().map(|first| format!(", the first with: {first}"));
+        let (kinds, first) = (kinds.join(", "), first.unwrap_or_default());
+        obstacles.push(format!("{}: operations failed ({kinds}){first}", arm.arm));
     }
     if arm.missing > 0 && failed == 0 {
         obstacles

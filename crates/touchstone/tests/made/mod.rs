@@ -99,6 +99,7 @@ pub fn part(case: &str, launch: usize, arm: &str) -> Launch {
         arm: arm.into(),
         outcome: Outcome::Completed,
         error: None,
+        failed_with: None,
         calibrated: 1,
         processor: None,
         threads: Some(1),

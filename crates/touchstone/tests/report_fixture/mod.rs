@@ -186,6 +186,7 @@ fn run(record: &mut Record, case: &PlannedCase, arm: &PlannedArm, behaviour: &Be
         arm: arm.name.clone(),
         outcome,
         error: behaviour.error.filter(|_| outcome != Outcome::Completed).map(str::to_owned),
+        failed_with: None,
         calibrated: 100,
         processor: Some(launch % 2),
         threads: Some(1),

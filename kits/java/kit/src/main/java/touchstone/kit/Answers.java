@@ -53,7 +53,8 @@ final class Answers<R extends Record<?>> {
     void failed(Exception error) {
         Failure failure = driver.failure(error);
         if (failures.merge(failure.kind, 1L, Long::sum) == 1) {
-            System.err.println("an operation failed (" + failure.kind.wire() + "): " + failure.getMessage());
+            String kind = failure.kind.wire();
+            System.err.println("operations failed (" + kind + "), the first with: " + failure.getMessage());
         }
     }
 
