@@ -213,6 +213,21 @@ fn ctrl_c_in_the_middle_of_a_run_leaves_a_partial_record_and_nothing_else() {
     );
 }
 
+/// Found by an adversary: a driver's child that left its group went on living after the run.
+#[test]
+fn a_run_leaves_no_process_that_left_its_drivers_group() {
+    // In the first two launches it says last how it does a slice, and closes its database, with which it ends its child.
+    let mut plan = plan("liars", &["confined"], 3);
+    let kept = ["rusqlite@wal-full", "canary-liar@child"].map(Value::from);
+    support::arms(&mut plan, "liars/confined").retain(|arm| kept.contains(&arm["name"]));
+    let mut lab = Lab::run(&plan, &[]);
+    let (status, said) = lab.wait();
+    assert!(status.success(), "{said}");
+    let launches = Record::read(&lab.record()).unwrap().launches;
+    assert!(launches.iter().any(|part| part.children == Some(1)), "it had one: {launches:?}");
+    assert_eq!(lab.drivers(), []);
+}
+
 #[test]
 fn a_bench_that_is_stopped_judges_and_reports_what_was_done() {
     endless();

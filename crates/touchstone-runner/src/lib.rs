@@ -18,6 +18,7 @@ pub mod recorded;
 pub mod run;
 pub mod scratch;
 pub mod session;
+pub mod strays;
 mod surroundings;
 pub mod target;
 mod task;

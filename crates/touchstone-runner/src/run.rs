@@ -14,6 +14,7 @@ use crate::processor::Confined;
 use crate::random::{Seeds, Stream, block_order, random_order, stream};
 use crate::recorded::record_syncs;
 use crate::session::{Manners, SessionError};
+use crate::strays;
 use crate::surroundings::nameless;
 use crate::witness::flushes_completed;
 use crate::writer::Writer;
@@ -83,6 +84,7 @@ pub struct Setting<'s> {
 /// # Errors
 /// When the lab itself fails or the user stops it; what was measured until then is in the record.
 pub fn run(plan: &Plan, setting: &Setting<'_>, writer: &mut Writer) -> Result<()> {
+    let _adoption = strays::adopt();
     let scratch = Place::new(setting.scratch.clone())?;
     let (mut datasets, mut templates) = (Datasets::default(), Templates::default());
     let mut cases = Vec::new();

@@ -3,12 +3,14 @@
 //! Whatever the process does (floods, hangs, dies, speaks rubbish) comes back as a [`SessionError`], and the
 //! process group is gone when the session is dropped.
 
+use crate::strays;
 use crate::words::why_ended;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{
     Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, set_parent_process_death_signal,
 };
+use std::ffi::OsStr;
 use std::fmt;
 use std::fs::File;
 use std::io::{Read, Write};
@@ -123,6 +125,8 @@ impl Session {
         let mut process = command
             .spawn()
             .map_err(|error| SessionError::Ended(format!("cannot start {program}: {error}")))?;
+        let home = command.get_envs().find(|(name, _)| *name == "HOME").and_then(|(_, home)| home);
+        strays::started(process.id(), home.map(OsStr::to_owned));
         let stdin = OwnedFd::from(process.stdin.take().expect("stdin was piped"));
         let stdout = OwnedFd::from(process.stdout.take().expect("stdout was piped"));
         let stderr = keep_tail(process.stderr.take().expect("stderr was piped"));
@@ -331,7 +335,7 @@ impl Drop for Session {
     fn drop(&mut self) {
         if let Some(process) = &mut self.process {
             kill_group(process);
-            let _ = process.wait();
+            let _ = wait(process);
         }
     }
 }
@@ -344,7 +348,14 @@ fn wait_or_kill(process: &mut Child, limit: Duration) -> std::io::Result<ExitSta
         while let Err(Errno::INTR) = poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&timeout)) {}
     }
     kill_group(process);
-    process.wait()
+    wait(process)
+}
+
+/// Waits for a process that was killed or has ended, and ends what it has left behind.
+fn wait(process: &mut Child) -> std::io::Result<ExitStatus> {
+    let status = process.wait();
+    strays::ended(process.id());
+    status
 }
 
 /// The group's number is its leader's, so this must come before the leader is reaped.

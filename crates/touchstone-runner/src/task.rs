@@ -9,15 +9,20 @@ pub(crate) fn threads(process: u32) -> Option<u64> {
 
 /// How many processes a process has started that have not ended; none where the system does not tell.
 pub(crate) fn children(process: u32) -> Option<u64> {
+    Some(child_processes(process)?.into_iter().filter(|child| runs(*child)).count() as u64)
+}
+
+/// The children of a process, those that have ended and were not waited for among them; none where the system does not tell.
+pub(crate) fn child_processes(process: u32) -> Option<Vec<u32>> {
     let tasks = fs::read_dir(format!("/proc/{process}/task")).ok()?;
     let of_task = |task: fs::DirEntry| fs::read_to_string(task.path().join("children")).ok();
     let lists: Vec<String> = tasks.flatten().filter_map(of_task).collect();
-    let children = lists.iter().flat_map(|list| list.split_whitespace()).filter(|child| runs(child));
-    (!lists.is_empty()).then(|| children.count() as u64)
+    let children = lists.iter().flat_map(|list| list.split_whitespace());
+    (!lists.is_empty()).then(|| children.filter_map(|child| child.parse().ok()).collect())
 }
 
 /// Whether a process has not ended: one that has is a child until it is waited for.
-fn runs(process: &str) -> bool {
+fn runs(process: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     // The name before the state stands in brackets, and may hold some itself.
     let state = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().next());

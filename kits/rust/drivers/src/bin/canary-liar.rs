@@ -77,7 +77,7 @@ enum Mischief {
     Ahead,
     /// Has threads that end before anybody looks.
     Threads,
-    /// Has another process beside it.
+    /// Has another process beside it, which leaves its group.
     Child,
     /// Allows itself every processor.
     Strays,
@@ -300,7 +300,7 @@ impl Liar {
                 self.syncer = Some(sender);
             }
             Mischief::Ahead => drop(fs::read(sqlite::file(directory))),
-            Mischief::Child => self.child = Command::new("sleep").arg("1000").spawn().ok(),
+            Mischief::Child => self.child = Command::new("setsid").args(["sleep", "1000"]).spawn().ok(),
             Mischief::Strays => stray(),
             _ => {}
         }
