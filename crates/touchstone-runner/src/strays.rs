@@ -77,8 +77,9 @@ fn end_strays(running: &BTreeMap<u32, Option<OsString>>) {
         let children = child_processes(own()).unwrap_or_default();
         let is_stray = |child: &u32| !running.contains_key(child) && !is_of_another(*child, running);
         let strays: Vec<u32> = children.into_iter().filter(is_stray).collect();
+        let gone = strays.into_iter().filter(|stray| end(*stray)).count();
         // One that cannot be killed now is looked for when the next driver ends.
-        if !strays.iter().fold(false, |any, stray| end(*stray) || any) {
+        if gone == 0 {
             return;
         }
     }

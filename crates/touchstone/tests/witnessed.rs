@@ -107,6 +107,23 @@ fn a_promise_that_is_kept_is_believed() {
     assert_kept(|_| ());
 }
 
+/// Found by an adversary: that operations failed was told, and with what in no file of the record.
+#[test]
+fn the_reason_names_with_what_the_first_operation_failed() {
+    let reasons = |failed_with: Option<&str>| {
+        let (comparison, _) = commits(|record| {
+            record.slices.iter_mut().rfind(|slice| slice.arm == ARM).unwrap().lanes[0].errors =
+                [("other".to_owned(), 280)].into();
+            let part = record.launches.iter_mut().rfind(|part| part.arm == ARM).unwrap();
+            part.failed_with = failed_with.map(str::to_owned);
+        });
+        comparison.reasons.join("\n")
+    };
+    let told = reasons(Some("no such row: 7"));
+    assert!(told.contains(": operations failed (280 other), the first with: no such row: 7"), "{told}");
+    assert!(reasons(None).ends_with(": operations failed (280 other)"), "an old record does not say");
+}
+
 #[test]
 fn commits_that_were_not_kept_before_the_reply_break_the_promise() {
     assert_broken(
