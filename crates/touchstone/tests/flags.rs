@@ -146,13 +146,26 @@ fn slices_of_two_kinds_in_a_launch_are_told() {
     assert_eq!(quick(|block| block % 3 == 2, 1.6), [FlagKind::TwoKinds]);
     assert_eq!(quick(|block| block % 3 < 2, 1.4), [], "pages that lie badly make as much");
     assert_eq!(quick(|block| block == 4, 1.6), [], "one of nine is no kind");
+    let contended = quick_while(Some(0.6), Verb::Get, |block| block % 3 < 2, 1.6);
+    assert_eq!(contended, [FlagKind::Contended], "a neighbour makes many kinds");
     let stored = quick_of(Verb::InsertOne, |block| block % 3 == 2, 1.6);
     assert!(!stored.contains(&FlagKind::TwoKinds), "checkpoints make two kinds: {stored:?}");
 }
 
 /// The flags where the candidate's slices in some of nine blocks take that much less time.
 fn quick_of(verb: Verb, is_quick: fn(u32) -> bool, ratio: f64) -> Vec<FlagKind> {
+    quick_while(None, verb, is_quick, ratio)
+}
+
+/// The same while some task waits for a processor for that share of the time.
+fn quick_while(
+    cpu_pressure: Option<f64>,
+    verb: Verb,
+    is_quick: fn(u32) -> bool,
+    ratio: f64,
+) -> Vec<FlagKind> {
     flags(|record| {
+        disturb(record, cpu_pressure, None);
         record.plan.cases[0].arms.iter_mut().for_each(|arm| arm.lanes[0].verb = verb);
         record.plan.cases[0].blocks = 9;
         let honest = record.slices.clone();
@@ -302,15 +315,15 @@ fn times_that_still_rise_have_no_steady_state() {
     assert_eq!(rising(0.02), []);
 }
 
+fn disturb(record: &mut Record, cpu_pressure: Option<f64>, steal: Option<f64>) {
+    let noise = Noise { case: CASE.into(), launch: 0, block: 0, cpu_pressure, io_pressure: None, steal };
+    record.noise.push(noise);
+}
+
 #[test]
 fn a_machine_that_is_busy_with_something_else_is_contended() {
-    let noisy = |cpu_pressure: Option<f64>, steal: Option<f64>| {
-        flags(|record| {
-            let noise =
-                Noise { case: CASE.into(), launch: 0, block: 0, cpu_pressure, io_pressure: None, steal };
-            record.noise.push(noise);
-        })
-    };
+    let noisy =
+        |cpu_pressure: Option<f64>, steal: Option<f64>| flags(|record| disturb(record, cpu_pressure, steal));
     assert_eq!(noisy(Some(0.6), None), [FlagKind::Contended]);
     assert_eq!(noisy(None, Some(0.2)), [FlagKind::Contended]);
     assert_eq!(noisy(Some(0.4), Some(0.05)), []);

@@ -131,6 +131,7 @@ impl fmt::Display for FlagKind {
 pub(super) fn flags(plan: &Plan, statistics: &[CaseStatistics], subjects: &[Introduction]) -> Vec<Flag> {
     let mut flags = Vec::new();
     for (case, measured) in plan.cases.iter().zip(statistics) {
+        let contended = contended(measured);
         for arm in &measured.arms {
             let Some(planned) = case.arm(&arm.arm) else { continue };
             let suspect = Suspect { case, measured, planned, arm };
@@ -153,7 +154,8 @@ pub(super) fn flags(plan: &Plan, statistics: &[CaseStatistics], subjects: &[Intr
                 beyond_cores(planned, arm),
                 suspect.untold_threads(),
                 no_steady_state(arm),
-                two_kinds(arm),
+                // On a machine that busy slices are of many kinds.
+                two_kinds(arm).filter(|_| contended.is_none()),
                 other_pace(case, arm),
             ];
             let raised = raised.into_iter().flatten();
@@ -164,7 +166,7 @@ pub(super) fn flags(plan: &Plan, statistics: &[CaseStatistics], subjects: &[Intr
                 evidence,
             }));
         }
-        flags.extend(contended(measured));
+        flags.extend(contended);
     }
     // A subject is met once in each of its profiles.
     for flag in subjects.iter().filter_map(wal_reset) {
