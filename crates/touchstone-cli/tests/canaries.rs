@@ -218,7 +218,7 @@ fn settings_that_the_file_contradicts_did_not_take_effect() {
 fn a_setting_that_the_recorded_pass_contradicts_did_not_take_effect() {
     let comparison = CANARIES.comparison("canaries/echo-syncs", "canary-echo@no-sync");
     assert_eq!(comparison.verdict, Verdict::Incomparable, "{comparison:?}");
-    let reason = "canary-echo@no-sync: synchronous was asked for as normal, off (as no sync in 20 recorded commits and at closing \
+    let reason = "canary-echo@no-sync: synchronous was asked for as normal, off (as no sync in 20 recorded commits and after them \
                   says) took effect";
     assert_eq!(comparison.reasons, [reason]);
     assert!(CANARIES.syncs("canaries/echo-syncs", "rusqlite@delete-normal").syncs > 0);

@@ -93,6 +93,13 @@ fn a_driver_that_writes_less_while_it_is_timed_does_not_do_what_was_recorded() {
     assert_spared(case, &["rusqlite@wal-normal", "canary-liar@consistent"]);
 }
 
+/// Its log becomes part of the file when it is closed, and awaits no disk then either.
+#[test]
+fn a_driver_that_never_syncs_has_it_off_whatever_it_tells() {
+    let why = "synchronous was asked for as normal, off (as no sync in 41 recorded commits and after them says) took effect";
+    assert_incomparable("liars/gathered", "canary-liar@never-syncs", why);
+}
+
 /// It does so while it is recorded too.
 #[test]
 fn a_driver_that_writes_behind_the_reply_breaks_the_promise_of_every_class() {
@@ -111,7 +118,10 @@ fn a_claim_on_who_breaks_the_promise_is_untested() {
     assert_eq!(claim.status, ClaimStatus::Untested, "{claim:?}");
     let pair = &claim.pairs[0];
     let note = pair.tests[0].note.as_deref().unwrap_or_default();
-    assert!(note.contains("promises that a commit awaits the disk"), "{claim:?}");
+    assert!(
+        note.contains("synchronous was asked for as full, off (as no sync in 41 recorded commits"),
+        "{claim:?}"
+    );
     assert!(pair.flags.iter().any(|flag| flag.kind == FlagKind::BrokenPromise), "{claim:?}");
 }
 

@@ -4,6 +4,7 @@
 //! A driver tells the settings that took effect, and could tell what it was asked for. These the lab can read itself.
 //! A file of another library, or an encrypted one, has no such head, and nothing is said of it.
 
+use std::cmp::Reverse;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -18,6 +19,11 @@ const PAGE_SIZE_AT: usize = 16;
 /// Where the versions of the file stand that are needed to write and to read it.
 const VERSIONS_AT: usize = 18;
 
+/// Where the first page says what kind of page it is, and what it may be. Of an encrypted file that begins in the clear, as
+/// SQLCipher's may, this byte is encrypted.
+const PAGE_KIND_AT: usize = 100;
+const PAGE_KINDS: [u8; 2] = [5, 13];
+
 /// Both versions of a file with a log.
 const WAL_VERSION: u8 = 2;
 
@@ -26,22 +32,24 @@ const WAL_VERSION: u8 = 2;
 struct Header {
     page_size_bytes: i64,
     has_log: bool,
+    is_clear: bool,
 }
 
 impl Header {
     fn read(path: &Path) -> Option<Header> {
-        let mut head = [0; VERSIONS_AT + 2];
+        let mut head = [0; PAGE_KIND_AT + 1];
         File::open(path).ok()?.read_exact(&mut head).ok()?;
         Header::of(&head)
     }
 
-    fn of(head: &[u8; VERSIONS_AT + 2]) -> Option<Header> {
+    fn of(head: &[u8; PAGE_KIND_AT + 1]) -> Option<Header> {
         if !head.starts_with(MAGIC) {
             return None;
         }
         let size = u16::from_be_bytes([head[PAGE_SIZE_AT], head[PAGE_SIZE_AT + 1]]);
-        let has_log = head[VERSIONS_AT..] == [WAL_VERSION; 2];
-        Some(Header { page_size_bytes: if size == 1 { 1 << 16 } else { i64::from(size) }, has_log })
+        let has_log = head[VERSIONS_AT..VERSIONS_AT + 2] == [WAL_VERSION; 2];
+        let is_clear = PAGE_KINDS.contains(&head[PAGE_KIND_AT]);
+        Some(Header { page_size_bytes: if size == 1 { 1 << 16 } else { i64::from(size) }, has_log, is_clear })
     }
 
     /// Whether the page size that was told is that of the file.
@@ -58,7 +66,11 @@ impl Header {
 /// Of the settings that a driver told, those of which the files of its closed database say otherwise, with what they say.
 /// Where there are several, one that says the same is enough.
 pub fn contradicted<'p>(files: impl Iterator<Item = &'p Path>, told: &Settings) -> Settings {
-    let headers: Vec<Header> = files.filter_map(Header::read).collect();
+    let mut files: Vec<&Path> = files.collect();
+    // The largest first: a file in the clear beside an encrypted database says nothing of that.
+    files.sort_by_key(|file| Reverse(file.metadata().map_or(0, |known| known.len())));
+    let is_clear = files.first().and_then(|file| Header::read(file)).is_some_and(|header| header.is_clear);
+    let headers: Vec<Header> = files.into_iter().filter_map(Header::read).collect();
     let mut contradicted = Settings::new();
     let Some(first) = headers.first() else { return contradicted };
     let mut compare = |name: &str, agrees: fn(Header, &Setting) -> bool, said: String| {
@@ -70,8 +82,9 @@ pub fn contradicted<'p>(files: impl Iterator<Item = &'p Path>, told: &Settings) 
     compare("page_size_bytes", Header::has_page_size, first.page_size_bytes.to_string());
     let journal = if first.has_log { "wal" } else { "a rollback journal or none" };
     compare("journal_mode", Header::has_journal, journal.to_owned());
-    // An encrypted file has no such head.
-    compare("cipher", |_, told| *told == Setting::from("none"), "none".to_owned());
+    if is_clear {
+        compare("cipher", |_, told| *told == Setting::from("none"), "none".to_owned());
+    }
     contradicted
 }
 
@@ -83,7 +96,7 @@ mod tests {
 
     /// The first bytes of a file with this page size and these versions.
     fn head(page_size: [u8; 2], version: u8) -> Vec<u8> {
-        [&MAGIC[..], &page_size, &[version; 2], &[64; 80]].concat()
+        [&MAGIC[..], &page_size, &[version; 2], &[64; 80], &[13]].concat()
     }
 
     fn contradictions(files: &[&[u8]], told: &[(&str, Setting)]) -> Vec<(String, String)> {
@@ -131,6 +144,15 @@ mod tests {
         assert_eq!(contradictions(&[&clear], &[("cipher", "none".into())]), []);
         let encrypted: Vec<u8> = (1..100).map(|byte: u8| byte.wrapping_mul(7)).collect();
         assert_eq!(contradictions(&[&encrypted], &[("cipher", "sqlcipher-4".into())]), []);
+        let larger = encrypted.repeat(2);
+        let beside: [&[u8]; 2] = [&clear, &larger];
+        assert_eq!(
+            contradictions(&beside, &[("cipher", "sqlcipher-4".into())]),
+            [],
+            "a file of notes in the clear"
+        );
+        let begins_clear = [&clear[..clear.len() - 1], &[171]].concat();
+        assert_eq!(contradictions(&[&begins_clear], &[("cipher", "sqlcipher-4".into())]), []);
     }
 
     #[test]

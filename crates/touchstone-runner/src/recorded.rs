@@ -161,6 +161,10 @@ impl Recorded<'_> {
             kept.iter().zip(ends).filter(|(_, ends)| *ends).map(|(kept, _)| *kept).collect()
         };
         let commits = of("run");
+        let first = stretches
+            .iter()
+            .position(|stretch| stretch.ended_by.is_some_and(|line| replies(line, "run")))
+            .unwrap_or(kept.len());
         let mut syncs: Vec<u64> = commits.iter().map(|commit| commit.awaited).collect();
         syncs.sort_unstable();
         let mut bytes: Vec<u64> = commits.iter().map(|commit| commit.bytes).collect();
@@ -182,6 +186,7 @@ impl Recorded<'_> {
             bytes_written: sum(|commit| commit.bytes),
             bytes_of_median: bytes.get(bytes.len() / 2).copied(),
             written_commits: Some(written),
+            syncs_to_end: Some(kept.iter().skip(first).map(|stretch| stretch.awaited).sum()),
             refused: trace.unsupported().into_iter().map(str::to_owned).collect(),
             mapped: trace
                 .mapped_files()

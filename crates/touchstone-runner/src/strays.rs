@@ -15,7 +15,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// The drivers that run, each with the home that is its own; none while nothing is adopted.
 static DRIVERS: Mutex<Option<BTreeMap<u32, Option<OsString>>>> = Mutex::new(None);
 
-/// How often is looked for more of them: who is killed may have started another just before.
+/// How often it looks for more of them: a process that is killed may have started another just before.
 const LOOKS_MAX: usize = 100;
 
 /// How long one that was killed may take to be gone, in seconds.
@@ -85,11 +85,15 @@ fn end_strays(running: &BTreeMap<u32, Option<OsString>>) {
     }
 }
 
-/// Whether a driver that still runs has started it, or what started it, and may need it: its environment names that one's home.
+/// Whether a driver that still runs may have started it, or what started it, and may need it: its environment names that one's home,
+/// or nothing that can be read, as of a server that writes its title over it. The last driver's end takes the latter.
 fn is_of_another(process: u32, running: &BTreeMap<u32, Option<OsString>>) -> bool {
     let environment = fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
     let home = environment.split(|byte| *byte == 0).find_map(|entry| entry.strip_prefix(b"HOME="));
-    home.is_some_and(|home| running.values().flatten().any(|known| known.as_bytes() == home))
+    match home {
+        Some(home) => running.values().flatten().any(|known| known.as_bytes() == home),
+        None => !running.is_empty(),
+    }
 }
 
 /// Kills a child and waits for it. Until then its number cannot be another's. `false` where it is still there.

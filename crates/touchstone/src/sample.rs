@@ -219,6 +219,9 @@ pub struct SyncCount {
     /// Commits a quarter of whose records' bytes had been written before they were acknowledged; none in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written_commits: Option<u64>,
+    /// Syncs from the first commit on, until its process had ended; none in records from before they were counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub syncs_to_end: Option<u64>,
     /// Files written through a shared mapping, whose bytes are not counted.
     #[serde(default)]
     pub mapped: Vec<String>,
@@ -245,9 +248,15 @@ impl SyncCount {
             bytes_written: 0,
             bytes_of_median: None,
             written_commits: None,
+            syncs_to_end: None,
             mapped: Vec::new(),
             refused: Vec::new(),
         }
+    }
+
+    /// Whether records may have been stored through a mapping, which is not seen. SQLite's shared memory holds none.
+    pub fn maps_records(&self) -> bool {
+        self.mapped.iter().any(|file| !file.ends_with("-shm"))
     }
 
     /// Bytes written for each commit, on average.

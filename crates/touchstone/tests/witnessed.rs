@@ -234,8 +234,14 @@ fn what_some_launches_do_not_do_is_not_done_by_the_others() {
     let why = "while it was timed all disks together completed 0.00 flushes";
     assert_broken(unflushed(|launch| launch % 3 != 0), why);
     assert_broken(unflushed(|launch| launch % 3 == 0), why);
-    // A kernel may count a flush in the slice after its own.
-    assert_kept(unflushed(|launch| launch == 3));
+    // A kernel may count a flush in the slice after its own: two of eight move no difference, and one of a few may be chance.
+    assert_kept(unflushed(|launch| launch == 3 || launch == 5));
+    let few = |record: &mut Record| {
+        unflushed(|launch| launch == 1)(record);
+        record.slices.retain(|slice| slice.launch < 3);
+        record.launches.retain(|part| part.launch < 3);
+    };
+    assert_kept(few);
 }
 
 /// A class that promises nothing may gather what it writes, so that most slices write nothing.
@@ -467,11 +473,18 @@ fn with_a_cache(data: u64, read_bytes: u64, change: impl Fn(&mut Record)) -> Vec
 #[test]
 fn a_cache_that_hardly_misses_is_larger_than_it_is_told() {
     let larger = [FlagKind::LargerCache];
-    // 800 of 1,000 gets must miss, and half of what they get is 40 kB.
+    // 800 of 1,000 gets must miss, and half of what they get is 40 kB; of pages it is 1.6 MB.
     assert_eq!(with_a_cache(10_000_000, 300, |_| ()), larger);
     assert_eq!(with_a_cache(10_000_000, 39_000, |_| ()), larger);
     assert_eq!(with_a_cache(10_000_000, 41_000, |_| ()), []);
     assert_eq!(with_a_cache(4_000_000, 300, |_| ()), [], "such a cache may hold half of it");
+    let paged = |record: &mut Record| {
+        for part in &mut record.launches {
+            part.settings.insert("page_size_bytes".into(), Setting::Number(4096));
+        }
+    };
+    assert_eq!(with_a_cache(10_000_000, 1_600_000, paged), larger, "it holds half of the data");
+    assert_eq!(with_a_cache(10_000_000, 1_700_000, paged), []);
     let mapped = |record: &mut Record| {
         for part in &mut record.launches {
             part.settings.insert("mmap_size_bytes".into(), Setting::Number(1 << 28));

@@ -20,7 +20,7 @@ const TOLD_LINES: usize = 20;
 /// How often a build of another lab is asked whether it is over.
 const ASK_EVERY: Duration = Duration::from_millis(50);
 
-/// The tool that lets no other process build into its folder meanwhile. Make, Maven and pip do: the other finds half a file.
+/// The tool that lets no other process build into its folder meanwhile. Make, Maven and pip let it, and it finds half a file.
 const CARGO: &str = "cargo";
 
 /// The argument of cargo that names a program.
@@ -44,7 +44,7 @@ impl Project {
         let kits = self.root.join("kits");
         let build = |step: &Step| {
             let _alone = step.wait_for_others(&kits, stop, say);
-            if stop.load(Ordering::Relaxed) {
+            if stop.load(Ordering::Relaxed) || failed.load(Ordering::Relaxed) {
                 return Ok(());
             }
             say(&format!("building {}", step.names()));
@@ -111,7 +111,7 @@ impl Step {
 
     /// Waits until no other lab builds for these kits with a tool that does not see to it itself, or until it is stopped. No other
     /// begins as long as what is returned lives. Where the file system has no such locks nobody waits, and nobody waits for a tool
-    /// whose lab was killed.
+    /// whose lab was killed, or that was started without a lab.
     fn wait_for_others(&self, kits: &Path, stop: &AtomicBool, say: &impl Fn(&str)) -> Option<File> {
         let folder = File::open(kits).ok().filter(|_| !self.is_cargo())?;
         let mut told = false;
@@ -285,7 +285,7 @@ mod tests {
     /// Found by a test run on a new machine: Maven compiled against an archive that another build was writing.
     #[test]
     fn two_labs_do_not_build_with_make_at_once() {
-        let (folder, project, plan) = project("mkdir alone && cat fifo && rmdir alone");
+        let (folder, project, plan) = project("mkdir alone && timeout 60 cat fifo && rmdir alone");
         let kit = folder.path().join("kits/k");
         assert!(Command::new("mkfifo").arg(kit.join("fifo")).status().unwrap().success());
         let end_one = || fs::write(kit.join("fifo"), "").unwrap();

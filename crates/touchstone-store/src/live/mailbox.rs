@@ -419,8 +419,8 @@ impl<U: Supersede, E: Clone> Mailbox<U, E> {
         true
     }
 
-    /// Wakes all threads that wait. The call is for one of them: another that begins to wait before the bell rings must not take it
-    /// away, for a batch's call would then go to the one that has no use for it.
+    /// Wakes all threads that wait. The call is for one of them, a listener that was cancelled. Another that begins to wait
+    /// before the bell rings could take it, and the call for a later batch would then reach the cancelled one.
     fn rouse(&self) {
         let state = lock(&self.state);
         let threads = if state.waiting == 0 { 0 } else { usize::MAX };

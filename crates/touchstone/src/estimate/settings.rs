@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use touchstone_protocol::{Setting, Settings};
 
-/// What a SQLite is told that shall await no disk.
+/// The value of SQLite's `synchronous` with which it never awaits the disk.
 const NEVER: &str = "off";
 
 /// A setting asked for and read back.
@@ -47,22 +47,23 @@ pub(super) fn settings(
     names.into_iter().map(setting).collect()
 }
 
-/// Whatever its `synchronous` but `off`, SQLite awaits the disk before a log becomes part of the file, and so at the latest when
-/// the file is closed. Who tells one and never did has it off.
+/// With every `synchronous` but `off`, SQLite awaits the disk before it copies a log into the file, at the latest when the file is
+/// closed. So a driver that tells another value, and whose process never awaited the disk, has it off.
 fn as_recorded(mut told: Settings, syncs: Option<&SyncCount>) -> Settings {
     if let Some(synchronous) = told.get_mut("synchronous")
         && *synchronous != Setting::from(NEVER)
         && let Some(commits) = syncs.and_then(commits_without_a_sync)
     {
         *synchronous =
-            Setting::Word(format!("{NEVER} (as no sync in {commits} recorded commits and at closing says)"));
+            Setting::Word(format!("{NEVER} (as no sync in {commits} recorded commits and after them says)"));
     }
     told
 }
 
-/// How many commits were recorded that wrote something, where neither they nor closing awaited the disk. None where not all was seen.
+/// How many commits were recorded that wrote something, where neither they nor what followed until the end awaited the disk. None
+/// where not all was seen.
 fn commits_without_a_sync(syncs: &SyncCount) -> Option<u64> {
-    let all_seen = syncs.unavailable.is_none() && syncs.refused.is_empty() && syncs.mapped.is_empty();
+    let all_seen = syncs.unavailable.is_none() && syncs.refused.is_empty() && !syncs.maps_records();
     let wrote = syncs.commits > 0 && syncs.bytes_written > 0;
-    (all_seen && wrote && syncs.syncs + syncs.syncs_at_close == 0).then_some(syncs.commits)
+    (all_seen && wrote && syncs.syncs_to_end == Some(0)).then_some(syncs.commits)
 }

@@ -18,6 +18,9 @@ pub(super) const SLICES_LEAST: usize = 8;
 /// Of fewer slices the least time beside the clock is not told: a busy machine may delay each of a few.
 const SLICES_LEAST_BESIDE: usize = 16;
 
+/// The share of launches that moves the estimate over all of them wherever they lie.
+const MOVING_SHARE: f64 = 0.29;
+
 /// Slices of one launch are told to be of two kinds where the one kind takes this many times the other's time: pages that lie badly
 /// make less.
 const KINDS_FAR_APART: f64 = 1.5;
@@ -40,10 +43,10 @@ pub struct Witnessed {
     /// Bytes that it read in a slice: the median.
     pub read_bytes: Option<f64>,
     /// Bytes that it wrote for each commit, in the quicker half of each launch's slices; of class `none`, which may gather writes, in
-    /// all of them. The lower quartile of launches.
+    /// all of them. Of a low launch.
     pub commit_written_bytes: Option<f64>,
     /// Flushes that the disks completed for each commit in the quicker half of each launch's slices, in those of the flush probe: the
-    /// lower quartile of launches. None where they cannot be counted, and for arms that do not promise one.
+    /// launch that 29 % do not reach. None where they cannot be counted, and for arms that do not promise one.
     pub commit_flushes: Option<f64>,
     /// The same for the commits whose latencies were kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -163,8 +166,7 @@ fn is_whole(verb: Verb) -> bool {
     !matches!(verb, Verb::Open | Verb::Deliver | Verb::Subscribe)
 }
 
-/// What was counted over slices for each of their commits, in the lower quartile of launches: a difference follows those launches
-/// that are alike where they are three of ten, so that three quarters may not do it for the rest.
+/// What was counted over slices for each of their commits, in a low launch: see [`low`].
 fn per_commit(arm: &PlannedArm, launches: &[Vec<&Slice>], part: fn(&Witness) -> Option<u64>) -> Option<f64> {
     let in_launch = |slices: &Vec<&Slice>| {
         let counted: Option<u64> = slices.iter().map(|slice| part(slice.witness.as_ref()?)).sum();
@@ -173,5 +175,15 @@ fn per_commit(arm: &PlannedArm, launches: &[Vec<&Slice>], part: fn(&Witness) -> 
         Some(counted? as f64 / commits).filter(|_| commits > 0.0)
     };
     let each: Option<Vec<f64>> = launches.iter().map(in_launch).collect();
-    quantile_of(&each?, 0.25)
+    low(each?)
+}
+
+/// The value that so many launches do not reach as can move a difference: Hodges and Lehmann's estimate follows 29 % of them. The
+/// median of fewer launches than a first look has, for the system may count in one what was done in another.
+fn low(mut launches: Vec<f64>) -> Option<f64> {
+    launches.sort_by(f64::total_cmp);
+    if launches.len() < LOOKS[0] {
+        return quantile_of(&launches, 0.5);
+    }
+    launches.get((launches.len() as f64 * MOVING_SHARE) as usize).copied()
 }

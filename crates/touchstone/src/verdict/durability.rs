@@ -8,8 +8,8 @@ use crate::sample::SyncCount;
 /// The share of its commits that must have awaited the disk: one in ten may have had nothing to keep.
 const KEPT_SHARE_MIN: f64 = 0.9;
 
-/// The least share of the typical recorded commit's bytes that a commit must write while it is timed. Between checkpoints it writes
-/// once what it writes twice with one.
+/// The least share of the typical recorded commit's bytes that a commit must write while it is timed. A commit that
+/// makes a checkpoint writes its bytes twice, and one that makes none writes them once.
 const WRITTEN_SHARE_MIN: f64 = 0.25;
 
 /// Fewer bytes a commit than these are not compared: replies to the lab are among them.
@@ -75,12 +75,10 @@ fn not_flushed(recorded: Option<&SyncCount>, measured: &ArmStatistics) -> Option
     })
 }
 
-/// The process may be killed after any commit that it acknowledged, and what is not written by then is lost with it. What is stored
-/// through a mapping is not seen; SQLite's shared memory holds no record.
+/// The process may be killed after any commit that it acknowledged, and what is not written by then is lost with it.
 fn not_written(recorded: &SyncCount) -> Option<String> {
     let (written, commits) = (recorded.written_commits?, recorded.commits);
-    let maps = recorded.mapped.iter().any(|file| !file.ends_with("-shm"));
-    (!maps && recorded.refused.is_empty() && (written as f64) < commits as f64 * KEPT_SHARE_MIN).then(|| {
+    (!recorded.maps_records() && (written as f64) < commits as f64 * KEPT_SHARE_MIN).then(|| {
         format!("of {commits} recorded commits {written} had been written before they were acknowledged")
     })
 }

@@ -154,8 +154,7 @@ pub(super) fn flags(plan: &Plan, statistics: &[CaseStatistics], subjects: &[Intr
                 beyond_cores(planned, arm),
                 suspect.untold_threads(),
                 no_steady_state(arm),
-                // On a machine that busy slices are of many kinds.
-                two_kinds(arm).filter(|_| contended.is_none()),
+                two_kinds(arm).filter(|_| contended.is_none() || !of_two_kinds_too(measured, arm)),
                 other_pace(case, arm),
             ];
             let raised = raised.into_iter().flatten();
@@ -210,6 +209,11 @@ fn no_steady_state(arm: &ArmStatistics) -> Raised {
 
 /// The share of launches whose slices are of two kinds from which they are no accident.
 const TWO_KINDS_SHARE_MIN: f64 = 0.5;
+
+/// On a busy machine the slices of all arms are of many kinds.
+fn of_two_kinds_too(case: &CaseStatistics, arm: &ArmStatistics) -> bool {
+    case.arms.iter().any(|other| other.arm != arm.arm && two_kinds(other).is_some())
+}
 
 /// The median is a slice of the one kind, and what the other kind did not do there may have been done here.
 fn two_kinds(arm: &ArmStatistics) -> Raised {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use touchstone::plan::{Plan, PlannedArm};
 use touchstone_runner::kits::Project;
 use touchstone_runner::session::{Manners, Session, Stop};
+use touchstone_runner::strays;
 
 /// How long a program may take to say who it is.
 const HELLO_LIMIT: Duration = Duration::from_secs(5);
@@ -24,6 +25,8 @@ pub(super) fn absolute(program: &Path) -> anyhow::Result<String> {
 /// Refuses a program that is another subject's driver, and warns where both sides were given the same. All cases have the same
 /// programs.
 pub(super) fn look_at(project: &Project, plan: &Plan) -> anyhow::Result<()> {
+    // A process that a program leaves behind would outlive the gate.
+    let _adoption = strays::adopt();
     let Some(case) = plan.cases.first() else { return Ok(()) };
     let Some(baseline) = case.arm(&case.baseline) else { return Ok(()) };
     let candidate = case.arms.iter().find(|arm| arm.name != baseline.name && !arm.null_arm);

@@ -88,7 +88,7 @@ fn doubt(kind: FlagKind) -> (u8, &'static str) {
         FlagKind::LeftProcessor => (18, "It allowed itself more processors than the case gives to anybody."),
         FlagKind::OtherProcesses => (19, "Other processes worked for it, which nobody measured."),
         FlagKind::UntoldThreads => (
-            19,
+            20,
             "It has threads of its own, which had to share one processor with the one that was measured.",
         ),
         FlagKind::Contended => {

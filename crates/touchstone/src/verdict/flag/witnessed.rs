@@ -128,9 +128,11 @@ impl Suspect<'_> {
         }
         let value_bytes = self.case.dataset.value_bytes as f64;
         let data = self.case.filled as f64 * value_bytes;
+        // SQLite reads the whole page on which a record is.
+        let missed_bytes = self.number("page_size_bytes").map_or(value_bytes, |page| page.max(value_bytes));
         let missed = self.arm.slice_operations? * (1.0 - told / data);
         let read = self.arm.witnessed.read_bytes?;
-        (data > told * CACHED_TIMES_MIN && read < missed * value_bytes * MISSED_SHARE_MIN).then(|| {
+        (data > told * CACHED_TIMES_MIN && read < missed * missed_bytes * MISSED_SHARE_MIN).then(|| {
             let mib = |bytes: f64| format!("{:.1} MiB", bytes / f64::from(1 << 20));
             let evidence = format!(
                 "it tells of a cache of {}, and gets at random of {} read {read:.0} bytes a slice, in which {missed:.0} gets must miss \
@@ -210,7 +212,8 @@ const OPENING_BYTES_MIN: f64 = 65_536.0;
 /// How many times the data must exceed the cache for misses to be told.
 const CACHED_TIMES_MIN: f64 = 2.0;
 
-/// The share of its value that a get which misses must read at least, for an engine may compress.
+/// The share of its value, or of its page, that a get which misses must read at least: an engine may compress, and pages that gets
+/// share are read once.
 const MISSED_SHARE_MIN: f64 = 0.5;
 
 /// How far the whole interval may lie beyond the floor: two programs with one code differ by some percent.

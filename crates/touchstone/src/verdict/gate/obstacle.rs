@@ -11,7 +11,7 @@ use crate::verdict::{Comparison, Flag, FlagKind, Verdict};
 const NOT_THE_WORK: [FlagKind; 5] = [
     FlagKind::EngineIdle,
     FlagKind::BesideTheClock,
-    FlagKind::BeyondFloor,
+    FlagKind::LargerCache,
     FlagKind::LeftProcessor,
     FlagKind::OtherProcesses,
 ];

@@ -85,7 +85,7 @@ enum Mischief {
 
 /// As many commits as a slice has, so that nothing is missing after it.
 const GATHERED: usize = 60;
-/// A part of them, for the same reason.
+/// A divisor of that, so that nothing is missing either.
 const BEHIND: usize = 20;
 
 /// Of twenty keys so many are answered from memory.
