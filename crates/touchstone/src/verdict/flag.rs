@@ -131,7 +131,6 @@ impl fmt::Display for FlagKind {
 pub(super) fn flags(plan: &Plan, statistics: &[CaseStatistics], subjects: &[Introduction]) -> Vec<Flag> {
     let mut flags = Vec::new();
     for (case, measured) in plan.cases.iter().zip(statistics) {
-        let contended = contended(measured);
         for arm in &measured.arms {
             let Some(planned) = case.arm(&arm.arm) else { continue };
             let suspect = Suspect { case, measured, planned, arm };
@@ -154,7 +153,7 @@ pub(super) fn flags(plan: &Plan, statistics: &[CaseStatistics], subjects: &[Intr
                 beyond_cores(planned, arm),
                 suspect.untold_threads(),
                 no_steady_state(arm),
-                two_kinds(arm).filter(|_| contended.is_none() || !of_two_kinds_too(measured, arm)),
+                two_kinds(measured, arm),
                 other_pace(case, arm),
             ];
             let raised = raised.into_iter().flatten();
@@ -165,7 +164,7 @@ pub(super) fn flags(plan: &Plan, statistics: &[CaseStatistics], subjects: &[Intr
                 evidence,
             }));
         }
-        flags.extend(contended);
+        flags.extend(contended(measured));
     }
     // A subject is met once in each of its profiles.
     for flag in subjects.iter().filter_map(wal_reset) {
@@ -210,14 +209,17 @@ fn no_steady_state(arm: &ArmStatistics) -> Raised {
 /// The share of launches whose slices are of two kinds from which they are no accident.
 const TWO_KINDS_SHARE_MIN: f64 = 0.5;
 
-/// On a busy machine the slices of all arms are of many kinds.
-fn of_two_kinds_too(case: &CaseStatistics, arm: &ArmStatistics) -> bool {
-    case.arms.iter().any(|other| other.arm != arm.arm && two_kinds(other).is_some())
-}
+/// Where another arm's share is this share of it at least, the machine was of two kinds.
+const TWO_KINDS_OF_ALL: f64 = 0.5;
 
 /// The median is a slice of the one kind, and what the other kind did not do there may have been done here.
-fn two_kinds(arm: &ArmStatistics) -> Raised {
+fn two_kinds(case: &CaseStatistics, arm: &ArmStatistics) -> Raised {
     let share = arm.witnessed.two_kinds_share.filter(|share| *share >= TWO_KINDS_SHARE_MIN)?;
+    let others = case.arms.iter().filter(|other| other.arm != arm.arm);
+    let mut others = others.filter_map(|other| other.witnessed.two_kinds_share);
+    if others.any(|other| other >= share * TWO_KINDS_OF_ALL) {
+        return None;
+    }
     let evidence = format!(
         "in {:.0} % of its launches some slices take one and a half times the time of the others or more, and none lies between",
         share * 100.0
