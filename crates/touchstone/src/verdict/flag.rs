@@ -209,15 +209,15 @@ fn no_steady_state(arm: &ArmStatistics) -> Raised {
 /// The share of launches whose slices are of two kinds from which they are no accident.
 const TWO_KINDS_SHARE_MIN: f64 = 0.5;
 
-/// Where another arm's share is this share of it at least, the machine was of two kinds.
+/// Where every other arm's share is this share of it at least, the machine was of two kinds. One calm arm shows that it was not.
 const TWO_KINDS_OF_ALL: f64 = 0.5;
 
 /// The median is a slice of the one kind, and what the other kind did not do there may have been done here.
 fn two_kinds(case: &CaseStatistics, arm: &ArmStatistics) -> Raised {
     let share = arm.witnessed.two_kinds_share.filter(|share| *share >= TWO_KINDS_SHARE_MIN)?;
     let others = case.arms.iter().filter(|other| other.arm != arm.arm);
-    let mut others = others.filter_map(|other| other.witnessed.two_kinds_share);
-    if others.any(|other| other >= share * TWO_KINDS_OF_ALL) {
+    let others: Vec<f64> = others.filter_map(|other| other.witnessed.two_kinds_share).collect();
+    if !others.is_empty() && others.iter().all(|other| *other >= share * TWO_KINDS_OF_ALL) {
         return None;
     }
     let evidence = format!(
