@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use support::{Ended, Judged, finish, folder, root, run, touchstone};
 use touchstone::sample::Outcome;
-use touchstone::verdict::{FlagKind, Gate, GateStatus, Verdict};
+use touchstone::verdict::{Count, FlagKind, Gate, GateStatus, Verdict};
 
 const BASELINE: &str = "rusqlite@wal-normal";
 
@@ -176,8 +176,8 @@ fn a_sync_more_for_each_commit_is_worse_however_little_time_it_takes() {
     );
     let grown: Vec<_> = decided.gate.counts.iter().filter(|count| count.candidate > count.baseline).collect();
     assert_eq!(grown.len(), 2, "{:?}", decided.gate.counts);
-    assert_eq!((grown[0].what.as_str(), grown[0].baseline, grown[0].candidate), ("syncs per commit", 0, 1));
-    assert_eq!(grown[1].what, "syncs of all commits and of closing");
+    assert_eq!((grown[0].what, grown[0].baseline, grown[0].candidate), (Count::SyncsPerCommit, 0, 1));
+    assert_eq!(grown[1].what, Count::AllSyncs);
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn a_sync_less_for_each_commit_never_passes() {
     let less = ["--candidate", BASELINE, "--margin", "0.99", "--scratch", "/dev/shm"];
     let decided = gate(folder.path(), "smoke/write", "rusqlite@wal-full", &less);
     assert_eq!(decided.status, 4, "{}", decided.ended.told());
-    let shrunk = decided.gate.counts.iter().find(|count| count.what == "syncs per commit").unwrap();
+    let shrunk = decided.gate.counts.iter().find(|count| count.what == Count::SyncsPerCommit).unwrap();
     assert_eq!((shrunk.baseline, shrunk.candidate), (1, 0));
 }
 
@@ -214,9 +214,8 @@ fn a_weaker_class_is_another_promise_however_few_syncs_the_median_commit_has() {
     {
         assert!(reasons.contains(wanted), "it must say `{wanted}`: {reasons}");
     }
-    let fewer: Vec<_> =
-        decided.gate.counts.iter().map(|count| (count.what.as_str(), count.candidate)).collect();
-    assert_eq!(fewer, [("syncs of all commits and of closing", 0)]);
+    let fewer: Vec<_> = decided.gate.counts.iter().map(|count| (count.what, count.candidate)).collect();
+    assert_eq!(fewer, [(Count::AllSyncs, 0)]);
 }
 
 #[test]

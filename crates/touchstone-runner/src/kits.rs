@@ -324,9 +324,15 @@ mod tests {
         dataset = "rows"
         lanes = [{ verb = "read-all" }]
         blocks = 1
-        baseline = "BASELINE"
-        arms = ["here@p", { contender = "here@p", variant = "again" }, "there@p"]
     "#;
+
+    /// The plan of one case of these arms.
+    pub(super) fn planned(kits: &Kits, baseline: &str, arms: &str) -> Plan {
+        let suite = format!("{SUITE}baseline = \"{baseline}\"\narms = [{arms}]\n");
+        let suite = Suite::parse(&suite, "s.toml").unwrap();
+        let choice = Choice { cases: vec![], contenders: vec![], size: Size::Quick, seed: 1, looks: vec![1] };
+        Plan::new(&[suite], kits, &choice).unwrap()
+    }
 
     fn project() -> Project {
         let kit = |language: &str, needs: &str, subject: &str, sources: &str| {
@@ -344,9 +350,8 @@ mod tests {
     }
 
     fn plan(baseline: &str) -> Plan {
-        let suite = Suite::parse(&SUITE.replace("BASELINE", baseline), "s.toml").unwrap();
-        let choice = Choice { cases: vec![], contenders: vec![], size: Size::Quick, seed: 1, looks: vec![1] };
-        Plan::new(&[suite], &project().kits, &choice).unwrap()
+        let arms = r#""here@p", { contender = "here@p", variant = "again" }, "there@p""#;
+        planned(&project().kits, baseline, arms)
     }
 
     /// Every program is there, and the variable has this value.

@@ -12,7 +12,7 @@ use crate::signed_rank;
 /// By how much a difference must exceed half the width of the interval to be found in four duels of five, after the
 /// launches of each look: for launches of one kind, and of two. By the simulation of the tests, which also says how true
 /// it is.
-pub const DETECTION_FACTORS: [[f64; 2]; LOOKS.len()] = [[2.15, 2.2], [1.85, 1.9], [1.6, 1.8], [1.5, 1.87]];
+pub const DETECTION_FACTORS: [[f64; 2]; LOOKS.len()] = [[2.15, 2.2], [1.85, 1.9], [1.6, 1.8], [1.5, 1.875]];
 
 /// x of one launch: ln(median of the candidate `b_ns` / median of the baseline `a_ns`) over its slices.
 ///

@@ -171,6 +171,9 @@ pub struct LaunchValue {
     /// The parts of a transaction with subscribers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parts: Option<Parts>,
+    /// The time of its last third over that of its first third: medians of wall time per operation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drift: Option<f64>,
 }
 
 impl LaunchValue {
@@ -283,6 +286,7 @@ impl<'r> CaseSamples<'r> {
         let parts = self.launches.get(arm.name.as_str()).map_or(&[][..], Vec::as_slice);
         let launches = self.launch_values(arm, slices, parts);
         let operation_ns = median_of(launches.iter().map(|value| value.operation_ns));
+        let drifts: Vec<f64> = launches.iter().filter_map(|value| value.drift).map(f64::ln).collect();
         let latency = self.latency(&arm.name, &launches);
         let right = slices.iter().filter(|slice| slice.wrong.is_none());
         let flush_equivalents = flush_equivalents(arm, slices, probes);
@@ -304,7 +308,7 @@ impl<'r> CaseSamples<'r> {
             threads: parts.iter().filter_map(|part| part.threads).max(),
             operation_ns,
             parts: median_parts(&launches),
-            drift: self.drift(slices, &launches),
+            drift: Estimate::from_launches(&drifts),
             kinds: Kinds::of(&launches.iter().map(|value| value.operation_ns).collect::<Vec<_>>()),
             against_baseline: None,
             floor_share: None,
@@ -342,8 +346,9 @@ impl<'r> CaseSamples<'r> {
         let completed: BTreeSet<usize> =
             parts.iter().filter(|part| part.outcome == Outcome::Completed).map(|part| part.launch).collect();
         let value = |launch: &usize| {
-            let times = slices.iter().filter(|slice| slice.launch == *launch && slice.wrong.is_none());
-            let times: Vec<&Slice> = times.copied().filter(|slice| slice.operations > 0).collect();
+            let all: Vec<&Slice> = slices.iter().copied().filter(|slice| slice.launch == *launch).collect();
+            let times = all.iter().copied().filter(|slice| slice.wrong.is_none() && slice.operations > 0);
+            let times: Vec<&Slice> = times.collect();
             let each = times.iter().map(|slice| slice.wall_ns as f64 / slice.operations as f64);
             let operation_ns = median_of(each)?;
             let parts = Parts::of(&times);
@@ -358,26 +363,22 @@ impl<'r> CaseSamples<'r> {
                 stall_ns,
                 percentiles_ns,
                 parts,
+                drift: self.drift(&all),
             })
         };
         completed.iter().filter_map(value).collect()
     }
 
-    fn drift(&self, slices: &[&Slice], launches: &[LaunchValue]) -> Option<Estimate> {
+    /// Of the slices of one launch.
+    fn drift(&self, slices: &[&Slice]) -> Option<f64> {
         let third = self.case.blocks / 3;
-        let thirds = |launch: &LaunchValue| {
-            let time = |in_third: &dyn Fn(u32) -> bool| {
-                let mine =
-                    slices.iter().filter(|slice| slice.launch == launch.launch && in_third(slice.block));
-                let times = mine.filter(|slice| slice.operations > 0);
-                median_of(times.map(|slice| slice.wall_ns as f64 / slice.operations as f64))
-            };
-            let (first, last) =
-                (time(&|block| block < third)?, time(&|block| block >= self.case.blocks - third)?);
-            Some((last / first).ln()).filter(|drift| drift.is_finite())
+        let time = |in_third: &dyn Fn(u32) -> bool| {
+            let mine = slices.iter().filter(|slice| in_third(slice.block) && slice.operations > 0);
+            median_of(mine.map(|slice| slice.wall_ns as f64 / slice.operations as f64))
         };
-        let drifts: Vec<f64> = launches.iter().filter_map(thirds).collect();
-        Estimate::from_launches(&drifts)
+        let first = time(&|block| block < third)?;
+        let last = time(&|block| block >= self.case.blocks - third)?;
+        Some(last / first).filter(|drift| drift.is_finite() && *drift > 0.0)
     }
 
     fn latencies(&self, arm: &str) -> impl Iterator<Item = &'r [u64]> {

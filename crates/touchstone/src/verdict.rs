@@ -15,7 +15,7 @@ pub use claim::{ClaimOutcome, ClaimStatus, PairOutcome, PublishedFigure, Side, T
 pub use comparison::{Comparison, Verdict, compare};
 pub use doubt::DRIFT_APART_MOST;
 pub use flag::{Flag, FlagKind, carries_wal_reset_fix};
-pub use gate::{CountDifference, Gate, GateStatus, gate};
+pub use gate::{Count, CountDifference, Gate, GateStatus, gate};
 
 use crate::estimate::CaseStatistics;
 use crate::name::suite_of;

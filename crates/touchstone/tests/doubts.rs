@@ -69,6 +69,20 @@ fn an_arm_that_drifts_away_from_the_other_is_neither_better_nor_worse() {
     assert_eq!(growing.verdict, Verdict::Better, "{growing:#?}");
 }
 
+/// Found on a busy machine: two launches that began beside a neighbour, one after the other, widened both drifts' intervals until
+/// they met.
+#[test]
+fn a_neighbour_that_both_arms_had_does_not_hide_that_one_drifts() {
+    let growing = |arm: &str, launch: usize, block: u32| {
+        let beside_neighbour = if launch < 2 && block < 5 { 1.6 } else { 1.0 };
+        let own = if arm == "s@candidate" { 1.0 + 0.025 * f64::from(block) } else { 1.0 };
+        wobble(launch) * beside_neighbour * own * 1e6
+    };
+    let drifting = judged(&record(pair(), growing));
+    let reasons = drifting.reasons.join("\n");
+    assert!(reasons.contains("worse is withheld: from the first to the last third"), "{drifting:#?}");
+}
+
 #[test]
 fn a_claim_does_not_hold_on_arms_that_drift_apart() {
     let claimed = |quick_blocks: u32| {

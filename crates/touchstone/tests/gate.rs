@@ -8,7 +8,7 @@ use touchstone::kit::DurabilityClass;
 use touchstone::plan::Plan;
 use touchstone::record::Record;
 use touchstone::sample::{Outcome, SyncCount};
-use touchstone::verdict::{CountDifference, FlagKind, Gate, GateStatus, Verdict, gate, judge};
+use touchstone::verdict::{Count, CountDifference, FlagKind, Gate, GateStatus, Verdict, gate, judge};
 use touchstone_protocol::Verb;
 
 /// What the launches of a case say, in shares of the baseline's time: 0.03 is 3 % more.
@@ -337,15 +337,18 @@ fn what_an_arm_with_threads_of_its_own_writes_over_all_commits_is_told_and_does_
             record.plan.cases[0].arms[arm].threads = true;
         });
         assert_eq!(gate.status, GateStatus::Pass, "{gate:#?}");
-        let told: Vec<_> = gate.counts.iter().map(|count| (count.what.as_str(), count.decides)).collect();
-        assert_eq!(told, [("syncs of all commits and of closing", false), ("bytes written", false)]);
+        let told: Vec<_> = gate.counts.iter().map(|count| (count.what, count.decides)).collect();
+        assert_eq!(told, [(Count::AllSyncs, false), (Count::BytesWritten, false)]);
     }
 }
 
 #[test]
 fn a_count_from_before_some_did_not_decide_decides() {
-    let old = r#"{"case":"c","what":"bytes written","baseline":1,"candidate":2}"#;
-    assert!(serde_json::from_str::<CountDifference>(old).unwrap().decides);
+    for count in [Count::SyncsPerCommit, Count::AllSyncs, Count::BytesWritten] {
+        let old = format!(r#"{{"case":"c","what":"{count}","baseline":1,"candidate":2}}"#);
+        let read: CountDifference = serde_json::from_str(&old).unwrap();
+        assert_eq!((read.what, read.decides), (count, true));
+    }
 }
 
 /// The introductions of the three arms, each of a program of that content.

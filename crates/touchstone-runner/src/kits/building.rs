@@ -224,10 +224,9 @@ fn next<T>(queue: &Mutex<impl Iterator<Item = T>>) -> Option<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kits::tests::planned;
     use std::fs;
     use std::sync::mpsc;
-    use touchstone::plan::Choice;
-    use touchstone::suite::{Size, Suite};
 
     fn step(subject: &str, kit: &str, command: &str) -> Step {
         Step {
@@ -260,25 +259,8 @@ mod tests {
              run = [\"r\"]\nprofile = [{{ name = \"p\", class = \"strict\" }}]"
         );
         fs::write(kit.join("kit.toml"), kit_table).unwrap();
-        let suite = r#"
-            name = "s"
-            title = "t"
-            source = "s"
-            device = "d"
-            dataset = [{ name = "rows", record = "row", value_bytes = 10, records = 10 }]
-            [[case]]
-            id = "read"
-            title = "t"
-            dataset = "rows"
-            lanes = [{ verb = "read-all" }]
-            blocks = 1
-            baseline = "s@p"
-            arms = ["s@p"]
-        "#;
-        let suite = Suite::parse(suite, "s.toml").unwrap();
         let project = Project::open(Some(folder.path())).unwrap();
-        let choice = Choice { cases: vec![], contenders: vec![], size: Size::Quick, seed: 1, looks: vec![1] };
-        let plan = Plan::new(&[suite], &project.kits, &choice).unwrap();
+        let plan = planned(&project.kits, "s@p", "\"s@p\"");
         (folder, project, plan)
     }
 

@@ -1,28 +1,28 @@
 //! What the launches of two arms say against one figure of both: that they drift apart, or that they are of two kinds.
 
 use crate::estimate::{ArmStatistics, log_ratios};
-use crate::statistics::Kinds;
+use crate::statistics::{Estimate, Kinds, P_LOOK};
 
 /// How far two arms may drift apart within a launch, as a relative difference, before their ratio says more of the
 /// length of the launch than of them.
 pub const DRIFT_APART_MOST: f64 = 0.20;
 
 /// Why the ratio of two arms depends on how long they run: one became slower or quicker within its launches and the
-/// other did not, beyond [`DRIFT_APART_MOST`] and beyond chance, for the intervals of the two drifts lie apart. What
-/// both do alike, such as working on a file that grows, leaves their ratio as it is.
+/// other did not, beyond [`DRIFT_APART_MOST`] and beyond chance. What both do alike leaves their ratio as it is: working on a
+/// file that grows, and, as they are compared launch by launch, a neighbour that came or went meanwhile.
 pub(super) fn drift_apart(mine: &ArmStatistics, theirs: &ArmStatistics) -> Option<String> {
+    let apart = Estimate::from_launches(&log_ratios(&mine.launches, &theirs.launches, |value| value.drift))?;
     let (my_drift, their_drift) = (mine.drift?, theirs.drift?);
-    let apart = (my_drift.log_ratio - their_drift.log_ratio).abs() > DRIFT_APART_MOST.ln_1p();
-    let beyond_chance = my_drift.low > their_drift.high || my_drift.high < their_drift.low;
-    let percent = |log_ratio: f64| log_ratio.exp_m1() * 100.0;
-    (apart && beyond_chance).then(|| {
+    let is_apart = apart.p < P_LOOK && apart.log_ratio.abs() > DRIFT_APART_MOST.ln_1p();
+    let percent = |drift: Estimate| (drift.ratio() - 1.0) * 100.0;
+    is_apart.then(|| {
         format!(
             "from the first to the last third of a launch the time of {} changed by {:+.0} %, that of {} by {:+.0} %: their \
              ratio depends on how long they run",
             mine.arm,
-            percent(my_drift.log_ratio),
+            percent(my_drift),
             theirs.arm,
-            percent(their_drift.log_ratio)
+            percent(their_drift)
         )
     })
 }

@@ -3,7 +3,7 @@
 mod counts;
 mod obstacle;
 
-pub use counts::CountDifference;
+pub use counts::{Count, CountDifference};
 
 use super::comparison::{Comparison, Verdict};
 use super::{Flag, Judgement};

@@ -5,11 +5,31 @@ use crate::plan::PlannedCase;
 use crate::sample::SyncCount;
 use crate::verdict::Comparison;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
-/// How the counts are called.
-const SYNCS: &str = "syncs per commit";
-const ALL_SYNCS: &str = "syncs of all commits and of closing";
-const BYTES: &str = "bytes written";
+/// What a gate counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Count {
+    /// Syncs of the median commit.
+    #[serde(rename = "syncs per commit")]
+    SyncsPerCommit,
+    /// Syncs of every recorded commit and of closing.
+    #[serde(rename = "syncs of all commits and of closing")]
+    AllSyncs,
+    /// Bytes that reached files.
+    #[serde(rename = "bytes written")]
+    BytesWritten,
+}
+
+impl fmt::Display for Count {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(match self {
+            Count::SyncsPerCommit => "syncs per commit",
+            Count::AllSyncs => "syncs of all commits and of closing",
+            Count::BytesWritten => "bytes written",
+        })
+    }
+}
 
 /// A count that is not the same on both sides.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -17,7 +37,7 @@ pub struct CountDifference {
     /// The case.
     pub case: String,
     /// What is counted.
-    pub what: String,
+    pub what: Count,
     /// The baseline's.
     pub baseline: u64,
     /// The candidate's.
@@ -41,10 +61,10 @@ impl CountDifference {
     /// That the candidate awaits the disk less often: whatever time that saves is no improvement of the same thing.
     pub(super) fn another_promise(&self) -> Option<String> {
         let fewer = self.decides && self.candidate < self.baseline;
-        let what = match self.what.as_str() {
-            SYNCS => "its commits await the disk less often than before",
-            ALL_SYNCS => "over all commits and closing it awaits the disk less often than before",
-            _ => return None,
+        let what = match self.what {
+            Count::SyncsPerCommit => "its commits await the disk less often than before",
+            Count::AllSyncs => "over all commits and closing it awaits the disk less often than before",
+            Count::BytesWritten => return None,
         };
         fewer.then(|| {
             format!(
@@ -65,15 +85,15 @@ pub(super) fn differences(
         [&judged.against, &judged.arm].iter().any(|arm| case.arm(arm).is_some_and(|arm| arm.threads));
     let all = |counted: &SyncCount| counted.syncs + counted.syncs_at_close;
     let rows = [
-        (SYNCS, baseline.syncs_per_commit, candidate.syncs_per_commit, true),
-        (ALL_SYNCS, all(baseline), all(candidate), !threads),
-        (BYTES, baseline.bytes_written, candidate.bytes_written, !threads),
+        (Count::SyncsPerCommit, baseline.syncs_per_commit, candidate.syncs_per_commit, true),
+        (Count::AllSyncs, all(baseline), all(candidate), !threads),
+        (Count::BytesWritten, baseline.bytes_written, candidate.bytes_written, !threads),
     ];
     rows.into_iter()
         .filter(|(_, baseline, candidate, _)| baseline != candidate)
         .map(|(what, baseline, candidate, decides)| CountDifference {
             case: measured.case.clone(),
-            what: what.into(),
+            what,
             baseline,
             candidate,
             decides,
