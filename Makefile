@@ -12,9 +12,10 @@ PYTHON ?= python3
 # The package is built by pip, and linted, in a folder of its own: its engine is compiled once.
 PYTHON_TARGET := $(CURDIR)/target/python
 
-.PHONY: help bench test mutations tools tools-cpp tools-java browser build format lint unit hand-offs kits kits-cpp kits-java python clean
+.PHONY: help bench test mutations tools tools-python tools-cpp tools-java browser build format lint unit hand-offs kits kits-cpp kits-java python clean
 
 help:
+	@echo "make build   target/release/touchstone alone, to be put on the PATH"
 	@echo "make bench   re-test the published claims on this machine, suite by suite: each is built, run and told of before the next"
 	@echo "make test    everything that must pass: format, lints, unit, hand-offs, kits, drivers, Python, browser, docs, tidy"
 	@echo "make mutations   whether the test of live queries finds mistakes that are made on purpose (some minutes)"
@@ -22,7 +23,7 @@ help:
 bench: tools build
 	$(TOUCHSTONE) bench
 
-test: tools tools-cpp tools-java browser format lint unit hand-offs kits kits-cpp kits-java python
+test: tools tools-python tools-cpp tools-java browser format lint unit hand-offs kits kits-cpp kits-java python
 	@echo "All of it passed."
 
 # A missing piece is named with its remedy, before anything is built.
@@ -32,6 +33,8 @@ tools:
 	@echo '#include <openssl/evp.h>' | cc -E - >/dev/null 2>&1 || { \
 	  echo "OpenSSL's headers are missing, which SQLCipher is built with: apt-get install libssl-dev" >&2; exit 69; }
 
+# Only the store's package and the kit for Python are tested with it: `make bench` needs no Python.
+tools-python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 9))' 2>/dev/null || { \
 	  echo "Python 3.9 or later is missing, which the store's package is tested with: apt-get install python3, or set PYTHON to its program" >&2; exit 69; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
@@ -103,7 +106,7 @@ kits-java: tools-java
 	$(MAKE) --silent --directory kits/java test
 
 # The package as a user installs it, in an environment of its own.
-python:
+python: tools-python
 	$(PYTHON) -m venv $(PYTHON_TARGET)/venv
 	CARGO_TARGET_DIR=$(PYTHON_TARGET) $(PYTHON_TARGET)/venv/bin/pip install --quiet --disable-pip-version-check './python[test]'
 	cd python && CARGO_TARGET_DIR=$(PYTHON_TARGET) $(PYTHON_TARGET)/venv/bin/pytest --quiet
