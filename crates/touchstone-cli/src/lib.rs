@@ -30,10 +30,10 @@ use touchstone_runner::kits::Project;
 )]
 pub struct Cli {
     /// The folder that holds suites/ and kits/; the nearest at or above the current one, unless given
-    #[arg(long, global = true, value_name = "FOLDER")]
+    #[arg(long, global = true, value_name = "FOLDER", display_order = 900)]
     root: Option<PathBuf>,
     /// Print for machines: one JSON document on standard output, errors too
-    #[arg(long, global = true)]
+    #[arg(long, global = true, display_order = 901)]
     json: bool,
     #[command(subcommand)]
     command: Command,

@@ -4,6 +4,7 @@ mod bearing;
 
 use super::measure::{MeasureArguments, Stopped, judge_folder, measure_only};
 use crate::{Context, say};
+use anyhow::bail;
 use bearing::Bearing;
 use clap::Args;
 use serde::Serialize;
@@ -72,6 +73,11 @@ struct Canary {
 
 impl Calibrate {
     pub(crate) fn run(self, context: &Context) -> anyhow::Result<ExitCode> {
+        if self.comparisons == 0 && self.power == 0 {
+            bail!(touchstone::Error::input(
+                "nothing to compare: give --comparisons, --power or both a number above 0"
+            ));
+        }
         let project = context.project()?;
         let suites = project.suites(&["calibrate".into()])?;
         let looks = LOOKS.to_vec();

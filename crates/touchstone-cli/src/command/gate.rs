@@ -25,7 +25,7 @@ use touchstone_runner::kits::Project;
     after_help = "Exit status: 0 pass, 1 worse, 2 inconclusive, 3 untrusted, 4 incomparable: also where a flag says \
     that the work may not have been done in its time, and where less is promised of a commit than before\n\n\
     Examples:\n  touchstone gate --case couch/get --baseline rusqlite@delete-full --candidate rusqlite@wal-normal\n  \
-    touchstone gate --case wcdb/read --baseline rusqlite@wal-normal --candidate-program ./target/release/rusqlite"
+    touchstone gate --case wcdb/read --baseline rusqlite@wal-normal --candidate-program ./rusqlite"
 )]
 pub struct Gate {
     /// A case to gate on, as `wcdb/read`; several are corrected for their number

@@ -204,7 +204,7 @@ impl<'m> Measuring<'m> {
             status: Status::Running,
             reason: None,
             beside: self.bench.met().into_iter().collect(),
-            command: command_line(),
+            command: command_line(std::env::args().skip(1)),
             salt: self.salt,
             elapsed_s: 0.0,
         };
@@ -259,8 +259,9 @@ fn random_salt() -> u64 {
     RandomState::new().build_hasher().finish() >> 11
 }
 
-/// The command as it can be typed again, without the path of the program.
-fn command_line() -> String {
+/// The command as it can be typed again: without the path of the program, and without the record's folder, which now holds
+/// a record.
+fn command_line(arguments: impl Iterator<Item = String>) -> String {
     let quote = |argument: String| {
         let plain = argument.chars().all(|c| c.is_ascii_alphanumeric() || "@#-_=./,:".contains(c));
         if plain && !argument.is_empty() {
@@ -269,6 +270,11 @@ fn command_line() -> String {
             format!("'{}'", argument.replace('\'', "'\\''"))
         }
     };
-    let arguments: Vec<String> = std::env::args().skip(1).map(quote).collect();
+    let mut follows_out = false;
+    let again = arguments.filter(|argument| {
+        let names_it = std::mem::replace(&mut follows_out, argument == "--out");
+        !names_it && !follows_out && !argument.starts_with("--out=")
+    });
+    let arguments: Vec<String> = again.map(quote).collect();
     format!("touchstone {}", arguments.join(" "))
 }

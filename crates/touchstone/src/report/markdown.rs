@@ -26,8 +26,10 @@ pub(super) fn render(view: &View, chosen: &[String]) -> Result<String> {
         paragraphs.extend(suite.left_out.iter().map(|left_out| format!("`{}`: {left_out}.", suite.name)));
     }
     let level = format::percent(1.0 - P_LOOK);
-    paragraphs
-        .push(format!("Ratios are of rates, or of what the claim names; {level} intervals in brackets."));
+    paragraphs.push(match claims(view).next() {
+        Some(_) => format!("Ratios are of rates, or of what the claim names; {level} intervals in brackets."),
+        None => "There are no claims; `touchstone report RECORD --text` prints the cases.".into(),
+    });
     if !chosen.is_empty() {
         let all = claims(view).count() as u64;
         let shown = claims(view).filter(|claim| is_chosen(claim, chosen)).count() as u64;

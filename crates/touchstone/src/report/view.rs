@@ -72,6 +72,11 @@ pub(super) struct SuiteView {
 }
 
 impl View {
+    /// Whether its suites claim anything, of this run or not: a suite of a library's own may have no claim at all.
+    pub(super) fn has_claims(&self) -> bool {
+        self.suites.iter().any(|suite| !suite.groups.is_empty() || suite.left_out.is_some())
+    }
+
     pub(super) fn new(findings: &Findings<'_>) -> View {
         let plan = &findings.record.plan;
         let claims = &findings.judgement.claims;

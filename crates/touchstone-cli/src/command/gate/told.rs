@@ -46,7 +46,9 @@ fn compared(comparison: &Comparison) -> String {
     let undecided = comparison.verdict == Verdict::Inconclusive;
     if let Some(smallest) = comparison.smallest_detectable.filter(|_| undecided) {
         let launches = comparison.launches;
-        let _ = writeln!(text, "  {launches} launches can show a difference of {:.1} %", smallest * 100.0);
+        let smallest = smallest * 100.0;
+        let _ =
+            writeln!(text, "  the smallest difference that {launches} launches can show is {smallest:.1} %");
     }
     for reason in &comparison.reasons {
         let _ = writeln!(text, "  {reason}");

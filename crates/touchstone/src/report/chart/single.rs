@@ -51,14 +51,21 @@ pub(super) fn forest(case: &CaseView, arms: &Arms<'_>) -> Option<Chart> {
     } else {
         ""
     };
+    let margins = || run.iter().filter(|arm| arm.ratio.is_some()).map(|arm| arm.margin);
+    let (margin, widest) = (margins().fold(f64::INFINITY, f64::min), margins().fold(case.margin, f64::max));
+    let wider = if widest > margin {
+        format!(", {} of contenders that wait for the disk", format::percent_chosen(widest))
+    } else {
+        String::new()
+    };
     let caption = format!(
         "Rate over that of {}; right of 1 is better. Lines are {} intervals over launches; inside the grey \
-         band, {} either way, a difference does not matter.{hollow}",
+         band, {} either way{wider}, a difference does not matter.{hollow}",
         case.baseline,
         format::percent(1.0 - P_LOOK),
-        format::percent_chosen(case.margin)
+        format::percent_chosen(margin)
     );
-    let data = Forest { baseline: &case.baseline, margin: case.margin, rows };
+    let data = Forest { baseline: &case.baseline, margin, rows };
     Some(Chart::new("forest", format!("Ratios of rates in {}", case.id), caption, &data))
 }
 

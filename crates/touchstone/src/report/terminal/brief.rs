@@ -1,8 +1,8 @@
-//! The summary of a run: each claim in a few lines, each case in one or two. All contenders with their figures, notes and the
-//! evidence of red flags stand in the full text and on the page.
+//! The summary of a run: each claim in a few lines, each case in one or two and why arms of it were not compared. All
+//! contenders with their figures, the other notes and the evidence of red flags stand in the full text and on the page.
 
 use super::text::{Sheet, Tone};
-use crate::report::view::{ArmView, CaseView, ClaimView, FlagGroup, PairView, SuiteView, counted};
+use crate::report::view::{ArmView, CaseView, ClaimView, FlagGroup, Note, PairView, SuiteView, counted};
 use crate::verdict::Verdict;
 
 /// Verdicts in the order in which a case tells of them.
@@ -14,6 +14,9 @@ const TOLD: [Verdict; 6] = [
     Verdict::Untrusted,
     Verdict::Incomparable,
 ];
+
+/// So many reasons why arms were not compared are told of a case; the rest stand in the full text.
+const OBSTACLES_SHOWN: usize = 2;
 
 /// A suite: its claims, then its cases.
 pub(super) fn suite_lines(suite: &SuiteView, sheet: &Sheet) -> Vec<String> {
@@ -61,7 +64,21 @@ fn case_lines(case: &CaseView, sheet: &Sheet) -> Vec<String> {
     if let Some(first) = lines.first_mut() {
         *first = first.replacen(&case.name, &sheet.one(&case.name, Tone::Strong), 1);
     }
+    lines.extend(obstacle_lines(case, sheet));
     lines
+}
+
+/// Why arms were not compared: without it a driver that did not even start is no more than a number here.
+fn obstacle_lines(case: &CaseView, sheet: &Sheet) -> Vec<String> {
+    let told = |note: &&Note| note.obstacle && (!note.canary || case.only_canaries());
+    let obstacles: Vec<&Note> = case.notes.iter().filter(told).collect();
+    let rest = obstacles.len().saturating_sub(OBSTACLES_SHOWN);
+    let last = obstacles.len().min(OBSTACLES_SHOWN);
+    let lines = obstacles.iter().take(OBSTACLES_SHOWN).enumerate().flat_map(|(number, note)| {
+        let more = if rest > 0 && number + 1 == last { format!(" (and {rest} more)") } else { String::new() };
+        sheet.wrapped(&format!("- {}{more}", note.text), 4, 6)
+    });
+    lines.collect()
 }
 
 /// `2 better (redb@immediate 2.75), 1 equivalent, 1 worse (rusqlite@wal-normal 0.953)`.

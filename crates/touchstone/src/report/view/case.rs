@@ -43,6 +43,8 @@ pub(in crate::report) struct ArmView {
     pub rate: Option<String>,
     /// Rate over the baseline's rate, where the two may be compared: above 1 is better.
     pub ratio: Option<Ratio>,
+    /// The smallest difference from the baseline that matters: wider where it waits for the disk.
+    pub margin: f64,
     pub class: DurabilityClass,
     pub floor_share: Option<f64>,
     pub syncs_per_commit: Option<u64>,
@@ -159,6 +161,7 @@ impl ArmView {
             operation_ns: measured.operation_ns,
             rate: measured.operation_ns.map(format::rate),
             ratio: comparison.filter(|_| !incomparable).and_then(Ratio::of_rates),
+            margin: comparison.map_or(case.margin, |comparison| comparison.margin),
             class: planned.class,
             floor_share: measured.floor_share.filter(|_| !incomparable),
             syncs_per_commit: measured

@@ -10,6 +10,8 @@ pub(in crate::report) struct Note {
     pub text: String,
     /// It is only about canaries, which may be hidden.
     pub canary: bool,
+    /// Why an arm was not compared with the baseline.
+    pub obstacle: bool,
 }
 
 /// Every reason once, with the arms it holds for; then what went missing, and what inconclusive arms could
@@ -31,12 +33,16 @@ pub(super) fn notes(comparisons: &[&Comparison], arms: &[ArmView], measured: &[A
             }
         }
     }
+    let incomparable =
+        |arm: &&str| begun.iter().any(|known| known.arm == *arm && known.verdict == Verdict::Incomparable);
     let worded = reasons.into_iter().map(|(reason, about)| Note {
         text: worded(reason, &about, &begun),
         canary: about.iter().all(|arm| is_canary(arms, arm)),
+        obstacle: about.iter().any(incomparable),
     });
     let undecided = begun.iter().filter_map(|comparison| {
-        Some(Note { text: undecided(comparison)?, canary: is_canary(arms, &comparison.arm) })
+        let canary = is_canary(arms, &comparison.arm);
+        Some(Note { text: undecided(comparison)?, canary, obstacle: false })
     });
     let mut notes: Vec<Note> = worded.chain(losses(measured, arms)).chain(undecided).collect();
     notes.sort_by_key(|note| note.canary);
@@ -55,6 +61,7 @@ fn losses(measured: &[ArmStatistics], arms: &[ArmView]) -> Vec<Note> {
                 format::count(arm.missing)
             ),
             canary: is_canary(arms, &arm.arm),
+            obstacle: false,
         })
         .collect()
 }
@@ -74,7 +81,7 @@ fn worded(reason: &str, about: &[&str], begun: &[&Comparison]) -> String {
 fn undecided(comparison: &Comparison) -> Option<String> {
     let seen = comparison.smallest_detectable.filter(|_| comparison.verdict == Verdict::Inconclusive)?;
     Some(format!(
-        "{}: {} can show a difference of {}",
+        "{}: the smallest difference that {} can show is {}",
         comparison.arm,
         format::counted(comparison.launches as u64, "launch", "launches"),
         format::percent(seen)
