@@ -83,12 +83,12 @@ fn an_unknown_case_is_named_with_those_there_are() {
 }
 
 #[test]
-fn an_unknown_contender_is_named_with_where_to_look() {
+fn an_unknown_contender_is_named_with_those_that_are_there() {
     let ended = run(&["plan", "--suite", "smoke", "--contender", "nobody"]);
-    ended.refused(USAGE, &["`nobody`", "touchstone list"]);
+    ended.refused(USAGE, &["`nobody`", "they have", "redb@immediate, "]);
     for (wanted, meant) in [("rusqlit", "`rusqlite`?"), ("redb@imediate", "`redb@immediate`?")] {
         let ended = run(&["plan", "--suite", "smoke", "--contender", wanted]);
-        ended.refused(USAGE, &[wanted, "did you mean", meant, "touchstone list"]);
+        ended.refused(USAGE, &[wanted, "did you mean", meant, "they have"]);
     }
 }
 

@@ -281,7 +281,7 @@ impl Plan {
         setting::check(suites, kits)?;
         for suite in suites {
             let planned = plan.cases.len();
-            for case in &suite.cases {
+            for case in suite.cases.iter().filter(|case| choice.concerns(case)) {
                 let scaled = case.at(choice.size).into_iter();
                 for scaled in scaled.filter(|scaled| choice.takes_case(&suite.name, &case.id, &scaled.id)) {
                     plan.cases.push(settle::case(suite, case, &scaled, kits, choice)?);

@@ -3,13 +3,15 @@
 use crate::error::{Error, Result};
 use crate::name::{meant, nearest};
 use crate::suite::{ArmSpec, Case, Size, Suite};
+use std::collections::BTreeSet;
 
 /// Which part of the suites to plan, and how much of it.
 #[derive(Clone, Debug)]
 pub struct Choice {
     /// Cases by name (`read` or `wcdb/read`); all where empty.
     pub cases: Vec<String>,
-    /// Contenders, as `subject`, `subject@profile` or a whole arm's name; all where empty. Baselines and floors stay.
+    /// Contenders, as `subject`, `subject@profile` or a whole arm's name; all where empty. Baselines and floors stay, in cases
+    /// that are named or have one of them.
     pub contenders: Vec<String>,
     /// How much is run.
     pub size: Size,
@@ -51,16 +53,14 @@ impl Choice {
                 .flat_map(|suite| suite.cases.iter().filter(|case| self.takes_any_of(&suite.name, case)))
                 .flat_map(|case| &case.arms);
             if !arms.clone().any(|arm| arm_matches(wanted, arm)) {
-                let names = arms.flat_map(|arm| {
-                    [arm.name(), arm.contender().to_string(), arm.contender().subject.clone()]
-                });
-                let names: Vec<String> = names.collect();
+                let whole: BTreeSet<String> = arms.clone().map(ArmSpec::name).collect();
+                let parts =
+                    arms.flat_map(|arm| [arm.contender().to_string(), arm.contender().subject.clone()]);
+                let names: Vec<String> = whole.iter().cloned().chain(parts).collect();
+                let all = whole.into_iter().collect::<Vec<_>>().join(", ");
                 return Err(Error::input(format!(
                     "no case of those has a contender `{wanted}`; {}",
-                    meant(
-                        nearest(wanted, names.iter().map(String::as_str)),
-                        "`touchstone list` shows them all"
-                    )
+                    meant(nearest(wanted, names.iter().map(String::as_str)), &format!("they have {all}"))
                 )));
             }
         }
@@ -73,6 +73,13 @@ impl Choice {
 
     pub(super) fn takes_case(&self, suite: &str, case: &str, scaled: &str) -> bool {
         self.cases.is_empty() || self.cases.iter().any(|wanted| is_named(wanted, suite, case, scaled))
+    }
+
+    /// Whether a case was named, or has a contender that was: of the others only baselines would run, and be compared with
+    /// nothing.
+    pub(super) fn concerns(&self, case: &Case) -> bool {
+        let is_wanted = |arm: &ArmSpec| self.contenders.iter().any(|wanted| arm_matches(wanted, arm));
+        !self.cases.is_empty() || self.contenders.is_empty() || case.arms.iter().any(is_wanted)
     }
 
     pub(super) fn takes_arm(&self, case: &Case, arm: &ArmSpec) -> bool {

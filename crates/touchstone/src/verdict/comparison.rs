@@ -225,7 +225,8 @@ pub(super) fn incomplete(arm: &ArmStatistics) -> Vec<String> {
             Outcome::Failed => "failed",
         };
         let error = arm.error.as_deref().unwrap_or("no reason was given");
-        incomplete.push(format!("{} {what} in {launches} launches: {error}", arm.arm));
+        let word = if *launches == 1 { "launch" } else { "launches" };
+        incomplete.push(format!("{} {what} in {launches} {word}: {error}", arm.arm));
     }
     incomplete
 }
