@@ -233,7 +233,11 @@ impl<'p> CaseRun<'p> {
 
     /// Where so many operations begin that come after so many slices: the order of operations is gone round.
     fn first_operation(&self, slices: u64, count: u64) -> u64 {
-        (slices * self.calibrated) % self.data.operations().saturating_sub(count).max(1)
+        let lanes = self.case.arms.iter().flat_map(|arm| &arm.lanes).filter(|lane| lane.verb == Verb::Get);
+        let most = |calibrated: u64| {
+            lanes.clone().map(|lane| lane.count.unwrap_or(calibrated)).max().unwrap_or(calibrated)
+        };
+        (slices * most(self.calibrated)) % self.data.operations().saturating_sub(most(count)).max(1)
     }
 
     /// An arm that cannot even make its database has one line that says so.

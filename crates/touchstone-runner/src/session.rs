@@ -4,12 +4,15 @@
 //! process group is gone when the session is dropped.
 
 use crate::strays;
+use crate::task::tracer;
 use crate::words::why_ended;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, set_parent_process_death_signal,
+    Pid, PidfdFlags, Signal, getpid, kill_process, kill_process_group, pidfd_open, set_child_subreaper,
+    set_parent_process_death_signal,
 };
+use serde_json::Value;
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs::File;
@@ -92,6 +95,9 @@ pub struct Manners {
     pub stop: Stop,
 }
 
+/// How often a wait for a process that was killed looks whether another traces it.
+const TRACED_CHECK: Duration = Duration::from_millis(20);
+
 /// A driver process that is spoken to.
 pub struct Session {
     stdin: File,
@@ -111,15 +117,21 @@ pub struct Session {
 }
 
 impl Session {
-    /// Starts a driver in a process group of its own, which dies with the lab.
+    /// Starts a driver in a process group of its own, which dies with the lab. What it starts stays its child when it loses its
+    /// parent, and so is seen as its own.
     ///
     /// # Errors
     /// When the program cannot be started.
     pub fn start(mut command: Command, manners: Manners) -> SessionResult<Session> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-        // SAFETY: between fork and exec only an async-signal-safe system call is made.
+        // SAFETY: between fork and exec only async-signal-safe system calls are made.
         unsafe {
-            command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?));
+            command.pre_exec(|| {
+                set_parent_process_death_signal(Some(Signal::KILL))?;
+                // A system that does not let it leaves them to the lab.
+                let _ = set_child_subreaper(Some(getpid()));
+                Ok(())
+            });
         }
         let program = command.get_program().to_string_lossy().into_owned();
         let mut process = command
@@ -204,10 +216,12 @@ impl Session {
         let line = self.read_line(asked + self.manners.limit)?;
         self.waited = asked.elapsed();
         self.replied = line.len() as u64 + 1;
-        let reply = serde_json::from_slice(&line).map_err(|error| {
+        let rubbish = |error: serde_json::Error| {
             SessionError::Rubbish(format!("`{}` is not a reply: {error}", excerpt(&line)))
-        })?;
-        match reply {
+        };
+        let mut reply: Value = serde_json::from_slice(&line).map_err(rubbish)?;
+        make_plain(&mut reply);
+        match serde_json::from_value(reply).map_err(rubbish)? {
             Reply::Error(failure) => Err(SessionError::Refused(failure)),
             reply => Ok(reply),
         }
@@ -353,14 +367,41 @@ fn wait_or_kill(process: &mut Child, limit: Duration) -> std::io::Result<ExitSta
 
 /// Waits for a process that was killed or has ended, and ends what it has left behind.
 fn wait(process: &mut Child) -> std::io::Result<ExitStatus> {
-    let status = process.wait();
+    let status = wait_unless_traced(process);
     strays::ended(process.id());
     status
 }
 
-/// The group's number is its leader's, so this must come before the leader is reaped.
+/// One that another process traces is that one's to wait for first, which may never do so: it is given up after a while.
+fn wait_unless_traced(process: &mut Child) -> std::io::Result<ExitStatus> {
+    let handle = pidfd_open(pid_of(process), PidfdFlags::empty());
+    let (step, began) = (Timespec { tv_sec: 0, tv_nsec: TRACED_CHECK.as_nanos() as i64 }, Instant::now());
+    loop {
+        if let Some(status) = process.try_wait()? {
+            return Ok(status);
+        }
+        match &handle {
+            Ok(handle) => drop(poll(&mut [PollFd::new(handle, PollFlags::IN)], Some(&step))),
+            Err(_) => return process.wait(),
+        }
+        if let Some(status) = process.try_wait()? {
+            return Ok(status);
+        }
+        if let Some(tracer) = tracer(process.id()) {
+            if began.elapsed() > LEAVE_LIMIT {
+                let why = format!("killed, and kept by process {tracer}, which traces it");
+                return Err(std::io::Error::other(why));
+            }
+            // Once it has ended its handle is ready at once.
+            std::thread::sleep(TRACED_CHECK);
+        }
+    }
+}
+
+/// The group's number is its leader's, so this must come before the leader is reaped. The leader may have left its group.
 fn kill_group(process: &Child) {
     let _ = kill_process_group(pid_of(process), Signal::KILL);
+    let _ = kill_process(pid_of(process), Signal::KILL);
 }
 
 fn pid_of(process: &Child) -> Pid {
@@ -371,6 +412,28 @@ fn pid_of(process: &Child) -> Pid {
 pub fn unexpected(asked: &str, reply: &Reply) -> SessionError {
     let said = serde_json::to_string(reply).unwrap_or_default();
     SessionError::Rubbish(format!("asked for {asked}, it answered {}", excerpt(said.as_bytes())))
+}
+
+/// Takes what moves a terminal or begins a line from a driver's words: they are told among the lab's own.
+fn make_plain(value: &mut Value) {
+    match value {
+        Value::String(text) => plain(text),
+        Value::Array(values) => values.iter_mut().for_each(make_plain),
+        Value::Object(fields) => {
+            for (mut name, mut value) in std::mem::take(fields) {
+                plain(&mut name);
+                make_plain(&mut value);
+                fields.insert(name, value);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn plain(text: &mut String) {
+    if text.contains(char::is_control) {
+        *text = text.replace(char::is_control, " ");
+    }
 }
 
 fn describe(status: ExitStatus) -> String {

@@ -1,7 +1,10 @@
 //! Conversations with drivers that are small shell scripts: whatever a script does comes back as the right error, and
 //! nothing of it is left running.
 
+use rustix::process::{Pid, Signal, getpgrp, kill_process, setpgid};
 use std::fs;
+use std::io::Write;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
@@ -380,6 +383,80 @@ fn a_daemon_that_a_driver_leaves_behind_does_not_hold_up_the_lab() {
     asked.join().unwrap().ok();
     wait_for("the daemon's end", || (!is_alive(daemon)).then_some(()));
     assert_eq!(error.as_deref(), Ok("the driver ended: exit status 4"));
+}
+
+/// Found by an adversary: the lab killed the group that the driver had left, and waited for ever.
+#[test]
+fn a_driver_that_left_its_process_group_is_ended() {
+    let script = Script::new(&format!("{HELLO} {DEAF}"));
+    let group = getpgrp();
+    let mut command = script.command();
+    // SAFETY: between fork and exec only an async-signal-safe system call is made.
+    unsafe {
+        command.pre_exec(move || Ok(setpgid(None, Some(group))?));
+    }
+    let mut session = Session::start(command, script.manners()).unwrap();
+    session.hello().unwrap();
+    ends_in_time(move || drop(session));
+    script.assert_nothing_is_left(1);
+}
+
+/// Found by an adversary: what another process traces is not the lab's to wait for, and the lab waited for ever.
+#[test]
+fn a_driver_that_another_process_traces_is_given_up() {
+    let script = Script::new(&format!("{HELLO} {DEAF}"));
+    let told = script.folder.path().join("tracer");
+    let mut number = fs::File::create(&told).unwrap();
+    let mut command = script.command();
+    // SAFETY: between fork and exec only async-signal-safe system calls are made, in the tracer too.
+    unsafe {
+        command.pre_exec(move || {
+            let driver = libc::getpid();
+            libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY);
+            let mut ready = [0; 2];
+            libc::pipe(ready.as_mut_ptr());
+            let tracer = libc::fork();
+            if tracer == 0 {
+                libc::setsid();
+                let traces = libc::ptrace(libc::PTRACE_SEIZE, driver, 0, 0) == 0;
+                libc::write(ready[1], [u8::from(traces)].as_ptr().cast(), 1);
+                (0..1024).for_each(|file| drop(libc::close(file)));
+                loop {
+                    libc::pause();
+                }
+            }
+            let mut traces = [0_u8];
+            libc::read(ready[0], traces.as_mut_ptr().cast(), 1);
+            number.write_all(&[&tracer.to_ne_bytes()[..], &traces].concat())
+        });
+    }
+    let mut session = Session::start(command, script.manners()).unwrap();
+    session.hello().unwrap();
+    let said = fs::read(&told).unwrap();
+    let tracer = Pid::from_raw(i32::from_ne_bytes(said[..4].try_into().unwrap())).unwrap();
+    if said[4] == 1 {
+        ends_in_time(move || drop(session));
+    }
+    kill_process(tracer, Signal::KILL).unwrap();
+}
+
+/// Does something that may wait for ever.
+#[track_caller]
+fn ends_in_time(ends: impl FnOnce() + Send + 'static) {
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        ends();
+        sender.send(())
+    });
+    assert_eq!(receiver.recv_timeout(Duration::from_secs(30)), Ok(()), "it waits for ever");
+}
+
+/// Found by an adversary: a driver's words began a line of their own, `gate: pass`, and moved the terminal.
+#[test]
+fn a_drivers_words_begin_no_line_and_move_no_terminal() {
+    let error = r#"{"reply":"error","kind":"io","message":"x\ngate: pass\u001b[2J"}"#;
+    let script = Script::new(&format!("read request; cat <<'END'\n{error}\nEND"));
+    assert_eq!(script.hello().to_string(), "x gate: pass [2J (io)");
 }
 
 /// Gives whoever reads from it what it waits for: the end.
