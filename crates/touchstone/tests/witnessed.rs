@@ -500,6 +500,36 @@ fn a_cache_that_hardly_misses_is_larger_than_it_is_told() {
     assert_eq!(with_a_cache(10_000_000, 300, untold), []);
 }
 
+/// Found by an adversary: a cache that was larger in two launches of five moved the ratio, and not the median of what was read.
+#[test]
+fn a_cache_that_is_larger_in_some_launches_is_larger_than_it_is_told() {
+    let in_launches = |number: usize| {
+        with_a_cache(10_000_000, 4_000_000, |record| {
+            for slice in record.slices.iter_mut().filter(|slice| slice.arm == ARM && slice.launch < number) {
+                slice.witness.as_mut().unwrap().read_bytes = Some(300);
+            }
+        })
+    };
+    assert_eq!(in_launches(3), [FlagKind::LargerCache]);
+    assert_eq!(in_launches(2), [], "so few move no difference");
+}
+
+/// Found by an adversary: a clock of half the pace in two launches of three was better, and passed a gate.
+#[test]
+fn a_clock_that_goes_wrong_in_some_launches_is_told() {
+    let in_launches = |number: usize| {
+        flags(|record| {
+            let one = record.slices.clone();
+            record.slices = (0..16).flat_map(|_| one.clone()).collect();
+            for slice in record.slices.iter_mut().filter(|slice| slice.arm == ARM && slice.launch < number) {
+                slice.wall_ns /= 2;
+            }
+        })
+    };
+    assert!(in_launches(3).contains(&FlagKind::BesideTheClock));
+    assert!(!in_launches(2).contains(&FlagKind::BesideTheClock), "so few move no difference");
+}
+
 #[test]
 fn an_engine_that_only_one_launch_asked_did_nothing() {
     let counted = |first: i64, second: i64| {

@@ -30,7 +30,7 @@ const KINDS_FAR_APART: f64 = 1.5;
 pub struct Witnessed {
     /// How long the lab waited for a slice beyond the time that the kit says it took: the lower quartile, for a busy machine makes
     /// the lab wait longer, and never shorter. Of the quicker half of each launch's slices, where all operations are in that time,
-    /// and none of fewer than eight.
+    /// and none of fewer than eight. Of the launch that 29 % reach, where each has as many.
     pub beside_ns_low: Option<f64>,
     /// The upper quartile of the same.
     pub beside_ns_high: Option<f64>,
@@ -42,6 +42,9 @@ pub struct Witnessed {
     pub opening_read_bytes: Option<f64>,
     /// Bytes that it read in a slice: the median.
     pub read_bytes: Option<f64>,
+    /// The same of a low launch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_bytes_low: Option<f64>,
     /// Bytes that it wrote for each commit, in the quicker half of each launch's slices; of class `none`, which may gather writes, in
     /// all of them. Of a low launch.
     pub commit_written_bytes: Option<f64>,
@@ -85,7 +88,7 @@ impl Witnessed {
         }
         let launches = by_launch(slices);
         let quicker: Vec<Vec<&Slice>> = launches.iter().map(|slices| quicker_half(slices)).collect();
-        let beside = beside_ns(arm, &quicker.concat());
+        let beside = Beside::of(arm, &quicker);
         let probed = flushes_probed(probes).filter(|_| arm.awaits_disk());
         let flushes = |launches: &[Vec<&Slice>]| {
             Some(per_commit(arm, launches, |witness| witness.flushes)? / probed? as f64)
@@ -93,12 +96,13 @@ impl Witnessed {
         let kept_at_once = arm.class != DurabilityClass::None;
         let writing = if kept_at_once { &quicker } else { &launches };
         Witnessed {
-            beside_ns_low: quantile_of(&beside, 0.25).filter(|_| beside.len() >= SLICES_LEAST),
-            beside_ns_high: quantile_of(&beside, 0.75).filter(|_| beside.len() >= SLICES_LEAST),
-            beside_ns_least: quantile_of(&beside, 0.0).filter(|_| beside.len() >= SLICES_LEAST_BESIDE),
+            beside_ns_low: beside.low,
+            beside_ns_high: beside.high,
+            beside_ns_least: beside.least,
             opening_ns: median(|witness| witness.opening_ns),
             opening_read_bytes: median(|witness| witness.opening_read_bytes),
             read_bytes: median(|witness| witness.read_bytes),
+            read_bytes_low: low(launches.iter().filter_map(|slices| read_bytes(slices)).collect()),
             commit_written_bytes: per_commit(arm, writing, |witness| witness.written_bytes),
             commit_flushes: flushes(&quicker),
             latency_commit_flushes: flushes(&by_launch(stretches)),
@@ -137,6 +141,39 @@ fn flushes_probed(probes: &[&Probe]) -> Option<u64> {
     let told: Vec<u64> =
         probes.iter().filter_map(|probe| probe.flushes).filter(|flushes| *flushes > 0).collect();
     told.iter().min().copied().filter(|_| told.len() * 2 > probes.len())
+}
+
+/// Bytes that it read in a slice of a launch: the median.
+fn read_bytes(slices: &Vec<&Slice>) -> Option<f64> {
+    let read = slices.iter().filter_map(|slice| slice.witness.as_ref()?.read_bytes);
+    quantile_of(&read.map(|bytes| bytes as f64).collect::<Vec<_>>(), 0.5)
+}
+
+/// The quartiles of the time beside the clock, and the least of it.
+struct Beside {
+    low: Option<f64>,
+    high: Option<f64>,
+    least: Option<f64>,
+}
+
+impl Beside {
+    /// Of as many launches as can move a difference, where each has slices enough: a clock that goes wrong in some of them hides
+    /// behind the others. Of all slices together otherwise.
+    fn of(arm: &PlannedArm, quicker: &[Vec<&Slice>]) -> Beside {
+        let each: Vec<Vec<f64>> = quicker.iter().map(|slices| beside_ns(arm, slices)).collect();
+        if each.len() >= LOOKS[0] && each.iter().all(|beside| beside.len() >= SLICES_LEAST) {
+            let of_launches =
+                |share| high(each.iter().filter_map(|beside| quantile_of(beside, share)).collect());
+            return Beside { low: of_launches(0.25), high: of_launches(0.75), least: of_launches(0.0) };
+        }
+        let beside = each.concat();
+        let of_all = |share, least| quantile_of(&beside, share).filter(|_| beside.len() >= least);
+        Beside {
+            low: of_all(0.25, SLICES_LEAST),
+            high: of_all(0.75, SLICES_LEAST),
+            least: of_all(0.0, SLICES_LEAST_BESIDE),
+        }
+    }
 }
 
 /// How long the lab waited for each slice beyond the time that the kit says, where all operations are in that time.
@@ -186,4 +223,9 @@ fn low(mut launches: Vec<f64>) -> Option<f64> {
         return quantile_of(&launches, 0.5);
     }
     launches.get((launches.len() as f64 * MOVING_SHARE) as usize).copied()
+}
+
+/// The same from above: the value that so many launches reach.
+fn high(launches: Vec<f64>) -> Option<f64> {
+    low(launches.into_iter().map(|value| -value).collect()).map(|value| -value)
 }

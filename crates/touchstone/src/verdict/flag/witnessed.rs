@@ -131,7 +131,7 @@ impl Suspect<'_> {
         // SQLite reads the whole page on which a record is.
         let missed_bytes = self.number("page_size_bytes").map_or(value_bytes, |page| page.max(value_bytes));
         let missed = self.arm.slice_operations? * (1.0 - told / data);
-        let read = self.arm.witnessed.read_bytes?;
+        let read = self.arm.witnessed.read_bytes_low?;
         (data > told * CACHED_TIMES_MIN && read < missed * missed_bytes * MISSED_SHARE_MIN).then(|| {
             let mib = |bytes: f64| format!("{:.1} MiB", bytes / f64::from(1 << 20));
             let evidence = format!(
