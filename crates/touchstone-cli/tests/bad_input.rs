@@ -445,16 +445,15 @@ fn a_gate_on_what_is_not_there_is_refused() {
     run(&[&["gate", "--case", "smoke/get", "--baseline", "rusqlite@wal-normal"][..], &twice].concat())
         .refused(USAGE, &["case `smoke/get` stands twice"]);
     gate("smoke/get", "nobody@x").refused(USAGE, &["`nobody`", "there are"]);
-    let gate = [
-        "gate",
-        "--case",
-        "smoke/get",
-        "--baseline",
-        "rusqlite@wal-normal",
-        "--candidate-program",
-        "no/such",
-    ];
-    run(&gate).refused(USAGE, &["no driver program no/such"]);
+    let asked = ["gate", "--case", "smoke/get", "--baseline", "rusqlite@wal-normal", "--candidate-program"];
+    for (program, why) in [
+        ("no/such", "No such file"),
+        ("/etc", "no file"),
+        ("/dev/null", "no file"),
+        ("/etc/passwd", "no program"),
+    ] {
+        run(&[&asked[..], &[program]].concat()).refused(USAGE, &["no driver program", program, why]);
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@ pub mod binomial;
 mod bootstrap;
 pub mod decision;
 pub mod duel;
+mod fisher;
 pub mod kinds;
 pub mod latency;
 pub mod looks;
@@ -23,6 +24,7 @@ pub use decision::{
     may_be_correlation, null_arms, withheld_for_correlation,
 };
 pub use duel::{DETECTION_FACTORS, Estimate, launch_log_ratio};
+pub use fisher::more_often;
 pub use kinds::Kinds;
 pub use latency::{CurvePoint, Latencies, LatencyPercentile, PERCENTILES, launch_percentiles};
 pub use looks::{LOOKS, P_LOOK, can_reject, launches_needed, next_look};

@@ -320,6 +320,13 @@ fn a_candidate_that_cannot_be_recorded_does_not_pass_and_where_nothing_can_that_
         let said = format!("the commits of {unknown} could not be recorded");
         assert!(reason.contains(&said) && reason.contains("its pipe closed"), "{reason}");
     }
+    // Found by an adversary: one call that the recorder refuses, and its bytes were compared with nothing.
+    let refused = |arm: &str| SyncCount { refused: vec!["io_setup".into()], ..recorded(arm) };
+    let one_side = of([recorded(baseline), refused(candidate)]);
+    assert_eq!(one_side.status, GateStatus::Incomparable, "{one_side:#?}");
+    let reason = &one_side.comparisons[0].reasons[0];
+    assert!(reason.contains("refused io_setup to s@candidate alone"), "{reason}");
+    assert_eq!(of([refused(baseline), refused(candidate)]).status, GateStatus::Pass);
     let neither = of([unavailable(baseline), unavailable(candidate)]);
     assert_eq!(neither.status, GateStatus::Pass, "{neither:#?}");
     let reason = &neither.comparisons[0].reasons[0];

@@ -126,7 +126,7 @@ impl Gate {
             for arm in &mut case.arms {
                 // A margin that was asked for holds for every arm.
                 arm.margin = arm.margin.filter(|_| self.margin.is_none());
-                arm.null_arm = arm.name.ends_with(NULL);
+                arm.null_arm = arm.name.rsplit_once('#').is_some_and(|(_, variant)| variant == NULL);
                 let is_candidate = arm.name != case.baseline && !arm.null_arm;
                 let program = if is_candidate { &self.candidate_program } else { &self.baseline_program };
                 arm.program = program.as_deref().map(absolute).transpose()?;

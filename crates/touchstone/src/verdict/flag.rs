@@ -7,7 +7,7 @@ use crate::estimate::{ArmStatistics, CaseStatistics};
 use crate::name::subject_of;
 use crate::plan::{Plan, PlannedArm, PlannedCase};
 use crate::sample::Introduction;
-use crate::statistics::{P_LOOK, median};
+use crate::statistics::{P_LOOK, median, more_often};
 use crate::suite::{Cache, Measure};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -209,15 +209,20 @@ fn no_steady_state(arm: &ArmStatistics) -> Raised {
 /// The share of launches whose slices are of two kinds from which they are no accident.
 const TWO_KINDS_SHARE_MIN: f64 = 0.5;
 
-/// Where every other arm's share is this share of it at least, the machine was of two kinds. One calm arm shows that it was not.
-const TWO_KINDS_OF_ALL: f64 = 0.5;
-
-/// The median is a slice of the one kind, and what the other kind did not do there may have been done here.
+/// The median is a slice of the one kind, and what the other kind did not do there may have been done here. Where every other
+/// arm's launches are so nearly as often, it is the machine that was of two kinds; one calm arm shows that it was not.
 fn two_kinds(case: &CaseStatistics, arm: &ArmStatistics) -> Raised {
     let share = arm.witnessed.two_kinds_share.filter(|share| *share >= TWO_KINDS_SHARE_MIN)?;
+    let counted = |arm: &ArmStatistics, share: f64| {
+        let launches = arm.launches.len() as u64;
+        ((share * launches as f64).round() as u64, launches)
+    };
+    let (mine, launches) = counted(arm, share);
     let others = case.arms.iter().filter(|other| other.arm != arm.arm);
-    let others: Vec<f64> = others.filter_map(|other| other.witnessed.two_kinds_share).collect();
-    if !others.is_empty() && others.iter().all(|other| *other >= share * TWO_KINDS_OF_ALL) {
+    let mut others =
+        others.filter_map(|other| Some(counted(other, other.witnessed.two_kinds_share?))).peekable();
+    let is_more_often = |(theirs, of): (u64, u64)| more_often(mine, launches, theirs, of) < P_LOOK;
+    if others.peek().is_some() && !others.any(is_more_often) {
         return None;
     }
     let evidence = format!(

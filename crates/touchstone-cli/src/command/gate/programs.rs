@@ -2,6 +2,8 @@
 
 use crate::say;
 use anyhow::bail;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 use touchstone::plan::{Plan, PlannedArm};
@@ -14,12 +16,16 @@ const HELLO_LIMIT: Duration = Duration::from_secs(5);
 
 /// A program that was given can be found from any folder.
 pub(super) fn absolute(program: &Path) -> anyhow::Result<String> {
-    match program.canonicalize() {
-        Ok(path) => Ok(path.display().to_string()),
-        Err(error) => {
-            bail!(touchstone::Error::input(format!("no driver program {}: {error}", program.display())))
+    let path = program.canonicalize().and_then(|path| Ok((fs::metadata(&path)?, path)));
+    let why = match path {
+        Ok((file, path)) if file.is_file() && file.permissions().mode() & 0o111 != 0 => {
+            return Ok(path.display().to_string());
         }
-    }
+        Ok((file, _)) if file.is_file() => "it is no program: nobody may run it".to_owned(),
+        Ok(_) => "it is no file".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    bail!(touchstone::Error::input(format!("no driver program {}: {why}", program.display())))
 }
 
 /// Refuses a program that is another subject's driver, and warns where both sides were given the same. All cases have the same

@@ -117,7 +117,18 @@ pub(super) fn uncounted(measured: &CaseStatistics, judged: &Comparison) -> Optio
         )))
     };
     match counts(measured, judged)? {
-        (Ok(_), Ok(_)) => None,
+        (Ok(theirs), Ok(mine)) if theirs.refused == mine.refused => None,
+        (Ok(theirs), Ok(mine)) => {
+            let (arm, refused) = if mine.refused.is_empty() {
+                (&judged.against, &theirs.refused)
+            } else {
+                (&judged.arm, &mine.refused)
+            };
+            Some(Uncounted::OneSide(format!(
+                "the recorder refused {} to {arm} alone, which may write so while it is timed: their counts cannot be compared",
+                refused.join(", ")
+            )))
+        }
         (Ok(_), Err(why)) => one(&judged.arm, why),
         (Err(why), Ok(_)) => one(&judged.against, why),
         (Err(_), Err(why)) => Some(Uncounted::Both(format!(
