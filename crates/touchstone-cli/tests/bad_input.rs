@@ -88,7 +88,7 @@ fn an_unknown_contender_is_named_with_those_that_are_there() {
     ended.refused(USAGE, &["`nobody`", "they have", "redb@immediate, "]);
     for (wanted, meant) in [("rusqlit", "`rusqlite`?"), ("redb@imediate", "`redb@immediate`?")] {
         let ended = run(&["plan", "--suite", "smoke", "--contender", wanted]);
-        ended.refused(USAGE, &[wanted, "did you mean", meant, "they have"]);
+        ended.refused(USAGE, &[wanted, "did you mean", meant, "They have"]);
     }
 }
 
