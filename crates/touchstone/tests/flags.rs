@@ -147,8 +147,8 @@ fn slices_of_two_kinds_in_a_launch_are_told() {
     assert_eq!(quick(|block| block % 3 == 2, 1.6), [FlagKind::TwoKinds]);
     assert_eq!(quick(|block| block % 3 < 2, 1.4), [], "pages that lie badly make as much");
     assert_eq!(quick(|block| block == 4, 1.6), [], "one of nine is no kind");
-    assert_eq!(quick_beside(3), [FlagKind::TwoKinds]);
-    assert_eq!(quick_beside(4), [], "the machine was of two kinds");
+    assert_eq!(quick_beside(4), [FlagKind::TwoKinds]);
+    assert_eq!(quick_beside(5), [], "the machine was of two kinds");
     let stored = quick_of(Verb::InsertOne, |block| block % 3 == 2, 1.6);
     assert!(!stored.contains(&FlagKind::TwoKinds), "checkpoints make two kinds: {stored:?}");
 }

@@ -209,6 +209,9 @@ fn no_steady_state(arm: &ArmStatistics) -> Raised {
 /// The share of launches whose slices are of two kinds from which they are no accident.
 const TWO_KINDS_SHARE_MIN: f64 = 0.5;
 
+/// How rarely chance alone may make another arm's launches be of two kinds by so much less often.
+const TWO_KINDS_P: f64 = 0.05;
+
 /// The median is a slice of the one kind, and what the other kind did not do there may have been done here. Where every other
 /// arm's launches are so nearly as often, it is the machine that was of two kinds; one calm arm shows that it was not.
 fn two_kinds(case: &CaseStatistics, arm: &ArmStatistics) -> Raised {
@@ -221,7 +224,7 @@ fn two_kinds(case: &CaseStatistics, arm: &ArmStatistics) -> Raised {
     let others = case.arms.iter().filter(|other| other.arm != arm.arm);
     let mut others =
         others.filter_map(|other| Some(counted(other, other.witnessed.two_kinds_share?))).peekable();
-    let is_more_often = |(theirs, of): (u64, u64)| more_often(mine, launches, theirs, of) < P_LOOK;
+    let is_more_often = |(theirs, of): (u64, u64)| more_often(mine, launches, theirs, of) < TWO_KINDS_P;
     if others.peek().is_some() && !others.any(is_more_often) {
         return None;
     }
