@@ -213,7 +213,9 @@ impl Driver for Liar {
             asked.settings.insert("synchronous".into(), Setting::from("off"));
         }
         let mut inner = Rusqlite::open(&asked)?;
-        let everything = matches!(mischief, Mischief::Preload) || mischief.keeps_in_memory();
+        // What it meets for the first time in a slice would be asked of the engine in quick slices too.
+        let everything =
+            matches!(mischief, Mischief::Preload | Mischief::MemoThirds) || mischief.keeps_in_memory();
         let read: Vec<Row> = if everything && !open.schema.create { inner.read_all()? } else { Vec::new() };
         let mut memory: BTreeMap<i64, Row> = read.into_iter().map(|row| (row.key, row)).collect();
         if mischief == Mischief::Never {
