@@ -5,10 +5,11 @@ use crate::derived::Stored;
 use crate::engine::scan::Scan;
 use crate::engine::statement::Statement;
 use crate::error::{Error, Result};
+use crate::leased::Leased;
 use crate::live::capture::Capture;
 use crate::query::Query;
 use crate::record::{Finds, Record, Shape};
-use crate::session::{self, Entered, Session, refused};
+use crate::session::{self, Session, refused};
 use crate::table::{Section, Table};
 use std::marker::PhantomData;
 
@@ -25,7 +26,7 @@ pub(crate) enum Which {
 
 /// A type's records in one collection.
 pub(crate) struct Access<'s, T> {
-    pub(crate) session: &'s Session,
+    pub(crate) leased: &'s Leased,
     pub(crate) which: Which,
     /// The table: the type's own, unless the type has none before the program runs.
     pub(crate) shape: &'static Shape,
@@ -42,23 +43,27 @@ impl<T> Copy for Access<'_, T> {}
 
 impl<'s, T: Record> Access<'s, T> {
     #[inline]
-    pub(crate) fn new(session: &'s Session, which: Which) -> Access<'s, T> {
-        Access::shaped(session, which, T::SHAPE)
+    pub(crate) fn new(leased: &'s Leased, which: Which) -> Access<'s, T> {
+        Access::shaped(leased, which, T::SHAPE)
     }
 
     #[inline]
-    pub(crate) fn shaped(session: &'s Session, which: Which, shape: &'static Shape) -> Access<'s, T> {
-        Access { session, which, shape, marker: PhantomData }
+    pub(crate) fn shaped(leased: &'s Leased, which: Which, shape: &'static Shape) -> Access<'s, T> {
+        Access { leased, which, shape, marker: PhantomData }
     }
 
+    /// A call of the session, whose transaction must still be there.
+    ///
+    /// # Errors
+    /// When the snapshot has expired, the transaction has ended, or as `work` does.
     #[inline]
-    pub(crate) fn enter(&self) -> Result<Entered<'s>> {
-        enter(self.session)
+    pub(crate) fn call<R>(&self, work: impl FnOnce(&Session) -> Result<R>) -> Result<R> {
+        self.leased.in_transaction(work)
     }
 
     /// The table as it is.
     #[inline]
-    pub(crate) fn table(&self) -> Result<Section> {
+    pub(crate) fn table(&self, session: &Session) -> Result<Section> {
         // A collection that was never written to has no rows, whatever the table holds: no collection has this number.
         const NOBODY: i64 = -1;
         let collection = match self.which {
@@ -66,7 +71,7 @@ impl<'s, T: Record> Access<'s, T> {
             Which::Named(number) => Some(number),
             Which::Unwritten => Some(NOBODY),
         };
-        self.session.table(self.shape, collection)
+        session.table(self.shape, collection)
     }
 
     /// How many columns are the key.
@@ -75,12 +80,12 @@ impl<'s, T: Record> Access<'s, T> {
     }
 
     #[inline]
-    fn writable(&self) -> Result<Section> {
+    fn writable(&self, session: &Session) -> Result<Section> {
         let collection = match self.which {
             Which::Named(number) => Some(number),
             Which::Own | Which::Unwritten => None,
         };
-        self.session.writable_table(self.shape, collection)
+        session.writable_table(self.shape, collection)
     }
 
     #[inline]
@@ -95,182 +100,177 @@ impl<'s, T: Record> Access<'s, T> {
 
     #[inline]
     fn find<'k>(&self, write_key: impl FnOnce(&mut Cells<'k>)) -> Result<Option<T>> {
-        let _entered = self.enter()?;
-        let table = self.table()?;
-        if !table.exists() {
-            return Ok(None);
-        }
-        let mut cells = Cells::default();
-        table.begin_row(&mut cells);
-        write_key(&mut cells);
-        // What cannot be stored is not there.
-        if cells.refused().is_some() {
-            return Ok(None);
-        }
-        table.get.with(
-            || self.session.connection.prepare(&table.get_sql()),
-            |statement| {
-                // SAFETY: the key outlives the call, at whose end the statement is reset.
-                unsafe { statement.bind(&cells)? };
-                if !statement.step()? {
-                    return Ok(None);
-                }
-                session::read::<T>(table.shape, &mut statement.row(table.shape)).map(Some)
-            },
-        )
+        self.call(|session| {
+            let table = self.table(session)?;
+            if !table.exists() {
+                return Ok(None);
+            }
+            let mut cells = Cells::default();
+            table.begin_row(&mut cells);
+            write_key(&mut cells);
+            // What cannot be stored is not there.
+            if cells.refused().is_some() {
+                return Ok(None);
+            }
+            table.get.with(
+                || session.connection.prepare(&table.get_sql()),
+                |statement| {
+                    // SAFETY: the key outlives the call, at whose end the statement is reset.
+                    unsafe { statement.bind(&cells)? };
+                    if !statement.step()? {
+                        return Ok(None);
+                    }
+                    session::read::<T>(table.shape, &mut statement.row(table.shape)).map(Some)
+                },
+            )
+        })
     }
 
     pub(crate) fn all(&self) -> Result<Vec<T>> {
-        let entered = self.enter()?;
-        let table = self.table()?;
-        if !table.is_read_by_pages() {
-            drop(entered);
-            return Query::new(*self).all();
-        }
-        let Some(mut scan) = self.session.scan(&table)? else { return Ok(Vec::new()) };
-        self.read_all(&mut scan, &table)
-    }
-
-    fn read_all(&self, scan: &mut Scan, table: &Table) -> Result<Vec<T>> {
-        /// What is reserved at once on the strength of an estimate.
-        const RESERVED_BYTES_MAX: usize = 64 << 20;
-        let (mut found, mut reserved): (Vec<T>, bool) = (Vec::new(), false);
-        loop {
-            let more = self.session.next_page(scan, table, |row| {
-                found.push(row.read()?);
-                Ok(true)
-            })?;
-            if !more {
-                return Ok(found);
+        self.call(|session| {
+            let table = self.table(session)?;
+            if !table.is_read_by_pages() {
+                return Query::new(*self).all();
             }
-            if !reserved {
-                found.reserve(scan.estimate().min(RESERVED_BYTES_MAX / size_of::<T>().max(1)));
-                reserved = true;
-            }
-        }
+            let Some(mut scan) = session.scan(&table)? else { return Ok(Vec::new()) };
+            read_all(session, &mut scan, &table)
+        })
     }
 
     pub(crate) fn count(&self) -> Result<u64> {
-        let _entered = self.enter()?;
-        let table = self.table()?;
-        if !table.exists() {
-            return Ok(0);
-        }
-        let count = table.count.with(
-            || self.session.connection.prepare(&table.count_sql()),
-            |statement| {
-                table.bind_collection(statement);
-                statement.integer()
-            },
-        )?;
-        Ok(u64::try_from(count).unwrap_or(0))
+        self.call(|session| {
+            let table = self.table(session)?;
+            if !table.exists() {
+                return Ok(0);
+            }
+            let count = table.count.with(
+                || session.connection.prepare(&table.count_sql()),
+                |statement| {
+                    table.bind_collection(statement);
+                    statement.integer()
+                },
+            )?;
+            Ok(u64::try_from(count).unwrap_or(0))
+        })
     }
 
     pub(crate) fn each_view(&self, mut visit: impl FnMut(T::View<'_>) -> Result<bool>) -> Result<()> {
-        let _entered = self.enter()?;
-        let table = self.table()?;
-        if table.is_read_by_pages() {
-            return self.session.visit(&table, |row| visit(row.view::<T>()?));
-        }
-        if !table.exists() {
-            return Ok(());
-        }
-        let sql =
-            format!("select {} from {} where {}true", table.selection(), table.quoted(), table.within());
-        self.session.query(&sql, |statement| {
-            table.bind_collection(statement);
-            while statement.step()? {
-                self.session.lease.check()?;
-                let view = T::view(&mut statement.row(table.shape)).map_err(session::unfit(table.shape))?;
-                if !visit(view)? {
-                    break;
-                }
+        self.call(|session| {
+            let table = self.table(session)?;
+            if table.is_read_by_pages() {
+                return session.visit(&table, |row| visit(row.view::<T>()?));
             }
-            Ok(())
+            if !table.exists() {
+                return Ok(());
+            }
+            let sql =
+                format!("select {} from {} where {}true", table.selection(), table.quoted(), table.within());
+            session.query(&sql, |statement| {
+                table.bind_collection(statement);
+                while statement.step()? {
+                    session.may_go_on()?;
+                    let view =
+                        T::view(&mut statement.row(table.shape)).map_err(session::unfit(table.shape))?;
+                    if !visit(view)? {
+                        break;
+                    }
+                }
+                Ok(())
+            })
         })
     }
 
     pub(crate) fn insert(&self, record: &T) -> Result<()> {
-        let _entered = self.enter()?;
-        let table = self.writable()?;
-        insert(self.session, &table, record)
+        self.call(|session| insert(session, &self.writable(session)?, record))
     }
 
     pub(crate) fn put(&self, record: &T) -> Result<()> {
-        let _entered = self.enter()?;
-        let table = self.writable()?;
-        put(self.session, &table, record)
+        self.call(|session| put(session, &self.writable(session)?, record))
     }
 
     pub(crate) fn replace(&self, record: &T) -> Result<bool> {
-        let _entered = self.enter()?;
-        let table = self.writable()?;
-        replace(self.session, &table, record)
+        self.call(|session| replace(session, &self.writable(session)?, record))
     }
 
     pub(crate) fn replace_all<'r>(&self, records: impl IntoIterator<Item = &'r T>) -> Result<u64> {
-        let _entered = self.enter()?;
-        let table = self.writable()?;
-        let mut replaced = 0;
-        for record in in_key_order(records) {
-            replaced += u64::from(replace(self.session, &table, record)?);
-        }
-        Ok(replaced)
+        self.call(|session| {
+            let table = self.writable(session)?;
+            let mut replaced = 0;
+            for record in in_key_order(records) {
+                replaced += u64::from(replace(session, &table, record)?);
+            }
+            Ok(replaced)
+        })
     }
 
     pub(crate) fn insert_all<'r>(&self, records: impl IntoIterator<Item = &'r T>) -> Result<u64> {
-        let _entered = self.enter()?;
-        let table = self.writable()?;
-        let sql = || self.session.connection.prepare(&table.insert_feed_sql());
-        table.insert_feed.with(
-            || self.session.feed(table.shape.columns.len()).and_then(|_| sql()),
-            |statement| feed(self.session, &table, statement, records),
-        )
+        self.call(|session| {
+            let table = self.writable(session)?;
+            let sql = || session.connection.prepare(&table.insert_feed_sql());
+            table.insert_feed.with(
+                || session.feed(table.shape.columns.len()).and_then(|_| sql()),
+                |statement| feed(session, &table, statement, records),
+            )
+        })
     }
 
     pub(crate) fn put_all<'r>(&self, records: impl IntoIterator<Item = &'r T>) -> Result<u64> {
-        let _entered = self.enter()?;
-        let table = self.writable()?;
-        let sql = || self.session.connection.prepare(&table.put_feed_sql());
-        table.put_feed.with(
-            || self.session.feed(table.shape.columns.len()).and_then(|_| sql()),
-            |statement| feed(self.session, &table, statement, records),
-        )
+        self.call(|session| {
+            let table = self.writable(session)?;
+            let sql = || session.connection.prepare(&table.put_feed_sql());
+            table.put_feed.with(
+                || session.feed(table.shape.columns.len()).and_then(|_| sql()),
+                |statement| feed(session, &table, statement, records),
+            )
+        })
     }
 
     pub(crate) fn remove<Q: Finds<T> + ?Sized>(&self, key: &Q) -> Result<bool> {
-        let _entered = self.enter()?;
-        let table = self.table()?;
-        if !table.exists() {
-            return Ok(false);
-        }
-        remove::<T, Q>(self.session, &table, key)
+        self.call(|session| {
+            let table = self.table(session)?;
+            if !table.exists() {
+                return Ok(false);
+            }
+            remove::<T, Q>(session, &table, key)
+        })
     }
 
     pub(crate) fn clear(&self) -> Result<u64> {
-        let _entered = self.enter()?;
-        let table = self.table()?;
-        if !table.exists() {
-            return Ok(0);
-        }
-        table.clear.with(
-            || self.session.connection.prepare(&table.clear_sql()),
-            |statement| {
-                table.bind_collection(statement);
-                Capture::follow_if_acting(self.session, || statement.run())?;
-                self.session.capture.cleared::<T>(&table);
-                Ok(statement.changes())
-            },
-        )
+        self.call(|session| {
+            let table = self.table(session)?;
+            if !table.exists() {
+                return Ok(0);
+            }
+            table.clear.with(
+                || session.connection.prepare(&table.clear_sql()),
+                |statement| {
+                    table.bind_collection(statement);
+                    Capture::follow_if_acting(session, || statement.run())?;
+                    session.capture.cleared::<T>(&table);
+                    Ok(statement.changes())
+                },
+            )
+        })
     }
 }
 
-/// Enters the session, whose transaction must still be there.
-#[inline]
-pub(crate) fn enter(session: &Session) -> Result<Entered<'_>> {
-    let entered = session.enter()?;
-    session.check_open()?;
-    Ok(entered)
+fn read_all<T: Record>(session: &Session, scan: &mut Scan, table: &Table) -> Result<Vec<T>> {
+    /// What is reserved at once on the strength of an estimate.
+    const RESERVED_BYTES_MAX: usize = 64 << 20;
+    let (mut found, mut reserved): (Vec<T>, bool) = (Vec::new(), false);
+    loop {
+        let more = session.next_page(scan, table, |row| {
+            found.push(row.read()?);
+            Ok(true)
+        })?;
+        if !more {
+            return Ok(found);
+        }
+        if !reserved {
+            found.reserve(scan.estimate().min(RESERVED_BYTES_MAX / size_of::<T>().max(1)));
+            reserved = true;
+        }
+    }
 }
 
 /// Inserts on a connection in a transaction, or in one of its own.

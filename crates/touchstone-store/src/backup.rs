@@ -4,6 +4,7 @@ use crate::engine::connection::Connection;
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::Options;
 use crate::place::NewFile;
+use crate::session::Session;
 use crate::store::Store;
 use rusqlite::backup::{Backup, StepResult};
 use std::path::Path;
@@ -44,7 +45,7 @@ impl Store {
 
     fn copy_to(&self, path: &Path) -> Result<()> {
         let snapshot = self.snapshot()?;
-        let page_bytes = snapshot.session().connection.page_bytes();
+        let page_bytes = snapshot.leased().call(|session| Ok(session.connection.page_bytes()))?;
         let options = Options {
             read_only: false,
             create: false,
@@ -55,16 +56,20 @@ impl Store {
         let mut copy = Connection::open(path, &options)?;
         // Nobody looks for the copy before it is whole, so nothing of it must survive a failure.
         copy.sql().execute_batch("pragma journal_mode = off; pragma synchronous = off")?;
-        let session = snapshot.session();
-        let backup = Backup::new(session.connection.sql(), copy.sql_mut())?;
-        loop {
-            // Between two steps the snapshot may expire, and this then ends: a step would begin another snapshot.
-            let _entered = session.enter()?;
-            match backup.step(STEP_PAGES)? {
-                StepResult::Done => return Ok(()),
-                StepResult::More => {}
-                _ => return Err(Error::new(ErrorKind::Busy, "the store's file was locked meanwhile")),
-            }
+        snapshot.leased().in_transaction(|session| copy_all(session, &mut copy))
+    }
+}
+
+/// Copies all that the session's snapshot has.
+fn copy_all(session: &Session, copy: &mut Connection) -> Result<()> {
+    let backup = Backup::new(session.connection.sql(), copy.sql_mut())?;
+    loop {
+        // Between two steps the call may be asked to end, for the snapshot is to expire.
+        session.may_go_on()?;
+        match backup.step(STEP_PAGES)? {
+            StepResult::Done => return Ok(()),
+            StepResult::More => {}
+            _ => return Err(Error::new(ErrorKind::Busy, "the store's file was locked meanwhile")),
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use crate::engine::log::LogState;
 use crate::error::{Error, ErrorKind, Result};
+use crate::leased::Leased;
 use crate::live::capture::Mark;
 use crate::session::Session;
 use crate::store::Store;
@@ -30,7 +31,7 @@ use std::fmt;
 pub struct Begun {
     store: Store,
     /// The writer, while it is lent; none once the transaction has ended.
-    session: Option<Box<Session>>,
+    leased: Option<Box<Leased>>,
     before: Option<LogState>,
     schema: i64,
     durable: bool,
@@ -83,16 +84,16 @@ impl Store {
     /// # Errors
     /// As for [`write`](Store::write).
     pub fn begin(&self) -> Result<Begun> {
-        let (session, before) = self.lend_writer()?;
-        let schema = session.schema();
+        let (leased, before) = self.lend_writer()?;
+        let schema = leased.call_last(Session::schema);
         let store = self.clone();
-        Ok(Begun { store, session: Some(session), before, schema, durable: false, savepoints: 0 })
+        Ok(Begun { store, leased: Some(leased), before, schema, durable: false, savepoints: 0 })
     }
 }
 
 impl Begun {
-    fn session(&self) -> &Session {
-        self.session.as_ref().expect("the writer is given back only when the transaction ends")
+    fn leased(&self) -> &Leased {
+        self.leased.as_ref().expect("the writer is given back only when the transaction ends")
     }
 
     /// Does work in the transaction.
@@ -108,7 +109,7 @@ impl Begun {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn with<R>(&mut self, work: impl FnOnce(&mut Transaction<'_>) -> R) -> R {
-        let mut transaction = Transaction::new(self.session());
+        let mut transaction = Transaction::new(self.leased());
         let result = work(&mut transaction);
         let durable = transaction.is_durable();
         self.durable |= durable;
@@ -132,12 +133,11 @@ impl Begun {
     /// # Errors
     /// When the transaction has ended: a failure that SQLite rolls back at once, or raw SQL, ended it.
     pub fn savepoint(&mut self) -> Result<Savepoint> {
-        let session = self.session();
-        session.check_open()?;
-        session.connection.sql().execute_batch("savepoint part")?;
-        let schema = session.schema();
+        let (schema, mark) = self.leased().in_transaction(|session| {
+            session.connection.sql().execute_batch("savepoint part")?;
+            Ok((session.schema(), session.capture.mark()))
+        })?;
         self.savepoints += 1;
-        let mark = self.session().capture.mark();
         Ok(Savepoint { depth: self.savepoints, schema, mark })
     }
 
@@ -162,9 +162,7 @@ impl Begun {
     /// When the part has ended already, or the transaction has.
     pub fn release(&mut self, savepoint: Savepoint) -> Result<()> {
         self.leave(&savepoint)?;
-        let session = self.session();
-        session.check_open()?;
-        Ok(session.connection.sql().execute_batch("release part")?)
+        self.leased().in_transaction(|session| Ok(session.connection.sql().execute_batch("release part")?))
     }
 
     /// Undoes the part, and with it those that began within it.
@@ -188,9 +186,10 @@ impl Begun {
     /// As for [`release`](Begun::release).
     pub fn undo(&mut self, savepoint: Savepoint) -> Result<()> {
         self.leave(&savepoint)?;
-        let session = self.session();
-        drop(Part::of(session, savepoint.schema, savepoint.mark));
-        session.check_open()
+        self.leased().call(|session| {
+            drop(Part::of(session, savepoint.schema, savepoint.mark));
+            session.check_open()
+        })
     }
 
     /// Ends the parts within this one, and this one but for the last statement.
@@ -200,9 +199,9 @@ impl Begun {
         }
         let within = self.savepoints - savepoint.depth;
         self.savepoints = savepoint.depth - 1;
-        let session = self.session();
-        session.check_open()?;
-        Ok((0..within).try_for_each(|_| session.connection.sql().execute_batch("release part"))?)
+        self.leased().in_transaction(|session| {
+            Ok((0..within).try_for_each(|_| session.connection.sql().execute_batch("release part"))?)
+        })
     }
 
     /// Commits the transaction.
@@ -223,15 +222,15 @@ impl Begun {
     /// # Errors
     /// As for [`Store::write`]; nothing of it is kept then.
     pub fn commit(mut self) -> Result<()> {
-        let Some(session) = self.session.take() else { return Ok(()) };
-        self.store.commit_lent(session, self.schema, self.before, self.durable)
+        let Some(leased) = self.leased.take() else { return Ok(()) };
+        self.store.commit_lent(leased, self.schema, self.before, self.durable)
     }
 }
 
 impl Drop for Begun {
     fn drop(&mut self) {
-        if let Some(session) = self.session.take() {
-            self.store.undo_lent(session, self.schema);
+        if let Some(leased) = self.leased.take() {
+            self.store.undo_lent(leased, self.schema);
         }
     }
 }

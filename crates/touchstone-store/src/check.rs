@@ -255,7 +255,7 @@ impl Check<'_> {
                 && let Some(damaged) = snapshot.take()
             {
                 // After a page that cannot be decrypted nothing more is read in the same transaction.
-                damaged.session().parked.set(None);
+                damaged.leased().parked.set(None);
             }
         }
         Ok(report)
@@ -296,13 +296,13 @@ fn check_records<T: Record>(
     snapshot: &Snapshot,
     report: &mut CheckReport,
 ) -> Result<()> {
-    let session = snapshot.session();
-    let _entered = session.enter()?;
-    check_collection::<T>(shape, session, None, report)?;
-    for (number, name) in collections(session)? {
-        check_collection::<T>(shape, session, Some((number, name)), report)?;
-    }
-    Ok(())
+    snapshot.leased().call(|session| {
+        check_collection::<T>(shape, session, None, report)?;
+        for (number, name) in collections(session)? {
+            check_collection::<T>(shape, session, Some((number, name)), report)?;
+        }
+        Ok(())
+    })
 }
 
 /// The named collections that there are.
@@ -345,7 +345,7 @@ fn check_collection<T: Record>(
     session.query(&all_sql(&table), |statement| {
         table.bind_collection(statement);
         while statement.step()? {
-            session.lease.check()?;
+            session.may_go_on()?;
             report.records += 1;
             let Err(error) = read::<T>(shape, &mut statement.row(shape)) else { continue };
             if told == PROBLEMS_MAX {

@@ -39,7 +39,7 @@ mod column;
 mod declared;
 mod value;
 
-use crate::access::{Access, Which, enter};
+use crate::access::{Access, Which};
 use crate::cells::Cells;
 use crate::error::Result;
 use crate::record::{Columns, Finds, KeyPart, Record, Shape};
@@ -243,7 +243,7 @@ impl Snapshot {
     /// ```
     #[must_use]
     pub fn dynamic(&self, of: Type) -> Reading<'_, Dynamic> {
-        Reading(Access::shaped(self.session(), Which::Own, of.shape()))
+        Reading(Access::shaped(self.leased(), Which::Own, of.shape()))
     }
 
     /// The records of such a type in the collection of that name.
@@ -260,7 +260,7 @@ impl Snapshot {
     /// # Errors
     /// When the file cannot be read.
     pub fn dynamic_collection(&self, of: Type, name: &str) -> Result<Reading<'_, Dynamic>> {
-        Ok(Reading(Access::shaped(self.session(), self.which(name)?, of.shape())))
+        Ok(Reading(Access::shaped(self.leased(), self.which(name)?, of.shape())))
     }
 }
 
@@ -276,7 +276,7 @@ impl Transaction<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn dynamic(&mut self, of: Type) -> Writing<'_, Dynamic> {
-        Writing::new(Access::shaped(self.session(), Which::Own, of.shape()))
+        Writing::new(Access::shaped(self.leased(), Which::Own, of.shape()))
     }
 
     /// The records of such a type in the collection of that name, made where there is none.
@@ -295,10 +295,9 @@ impl Transaction<'_> {
     /// # Errors
     /// When the file cannot be written.
     pub fn dynamic_collection(&mut self, of: Type, name: &str) -> Result<Writing<'_, Dynamic>> {
-        let session = self.session();
-        let _entered = enter(session)?;
-        let which = Which::Named(session.writable_collection(name)?);
-        Ok(Writing::new(Access::shaped(session, which, of.shape())))
+        let leased = self.leased();
+        let number = leased.in_transaction(|session| session.writable_collection(name))?;
+        Ok(Writing::new(Access::shaped(leased, Which::Named(number), of.shape())))
     }
 }
 

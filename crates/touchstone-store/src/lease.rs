@@ -40,12 +40,13 @@ impl Lease {
         gate
     }
 
-    /// The owner gives the session back; whether the snapshot was still his.
+    /// The owner gives the session back; whether the snapshot was still his. He is inside until he drops the gate.
     #[inline]
-    pub(crate) fn end(&self) -> bool {
+    pub(crate) fn end(&self) -> (MutexGuard<'_, Gate>, bool) {
         let mut gate = lock(&self.gate);
         gate.is_taken = false;
-        !gate.is_expired && !self.is_asked()
+        let is_whole = !gate.is_expired && !self.is_asked();
+        (gate, is_whole)
     }
 
     /// Enters for one call.

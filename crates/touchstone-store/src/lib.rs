@@ -118,6 +118,7 @@ mod flush;
 mod hand_off;
 mod keeper;
 mod lease;
+mod leased;
 mod live;
 pub mod nested;
 mod opening;

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 ///
 /// # Errors
 /// As [`Store::open`](crate::Store::open).
-pub(crate) fn open(path: &Path, options: Options) -> Result<(Options, Box<Session>)> {
+pub(crate) fn open(path: &Path, options: Options) -> Result<(Options, Session)> {
     let about = |error: Error| error.context(format_args!("opening {}", path.display()));
     let mut tries = MAKE_TRIES;
     loop {
@@ -114,7 +114,7 @@ fn is_overtaken(error: &Error) -> bool {
 }
 
 /// The first connection, with what the file says of itself under its key.
-fn unlock(path: &Path, options: Options) -> Result<(Options, Box<Session>, Header)> {
+fn unlock(path: &Path, options: Options) -> Result<(Options, Session, Header)> {
     // Two programs may make an encrypted file at once. The one that comes second finds another salt than the one it
     // chose while the file was empty, and looks again.
     let may_be_new = options.key.is_some() && std::fs::metadata(path).map_or(true, |file| file.len() == 0);
@@ -125,7 +125,7 @@ fn unlock(path: &Path, options: Options) -> Result<(Options, Box<Session>, Heade
         // What a connection is told may make it read already.
         let opened = Session::open(path, &resolved).and_then(|session| {
             let header = session.connection.header()?;
-            Ok((Box::new(session), header))
+            Ok((session, header))
         });
         match opened {
             Ok((session, header)) => return Ok((resolved, session, header)),

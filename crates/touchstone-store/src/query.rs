@@ -9,7 +9,6 @@ pub(crate) mod sql;
 use crate::access::Access;
 use crate::error::Result;
 use crate::record::{Record, Shape};
-use crate::session::Session;
 use crate::snapshot::Reading;
 use condition::Node;
 pub use condition::{Condition, Operand, Order};
@@ -347,9 +346,5 @@ impl<'s, T: Record> Query<'s, T> {
     /// When SQLite refuses the statement.
     pub fn explain(self) -> Result<Explanation> {
         run::explain(&self)
-    }
-
-    pub(crate) fn session(&self) -> &'s Session {
-        self.source.0.session
     }
 }

@@ -3,12 +3,14 @@
 
 use crate::alarm::Alarm;
 use crate::engine::connection::Stopper;
-use crate::engine::log::LogIndex;
+use crate::engine::log::{LogIndex, LogState};
 use crate::error::Result;
 use crate::lease::Lease;
+use crate::leased::Leased;
 use crate::options::Options;
 use crate::session::Session;
 use crate::sync::{Mutex, lock};
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -24,7 +26,7 @@ pub(crate) struct Readers {
     options: Options,
     index: Option<LogIndex>,
     #[expect(clippy::vec_box, reason = "a session is large, and taken and put back for every read")]
-    idle: Mutex<Vec<Box<Session>>>,
+    idle: Mutex<Vec<Box<Leased>>>,
     /// Every connection there is, idle or not, with what is needed to end its snapshot.
     all: Mutex<Vec<Known>>,
     reads: AtomicU32,
@@ -63,68 +65,68 @@ impl Readers {
 
     /// A connection with a snapshot of what is committed now.
     #[inline]
-    pub(crate) fn take(&self) -> Result<Box<Session>> {
+    pub(crate) fn take(&self) -> Result<Box<Leased>> {
         let idle = lock(&self.idle).pop();
-        let session = match idle {
-            Some(session) => session,
+        let leased = match idle {
+            Some(leased) => leased,
             None => self.open()?,
         };
-        let gate = session.lease.begin();
-        let renewed = self.renew(&session);
-        drop(gate);
-        match renewed {
-            Ok(()) => Ok(session),
+        match leased.begin(|session| self.renew(session, &leased.parked)) {
+            Ok(()) => Ok(leased),
             Err(error) => {
-                session.parked.set(None);
-                self.put(session);
+                leased.parked.set(None);
+                self.put(leased);
                 Err(error)
             }
         }
     }
 
-    fn open(&self) -> Result<Box<Session>> {
-        Ok(self.register(Box::new(Session::open(&self.path, &self.options)?)))
+    fn open(&self) -> Result<Box<Leased>> {
+        Ok(self.register(Session::open(&self.path, &self.options)?))
     }
 
     /// Makes a connection known, which is the readers' from then on.
-    pub(crate) fn register(&self, session: Box<Session>) -> Box<Session> {
-        let known = Known { lease: Arc::clone(&session.lease), stopper: session.connection.stopper() };
-        lock(&self.all).push(known);
-        session
+    pub(crate) fn register(&self, session: Session) -> Box<Leased> {
+        let stopper = session.connection.stopper();
+        let (leased, lease) = session.leased();
+        lock(&self.all).push(Known { lease, stopper });
+        Box::new(leased)
     }
 
     #[inline]
-    fn renew(&self, session: &Session) -> Result<()> {
-        if let Some(parked) = session.parked.get() {
+    fn renew(&self, session: &Session, parked: &Cell<Option<LogState>>) -> Result<()> {
+        if let Some(parked) = parked.get() {
             if self.index.and_then(LogIndex::state) == Some(parked) {
                 return Ok(());
             }
             session.connection.commit()?;
         }
-        session.begin_read(self.index)
+        parked.set(session.begin_read(self.index)?);
+        Ok(())
     }
 
     /// Takes a connection back. Whether the keeper is needed from now on, because a snapshot is left open.
     #[inline]
-    pub(crate) fn put(&self, session: Box<Session>) -> bool {
+    pub(crate) fn put(&self, leased: Box<Leased>) -> bool {
         // A page that cannot be decrypted, or read, fails every page after it until the transaction ends.
-        let is_whole = session.lease.end() && session.connection.is_well();
-        session.is_used.set(true);
-        let may_park = is_whole && session.parked.get().is_some() && !session.connection.is_idle();
+        let goes_on = |session: &Session| session.connection.is_well() && !session.connection.is_idle();
+        let (is_whole, goes_on) = leased.end(goes_on);
+        leased.is_used.set(true);
+        let may_park = is_whole && goes_on && leased.parked.get().is_some();
         // Decided under the lock that the keeper sweeps under: what is left open is always seen by a sweep to come.
         let mut idle = lock(&self.idle);
         let parking = if may_park && idle.len() < IDLE_MAX { self.parks() } else { Parking::No };
         if parking == Parking::No {
             drop(idle);
-            session.parked.set(None);
-            session.connection.end();
+            leased.parked.set(None);
+            leased.call_last(|session| session.connection.end());
             idle = lock(&self.idle);
         }
         if idle.len() < IDLE_MAX {
-            idle.push(session);
+            idle.push(leased);
         } else {
             drop(idle);
-            lock(&self.all).retain(|known| !Arc::ptr_eq(&known.lease, &session.lease));
+            lock(&self.all).retain(|known| !leased.is_of(&known.lease));
         }
         parking == Parking::Begins
     }
@@ -150,11 +152,11 @@ impl Readers {
         let now = self.index.and_then(LogIndex::state);
         let idle = lock(&self.idle);
         let mut left = false;
-        for session in idle.iter() {
-            let Some(parked) = session.parked.get() else { continue };
-            if all || !session.is_used.replace(false) || Some(parked) != now {
-                session.parked.set(None);
-                session.connection.end();
+        for leased in idle.iter() {
+            let Some(parked) = leased.parked.get() else { continue };
+            if all || !leased.is_used.replace(false) || Some(parked) != now {
+                leased.parked.set(None);
+                leased.call_last(|session| session.connection.end());
             } else {
                 left = true;
             }
@@ -181,8 +183,8 @@ impl Readers {
                 .find(|known| Arc::ptr_eq(&known.lease, lease))
                 .map(|known| known.stopper);
             let Some(stopper) = known else { continue };
-            // SAFETY: the owner who has the session gives it back through the gate before the connection is closed, and
-            // within the gate nobody else uses it.
+            // SAFETY: it is called with the gate, while the session has an owner: its lease ends before the connection is
+            // closed, and nobody else uses a connection without the gate.
             lease.expire(*owner, || unsafe { stopper.stop() });
         }
     }

@@ -1,4 +1,5 @@
-//! One connection and what is held on it: tables, statements, pages, feeds. One thread uses a session at a time.
+//! One connection and what is held on it: tables, statements, pages, feeds. One thread uses a session at a time, within a
+//! call of what leases it.
 
 use crate::engine::connection::Connection;
 use crate::engine::feed::{Feed, Stopped};
@@ -8,11 +9,11 @@ use crate::engine::pager::{Pages, damaged};
 use crate::engine::scan::Scan;
 use crate::engine::statement::Statement;
 use crate::error::{Error, ErrorKind, Result};
-use crate::lease::{Gate, Lease};
+use crate::lease::Lease;
+use crate::leased::Leased;
 use crate::live::capture::Capture;
 use crate::options::Options;
 use crate::record::{Columns, Record, Shape};
-use crate::sync::MutexGuard;
 use crate::table::{OrderedRow, PlacedRow, Section, Table};
 use crate::value::{Mismatch, Raw, Refusal};
 use std::cell::{Cell, RefCell};
@@ -37,25 +38,19 @@ pub(crate) struct Session {
     schema: Cell<i64>,
     pub(crate) connection: Connection,
     feeds: RefCell<HashMap<usize, Rc<Feed>>>,
-    /// What the log was when the read transaction that is still open began; none where there is none to go on with.
-    pub(crate) parked: Cell<Option<LogState>>,
     /// What the log was after the writer's last commit: as long as it is that, its tables are as they were.
     pub(crate) committed: Cell<Option<LogState>>,
     /// Whether the connection refuses to write.
     only_reads: Cell<bool>,
-    /// Whether somebody used the session since the keeper last looked.
-    pub(crate) is_used: Cell<bool>,
     /// Numbers of named collections that were seen.
     collections: RefCell<HashMap<String, i64>>,
-    pub(crate) lease: Arc<Lease>,
-    /// How many calls of this session are under way: one within a program's closure within another.
-    depth: Cell<u32>,
+    lease: Arc<Lease>,
     /// What the transaction under way changes of what is watched.
     pub(crate) capture: Capture,
 }
 
 // SAFETY: what is not `Send` in it (its `Rc`s, its statements) is reached only through the session, which one thread
-// has at a time; handles that borrow from it never outlive the call or the guard that has it.
+// has at a time. What of it outlives a call is `Kept` by the thread that has the session.
 unsafe impl Send for Session {}
 
 impl Session {
@@ -68,37 +63,47 @@ impl Session {
             schema: Cell::new(-1),
             connection: Connection::open(path, options)?,
             feeds: RefCell::default(),
-            parked: Cell::new(None),
             committed: Cell::new(None),
             only_reads: Cell::new(false),
-            is_used: Cell::new(false),
             collections: RefCell::default(),
             lease: Arc::default(),
-            depth: Cell::new(0),
             capture: Capture::default(),
         })
     }
 
-    /// Begins to read what is committed now. With the log's index, notes what the snapshot is, to go on with it as long
+    /// Leases the session: whoever knows of the lease may end what its owner has begun.
+    pub(crate) fn leased(self) -> (Leased, Arc<Lease>) {
+        let lease = Arc::clone(&self.lease);
+        (Leased::shared(self, Arc::clone(&lease)), lease)
+    }
+
+    /// Whether a call that takes long may go on.
+    ///
+    /// # Errors
+    /// When the snapshot is to expire.
+    #[inline]
+    pub(crate) fn may_go_on(&self) -> Result<()> {
+        self.lease.check()
+    }
+
+    /// Begins to read what is committed now. With the log's index, tells what the snapshot is, to go on with it as long
     /// as nobody commits.
-    pub(crate) fn begin_read(&self, index: Option<LogIndex>) -> Result<()> {
+    pub(crate) fn begin_read(&self, index: Option<LogIndex>) -> Result<Option<LogState>> {
         /// Commits that may fall between looking and beginning before it is given up to know the snapshot.
         const TRIES: usize = 3;
-        self.parked.set(None);
-        for tried in 1..=TRIES {
+        let mut tries = TRIES;
+        loop {
+            tries -= 1;
             let before = index.and_then(LogIndex::state);
             let schema = self.connection.begin_read()?;
             self.adopt(schema);
             let after = index.and_then(LogIndex::state);
-            if before == after {
-                self.parked.set(before);
-            }
-            if self.parked.get().is_some() || index.is_none() || tried == TRIES {
-                break;
+            let seen = before.filter(|_| before == after);
+            if seen.is_some() || index.is_none() || tries == 0 {
+                return Ok(seen);
             }
             self.connection.commit()?;
         }
-        Ok(())
     }
 
     /// Begins to write.
@@ -128,23 +133,6 @@ impl Session {
             self.only_reads.set(true);
         }
         Ok(())
-    }
-
-    /// Enters the session for a call. A snapshot that has expired cannot be entered.
-    #[inline]
-    pub(crate) fn enter(&self) -> Result<Entered<'_>> {
-        let depth = self.depth.get();
-        let gate = if depth == 0 { Some(self.lease.enter()?) } else { None };
-        self.depth.set(depth + 1);
-        Ok(Entered { session: self, _gate: gate })
-    }
-
-    /// Enters the session to put away what a call has left, also where the snapshot has expired.
-    pub(crate) fn enter_last(&self) -> Entered<'_> {
-        let depth = self.depth.get();
-        let gate = (depth == 0).then(|| self.lease.enter_last());
-        self.depth.set(depth + 1);
-        Entered { session: self, _gate: gate }
     }
 
     /// That the transaction is still there. SQLite rolls back by itself when the disk is full or fails, and raw SQL may
@@ -328,7 +316,7 @@ impl Session {
         table: &Table,
         mut visit: impl FnMut(ScannedRow<'_, '_>) -> Result<bool>,
     ) -> Result<bool> {
-        self.lease.check()?;
+        self.may_go_on()?;
         // What the program did while it looked at the last rows may have ended the transaction that they are of.
         self.check_open()?;
         let (in_order, by_number) = (table.in_order(), table.key_is_number());
@@ -347,19 +335,6 @@ impl Session {
         let geometry = Geometry::of(&first).ok_or_else(|| damaged(1))?;
         self.geometry.set(Some(geometry));
         Ok(geometry)
-    }
-}
-
-/// A call of a session that is under way.
-pub(crate) struct Entered<'s> {
-    session: &'s Session,
-    _gate: Option<MutexGuard<'s, Gate>>,
-}
-
-impl Drop for Entered<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        self.session.depth.set(self.session.depth.get() - 1);
     }
 }
 

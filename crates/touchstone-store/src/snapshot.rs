@@ -1,10 +1,10 @@
 //! A snapshot: everything as it was committed at one moment, however long it is looked at.
 
-use crate::access::{Access, Which, enter};
+use crate::access::{Access, Which};
 use crate::error::Result;
+use crate::leased::Leased;
 use crate::query::Query;
 use crate::record::{Finds, Record};
-use crate::session::Session;
 use crate::store::Store;
 use std::fmt;
 
@@ -27,7 +27,7 @@ use std::fmt;
 /// ```
 pub struct Snapshot {
     store: Store,
-    session: Option<Box<Session>>,
+    leased: Option<Box<Leased>>,
     version: Option<Version>,
 }
 
@@ -59,13 +59,13 @@ impl fmt::Debug for Snapshot {
 }
 
 impl Snapshot {
-    pub(crate) fn new(store: Store, session: Box<Session>) -> Snapshot {
-        let version = session.parked.get().map(|state| Version(state.change()));
-        Snapshot { store, session: Some(session), version }
+    pub(crate) fn new(store: Store, leased: Box<Leased>) -> Snapshot {
+        let version = leased.parked.get().map(|state| Version(state.change()));
+        Snapshot { store, leased: Some(leased), version }
     }
 
-    pub(crate) fn session(&self) -> &Session {
-        self.session.as_ref().expect("the session is given back only when the snapshot is dropped")
+    pub(crate) fn leased(&self) -> &Leased {
+        self.leased.as_ref().expect("the session is given back only when the snapshot is dropped")
     }
 
     /// The records of a type.
@@ -81,7 +81,7 @@ impl Snapshot {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn of<T: Record>(&self) -> Reading<'_, T> {
-        Reading(Access::new(self.session(), Which::Own))
+        Reading(Access::new(self.leased(), Which::Own))
     }
 
     /// The records of a type in a collection of that name. A collection that nobody has written to is empty.
@@ -105,14 +105,13 @@ impl Snapshot {
     /// # Errors
     /// When the file cannot be read.
     pub fn collection<T: Record>(&self, name: &str) -> Result<Reading<'_, T>> {
-        Ok(Reading(Access::new(self.session(), self.which(name)?)))
+        Ok(Reading(Access::new(self.leased(), self.which(name)?)))
     }
 
     /// The collection of that name.
     pub(crate) fn which(&self, name: &str) -> Result<Which> {
-        let session = self.session();
-        let _entered = enter(session)?;
-        Ok(session.collection(name)?.map_or(Which::Unwritten, Which::Named))
+        self.leased()
+            .in_transaction(|session| Ok(session.collection(name)?.map_or(Which::Unwritten, Which::Named)))
     }
 
     /// The record with that key.
@@ -193,19 +192,20 @@ impl Snapshot {
     /// # Errors
     /// When the snapshot has expired, or as `query` does.
     pub fn sql<R>(&self, query: impl FnOnce(&rusqlite::Connection) -> rusqlite::Result<R>) -> Result<R> {
-        let session = self.session();
-        let _entered = enter(session)?;
-        // Whatever it does to the transaction, the next reader begins one of his own.
-        session.parked.set(None);
-        session.forbid_writing()?;
-        Ok(query(session.connection.sql())?)
+        let leased = self.leased();
+        leased.in_transaction(|session| {
+            // Whatever it does to the transaction, the next reader begins one of his own.
+            leased.parked.set(None);
+            session.forbid_writing()?;
+            Ok(query(session.connection.sql())?)
+        })
     }
 }
 
 impl Drop for Snapshot {
     fn drop(&mut self) {
-        if let Some(session) = self.session.take() {
-            self.store.give_back(session);
+        if let Some(leased) = self.leased.take() {
+            self.store.give_back(leased);
         }
     }
 }

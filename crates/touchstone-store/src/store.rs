@@ -7,6 +7,7 @@ use crate::engine::log_file::LogFile;
 use crate::error::{Error, ErrorKind, Result};
 use crate::flush::Flushes;
 use crate::keeper::Keeper;
+use crate::leased::Leased;
 use crate::live::feed::{Feed, Mode};
 use crate::live::link::{Done, Link};
 use crate::opening;
@@ -72,7 +73,7 @@ pub(crate) struct Inner {
     readers: Arc<Readers>,
     /// Stopped before the connections that it reads by are closed.
     live: Link,
-    writer: Mutex<Option<Box<Session>>>,
+    writer: Mutex<Option<Box<Leased>>>,
 }
 
 /// The log, as a file to flush.
@@ -242,22 +243,23 @@ impl Store {
     ) -> Result<R, E> {
         let inner = &*self.inner;
         let turn = inner.turn()?;
-        let (result, durable) = {
-            let writer = inner.writer()?;
-            let session = writer.session();
+        let writer = inner.writer()?;
+        let leased = writer.leased();
+        let (result, durable) = leased.call_last(|session| {
             session.begin_write()?;
             let before = inner.log_state();
             session.capture.begin(session.schema(), before);
-            let mut open = Open { session, schema: session.schema(), committed: false };
-            let mut transaction = Transaction::new(session);
+            let mut open = Open { leased, session, schema: session.schema(), committed: false };
+            let mut transaction = Transaction::new(leased);
             let result = work(&mut transaction)?;
             let durable = transaction.is_durable();
             if durable && inner.options.durability == Durability::Process {
                 return Err(cannot_last().into());
             }
             open.commit(inner, before)?;
-            (result, durable)
-        };
+            Ok::<_, E>((result, durable))
+        })?;
+        drop(writer);
         inner.committed(turn, durable)?;
         Ok(result)
     }
@@ -409,18 +411,18 @@ impl Store {
     /// # Errors
     /// When the file cannot be read.
     pub fn is_exclusive(&self) -> Result<bool> {
-        let session = self.inner.readers.take()?;
-        let name = session.connection.vfs_name();
-        self.inner.give_back(session);
-        Ok(name.contains("unix-excl"))
+        let leased = self.inner.readers.take()?;
+        let name = leased.call(|session| Ok(session.connection.vfs_name()));
+        self.inner.give_back(leased);
+        Ok(name?.contains("unix-excl"))
     }
 
     pub(crate) fn options(&self) -> &Options {
         &self.inner.options
     }
 
-    pub(crate) fn give_back(&self, session: Box<Session>) {
-        self.inner.give_back(session);
+    pub(crate) fn give_back(&self, leased: Box<Leased>) {
+        self.inner.give_back(leased);
     }
 
     #[cfg(test)]
@@ -443,6 +445,7 @@ fn cannot_last() -> Error {
 
 /// A transaction that is rolled back unless it was committed, also where the program panics.
 struct Open<'s> {
+    leased: &'s Leased,
     session: &'s Session,
     schema: i64,
     committed: bool,
@@ -456,7 +459,7 @@ impl Open<'_> {
             return Err(Error::new(ErrorKind::Refused, why));
         }
         inner.live.commit(|| {
-            let (captured, logged) = self.session.capture.finish(self.session);
+            let (captured, logged) = self.session.capture.finish(self.leased);
             self.session.connection.commit().map_err(|error| error.context("committing"))?;
             self.committed = true;
             let after = LogState::of(&self.session.connection);
@@ -483,75 +486,79 @@ impl Drop for Open<'_> {
 impl Store {
     /// Lends the writer, in a transaction that has begun, with what the log was before it. It goes back with
     /// [`commit_lent`](Store::commit_lent) or [`undo_lent`](Store::undo_lent), and the turn with it.
-    pub(crate) fn lend_writer(&self) -> Result<(Box<Session>, Option<LogState>)> {
+    pub(crate) fn lend_writer(&self) -> Result<(Box<Leased>, Option<LogState>)> {
         let inner = &*self.inner;
         let turn = inner.turn()?;
         let mut writer = inner.writer()?;
-        writer.session().begin_write()?;
-        let before = inner.log_state();
-        writer.session().capture.begin(writer.session().schema(), before);
-        let session = writer.0.take().expect("the writer is there from the first turn on");
+        let before = writer.leased().call_last(|session| {
+            session.begin_write()?;
+            let before = inner.log_state();
+            session.capture.begin(session.schema(), before);
+            Ok::<_, Error>(before)
+        })?;
+        let leased = writer.0.take().expect("the writer is there from the first turn on");
         drop(writer);
         std::mem::forget(turn);
-        Ok((session, before))
+        Ok((leased, before))
     }
 
     /// Commits the transaction of a lent writer, and takes it back.
     pub(crate) fn commit_lent(
         &self,
-        session: Box<Session>,
+        leased: Box<Leased>,
         schema: i64,
         before: Option<LogState>,
         durable: bool,
     ) -> Result<()> {
         let inner = &*self.inner;
         let turn = inner.turns.resume();
-        let lent = LentWriter { inner, session: Some(session) };
-        let committed = {
-            let session = lent.session();
-            let mut open = Open { session, schema, committed: false };
+        let lent = LentWriter { inner, leased: Some(leased) };
+        let leased = lent.leased();
+        let committed = leased.call_last(|session| {
+            let mut open = Open { leased, session, schema, committed: false };
             if durable && inner.options.durability == Durability::Process {
                 Err(cannot_last())
             } else {
                 open.commit(inner, before)
             }
-        };
+        });
         drop(lent);
         committed?;
         inner.committed(turn, durable)
     }
 
     /// Undoes the transaction of a lent writer, and takes it back.
-    pub(crate) fn undo_lent(&self, session: Box<Session>, schema: i64) {
+    pub(crate) fn undo_lent(&self, leased: Box<Leased>, schema: i64) {
         let _turn = self.inner.turns.resume();
-        let lent = LentWriter { inner: &self.inner, session: Some(session) };
-        drop(Open { session: lent.session(), schema, committed: false });
+        let lent = LentWriter { inner: &self.inner, leased: Some(leased) };
+        let leased = lent.leased();
+        leased.call_last(|session| drop(Open { leased, session, schema, committed: false }));
     }
 }
 
 /// The writer on its way back, also where something panics.
 struct LentWriter<'s> {
     inner: &'s Inner,
-    session: Option<Box<Session>>,
+    leased: Option<Box<Leased>>,
 }
 
 impl LentWriter<'_> {
-    fn session(&self) -> &Session {
-        self.session.as_ref().expect("it is given back at the end")
+    fn leased(&self) -> &Leased {
+        self.leased.as_ref().expect("it is given back at the end")
     }
 }
 
 impl Drop for LentWriter<'_> {
     fn drop(&mut self) {
-        *lock(&self.inner.writer) = self.session.take();
+        *lock(&self.inner.writer) = self.leased.take();
     }
 }
 
 /// The writer's session, for whoever has the turn.
-pub(crate) struct Writer<'s>(MutexGuard<'s, Option<Box<Session>>>);
+pub(crate) struct Writer<'s>(MutexGuard<'s, Option<Box<Leased>>>);
 
 impl Writer<'_> {
-    pub(crate) fn session(&self) -> &Session {
+    pub(crate) fn leased(&self) -> &Leased {
         self.0.as_ref().expect("the writer is there from the first turn on")
     }
 }
@@ -571,7 +578,8 @@ impl Inner {
             self.flushes.check()?;
         }
         self.courtesy.give_way(|| {
-            lock(&self.writer).as_ref().is_some_and(|writer| writer.connection.patience.take_waited())
+            let has_waited = |session: &Session| session.connection.patience.take_waited();
+            lock(&self.writer).as_ref().is_some_and(|writer| writer.call_last(has_waited))
         });
         Ok(turn)
     }
@@ -579,13 +587,13 @@ impl Inner {
     pub(crate) fn writer(&self) -> Result<Writer<'_>> {
         let mut writer = lock(&self.writer);
         if writer.is_none() {
-            let session = Box::new(Session::open(&self.path, &self.options)?);
+            let session = Session::open(&self.path, &self.options)?;
             // SAFETY: the session is the store's writer, which is closed after the log.
             let file = unsafe { LogFile::open(session.connection.handle()) }?;
             session.connection.patience.ask_through(self.index);
             session.capture.of(&self.live.shared.observed, self.options.log_changes);
             *lock(&self.log) = Some(Log { file, is_listed: false });
-            *writer = Some(session);
+            *writer = Some(Box::new(Leased::alone(session)));
         }
         Ok(Writer(writer))
     }
@@ -615,8 +623,8 @@ impl Inner {
         Ok(())
     }
 
-    pub(crate) fn give_back(&self, session: Box<Session>) {
-        if self.readers.put(session) {
+    pub(crate) fn give_back(&self, leased: Box<Leased>) {
+        if self.readers.put(leased) {
             self.keeper.start();
         }
     }

@@ -1,7 +1,8 @@
 //! A transaction: all of it is committed, or nothing.
 
-use crate::access::{Access, Which, enter};
+use crate::access::{Access, Which};
 use crate::error::{Error, ErrorKind, Result};
+use crate::leased::Leased;
 use crate::live::capture::{Capture, Mark};
 use crate::query::Query;
 use crate::record::{Finds, Record, Shape};
@@ -29,7 +30,7 @@ use std::fmt;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Transaction<'s> {
-    session: &'s Session,
+    leased: &'s Leased,
     durable: Cell<bool>,
 }
 
@@ -40,8 +41,8 @@ impl fmt::Debug for Transaction<'_> {
 }
 
 impl<'s> Transaction<'s> {
-    pub(crate) fn new(session: &'s Session) -> Transaction<'s> {
-        Transaction { session, durable: Cell::new(false) }
+    pub(crate) fn new(leased: &'s Leased) -> Transaction<'s> {
+        Transaction { leased, durable: Cell::new(false) }
     }
 
     /// The records of a type.
@@ -63,7 +64,7 @@ impl<'s> Transaction<'s> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn of<T: Record>(&mut self) -> Writing<'_, T> {
-        Writing::new(Access::new(self.session, Which::Own))
+        Writing::new(Access::new(self.leased, Which::Own))
     }
 
     /// The records of a type in a collection of that name, made where there is none. Collections share one table: ten
@@ -84,9 +85,8 @@ impl<'s> Transaction<'s> {
     /// # Errors
     /// When the file cannot be written.
     pub fn collection<T: Record>(&mut self, name: &str) -> Result<Writing<'_, T>> {
-        let _entered = enter(self.session)?;
-        let which = Which::Named(self.session.writable_collection(name)?);
-        Ok(Writing::new(Access::new(self.session, which)))
+        let number = self.leased.in_transaction(|session| session.writable_collection(name))?;
+        Ok(Writing::new(Access::new(self.leased, Which::Named(number))))
     }
 
     /// Inserts a record.
@@ -280,7 +280,7 @@ impl<'s> Transaction<'s> {
     /// # Errors
     /// When the file cannot be read, or is none of the type's.
     pub fn get<T: Record>(&self, key: &(impl Finds<T> + ?Sized)) -> Result<Option<T>> {
-        Access::new(self.session, Which::Own).get(key)
+        Access::new(self.leased, Which::Own).get(key)
     }
 
     /// A query of a type's records, as this transaction sees them.
@@ -304,7 +304,7 @@ impl<'s> Transaction<'s> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn query<T: Record>(&self) -> Query<'_, T> {
-        Query::new(Access::new(self.session, Which::Own))
+        Query::new(Access::new(self.leased, Which::Own))
     }
 
     /// A part that can be undone alone: where `work` fails, nothing of the part stays, and the transaction goes on.
@@ -335,16 +335,18 @@ impl<'s> Transaction<'s> {
         &mut self,
         work: impl FnOnce(&mut Transaction<'_>) -> Result<R, E>,
     ) -> Result<R, E> {
-        let connection = &self.session.connection;
-        if connection.is_idle() {
-            return Err(Error::new(ErrorKind::Refused, "the transaction has ended already").into());
-        }
-        let part = Part::of(self.session, self.session.schema(), self.session.capture.mark());
-        connection.sql().execute_batch("savepoint part").map_err(Error::from)?;
-        let result = work(self)?;
-        connection.sql().execute_batch("release part").map_err(Error::from)?;
-        part.kept.set(true);
-        Ok(result)
+        self.leased.call_last(|session| {
+            let connection = &session.connection;
+            if connection.is_idle() {
+                return Err(Error::new(ErrorKind::Refused, "the transaction has ended already").into());
+            }
+            let part = Part::of(session, session.schema(), session.capture.mark());
+            connection.sql().execute_batch("savepoint part").map_err(Error::from)?;
+            let result = work(self)?;
+            connection.sql().execute_batch("release part").map_err(Error::from)?;
+            part.kept.set(true);
+            Ok(result)
+        })
     }
 
     /// Makes the commit wait for a flush of the log: this transaction survives a loss of power, and with it every one
@@ -372,11 +374,11 @@ impl<'s> Transaction<'s> {
 
     /// The records of a table, whichever type says so.
     pub(crate) fn shaped<T: Record>(&mut self, shape: &'static Shape) -> Writing<'_, T> {
-        Writing::new(Access::shaped(self.session, Which::Own, shape))
+        Writing::new(Access::shaped(self.leased, Which::Own, shape))
     }
 
-    pub(crate) fn session(&self) -> &'s Session {
-        self.session
+    pub(crate) fn leased(&self) -> &'s Leased {
+        self.leased
     }
 
     pub(crate) fn is_durable(&self) -> bool {
@@ -405,9 +407,10 @@ impl<'s> Transaction<'s> {
     /// # Errors
     /// As `work` does.
     pub fn sql<R>(&mut self, work: impl FnOnce(&rusqlite::Connection) -> rusqlite::Result<R>) -> Result<R> {
-        let _entered = enter(self.session)?;
-        let _looks = LooksAgain(self.session);
-        Ok(Capture::follow(self.session, || work(self.session.connection.sql()))?)
+        self.leased.in_transaction(|session| {
+            let _looks = LooksAgain(session);
+            Ok(Capture::follow(session, || work(session.connection.sql()))?)
+        })
     }
 }
 

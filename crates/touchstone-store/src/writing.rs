@@ -403,19 +403,20 @@ impl<T: Record> Writing<'_, T> {
     /// When the file cannot be written.
     pub fn remove_where(&mut self, condition: impl FnOnce(T::Columns) -> Condition<T>) -> Result<u64> {
         let access = self.access();
-        let _entered = access.enter()?;
-        let table = access.table()?;
-        if !table.exists() {
-            return Ok(0);
-        }
-        let condition = condition(T::COLUMNS);
-        assert_same(Some(access.shape), condition.of);
-        let sql = Sql::delete(&table, condition.node()?);
-        access.session.query(&sql.text, |statement| {
-            // SAFETY: the parameters outlive the closure, after which the statement is reset.
-            unsafe { statement.bind(&sql.parameters)? };
-            Capture::follow(access.session, || statement.run())?;
-            Ok(statement.changes())
+        access.call(|session| {
+            let table = access.table(session)?;
+            if !table.exists() {
+                return Ok(0);
+            }
+            let condition = condition(T::COLUMNS);
+            assert_same(Some(access.shape), condition.of);
+            let sql = Sql::delete(&table, condition.node()?);
+            session.query(&sql.text, |statement| {
+                // SAFETY: the parameters outlive the closure, after which the statement is reset.
+                unsafe { statement.bind(&sql.parameters)? };
+                Capture::follow(session, || statement.run())?;
+                Ok(statement.changes())
+            })
         })
     }
 

@@ -15,6 +15,7 @@ use crate::change_log::{self, Added, Logged};
 use crate::engine::capture::{has_triggers_or_cascades, while_captured};
 use crate::engine::log::LogState;
 use crate::error::Result;
+use crate::leased::Leased;
 use crate::record::Record;
 use crate::session::Session;
 use crate::table::Section;
@@ -319,12 +320,13 @@ impl Capture {
 
     /// Ends gathering before the commit, and gives what is to be handed over. What was changed is logged, where the store
     /// does that, and it can be: a commit that is not in the log is read anew by those who watch, and none fails for it.
-    pub(crate) fn finish(&self, session: &Session) -> (Option<Captured>, Option<Logged>) {
+    pub(crate) fn finish(&self, leased: &Leased) -> (Option<Captured>, Option<Logged>) {
         if !self.is_on.replace(false) {
             return (None, None);
         }
-        let captured = self.watches.get().then(|| self.finish_watched(session));
-        let logged = if self.logs.get() { self.finish_log(session) } else { None };
+        let captured = self.watches.get().then(|| self.finish_watched(leased));
+        let logged =
+            if self.logs.get() { leased.call_last(|session| self.finish_log(session)) } else { None };
         (captured, logged)
     }
 
@@ -335,9 +337,9 @@ impl Capture {
         change_log::append(session, log.before, &gathering.entry()?, &self.added).ok().flatten()
     }
 
-    fn finish_watched(&self, session: &Session) -> Captured {
+    fn finish_watched(&self, leased: &Leased) -> Captured {
         let mut open = self.open.take();
-        open.finish(session);
+        open.finish(leased);
         let ids = open.topics.list.iter().map(|topic| topic.id);
         let topics: Vec<_> = ids.zip(open.changes).filter_map(|(id, changes)| Some((id, changes?))).collect();
         let unknown = open.unknown || topics.iter().any(|(_, changes)| changes.is_unknown());
@@ -369,14 +371,14 @@ impl Open {
     }
 
     /// Makes the topics' lists whole.
-    fn finish(&mut self, session: &Session) {
+    fn finish(&mut self, leased: &Leased) {
         for (at, topic) in self.topics.list.iter().enumerate() {
             let keys = self.keys.remove(&at);
             if keys.is_some() {
                 self.changes[at].get_or_insert_with(|| (topic.gather)(&topic.interest));
             }
             if let Some(changes) = &mut self.changes[at] {
-                changes.finish(session, topic.shape, topic.which, keys, self.sql);
+                changes.finish(leased, topic.shape, topic.which, keys, self.sql);
             }
         }
     }

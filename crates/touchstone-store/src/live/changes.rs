@@ -6,8 +6,8 @@ use super::load;
 use super::row::{Row, RowKey};
 use crate::access::{Access, Which};
 use crate::cells::Cells;
+use crate::leased::Leased;
 use crate::record::{Record, Shape};
-use crate::session::Session;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -124,7 +124,7 @@ pub(crate) trait Gathered: Any + Send {
     /// out, where they may matter now.
     fn finish(
         &mut self,
-        session: &Session,
+        leased: &Leased,
         shape: &'static Shape,
         which: Which,
         keys: Option<Vec<RowKey>>,
@@ -147,7 +147,7 @@ impl<T: Record> Gathered for Changes<T> {
 
     fn finish(
         &mut self,
-        session: &Session,
+        leased: &Leased,
         shape: &'static Shape,
         which: Which,
         keys: Option<Vec<RowKey>>,
@@ -160,7 +160,7 @@ impl<T: Record> Gathered for Changes<T> {
         }
         let is_read_again = is_doubtful || matters || keys.is_some();
         if is_read_again {
-            let access = Access::<T>::shaped(session, which, shape);
+            let access = Access::<T>::shaped(leased, which, shape);
             self.read_again(access, keys.unwrap_or_default(), matters);
         }
         self.left_out = Vec::new();

@@ -32,9 +32,11 @@ pub(crate) fn record<T: Record>(access: Access<'_, T>, key: &RowKey) -> Result<O
 /// # Errors
 /// When the table has a collation for one.
 fn check_order<T: Record>(access: Access<'_, T>, columns: impl IntoIterator<Item = usize>) -> Result<()> {
-    let _entered = access.enter()?;
-    let table = access.table()?;
-    let Some(column) = columns.into_iter().find(|column| table.is_collated(*column)) else { return Ok(()) };
+    let collated = access.call(|session| {
+        let table = access.table(session)?;
+        Ok(columns.into_iter().find(|column| table.is_collated(*column)))
+    })?;
+    let Some(column) = collated else { return Ok(()) };
     let (name, shape) = (access.shape.columns[column].name, access.shape.name);
     let why = format!(
         "column `{name}` of `{shape}` has a collation, by which records are not watched (watch the table as SQL)"

@@ -6,6 +6,7 @@ use super::update::What;
 use crate::dynamic::Value;
 use crate::engine::region::{Region, region};
 use crate::error::{Error, Result};
+use crate::leased::Leased;
 use crate::session::Session;
 use rusqlite::types::{ToSqlOutput, Value as Bound, ValueRef};
 use rusqlite::{ToSql, params_from_iter};
@@ -192,14 +193,16 @@ impl Statement {
     /// # Errors
     /// When it is none that reads, or fails.
     pub(crate) fn begin(
-        session: &Session,
+        leased: &Leased,
         sql: String,
         parameters: Vec<Value>,
         target: Target,
         version: u64,
     ) -> Result<(Statement, SqlRows)> {
-        let region = region(&session.connection, &sql)?;
-        let last = run(session, &sql, &parameters, version)?;
+        let (region, last) = leased.in_transaction(|session| {
+            let region = region(&session.connection, &sql)?;
+            Ok((region, run(session, &sql, &parameters, version)?))
+        })?;
         let (is_dirty, has_failed) = (false, false);
         Ok((Statement { sql, parameters, region, target, last: last.clone(), is_dirty, has_failed }, last))
     }
@@ -228,9 +231,9 @@ impl Statement {
     }
 
     /// Runs it anew, and tells what is other than before: also that it can be run again.
-    pub(crate) fn refresh(&mut self, session: &Session, version: u64, out: &mut Outbox) {
+    pub(crate) fn refresh(&mut self, leased: &Leased, version: u64, out: &mut Outbox) {
         self.is_dirty = false;
-        match run(session, &self.sql, &self.parameters, version) {
+        match leased.in_transaction(|session| run(session, &self.sql, &self.parameters, version)) {
             Ok(rows) if rows.is_same(&self.last) && !self.has_failed => {}
             Ok(after) => {
                 self.has_failed = false;

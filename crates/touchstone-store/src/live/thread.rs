@@ -19,8 +19,8 @@ use crate::change_log;
 use crate::derived::Stored;
 use crate::engine::log::{LogIndex, LogState};
 use crate::error::{Error, ErrorKind, Result};
+use crate::leased::Leased;
 use crate::record::{Record, Shape};
-use crate::session::Session;
 use crate::sync::Arc;
 use slab::Slab;
 use std::any::Any;
@@ -80,9 +80,8 @@ impl Entry {
 /// What is watched of a type that the thread does not know.
 trait Watches: Any + Send {
     fn take(&mut self, changes: Box<dyn Any>, out: &mut Outbox);
-    fn resync(&mut self, session: &Session, topic: &Topic, out: &mut Outbox) -> Result<()>;
-    fn follow(&mut self, steps: TopicSteps, session: &Session, topic: &Topic, out: &mut Outbox)
-    -> Result<()>;
+    fn resync(&mut self, leased: &Leased, topic: &Topic, out: &mut Outbox) -> Result<()>;
+    fn follow(&mut self, steps: TopicSteps, leased: &Leased, topic: &Topic, out: &mut Outbox) -> Result<()>;
     fn targets(&self) -> Vec<Target>;
     fn cancel(&mut self, place: Place, id: SubscriptionId);
     fn let_go_of_unwatched(&mut self);
@@ -99,23 +98,17 @@ impl<T: Record> Watches for Watched<T> {
         }
     }
 
-    fn resync(&mut self, session: &Session, topic: &Topic, out: &mut Outbox) -> Result<()> {
-        Watched::resync(self, Access::shaped(session, topic.which, topic.shape), out)
+    fn resync(&mut self, leased: &Leased, topic: &Topic, out: &mut Outbox) -> Result<()> {
+        Watched::resync(self, Access::shaped(leased, topic.which, topic.shape), out)
     }
 
-    fn follow(
-        &mut self,
-        steps: TopicSteps,
-        session: &Session,
-        topic: &Topic,
-        out: &mut Outbox,
-    ) -> Result<()> {
+    fn follow(&mut self, steps: TopicSteps, leased: &Leased, topic: &Topic, out: &mut Outbox) -> Result<()> {
         let own = steps.own.into_iter().filter_map(|changes| {
             let changes: Box<dyn Any> = changes;
             changes.downcast::<Changes<T>>().ok()
         });
         let own = own.flat_map(|changes| changes.list).collect();
-        Watched::follow(self, Access::shaped(session, topic.which, topic.shape), own, steps.keys, out)
+        Watched::follow(self, Access::shaped(leased, topic.which, topic.shape), own, steps.keys, out)
     }
 
     fn targets(&self) -> Vec<Target> {
@@ -308,7 +301,7 @@ impl Live {
     /// Takes in what has been committed, or reads everything anew, and tells what is other than it was.
     fn catch_up(&mut self) {
         match self.align() {
-            Ok(session) => self.give_back(session),
+            Ok(leased) => self.give_back(leased),
             Err(error) => {
                 (self.out.version, self.out.is_resync) = (self.version, false);
                 for (_, entry) in &mut self.topics {
@@ -326,10 +319,10 @@ impl Live {
     ///
     /// # Errors
     /// When the file cannot be read.
-    fn align(&mut self) -> Result<Box<Session>> {
+    fn align(&mut self) -> Result<Box<Leased>> {
         let shared = Arc::clone(&self.shared);
         // What is about to be read must not be left out by who changes it meanwhile.
-        let (session, work, version) = shared.between_commits(|| {
+        let (leased, work, version) = shared.between_commits(|| {
             self.topics.iter().for_each(|(_, entry)| entry.topic.interest.open());
             shared.readers.take()
         });
@@ -338,8 +331,8 @@ impl Live {
             self.take(commit);
             self.free_many();
         }
-        let session = session.inspect_err(|_| self.is_behind = true)?;
-        let seen = session.parked.get();
+        let leased = leased.inspect_err(|_| self.is_behind = true)?;
+        let seen = leased.parked.get();
         let pending = std::mem::take(&mut self.pending);
         self.version = version;
         let is_same = self.shared.index.is_none() || is_same_commit(self.state, seen);
@@ -347,34 +340,29 @@ impl Live {
         let followed = match (self.is_behind, is_current) {
             (true, _) => None,
             (false, true) => Some(Followed::OneByOne),
-            (false, false) => self.follow(&session, seen, pending),
+            (false, false) => self.follow(&leased, seen, pending),
         };
         if followed.is_none() {
-            self.is_behind = false;
-            self.entry = change_log::last(&session);
+            let last = leased.in_transaction(|session| Ok(change_log::last(session)));
+            (self.is_behind, self.entry) = (last.is_err(), last.unwrap_or(0));
             self.statements.iter_mut().for_each(|(_, statement)| statement.note(None));
         }
         self.set_state(seen);
-        let is_resync = self.resync(&session, followed.is_none());
-        self.refresh(&session, is_resync || followed == Some(Followed::Together));
-        Ok(session)
+        let is_resync = self.resync(&leased, followed.is_none());
+        self.refresh(&leased, is_resync || followed == Some(Followed::Together));
+        Ok(leased)
     }
 
     /// Takes in what was committed since the last state, by this store and by others, if all of it is known: as one
     /// batch.
-    fn follow(
-        &mut self,
-        session: &Session,
-        seen: Option<LogState>,
-        pending: Vec<Commit>,
-    ) -> Option<Followed> {
+    fn follow(&mut self, leased: &Leased, seen: Option<LogState>, pending: Vec<Commit>) -> Option<Followed> {
         let pending = pending.into_iter().map(|commit| {
             let Commit { captured, .. } = commit;
             Commit { captured: captured.filter(|captured| self.is_whole(captured)), ..commit }
         });
         let pending: Vec<Commit> = pending.collect();
         let (from, to) = self.state.zip(seen)?;
-        let entries = change_log::after(session, self.entry).ok()?;
+        let entries = leased.in_transaction(|session| change_log::after(session, self.entry)).ok()?;
         let last = entries.last().map_or(self.entry, |entry| entry.number);
         let steps = follow::steps((from, self.entry), to, entries, pending)?;
         self.entry = last;
@@ -384,7 +372,7 @@ impl Live {
         let mut steps = Steps::of(steps);
         for (id, entry) in self.topics.iter_mut().filter(|(_, entry)| !entry.is_behind) {
             let steps = steps.of_topic(number(id), &entry.topic);
-            let followed = entry.watched.follow(steps, session, &entry.topic, &mut self.out);
+            let followed = entry.watched.follow(steps, leased, &entry.topic, &mut self.out);
             // What could not be read need not be what is watched: that shows when all of it is.
             entry.is_behind = followed.is_err();
         }
@@ -395,12 +383,12 @@ impl Live {
     }
 
     /// Reads everything anew, or those topics only that could not be read before; whether any of them was.
-    fn resync(&mut self, session: &Session, all: bool) -> bool {
+    fn resync(&mut self, leased: &Leased, all: bool) -> bool {
         (self.out.version, self.out.is_resync) = (self.version, true);
         let mut is_read = all;
         for (_, entry) in self.topics.iter_mut().filter(|(_, entry)| all || entry.is_behind) {
             self.out.tells_all = entry.failed.is_some();
-            match entry.watched.resync(session, &entry.topic, &mut self.out) {
+            match entry.watched.resync(leased, &entry.topic, &mut self.out) {
                 Ok(()) => (entry.failed, entry.is_behind, is_read) = (None, false, true),
                 // It is tried again when there is something to do, and nobody else is hindered.
                 Err(error) => entry.fail(&error, &mut self.out),
@@ -411,20 +399,19 @@ impl Live {
     }
 
     /// Runs the statements anew whose tables have changed, and delivers what there is.
-    fn refresh(&mut self, session: &Session, is_resync: bool) {
+    fn refresh(&mut self, leased: &Leased, is_resync: bool) {
         (self.out.version, self.out.is_resync) = (self.version, is_resync);
         for (_, statement) in self.statements.iter_mut().filter(|(_, statement)| statement.is_dirty()) {
-            statement.refresh(session, self.version, &mut self.out);
+            statement.refresh(leased, self.version, &mut self.out);
         }
         self.deliver();
     }
 
     /// Ends the snapshot that everything is aligned with, and leaves the connection for others.
-    fn give_back(&self, session: Box<Session>) {
+    fn give_back(&self, leased: Box<Leased>) {
         self.topics.iter().for_each(|(_, entry)| entry.watched.settle());
-        session.parked.set(None);
-        session.connection.end();
-        self.shared.readers.put(session);
+        leased.parked.set(None);
+        self.shared.readers.put(leased);
     }
 }
 
@@ -453,15 +440,15 @@ impl Live {
         self.subscriptions += asked.len() as u64;
         let comers = self.watched::<T>(at).ok_or_else(panicked)?.prepare(asked);
         let lack = is_new || comers.lack || self.why_failed(at).is_some();
-        let session = if lack { Some(self.align().inspect_err(|_| self.let_go(at))?) } else { None };
+        let leased = if lack { Some(self.align().inspect_err(|_| self.let_go(at))?) } else { None };
         let version = self.version;
-        let access = session.as_ref().map(|session| Access::shaped(session, Which::Own, shape));
+        let access = leased.as_ref().map(|leased| Access::shaped(leased, Which::Own, shape));
         let begun = match (self.why_failed(at), self.watched::<T>(at)) {
             (None, Some(watched)) => watched.subscribe(access, comers, feed, first, version),
             (why, _) => Err(why.unwrap_or_else(panicked)),
         };
-        if let Some(session) = session {
-            self.give_back(session);
+        if let Some(leased) = leased {
+            self.give_back(leased);
         }
         let list = begun.inspect_err(|_| self.let_go(at))?;
         Ok(Begun { first, topic: at, list })
@@ -488,12 +475,12 @@ impl Live {
         if self.statements.is_empty() {
             self.names_since = generation;
         }
-        let session = self.align().inspect_err(|_| self.let_go_of_names())?;
+        let leased = self.align().inspect_err(|_| self.let_go_of_names())?;
         self.subscriptions += 1;
         let id = SubscriptionId(self.subscriptions);
         let target = Target { feed, slot, id };
-        let begun = Statement::begin(&session, sql, parameters, target, self.version);
-        self.give_back(session);
+        let begun = Statement::begin(&leased, sql, parameters, target, self.version);
+        self.give_back(leased);
         let begun = begun.map(|(statement, rows)| {
             let at = number(self.statements.insert(statement));
             (id, Place::Statement { at }, rows)

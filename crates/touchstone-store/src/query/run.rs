@@ -9,8 +9,9 @@ use crate::access::Access;
 use crate::engine::scan::Scan;
 use crate::engine::statement::{Statement, StatementRow};
 use crate::error::Result;
+use crate::leased::Kept;
 use crate::record::{Index, Record, Shape};
-use crate::session::{self, ScannedRow};
+use crate::session::{self, ScannedRow, Session};
 use crate::snapshot::Reading;
 use crate::table::{Section, Table};
 use crate::value::Raw;
@@ -161,61 +162,66 @@ impl<T: Record, V: FnMut(T::View<'_>) -> Result<bool>> Visit for Borrowed<T, V> 
 }
 
 fn each_row<T: Record>(query: &Query<'_, T>, mut visit: impl Visit) -> Result<()> {
-    let _entered = query.source.0.enter()?;
-    let table = query.source.0.table()?;
-    let request = &query.request;
-    if !table.exists() || request.limit == Some(0) {
-        return Ok(());
-    }
-    if by_pages(&table, request)? {
-        let mut sieve = Sieve::new(request)?;
-        return query.session().visit(&table, |row| {
-            if !sieve.admits(&row)? {
-                return Ok(true);
-            }
-            Ok(visit.scanned(&row)? && sieve.left > 0)
-        });
-    }
-    let sql = Sql::select(&table, request)?;
-    query.session().query(&sql.text, |statement| {
-        // SAFETY: the parameters outlive the closure, after which the statement is reset.
-        unsafe { statement.bind(&sql.parameters)? };
-        while statement.step()? {
-            query.session().lease.check()?;
-            if !visit.stepped(statement.row(table.shape), table.shape)? {
-                break;
-            }
+    query.source.0.call(|session| {
+        let table = query.source.0.table(session)?;
+        let request = &query.request;
+        if !table.exists() || request.limit == Some(0) {
+            return Ok(());
         }
-        Ok(())
+        if by_pages(&table, request)? {
+            let mut sieve = Sieve::new(request)?;
+            return session.visit(&table, |row| {
+                if !sieve.admits(&row)? {
+                    return Ok(true);
+                }
+                Ok(visit.scanned(&row)? && sieve.left > 0)
+            });
+        }
+        let sql = Sql::select(&table, request)?;
+        session.query(&sql.text, |statement| {
+            // SAFETY: the parameters outlive the closure, after which the statement is reset.
+            unsafe { statement.bind(&sql.parameters)? };
+            while statement.step()? {
+                session.may_go_on()?;
+                if !visit.stepped(statement.row(table.shape), table.shape)? {
+                    break;
+                }
+            }
+            Ok(())
+        })
     })
 }
 
 pub(crate) fn count<T: Record>(query: &Query<'_, T>) -> Result<u64> {
-    let _entered = query.source.0.enter()?;
-    let table = query.source.0.table()?;
-    let request = &query.request;
-    if !table.exists() || request.limit == Some(0) {
-        return Ok(0);
-    }
-    if request.condition.is_some() && by_pages(&table, request)? {
-        let (mut sieve, mut count) = (Sieve::new(request)?, 0);
-        query.session().visit(&table, |row| {
-            count += u64::from(sieve.admits(&row)?);
-            Ok(sieve.left > 0)
-        })?;
-        return Ok(count);
-    }
-    let sql = Sql::count(&table, request)?;
-    query.session().query(&sql.text, |statement| {
-        // SAFETY: as above.
-        unsafe { statement.bind(&sql.parameters)? };
-        statement.integer().map(|count| u64::try_from(count).unwrap_or(0))
+    query.source.0.call(|session| {
+        let table = query.source.0.table(session)?;
+        let request = &query.request;
+        if !table.exists() || request.limit == Some(0) {
+            return Ok(0);
+        }
+        if request.condition.is_some() && by_pages(&table, request)? {
+            let (mut sieve, mut count) = (Sieve::new(request)?, 0);
+            session.visit(&table, |row| {
+                count += u64::from(sieve.admits(&row)?);
+                Ok(sieve.left > 0)
+            })?;
+            return Ok(count);
+        }
+        let sql = Sql::count(&table, request)?;
+        session.query(&sql.text, |statement| {
+            // SAFETY: as above.
+            unsafe { statement.bind(&sql.parameters)? };
+            statement.integer().map(|count| u64::try_from(count).unwrap_or(0))
+        })
     })
 }
 
 pub(crate) fn explain<T: Record>(query: &Query<'_, T>) -> Result<Explanation> {
-    let _entered = query.source.0.enter()?;
-    let table = query.source.0.table()?;
+    query.source.0.call(|session| explain_in(session, query))
+}
+
+fn explain_in<T: Record>(session: &Session, query: &Query<'_, T>) -> Result<Explanation> {
+    let table = query.source.0.table(session)?;
     if !table.exists() {
         let plan = vec!["the file has no such table: nothing is read".to_owned()];
         return Ok(Explanation { by_pages: false, sql: None, plan });
@@ -225,8 +231,7 @@ pub(crate) fn explain<T: Record>(query: &Query<'_, T>) -> Result<Explanation> {
         return Ok(Explanation { by_pages: true, sql: None, plan });
     }
     let sql = Sql::select(&table, &query.request)?;
-    let connection = query.session().connection.sql();
-    let mut statement = connection.prepare(&format!("explain query plan {}", sql.text))?;
+    let mut statement = session.connection.sql().prepare(&format!("explain query plan {}", sql.text))?;
     let mut rows = statement.raw_query();
     let mut plan = Vec::new();
     while let Some(row) = rows.next()? {
@@ -257,7 +262,7 @@ pub(crate) fn explain<T: Record>(query: &Query<'_, T>) -> Result<Explanation> {
 pub struct Rows<'s, T: Record> {
     access: Access<'s, T>,
     request: Request<T>,
-    source: Source<T>,
+    source: Kept<Source<T>>,
 }
 
 enum Source<T> {
@@ -268,48 +273,46 @@ enum Source<T> {
 
 pub(crate) fn rows<T: Record>(query: Query<'_, T>) -> Result<Rows<'_, T>> {
     let Query { source: Reading(access), request, .. } = query;
-    let entered = access.enter()?;
-    let table = access.table()?;
-    let source = if !table.exists() || request.limit == Some(0) {
-        Source::Ended
-    } else if by_pages(&table, &request)? {
-        let left = request.limit.unwrap_or(u64::MAX);
-        match access.session.scan(&table)? {
-            Some(scan) => {
-                Source::Pages { scan: Box::new(scan), table, page: VecDeque::new(), passed: 0, left }
-            }
-            None => Source::Ended,
-        }
-    } else {
-        let sql = Sql::select(&table, &request)?;
-        let statement = access.session.connection.prepare(&sql.text)?;
-        statement.bind_copies(&sql.parameters)?;
-        Source::Statement(statement)
-    };
-    drop(entered);
+    let source = access.call(|session| source(session, &access, &request).map(Kept::new))?;
     Ok(Rows { access, request, source })
+}
+
+/// Where the rows come from.
+fn source<T: Record>(session: &Session, access: &Access<'_, T>, request: &Request<T>) -> Result<Source<T>> {
+    let table = access.table(session)?;
+    if !table.exists() || request.limit == Some(0) {
+        return Ok(Source::Ended);
+    }
+    if by_pages(&table, request)? {
+        let left = request.limit.unwrap_or(u64::MAX);
+        let Some(scan) = session.scan(&table)?.map(Box::new) else { return Ok(Source::Ended) };
+        return Ok(Source::Pages { scan, table, page: VecDeque::new(), passed: 0, left });
+    }
+    let sql = Sql::select(&table, request)?;
+    let statement = session.connection.prepare(&sql.text)?;
+    statement.bind_copies(&sql.parameters)?;
+    Ok(Source::Statement(statement))
 }
 
 impl<T: Record> Rows<'_, T> {
     fn advance(&mut self) -> Result<Option<T>> {
-        if let Source::Ended = self.source {
+        if self.source.is_empty() {
             return Ok(None);
         }
-        let session = self.access.session;
-        let _entered = self.access.enter()?;
-        match &mut self.source {
-            Source::Ended => Ok(None),
-            Source::Statement(statement) => {
+        let Rows { access, request, source } = self;
+        access.call(|session| match source.get(session) {
+            None | Some(Source::Ended) => Ok(None),
+            Some(Source::Statement(statement)) => {
                 if statement.step()? {
-                    let shape = self.access.shape;
+                    let shape = access.shape;
                     session::read::<T>(shape, &mut statement.row(shape)).map(Some)
                 } else {
                     Ok(None)
                 }
             }
-            Source::Pages { scan, table, page, passed, left } => {
+            Some(Source::Pages { scan, table, page, passed, left }) => {
                 while page.is_empty() && *left > 0 {
-                    let mut sieve = Sieve { passed: *passed, left: *left, ..Sieve::new(&self.request)? };
+                    let mut sieve = Sieve { passed: *passed, left: *left, ..Sieve::new(request)? };
                     let more = session.next_page(scan, table, |row| {
                         if sieve.admits(&row)? {
                             page.push_back(row.read()?);
@@ -320,13 +323,14 @@ impl<T: Record> Rows<'_, T> {
                 }
                 Ok(page.pop_front())
             }
-        }
+        })
     }
 
     fn end(&mut self) {
-        // The keeper may be ending the snapshot, on the same connection.
-        let _entered = self.access.session.enter_last();
-        self.source = Source::Ended;
+        if !self.source.is_empty() {
+            // The keeper may be ending the snapshot, on the same connection.
+            self.access.leased.call_last(|session| self.source.put_away(session));
+        }
     }
 }
 

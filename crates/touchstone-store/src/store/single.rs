@@ -4,6 +4,7 @@ use super::{Inner, Store};
 use crate::access::{self, Access, Which};
 use crate::engine::log::LogState;
 use crate::error::Result;
+use crate::leased::Leased;
 use crate::live::link::Done;
 use crate::record::{Finds, Record, Shape};
 use crate::session::Session;
@@ -205,8 +206,8 @@ impl Store {
         shape: &'static Shape,
         key: &(impl Finds<T> + ?Sized),
     ) -> Result<Option<T>> {
-        let lent = Lent { inner: &self.inner, session: Some(self.inner.readers.take()?) };
-        lent.session.as_ref().map_or(Ok(None), |session| Access::shaped(session, Which::Own, shape).get(key))
+        let lent = Lent { inner: &self.inner, leased: Some(self.inner.readers.take()?) };
+        lent.leased.as_ref().map_or(Ok(None), |leased| Access::shaped(leased, Which::Own, shape).get(key))
     }
 
     /// Every record of a type, as they are now.
@@ -244,31 +245,16 @@ impl Store {
         let turn = inner.turn()?;
         let result = {
             let writer = inner.writer()?;
-            let session = writer.session();
-            // Whoever else has committed may have changed the table, which only a transaction looks at.
-            let now = inner.log_state();
-            let is_known = now.is_some() && now == session.committed.get();
-            match if is_known { session.ready_table(shape) } else { None } {
-                Some(table) => {
-                    let before = session.committed.get();
-                    session.capture.begin(session.schema(), before);
-                    let result = inner.live.commit(|| {
-                        let changes = session.connection.changes();
-                        let result = statement(session, &table)?;
-                        let (captured, logged) = session.capture.finish(session);
-                        let after = LogState::of(&session.connection);
-                        // Before the statement had the lock, somebody else may have committed.
-                        let own = u32::from(session.connection.changes() != changes);
-                        let count = |state: Option<LogState>| state.map(LogState::change);
-                        let is_alone = count(before).map(|count| count.wrapping_add(own)) == count(after);
-                        session.note_commit(after, is_alone);
-                        let before = before.filter(|_| is_alone);
-                        Ok((result, Done { captured, logged, before, after }))
-                    })?;
-                    Some(result)
-                }
-                None => None,
-            }
+            let leased = writer.leased();
+            leased.call_last(|session| {
+                // Whoever else has committed may have changed the table, which only a transaction looks at.
+                let now = inner.log_state();
+                let is_known = now.is_some() && now == session.committed.get();
+                let table = if is_known { session.ready_table(shape) } else { None };
+                table
+                    .map(|table| inner.commit_one(leased, session, || statement(session, &table)))
+                    .transpose()
+            })?
         };
         match result {
             Some(result) => {
@@ -283,17 +269,43 @@ impl Store {
     }
 }
 
+impl Inner {
+    /// Commits one statement, in no transaction but its own, and hands over what was captured.
+    fn commit_one<R>(
+        &self,
+        leased: &Leased,
+        session: &Session,
+        statement: impl FnOnce() -> Result<R>,
+    ) -> Result<R> {
+        let before = session.committed.get();
+        session.capture.begin(session.schema(), before);
+        self.live.commit(|| {
+            let changes = session.connection.changes();
+            let result = statement()?;
+            let (captured, logged) = session.capture.finish(leased);
+            let after = LogState::of(&session.connection);
+            // Before the statement had the lock, somebody else may have committed.
+            let own = u32::from(session.connection.changes() != changes);
+            let count = |state: Option<LogState>| state.map(LogState::change);
+            let is_alone = count(before).map(|count| count.wrapping_add(own)) == count(after);
+            session.note_commit(after, is_alone);
+            let before = before.filter(|_| is_alone);
+            Ok((result, Done { captured, logged, before, after }))
+        })
+    }
+}
+
 /// A session that is given back also where a field's own code panics.
 struct Lent<'s> {
     inner: &'s Inner,
-    session: Option<Box<Session>>,
+    leased: Option<Box<Leased>>,
 }
 
 impl Drop for Lent<'_> {
     #[inline]
     fn drop(&mut self) {
-        if let Some(session) = self.session.take() {
-            self.inner.give_back(session);
+        if let Some(leased) = self.leased.take() {
+            self.inner.give_back(leased);
         }
     }
 }

@@ -1,0 +1,156 @@
+//! A session with the lease of its owner. What is inside is reached only within a call, which has the lease's gate from
+//! its beginning to its end: whoever ends the snapshot from outside has the gate too, so no connection is used by two
+//! threads at once. Calls are closures, so none is forgotten, and none ends before one that began within it.
+
+use crate::engine::log::LogState;
+use crate::error::Result;
+use crate::lease::{Gate, Lease};
+use crate::session::Session;
+use crate::sync::MutexGuard;
+use std::cell::Cell;
+use std::sync::Arc;
+
+/// A session that is used in calls. One thread has it at a time.
+pub(crate) struct Leased<S = Session> {
+    inside: S,
+    /// None where nobody else knows of the session, and nobody could end what its owner has begun.
+    lease: Option<Arc<Lease>>,
+    /// How many calls are under way: one within a program's closure within another.
+    depth: Cell<u32>,
+    /// What the log was when the read transaction that is still open began; none where there is none to go on with.
+    pub(crate) parked: Cell<Option<LogState>>,
+    /// Whether somebody used the session since the keeper last looked.
+    pub(crate) is_used: Cell<bool>,
+}
+
+/// A call that is under way; it ends also where the program's own code panics.
+struct Call<'l> {
+    depth: &'l Cell<u32>,
+    _gate: Option<MutexGuard<'l, Gate>>,
+}
+
+impl Drop for Call<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.depth.set(self.depth.get() - 1);
+    }
+}
+
+impl<S> Leased<S> {
+    /// A session that nobody else knows of: the writer's.
+    pub(crate) fn alone(inside: S) -> Leased<S> {
+        Leased::of(inside, None)
+    }
+
+    /// A session whose snapshots may be ended from outside.
+    pub(crate) fn shared(inside: S, lease: Arc<Lease>) -> Leased<S> {
+        Leased::of(inside, Some(lease))
+    }
+
+    fn of(inside: S, lease: Option<Arc<Lease>>) -> Leased<S> {
+        let (depth, parked, is_used) = (Cell::new(0), Cell::new(None), Cell::new(false));
+        Leased { inside, lease, depth, parked, is_used }
+    }
+
+    /// Begins a snapshot for a new owner.
+    #[inline]
+    pub(crate) fn begin<R>(&self, work: impl FnOnce(&S) -> R) -> R {
+        let _call = self.count(self.lease.as_deref().map(Lease::begin));
+        work(&self.inside)
+    }
+
+    /// A call of the owner.
+    ///
+    /// # Errors
+    /// When the snapshot has expired, or as `work` does.
+    #[inline]
+    pub(crate) fn call<R>(&self, work: impl FnOnce(&S) -> Result<R>) -> Result<R> {
+        let gate = match &self.lease {
+            Some(lease) if self.depth.get() == 0 => Some(lease.enter()?),
+            _ => None,
+        };
+        let _call = self.count(gate);
+        work(&self.inside)
+    }
+
+    /// A call that puts away what others have left, also where the snapshot has expired.
+    #[inline]
+    pub(crate) fn call_last<R>(&self, work: impl FnOnce(&S) -> R) -> R {
+        let gate = match &self.lease {
+            Some(lease) if self.depth.get() == 0 => Some(lease.enter_last()),
+            _ => None,
+        };
+        let _call = self.count(gate);
+        work(&self.inside)
+    }
+
+    /// Ends what the owner had; whether the snapshot was still his, and what `work` finds.
+    #[inline]
+    pub(crate) fn end<R>(&self, work: impl FnOnce(&S) -> R) -> (bool, R) {
+        let (gate, is_whole) = self.lease.as_deref().map(Lease::end).unzip();
+        let _call = self.count(gate);
+        (is_whole.unwrap_or(true), work(&self.inside))
+    }
+
+    /// Whether it is this lease's session.
+    pub(crate) fn is_of(&self, lease: &Arc<Lease>) -> bool {
+        self.lease.as_ref().is_some_and(|own| Arc::ptr_eq(own, lease))
+    }
+
+    #[inline]
+    fn count<'l>(&'l self, gate: Option<MutexGuard<'l, Gate>>) -> Call<'l> {
+        self.depth.set(self.depth.get() + 1);
+        Call { depth: &self.depth, _gate: gate }
+    }
+}
+
+impl Leased {
+    /// A call within the owner's transaction, which must still be there.
+    ///
+    /// # Errors
+    /// As for [`call`](Leased::call); when the transaction has ended.
+    #[inline]
+    pub(crate) fn in_transaction<R>(&self, work: impl FnOnce(&Session) -> Result<R>) -> Result<R> {
+        self.call(|session| {
+            session.check_open()?;
+            work(session)
+        })
+    }
+}
+
+/// A connection is closed after its lease has ended: whoever has the gate, and finds that the session has an owner, has an
+/// open connection.
+impl<S> Drop for Leased<S> {
+    fn drop(&mut self) {
+        if let Some(lease) = &self.lease {
+            drop(lease.end());
+        }
+    }
+}
+
+/// What a call leaves for the next one of the same session: a statement that stands on a row, a walk over pages. It is used,
+/// and put away, within calls only; what is never put away is never freed.
+pub(crate) struct Kept<V>(Option<std::mem::ManuallyDrop<V>>);
+
+impl<V> Kept<V> {
+    pub(crate) fn new(value: V) -> Kept<V> {
+        Kept(Some(std::mem::ManuallyDrop::new(value)))
+    }
+
+    /// It, within a call.
+    #[inline]
+    pub(crate) fn get(&mut self, _inside: &Session) -> Option<&mut V> {
+        self.0.as_deref_mut()
+    }
+
+    /// Puts it away, within a call.
+    pub(crate) fn put_away(&mut self, _inside: &Session) {
+        drop(self.0.take().map(std::mem::ManuallyDrop::into_inner));
+    }
+
+    /// Whether there is nothing any more.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+}
