@@ -160,6 +160,11 @@ impl Error {
         Error(Box::new(Inner { kind, message: format!("{message}{remedy}"), code: Some(code) }))
     }
 
+    /// Whether a statement was interrupted by another thread.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.0.code == Some(ffi::SQLITE_INTERRUPT)
+    }
+
     pub(crate) fn io(error: &std::io::Error, doing: impl fmt::Display, path: &Path) -> Error {
         let kind = match error.kind() {
             std::io::ErrorKind::NotFound => ErrorKind::NotFound,

@@ -15,14 +15,14 @@ use std::time::Duration;
 const ORDERS: usize = 2000;
 
 /// Runs it in many orders: at random, with few preemptions, and one after the other.
-fn explore(test: fn()) {
+pub(crate) fn explore(test: fn()) {
     explore_fairly(test);
     shuttle::check_dfs(test, Some(ORDERS));
 }
 
 /// As [`explore`], for a test that looks again and again whether others have come somewhere: it needs orders in which
 /// they do.
-fn explore_fairly(test: fn()) {
+pub(crate) fn explore_fairly(test: fn()) {
     /// Most faults need no more preemptions than this.
     const PREEMPTIONS: usize = 3;
     shuttle::check_random(test, ORDERS);

@@ -3,11 +3,12 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, lock, try_lock};
+use std::sync::atomic::fence;
 
 /// The right of a session's owner to go on reading.
 pub(crate) struct Lease {
     gate: Mutex<Gate>,
-    /// The owner who has the session, or had it last.
+    /// The owner who has the session.
     owner: AtomicU64,
     /// The last owner who was asked to come out. By number, so that nobody is taken for an owner before him.
     asked: AtomicU64,
@@ -24,11 +25,14 @@ pub(crate) struct Gate {
 
 impl Default for Lease {
     fn default() -> Lease {
-        /// No owner has this number.
-        const NOBODY: u64 = u64::MAX;
-        Lease { gate: Mutex::default(), owner: AtomicU64::new(0), asked: AtomicU64::new(NOBODY) }
+        Lease { gate: Mutex::default(), owner: AtomicU64::new(NOBODY), asked: AtomicU64::new(NEVER) }
     }
 }
+
+/// The owner of a session that nobody has: the first has the number 1.
+const NOBODY: u64 = 0;
+/// No owner has this number.
+const NEVER: u64 = u64::MAX;
 
 impl Lease {
     /// Somebody takes the session, with a snapshot of his own; he is inside at once, to begin it.
@@ -46,6 +50,7 @@ impl Lease {
         let mut gate = lock(&self.gate);
         gate.is_taken = false;
         let is_whole = !gate.is_expired && !self.is_asked();
+        self.owner.store(NOBODY, Ordering::Relaxed);
         (gate, is_whole)
     }
 
@@ -77,25 +82,43 @@ impl Lease {
         self.asked.load(Ordering::Relaxed) == self.owner.load(Ordering::Relaxed)
     }
 
+    /// Why a statement of the owner's, who alone may call this, was interrupted.
+    ///
+    /// # Errors
+    /// When it was because he is to come out.
+    #[cold]
+    pub(crate) fn check_interrupted(&self) -> Result<()> {
+        // Who interrupts has asked before, which is to be seen by whoever has seen that he was interrupted.
+        fence(Ordering::Acquire);
+        self.check()
+    }
+
     /// Who has the session now.
     pub(crate) fn owner(&self) -> Option<u64> {
         match try_lock(&self.gate) {
             Some(gate) => gate.is_taken.then_some(gate.owner),
             // Whoever is inside a call has it.
-            None => Some(self.owner.load(Ordering::Relaxed)),
+            None => Some(self.owner.load(Ordering::Relaxed)).filter(|owner| *owner != NOBODY),
         }
     }
 
-    /// Ends that owner's snapshot with `end`. Who is inside a call is not waited for, as he may be waiting himself for
-    /// what the keeper has: he comes out as soon as he notices, and his snapshot ends when he is asked again, or gives
-    /// it back.
-    pub(crate) fn expire(&self, owner: u64, end: impl FnOnce()) {
+    /// Whether that owner has the session still, as far as is known to whoever has locked what it is given back to.
+    pub(crate) fn is_with(&self, owner: u64) -> bool {
+        self.owner.load(Ordering::Relaxed) == owner
+    }
+
+    /// Asks that owner to come out, and ends his snapshot with `end` where he is in no call; whether he is in one. He is not
+    /// waited for, as he may be waiting himself for what the keeper has: he comes out as soon as he notices, or is
+    /// interrupted, and his snapshot ends when he is asked again, or gives it back.
+    pub(crate) fn expire(&self, owner: u64, end: impl FnOnce()) -> bool {
         self.asked.store(owner, Ordering::Relaxed);
-        let Some(mut gate) = try_lock(&self.gate) else { return };
+        fence(Ordering::Release);
+        let Some(mut gate) = try_lock(&self.gate) else { return true };
         if gate.is_taken && gate.owner == owner && !gate.is_expired {
             end();
             gate.is_expired = true;
         }
+        false
     }
 }
 

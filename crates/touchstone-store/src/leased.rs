@@ -3,7 +3,7 @@
 //! threads at once. Calls are closures, so none is forgotten, and none ends before one that began within it.
 
 use crate::engine::log::LogState;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::lease::{Gate, Lease};
 use crate::session::Session;
 use crate::sync::MutexGuard;
@@ -53,10 +53,13 @@ impl<S> Leased<S> {
     }
 
     /// Begins a snapshot for a new owner.
+    ///
+    /// # Errors
+    /// As `work` does; when the snapshot is to expire at once.
     #[inline]
-    pub(crate) fn begin<R>(&self, work: impl FnOnce(&S) -> R) -> R {
+    pub(crate) fn begin<R>(&self, work: impl FnOnce(&S) -> Result<R>) -> Result<R> {
         let _call = self.count(self.lease.as_deref().map(Lease::begin));
-        work(&self.inside)
+        work(&self.inside).map_err(|error| self.explained(error))
     }
 
     /// A call of the owner.
@@ -70,7 +73,7 @@ impl<S> Leased<S> {
             _ => None,
         };
         let _call = self.count(gate);
-        work(&self.inside)
+        work(&self.inside).map_err(|error| self.explained(error))
     }
 
     /// A call that puts away what others have left, also where the snapshot has expired.
@@ -90,6 +93,14 @@ impl<S> Leased<S> {
         let (gate, is_whole) = self.lease.as_deref().map(Lease::end).unzip();
         let _call = self.count(gate);
         (is_whole.unwrap_or(true), work(&self.inside))
+    }
+
+    /// Why the owner's statement was interrupted, where it was.
+    #[cold]
+    fn explained(&self, error: Error) -> Error {
+        let asked =
+            self.lease.as_ref().filter(|_| error.is_interrupted()).map(|lease| lease.check_interrupted());
+        asked.and_then(Result::err).unwrap_or(error)
     }
 
     /// Whether it is this lease's session.

@@ -116,8 +116,11 @@ mod error;
 mod flush;
 #[cfg(all(test, shuttle))]
 mod hand_off;
+mod idle;
 mod keeper;
 mod lease;
+#[cfg(all(test, shuttle))]
+mod lease_hand_off;
 mod leased;
 mod live;
 pub mod nested;

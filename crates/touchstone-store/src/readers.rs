@@ -5,11 +5,13 @@ use crate::alarm::Alarm;
 use crate::engine::connection::Stopper;
 use crate::engine::log::{LogIndex, LogState};
 use crate::error::Result;
+use crate::idle::Idle;
 use crate::lease::Lease;
 use crate::leased::Leased;
 use crate::options::Options;
 use crate::session::Session;
 use crate::sync::{Mutex, lock};
+use rusqlite::InterruptHandle;
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,8 +27,7 @@ pub(crate) struct Readers {
     path: PathBuf,
     options: Options,
     index: Option<LogIndex>,
-    #[expect(clippy::vec_box, reason = "a session is large, and taken and put back for every read")]
-    idle: Mutex<Vec<Box<Leased>>>,
+    idle: Idle,
     /// Every connection there is, idle or not, with what is needed to end its snapshot.
     all: Mutex<Vec<Known>>,
     reads: AtomicU32,
@@ -43,10 +44,12 @@ enum Parking {
     GoesOn,
 }
 
-/// A connection. It is removed from the list before it is closed.
+/// A connection, as those know it who end its snapshots.
+#[derive(Clone)]
 struct Known {
     lease: Arc<Lease>,
     stopper: Stopper,
+    interrupter: Arc<InterruptHandle>,
 }
 
 impl Readers {
@@ -55,7 +58,7 @@ impl Readers {
             path: path.to_owned(),
             options: options.clone(),
             index,
-            idle: Mutex::default(),
+            idle: Idle::default(),
             all: Mutex::default(),
             reads: AtomicU32::new(0),
             is_parking: AtomicBool::new(false),
@@ -66,8 +69,7 @@ impl Readers {
     /// A connection with a snapshot of what is committed now.
     #[inline]
     pub(crate) fn take(&self) -> Result<Box<Leased>> {
-        let idle = lock(&self.idle).pop();
-        let leased = match idle {
+        let leased = match self.idle.take() {
             Some(leased) => leased,
             None => self.open()?,
         };
@@ -87,9 +89,9 @@ impl Readers {
 
     /// Makes a connection known, which is the readers' from then on.
     pub(crate) fn register(&self, session: Session) -> Box<Leased> {
-        let stopper = session.connection.stopper();
+        let (stopper, interrupter) = (session.connection.stopper(), session.connection.interrupter());
         let (leased, lease) = session.leased();
-        lock(&self.all).push(Known { lease, stopper });
+        lock(&self.all).push(Known { lease, stopper, interrupter: Arc::new(interrupter) });
         Box::new(leased)
     }
 
@@ -114,13 +116,13 @@ impl Readers {
         leased.is_used.set(true);
         let may_park = is_whole && goes_on && leased.parked.get().is_some();
         // Decided under the lock that the keeper sweeps under: what is left open is always seen by a sweep to come.
-        let mut idle = lock(&self.idle);
+        let mut idle = self.idle.list();
         let parking = if may_park && idle.len() < IDLE_MAX { self.parks() } else { Parking::No };
         if parking == Parking::No {
             drop(idle);
             leased.parked.set(None);
             leased.call_last(|session| session.connection.end());
-            idle = lock(&self.idle);
+            idle = self.idle.list();
         }
         if idle.len() < IDLE_MAX {
             idle.push(leased);
@@ -150,7 +152,7 @@ impl Readers {
     /// every idle connection. Whether some are left.
     pub(crate) fn sweep(&self, all: bool) -> bool {
         let now = self.index.and_then(LogIndex::state);
-        let idle = lock(&self.idle);
+        let idle = self.idle.list();
         let mut left = false;
         for leased in idle.iter() {
             let Some(parked) = leased.parked.get() else { continue };
@@ -174,18 +176,17 @@ impl Readers {
         leases.into_iter().filter_map(|lease| lease.owner().map(|owner| (lease, owner))).collect()
     }
 
-    /// Ends those owners' snapshots.
+    /// Ends those owners' snapshots. Whose statement is running is interrupted, and told that the snapshot has expired.
     pub(crate) fn expire(&self, owners: &[(Arc<Lease>, u64)]) {
         for (lease, owner) in owners {
-            // The list is not locked while the gate is waited for: who is inside a call may want the list.
-            let known = lock(&self.all)
-                .iter()
-                .find(|known| Arc::ptr_eq(&known.lease, lease))
-                .map(|known| known.stopper);
-            let Some(stopper) = known else { continue };
+            let known = lock(&self.all).iter().find(|known| Arc::ptr_eq(&known.lease, lease)).cloned();
+            let Some(Known { lease, stopper, interrupter }) = known else { continue };
             // SAFETY: it is called with the gate, while the session has an owner: its lease ends before the connection is
             // closed, and nobody else uses a connection without the gate.
-            lease.expire(*owner, || unsafe { stopper.stop() });
+            let is_inside = lease.expire(*owner, || unsafe { stopper.stop() });
+            if is_inside {
+                self.idle.interrupt(&lease, *owner, || interrupter.interrupt());
+            }
         }
     }
 }

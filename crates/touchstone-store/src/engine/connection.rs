@@ -8,7 +8,7 @@ use super::statement::Statement;
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::{Durability, Options};
 use libsqlite3_sys as ffi;
-use rusqlite::OpenFlags;
+use rusqlite::{InterruptHandle, OpenFlags};
 use std::cell::OnceCell;
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::path::Path;
@@ -230,6 +230,12 @@ impl Connection {
     /// What ends the connection's snapshot where its session is somebody else's.
     pub(crate) fn stopper(&self) -> Stopper {
         Stopper(self.handle())
+    }
+
+    /// What interrupts the connection's statements, from any thread and for as long as it likes: it knows when the
+    /// connection is closed.
+    pub(crate) fn interrupter(&self) -> InterruptHandle {
+        self.raw.get_interrupt_handle()
     }
 
     /// The size of a page.

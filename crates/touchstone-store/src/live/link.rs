@@ -279,6 +279,11 @@ impl Shared {
         std::mem::take(&mut inbox.work)
     }
 
+    /// Lets the thread, which calls this, look again at once.
+    pub(crate) fn look_again(&self) {
+        lock(&self.inbox).work.called = true;
+    }
+
     /// Whether nothing is being committed, and nothing waits to be taken in. Who commits is not waited for.
     pub(crate) fn is_quiet(&self) -> bool {
         let nobody_commits = try_lock(&self.hand_off);

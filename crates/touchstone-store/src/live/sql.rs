@@ -5,7 +5,7 @@ use super::outbox::{Outbox, Target};
 use super::update::What;
 use crate::dynamic::Value;
 use crate::engine::region::{Region, region};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::leased::Leased;
 use crate::session::Session;
 use rusqlite::types::{ToSqlOutput, Value as Bound, ValueRef};
@@ -183,8 +183,8 @@ pub(crate) struct Statement {
     last: SqlRows,
     /// Whether it is to be run anew.
     is_dirty: bool,
-    /// Whether it cannot be run, and its subscriber was told so.
-    has_failed: bool,
+    /// Why it cannot be run, where its subscriber was told so.
+    failed: Option<ErrorKind>,
 }
 
 impl Statement {
@@ -203,8 +203,8 @@ impl Statement {
             let region = region(&session.connection, &sql)?;
             Ok((region, run(session, &sql, &parameters, version)?))
         })?;
-        let (is_dirty, has_failed) = (false, false);
-        Ok((Statement { sql, parameters, region, target, last: last.clone(), is_dirty, has_failed }, last))
+        let (is_dirty, failed) = (false, None);
+        Ok((Statement { sql, parameters, region, target, last: last.clone(), is_dirty, failed }, last))
     }
 
     /// Notes that these tables have changed; without their names, that anything may have.
@@ -234,9 +234,9 @@ impl Statement {
     pub(crate) fn refresh(&mut self, leased: &Leased, version: u64, out: &mut Outbox) {
         self.is_dirty = false;
         match leased.in_transaction(|session| run(session, &self.sql, &self.parameters, version)) {
-            Ok(rows) if rows.is_same(&self.last) && !self.has_failed => {}
+            Ok(rows) if rows.is_same(&self.last) && self.failed.is_none() => {}
             Ok(after) => {
-                self.has_failed = false;
+                self.failed = None;
                 let before = std::mem::replace(&mut self.last, after.clone());
                 out.put(self.target, What::Sql { before, after });
             }
@@ -247,9 +247,14 @@ impl Statement {
     /// Tells that it cannot be run: once, until it can be again. It is tried whenever there is something to do.
     pub(crate) fn fail(&mut self, error: &Error, out: &mut Outbox) {
         self.is_dirty = true;
-        if !std::mem::replace(&mut self.has_failed, true) {
+        if self.failed.replace(error.kind()).is_none() {
             out.put(self.target, What::failed(error));
         }
+    }
+
+    /// Whether its snapshot expired before it came to its end.
+    pub(crate) fn has_expired(&self) -> bool {
+        self.failed == Some(ErrorKind::Expired)
     }
 }
 

@@ -48,6 +48,9 @@ pub(crate) struct Live {
     version: u64,
     /// Whether something could not be followed, and everything is to be read anew.
     is_behind: bool,
+    /// Whether something was not read to its end, because the log was at its limit. It is read again at once: when nobody
+    /// commits any more, nothing else would come.
+    has_expired: bool,
     /// The list of what is watched that first asked for the names of changed tables.
     names_since: u64,
     subscriptions: u64,
@@ -168,6 +171,7 @@ impl Live {
             pending: Vec::new(),
             version: 0,
             is_behind: false,
+            has_expired: false,
             names_since: 0,
             subscriptions: 0,
             leftovers: Vec::new(),
@@ -210,6 +214,9 @@ impl Live {
                 entry.watched.tidy(&|| self.shared.is_quiet());
             }
             self.leftovers.clear();
+            if std::mem::take(&mut self.has_expired) {
+                self.shared.look_again();
+            }
         }
     }
 
@@ -303,6 +310,7 @@ impl Live {
         match self.align() {
             Ok(leased) => self.give_back(leased),
             Err(error) => {
+                self.has_expired |= error.kind() == ErrorKind::Expired;
                 (self.out.version, self.out.is_resync) = (self.version, false);
                 for (_, entry) in &mut self.topics {
                     entry.fail(&error, &mut self.out);
@@ -391,7 +399,10 @@ impl Live {
             match entry.watched.resync(leased, &entry.topic, &mut self.out) {
                 Ok(()) => (entry.failed, entry.is_behind, is_read) = (None, false, true),
                 // It is tried again when there is something to do, and nobody else is hindered.
-                Err(error) => entry.fail(&error, &mut self.out),
+                Err(error) => {
+                    self.has_expired |= error.kind() == ErrorKind::Expired;
+                    entry.fail(&error, &mut self.out);
+                }
             }
         }
         self.out.tells_all = false;
@@ -403,6 +414,7 @@ impl Live {
         (self.out.version, self.out.is_resync) = (self.version, is_resync);
         for (_, statement) in self.statements.iter_mut().filter(|(_, statement)| statement.is_dirty()) {
             statement.refresh(leased, self.version, &mut self.out);
+            self.has_expired |= statement.has_expired();
         }
         self.deliver();
     }

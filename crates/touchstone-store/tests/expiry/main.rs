@@ -1,5 +1,7 @@
 //! Snapshots that are held while the log is at its limit: they expire, say so, and until then see what they saw.
 
+mod statements;
+
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use touchstone_store::{Error, ErrorKind, Options, Record, Result, Snapshot, Store};
 

@@ -1,0 +1,194 @@
+//! Explores how a keeper and the owners of a session may meet, of whom some misbehave: one that panics within a call, one
+//! that never comes out, one whose statement runs on. One that uses the session outside a call is not among them: no such
+//! program compiles, because what is inside a [`Leased`] is lent to closures only.
+
+use crate::error::{Error, ErrorKind};
+use crate::hand_off::{explore, explore_fairly};
+use crate::idle::Idle;
+use crate::lease::Lease;
+use crate::leased::Leased;
+use crate::sync::{Mutex, lock};
+use shuttle::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use shuttle::thread::{self, spawn};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+
+/// SQLite's code of a statement that was interrupted.
+const INTERRUPT: i32 = 9;
+
+/// A connection as SQLite has it: used by one thread at a time, and with a flag that anybody may set, which ends the
+/// statement that runs, and which the next one clears.
+#[derive(Default)]
+struct Model {
+    is_used: Mutex<bool>,
+    is_interrupted: AtomicBool,
+}
+
+impl Model {
+    /// Uses the connection, for long enough that others may come between.
+    fn touch(&self) {
+        assert!(!std::mem::replace(&mut *lock(&self.is_used), true), "two threads use one connection");
+        thread::yield_now();
+        *lock(&self.is_used) = false;
+    }
+
+    /// Runs a statement of some steps.
+    ///
+    /// # Errors
+    /// When it is interrupted.
+    fn run(&self, steps: usize) -> Result<(), Error> {
+        self.is_interrupted.store(false, Ordering::SeqCst);
+        for _ in 0..steps {
+            self.touch();
+            if self.is_interrupted.load(Ordering::SeqCst) {
+                return Err(Error::sqlite(INTERRUPT, "interrupted"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A session among those that nobody has, and what the keeper knows of it.
+struct Modelled {
+    idle: Idle<Arc<Model>>,
+    lease: Arc<Lease>,
+    model: Arc<Model>,
+    /// The last owner who was asked to come out.
+    asked: AtomicU64,
+}
+
+impl Modelled {
+    fn new() -> Arc<Modelled> {
+        let (idle, lease, model) = (Idle::default(), Arc::<Lease>::default(), Arc::<Model>::default());
+        idle.list().push(Box::new(Leased::shared(Arc::clone(&model), Arc::clone(&lease))));
+        Arc::new(Modelled { idle, lease, model, asked: AtomicU64::new(0) })
+    }
+
+    /// As the readers take a session.
+    fn take(&self) -> Option<Box<Leased<Arc<Model>>>> {
+        let leased = self.idle.take()?;
+        if leased.begin(|model| model.run(1)).is_err() {
+            self.put(leased);
+            return None;
+        }
+        Some(leased)
+    }
+
+    /// As the readers take it back: nothing interrupts what ends the transaction.
+    fn put(&self, leased: Box<Leased<Arc<Model>>>) {
+        leased.end(|model| model.touch());
+        drop(self.idle.list());
+        let ended = leased.call_last(|model| model.run(1));
+        assert!(ended.is_ok(), "an owner's end was interrupted");
+        self.idle.list().push(leased);
+    }
+
+    /// As the keeper lets an owner's snapshot expire.
+    fn expire(&self, owner: u64) {
+        self.asked.store(owner, Ordering::SeqCst);
+        if self.lease.expire(owner, || self.model.touch()) {
+            let interrupt = || self.model.is_interrupted.store(true, Ordering::SeqCst);
+            self.idle.interrupt(&self.lease, owner, interrupt);
+        }
+    }
+}
+
+fn keeper(modelled: &Arc<Modelled>, looks: usize) -> thread::JoinHandle<()> {
+    let modelled = Arc::clone(modelled);
+    spawn(move || {
+        for _ in 0..looks {
+            if let Some(owner) = modelled.lease.owner() {
+                modelled.expire(owner);
+            }
+            thread::yield_now();
+        }
+    })
+}
+
+/// Whoever is told that his snapshot has expired was asked; nobody is told of an interrupt that was another's.
+#[test]
+fn a_statement_is_interrupted_for_its_own_owner_and_no_other() {
+    explore(|| {
+        let modelled = Modelled::new();
+        let keeper = keeper(&modelled, 3);
+        for owner in 1..=3 {
+            let Some(leased) = modelled.take() else { continue };
+            for _ in 0..2 {
+                if let Err(error) = leased.call(|model| model.run(2)) {
+                    assert_eq!(error.kind(), ErrorKind::Expired);
+                    assert_eq!(modelled.asked.load(Ordering::SeqCst), owner);
+                }
+            }
+            modelled.put(leased);
+        }
+        keeper.join().expect("it does not panic");
+    });
+}
+
+#[test]
+fn a_call_that_panics_is_over() {
+    explore(|| {
+        let modelled = Modelled::new();
+        let keeper = keeper(&modelled, 2);
+        if let Some(leased) = modelled.take() {
+            let panicked = catch_unwind(AssertUnwindSafe(|| {
+                leased.call(|model| {
+                    model.touch();
+                    // Within a call within the call.
+                    leased.call(|_| -> Result<(), Error> { resume_unwind(Box::new("the program's own")) })
+                })
+            }));
+            // An expired snapshot has no call to panic in.
+            assert!(panicked.is_err() || modelled.asked.load(Ordering::SeqCst) == 1);
+            let again = leased.call(|model| model.run(1));
+            assert!(again.is_ok() || modelled.asked.load(Ordering::SeqCst) == 1);
+            modelled.put(leased);
+        }
+        keeper.join().expect("it does not panic");
+        assert!(modelled.lease.owner().is_none());
+    });
+}
+
+/// A session that a panic has dropped, instead of giving it back, is closed beside a keeper that knows it still.
+#[test]
+fn a_session_that_is_dropped_is_not_used_any_more() {
+    explore(|| {
+        let modelled = Modelled::new();
+        let keeper = keeper(&modelled, 3);
+        let leased = modelled.take();
+        drop(leased);
+        let closed = Arc::clone(&modelled.model);
+        *lock(&closed.is_used) = true;
+        keeper.join().expect("it uses nothing that is closed");
+    });
+}
+
+/// The keeper waits for nobody: an owner that stays in a call until the keeper has done all that it does is not waited for.
+#[test]
+fn a_call_that_is_never_left_keeps_nobody_waiting() {
+    explore_fairly(|| {
+        let modelled = Modelled::new();
+        let Some(leased) = modelled.take() else { return };
+        let is_over = Arc::new(AtomicBool::new(false));
+        let (of_keeper, over) = (Arc::clone(&modelled), Arc::clone(&is_over));
+        let keeper = spawn(move || {
+            for _ in 0..2 {
+                let owner = of_keeper.lease.owner();
+                owner.into_iter().for_each(|owner| of_keeper.expire(owner));
+            }
+            over.store(true, Ordering::SeqCst);
+        });
+        let stayed = leased.call(|model| {
+            while !is_over.load(Ordering::SeqCst) {
+                model.touch();
+            }
+            Ok(())
+        });
+        let is_expired = |error: Error| error.kind() == ErrorKind::Expired;
+        assert!(stayed.is_ok() || stayed.is_err_and(is_expired));
+        keeper.join().expect("it does not panic");
+        assert_eq!(modelled.asked.load(Ordering::SeqCst), 1);
+        modelled.put(leased);
+        assert!(modelled.take().is_some(), "the next owner has a snapshot of his own");
+    });
+}
