@@ -5,6 +5,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::options::Options;
 use crate::place::NewFile;
 use crate::session::Session;
+use crate::snapshot::Snapshot;
 use crate::store::Store;
 use rusqlite::backup::{Backup, StepResult};
 use std::path::Path;
@@ -37,14 +38,16 @@ impl Store {
     pub fn backup(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         let about = |error: Error| error.context(format_args!("backing up to {}", path.display()));
+        // First, because it tells of a store whose file is gone.
+        let snapshot = self.snapshot().map_err(about)?;
         let made = NewFile::beside(path).map_err(about)?;
         made.create_like(self.path()).map_err(about)?;
-        self.copy_to(made.path()).map_err(about)?;
+        self.copy_to(&snapshot, made.path()).map_err(about)?;
+        drop(snapshot);
         made.place().map_err(about)
     }
 
-    fn copy_to(&self, path: &Path) -> Result<()> {
-        let snapshot = self.snapshot()?;
+    fn copy_to(&self, snapshot: &Snapshot, path: &Path) -> Result<()> {
         let page_bytes = snapshot.leased().call(|session| Ok(session.connection.page_bytes()))?;
         let options = Options {
             read_only: false,

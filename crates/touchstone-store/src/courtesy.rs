@@ -28,7 +28,7 @@ impl Courtesy {
     /// he has waited for the lock himself since it was last asked.
     #[inline]
     pub(crate) fn give_way(&self, has_waited: impl FnOnce() -> bool) {
-        if let Some(index) = self.index
+        if let Some(index) = &self.index
             && index.is_asked()
         {
             self.consider(index, has_waited());
@@ -36,7 +36,7 @@ impl Courtesy {
     }
 
     #[cold]
-    fn consider(&self, index: LogIndex, has_waited: bool) {
+    fn consider(&self, index: &LogIndex, has_waited: bool) {
         let mut since = lock(&self.since);
         if has_waited {
             // It may be this process that has asked. Others ask again.

@@ -4,14 +4,17 @@
 pub(crate) mod bell;
 pub(crate) mod capture;
 pub(crate) mod cipher;
+mod classes;
 pub(crate) mod connection;
 pub(crate) mod feed;
+pub(crate) mod fork;
 pub(crate) mod log;
 pub(crate) mod log_file;
 pub(crate) mod log_vfs;
 pub(crate) mod page;
 pub(crate) mod pager;
 pub(crate) mod patience;
+pub(crate) mod pin;
 pub(crate) mod region;
 pub(crate) mod scan;
 pub(crate) mod statement;

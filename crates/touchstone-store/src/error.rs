@@ -61,6 +61,12 @@ pub enum ErrorKind {
     Expired,
     /// The file or its directory is not there.
     NotFound,
+    /// The file, or its log, was deleted, renamed or replaced since the store was opened.
+    Replaced,
+    /// The file is open with a class of [`Durability`](crate::Durability) beside which this one cannot keep its promise.
+    Durability,
+    /// The store was opened by a process that this one was forked from.
+    Forked,
     /// The operating system failed to open, read, write or sync: permissions may be why.
     Io,
     /// SQLite refused, for a reason that has no kind of its own.

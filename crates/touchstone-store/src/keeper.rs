@@ -5,6 +5,7 @@
 use crate::alarm::Alarm;
 use crate::engine::connection::Connection;
 use crate::engine::log::LogIndex;
+use crate::engine::pin::Pin;
 use crate::error::Result;
 use crate::flush::Flushes;
 use crate::options::Options;
@@ -12,7 +13,6 @@ use crate::readers::Readers;
 use crate::sync::{Mutex, lock};
 use crate::turn::Turns;
 use libsqlite3_sys as ffi;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread::JoinHandle;
@@ -33,7 +33,6 @@ pub(crate) struct Keeper {
 }
 
 struct Shared {
-    path: PathBuf,
     options: Options,
     index: Option<LogIndex>,
     readers: Arc<Readers>,
@@ -44,28 +43,28 @@ struct Shared {
     copied: AtomicU32,
     /// How large the log was when it could not be emptied; 0 where it could.
     stuck_bytes: AtomicU64,
+    pin: Arc<Pin>,
 }
 
 impl Keeper {
     pub(crate) fn new(
-        path: &Path,
+        pin: &Arc<Pin>,
         options: &Options,
-        index: Option<LogIndex>,
         readers: &Arc<Readers>,
         turns: &Arc<Turns>,
         flushes: &Arc<Flushes>,
         alarm: Arc<Alarm>,
     ) -> Keeper {
         let shared = Shared {
-            path: path.to_owned(),
             options: options.clone(),
-            index,
+            index: pin.index(),
             readers: Arc::clone(readers),
             turns: Arc::clone(turns),
             flushes: Arc::clone(flushes),
             alarm,
             copied: AtomicU32::new(0),
             stuck_bytes: AtomicU64::new(0),
+            pin: Arc::clone(pin),
         };
         Keeper { shared: Arc::new(shared), thread: Mutex::new(None) }
     }
@@ -73,7 +72,7 @@ impl Keeper {
     /// Hears of a commit.
     #[inline]
     pub(crate) fn committed(&self) {
-        let Some(state) = self.shared.index.and_then(LogIndex::state) else { return };
+        let Some(state) = self.shared.index.as_ref().and_then(LogIndex::state) else { return };
         let copied = self.shared.copied.load(Ordering::Relaxed);
         // The log begins anew after all of it was copied.
         let new = if state.frames() < copied { state.frames() } else { state.frames() - copied };
@@ -92,6 +91,11 @@ impl Keeper {
             // Without the thread the log grows until the store is closed, which copies it: nothing is lost.
             *thread = builder.spawn(move || shared.keep()).ok();
         }
+    }
+
+    /// Forgets the thread, which the child of a fork does not have.
+    pub(crate) fn forget(&mut self) {
+        std::mem::forget(std::mem::take(&mut self.thread));
     }
 
     /// Stops the thread.
@@ -163,7 +167,7 @@ impl Shared {
     }
 
     fn open(&self) -> Result<Connection> {
-        let connection = Connection::open(&self.path, &self.options)?;
+        let connection = Connection::open_beside(&self.pin, &self.options)?;
         // A connection that has read nothing does not know that there is a log, and copies nothing of it.
         connection.begin_read()?;
         connection.commit()?;
@@ -213,8 +217,8 @@ mod tests {
         let store = Store::open(&path).expect("it opens");
         store.insert_all(&[Note { id: 1 }, Note { id: 2 }]).expect("it is written");
         let (options, alarm) = (Options::new(), Arc::<Alarm>::default());
-        let readers = Arc::new(Readers::new(&path, &options, None, Arc::clone(&alarm)));
-        let keeper = Keeper::new(&path, &options, None, &readers, &Arc::default(), &Arc::default(), alarm);
+        let readers = Arc::new(Readers::new(store.pin(), &options, Arc::clone(&alarm)));
+        let keeper = Keeper::new(store.pin(), &options, &readers, &Arc::default(), &Arc::default(), alarm);
         keeper.shared.checkpoint(&mut None);
         assert!(keeper.shared.copied.load(Ordering::Relaxed) > 0);
     }

@@ -2,6 +2,7 @@
 //! its beginning to its end: whoever ends the snapshot from outside has the gate too, so no connection is used by two
 //! threads at once. Calls are closures, so none is forgotten, and none ends before one that began within it.
 
+use crate::engine::fork::Origin;
 use crate::engine::log::LogState;
 use crate::error::{Error, Result};
 use crate::lease::{Gate, Lease};
@@ -15,6 +16,8 @@ pub(crate) struct Leased<S = Session> {
     inside: S,
     /// None where nobody else knows of the session, and nobody could end what its owner has begun.
     lease: Option<Arc<Lease>>,
+    /// The process that it is of: what it has is not touched in a child of that one.
+    origin: Origin,
     /// How many calls are under way: one within a program's closure within another.
     depth: Cell<u32>,
     /// What the log was when the read transaction that is still open began; none where there is none to go on with.
@@ -49,7 +52,7 @@ impl<S> Leased<S> {
 
     fn of(inside: S, lease: Option<Arc<Lease>>) -> Leased<S> {
         let (depth, parked, is_used) = (Cell::new(0), Cell::new(None), Cell::new(false));
-        Leased { inside, lease, depth, parked, is_used }
+        Leased { inside, lease, origin: Origin::here(), depth, parked, is_used }
     }
 
     /// Begins a snapshot for a new owner.
@@ -65,9 +68,10 @@ impl<S> Leased<S> {
     /// A call of the owner.
     ///
     /// # Errors
-    /// When the snapshot has expired, or as `work` does.
+    /// When the snapshot has expired, in the child of a fork, or as `work` does.
     #[inline]
     pub(crate) fn call<R>(&self, work: impl FnOnce(&S) -> Result<R>) -> Result<R> {
+        self.origin.check()?;
         let gate = match &self.lease {
             Some(lease) if self.depth.get() == 0 => Some(lease.enter()?),
             _ => None,
@@ -80,7 +84,8 @@ impl<S> Leased<S> {
     #[inline]
     pub(crate) fn call_last<R>(&self, work: impl FnOnce(&S) -> R) -> R {
         let gate = match &self.lease {
-            Some(lease) if self.depth.get() == 0 => Some(lease.enter_last()),
+            // In the child of a fork nobody else is there, and whoever had the gate does not give it back.
+            Some(lease) if self.depth.get() == 0 && self.origin.is_here() => Some(lease.enter_last()),
             _ => None,
         };
         let _call = self.count(gate);
@@ -133,7 +138,7 @@ impl Leased {
 /// open connection.
 impl<S> Drop for Leased<S> {
     fn drop(&mut self) {
-        if let Some(lease) = &self.lease {
+        if let Some(lease) = self.lease.as_ref().filter(|_| self.origin.is_here()) {
             drop(lease.end());
         }
     }

@@ -2,31 +2,44 @@
 //! make it at the same time.
 
 use crate::engine::cipher;
-use crate::engine::connection::{APPLICATION_ID, FORMAT_VERSION, Header};
-use crate::engine::log::LogIndex;
+use crate::engine::connection::{APPLICATION_ID, Connection, FORMAT_VERSION, Header};
+use crate::engine::pin::Pin;
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::Options;
-use crate::session::Session;
-use std::path::Path;
+use std::path::{self, Path, PathBuf};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The first connection of a store, whose file is made where there is none; with what was settled about its key.
+/// The path from the root on: the program may change its directory while the store is open.
+///
+/// # Errors
+/// When the system does not tell in which directory the program is.
+pub(crate) fn absolute(given: &Path) -> Result<PathBuf> {
+    // They name no file, which SQLite says better.
+    if given == Path::new("") || given == Path::new(":memory:") {
+        return Ok(given.to_owned());
+    }
+    path::absolute(given).map_err(|error| Error::io(&error, "finding the directory of", given))
+}
+
+/// Opens the file, made where there is none, and holds it; with what was settled about its key.
 ///
 /// # Errors
 /// As [`Store::open`](crate::Store::open).
-pub(crate) fn open(path: &Path, options: Options) -> Result<(Options, Session)> {
+pub(crate) fn open(path: &Path, options: Options) -> Result<(Options, Arc<Pin>)> {
     let about = |error: Error| error.context(format_args!("opening {}", path.display()));
     let mut tries = MAKE_TRIES;
     loop {
         tries -= 1;
-        let (resolved, session, header) = unlock(path, options.clone())?;
+        let (resolved, connection, header) = unlock(path, options.clone())?;
         check(header).map_err(about)?;
-        if resolved.read_only || (header.application != 0 && find_index(&session).is_some()) {
-            return Ok((resolved, session));
-        }
-        match make(&session, header, &resolved) {
-            Ok(()) => return Ok((resolved, session)),
+        let is_made = resolved.read_only || (header.application != 0 && connection.has_log());
+        match if is_made { Ok(()) } else { make(&connection, header, &resolved) } {
+            Ok(()) => {
+                let pin = Pin::new(connection, &resolved).map_err(about)?;
+                return Ok((resolved, pin));
+            }
             // Another process made the file since it was looked at, perhaps with another salt.
             Err(error) if header.application == 0 && tries > 0 && is_overtaken(&error) => {}
             Err(error) => return Err(about(error)),
@@ -57,15 +70,15 @@ pub(crate) fn check(header: Header) -> Result<()> {
 
 /// Makes a new file a store, with a log; or gives a store the log back that somebody took from it. Where others make the
 /// same file, SQLite does not wait to begin the log.
-fn make(session: &Session, mut header: Header, options: &Options) -> Result<()> {
+fn make(connection: &Connection, mut header: Header, options: &Options) -> Result<()> {
     const PAUSE: Duration = Duration::from_millis(1);
     let end = Instant::now() + options.busy_timeout;
     loop {
-        match make_once(session, header) {
+        match make_once(connection, header) {
             Err(error) if error.kind() == ErrorKind::Busy && Instant::now() < end => {
-                session.connection.end();
+                connection.end();
                 thread::sleep(PAUSE);
-                header = session.connection.header()?;
+                header = connection.header()?;
                 check(header)?;
             }
             made => return made,
@@ -73,8 +86,8 @@ fn make(session: &Session, mut header: Header, options: &Options) -> Result<()> 
     }
 }
 
-fn make_once(session: &Session, header: Header) -> Result<()> {
-    let sql = session.connection.sql();
+fn make_once(connection: &Connection, header: Header) -> Result<()> {
+    let sql = connection.sql();
     // Read to its end, because that is where the change is committed, or fails.
     let mut statement = sql.prepare("pragma journal_mode = wal")?;
     let modes = statement.query_map((), |row| row.get(0))?.collect::<Result<Vec<String>, _>>()?;
@@ -95,14 +108,7 @@ fn make_once(session: &Session, header: Header) -> Result<()> {
         ))?;
     }
     // The log's index is there once something was read with the log.
-    session.connection.schema_version().map(drop)
-}
-
-/// Where the state of the log lies in memory.
-pub(crate) fn find_index(session: &Session) -> Option<LogIndex> {
-    // SAFETY: the session is kept by the store, whose last connections are closed after everything that looks at the
-    // index has stopped.
-    unsafe { LogIndex::find(session.connection.handle()) }
+    connection.schema_version().map(drop)
 }
 
 /// How often a new file is looked at again, where other processes make it at the same time.
@@ -114,7 +120,7 @@ fn is_overtaken(error: &Error) -> bool {
 }
 
 /// The first connection, with what the file says of itself under its key.
-fn unlock(path: &Path, options: Options) -> Result<(Options, Session, Header)> {
+fn unlock(path: &Path, options: Options) -> Result<(Options, Connection, Header)> {
     // Two programs may make an encrypted file at once. The one that comes second finds another salt than the one it
     // chose while the file was empty, and looks again.
     let may_be_new = options.key.is_some() && std::fs::metadata(path).map_or(true, |file| file.len() == 0);
@@ -123,12 +129,12 @@ fn unlock(path: &Path, options: Options) -> Result<(Options, Session, Header)> {
         tries -= 1;
         let resolved = cipher::resolve(path, options.clone())?;
         // What a connection is told may make it read already.
-        let opened = Session::open(path, &resolved).and_then(|session| {
-            let header = session.connection.header()?;
-            Ok((session, header))
+        let opened = Connection::open(path, &of_pin(&resolved)).and_then(|connection| {
+            let header = connection.header()?;
+            Ok((connection, header))
         });
         match opened {
-            Ok((session, header)) => return Ok((resolved, session, header)),
+            Ok((connection, header)) => return Ok((resolved, connection, header)),
             Err(error) => {
                 let error = key_error(error, path, &options);
                 if error.kind() != ErrorKind::WrongKey || tries == 0 {
@@ -137,6 +143,11 @@ fn unlock(path: &Path, options: Options) -> Result<(Options, Session, Header)> {
             }
         }
     }
+}
+
+/// The options of the connection that only holds the file: it reads a page or two.
+fn of_pin(options: &Options) -> Options {
+    Options { cache_bytes: Some(0), ..options.clone() }
 }
 
 /// With a key, "not a database" means that the key is another.

@@ -61,9 +61,10 @@ impl NewFile {
         NewFile { target: target.to_owned(), made, is_placed: false }
     }
 
-    /// Makes the file, empty, with the permissions of another one: a copy is no more public than what it is of.
+    /// Makes the file, empty, with the permissions of another one: a copy is no more public than what it is of, at no
+    /// time. Who has it open keeps it open, so it begins as this user's alone.
     pub(crate) fn create_like(&self, model: &Path) -> Result<()> {
-        let made = File::create_new(&self.made).map_err(|error| Error::io(&error, "making", &self.made))?;
+        let made = create_private(&self.made).map_err(|error| Error::io(&error, "making", &self.made))?;
         let permissions = fs::metadata(model).map(|model| model.permissions());
         let set = permissions.and_then(|permissions| made.set_permissions(permissions));
         set.map_err(|error| Error::io(&error, "giving permissions to", &self.made))
@@ -125,6 +126,15 @@ impl Drop for NewFile {
     }
 }
 
+/// Makes a file that only this user can open.
+fn create_private(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
 /// The path with that ending behind its name.
 pub(crate) fn companion(path: &Path, ending: &str) -> PathBuf {
     let mut name: OsString = path.as_os_str().to_owned();
@@ -177,4 +187,29 @@ pub(crate) fn sync_directory(path: &Path) -> Result<()> {
     let directory = directory(path);
     let synced = File::open(directory).and_then(|directory| directory.sync_all());
     synced.map_err(|error| Error::io(&error, "flushing the directory", directory))
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    /// It was made as the process makes any file, which is for everybody to read, and narrowed a moment later.
+    #[test]
+    fn a_copy_is_private_before_it_is_like_its_model() {
+        let directory = tempfile::tempdir().expect("there is room");
+        let mode = |path: &Path| fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
+        let alone = directory.path().join("alone");
+        create_private(&alone).expect("it is made");
+        assert_eq!(mode(&alone), 0o600);
+
+        let (model, target) = (directory.path().join("model"), directory.path().join("copy"));
+        fs::write(&model, "").expect("there is room");
+        for wanted in [0o600, 0o640, 0o666] {
+            fs::set_permissions(&model, fs::Permissions::from_mode(wanted)).expect("it is this user's");
+            let copy = NewFile::beside(&target).expect("the place is free");
+            copy.create_like(&model).expect("it is made");
+            assert_eq!(mode(copy.path()), wanted);
+        }
+    }
 }

@@ -3,7 +3,9 @@
 
 use crate::alarm::Alarm;
 use crate::engine::connection::Stopper;
+use crate::engine::fork::Origin;
 use crate::engine::log::{LogIndex, LogState};
+use crate::engine::pin::Pin;
 use crate::error::Result;
 use crate::idle::Idle;
 use crate::lease::Lease;
@@ -13,7 +15,6 @@ use crate::session::Session;
 use crate::sync::{Mutex, lock};
 use rusqlite::InterruptHandle;
 use std::cell::Cell;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -24,7 +25,7 @@ const READS_MIN: u32 = 8;
 
 /// The connections that read.
 pub(crate) struct Readers {
-    path: PathBuf,
+    origin: Origin,
     options: Options,
     index: Option<LogIndex>,
     idle: Idle,
@@ -34,6 +35,8 @@ pub(crate) struct Readers {
     /// Whether snapshots may be left open on idle connections.
     is_parking: AtomicBool,
     alarm: Arc<Alarm>,
+    /// Closed after the connections.
+    pin: Arc<Pin>,
 }
 
 /// Whether snapshots are left open on idle connections.
@@ -53,22 +56,24 @@ struct Known {
 }
 
 impl Readers {
-    pub(crate) fn new(path: &Path, options: &Options, index: Option<LogIndex>, alarm: Arc<Alarm>) -> Readers {
+    pub(crate) fn new(pin: &Arc<Pin>, options: &Options, alarm: Arc<Alarm>) -> Readers {
         Readers {
-            path: path.to_owned(),
+            origin: pin.origin(),
             options: options.clone(),
-            index,
+            index: pin.index(),
             idle: Idle::default(),
             all: Mutex::default(),
             reads: AtomicU32::new(0),
             is_parking: AtomicBool::new(false),
             alarm,
+            pin: Arc::clone(pin),
         }
     }
 
     /// A connection with a snapshot of what is committed now.
     #[inline]
     pub(crate) fn take(&self) -> Result<Box<Leased>> {
+        self.origin.check()?;
         let leased = match self.idle.take() {
             Some(leased) => leased,
             None => self.open()?,
@@ -84,32 +89,34 @@ impl Readers {
     }
 
     fn open(&self) -> Result<Box<Leased>> {
-        Ok(self.register(Session::open(&self.path, &self.options)?))
-    }
-
-    /// Makes a connection known, which is the readers' from then on.
-    pub(crate) fn register(&self, session: Session) -> Box<Leased> {
+        let session = Session::open(&self.pin, &self.options)?;
         let (stopper, interrupter) = (session.connection.stopper(), session.connection.interrupter());
         let (leased, lease) = session.leased();
         lock(&self.all).push(Known { lease, stopper, interrupter: Arc::new(interrupter) });
-        Box::new(leased)
+        Ok(Box::new(leased))
     }
 
     #[inline]
     fn renew(&self, session: &Session, parked: &Cell<Option<LogState>>) -> Result<()> {
         if let Some(parked) = parked.get() {
-            if self.index.and_then(LogIndex::state) == Some(parked) {
+            if self.index.as_ref().and_then(LogIndex::state) == Some(parked) {
                 return Ok(());
             }
             session.connection.commit()?;
         }
-        parked.set(session.begin_read(self.index)?);
+        self.pin.look()?;
+        parked.set(session.begin_read(self.index.as_ref())?);
         Ok(())
     }
 
     /// Takes a connection back. Whether the keeper is needed from now on, because a snapshot is left open.
     #[inline]
     pub(crate) fn put(&self, leased: Box<Leased>) -> bool {
+        if !self.origin.is_here() {
+            // Its parent's: nothing is ended, and no lock waited for that a thread of the parent's had.
+            std::mem::forget(leased);
+            return false;
+        }
         // A page that cannot be decrypted, or read, fails every page after it until the transaction ends.
         let goes_on = |session: &Session| session.connection.is_well() && !session.connection.is_idle();
         let (is_whole, goes_on) = leased.end(goes_on);
@@ -151,7 +158,9 @@ impl Readers {
     /// Ends the snapshots of idle connections that nobody used since the last time, or that are old; with `all`, of
     /// every idle connection. Whether some are left.
     pub(crate) fn sweep(&self, all: bool) -> bool {
-        let now = self.index.and_then(LogIndex::state);
+        // What nobody commits to is read without a look at the file: snapshots of one that is gone are not gone on with.
+        let all = all || self.pin.look().is_err();
+        let now = self.index.as_ref().and_then(LogIndex::state);
         let idle = self.idle.list();
         let mut left = false;
         for leased in idle.iter() {

@@ -6,6 +6,7 @@ use crate::engine::feed::{Feed, Stopped};
 use crate::engine::log::{LogIndex, LogState};
 use crate::engine::page::{Geometry, Payload};
 use crate::engine::pager::{Pages, damaged};
+use crate::engine::pin::Pin;
 use crate::engine::scan::Scan;
 use crate::engine::statement::Statement;
 use crate::error::{Error, ErrorKind, Result};
@@ -18,7 +19,6 @@ use crate::table::{OrderedRow, PlacedRow, Section, Table};
 use crate::value::{Mismatch, Raw, Refusal};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -54,14 +54,15 @@ pub(crate) struct Session {
 unsafe impl Send for Session {}
 
 impl Session {
-    pub(crate) fn open(path: &Path, options: &Options) -> Result<Session> {
+    /// Opens one more connection to the store's file.
+    pub(crate) fn open(pin: &Pin, options: &Options) -> Result<Session> {
         Ok(Session {
             last_table: RefCell::new(None),
             tables: RefCell::default(),
             queries: RefCell::default(),
             geometry: Cell::new(None),
             schema: Cell::new(-1),
-            connection: Connection::open(path, options)?,
+            connection: Connection::open_beside(pin, options)?,
             feeds: RefCell::default(),
             committed: Cell::new(None),
             only_reads: Cell::new(false),
@@ -88,7 +89,7 @@ impl Session {
 
     /// Begins to read what is committed now. With the log's index, tells what the snapshot is, to go on with it as long
     /// as nobody commits.
-    pub(crate) fn begin_read(&self, index: Option<LogIndex>) -> Result<Option<LogState>> {
+    pub(crate) fn begin_read(&self, index: Option<&LogIndex>) -> Result<Option<LogState>> {
         /// Commits that may fall between looking and beginning before it is given up to know the snapshot.
         const TRIES: usize = 3;
         let mut tries = TRIES;
@@ -139,6 +140,7 @@ impl Session {
     /// commit: what comes after must not be a transaction of its own.
     #[inline]
     pub(crate) fn check_open(&self) -> Result<()> {
+        self.connection.check_process()?;
         if self.connection.is_idle() { Err(ended()) } else { Ok(()) }
     }
 

@@ -4,6 +4,7 @@ use crate::alarm::Alarm;
 use crate::courtesy::Courtesy;
 use crate::engine::log::{LogIndex, LogState};
 use crate::engine::log_file::LogFile;
+use crate::engine::pin::Pin;
 use crate::error::{Error, ErrorKind, Result};
 use crate::flush::Flushes;
 use crate::keeper::Keeper;
@@ -74,6 +75,8 @@ pub(crate) struct Inner {
     /// Stopped before the connections that it reads by are closed.
     live: Link,
     writer: Mutex<Option<Box<Leased>>>,
+    /// Holds the file; its connection is closed last.
+    pin: Arc<Pin>,
 }
 
 /// The log, as a file to flush.
@@ -85,6 +88,12 @@ struct Log {
 
 impl Drop for Inner {
     fn drop(&mut self) {
+        if !self.pin.origin().is_here() {
+            // The child of a fork has none of the threads, and closes none of the connections.
+            self.live.forget();
+            self.keeper.forget();
+            return;
+        }
         self.live.stop();
         self.keeper.stop();
     }
@@ -110,26 +119,25 @@ impl Store {
     }
 
     pub(crate) fn open_with(path: &Path, options: Options) -> Result<Store> {
-        let (options, session) = opening::open(path, options)?;
-        let index = opening::find_index(&session);
+        let path = opening::absolute(path)?;
+        let (options, pin) = opening::open(&path, options)?;
         let (turns, alarm) = (Arc::<Turns>::default(), Arc::<Alarm>::default());
-        let readers = Arc::new(Readers::new(path, &options, index, Arc::clone(&alarm)));
+        let readers = Arc::new(Readers::new(&pin, &options, Arc::clone(&alarm)));
         let flushes = Arc::<Flushes>::default();
-        let keeper = Keeper::new(path, &options, index, &readers, &turns, &flushes, alarm);
-        // Whoever reads first reads on this connection; the writer gets one of its own with the first transaction.
-        readers.put(readers.register(session));
+        let keeper = Keeper::new(&pin, &options, &readers, &turns, &flushes, alarm);
         let inner = Inner {
-            path: path.to_owned(),
+            path,
             options,
-            index,
+            index: pin.index(),
             turns,
-            courtesy: Courtesy::new(index),
+            courtesy: Courtesy::new(pin.index()),
             flushes,
             log: Mutex::new(None),
             keeper,
-            live: Link::new(&readers, index),
+            live: Link::new(&readers, &pin),
             readers,
             writer: Mutex::new(None),
+            pin,
         };
         Ok(Store { inner: Arc::new(inner) })
     }
@@ -426,6 +434,11 @@ impl Store {
     }
 
     #[cfg(test)]
+    pub(crate) fn pin(&self) -> &Arc<Pin> {
+        &self.inner.pin
+    }
+
+    #[cfg(test)]
     pub(crate) fn readers(&self) -> &Readers {
         &self.inner.readers
     }
@@ -454,6 +467,7 @@ struct Open<'s> {
 impl Open<'_> {
     /// Commits, and hands over what was captured.
     fn commit(&mut self, inner: &Inner, before: Option<LogState>) -> Result<()> {
+        self.session.connection.check_process()?;
         if self.session.connection.is_idle() {
             let why = "the transaction had ended before its commit: a failure that SQLite rolls back at once, or raw SQL, ended it";
             return Err(Error::new(ErrorKind::Refused, why));
@@ -471,7 +485,7 @@ impl Open<'_> {
 
 impl Drop for Open<'_> {
     fn drop(&mut self) {
-        if self.committed {
+        if self.committed || !self.session.connection.is_of_here() {
             return;
         }
         if self.session.schema() == self.schema {
@@ -511,6 +525,10 @@ impl Store {
         durable: bool,
     ) -> Result<()> {
         let inner = &*self.inner;
+        if let Err(error) = inner.pin.origin().check() {
+            std::mem::forget(leased);
+            return Err(error);
+        }
         let turn = inner.turns.resume();
         let lent = LentWriter { inner, leased: Some(leased) };
         let leased = lent.leased();
@@ -529,6 +547,9 @@ impl Store {
 
     /// Undoes the transaction of a lent writer, and takes it back.
     pub(crate) fn undo_lent(&self, leased: Box<Leased>, schema: i64) {
+        if !self.inner.pin.origin().is_here() {
+            return std::mem::forget(leased);
+        }
         let _turn = self.inner.turns.resume();
         let lent = LentWriter { inner: &self.inner, leased: Some(leased) };
         let leased = lent.leased();
@@ -565,10 +586,12 @@ impl Writer<'_> {
 
 impl Inner {
     pub(crate) fn turn(&self) -> Result<Turn<'_>> {
+        self.pin.origin().check()?;
         if self.options.read_only {
             let message = format!("{} was opened to read only", self.path.display());
             return Err(Error::new(ErrorKind::ReadOnly, message));
         }
+        self.pin.look()?;
         self.live.shared.room.wait(self.options.busy_timeout).map_err(|_| full())?;
         let turn = self.turns.take().map_err(|_| {
             let why = "this thread is in a transaction already, and would wait for itself (use the transaction, or a savepoint of it)";
@@ -587,10 +610,10 @@ impl Inner {
     pub(crate) fn writer(&self) -> Result<Writer<'_>> {
         let mut writer = lock(&self.writer);
         if writer.is_none() {
-            let session = Session::open(&self.path, &self.options)?;
+            let session = Session::open(&self.pin, &self.options)?;
             // SAFETY: the session is the store's writer, which is closed after the log.
             let file = unsafe { LogFile::open(session.connection.handle()) }?;
-            session.connection.patience.ask_through(self.index);
+            session.connection.patience.ask_through(self.pin.index());
             session.capture.of(&self.live.shared.observed, self.options.log_changes);
             *lock(&self.log) = Some(Log { file, is_listed: false });
             *writer = Some(Box::new(Leased::alone(session)));
@@ -618,7 +641,7 @@ impl Inner {
         if log.is_listed {
             return Ok(());
         }
-        sync_directory(&self.path)?;
+        sync_directory(self.pin.path())?;
         log.is_listed = true;
         Ok(())
     }
@@ -631,6 +654,6 @@ impl Inner {
 
     #[inline]
     fn log_state(&self) -> Option<LogState> {
-        self.index.and_then(LogIndex::state)
+        self.index.as_ref().and_then(LogIndex::state)
     }
 }

@@ -337,12 +337,14 @@ impl<'s> Transaction<'s> {
     ) -> Result<R, E> {
         self.leased.call_last(|session| {
             let connection = &session.connection;
+            connection.check_process()?;
             if connection.is_idle() {
                 return Err(Error::new(ErrorKind::Refused, "the transaction has ended already").into());
             }
             let part = Part::of(session, session.schema(), session.capture.mark());
             connection.sql().execute_batch("savepoint part").map_err(Error::from)?;
             let result = work(self)?;
+            connection.check_process()?;
             connection.sql().execute_batch("release part").map_err(Error::from)?;
             part.kept.set(true);
             Ok(result)
@@ -440,7 +442,8 @@ impl<'s> Part<'s> {
 
 impl Drop for Part<'_> {
     fn drop(&mut self) {
-        if self.kept.get() || self.session.connection.is_idle() {
+        let connection = &self.session.connection;
+        if self.kept.get() || connection.is_idle() || !connection.is_of_here() {
             return;
         }
         self.session.capture.undo(&self.mark);

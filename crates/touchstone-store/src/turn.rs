@@ -1,12 +1,14 @@
 //! Whose turn it is to write: one thread at a time, in the order in which they came. Threads that wait are never told
 //! "busy", and none overtakes another.
 
+use crate::engine::fork::Origin;
 use crate::sync::{self, Arc, Condvar, Mutex, ThreadId, lock};
 use std::collections::VecDeque;
 
 /// The queue of writers.
 #[derive(Default)]
 pub(crate) struct Turns {
+    origin: Origin,
     state: Mutex<State>,
 }
 
@@ -72,6 +74,10 @@ impl Waiter {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
+        if !self.turns.origin.is_here() {
+            // A thread that waits, or passes the turn on, is a thread of the parent's.
+            return;
+        }
         let mut state = lock(&self.turns.state);
         let next = state.waiting.pop_front();
         // The turn passes straight to the next in line: a thread that comes by now cannot take it.

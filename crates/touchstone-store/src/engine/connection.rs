@@ -1,17 +1,22 @@
 //! One connection to the file, configured, with the statements that begin and end transactions.
 
 use super::cipher;
+use super::fork::Origin;
+use super::log::LogState;
 use super::log_vfs;
 use super::pager::Pages;
 use super::patience::Patience;
+use super::pin::Pin;
 use super::statement::Statement;
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::{Durability, Options};
 use libsqlite3_sys as ffi;
 use rusqlite::{InterruptHandle, OpenFlags};
 use std::cell::OnceCell;
-use std::ffi::{CStr, CString, c_char, c_int};
-use std::path::Path;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::mem::ManuallyDrop;
+use std::ops::{Deref, DerefMut};
+use std::path::{Path, PathBuf};
 use std::ptr;
 
 /// Says in the file's header whose it is: "Tous" in ASCII.
@@ -26,9 +31,40 @@ pub(crate) struct Connection {
     commit: OnceCell<Statement>,
     cookie: OnceCell<Statement>,
     look: OnceCell<Statement>,
-    raw: rusqlite::Connection,
+    raw: Own,
     /// Dropped after the connection, which waits by it.
     pub(crate) patience: Box<Patience>,
+}
+
+/// SQLite's connection, which only the process closes that opened it. In a child of it, closing would copy and remove the
+/// log beside the parent.
+struct Own {
+    raw: ManuallyDrop<rusqlite::Connection>,
+    origin: Origin,
+}
+
+impl Deref for Own {
+    type Target = rusqlite::Connection;
+
+    #[inline]
+    fn deref(&self) -> &rusqlite::Connection {
+        &self.raw
+    }
+}
+
+impl DerefMut for Own {
+    fn deref_mut(&mut self) -> &mut rusqlite::Connection {
+        &mut self.raw
+    }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        if self.origin.is_here() {
+            // SAFETY: it is dropped once, here, and not looked at afterwards.
+            unsafe { ManuallyDrop::drop(&mut self.raw) }
+        }
+    }
 }
 
 /// A connection as SQLite knows it, wherever its session is.
@@ -87,13 +123,18 @@ impl Header {
 impl Connection {
     /// Opens the file and gives the key; reads nothing yet.
     pub(crate) fn open(path: &Path, options: &Options) -> Result<Connection> {
-        let mut flags = OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;
-        flags |= match (options.read_only, options.create) {
-            (true, _) => OpenFlags::SQLITE_OPEN_READ_ONLY,
-            (false, true) => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
-            (false, false) => OpenFlags::SQLITE_OPEN_READ_WRITE,
-        };
+        let flags = flags(options.read_only, options.create);
         let raw = open(path, flags, options).map_err(|error| unopened(error, path, options))?;
+        Connection::with(raw, options)
+    }
+
+    /// Opens one more connection to a store's file, and to no other. Until it is known to be that file, nothing is read,
+    /// made or told a key: the log beside another file would be taken for that file's.
+    pub(crate) fn open_beside(pin: &Pin, options: &Options) -> Result<Connection> {
+        pin.origin().check()?;
+        let raw = open(pin.path(), flags(options.read_only, false), options)
+            .map_err(|error| pin.explain(unopened(error, pin.path(), options)))?;
+        pin.admit(&raw)?;
         Connection::with(raw, options)
     }
 
@@ -105,7 +146,7 @@ impl Connection {
             commit: OnceCell::new(),
             cookie: OnceCell::new(),
             look: OnceCell::new(),
-            raw,
+            raw: Own { raw: ManuallyDrop::new(raw), origin: Origin::here() },
             patience: Patience::new(options.busy_timeout),
         };
         // SAFETY: one thread has the connection at a time, and it is dropped before what it waits by.
@@ -129,6 +170,49 @@ impl Connection {
     #[inline]
     fn cookie(&self) -> Result<&Statement> {
         self.held(&self.cookie, "pragma schema_version")
+    }
+
+    /// # Errors
+    /// [`Forked`](ErrorKind::Forked) in a child of the process that opened the connection.
+    #[inline]
+    pub(crate) fn check_process(&self) -> Result<()> {
+        self.raw.origin.check()
+    }
+
+    /// Whether this process opened the connection.
+    #[inline]
+    pub(crate) fn is_of_here(&self) -> bool {
+        self.raw.origin.is_here()
+    }
+
+    /// Where the file is, as the engine tells it: without links.
+    pub(crate) fn path(&self) -> PathBuf {
+        // SAFETY: the connection is open, and keeps the name.
+        let name = unsafe {
+            let name = ffi::sqlite3_db_filename(self.handle(), c"main".as_ptr());
+            if name.is_null() { c"" } else { CStr::from_ptr(name) }
+        };
+        path_of(name)
+    }
+
+    /// Whether the file has a log, as far as this connection has read.
+    pub(crate) fn has_log(&self) -> bool {
+        LogState::of(self).is_some()
+    }
+
+    /// Gives back what memory it can. The connection goes on, with less.
+    pub(crate) fn make_small(&mut self) {
+        for statement in
+            [&mut self.begin, &mut self.begin_write, &mut self.commit, &mut self.cookie, &mut self.look]
+        {
+            drop(statement.take());
+        }
+        // SAFETY: the connection is open. Where the memory is in use it stays.
+        unsafe {
+            ffi::sqlite3_db_release_memory(self.handle());
+            let (none, no_slots): (*mut c_void, c_int) = (ptr::null_mut(), 0);
+            ffi::sqlite3_db_config(self.handle(), ffi::SQLITE_DBCONFIG_LOOKASIDE, none, no_slots, no_slots);
+        }
     }
 
     /// SQLite's own handle.
@@ -221,7 +305,7 @@ impl Connection {
 
     /// Ends whatever transaction there is, keeping nothing.
     pub(crate) fn end(&self) {
-        if !self.is_idle() {
+        if self.is_of_here() && !self.is_idle() {
             // SQLite rolls some failures back by itself; what is left is rolled back here, which cannot be refused.
             let _ = self.raw.execute_batch("rollback");
         }
@@ -300,6 +384,27 @@ impl Connection {
     }
 }
 
+fn flags(read_only: bool, create: bool) -> OpenFlags {
+    let shared = OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;
+    shared
+        | match (read_only, create) {
+            (true, _) => OpenFlags::SQLITE_OPEN_READ_ONLY,
+            (false, true) => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
+            (false, false) => OpenFlags::SQLITE_OPEN_READ_WRITE,
+        }
+}
+
+#[cfg(unix)]
+fn path_of(name: &CStr) -> PathBuf {
+    use std::os::unix::ffi::OsStrExt as _;
+    PathBuf::from(std::ffi::OsStr::from_bytes(name.to_bytes()))
+}
+
+#[cfg(not(unix))]
+fn path_of(name: &CStr) -> PathBuf {
+    PathBuf::from(name.to_string_lossy().into_owned())
+}
+
 /// A connection without a key and without settings.
 pub(crate) fn open(path: &Path, flags: OpenFlags, options: &Options) -> Result<rusqlite::Connection> {
     let name = vfs_name(options)?;
@@ -317,14 +422,19 @@ fn unopened(error: Error, path: &Path, options: &Options) -> Error {
     if path.exists() || could_be_made { error.of_kind(ErrorKind::Io) } else { error }
 }
 
+/// SQLite's own VFSes: the one that is shared with other processes, and the one that shuts them out, where there is one.
+#[cfg(unix)]
+const SYSTEMS: [&str; 2] = ["unix", "unix-excl"];
+#[cfg(windows)]
+const SYSTEMS: [&str; 2] = ["win32", "win32"];
+
 /// The VFS of the engine's ciphers, over the one that gathers what is written to the log, over the system's.
 fn vfs_name(options: &Options) -> Result<CString> {
     /// What the engine makes of a VFS's name, where it is to encrypt what passes.
     const CIPHERS: &str = "multipleciphers-";
     let system = match (&options.vfs, options.exclusive) {
         (Some(name), _) => name.strip_prefix(CIPHERS).unwrap_or(name),
-        (None, true) => "unix-excl",
-        (None, false) => "unix",
+        (None, exclusive) => SYSTEMS[usize::from(exclusive)],
     };
     let unknown = || Error::new(ErrorKind::Invalid, format!("there is no VFS with the name `{system}`"));
     let system = CString::new(system).map_err(|_| unknown())?;

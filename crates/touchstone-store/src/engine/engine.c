@@ -107,3 +107,96 @@ int touchstone_count_commit_as(sqlite3 *connection, unsigned count) {
   log->hdr.iChange = count - 1;
   return SQLITE_OK;
 }
+
+/* What a process has open is not its child's: see fork.rs. SQLite knows files by device and inode, with the locks that this
+ * process has on them. A child has none of these locks, and must not find what its parent wrote down of them, or it would
+ * open the same file and ask the system for no lock. So in the child the files that are open are no file's. It also keeps
+ * a connection that is closed there from copying and removing the log: its file seems to have moved. */
+#if SQLITE_OS_UNIX
+#include <pthread.h>
+
+static void (*forked_callback)(void) = 0;
+
+static void before_fork(void) { unixEnterMutex(); }
+
+static void after_fork(void) { unixLeaveMutex(); }
+
+static void in_child(void) {
+  unixInodeInfo *inode;
+  for (inode = inodeList; inode; inode = inode->pNext) memset(&inode->fileId, 0xff, sizeof(inode->fileId));
+  unixLeaveMutex();
+  forked_callback();
+}
+
+void touchstone_watch_forks(void (*callback)(void)) {
+  /* The mutex is there from then on. */
+  if (sqlite3_initialize() != SQLITE_OK) return;
+  forked_callback = callback;
+  pthread_atfork(before_fork, after_fork, in_child);
+}
+
+/* The index, by where its first region is mapped, whichever layers lie between it and a connection. The caller holds the
+ * mutex of all open files. */
+static unixShmNode *index_at(const void *region) {
+  unixInodeInfo *inode;
+  for (inode = inodeList; inode; inode = inode->pNext) {
+    unixShmNode *index = inode->pShmNode;
+    if (index && index->nRegion > 0 && (const void *)index->apRegion[0] == region) return index;
+  }
+  return 0;
+}
+
+/* Locks of the index's file that say which classes of durability have it open: see classes.rs. They lie where neither
+ * SQLite's locks nor its bytes are, and end with their process. */
+#define CLASSES_AT 0x546f7573
+
+static int class_lock(int file, int command, short kind, int which, struct flock *lock) {
+  memset(lock, 0, sizeof(*lock));
+  lock->l_whence = SEEK_SET;
+  lock->l_start = CLASSES_AT + which;
+  lock->l_len = 1;
+  lock->l_type = kind;
+  return osFcntl(file, command, lock);
+}
+
+/* Says, or takes back, that a store of that class has the file open. An index in the process's own memory has no file, and
+ * nobody to say it to. */
+int touchstone_mark_class(const void *region, int which, int mark) {
+  struct flock lock;
+  unixShmNode *index;
+  int code = SQLITE_OK;
+  unixEnterMutex();
+  index = index_at(region);
+  if (index && index->hShm >= 0 && class_lock(index->hShm, F_SETLK, mark ? F_RDLCK : F_UNLCK, which, &lock) != 0) {
+    code = SQLITE_IOERR_LOCK;
+  }
+  unixLeaveMutex();
+  return code;
+}
+
+/* Whether another process has a store of that class open on the file; less than 0 where it is not known. */
+int touchstone_is_class_marked(const void *region, int which) {
+  struct flock lock;
+  unixShmNode *index;
+  int marked = 0;
+  unixEnterMutex();
+  index = index_at(region);
+  if (index && index->hShm >= 0) {
+    marked = class_lock(index->hShm, F_GETLK, F_WRLCK, which, &lock) != 0 ? -1 : lock.l_type != F_UNLCK;
+  }
+  unixLeaveMutex();
+  return marked;
+}
+#else
+void touchstone_watch_forks(void (*callback)(void)) { (void)callback; }
+
+int touchstone_mark_class(const void *region, int which, int mark) {
+  (void)region; (void)which; (void)mark;
+  return SQLITE_OK;
+}
+
+int touchstone_is_class_marked(const void *region, int which) {
+  (void)region; (void)which;
+  return 0;
+}
+#endif

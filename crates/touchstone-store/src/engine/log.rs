@@ -3,9 +3,11 @@
 //! See "WAL-Index Format" in SQLite's documentation of the WAL file format.
 
 use super::connection::Connection;
+use super::pin::Pin;
 use libsqlite3_sys as ffi;
 use std::ffi::{c_int, c_uint, c_void};
 use std::ptr::{self, NonNull};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 
 /// The words of one copy of the header.
@@ -85,27 +87,23 @@ pub(crate) fn count_commit_as(connection: &Connection, count: u32) -> bool {
     unsafe { touchstone_count_commit_as(connection.handle(), count) == ffi::SQLITE_OK }
 }
 
-/// Where the header lies in memory. It stays there as long as any connection of this process has the file open.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct LogIndex(NonNull<AtomicU64>);
+/// Where the header lies in memory, as long as a connection of this process keeps the index open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Region(NonNull<AtomicU64>);
 
 // SAFETY: the memory is shared between processes already, and is read and written by atomic operations only.
-unsafe impl Send for LogIndex {}
+unsafe impl Send for Region {}
 // SAFETY: as above.
-unsafe impl Sync for LogIndex {}
+unsafe impl Sync for Region {}
 
-impl LogIndex {
-    /// Finds the index of a connection that has read from a file with a log; none where there is no index yet.
-    ///
-    /// # Safety
-    /// The connection is open, and no other thread uses it meanwhile. The index is not used after the last connection
-    /// of this process to the file was closed.
-    pub(crate) unsafe fn find(connection: *mut ffi::sqlite3) -> Option<LogIndex> {
+impl Region {
+    /// The index of a connection that has read from a file with a log; none where there is no index.
+    pub(super) fn of(connection: &mut Connection) -> Option<Region> {
         let mut file: *mut ffi::sqlite3_file = ptr::null_mut();
         // SAFETY: the connection is open; the call stores the main file's pointer.
         let code = unsafe {
             ffi::sqlite3_file_control(
-                connection,
+                connection.handle(),
                 c"main".as_ptr(),
                 ffi::SQLITE_FCNTL_FILE_POINTER,
                 (&raw mut file).cast(),
@@ -124,12 +122,32 @@ impl LogIndex {
             return None;
         }
         // The region is a page of memory or of the heap, so its words are aligned.
-        NonNull::new(region.cast()).map(LogIndex)
+        NonNull::new(region.cast()).map(Region)
+    }
+
+    /// The address, to find the index by.
+    pub(super) fn address(self) -> *const c_void {
+        self.0.as_ptr().cast_const().cast()
+    }
+}
+
+/// The index of a store's log. It stays mapped as long as this is there, whoever closes what.
+#[derive(Clone)]
+pub(crate) struct LogIndex {
+    region: Region,
+    /// Whose connection keeps it open; none where it is a test's own memory.
+    _pin: Option<Arc<Pin>>,
+}
+
+impl LogIndex {
+    /// The index that a pin's connection keeps open.
+    pub(super) fn held(region: Region, pin: &Arc<Pin>) -> LogIndex {
+        LogIndex { region, _pin: Some(Arc::clone(pin)) }
     }
 
     /// The state now; none while a commit is under way.
     #[inline]
-    pub(crate) fn state(self) -> Option<LogState> {
+    pub(crate) fn state(&self) -> Option<LogState> {
         // A writer changes the second copy first and this one last, so they are read the other way round.
         let first = self.copy(0);
         fence(Ordering::SeqCst);
@@ -138,18 +156,18 @@ impl LogIndex {
     }
 
     /// Says to the other processes that this one waits for the lock. It is a hint: nobody relies on it.
-    pub(crate) fn ask(self) {
+    pub(crate) fn ask(&self) {
         self.asks().store(1, Ordering::Relaxed);
     }
 
     /// Whether a process has said that it waits.
     #[inline]
-    pub(crate) fn is_asked(self) -> bool {
+    pub(crate) fn is_asked(&self) -> bool {
         self.asks().load(Ordering::Relaxed) != 0
     }
 
     /// Takes the hint back, whoever gave it: who waits still gives it again.
-    pub(crate) fn unask(self) {
+    pub(crate) fn unask(&self) {
         self.asks().store(0, Ordering::Relaxed);
     }
 
@@ -157,29 +175,29 @@ impl LogIndex {
     #[inline]
     pub(super) fn watches(&self) -> &AtomicU16 {
         // SAFETY: as for `asks`.
-        unsafe { self.0.cast::<AtomicU16>().add(WATCHES_BYTE / 2).as_ref() }
+        unsafe { self.region.0.cast::<AtomicU16>().add(WATCHES_BYTE / 2).as_ref() }
     }
 
     /// The word that every commit changes, for the system to wait at. It is only read.
     #[inline]
     pub(super) fn change_word(&self) -> &AtomicU32 {
         // SAFETY: the word lies within the region, which is mapped and aligned.
-        unsafe { self.0.cast::<AtomicU32>().add(CHANGE).as_ref() }
+        unsafe { self.region.0.cast::<AtomicU32>().add(CHANGE).as_ref() }
     }
 
     #[inline]
     fn asks(&self) -> &AtomicU8 {
         // SAFETY: the byte lies within the region, which is mapped, and can be written: where it cannot, the index is not
         // found.
-        unsafe { self.0.cast::<AtomicU8>().add(ASKS_BYTE).as_ref() }
+        unsafe { self.region.0.cast::<AtomicU8>().add(ASKS_BYTE).as_ref() }
     }
 
     #[inline]
-    fn copy(self, from: usize) -> [u64; WORDS] {
+    fn copy(&self, from: usize) -> [u64; WORDS] {
         let mut words = [0; WORDS];
         for (at, word) in words.iter_mut().enumerate() {
             // SAFETY: both copies lie at the beginning of the region, which is mapped and aligned.
-            *word = unsafe { self.0.add(from + at).as_ref() }.load(Ordering::Relaxed);
+            *word = unsafe { self.region.0.add(from + at).as_ref() }.load(Ordering::Relaxed);
         }
         words
     }
@@ -187,6 +205,6 @@ impl LogIndex {
     /// An index in memory of a test's own.
     #[cfg(test)]
     pub(super) fn over(memory: &'static [AtomicU64; 17]) -> LogIndex {
-        LogIndex(NonNull::from(memory).cast())
+        LogIndex { region: Region(NonNull::from(memory).cast()), _pin: None }
     }
 }

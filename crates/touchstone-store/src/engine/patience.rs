@@ -5,7 +5,7 @@
 
 use super::log::LogIndex;
 use libsqlite3_sys as ffi;
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ pub(crate) struct Patience {
     limit: Cell<Duration>,
     began: Cell<Option<Instant>>,
     has_waited: Cell<bool>,
-    index: Cell<Option<LogIndex>>,
+    index: OnceCell<LogIndex>,
 }
 
 impl Patience {
@@ -27,7 +27,7 @@ impl Patience {
             limit: Cell::new(limit),
             began: Cell::new(None),
             has_waited: Cell::new(false),
-            index: Cell::new(None),
+            index: OnceCell::new(),
         })
     }
 
@@ -47,7 +47,9 @@ impl Patience {
 
     /// From now on others hear when the connection waits.
     pub(crate) fn ask_through(&self, index: Option<LogIndex>) {
-        self.index.set(index);
+        if let Some(index) = index {
+            let _ = self.index.set(index);
+        }
     }
 
     /// Whether the connection has waited since it was last asked.

@@ -1,6 +1,7 @@
 //! A statement that is prepared once and held: bind, step, reset. Bindings are never cleared, because SQLite prepares
 //! anew when a value that its planner looked at changes to NULL and back.
 
+use super::fork::Origin;
 use crate::cells::{Cell, Cells};
 use crate::error::{Error, ErrorKind, Result};
 use crate::record::{Columns, Shape};
@@ -11,7 +12,7 @@ use std::ptr::{self, NonNull};
 use std::slice;
 
 /// A held statement. It must be dropped before its connection.
-pub(crate) struct Statement(NonNull<ffi::sqlite3_stmt>);
+pub(crate) struct Statement(NonNull<ffi::sqlite3_stmt>, Origin);
 
 impl Statement {
     /// Prepares the statement on an open connection.
@@ -33,7 +34,7 @@ impl Statement {
             )
         };
         match NonNull::new(statement) {
-            Some(statement) if code == ffi::SQLITE_OK => Ok(Statement(statement)),
+            Some(statement) if code == ffi::SQLITE_OK => Ok(Statement(statement, Origin::here())),
             // SAFETY: the connection is open.
             _ => Err(unprepared(unsafe { failure(connection, code) }, sql)),
         }
@@ -111,8 +112,11 @@ impl Statement {
     /// Ends the statement's run. What failed was told by `step`.
     #[inline]
     pub(crate) fn reset(&self) {
-        // SAFETY: the statement is prepared.
-        unsafe { ffi::sqlite3_reset(self.0.as_ptr()) };
+        // In the child of a fork it would commit what the parent is about to write.
+        if self.1.is_here() {
+            // SAFETY: the statement is prepared.
+            unsafe { ffi::sqlite3_reset(self.0.as_ptr()) };
+        }
     }
 
     /// Runs the statement to its end.
@@ -177,8 +181,11 @@ impl Statement {
 
 impl Drop for Statement {
     fn drop(&mut self) {
-        // SAFETY: the statement is finalized once, before its connection is closed.
-        unsafe { ffi::sqlite3_finalize(self.0.as_ptr()) };
+        // The parent's, like its connection.
+        if self.1.is_here() {
+            // SAFETY: the statement is finalized once, before its connection is closed.
+            unsafe { ffi::sqlite3_finalize(self.0.as_ptr()) };
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use super::update::{SubscriptionId, Update};
 use super::watched::Asked;
 use crate::cells::Cells;
 use crate::dynamic::{Dynamic, Key, Type, Value};
+use crate::engine::fork::Origin;
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::Query;
 use crate::record::{Finds, Record, Shape};
@@ -71,11 +72,14 @@ pub(super) struct Inner {
 }
 
 /// Ends the feed when nobody can receive from it any more.
-struct Receiver(Arc<Mail>);
+struct Receiver(Arc<Mail>, Origin);
 
 impl Drop for Receiver {
     fn drop(&mut self) {
-        self.0.abandon();
+        // In the child of a fork nobody gives anything, and a thread of the parent's may have had the lock.
+        if self.1.is_here() {
+            self.0.abandon();
+        }
     }
 }
 
@@ -98,7 +102,7 @@ impl Feed {
         let mail = Arc::new(Mail::new(mode, Arc::clone(&shared.room)));
         let added = Arc::clone(&mail);
         let id = shared.ask(move |live| Ok(live.add_feed(added)))?;
-        let receiver = Arc::new(Receiver(Arc::clone(&mail)));
+        let receiver = Arc::new(Receiver(Arc::clone(&mail), Origin::here()));
         Ok(Feed { inner: Arc::new(Inner { shared: Arc::clone(shared), mail, id }), _receiver: receiver })
     }
 
@@ -419,6 +423,7 @@ impl Feed {
     /// # Errors
     /// Once, when the feed has ended because of too many batches ([`Overflow::End`]) or of a failure.
     pub fn next(&self) -> Result<Option<Batch>> {
+        self.inner.shared.check_process()?;
         self.inner.mail.next().map(batch).map_err(ended)
     }
 
@@ -440,6 +445,7 @@ impl Feed {
     /// # Errors
     /// As for [`next`](Feed::next).
     pub fn next_within(&self, time: Duration) -> Result<Option<Batch>> {
+        self.inner.shared.check_process()?;
         self.inner.mail.next_within(time).map(batch).map_err(ended)
     }
 
@@ -458,6 +464,7 @@ impl Feed {
     /// # Errors
     /// As for [`next`](Feed::next).
     pub fn try_next(&self) -> Result<Option<Batch>> {
+        self.inner.shared.check_process()?;
         self.inner.mail.try_next().map(batch).map_err(ended)
     }
 
@@ -504,6 +511,7 @@ impl Feed {
     /// # Errors
     /// As for [`next`](Feed::next).
     pub async fn next_async(&self) -> Result<Option<Batch>> {
+        self.inner.shared.check_process()?;
         let taken = std::future::poll_fn(|context| self.inner.mail.poll_next(context)).await;
         taken.transpose().map(batch).map_err(ended)
     }
@@ -537,6 +545,7 @@ impl Feed {
     /// # Errors
     /// When the system has no more threads.
     pub fn listen(self, mut callback: impl FnMut(Batch) + Send + 'static) -> Result<Listener> {
+        self.inner.shared.check_process()?;
         let mail = Arc::clone(&self.inner.mail);
         let listener = mailbox::listen(mail, move |taken| {
             // The feed is there as long as somebody is called.
@@ -584,6 +593,9 @@ impl Stream for Feed {
     type Item = Result<Batch>;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Batch>>> {
+        if let Err(error) = self.inner.shared.check_process() {
+            return Poll::Ready(Some(Err(error)));
+        }
         self.inner.mail.poll_next(context).map(|next| next.map(|taken| taken.map(Batch::of).map_err(ended)))
     }
 }

@@ -6,7 +6,9 @@ use super::observed::Observed;
 use super::thread::{Live, Order, is_same_commit};
 use crate::change_log::Logged;
 use crate::engine::bell::Bell;
+use crate::engine::fork::Origin;
 use crate::engine::log::{LogIndex, LogState};
+use crate::engine::pin::Pin;
 use crate::error::{Error, ErrorKind, Result};
 use crate::readers::Readers;
 use crate::sync::{Arc, Condvar, Mutex, lock, try_lock, wait};
@@ -101,6 +103,8 @@ impl Inbox {
 
 /// What writers, subscribers and the live thread share.
 pub(crate) struct Shared {
+    /// The process that has the threads.
+    origin: Origin,
     pub(crate) observed: Arc<Observed>,
     /// Held from before a commit until it is in the inbox: who holds it and begins to read has, in the inbox or taken in,
     /// exactly the commits that he sees.
@@ -124,16 +128,17 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    pub(crate) fn new(readers: &Arc<Readers>, index: Option<LogIndex>) -> Link {
+    pub(crate) fn new(readers: &Arc<Readers>, pin: &Arc<Pin>) -> Link {
         let shared = Shared {
+            origin: pin.origin(),
             observed: Arc::default(),
             hand_off: Mutex::new(()),
             inbox: Mutex::default(),
             waiting: Condvar::new(),
             room: Arc::default(),
             readers: Arc::clone(readers),
-            index,
-            bell: index.map(Bell::new),
+            index: pin.index(),
+            bell: pin.index().map(Bell::new),
             seen: Mutex::new(None),
             is_stopping: AtomicBool::new(false),
         };
@@ -171,6 +176,7 @@ impl Link {
     /// # Errors
     /// When the system has no more threads.
     pub(crate) fn start(&self) -> Result<()> {
+        self.shared.check_process()?;
         let mut threads = lock(&self.threads);
         if !threads.is_empty() {
             return Ok(());
@@ -182,6 +188,11 @@ impl Link {
             threads.push(spawn("touchstone-bell", move || shared.listen())?);
         }
         Ok(())
+    }
+
+    /// Forgets the threads, which the child of a fork does not have.
+    pub(crate) fn forget(&mut self) {
+        std::mem::forget(std::mem::take(&mut self.threads));
     }
 
     /// Stops the threads: feeds end.
@@ -226,6 +237,12 @@ impl Shared {
         self.bell.is_some() && captured.is_empty() && captured.generation == self.observed.generation()
     }
 
+    /// # Errors
+    /// [`Forked`](ErrorKind::Forked) in a child of the process that has the threads.
+    pub(crate) fn check_process(&self) -> Result<()> {
+        self.origin.check()
+    }
+
     fn wake(&self) {
         let mut inbox = lock(&self.inbox);
         if inbox.waits && inbox.work.is_due() {
@@ -237,6 +254,7 @@ impl Shared {
 
     /// Gives the thread something to do.
     fn order(&self, order: Order) -> Result<()> {
+        self.check_process()?;
         let mut inbox = lock(&self.inbox);
         if inbox.ended || inbox.work.stop {
             return Err(closed());
@@ -313,7 +331,7 @@ impl Shared {
     fn listen(&self) {
         /// How long a wait may be that nothing ends.
         const WAIT: Duration = Duration::from_millis(100);
-        let Some((bell, index)) = self.bell.as_ref().zip(self.index) else { return };
+        let Some((bell, index)) = self.bell.as_ref().zip(self.index.as_ref()) else { return };
         let is_stopping = || self.is_stopping.load(Ordering::Relaxed);
         while !is_stopping() {
             let Some(state) = index.state() else {

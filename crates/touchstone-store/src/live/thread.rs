@@ -302,7 +302,8 @@ impl Live {
 
     /// Whether there is a commit that no writer of this store has made.
     fn others_committed(&self) -> bool {
-        self.has_watched() && !is_same_commit(self.state, self.shared.index.and_then(LogIndex::state))
+        self.has_watched()
+            && !is_same_commit(self.state, self.shared.index.as_ref().and_then(LogIndex::state))
     }
 
     /// Takes in what has been committed, or reads everything anew, and tells what is other than it was.

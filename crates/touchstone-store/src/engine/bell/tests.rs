@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::engine::connection::Connection;
+use crate::engine::pin::Pin;
 use crate::options::Options;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -29,8 +30,9 @@ fn open(path: &Path) -> Opened {
         .sql()
         .execute_batch("pragma journal_mode = wal; create table if not exists t (a)")
         .expect("it runs");
-    // SAFETY: the connection is open, and dropped after what uses its index.
-    let index = unsafe { LogIndex::find(connection.handle()) }.expect("there is a log");
+    let beside = Connection::open(path, &Options::new()).expect("it opens");
+    beside.header().expect("it is read");
+    let index = Pin::new(beside, &Options::new()).expect("it is there").index().expect("there is a log");
     Opened { connection, index }
 }
 
@@ -108,7 +110,7 @@ fn the_other_process() {
         std::io::stdout().flush().expect("it is heard");
     };
     let opened = open(Path::new(&path));
-    let bell = Bell::looking(opened.index, ONLY_RUNG);
+    let bell = Bell::looking(opened.index.clone(), ONLY_RUNG);
     say("ready");
     for line in std::io::stdin().lock().lines() {
         line.expect("it is told");
@@ -134,7 +136,7 @@ fn the_other_process() {
 fn a_store_that_commits_wakes_who_waits_in_another_process() {
     let place = place();
     let opened = open(&place.path);
-    let bell = Bell::looking(opened.index, ONLY_RUNG);
+    let bell = Bell::looking(opened.index.clone(), ONLY_RUNG);
     let mut other = Other::start("store", &place.path);
     for _ in 0..20 {
         let seen = opened.state();
@@ -150,7 +152,7 @@ fn a_store_that_commits_wakes_who_waits_in_another_process() {
 fn a_store_wakes_watchers_of_several_processes() {
     let place = place();
     let opened = open(&place.path);
-    let bell = Bell::looking(opened.index, ONLY_RUNG);
+    let bell = Bell::looking(opened.index.clone(), ONLY_RUNG);
     let mut others: Vec<Other> = (0..3).map(|_| Other::start("watch", &place.path)).collect();
     for _ in 0..10 {
         for other in &mut others {
@@ -170,7 +172,7 @@ fn a_store_wakes_watchers_of_several_processes() {
 fn a_commit_that_nobody_rings_for_is_seen() {
     let place = place();
     let opened = open(&place.path);
-    let bell = Bell::new(opened.index);
+    let bell = Bell::new(opened.index.clone());
     let mut other = Other::start("plain", &place.path);
     for _ in 0..5 {
         let seen = opened.state();
@@ -184,7 +186,7 @@ fn a_commit_that_nobody_rings_for_is_seen() {
 fn a_process_that_died_watching_is_called_in_vain_only_some_times() {
     let place = place();
     let opened = open(&place.path);
-    let bell = Bell::new(opened.index);
+    let bell = Bell::new(opened.index.clone());
     let mut other = Other::start("watch", &place.path);
     other.tell();
     other.hear("watching");
@@ -212,7 +214,7 @@ fn index() -> (&'static [AtomicU64; 17], LogIndex) {
 #[test]
 fn a_store_does_not_call_itself() {
     let (_, index) = index();
-    let (bell, other) = (Bell::new(index), Bell::new(index));
+    let (bell, other) = (Bell::new(index.clone()), Bell::new(index.clone()));
     bell.sign_in();
     for _ in 0..100 {
         bell.ring();
@@ -228,7 +230,7 @@ fn a_store_does_not_call_itself() {
 #[test]
 fn a_watcher_whose_bit_was_taken_back_says_it_again_and_a_seventeenth_shares() {
     let (_, index) = index();
-    let bells: Vec<Bell> = (0..17).map(|_| Bell::new(index)).collect();
+    let bells: Vec<Bell> = (0..17).map(|_| Bell::new(index.clone())).collect();
     let bits: Vec<u16> = bells.iter().map(Bell::sign_in).collect();
     assert_eq!(bits[..16].iter().fold(0, |all, bit| all | bit), u16::MAX);
     assert_eq!(bits[16].count_ones(), 1);
@@ -240,7 +242,7 @@ fn a_watcher_whose_bit_was_taken_back_says_it_again_and_a_seventeenth_shares() {
 #[test]
 fn a_wait_ends_with_its_time_with_its_owner_and_beside_a_writer_who_died() {
     let (memory, index) = index();
-    let bell = Bell::new(index);
+    let bell = Bell::new(index.clone());
     let seen = index.state().expect("it is whole");
     assert_eq!(bell.wait(seen, Duration::ZERO, || false), Heard::Nothing);
     assert_eq!(bell.wait(seen, Duration::from_millis(3), || false), Heard::Nothing);
@@ -256,7 +258,7 @@ fn a_wait_ends_with_its_time_with_its_owner_and_beside_a_writer_who_died() {
 #[test]
 fn no_change_is_missed_between_looking_and_sleeping() {
     let (memory, index) = index();
-    let (watcher, writer) = (Bell::looking(index, ONLY_RUNG), Bell::new(index));
+    let (watcher, writer) = (Bell::looking(index.clone(), ONLY_RUNG), Bell::new(index.clone()));
     let rounds: u64 = 2_000;
     let heard = AtomicU64::new(0);
     let is_done = AtomicBool::new(false);

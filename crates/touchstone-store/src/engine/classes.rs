@@ -1,0 +1,101 @@
+//! Which classes of durability have a file open. A store of the class `Process` copies the log into the file without a
+//! flush, whoever has written it: beside it no other class keeps its promise. So each store says in a lock of the log's
+//! index of which kind it is, and asks whether one of the other kind is there. The system takes the locks of a process
+//! that dies; stores of one process, which share their locks, are counted here.
+
+use super::fork::Origin;
+use super::log::Region;
+use super::pin::FileId;
+use crate::error::{Error, ErrorKind, Result};
+use crate::options::Durability;
+use libsqlite3_sys as ffi;
+use std::collections::HashMap;
+use std::ffi::{c_int, c_void};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+
+unsafe extern "C" {
+    fn touchstone_mark_class(region: *const c_void, which: c_int, mark: c_int) -> c_int;
+    fn touchstone_is_class_marked(region: *const c_void, which: c_int) -> c_int;
+}
+
+/// What survives a loss of power, and what does not.
+const KINDS: usize = 2;
+
+type Counts = HashMap<(Origin, FileId), [usize; KINDS]>;
+
+/// How many stores of this process have a file open, of each kind.
+static OPEN: LazyLock<Mutex<Counts>> = LazyLock::new(Mutex::default);
+
+fn open() -> MutexGuard<'static, Counts> {
+    OPEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A store's word that it has the file open, of which kind. Dropped, it is taken back.
+pub(super) struct ClassMark {
+    origin: Origin,
+    file: FileId,
+    region: Region,
+    kind: usize,
+}
+
+impl ClassMark {
+    /// # Errors
+    /// [`Durability`](ErrorKind::Durability) where somebody of the other kind has the file open.
+    pub(super) fn set(file: FileId, region: Region, durability: Durability) -> Result<ClassMark> {
+        let kind = usize::from(durability == Durability::Process);
+        let mark = ClassMark { origin: Origin::here(), file, region, kind };
+        let is_beside_other = mark.count_in()?;
+        // First said, then asked: of two that come at once at least one hears of the other.
+        if is_beside_other || mark.is_other_marked() { Err(refused(durability)) } else { Ok(mark) }
+    }
+
+    /// Counts this one; whether one of the other kind is there.
+    fn count_in(&self) -> Result<bool> {
+        let mut open = open();
+        let counts = open.entry((self.origin, self.file)).or_default();
+        // Counted also where it is refused, which takes it back.
+        counts[self.kind] += 1;
+        // SAFETY: the region is a number by which the index is looked for.
+        match unsafe { touchstone_mark_class(self.region.address(), self.kind as c_int, 1) } {
+            ffi::SQLITE_OK => Ok(counts[1 - self.kind] > 0),
+            code => Err(Error::sqlite(code, "saying which class of durability has the file open")),
+        }
+    }
+
+    /// Whether another process has said so of the other kind.
+    fn is_other_marked(&self) -> bool {
+        // SAFETY: as above.
+        unsafe { touchstone_is_class_marked(self.region.address(), 1 - self.kind as c_int) > 0 }
+    }
+}
+
+impl Drop for ClassMark {
+    fn drop(&mut self) {
+        if !self.origin.is_here() {
+            return;
+        }
+        let mut open = open();
+        let Some(counts) = open.get_mut(&(self.origin, self.file)) else { return };
+        counts[self.kind] -= 1;
+        if counts[self.kind] == 0 {
+            // SAFETY: as above. Where the index is gone, its locks are.
+            unsafe { touchstone_mark_class(self.region.address(), self.kind as c_int, 0) };
+        }
+        if *counts == [0; KINDS] {
+            open.remove(&(self.origin, self.file));
+        }
+    }
+}
+
+#[cold]
+fn refused(durability: Durability) -> Error {
+    let (this, that) = if durability == Durability::Process {
+        ("`Durability::Process`", "a class that survives a loss of power")
+    } else {
+        ("a class that survives a loss of power", "`Durability::Process`")
+    };
+    let remedy = "open it everywhere with the one or with the other; one that is `read_only` may be of any";
+    let message =
+        format!("the file is open with {that}, beside which {this} cannot keep its promise ({remedy})");
+    Error::new(ErrorKind::Durability, message)
+}

@@ -1,0 +1,219 @@
+//! The store's first connection: never lent, and closed after everything that looks at the log's index. As long as it is
+//! open the index stays mapped, and no other connection, of whichever process, can take the log away. What it has open is
+//! the store's file: each later connection is compared with it before it reads, because by then the path may name another.
+
+use super::classes::ClassMark;
+use super::connection::Connection;
+use super::fork::Origin;
+use super::log::{LogIndex, Region};
+use crate::error::{Error, ErrorKind, Result};
+use crate::options::Options;
+use crate::place::companion;
+use libsqlite3_sys as ffi;
+use std::ffi::c_int;
+use std::fs::{self, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// A file, whatever its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct FileId {
+    device: u64,
+    inode: u64,
+}
+
+impl FileId {
+    #[cfg(unix)]
+    fn of(file: &Metadata) -> Option<FileId> {
+        use std::os::unix::fs::MetadataExt as _;
+        Some(FileId { device: file.dev(), inode: file.ino() })
+    }
+
+    /// Elsewhere the system does not let go of the name of a file that is open.
+    #[cfg(not(unix))]
+    fn of(_file: &Metadata) -> Option<FileId> {
+        None
+    }
+}
+
+/// A file and the name that it had when the store was opened.
+#[derive(Debug)]
+struct Named {
+    path: PathBuf,
+    id: Option<FileId>,
+}
+
+impl Named {
+    fn new(path: PathBuf) -> Named {
+        let id = fs::metadata(&path).ok().and_then(|file| FileId::of(&file));
+        Named { path, id }
+    }
+
+    /// Whether the name is still that file's, as far as can be told.
+    fn is_there(&self) -> bool {
+        let Some(id) = self.id else { return true };
+        match fs::metadata(&self.path) {
+            Ok(file) => FileId::of(&file) == Some(id),
+            Err(error) => !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory),
+        }
+    }
+}
+
+/// The connection, for nothing but to be closed.
+struct Unused {
+    _connection: Connection,
+}
+
+// SAFETY: nobody uses the connection until it is dropped, by one thread.
+unsafe impl Send for Unused {}
+// SAFETY: as above.
+unsafe impl Sync for Unused {}
+
+/// What holds a store's file.
+pub(crate) struct Pin {
+    /// Closed before the class is taken back: it may be who copies the log.
+    _connection: Unused,
+    _class: Option<ClassMark>,
+    region: Option<Region>,
+    file: Named,
+    log: Named,
+    /// When it was last looked whether the file is there.
+    looked: AtomicU64,
+    is_gone: AtomicBool,
+    origin: Origin,
+}
+
+impl Pin {
+    /// Holds the file of a connection, which has read from it.
+    ///
+    /// # Errors
+    /// [`Replaced`](ErrorKind::Replaced) where the file was replaced since it was opened;
+    /// [`Durability`](ErrorKind::Durability) where others have it open with a class that this one cannot stand beside.
+    pub(crate) fn new(mut connection: Connection, options: &Options) -> Result<Arc<Pin>> {
+        let region = if connection.has_log() { Region::of(&mut connection) } else { None };
+        let path = connection.path();
+        let (file, log) = (Named::new(path.clone()), Named::new(companion(&path, "-wal")));
+        if has_moved(connection.handle()) {
+            return Err(replaced(&file.path, "file"));
+        }
+        let class = match (file.id, region) {
+            (Some(id), Some(region)) if !options.read_only => {
+                Some(ClassMark::set(id, region, options.durability)?)
+            }
+            _ => None,
+        };
+        connection.make_small();
+        Ok(Arc::new(Pin {
+            _connection: Unused { _connection: connection },
+            _class: class,
+            region,
+            file,
+            log,
+            looked: AtomicU64::new(0),
+            is_gone: AtomicBool::new(false),
+            origin: Origin::here(),
+        }))
+    }
+
+    /// The log's index; none where the file was read without one.
+    pub(crate) fn index(self: &Arc<Pin>) -> Option<LogIndex> {
+        self.region.map(|region| LogIndex::held(region, self))
+    }
+
+    /// Where the file is, without links.
+    pub(crate) fn path(&self) -> &Path {
+        &self.file.path
+    }
+
+    /// The process that has it open.
+    #[inline]
+    pub(crate) fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    /// Whether a connection that was just opened, and has read nothing, has this file open.
+    ///
+    /// # Errors
+    /// [`Replaced`](ErrorKind::Replaced) where it has another one; [`Forked`](ErrorKind::Forked) in a child.
+    pub(crate) fn admit(&self, raw: &rusqlite::Connection) -> Result<()> {
+        self.origin.check()?;
+        // SAFETY: the connection is open, and in no other thread's use.
+        let handle = unsafe { raw.handle() };
+        // The one says that the connection has what the path names, the other that this is the store's.
+        if self.file.id.is_some() && has_moved(handle) { Err(self.replaced()) } else { self.check_there() }
+    }
+
+    /// Why no connection could be opened: the file is gone, or what the system says.
+    pub(crate) fn explain(&self, error: Error) -> Error {
+        self.check_there().err().unwrap_or(error)
+    }
+
+    /// Whether the file and its log are where they were. Asked by what calls the system anyway, it looks no more often
+    /// than the system's clock ticks: every few milliseconds.
+    ///
+    /// # Errors
+    /// [`Replaced`](ErrorKind::Replaced) where they are not.
+    #[inline]
+    pub(crate) fn look(&self) -> Result<()> {
+        let now = tick();
+        if self.looked.load(Ordering::Relaxed) != now {
+            self.looked.store(now, Ordering::Relaxed);
+            self.is_gone.store(self.check_there().is_err(), Ordering::Relaxed);
+        }
+        if self.is_gone.load(Ordering::Relaxed) { Err(self.replaced()) } else { Ok(()) }
+    }
+
+    fn check_there(&self) -> Result<()> {
+        if self.file.is_there() && self.log.is_there() { Ok(()) } else { Err(self.replaced()) }
+    }
+
+    #[cold]
+    fn replaced(&self) -> Error {
+        replaced(&self.file.path, if self.file.is_there() && !self.log.is_there() { "log" } else { "file" })
+    }
+}
+
+#[cold]
+fn replaced(path: &Path, what: &str) -> Error {
+    let remedy =
+        "close the store, and open what is there now; what it has written since may be in neither file";
+    let message = format!(
+        "the {what} of {} was deleted, renamed or replaced since the store was opened ({remedy})",
+        path.display()
+    );
+    Error::new(ErrorKind::Replaced, message)
+}
+
+/// Whether the path no longer names the file that a connection has open.
+fn has_moved(connection: *mut ffi::sqlite3) -> bool {
+    let mut moved: c_int = 0;
+    // SAFETY: the connection is open, as the callers see to; a VFS that does not know the question leaves the answer.
+    unsafe {
+        ffi::sqlite3_file_control(
+            connection,
+            c"main".as_ptr(),
+            ffi::SQLITE_FCNTL_HAS_MOVED,
+            (&raw mut moved).cast(),
+        );
+    }
+    moved != 0
+}
+
+/// The system's clock as it last ticked, which costs some nanoseconds.
+#[cfg(target_os = "linux")]
+fn tick() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::MonotonicCoarse);
+    // Not 0, which is before the first look.
+    ((now.tv_sec as u64) << 32) | now.tv_nsec as u64 | 1
+}
+
+/// A clock that ticks every four milliseconds.
+#[cfg(not(target_os = "linux"))]
+fn tick() -> u64 {
+    use std::sync::LazyLock;
+    use std::time::Instant;
+    static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
+    (BEGAN.elapsed().as_millis() / 4) as u64 + 1
+}

@@ -1,0 +1,125 @@
+//! A file that is renamed, replaced or deleted under an open store: calls are told, and nothing else is read or written.
+
+use super::{Task, alone, fill, kind, names_in, task, until_told, ways};
+use std::fs;
+use std::path::{Path, PathBuf};
+use touchstone_store::{Durability, ErrorKind, Options, Store};
+
+const REPLACED: Option<ErrorKind> = Some(ErrorKind::Replaced);
+
+/// The file with what lies beside it.
+fn files(path: &Path) -> [PathBuf; 3] {
+    ["", "-wal", "-shm"].map(|ending| PathBuf::from(format!("{}{ending}", path.display())))
+}
+
+/// Every call that opens a connection is told, and so is, before long, every other.
+fn every_call_is_told(store: &Store, copy: &Path) {
+    // All idle connections and one more.
+    let mut held = Vec::new();
+    let refused = (0..18).find_map(|_| store.snapshot().map(|snapshot| held.push(snapshot)).err());
+    assert_eq!(refused.map(|error| error.kind()), REPLACED);
+    drop(held);
+    assert_eq!(until_told(|| store.put(&task(100, "nowhere"))), REPLACED);
+    assert_eq!(until_told(|| store.all::<Task>()), REPLACED);
+    assert_eq!(kind(store.write(|transaction| transaction.insert(&task(101, "nowhere")))), REPLACED);
+    assert_eq!(kind(store.backup(copy)), REPLACED);
+    assert!(!copy.exists());
+    let watched = store.feed().and_then(|feed| feed.query::<Task>().watch().map(drop));
+    assert_eq!(kind(watched), REPLACED);
+    let told = store.insert(&task(102, "nowhere")).expect_err("it is told").to_string();
+    assert!(
+        told.contains("renamed or replaced since the store was opened") && told.contains(".db"),
+        "{told}"
+    );
+}
+
+/// The log's index went with the connection that was opened first, and the next look at it crashed the process.
+#[test]
+fn a_file_that_another_takes_the_place_of_is_told() {
+    alone("replaced::a_file_that_another_takes_the_place_of_is_told", |directory| {
+        for (number, options) in ways().into_iter().enumerate() {
+            let [path, other, copy] =
+                ["a", "b", "c"].map(|name| directory.join(format!("{name}{number}.db")));
+            fill(&path, &options, 3, "this");
+            fill(&other, &options, 5, "the other");
+            let bytes = fs::read(&other).expect("it is there");
+            let store = options.clone().open(&path).expect("it opens");
+            assert_eq!(store.all::<Task>().expect("it is readable").len(), 3);
+            fs::rename(&other, &path).expect("it is renamed");
+            // What was begun before goes on, and what is closed last is not what was opened first.
+            let first = store.snapshot();
+            let rest: Vec<_> = (0..17).map(|_| store.snapshot()).collect();
+            assert!(rest.iter().any(|snapshot| snapshot.is_err()));
+            drop(rest);
+            drop(first);
+            every_call_is_told(&store, &copy);
+            drop(store);
+            assert!(fs::read(&path).expect("it is there") == bytes, "the other file is as it was");
+        }
+    });
+}
+
+/// A new file was made in its place, and what was read of it was that there is nothing.
+#[test]
+fn a_file_that_is_deleted_is_told() {
+    alone("replaced::a_file_that_is_deleted_is_told", |directory| {
+        for options in ways() {
+            let place = tempfile::tempdir_in(directory).expect("there is room");
+            let path = place.path().join("tasks.db");
+            fill(&path, &options, 3, "this");
+            let store = options.open(&path).expect("it opens");
+            assert_eq!(store.all::<Task>().expect("it is readable").len(), 3);
+            store.put(&task(0, "again")).expect("it is written");
+            let held = store.snapshot().expect("it is readable");
+            for file in files(&path) {
+                let _ = fs::remove_file(file);
+            }
+            every_call_is_told(&store, &directory.join("copy.db"));
+            assert_eq!(held.of::<Task>().count().expect("what was begun goes on"), 3);
+            drop((held, store));
+            assert!(names_in(place.path()).is_empty(), "{:?}", names_in(place.path()));
+        }
+    });
+}
+
+/// The file lives on under another name, where nobody would look for its log.
+#[test]
+fn a_file_that_is_renamed_is_told() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let [path, elsewhere, copy] = ["a.db", "b.db", "c.db"].map(|name| directory.path().join(name));
+    fill(&path, &Options::new(), 3, "this");
+    let store = Store::open(&path).expect("it opens");
+    store.put(&task(0, "again")).expect("it is written");
+    fs::rename(&path, &elsewhere).expect("it is renamed");
+    every_call_is_told(&store, &copy);
+}
+
+/// What was committed to a log without a name was acknowledged, and found by nobody.
+#[test]
+fn a_log_that_is_deleted_is_told() {
+    for options in ways() {
+        let directory = tempfile::tempdir().expect("a directory can be made");
+        let path = directory.path().join("tasks.db");
+        fill(&path, &options, 3, "this");
+        let store = options.durability(Durability::Strict).open(&path).expect("it opens");
+        store.put(&task(0, "again")).expect("it is written");
+        fs::remove_file(&files(&path)[1]).expect("it is there");
+        assert_eq!(until_told(|| store.put(&task(1, "nowhere"))), REPLACED);
+        let told = store.put(&task(1, "nowhere")).expect_err("it is told").to_string();
+        assert!(told.contains("the log of "), "{told}");
+    }
+}
+
+/// A read of what nobody commits to asks the system nothing, and went on with the file that was gone.
+#[test]
+fn a_reader_that_goes_on_with_its_snapshot_is_told() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let path = directory.path().join("tasks.db");
+    fill(&path, &Options::new(), 3, "this");
+    let store = Store::open(&path).expect("it opens");
+    for _ in 0..100 {
+        assert!(store.get::<Task>(&1).expect("it is readable").is_some());
+    }
+    fs::remove_file(&path).expect("it is there");
+    assert_eq!(until_told(|| store.get::<Task>(&1)), REPLACED);
+}
