@@ -12,18 +12,18 @@ PYTHON ?= python3
 # The package is built by pip, and linted, in a folder of its own: its engine is compiled once.
 PYTHON_TARGET := $(CURDIR)/target/python
 
-.PHONY: help bench test mutations tools tools-python tools-cpp tools-java browser build format lint unit hand-offs kits kits-cpp kits-java python clean
+.PHONY: help bench test mutations tools tools-python tools-cpp tools-java browser build format lint unit targets hand-offs kits kits-cpp kits-java python clean
 
 help:
 	@echo "make build   target/release/touchstone alone, to be put on the PATH"
 	@echo "make bench   re-test the published claims on this machine, suite by suite: each is built, run and told of before the next"
-	@echo "make test    everything that must pass: format, lints, unit, hand-offs, kits, drivers, Python, browser, docs, tidy"
+	@echo "make test    everything that must pass: format, lints, unit, other systems, hand-offs, kits, drivers, Python, browser, docs, tidy"
 	@echo "make mutations   whether the test of live queries finds mistakes that are made on purpose (some minutes)"
 
 bench: tools build
 	$(TOUCHSTONE) bench
 
-test: tools tools-python tools-cpp tools-java browser format lint unit hand-offs kits kits-cpp kits-java python
+test: tools tools-python tools-cpp tools-java browser format lint unit targets hand-offs kits kits-cpp kits-java python
 	@echo "All of it passed."
 
 # A missing piece is named with its remedy, before anything is built.
@@ -84,6 +84,17 @@ lint:
 # The command is built first: the tests of the whole pipeline run it as a user would.
 unit: build
 	cargo test --workspace --locked
+
+# The store for other systems, as far as Rust's compiler can tell. No C is compiled: `true` stands for its compiler, so that no cross
+# compiler is needed. A system whose standard library is not installed is named and passed over, for no test reaches the network.
+STORE_TARGETS := x86_64-pc-windows-gnu aarch64-apple-darwin aarch64-linux-android aarch64-unknown-linux-gnu
+targets:
+	@for target in $(STORE_TARGETS); do \
+	  rustup target list --installed 2>/dev/null | grep -qx $$target || { \
+	    echo "not checked: the store for $$target, whose standard library is not installed (rustup target add $$target)" >&2; continue; }; \
+	  env "CC_$${target//-/_}=true" "AR_$${target//-/_}=true" cargo clippy --quiet --locked --package touchstone-store --lib \
+	    --target $$target --target-dir target/targets -- -D warnings || exit 1; \
+	done
 
 # The orders in which the store's threads may meet, explored: a build of its own, whose primitives a model checker has.
 hand-offs:

@@ -37,7 +37,7 @@ impl<T> Own<T> {
     /// It, or the error that tells the child what to do.
     pub fn used(&self) -> Result<&T> {
         let why = "it was opened by the process that this one was forked from (open the store here, after the fork)";
-        self.here().ok_or_else(|| Error::new(ErrorKind::Invalid, why))
+        self.here().ok_or_else(|| Error::new(ErrorKind::Forked, why))
     }
 }
 

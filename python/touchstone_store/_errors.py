@@ -78,6 +78,18 @@ class NotFoundError(StoreError):
     """There is no such file."""
 
 
+class ReplacedError(StoreError):
+    """The file, or its log, was deleted, renamed or replaced since the store was opened."""
+
+
+class DurabilityError(StoreError):
+    """The file is open with a durability beside which this one cannot keep its promise."""
+
+
+class ForkedError(InvalidError):
+    """The store was opened by the process that this one was forked from: open it here, after the fork."""
+
+
 class IoError(StoreError):
     """The system failed to read or write."""
 

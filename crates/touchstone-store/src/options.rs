@@ -9,13 +9,25 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 /// What an acknowledged commit survives.
 ///
+/// It is a promise of all who have the file open together: whoever copies the log into the file copies everybody's
+/// commits, and a store of the class [`Process`](Self::Process) does so without a flush. So it is refused beside a store
+/// of another class, and the other beside it, with [`ErrorKind::Durability`]; on Windows nobody
+/// tells. One that only reads stands beside every class. What SQLite itself does cannot be told: a program that opens
+/// the file with `synchronous = off` takes the promise away, and one with SQLite's usual settings keeps it. Nor can a class
+/// `Process` that comes later: it copies the log of a store that has died before.
+///
 /// ```
-/// use touchstone_store::{Durability, Options};
+/// use touchstone_store::{Durability, ErrorKind, Options};
 ///
 /// # let directory = tempfile::tempdir()?;
 /// # let path = directory.path().join("tasks.db");
 /// let store = Options::new().durability(Durability::Strict).open(&path)?;
 /// assert_eq!(store.durability(), Durability::Strict);
+///
+/// # if cfg!(unix) {
+/// let beside = Options::new().durability(Durability::Process).open(&path);
+/// assert_eq!(beside.err().map(|error| error.kind()), Some(ErrorKind::Durability));
+/// # }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -226,7 +238,8 @@ impl Options {
     }
 
     /// Shuts other processes out for as long as the store is open, and saves the locks of every transaction. It must be the
-    /// first store of the file in this program: beside one that is shared, it is shared too.
+    /// first store of the file in this program: beside one that is shared, it is shared too. On Windows SQLite has no such
+    /// way to open a file, and the store is shared: see [`Store::is_exclusive`].
     ///
     /// ```
     /// use touchstone_store::Options;
@@ -267,7 +280,7 @@ impl Options {
         self
     }
 
-    /// Whether to make the file where there is none (the default).
+    /// Whether to make the file where there is none (the default). It is made when the store is opened, and never later.
     ///
     /// ```
     /// use touchstone_store::{ErrorKind, Options};
@@ -469,7 +482,8 @@ impl Options {
     /// ```
     ///
     /// # Errors
-    /// When the file cannot be opened or made, is no store, is of a newer version, or has another key.
+    /// When the file cannot be opened or made, is no store, is of a newer version, or has another key;
+    /// [`Durability`](ErrorKind::Durability) where others have it open with a class that this one cannot stand beside.
     pub fn open(self, path: impl AsRef<Path>) -> Result<Store> {
         self.check()?;
         Store::open_with(path.as_ref(), self)

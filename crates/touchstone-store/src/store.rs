@@ -113,7 +113,8 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// When the file cannot be opened or made, is no store, is of a newer version, or is encrypted.
+    /// When the file cannot be opened or made, is no store, is of a newer version, or is encrypted;
+    /// [`Durability`](ErrorKind::Durability) where a store of the class [`Process`](Durability::Process) has it open.
     pub fn open(path: impl AsRef<Path>) -> Result<Store> {
         Options::new().open(path)
     }
@@ -184,7 +185,8 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// When the file cannot be read, [was replaced](ErrorKind::Replaced), or was opened by the process that this one was
+    /// [forked](ErrorKind::Forked) from.
     pub fn snapshot(&self) -> Result<Snapshot> {
         Ok(Snapshot::new(self.clone(), self.inner.readers.take()?))
     }
@@ -209,7 +211,8 @@ impl Store {
     ///
     /// # Errors
     /// When the file cannot be written, another process holds the lock for too long, or as `work` does. Within
-    /// another transaction of the same thread: [`Nested`](ErrorKind::Nested).
+    /// another transaction of the same thread: [`Nested`](ErrorKind::Nested). Where the file or its log was deleted,
+    /// renamed or replaced: [`Replaced`](ErrorKind::Replaced). In the child of a fork: [`Forked`](ErrorKind::Forked).
     pub fn write<R>(&self, work: impl FnOnce(&mut Transaction<'_>) -> Result<R>) -> Result<R> {
         self.try_write(work)
     }
@@ -350,7 +353,8 @@ impl Store {
         self.inner.live.shared.ask(|_| Ok(()))
     }
 
-    /// Where the file is.
+    /// Where the file is: the path that the store was opened with, made absolute. Links in it are as they were given; the
+    /// store follows them once, when it is opened.
     ///
     /// ```
     /// use touchstone_store::Store;
@@ -358,6 +362,7 @@ impl Store {
     /// # let directory = tempfile::tempdir()?;
     /// # let path = directory.path().join("tasks.db");
     /// assert_eq!(Store::open(&path)?.path(), path);
+    /// # assert!(Store::open(&path)?.path().is_absolute());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]

@@ -187,9 +187,11 @@ fn a_child_that_opens_the_file_anew_has_locks_of_its_own() {
         store.insert_all(&[task(0, "one"), task(1, "two")]).expect("it is written");
         let held = store.snapshot().expect("it is readable");
         let (mut parents, mut childs) = UnixStream::pair().expect("there are sockets");
-        let child = Forked::does(|| {
+        let childs_path = path.clone();
+        // The parent's half of the child's socket is closed with the closure.
+        let child = Forked::does(move || {
             let mut byte = [0];
-            let own = Options::new().checkpoint_pages(1_000_000).open(&path).expect("it opens");
+            let own = Options::new().checkpoint_pages(1_000_000).open(&childs_path).expect("it opens");
             assert_eq!(own.all::<Task>().expect("it is readable").len(), 2);
             childs.write_all(b"o").expect("it is heard");
             childs.read_exact(&mut byte).expect("the parent has closed the file");
