@@ -455,6 +455,10 @@ impl Options {
 
     /// The name of a registered SQLite VFS to reach files through; for tests that make files fail.
     ///
+    /// It stays registered until the last store on it is closed: a store opens connections when it needs them. Where it was
+    /// unregistered, or another was registered under its name, opening is refused with [`Invalid`](ErrorKind::Invalid), also
+    /// by a store that is open; what is open by then still calls it, so it must stay in memory.
+    ///
     /// ```
     /// use touchstone_store::Options;
     ///

@@ -387,8 +387,7 @@ impl<'s> Transaction<'s> {
         self.durable.get()
     }
 
-    /// The connection, for SQL that the types have no words for. It is part of the transaction, and must not end it; the
-    /// connection's rollback hook is the store's.
+    /// The connection, for SQL that the types have no words for. It is part of the transaction, and must not end it.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};

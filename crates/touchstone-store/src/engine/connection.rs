@@ -3,7 +3,7 @@
 use super::cipher;
 use super::fork::Origin;
 use super::log::LogState;
-use super::log_vfs;
+use super::log_vfs::{self, NoVfs};
 use super::pager::Pages;
 use super::patience::Patience;
 use super::pin::Pin;
@@ -436,21 +436,27 @@ fn vfs_name(options: &Options) -> Result<CString> {
         (Some(name), _) => name.strip_prefix(CIPHERS).unwrap_or(name),
         (None, exclusive) => SYSTEMS[usize::from(exclusive)],
     };
-    let unknown = || Error::new(ErrorKind::Invalid, format!("there is no VFS with the name `{system}`"));
-    let system = CString::new(system).map_err(|_| unknown())?;
-    let over = log_vfs::over(&system).ok_or_else(unknown)?;
-    let name = [CIPHERS.as_bytes(), over.as_bytes()].concat();
-    CString::new(name).map_err(|_| unknown())
+    let refused = |why: NoVfs| {
+        let message = match why {
+            NoVfs::Unknown => {
+                format!("there is no VFS with the name `{system}` (register it, and keep it registered)")
+            }
+            NoVfs::Replaced => format!(
+                "the VFS `{system}` is another than when a store was first opened through that name (give each a name of its own)"
+            ),
+        };
+        Error::new(ErrorKind::Invalid, message)
+    };
+    let name = CString::new(system).map_err(|_| refused(NoVfs::Unknown))?;
+    let over = log_vfs::over(&name).map_err(refused)?;
+    CString::new([CIPHERS.as_bytes(), over.as_bytes()].concat()).map_err(|_| refused(NoVfs::Unknown))
 }
 
 /// What a connection is told before it reads. What is SQLite's default, as built here, is not told again.
 fn configure(raw: &rusqlite::Connection, options: &Options) -> Result<()> {
     cipher::unlock(raw, options)?;
     // SAFETY: the connection is open. Only the keeper's thread copies the log.
-    unsafe {
-        ffi::sqlite3_wal_autocheckpoint(raw.handle(), 0);
-        log_vfs::forget_what_is_rolled_back(raw.handle());
-    }
+    unsafe { ffi::sqlite3_wal_autocheckpoint(raw.handle(), 0) };
     if let Some(bytes) = options.page_size {
         raw.execute_batch(&format!("pragma page_size = {bytes}"))?;
     }

@@ -1,22 +1,38 @@
 //! A VFS between the engine and the system's, which gathers what is written to the log. SQLite writes a frame's header
 //! and its page apart, and every page of a transaction by itself; here they reach the file together, at the latest with
 //! the frame that commits, whose write tells of any failure. Until then nobody else may read them, and who wrote them gets
-//! them written first when it reads. What a transaction gathered that is rolled back is forgotten: as soon as its lock is
-//! gone, its place in the log is somebody else's. Every other file is the system's own.
+//! them written first when it reads. A main file tells its log when its lock to write is given back. Every other file is
+//! the system's own.
 
+mod gathering;
+mod main_file;
+
+use gathering::Gathering;
 use libsqlite3_sys as ffi;
+use main_file::MainFile;
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-/// What is gathered before it is written: with the largest page behind it, no more than SQLite's Unix VFS writes at once.
-const GATHERED_BYTES_MAX: usize = 64 << 10;
-/// The header of a frame in the log; in its second word, a frame that commits has the file's size.
-const FRAME_HEADER_BYTES: usize = 24;
+#[cfg(test)]
+mod tests;
 
 /// The VFSes made so far, by the name of the one below.
-static MADE: LazyLock<Mutex<HashMap<CString, CString>>> = LazyLock::new(Mutex::default);
+static MADE: LazyLock<Mutex<HashMap<CString, Made>>> = LazyLock::new(Mutex::default);
+
+/// A VFS of this module, by its name, and the one below it.
+struct Made {
+    name: CString,
+    below: Below,
+}
+
+/// A VFS as SQLite knows it, which is only compared.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Below(*mut ffi::sqlite3_vfs);
+
+// SAFETY: only the address is looked at.
+unsafe impl Send for Below {}
 
 /// The VFS over another, which SQLite keeps for ever.
 #[repr(C)]
@@ -25,38 +41,59 @@ struct LogVfs {
     below: *mut ffi::sqlite3_vfs,
 }
 
-/// The name of the VFS over the one of that name, made where there is none; none where there is no VFS below.
-pub(crate) fn over(below: &CStr) -> Option<CString> {
+/// Why there is no VFS over one of that name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoVfs {
+    Unknown,
+    /// The name is another VFS's than it was when one was made over it.
+    Replaced,
+}
+
+/// The name of the VFS over the one of that name, made where there is none. A VFS that was unregistered since it was last
+/// found may be gone from memory, and is used for no new connection.
+pub(crate) fn over(below: &CStr) -> Result<CString, NoVfs> {
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(name) = made.get(below) {
-        return Some(name.clone());
-    }
-    let mut name = b"touchstone-".to_vec();
-    name.extend_from_slice(below.to_bytes());
-    let name = CString::new(name).ok()?;
-    // SAFETY: the VFS below is registered for ever, and the one over it is leaked, so that it stays where SQLite has it.
-    unsafe {
+    // SAFETY: the name ends with a zero. SQLite is initialized, or does so itself.
+    let found = unsafe {
         if ffi::sqlite3_initialize() != ffi::SQLITE_OK {
-            return None;
+            return Err(NoVfs::Unknown);
         }
-        let below = ffi::sqlite3_vfs_find(below.as_ptr());
-        if below.is_null() {
-            return None;
-        }
+        Below(ffi::sqlite3_vfs_find(below.as_ptr()))
+    };
+    if found.0.is_null() {
+        return Err(NoVfs::Unknown);
+    }
+    if let Some(known) = made.get(below) {
+        return if known.below == found { Ok(known.name.clone()) } else { Err(NoVfs::Replaced) };
+    }
+    // SAFETY: the VFS is registered.
+    let name = unsafe { make(below, found.0) }.ok_or(NoVfs::Unknown)?;
+    made.insert(below.to_owned(), Made { name: name.clone(), below: found });
+    Ok(name)
+}
+
+/// Registers a VFS over another.
+///
+/// # Safety
+/// `below` is registered under that name, and stays so as long as a connection uses it.
+unsafe fn make(name: &CStr, below: *mut ffi::sqlite3_vfs) -> Option<CString> {
+    let name = CString::new([b"touchstone-", name.to_bytes()].concat()).ok()?;
+    let own = c_int::try_from(size_of::<Gathering>().max(size_of::<MainFile>())).ok()?;
+    // SAFETY: the caller's promise; the one over it is leaked, so that it stays where SQLite has it.
+    unsafe {
         let mut vfs = *below;
         vfs.iVersion = vfs.iVersion.min(2);
-        vfs.szOsFile += c_int::try_from(size_of::<Gathering>()).ok()?;
+        vfs.szOsFile += own;
         vfs.pNext = ptr::null_mut();
         vfs.zName = name.clone().into_raw();
         forward(&mut vfs);
         let over = Box::into_raw(Box::new(LogVfs { vfs, below }));
-        if ffi::sqlite3_vfs_register(over.cast(), 0) != ffi::SQLITE_OK {
-            return None;
-        }
+        (ffi::sqlite3_vfs_register(over.cast(), 0) == ffi::SQLITE_OK).then_some(name)
     }
-    made.insert(below.to_owned(), name.clone());
-    Some(name)
 }
+
+/// What a library has under a name, as SQLite passes it.
+type Symbol = Option<unsafe extern "C" fn(*mut ffi::sqlite3_vfs, *mut c_void, *const c_char)>;
 
 /// Methods that pass a call on to the VFS below, where it has the method.
 macro_rules! pass_on {
@@ -80,99 +117,20 @@ macro_rules! pass_on {
     };
 }
 
+// Each takes the VFS that it belongs to, so none may be called with another's: what is not passed on is not copied.
 pass_on! {
     xDelete(path: *const c_char, sync: c_int) -> c_int;
     xAccess(path: *const c_char, flags: c_int, out: *mut c_int) -> c_int;
     xFullPathname(path: *const c_char, size: c_int, out: *mut c_char) -> c_int;
     xDlOpen(path: *const c_char) -> *mut c_void;
     xDlError(size: c_int, out: *mut c_char);
+    xDlSym(library: *mut c_void, symbol: *const c_char) -> Symbol;
     xDlClose(library: *mut c_void);
     xRandomness(size: c_int, out: *mut c_char) -> c_int;
     xSleep(microseconds: c_int) -> c_int;
     xCurrentTime(out: *mut f64) -> c_int;
     xGetLastError(size: c_int, out: *mut c_char) -> c_int;
     xCurrentTimeInt64(out: *mut ffi::sqlite3_int64) -> c_int;
-}
-
-/// The log as one connection has it open.
-#[repr(C)]
-struct Gathering {
-    base: ffi::sqlite3_file,
-    /// The system's file, which lies behind this structure.
-    below: *mut ffi::sqlite3_file,
-    /// What is not in the file yet.
-    gathered: Vec<u8>,
-    /// Where it belongs.
-    start: i64,
-    /// The end of all that was written: what is written before it is written again, and not gathered.
-    end: i64,
-    /// Whether the frame whose header came last commits.
-    commits: bool,
-}
-
-impl Gathering {
-    fn write_through(&self, bytes: &[u8], offset: i64) -> c_int {
-        let Ok(length) = c_int::try_from(bytes.len()) else { return ffi::SQLITE_IOERR_WRITE };
-        let file = self.below;
-        // SAFETY: the system's file is open.
-        unsafe {
-            match (*file).pMethods.as_ref().and_then(|methods| methods.xWrite) {
-                Some(write) => write(file, bytes.as_ptr().cast(), length, offset),
-                None => ffi::SQLITE_IOERR_WRITE,
-            }
-        }
-    }
-
-    /// Writes what was gathered. What cannot be written is kept: where only a statement fails for it, the transaction
-    /// goes on, and relies on the frames of the statements before.
-    fn write_gathered(&mut self) -> c_int {
-        if self.gathered.is_empty() {
-            return ffi::SQLITE_OK;
-        }
-        let code = self.write_through(&self.gathered, self.start);
-        if code == ffi::SQLITE_OK {
-            self.gathered.clear();
-        }
-        code
-    }
-
-    /// Forgets what a transaction has gathered that is rolled back, and where it had written.
-    fn forget(&mut self) {
-        self.gathered.clear();
-        self.end = 0;
-    }
-
-    fn write(&mut self, bytes: &[u8], offset: i64) -> c_int {
-        let end = self.start + self.gathered.len() as i64;
-        if !self.gathered.is_empty() && offset != end {
-            let code = self.write_gathered();
-            if code != ffi::SQLITE_OK {
-                return code;
-            }
-        }
-        // The page after the header of a frame that commits ends the transaction.
-        let was_committing = std::mem::replace(&mut self.commits, commits(bytes));
-        let begins_anew = offset == 0;
-        if offset < self.end && !begins_anew {
-            // Frames that were written are corrected when a page of the transaction changed again: their headers alone,
-            // with no page after them to wait for.
-            return self.write_through(bytes, offset);
-        }
-        if self.gathered.is_empty() {
-            self.start = offset;
-        }
-        self.gathered.extend_from_slice(bytes);
-        self.end = offset + bytes.len() as i64;
-        if was_committing || self.gathered.len() >= GATHERED_BYTES_MAX {
-            return self.write_gathered();
-        }
-        ffi::SQLITE_OK
-    }
-}
-
-/// Whether it is the header of a frame that commits.
-fn commits(bytes: &[u8]) -> bool {
-    bytes.len() == FRAME_HEADER_BYTES && bytes[4..8] != [0; 4]
 }
 
 unsafe extern "C" fn open(
@@ -182,170 +140,61 @@ unsafe extern "C" fn open(
     flags: c_int,
     out: *mut c_int,
 ) -> c_int {
-    // SAFETY: SQLite passes this module's VFS, and memory for as large a file as it asks.
+    // SAFETY: SQLite passes this module's VFS, and memory for as large a file as it asks: for one of this module's, and
+    // the system's behind it. A log is opened while its main file is open.
     unsafe {
         let below = (*vfs.cast::<LogVfs>()).below;
-        let Some(open) = (*below).xOpen else { return ffi::SQLITE_CANTOPEN };
-        if flags & ffi::SQLITE_OPEN_WAL == 0 {
-            return open(below, path, file, flags, out);
+        if flags & ffi::SQLITE_OPEN_WAL != 0 {
+            let own = file.cast::<Gathering>();
+            let made = |real| ptr::write(own, Gathering::new(real, path));
+            open_behind(below, path, file, own.add(1).cast(), flags, out, made)
+        } else if flags & ffi::SQLITE_OPEN_MAIN_DB != 0 {
+            let own = file.cast::<MainFile>();
+            let made = |real| ptr::write(own, MainFile::new(real));
+            open_behind(below, path, file, own.add(1).cast(), flags, out, made)
+        } else {
+            open_real(below, path, file, flags, out)
         }
-        let own = file.cast::<Gathering>();
-        (*file).pMethods = ptr::null();
-        let real = own.add(1).cast();
-        let code = open(below, path, real, flags, out);
-        if code == ffi::SQLITE_OK {
-            let base = ffi::sqlite3_file { pMethods: &raw const METHODS };
-            let gathering =
-                Gathering { base, below: real, gathered: Vec::new(), start: 0, end: 0, commits: false };
-            ptr::write(own, gathering);
-        }
-        code
     }
 }
 
-/// The log, as SQLite passes it.
+/// Opens the system's file behind one of this module's, and then makes that.
 ///
 /// # Safety
-/// SQLite passes a file that `open` made, to one thread at a time.
-unsafe fn log<'f>(file: *mut ffi::sqlite3_file) -> &'f mut Gathering {
-    // SAFETY: the caller's promise.
-    unsafe { &mut *file.cast::<Gathering>() }
-}
-
-unsafe extern "C" fn write(
+/// As for `open`; `real` lies within the file's memory.
+unsafe fn open_behind(
+    below: *mut ffi::sqlite3_vfs,
+    path: *const c_char,
     file: *mut ffi::sqlite3_file,
-    bytes: *const c_void,
-    length: c_int,
-    offset: ffi::sqlite3_int64,
+    real: *mut ffi::sqlite3_file,
+    flags: c_int,
+    out: *mut c_int,
+    make: impl FnOnce(*mut ffi::sqlite3_file),
 ) -> c_int {
-    // SAFETY: SQLite passes so many bytes.
+    // SAFETY: the caller's promise.
     unsafe {
-        let bytes = std::slice::from_raw_parts(bytes.cast(), usize::try_from(length).unwrap_or(0));
-        log(file).write(bytes, offset)
-    }
-}
-
-unsafe extern "C" fn close(file: *mut ffi::sqlite3_file) -> c_int {
-    // SAFETY: SQLite closes a file once. What is still gathered belongs to no commit.
-    unsafe {
-        let below = log(file).below;
-        let code = match (*below).pMethods.as_ref().and_then(|methods| methods.xClose) {
-            Some(close) => close(below),
-            None => ffi::SQLITE_OK,
-        };
-        ptr::drop_in_place(file.cast::<Gathering>());
         (*file).pMethods = ptr::null();
+        (*real).pMethods = ptr::null();
+        let code = open_real(below, path, real, flags, out);
+        if code == ffi::SQLITE_OK {
+            make(real);
+        } else if let Some(close) = (*real).pMethods.as_ref().and_then(|methods| methods.xClose) {
+            // A file that could not be opened and has methods all the same is to be closed, as SQLite's manual says.
+            close(real);
+        }
         code
     }
 }
 
-/// Methods that pass a call on to the system's file, after what was gathered is in it.
-macro_rules! after_writing {
-    ($($function:ident: $method:ident($($name:ident: $type:ty),*) or $failure:ident;)*) => {$(
-        unsafe extern "C" fn $function(file: *mut ffi::sqlite3_file, $($name: $type),*) -> c_int {
-            // SAFETY: SQLite passes a file that is open, and what the system's takes.
-            unsafe {
-                let log = log(file);
-                let code = log.write_gathered();
-                if code != ffi::SQLITE_OK {
-                    return code;
-                }
-                let below = log.below;
-                match (*below).pMethods.as_ref().and_then(|methods| methods.$method) {
-                    Some(method) => method(below, $($name),*),
-                    None => ffi::$failure,
-                }
-            }
-        }
-    )*};
-}
-
-after_writing! {
-    read: xRead(bytes: *mut c_void, length: c_int, offset: ffi::sqlite3_int64) or SQLITE_IOERR_READ;
-    truncate: xTruncate(size: ffi::sqlite3_int64) or SQLITE_IOERR_TRUNCATE;
-    sync: xSync(flags: c_int) or SQLITE_IOERR_FSYNC;
-    size: xFileSize(out: *mut ffi::sqlite3_int64) or SQLITE_IOERR_FSTAT;
-    pass_control: xFileControl(operation: c_int, argument: *mut c_void) or SQLITE_NOTFOUND;
-    lock: xLock(level: c_int) or SQLITE_OK;
-    unlock: xUnlock(level: c_int) or SQLITE_OK;
-    reserved: xCheckReservedLock(out: *mut c_int) or SQLITE_OK;
-}
-
-/// What a log is told when its connection's transaction is rolled back; SQLite leaves numbers above 100 to others.
-const FORGET: c_int = 0x546f_7573;
-
-unsafe extern "C" fn control(file: *mut ffi::sqlite3_file, operation: c_int, argument: *mut c_void) -> c_int {
-    // SAFETY: SQLite passes a file that is open.
-    unsafe {
-        if operation == FORGET {
-            log(file).forget();
-            return ffi::SQLITE_OK;
-        }
-        pass_control(file, operation, argument)
-    }
-}
-
-/// Makes a connection's log forget what is rolled back. SQLite rolls back without a call of the log's methods, also by
-/// itself where a statement fails.
-///
 /// # Safety
-/// The connection is open.
-pub(crate) unsafe fn forget_what_is_rolled_back(connection: *mut ffi::sqlite3) {
-    // SAFETY: the connection is open as long as it calls.
-    unsafe { ffi::sqlite3_rollback_hook(connection, Some(rolled_back), connection.cast()) };
+/// As for `open`.
+unsafe fn open_real(
+    below: *mut ffi::sqlite3_vfs,
+    path: *const c_char,
+    file: *mut ffi::sqlite3_file,
+    flags: c_int,
+    out: *mut c_int,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { (*below).xOpen.map_or(ffi::SQLITE_CANTOPEN, |open| open(below, path, file, flags, out)) }
 }
-
-unsafe extern "C" fn rolled_back(connection: *mut c_void) {
-    let mut journal: *mut ffi::sqlite3_file = ptr::null_mut();
-    // SAFETY: SQLite passes the connection, which is open; the call stores the pointer to its log, or to the journal of a
-    // file that has none, which knows nothing of the order.
-    unsafe {
-        let connection = connection.cast();
-        let (main, pointer) = (c"main".as_ptr(), ffi::SQLITE_FCNTL_JOURNAL_POINTER);
-        ffi::sqlite3_file_control(connection, main, pointer, (&raw mut journal).cast());
-        let methods = journal.as_ref().and_then(|file| file.pMethods.as_ref());
-        if let Some(control) = methods.and_then(|methods| methods.xFileControl) {
-            control(journal, FORGET, ptr::null_mut());
-        }
-    }
-}
-
-unsafe extern "C" fn sector_size(file: *mut ffi::sqlite3_file) -> c_int {
-    // SAFETY: SQLite passes a file that is open.
-    unsafe {
-        let below = log(file).below;
-        (*below).pMethods.as_ref().and_then(|methods| methods.xSectorSize).map_or(0, |method| method(below))
-    }
-}
-
-unsafe extern "C" fn characteristics(file: *mut ffi::sqlite3_file) -> c_int {
-    // SAFETY: SQLite passes a file that is open.
-    unsafe {
-        let below = log(file).below;
-        let method = (*below).pMethods.as_ref().and_then(|methods| methods.xDeviceCharacteristics);
-        method.map_or(0, |method| method(below))
-    }
-}
-
-/// Version 1: a log has no shared memory of its own, and is not mapped.
-static METHODS: ffi::sqlite3_io_methods = ffi::sqlite3_io_methods {
-    iVersion: 1,
-    xClose: Some(close),
-    xRead: Some(read),
-    xWrite: Some(write),
-    xTruncate: Some(truncate),
-    xSync: Some(sync),
-    xFileSize: Some(size),
-    xLock: Some(lock),
-    xUnlock: Some(unlock),
-    xCheckReservedLock: Some(reserved),
-    xFileControl: Some(control),
-    xSectorSize: Some(sector_size),
-    xDeviceCharacteristics: Some(characteristics),
-    xShmMap: None,
-    xShmLock: None,
-    xShmBarrier: None,
-    xShmUnmap: None,
-    xFetch: None,
-    xUnfetch: None,
-};

@@ -1,0 +1,235 @@
+//! The log as one connection has it open: it gathers what is written, until the frame that commits, until it is read, or
+//! until the lock to write is given back. What a transaction gathered that is rolled back is forgotten: as soon as its
+//! lock is gone, its place in the log is somebody else's.
+
+use super::main_file;
+use libsqlite3_sys as ffi;
+use std::ffi::{c_char, c_int, c_void};
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What is gathered before it is written: with the largest page behind it, no more than SQLite's Unix VFS writes at once.
+const GATHERED_BYTES_MAX: usize = 64 << 10;
+/// The header of a frame in the log; in its second word, a frame that commits has the file's size.
+const FRAME_HEADER_BYTES: usize = 24;
+
+/// An open log.
+#[repr(C)]
+pub(super) struct Gathering {
+    base: ffi::sqlite3_file,
+    /// The system's file, which lies behind this structure.
+    below: *mut ffi::sqlite3_file,
+    /// How often the lock to write was given back, as the database's main file counts it. Without it nothing is gathered.
+    releases: Option<Arc<AtomicU64>>,
+    /// The count under which was gathered what is.
+    seen: u64,
+    /// What is not in the file yet.
+    gathered: Vec<u8>,
+    /// Where it belongs.
+    start: i64,
+    /// The end of all that was written under the lock: what is written before it is written again, and not gathered.
+    end: i64,
+    /// Whether the frame whose header came last commits.
+    commits: bool,
+}
+
+impl Gathering {
+    /// # Safety
+    /// `below` is open, and the path is what SQLite opens a log by, as long as its main file is open.
+    pub(super) unsafe fn new(below: *mut ffi::sqlite3_file, path: *const c_char) -> Gathering {
+        Gathering {
+            base: ffi::sqlite3_file { pMethods: &raw const METHODS },
+            below,
+            // SAFETY: the caller's promise.
+            releases: unsafe { main_file::releases_beside(path) },
+            seen: 0,
+            gathered: Vec::new(),
+            start: 0,
+            end: 0,
+            commits: false,
+        }
+    }
+
+    /// Forgets what was gathered under a lock that was given back since. Whatever was committed had reached the file
+    /// before that, so this was rolled back; and others may have written to its place.
+    fn settle(&mut self) {
+        let Some(releases) = &self.releases else { return };
+        let now = releases.load(Ordering::Relaxed);
+        if now != self.seen {
+            self.seen = now;
+            self.gathered.clear();
+            self.end = 0;
+        }
+    }
+
+    fn write_through(&self, bytes: &[u8], offset: i64) -> c_int {
+        let Ok(length) = c_int::try_from(bytes.len()) else { return ffi::SQLITE_IOERR_WRITE };
+        let file = self.below;
+        // SAFETY: the system's file is open.
+        unsafe {
+            match (*file).pMethods.as_ref().and_then(|methods| methods.xWrite) {
+                Some(write) => write(file, bytes.as_ptr().cast(), length, offset),
+                None => ffi::SQLITE_IOERR_WRITE,
+            }
+        }
+    }
+
+    /// Writes what was gathered. What cannot be written is kept: where only a statement fails for it, the transaction
+    /// goes on, and relies on the frames of the statements before.
+    fn write_gathered(&mut self) -> c_int {
+        self.settle();
+        if self.gathered.is_empty() {
+            return ffi::SQLITE_OK;
+        }
+        let code = self.write_through(&self.gathered, self.start);
+        if code == ffi::SQLITE_OK {
+            self.gathered.clear();
+        }
+        code
+    }
+
+    fn write(&mut self, bytes: &[u8], offset: i64) -> c_int {
+        if self.releases.is_none() {
+            return self.write_through(bytes, offset);
+        }
+        self.settle();
+        let end = self.start + self.gathered.len() as i64;
+        if !self.gathered.is_empty() && offset != end {
+            let code = self.write_gathered();
+            if code != ffi::SQLITE_OK {
+                return code;
+            }
+        }
+        // The page after the header of a frame that commits ends the transaction.
+        let was_committing = std::mem::replace(&mut self.commits, commits(bytes));
+        let begins_anew = offset == 0;
+        if offset < self.end && !begins_anew {
+            // Frames that were written are corrected when a page of the transaction changed again: their headers alone,
+            // with no page after them to wait for.
+            return self.write_through(bytes, offset);
+        }
+        if self.gathered.is_empty() {
+            self.start = offset;
+        }
+        self.gathered.extend_from_slice(bytes);
+        self.end = offset + bytes.len() as i64;
+        if was_committing || self.gathered.len() >= GATHERED_BYTES_MAX {
+            return self.write_gathered();
+        }
+        ffi::SQLITE_OK
+    }
+}
+
+/// Whether it is the header of a frame that commits.
+fn commits(bytes: &[u8]) -> bool {
+    bytes.len() == FRAME_HEADER_BYTES && bytes[4..8] != [0; 4]
+}
+
+/// The log, as SQLite passes it.
+///
+/// # Safety
+/// SQLite passes a file that was opened as a log, to one thread at a time.
+unsafe fn log<'f>(file: *mut ffi::sqlite3_file) -> &'f mut Gathering {
+    // SAFETY: the caller's promise.
+    unsafe { &mut *file.cast::<Gathering>() }
+}
+
+unsafe extern "C" fn write(
+    file: *mut ffi::sqlite3_file,
+    bytes: *const c_void,
+    length: c_int,
+    offset: ffi::sqlite3_int64,
+) -> c_int {
+    // SAFETY: SQLite passes so many bytes.
+    unsafe {
+        let bytes = std::slice::from_raw_parts(bytes.cast(), usize::try_from(length).unwrap_or(0));
+        log(file).write(bytes, offset)
+    }
+}
+
+unsafe extern "C" fn close(file: *mut ffi::sqlite3_file) -> c_int {
+    // SAFETY: SQLite closes a file once. What is still gathered belongs to no commit.
+    unsafe {
+        let below = log(file).below;
+        let code = match (*below).pMethods.as_ref().and_then(|methods| methods.xClose) {
+            Some(close) => close(below),
+            None => ffi::SQLITE_OK,
+        };
+        ptr::drop_in_place(file.cast::<Gathering>());
+        (*file).pMethods = ptr::null();
+        code
+    }
+}
+
+/// Methods that pass a call on to the system's file, after what was gathered is in it.
+macro_rules! after_writing {
+    ($($function:ident: $method:ident($($name:ident: $type:ty),*) or $failure:ident;)*) => {$(
+        unsafe extern "C" fn $function(file: *mut ffi::sqlite3_file, $($name: $type),*) -> c_int {
+            // SAFETY: SQLite passes a file that is open, and what the system's takes.
+            unsafe {
+                let log = log(file);
+                let code = log.write_gathered();
+                if code != ffi::SQLITE_OK {
+                    return code;
+                }
+                let below = log.below;
+                match (*below).pMethods.as_ref().and_then(|methods| methods.$method) {
+                    Some(method) => method(below, $($name),*),
+                    None => ffi::$failure,
+                }
+            }
+        }
+    )*};
+}
+
+after_writing! {
+    read: xRead(bytes: *mut c_void, length: c_int, offset: ffi::sqlite3_int64) or SQLITE_IOERR_READ;
+    truncate: xTruncate(size: ffi::sqlite3_int64) or SQLITE_IOERR_TRUNCATE;
+    sync: xSync(flags: c_int) or SQLITE_IOERR_FSYNC;
+    size: xFileSize(out: *mut ffi::sqlite3_int64) or SQLITE_IOERR_FSTAT;
+    control: xFileControl(operation: c_int, argument: *mut c_void) or SQLITE_NOTFOUND;
+    lock: xLock(level: c_int) or SQLITE_OK;
+    unlock: xUnlock(level: c_int) or SQLITE_OK;
+    reserved: xCheckReservedLock(out: *mut c_int) or SQLITE_OK;
+}
+
+unsafe extern "C" fn sector_size(file: *mut ffi::sqlite3_file) -> c_int {
+    // SAFETY: SQLite passes a file that is open.
+    unsafe {
+        let below = log(file).below;
+        (*below).pMethods.as_ref().and_then(|methods| methods.xSectorSize).map_or(0, |method| method(below))
+    }
+}
+
+unsafe extern "C" fn characteristics(file: *mut ffi::sqlite3_file) -> c_int {
+    // SAFETY: SQLite passes a file that is open.
+    unsafe {
+        let below = log(file).below;
+        let method = (*below).pMethods.as_ref().and_then(|methods| methods.xDeviceCharacteristics);
+        method.map_or(0, |method| method(below))
+    }
+}
+
+/// Version 1: a log has no shared memory of its own, and is not mapped.
+static METHODS: ffi::sqlite3_io_methods = ffi::sqlite3_io_methods {
+    iVersion: 1,
+    xClose: Some(close),
+    xRead: Some(read),
+    xWrite: Some(write),
+    xTruncate: Some(truncate),
+    xSync: Some(sync),
+    xFileSize: Some(size),
+    xLock: Some(lock),
+    xUnlock: Some(unlock),
+    xCheckReservedLock: Some(reserved),
+    xFileControl: Some(control),
+    xSectorSize: Some(sector_size),
+    xDeviceCharacteristics: Some(characteristics),
+    xShmMap: None,
+    xShmLock: None,
+    xShmBarrier: None,
+    xShmUnmap: None,
+    xFetch: None,
+    xUnfetch: None,
+};
