@@ -1,6 +1,7 @@
 //! SQLite below the types: connections, held statements, rows fed into a statement, tables read page by page, the
 //! state of the log. Nothing here knows a record; everything `unsafe` of this crate is here.
 
+pub(crate) mod attached;
 pub(crate) mod bell;
 pub(crate) mod capture;
 pub(crate) mod cipher;

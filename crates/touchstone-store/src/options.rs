@@ -90,11 +90,12 @@ pub(crate) const SALT_BYTES: usize = 16;
 
 #[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
 pub(crate) enum KeyMaterial {
-    Raw([u8; KEY_BYTES]),
+    /// In a place of its own: what is moved leaves a copy where it was, on some stack.
+    Raw(Box<[u8; KEY_BYTES]>),
     Passphrase(String),
     /// What a passphrase and a file's salt make.
     Derived {
-        key: [u8; KEY_BYTES],
+        key: Box<[u8; KEY_BYTES]>,
         salt: [u8; SALT_BYTES],
     },
 }
@@ -114,8 +115,11 @@ impl EncryptionKey {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn raw(bytes: [u8; 32]) -> EncryptionKey {
-        EncryptionKey(KeyMaterial::Raw(bytes))
+    pub fn raw(mut bytes: [u8; 32]) -> EncryptionKey {
+        let mut key = Box::new([0; KEY_BYTES]);
+        key.copy_from_slice(&bytes);
+        bytes.zeroize();
+        EncryptionKey(KeyMaterial::Raw(key))
     }
 
     /// A passphrase, from which a key is derived once when the store is opened: a tenth of a second or two, on purpose.
@@ -138,8 +142,8 @@ impl EncryptionKey {
     /// The key as the engine takes it: bytes that it derives nothing from.
     pub(crate) fn engine_bytes(&self) -> Zeroizing<Vec<u8>> {
         let (key, salt): (&[u8], &[u8]) = match &self.0 {
-            KeyMaterial::Raw(key) => (key, &[]),
-            KeyMaterial::Derived { key, salt } => (key, salt),
+            KeyMaterial::Raw(key) => (&key[..], &[]),
+            KeyMaterial::Derived { key, salt } => (&key[..], salt),
             KeyMaterial::Passphrase(_) => (&[], &[]),
         };
         Zeroizing::new([b"raw:", key, salt].concat())

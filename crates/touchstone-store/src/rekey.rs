@@ -1,26 +1,26 @@
 //! Another key for a file that nobody has open: encrypts it, decrypts it, or encrypts it anew. The file is written a
 //! second time beside itself and takes its own place in one step, so at every moment the old one or the new one is there.
 
-use crate::engine::cipher;
 use crate::engine::connection::{Connection, Header, open};
+use crate::engine::{attached, cipher};
 use crate::error::{Error, ErrorKind, Result};
 use crate::opening::{check, key_error};
-use crate::options::{Cipher, Options};
+use crate::options::Options;
 use crate::place::{COMPANIONS, NewFile, companion, sync_directory};
 use crate::store::Store;
 use rusqlite::OpenFlags;
-use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::path::Path;
-use zeroize::Zeroizing;
 
 impl Store {
     /// Gives a store that nobody has open another key, another cipher, or none: of `current` and `new` what counts is
-    /// [`key`](Options::key), [`cipher`](Options::cipher), and [`page_size`](Options::page_size), which may change too.
+    /// [`key`](Options::key), [`cipher`](Options::cipher), and [`page_size`](Options::page_size), which may change where the
+    /// store has no key yet.
     ///
     /// The store is written anew beside itself, so there must be room for it twice. Whenever the machine stops, either
     /// the old file or the new one is there, whole. What the old file held stays on the disk until the file system
-    /// writes over it: a store that was plain is not secret from somebody who reads the bare disk.
+    /// writes over it: a store that was plain is not secret from somebody who reads the bare disk. No message tells a key,
+    /// and none is left in this process's memory but by the options.
     ///
     /// ```
     /// use touchstone_store::{EncryptionKey, Options, Record, Store};
@@ -43,7 +43,8 @@ impl Store {
     /// # Errors
     /// [`Busy`](ErrorKind::Busy) where the store is open elsewhere, this program included;
     /// [`WrongKey`](ErrorKind::WrongKey), or [`NotEncrypted`](ErrorKind::NotEncrypted), where the file has another key
-    /// than `current`; when the file is no store, or cannot be written. The file is then as it was.
+    /// than `current`; [`Invalid`](ErrorKind::Invalid) where the pages of an encrypted store are to have another size; when
+    /// the file is no store, or cannot be written. The file is then as it was.
     pub fn change_key(path: impl AsRef<Path>, current: Options, new: Options) -> Result<()> {
         let path = path.as_ref();
         change(path, current, new)
@@ -62,13 +63,14 @@ fn change(path: &Path, current: Options, new: Options) -> Result<()> {
     let source = seize(path, &current)?;
     let header = source.header()?;
     check(header)?;
+    check_page_size(&source, &current, &new)?;
     let new = cipher::resolve_new(Options { vfs: current.vfs.clone(), ..new })?;
     // Opened only now: before it was seized, the file may have been another one.
     let opened = File::options().read(true).write(true).open(path);
     old = opened.map_err(|error| Error::io(&error, "opening", path))?;
     let made = NewFile::replacing(path);
     made.create_like(path)?;
-    write_anew(&source, made.path(), &new)?;
+    write_anew(path, &current, made.path(), &new)?;
     verify(made.path(), &new, header)?;
     // The log is gone since the file was seized. What is left is memory that was shared.
     for ending in COMPANIONS {
@@ -101,7 +103,7 @@ fn spoil(_old: &File) {}
 /// A connection that nobody else can read or write beside, to a file without a log.
 fn seize(path: &Path, options: &Options) -> Result<Connection> {
     let options = Options { exclusive: false, ..options.clone() };
-    let connection = Connection::open_for_attaching(path, &options)?;
+    let connection = Connection::open(path, &options)?;
     let elsewhere = |error: Error| match error.kind() {
         ErrorKind::Busy => Error::new(ErrorKind::Busy, "the store is open elsewhere (close it there first)"),
         _ => key_error(error, path, &options),
@@ -118,45 +120,25 @@ fn seize(path: &Path, options: &Options) -> Result<Connection> {
     }
 }
 
-/// Writes the whole store into a new file under another key.
-fn write_anew(source: &Connection, path: &Path, options: &Options) -> Result<()> {
-    let sql = source.sql();
-    if let Some(bytes) = options.page_size {
-        sql.execute_batch(&format!("pragma page_size = {bytes}"))?;
-    }
-    let target = address(path, options)?;
-    sql.execute("vacuum into ?1", [target.as_str()])?;
-    Ok(())
+/// Writes the whole store into a new file under another key, while it is seized. The connection that does so has the new
+/// file open with its key before it names it to SQLite, whose messages then have no key to tell.
+fn write_anew(path: &Path, current: &Options, made: &Path, new: &Options) -> Result<()> {
+    let keyed = Connection::open_for_attaching(made, new)?;
+    attached::attach_unlocked(&keyed, path, current)?;
+    attached::copy_anew(&keyed, made, new)
 }
 
-/// The file as a URI, which is how a `vacuum into` is told a key.
-fn address(path: &Path, options: &Options) -> Result<Zeroizing<String>> {
-    let Some(name) = path.to_str() else {
-        return Err(Error::new(ErrorKind::Invalid, "the file's name is no UTF-8, which this one call needs"));
-    };
-    // Long enough that no copy of the key is left behind when the text grows.
-    let mut uri = Zeroizing::new(String::with_capacity(3 * name.len() + 400));
-    uri.push_str("file:");
-    for byte in name.bytes() {
-        if byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte) {
-            uri.push(char::from(byte));
-        } else {
-            let _ = write!(uri, "%{byte:02x}");
+/// The engine copies encrypted pages into pages of the same size only, and says nothing where another was asked for.
+fn check_page_size(source: &Connection, current: &Options, new: &Options) -> Result<()> {
+    let now = source.page_bytes();
+    match new.page_size {
+        Some(bytes) if current.key.is_some() && u64::from(bytes) != now => {
+            let remedy = "ask for that size, or take the key away first and give the new one then";
+            let message = format!("pages of an encrypted store stay as they are, of {now} bytes ({remedy})");
+            Err(Error::new(ErrorKind::Invalid, message))
         }
+        _ => Ok(()),
     }
-    let Some(key) = &options.key else {
-        uri.push_str("?key=&reserve=0");
-        return Ok(uri);
-    };
-    // The bytes that each page keeps for its nonce and its tag.
-    uri.push_str(match options.cipher {
-        Cipher::Aegis => "?cipher=aegis&algorithm=aegis-256x2&reserve=64&key=raw%3a",
-        Cipher::SqlCipher => "?cipher=sqlcipher&legacy=4&reserve=80&key=raw%3a",
-    });
-    for byte in &key.engine_bytes()[4..] {
-        let _ = write!(uri, "{byte:02x}");
-    }
-    Ok(uri)
 }
 
 /// Whether the new file opens with its key and says of itself what the old one did, before it takes the old one's place.

@@ -10,7 +10,6 @@ use std::ffi::{c_char, c_int, c_uchar, c_void};
 use std::io::Write as _;
 use std::path::Path;
 use std::ptr;
-use zeroize::Zeroizing;
 
 /// How a file begins that is not encrypted.
 const PLAIN: &[u8; SALT_BYTES] = b"SQLite format 3\0";
@@ -138,7 +137,7 @@ fn bytes_of(path: &Path, options: &Options) -> Result<rusqlite::Connection> {
 }
 
 fn derive(words: &str, cipher: Cipher, salt: [u8; SALT_BYTES]) -> Result<EncryptionKey> {
-    let mut key = Zeroizing::new([0; KEY_BYTES]);
+    let mut key = Box::new([0; KEY_BYTES]);
     let code = match cipher {
         // SAFETY: the pointers are to the words, within their length, to a salt and to a key of the right size.
         Cipher::Aegis => unsafe {
@@ -154,7 +153,7 @@ fn derive(words: &str, cipher: Cipher, salt: [u8; SALT_BYTES]) -> Result<Encrypt
         // Argon2 fails only for want of its 64 MiB.
         return Err(Error::new(ErrorKind::Refused, "no key could be derived from the passphrase (memory?)"));
     }
-    Ok(EncryptionKey(KeyMaterial::Derived { key: *key, salt }))
+    Ok(EncryptionKey(KeyMaterial::Derived { key, salt }))
 }
 
 /// The salt that the connection's file begins with; a new one where the file is empty.

@@ -78,6 +78,24 @@ fn the_size_of_pages_may_change_with_the_key() {
     assert_eq!(store.all::<Secret>().unwrap(), secrets(1000));
 }
 
+/// The engine copies encrypted pages into pages of their size, and said nothing where another was asked for.
+#[test]
+fn an_encrypted_store_keeps_the_size_of_its_pages_and_says_so() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store.db");
+    raw(7).page_size(8192).open(&path).unwrap().insert_all(&secrets(1000)).unwrap();
+    let error = Store::change_key(&path, raw(7), raw(8).page_size(16_384)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    assert!(error.to_string().contains("8192 bytes"), "{error}");
+    let shared = raw(8).cipher(Cipher::SqlCipher).page_size(8192);
+    Store::change_key(&path, raw(7), shared.clone()).unwrap();
+    assert_eq!(shared.clone().open(&path).unwrap().all::<Secret>().unwrap(), secrets(1000));
+    // By way of none, as the message says.
+    Store::change_key(&path, shared, Options::new()).unwrap();
+    Store::change_key(&path, Options::new(), raw(7).page_size(16_384)).unwrap();
+    assert_eq!(raw(7).open(&path).unwrap().all::<Secret>().unwrap(), secrets(1000));
+}
+
 #[test]
 fn a_store_that_is_open_is_left_as_it_is() {
     let directory = tempfile::tempdir().unwrap();

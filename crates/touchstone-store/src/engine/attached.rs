@@ -1,0 +1,70 @@
+//! A file that a connection attaches, under a key of its own. SQLite puts the name of a file that it cannot open into its
+//! message, and URIs may name a key: so here a URI never does, and the key is bound to the statement where it lies.
+
+use super::connection::Connection;
+use crate::cells::Cells;
+use crate::error::{Error, ErrorKind, Result};
+use crate::options::{Cipher, EncryptionKey, Options};
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// Attaches a file as the schema `old`, only to be read, and without a lock: another connection has it, so that nobody
+/// changes the file, and it has no log. The key is one that takes no derivation any more.
+///
+/// # Errors
+/// When the file cannot be opened, or has another key.
+pub(crate) fn attach_unlocked(connection: &Connection, path: &Path, options: &Options) -> Result<()> {
+    let scheme = match (&options.key, options.cipher) {
+        (None, _) => String::new(),
+        (Some(_), Cipher::Aegis) => "&cipher=aegis&algorithm=aegis-256x2".to_owned(),
+        (Some(_), Cipher::SqlCipher) => {
+            let bytes = options.page_size.unwrap_or(4096);
+            format!("&cipher=sqlcipher&legacy=4&legacy_page_size={bytes}")
+        }
+    };
+    // `immutable` would do as well, but keeps the size of pages.
+    let address = address(path, &format!("mode=ro&nolock=1{scheme}"))?;
+    // No key at all, as an empty one is; where none is told, SQLite takes that of the main file.
+    let key = options.key.as_ref().map(EncryptionKey::engine_bytes).unwrap_or_default();
+    let mut values = Cells::default();
+    values.text(&address);
+    values.blob(&key);
+    let statement = connection.prepare("attach ?1 as old key ?2")?;
+    // SAFETY: the values outlive the statement.
+    unsafe { statement.bind(&values)? };
+    statement.run()
+}
+
+/// Copies the schema `old` into a new file, which gets the key of the connection's main file.
+///
+/// # Errors
+/// When the schema cannot be read, or the file cannot be written, or is not empty.
+pub(crate) fn copy_anew(connection: &Connection, path: &Path, options: &Options) -> Result<()> {
+    // The bytes that each page keeps for its nonce and its tag.
+    let reserved = match (&options.key, options.cipher) {
+        (None, _) => 0,
+        (Some(_), Cipher::Aegis) => 64,
+        (Some(_), Cipher::SqlCipher) => 80,
+    };
+    let target = address(path, &format!("reserve={reserved}"))?;
+    connection.sql().execute("vacuum old into ?1", [target])?;
+    Ok(())
+}
+
+/// The file as a URI with parameters, none of which is secret.
+fn address(path: &Path, parameters: &str) -> Result<String> {
+    let Some(name) = path.to_str() else {
+        return Err(Error::new(ErrorKind::Invalid, "the file's name is no UTF-8, which this one call needs"));
+    };
+    let mut uri = "file:".to_owned();
+    for byte in name.bytes() {
+        if byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte) {
+            uri.push(char::from(byte));
+        } else {
+            let _ = write!(uri, "%{byte:02x}");
+        }
+    }
+    uri.push('?');
+    uri.push_str(parameters);
+    Ok(uri)
+}

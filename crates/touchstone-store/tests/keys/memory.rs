@@ -1,0 +1,168 @@
+//! The process's memory after a key was used: all of it that can be written, as the system shows it.
+#![cfg(target_os = "linux")]
+
+use crate::secret::{Form, Secret};
+use crate::shim::{Call, Fault, Shim};
+use crate::{CIPHERS, Note, alone, notes};
+use std::fs::File;
+use std::hint::black_box;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use touchstone_store::{Cipher, EncryptionKey, Options, Store};
+
+/// What of the memory is read at once, and how much of it again, for what lies across an end.
+const WINDOW: usize = 1 << 16;
+const OVERLAP: usize = 64;
+
+/// Where the secret is: the mapping, and the form.
+fn find(secret: &Secret) -> Vec<(String, Form)> {
+    let maps = std::fs::read_to_string("/proc/self/maps").expect("the system tells");
+    let memory = File::open("/proc/self/mem").expect("the system shows it");
+    let mut window = vec![0; WINDOW];
+    let mut found = Vec::new();
+    for line in maps.lines() {
+        let mut words = line.split_whitespace();
+        let (range, rights) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        let number = |text: &str| u64::from_str_radix(text, 16).expect("it is a number");
+        let (start, end) =
+            range.split_once('-').map(|(start, end)| (number(start), number(end))).expect("a range");
+        if !rights.starts_with("rw") {
+            continue;
+        }
+        for from in (start..end).step_by(WINDOW - OVERLAP) {
+            let length = usize::try_from(end - from).map_or(WINDOW, |left| left.min(WINDOW));
+            if memory.read_at(&mut window[..length], from).is_ok_and(|read| read == length)
+                && let Some(form) = secret.find(&window[..length])
+            {
+                found.push((line.to_owned(), form));
+            }
+            // What was found must not be found again, in here.
+            window.fill(0);
+        }
+    }
+    found
+}
+
+/// Writes over what calls that have returned left on the stack.
+#[inline(never)]
+fn overwrite_stack(depth: u32) -> u8 {
+    let bytes = black_box([depth as u8; 4096]);
+    if depth == 0 { bytes[0] } else { overwrite_stack(depth - 1) ^ black_box(&bytes)[17] }
+}
+
+/// That none of the secrets is anywhere.
+fn check_gone(secrets: &[Secret], about: &str) {
+    black_box(overwrite_stack(64));
+    for (at, secret) in secrets.iter().enumerate() {
+        assert_eq!(find(secret), [], "{about}: the key {at}");
+    }
+}
+
+#[inline(never)]
+fn options(secret: &Secret, cipher: Cipher) -> Options {
+    Options::new().key(EncryptionKey::raw(secret.tell())).cipher(cipher)
+}
+
+#[inline(never)]
+fn words(secret: &Secret, cipher: Cipher) -> Options {
+    // The words are made where they stay.
+    let mut text = String::with_capacity(32);
+    text.extend(secret.tell().map(char::from));
+    Options::new().key(EncryptionKey::passphrase(text)).cipher(cipher)
+}
+
+#[inline(never)]
+fn work(path: &Path, options: Options) {
+    let store = options.open(path).expect("it opens");
+    store.put_all(&notes()).expect("they are written");
+    let snapshots: Vec<_> = (0..3).map(|_| store.snapshot().expect("it begins")).collect();
+    for snapshot in &snapshots {
+        assert_eq!(snapshot.of::<Note>().all().expect("it is readable"), notes());
+    }
+    drop(snapshots);
+    let copy = path.with_extension("copy");
+    store.backup(&copy).expect("there is room");
+    std::fs::remove_file(copy).expect("it is there");
+}
+
+/// The search must find a key that is in use, or it would prove nothing.
+#[test]
+fn a_key_is_found_while_it_is_used() {
+    alone("memory::a_key_is_found_while_it_is_used", || {
+        let directory = tempfile::tempdir().expect("there is room");
+        let secret = Secret::new(21);
+        let store = options(&secret, Cipher::Aegis).open(directory.path().join("a.db")).expect("it opens");
+        store.insert_all(&notes()).expect("they are written");
+        assert!(find(&secret).iter().any(|(_, form)| *form == Form::Bytes));
+        let digits: String = secret.tell().iter().map(|byte| format!("{byte:02x}")).collect();
+        assert!(find(&secret).len() >= 2, "{digits}");
+    });
+}
+
+#[test]
+fn a_key_is_gone_after_closing() {
+    alone("memory::a_key_is_gone_after_closing", || {
+        for (seed, cipher) in (31..).zip(CIPHERS) {
+            let directory = tempfile::tempdir().expect("there is room");
+            let secret = Secret::new(seed);
+            work(&directory.path().join("a.db"), options(&secret, cipher));
+            check_gone(&[secret], &format!("{cipher:?}"));
+            let secret = Secret::new(seed + 100);
+            work(&directory.path().join("b.db"), words(&secret, cipher));
+            check_gone(&[secret], &format!("{cipher:?}, a passphrase"));
+        }
+    });
+}
+
+#[test]
+fn keys_are_gone_after_a_change() {
+    alone("memory::keys_are_gone_after_a_change", || {
+        for (seed, cipher) in (41..).zip(CIPHERS) {
+            let directory = tempfile::tempdir().expect("there is room");
+            let path = directory.path().join("a.db");
+            let [old, new, last] = [0, 100, 200].map(|more| Secret::new(seed + more));
+            work(&path, options(&old, cipher));
+            Store::change_key(&path, options(&old, cipher), options(&new, cipher)).expect("it is changed");
+            check_gone(&[old, new], &format!("{cipher:?}"));
+            Store::change_key(&path, options(&new, cipher), words(&last, cipher)).expect("it is changed");
+            check_gone(&[new, last], &format!("{cipher:?}, to a passphrase"));
+            Store::change_key(&path, words(&last, cipher), Options::new()).expect("it is changed");
+            Store::change_key(&path, Options::new(), options(&old, cipher)).expect("it is changed");
+            check_gone(&[old, last], &format!("{cipher:?}, to none and back"));
+        }
+    });
+}
+
+#[test]
+fn keys_are_gone_after_failures() {
+    alone("memory::keys_are_gone_after_failures", || {
+        let shim = Shim::register(false, false);
+        for (seed, cipher) in (51..).zip(CIPHERS) {
+            let directory = tempfile::tempdir().expect("there is room");
+            let path = directory.path().join("a.db");
+            let [old, new] = [0, 100].map(|more| Secret::new(seed + more));
+            work(&path, options(&old, cipher));
+            assert!(options(&new, cipher).open(&path).is_err());
+            assert!(words(&new, cipher).open(&path).is_err());
+            assert!(Store::change_key(&path, options(&new, cipher), options(&old, cipher)).is_err());
+            check_gone(&[old, new], &format!("{cipher:?}, refused"));
+            let mut failed = 0;
+            let faults: [&'static [Call]; 3] = [&[Call::Open], &[Call::Write], &[Call::Read]];
+            for (calls, after) in faults.iter().flat_map(|calls| [0, 2, 5, 9].map(|after| (*calls, after))) {
+                shim.fail(Fault { calls, file: "", after, lasting: true, full: true });
+                let through = |options: Options| options.vfs(shim.name());
+                let result =
+                    Store::change_key(&path, through(options(&old, cipher)), through(options(&new, cipher)));
+                shim.heal();
+                check_gone(&[old, new], &format!("{cipher:?}, {calls:?} {after}"));
+                match result {
+                    Ok(()) => {
+                        Store::change_key(&path, options(&new, cipher), options(&old, cipher)).expect("back")
+                    }
+                    Err(_) => failed += 1,
+                }
+            }
+            assert!(failed > 5, "{cipher:?}: only {failed} failed");
+        }
+    });
+}
