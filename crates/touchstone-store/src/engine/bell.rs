@@ -74,29 +74,32 @@ impl Bell {
         }
     }
 
+    /// The state of the log, as soon as its header is whole; none where it stays half written, because its writer has died
+    /// or is stopped, and where `is_over`, which is asked at each look, says so.
+    pub(crate) fn settled(&self, is_over: impl Fn() -> bool) -> Option<LogState> {
+        for look in 0..=HALF_WRITTEN_MAX.1 {
+            let state = self.index.state();
+            if state.is_some() || is_over() {
+                return state;
+            }
+            if look < HALF_WRITTEN_MAX.0 {
+                std::thread::yield_now();
+            } else {
+                std::thread::sleep(self.looks.0);
+            }
+        }
+        None
+    }
+
     /// Waits until the log is another than that, at most for that long, and until `is_over`, which is asked at each look.
     /// Commits of this store count as well, but nobody is woken by them.
     pub(crate) fn wait(&self, seen: LogState, time: Duration, is_over: impl Fn() -> bool) -> Heard {
         let end = Instant::now() + time;
-        let mut half_written = 0;
         loop {
             let own = self.sign_in();
-            match self.index.state() {
-                Some(state) if state == seen => half_written = 0,
-                None if half_written < HALF_WRITTEN_MAX.1 => {
-                    half_written += 1;
-                    let is_long = half_written > HALF_WRITTEN_MAX.0;
-                    if is_long {
-                        std::thread::sleep(self.looks.0)
-                    } else {
-                        std::thread::yield_now()
-                    }
-                    continue;
-                }
-                _ => {
-                    self.pause_us.store(micros(self.looks.0), Ordering::Relaxed);
-                    return Heard::Change;
-                }
+            if self.settled(|| false) != Some(seen) {
+                self.pause_us.store(micros(self.looks.0), Ordering::Relaxed);
+                return Heard::Change;
             }
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() || is_over() {

@@ -331,21 +331,25 @@ impl Shared {
     fn listen(&self) {
         /// How long a wait may be that nothing ends.
         const WAIT: Duration = Duration::from_millis(100);
-        let Some((bell, index)) = self.bell.as_ref().zip(self.index.as_ref()) else { return };
+        let Some(bell) = &self.bell else { return };
         let is_stopping = || self.is_stopping.load(Ordering::Relaxed);
         while !is_stopping() {
-            let Some(state) = index.state() else {
-                std::thread::yield_now();
-                continue;
-            };
-            let seen = *lock(&self.seen);
-            if self.observed.is_any() && seen.is_none_or(|seen| !seen.is_same_commit(state)) {
+            let state = bell.settled(is_stopping);
+            if self.observed.is_any() && self.is_news(state) {
                 lock(&self.inbox).work.called = true;
                 self.wake();
             }
-            bell.wait(state, WAIT, is_stopping);
+            if let Some(state) = state {
+                bell.wait(state, WAIT, is_stopping);
+            }
         }
         bell.leave();
+    }
+
+    /// Whether the log may have what was not taken in. A header that stays half written is that of a writer who has died
+    /// after he committed: whoever reads mends it, and sees the commit.
+    fn is_news(&self, state: Option<LogState>) -> bool {
+        !is_same_commit(*lock(&self.seen), state)
     }
 
     /// Nobody will come for orders any more.

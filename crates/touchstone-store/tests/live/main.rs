@@ -10,6 +10,7 @@ mod rules;
 #[path = "../shim/mod.rs"]
 mod shim;
 mod story;
+mod torn;
 mod trouble;
 #[path = "../workload/mod.rs"]
 mod workload;

@@ -255,6 +255,33 @@ fn a_wait_ends_with_its_time_with_its_owner_and_beside_a_writer_who_died() {
     assert_eq!(bell.wait(seen, LONG, || false), Heard::Change);
 }
 
+/// Who listens must come to something else than looking, or nobody ever reads what a dead writer has left.
+#[test]
+fn a_header_that_stays_half_written_is_looked_at_so_many_times_and_no_more() {
+    let (memory, index) = index();
+    let bell = Bell::new(index);
+    let looks = AtomicU32::new(0);
+    let count = || {
+        looks.fetch_add(1, Ordering::Relaxed);
+        false
+    };
+    assert_eq!(bell.settled(count), index.state());
+    assert_eq!(looks.load(Ordering::Relaxed), 0, "it is whole at once");
+    memory[7].store(1, Ordering::Relaxed);
+    assert_eq!(bell.settled(count), None);
+    assert_eq!(looks.load(Ordering::Relaxed), HALF_WRITTEN_MAX.1 + 1);
+    let mends = || {
+        memory[7].store(0, Ordering::Relaxed);
+        false
+    };
+    assert!(bell.settled(mends).is_some(), "its writer has gone on");
+    memory[7].store(1, Ordering::Relaxed);
+    looks.store(0, Ordering::Relaxed);
+    let is_closing = || looks.fetch_add(1, Ordering::Relaxed) == 2;
+    assert_eq!(bell.settled(is_closing), None);
+    assert_eq!(looks.load(Ordering::Relaxed), 3);
+}
+
 #[test]
 fn no_change_is_missed_between_looking_and_sleeping() {
     let (memory, index) = index();
