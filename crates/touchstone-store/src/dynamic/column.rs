@@ -5,6 +5,7 @@ use super::declared::{invalid, unfit};
 use super::{Dynamic, Value};
 use crate::error::Result;
 use crate::query::condition::{Comparison, Node, after};
+use crate::query::list::List;
 use crate::query::{Condition, Order};
 use crate::record::Shape;
 use crate::value::Kind;
@@ -217,7 +218,7 @@ impl Column {
     /// # Errors
     /// As for [`eq`](Column::eq).
     pub fn is_in(self, others: impl IntoIterator<Item = Value>) -> Result<Condition<Dynamic>> {
-        let others: Result<Vec<Value>> = others.into_iter().map(|other| self.operand(other)).collect();
+        let others: Result<List> = others.into_iter().map(|other| self.operand(other)).collect();
         Ok(self.condition(Node::In(self.at, others?)))
     }
 

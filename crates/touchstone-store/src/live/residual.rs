@@ -16,10 +16,7 @@ pub(crate) struct Residual {
 
 impl Residual {
     pub(crate) fn new(node: Node) -> Residual {
-        let mut columns = Vec::new();
-        collect(&node, &mut columns);
-        columns.sort_unstable();
-        columns.dedup();
+        let columns = node.columns();
         Residual { node, columns }
     }
 
@@ -34,18 +31,5 @@ impl Residual {
             at.and_then(|at| cells.raw(at)).unwrap_or(Raw::Null)
         };
         evaluate(&self.node, &value) == Some(true)
-    }
-}
-
-fn collect(node: &Node, columns: &mut Vec<usize>) {
-    match node {
-        Node::Compare(column, ..)
-        | Node::Between(column, ..)
-        | Node::In(column, _)
-        | Node::IsNull(column)
-        | Node::StartsWith(column, ..)
-        | Node::Contains(column, _) => columns.push(*column),
-        Node::Joined(_, nodes) => nodes.iter().for_each(|node| collect(node, columns)),
-        Node::Not(node) => collect(node, columns),
     }
 }

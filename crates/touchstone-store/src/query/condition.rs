@@ -1,6 +1,7 @@
 //! Conditions and orders, as trees: built by the methods of columns, whose types the compiler checks.
 
 use super::evaluate::evaluate;
+use super::list::List;
 use crate::cells::Cells;
 use crate::derived::Stored;
 use crate::error::{Error, ErrorKind, Result};
@@ -61,7 +62,7 @@ impl<T> fmt::Debug for Condition<T> {
 pub(crate) enum Node {
     Compare(usize, Comparison, Stored),
     Between(usize, Stored, Stored),
-    In(usize, Vec<Stored>),
+    In(usize, List),
     IsNull(usize),
     /// With the least text that is greater than everything that begins so, where there is one.
     StartsWith(usize, String, Option<String>),
@@ -128,6 +129,28 @@ impl Node {
             Some(false) => Node::Not(Box::new(is_null)).join(Word::And, self),
             // It is compared with NULL, and unknown for NULL too.
             None => self,
+        }
+    }
+
+    /// The columns that it looks at, in order.
+    pub(crate) fn columns(&self) -> Vec<usize> {
+        let mut columns = Vec::new();
+        self.collect_columns(&mut columns);
+        columns.sort_unstable();
+        columns.dedup();
+        columns
+    }
+
+    fn collect_columns(&self, columns: &mut Vec<usize>) {
+        match self {
+            Node::Compare(column, ..)
+            | Node::Between(column, ..)
+            | Node::In(column, _)
+            | Node::IsNull(column)
+            | Node::StartsWith(column, ..)
+            | Node::Contains(column, _) => columns.push(*column),
+            Node::Joined(_, nodes) => nodes.iter().for_each(|node| node.collect_columns(columns)),
+            Node::Not(node) => node.collect_columns(columns),
         }
     }
 

@@ -14,12 +14,10 @@ pub(crate) fn evaluate<'a>(node: &Node, row: &impl Fn(usize) -> Raw<'a>) -> Opti
             let above = compare(value, low).map(Ordering::is_ge);
             joined(Word::And, [above, compare(value, high).map(Ordering::is_le)].into_iter())
         }
-        Node::In(column, values) => is_in(row(*column), values),
+        Node::In(column, values) => values.has(row(*column)),
         Node::IsNull(column) => Some(is_null(row(*column))),
-        Node::StartsWith(column, prefix, _) => {
-            text(row(*column)).map(|text| text.starts_with(prefix.as_bytes()))
-        }
-        Node::Contains(column, part) => text(row(*column)).map(|text| contains(text, part.as_bytes())),
+        Node::StartsWith(column, prefix, end) => starts_with(row(*column), prefix, end.as_deref()),
+        Node::Contains(column, part) => contains(row(*column), part),
         Node::Joined(word, nodes) => joined(*word, nodes.iter().map(|node| evaluate(node, row))),
         Node::Not(inner) => evaluate(inner, row).map(|known| !known),
     }
@@ -37,11 +35,6 @@ fn joined(word: Word, parts: impl Iterator<Item = Option<bool>>) -> Option<bool>
     known
 }
 
-fn is_in(value: Raw<'_>, values: &[Stored]) -> Option<bool> {
-    // Nothing is in an empty list, not even what is unknown.
-    joined(Word::Or, values.iter().map(|other| compare(value, other).map(Ordering::is_eq)))
-}
-
 fn holds(comparison: Comparison, order: Ordering) -> bool {
     match comparison {
         Comparison::Equal => order.is_eq(),
@@ -53,19 +46,33 @@ fn holds(comparison: Comparison, order: Ordering) -> bool {
     }
 }
 
+/// What is no number is NULL in a file.
 fn is_null(value: Raw<'_>) -> bool {
-    matches!(value, Raw::Null | Raw::Absent)
-}
-
-fn text(value: Raw<'_>) -> Option<&[u8]> {
     match value {
-        Raw::Text(text) => Some(text),
-        _ => None,
+        Raw::Null | Raw::Absent => true,
+        Raw::Real(value) => value.is_nan(),
+        Raw::Integer(_) | Raw::Text(_) | Raw::Blob(_) => false,
     }
 }
 
-fn contains(text: &[u8], part: &[u8]) -> bool {
-    part.is_empty() || text.windows(part.len()).any(|window| window == part)
+/// As SQLite compares it with the ends of a range, which is above all texts where it has no end.
+fn starts_with(value: Raw<'_>, prefix: &str, end: Option<&str>) -> Option<bool> {
+    match value {
+        Raw::Text(text) => Some(text.starts_with(prefix.as_bytes())),
+        Raw::Blob(_) => Some(end.is_none()),
+        value => (!is_null(value)).then_some(false),
+    }
+}
+
+/// As SQLite's `instr` tells it, which takes bytes and numbers for texts.
+fn contains(value: Raw<'_>, part: &str) -> Option<bool> {
+    let has =
+        |text: &[u8]| part.is_empty() || text.windows(part.len()).any(|window| window == part.as_bytes());
+    match value {
+        Raw::Text(text) | Raw::Blob(text) => Some(has(text)),
+        Raw::Integer(value) => Some(has(value.to_string().as_bytes())),
+        Raw::Real(_) | Raw::Null | Raw::Absent => None,
+    }
 }
 
 /// How the two compare; unknown where one of them is NULL.

@@ -77,7 +77,7 @@ impl<'q> Sql<'q> {
             }
             Node::In(column, values) => {
                 let _ = write!(self.text, "{} in (", table.expression(*column));
-                for (at, value) in values.iter().enumerate() {
+                for (at, value) in values.values().iter().enumerate() {
                     self.text.push_str(if at == 0 { "" } else { ", " });
                     self.value(value);
                 }

@@ -1,0 +1,174 @@
+//! The values that `is_in` asks for. Whether a value is one of many is found by its hash, and not by a look at each.
+
+use crate::derived::Stored;
+use crate::value::Raw;
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+use std::fmt;
+use std::hash::BuildHasher as _;
+use std::sync::{Arc, OnceLock};
+
+/// Values to look for, shared by the clones of a condition.
+#[derive(Clone)]
+pub(crate) struct List(Arc<Values>);
+
+struct Values {
+    values: Vec<Stored>,
+    /// Made when a row is first compared: a query that an index answers needs it not.
+    found: OnceLock<Found>,
+}
+
+/// Where in a list each of its values is.
+struct Found {
+    places: HashTable<usize>,
+    hashes: RandomState,
+    /// Whether NULL is one of them: what is not found among the others may then be that, or not.
+    has_null: bool,
+}
+
+/// What two values have in common that are equal for SQLite: numbers are, of whichever kind they are.
+#[derive(Hash, PartialEq, Eq)]
+enum Same<'v> {
+    Integer(i64),
+    /// The bits of a number that is no integer.
+    Real(u64),
+    Text(&'v [u8]),
+    Blob(&'v [u8]),
+}
+
+impl<'v> Same<'v> {
+    /// None where the value is NULL, or no number, which SQLite takes for NULL.
+    fn of(value: Raw<'v>) -> Option<Same<'v>> {
+        match value {
+            Raw::Null | Raw::Absent => None,
+            Raw::Integer(value) => Some(Same::Integer(value)),
+            Raw::Real(value) if value.is_nan() => None,
+            Raw::Real(value) => Some(whole(value).map_or(Same::Real(value.to_bits()), Same::Integer)),
+            Raw::Text(text) => Some(Same::Text(text)),
+            Raw::Blob(bytes) => Some(Same::Blob(bytes)),
+        }
+    }
+}
+
+/// The integer that is exactly this number.
+fn whole(value: f64) -> Option<i64> {
+    const END: f64 = 9_223_372_036_854_775_808.0;
+    #[expect(clippy::cast_possible_truncation, reason = "it is whole, and lies within the range")]
+    (value.fract() == 0.0 && (-END..END).contains(&value)).then_some(value as i64)
+}
+
+impl List {
+    pub(crate) fn values(&self) -> &[Stored] {
+        &self.0.values
+    }
+
+    /// Whether the value is one of these, in SQL's logic: unknown where that depends on a NULL.
+    pub(crate) fn has(&self, value: Raw<'_>) -> Option<bool> {
+        if self.0.values.is_empty() {
+            // Nothing is in an empty list, not even what is unknown.
+            return Some(false);
+        }
+        let sought = Same::of(value)?;
+        let found = self.0.found.get_or_init(|| Found::of(&self.0.values));
+        let is_it =
+            |place: &usize| Same::of(self.0.values[*place].raw()).is_some_and(|other| other == sought);
+        match found.places.find(found.hashes.hash_one(&sought), is_it) {
+            Some(_) => Some(true),
+            None => (!found.has_null).then_some(false),
+        }
+    }
+}
+
+impl Found {
+    fn of(values: &[Stored]) -> Found {
+        let hashes = RandomState::default();
+        let hash = |place: &usize| Same::of(values[*place].raw()).map_or(0, |same| hashes.hash_one(same));
+        let mut places = HashTable::with_capacity(values.len());
+        let mut has_null = false;
+        for (place, value) in values.iter().enumerate() {
+            match Same::of(value.raw()) {
+                Some(same) => {
+                    let is_it = |other: &usize| Same::of(values[*other].raw()).as_ref() == Some(&same);
+                    places.entry(hashes.hash_one(&same), is_it, hash).or_insert(place);
+                }
+                None => has_null = true,
+            }
+        }
+        Found { places, hashes, has_null }
+    }
+}
+
+impl FromIterator<Stored> for List {
+    fn from_iter<I: IntoIterator<Item = Stored>>(values: I) -> List {
+        let values = values.into_iter().collect();
+        List(Arc::new(Values { values, found: OnceLock::new() }))
+    }
+}
+
+impl PartialEq for List {
+    fn eq(&self, other: &List) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0.values == other.0.values
+    }
+}
+
+impl fmt::Debug for List {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_list().entries(&self.0.values).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use rusqlite::types::Value;
+
+    /// Numbers that are near to each other, and at the ends of what each kind can be.
+    fn stored() -> impl Strategy<Value = Stored> {
+        const WHOLE: [i64; 9] =
+            [0, 1, -1, i64::MAX, i64::MIN, 1 << 53, (1 << 53) + 1, i64::MAX - 512, -(1 << 53) - 1];
+        const BROKEN: [f64; 7] = [0.5, -0.0, f64::INFINITY, f64::NEG_INFINITY, 9.3e18, f64::NAN, 1e-300];
+        #[expect(clippy::cast_precision_loss, reason = "it is to lose some")]
+        let near = prop::sample::select(&WHOLE[..]).prop_map(|whole| Stored::Real(whole as f64));
+        let words = || prop::sample::select(vec!["", "a", "A", "b", "0", "1"]);
+        prop_oneof![
+            Just(Stored::Null),
+            prop::sample::select(&WHOLE[..]).prop_map(Stored::Integer),
+            near,
+            prop::sample::select(&BROKEN[..]).prop_map(Stored::Real),
+            words().prop_map(|text| Stored::Text(text.to_owned())),
+            words().prop_map(|bytes| Stored::Blob(bytes.into())),
+        ]
+    }
+
+    fn bound(value: &Stored) -> Value {
+        match value {
+            Stored::Null => Value::Null,
+            Stored::Integer(value) => Value::Integer(*value),
+            Stored::Real(value) => Value::Real(*value),
+            Stored::Text(text) => Value::Text(text.clone()),
+            Stored::Blob(bytes) => Value::Blob(bytes.clone()),
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(3000) })]
+
+        #[test]
+        fn a_value_is_in_a_list_where_sqlite_says_so(
+            value in stored(),
+            values in prop::collection::vec(stored(), 0..12),
+        ) {
+            thread_local!(static SQLITE: rusqlite::Connection =
+                rusqlite::Connection::open_in_memory().expect("it opens"));
+            let places = (2..values.len() + 2).map(|at| format!("?{at}")).collect::<Vec<_>>().join(", ");
+            let parameters = std::iter::once(&value).chain(&values).map(bound);
+            let by_sqlite: Option<bool> = SQLITE.with(|sqlite| {
+                let mut statement = sqlite.prepare(&format!("select ?1 in ({places})"))?;
+                statement.query_row(rusqlite::params_from_iter(parameters), |row| row.get(0))
+            }).expect("it is asked");
+            let list: List = values.into_iter().collect();
+            prop_assert_eq!(list.has(value.raw()), by_sqlite);
+        }
+    }
+}
