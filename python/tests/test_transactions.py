@@ -16,6 +16,7 @@ from touchstone_store import (
     Cipher,
     ConflictError,
     Durability,
+    EncryptedError,
     ExistsError,
     ForeignError,
     InvalidError,
@@ -320,7 +321,7 @@ def test_a_file_is_encrypted(path: Path, cipher: Cipher) -> None:
     for wrong in (bytes(32), "words"):
         with pytest.raises(WrongKeyError):
             Store.open(path, key=wrong, cipher=cipher)
-    with pytest.raises(ForeignError, match="give its key: `key`"):
+    with pytest.raises(EncryptedError, match="give its key: `key`"):
         Store.open(path)
     with pytest.raises(InvalidError, match="but no key"):
         Store.open(path, key=None, cipher=cipher)

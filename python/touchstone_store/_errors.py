@@ -34,6 +34,10 @@ class ExistsError(StoreError):
     """There is a file where one would be made."""
 
 
+class EncryptedError(StoreError):
+    """The file is encrypted, as far as can be told, and no key was given: ask for one. It may also be no store at all."""
+
+
 class ForeignError(StoreError):
     """The file is no store."""
 

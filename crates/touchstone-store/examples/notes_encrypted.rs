@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     drop(store);
 
     assert_eq!(refusal(Options::new().key(EncryptionKey::raw([8; 32])), &path), ErrorKind::WrongKey);
-    assert_eq!(refusal(Options::new(), &path), ErrorKind::Foreign);
+    assert_eq!(refusal(Options::new(), &path), ErrorKind::Encrypted);
     println!("With another key, or none, it does not open.");
 
     let words = Options::new().key(EncryptionKey::passphrase("correct horse battery staple"));

@@ -12,6 +12,7 @@ pub(crate) mod fork;
 pub(crate) mod log;
 pub(crate) mod log_file;
 pub(crate) mod log_vfs;
+pub(crate) mod noise;
 pub(crate) mod page;
 pub(crate) mod pager;
 pub(crate) mod patience;

@@ -38,6 +38,9 @@ pub enum ErrorKind {
     NotEncrypted,
     /// The file is there already, and would be overwritten.
     Exists,
+    /// The file is encrypted, as far as can be told, and no key was given: ask for one. Encrypted pages are noise, and so
+    /// may be those of a file that is no store: then no key opens it.
+    Encrypted,
     /// The file is no store: not SQLite's, or another program's.
     Foreign,
     /// The file was written by a newer version of this library.
@@ -171,6 +174,18 @@ impl Error {
         self.0.code == Some(ffi::SQLITE_INTERRUPT)
     }
 
+    /// The failure of a look into a table of the store's own. What the table cannot hold is there by damage.
+    pub(crate) fn of_own_table(table: &str) -> impl Fn(rusqlite::Error) -> Error {
+        use rusqlite::Error::{FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType};
+        move |error| match error {
+            FromSqlConversionFailure(..) | IntegralValueOutOfRange(..) | InvalidColumnType(..) => {
+                let remedy = "restore a backup, or save what is readable with `Store::salvage`";
+                Error::new(ErrorKind::Damaged, format!("a row of `{table}` is damaged: {error} ({remedy})"))
+            }
+            error => Error::from(error),
+        }
+    }
+
     pub(crate) fn io(error: &std::io::Error, doing: impl fmt::Display, path: &Path) -> Error {
         let kind = match error.kind() {
             std::io::ErrorKind::NotFound => ErrorKind::NotFound,
@@ -214,9 +229,7 @@ fn classify(code: i32) -> (ErrorKind, &'static str) {
         ffi::SQLITE_TOOBIG => {
             (ErrorKind::TooBig, " (a value may have a billion bytes, all of a row together)")
         }
-        ffi::SQLITE_CANTOPEN => {
-            (ErrorKind::NotFound, " (is it there, and may it and its directory be written?)")
-        }
+        ffi::SQLITE_CANTOPEN => (ErrorKind::Io, " (is it there, and may it and its directory be written?)"),
         ffi::SQLITE_IOERR => (ErrorKind::Io, ""),
         ffi::SQLITE_MISMATCH => (ErrorKind::Mismatch, ""),
         _ => (ErrorKind::Refused, ""),

@@ -6,6 +6,10 @@ use crate::engine::connection::{APPLICATION_ID, Connection, FORMAT_VERSION, Head
 use crate::engine::pin::Pin;
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::Options;
+use crate::place::companion;
+use libsqlite3_sys as ffi;
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{self, Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -111,6 +115,9 @@ fn make_once(connection: &Connection, header: Header) -> Result<()> {
     connection.schema_version().map(drop)
 }
 
+/// The version that every log's header names.
+const LOG_VERSION: u32 = 3_007_000;
+
 /// How often a new file is looked at again, where other processes make it at the same time.
 const MAKE_TRIES: u32 = 8;
 
@@ -136,7 +143,7 @@ fn unlock(path: &Path, options: Options) -> Result<(Options, Connection, Header)
         match opened {
             Ok((connection, header)) => return Ok((resolved, connection, header)),
             Err(error) => {
-                let error = key_error(error, path, &options);
+                let error = key_error(log_error(error, path), path, &options);
                 if error.kind() != ErrorKind::WrongKey || tries == 0 {
                     return Err(error.context(format_args!("opening {}", path.display())));
                 }
@@ -150,6 +157,25 @@ fn of_pin(options: &Options) -> Options {
     Options { cache_bytes: Some(0), ..options.clone() }
 }
 
+/// A log of a version that no SQLite has written is damaged, and SQLite tells it as a file that it cannot open.
+fn log_error(error: Error, path: &Path) -> Error {
+    let cannot_open = error.sqlite_code().is_some_and(|code| code & 0xff == ffi::SQLITE_CANTOPEN);
+    let mut start = [0; 8];
+    let log = companion(path, "-wal");
+    let is_read = || File::open(log).and_then(|mut log| log.read_exact(&mut start)).is_ok();
+    if !cannot_open || !is_read() {
+        return error;
+    }
+    let version = u32::from_be_bytes([start[4], start[5], start[6], start[7]]);
+    if version == LOG_VERSION {
+        return error;
+    }
+    let message = format!(
+        "the log beside the file is of version {version}, and SQLite knows {LOG_VERSION} only (restore a backup)"
+    );
+    Error::new(ErrorKind::Damaged, message)
+}
+
 /// With a key, "not a database" means that the key is another.
 pub(crate) fn key_error(error: Error, path: &Path, options: &Options) -> Error {
     if error.kind() != ErrorKind::Foreign {
@@ -161,9 +187,10 @@ pub(crate) fn key_error(error: Error, path: &Path, options: &Options) -> Error {
             Error::new(ErrorKind::NotEncrypted, why)
         }
         (Some(_), false) => Error::new(ErrorKind::WrongKey, "the key, or the cipher, is not the file's"),
-        (None, _) => {
-            let why = "it is no SQLite file, or it is encrypted (if so, give its key: `Options::key`)";
-            Error::new(ErrorKind::Foreign, why)
+        (None, false) if cipher::may_be_encrypted(path, options) => {
+            let why = "it is no plain SQLite file: it is encrypted, or no store at all (if it is, give its key: `Options::key`)";
+            Error::new(ErrorKind::Encrypted, why)
         }
+        (None, _) => Error::new(ErrorKind::Foreign, "it is no SQLite file, and no encrypted store either"),
     }
 }

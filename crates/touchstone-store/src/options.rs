@@ -132,7 +132,7 @@ impl EncryptionKey {
     /// let key = EncryptionKey::passphrase("correct horse battery staple");
     /// drop(Options::new().key(key).open(&path)?);
     /// let error = Store::open(&path).expect_err("the file is encrypted");
-    /// assert_eq!(error.kind(), ErrorKind::Foreign);
+    /// assert_eq!(error.kind(), ErrorKind::Encrypted);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn passphrase(words: impl Into<String>) -> EncryptionKey {

@@ -224,9 +224,9 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// [`Exists`](crate::ErrorKind::Exists) where the new file is there already; [`WrongKey`](crate::ErrorKind::WrongKey)
-    /// or [`Foreign`](crate::ErrorKind::Foreign) where the first page cannot be read, which a wrong key and damage have
-    /// in common; [`Damaged`](crate::ErrorKind::Damaged) where no table is known. The new file is then not there.
+    /// [`Exists`](crate::ErrorKind::Exists) where the new file is there already; [`WrongKey`](crate::ErrorKind::WrongKey),
+    /// [`Encrypted`](crate::ErrorKind::Encrypted) or [`Foreign`](crate::ErrorKind::Foreign) where the first page cannot
+    /// be read, which a wrong key, none, and damage have in common; [`Damaged`](crate::ErrorKind::Damaged) where no table is known. The new file is then not there.
     pub fn salvage(
         damaged: impl AsRef<Path>,
         options: Options,

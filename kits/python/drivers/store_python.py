@@ -86,7 +86,7 @@ def fields_of(doc: Doc) -> tuple[Any, ...]:
 CLASSES: dict[str, Any] = {"row": Row, "document": Document, "doc": Doc}
 ALL = ("get", "read-all", "insert-one", "insert-many", "open")
 KINDS = {"BusyError": "busy", "FullError": "full", "IoError": "io", "ReadOnlyError": "io", "NotFoundError": "io"}
-CORRUPT = ("DamagedError", "ForeignError", "WrongKeyError")
+CORRUPT = ("DamagedError", "ForeignError", "WrongKeyError", "EncryptedError")
 
 
 class Driven(Driver):

@@ -2,6 +2,7 @@
 //! connections: what the connections are given is the derived key, with the salt that the file begins with.
 
 use super::connection::open;
+use super::noise;
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::{Cipher, EncryptionKey, KEY_BYTES, KeyMaterial, Options, SALT_BYTES};
 use libsqlite3_sys as ffi;
@@ -104,6 +105,18 @@ pub(crate) fn is_plain(path: &Path, options: &Options) -> bool {
     bytes_of(path, options).is_ok_and(|raw| {
         // SAFETY: the connection is open, and no other thread has it.
         unsafe { read_file(raw.handle(), &mut start, 0) == ffi::SQLITE_OK && start == *PLAIN }
+    })
+}
+
+/// Whether the file may be an encrypted store, as far as the bytes that it begins with tell.
+pub(crate) fn may_be_encrypted(path: &Path, options: &Options) -> bool {
+    let length = std::fs::metadata(path).map_or(0, |file| file.len());
+    let looked_at = usize::try_from(length).map_or(noise::BYTES_MAX, |length| length.min(noise::BYTES_MAX));
+    let mut start = vec![0; looked_at];
+    bytes_of(path, options).is_ok_and(|raw| {
+        // SAFETY: the connection is open, and no other thread has it.
+        let is_read = unsafe { read_file(raw.handle(), &mut start, 0) == ffi::SQLITE_OK };
+        is_read && noise::may_be_encrypted(&start, length)
     })
 }
 

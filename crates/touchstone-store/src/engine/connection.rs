@@ -124,7 +124,7 @@ impl Connection {
     /// Opens the file and gives the key; reads nothing yet.
     pub(crate) fn open(path: &Path, options: &Options) -> Result<Connection> {
         let flags = flags(options.read_only, options.create);
-        let raw = open(path, flags, options).map_err(|error| unopened(error, path, options))?;
+        let raw = open(path, flags, options)?;
         Connection::with(raw, options)
     }
 
@@ -133,7 +133,7 @@ impl Connection {
     pub(crate) fn open_beside(pin: &Pin, options: &Options) -> Result<Connection> {
         pin.origin().check()?;
         let raw = open(pin.path(), flags(options.read_only, false), options)
-            .map_err(|error| pin.explain(unopened(error, pin.path(), options)))?;
+            .map_err(|error| pin.explain(error))?;
         pin.admit(&raw)?;
         Connection::with(raw, options)
     }
@@ -268,6 +268,14 @@ impl Connection {
     pub(crate) fn pages(&self) -> Pages {
         // SAFETY: the connection is open, and sessions drop what reads its pages first.
         unsafe { Pages::new(self.handle()) }
+    }
+
+    /// Whether the file has a table of that name. Kind and name are compared as SQLite does, whatever damage, or another
+    /// program's hand, made of the bytes that hold them.
+    pub(crate) fn has_table(&self, name: &str) -> Result<bool> {
+        let sql = "select 1 from sqlite_schema where cast(type as text) = 'table' collate nocase \
+                   and cast(name as text) = ?1 collate nocase";
+        Ok(self.raw.prepare(sql)?.exists([name])?)
     }
 
     /// Begins to read, and tells the schema's version that the snapshot has.
@@ -408,18 +416,21 @@ fn path_of(name: &CStr) -> PathBuf {
 /// A connection without a key and without settings.
 pub(crate) fn open(path: &Path, flags: OpenFlags, options: &Options) -> Result<rusqlite::Connection> {
     let name = vfs_name(options)?;
-    Ok(rusqlite::Connection::open_with_flags_and_vfs(path, flags, name.as_c_str())?)
+    rusqlite::Connection::open_with_flags_and_vfs(path, flags, name.as_c_str())
+        .map_err(|error| unopened(Error::from(error), path, options))
 }
 
 /// SQLite tells by one code that a file is not there, and that the system does not open it, or make it.
 fn unopened(error: Error, path: &Path, options: &Options) -> Error {
-    if error.kind() != ErrorKind::NotFound || path.is_dir() {
+    if error.sqlite_code().is_none_or(|code| code & 0xff != ffi::SQLITE_CANTOPEN) {
         return error;
     }
     let parent =
         path.parent().map(|parent| if parent.as_os_str().is_empty() { Path::new(".") } else { parent });
     let could_be_made = options.create && !options.read_only && parent.is_some_and(Path::is_dir);
-    if path.exists() || could_be_made { error.of_kind(ErrorKind::Io) } else { error }
+    // A directory is no file.
+    let is_there = path.exists() && !path.is_dir();
+    if is_there || could_be_made && !path.is_dir() { error } else { error.of_kind(ErrorKind::NotFound) }
 }
 
 /// SQLite's own VFSes: the one that is shared with other processes, and the one that shuts them out, where there is one.

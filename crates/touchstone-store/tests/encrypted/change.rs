@@ -37,7 +37,7 @@ fn every_kind_becomes_every_other_and_the_old_key_is_refused() {
             if from != to {
                 let error = old.clone().open(&path).err().unwrap();
                 let expected = match (from, to) {
-                    ("plain", _) => ErrorKind::Foreign,
+                    ("plain", _) => ErrorKind::Encrypted,
                     (_, "plain") => ErrorKind::NotEncrypted,
                     _ => ErrorKind::WrongKey,
                 };
@@ -118,7 +118,7 @@ fn what_is_refused_changes_nothing() {
     raw(7).open(&path).unwrap().insert_all(&secrets(10)).unwrap();
     let refused = |current: Options| Store::change_key(&path, current, raw(9)).unwrap_err().kind();
     assert_eq!(refused(raw(8)), ErrorKind::WrongKey);
-    assert_eq!(refused(Options::new()), ErrorKind::Foreign);
+    assert_eq!(refused(Options::new()), ErrorKind::Encrypted);
     assert_eq!(refused(raw(7).cipher(Cipher::SqlCipher)), ErrorKind::WrongKey);
     let none = Store::change_key(directory.path().join("none.db"), raw(7), raw(9)).unwrap_err();
     assert_eq!(none.kind(), ErrorKind::NotFound);

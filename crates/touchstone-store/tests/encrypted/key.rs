@@ -18,7 +18,7 @@ fn a_store_is_read_with_its_key_and_with_no_other() {
         let words = EncryptionKey::passphrase("words");
         assert_eq!(kind(Options::new().key(words).cipher(cipher(name)), &path), Some(ErrorKind::WrongKey));
         let error = Store::open(&path).err().unwrap();
-        assert_eq!(error.kind(), ErrorKind::Foreign, "{name}");
+        assert_eq!(error.kind(), ErrorKind::Encrypted, "{name}");
         assert!(error.to_string().contains("Options::key"), "{error}");
         assert_eq!(
             options.open(&path).unwrap().all::<Secret>().unwrap(),

@@ -104,7 +104,7 @@ fn a_wrong_key_is_a_wrong_key_with_any_options() {
     };
     open("right").expect("the store opens").insert(&note(1)).expect("it goes in");
     assert_eq!(kind(open("wrong")), ErrorKind::WrongKey);
-    assert_eq!(kind(Store::open(&place.path)), ErrorKind::Foreign);
+    assert_eq!(kind(Store::open(&place.path)), ErrorKind::Encrypted);
     assert_eq!(open("right").expect("the store opens").all::<Note>().expect("it is read"), [note(1)]);
 }
 

@@ -154,7 +154,7 @@ fn a_key_that_is_not_the_files_is_refused() {
     make(&path, options);
     let other = Options::new().key(EncryptionKey::raw([8; 32]));
     assert_eq!(salvage(&path, &other).unwrap_err().kind(), ErrorKind::WrongKey);
-    assert_eq!(salvage(&path, &Options::new()).unwrap_err().kind(), ErrorKind::Foreign);
+    assert_eq!(salvage(&path, &Options::new()).unwrap_err().kind(), ErrorKind::Encrypted);
     let plain = directory.path().join("plain.db");
     make(&plain, &Options::new());
     assert_eq!(salvage(&plain, options).unwrap_err().kind(), ErrorKind::NotEncrypted);

@@ -356,7 +356,9 @@ impl From<Error> for Failure {
             ErrorKind::Busy => FailureKind::Busy,
             ErrorKind::Full => FailureKind::Full,
             ErrorKind::Io | ErrorKind::ReadOnly | ErrorKind::NotFound => FailureKind::Io,
-            ErrorKind::Damaged | ErrorKind::Foreign | ErrorKind::WrongKey => FailureKind::Corrupt,
+            ErrorKind::Damaged | ErrorKind::Foreign | ErrorKind::WrongKey | ErrorKind::Encrypted => {
+                FailureKind::Corrupt
+            }
             _ => FailureKind::Other,
         };
         failure(kind, error.to_string())
