@@ -11,6 +11,7 @@ use crate::query::Query;
 use crate::record::{Finds, Record, Shape};
 use crate::session::{self, Session, refused};
 use crate::table::{Section, Table};
+use crate::visitor::each;
 use std::marker::PhantomData;
 
 /// Which collection of a type is meant.
@@ -132,7 +133,7 @@ impl<'s, T: Record> Access<'s, T> {
             if !table.is_read_by_pages() {
                 return Query::new(*self).all();
             }
-            let Some(mut scan) = session.scan(&table)? else { return Ok(Vec::new()) };
+            let Some(mut scan) = session.scan(&table, table.reach_all())? else { return Ok(Vec::new()) };
             read_all(session, &mut scan, &table)
         })
     }
@@ -158,7 +159,8 @@ impl<'s, T: Record> Access<'s, T> {
         self.call(|session| {
             let table = self.table(session)?;
             if table.is_read_by_pages() {
-                return session.visit(&table, |row| visit(row.view::<T>()?));
+                let mut visit = each(|row| visit(row.view::<T>()?));
+                return session.visit(&table, table.reach_all(), &mut visit);
             }
             if !table.exists() {
                 return Ok(());
@@ -259,10 +261,11 @@ fn read_all<T: Record>(session: &Session, scan: &mut Scan, table: &Table) -> Res
     const RESERVED_BYTES_MAX: usize = 64 << 20;
     let (mut found, mut reserved): (Vec<T>, bool) = (Vec::new(), false);
     loop {
-        let more = session.next_page(scan, table, |row| {
+        let mut push = each(|row| {
             found.push(row.read()?);
             Ok(true)
-        })?;
+        });
+        let more = session.next_page(scan, table, &mut push)?;
         if !more {
             return Ok(found);
         }

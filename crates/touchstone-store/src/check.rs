@@ -3,7 +3,7 @@
 use crate::dynamic::{Dynamic, Type};
 use crate::error::{Error, ErrorKind, Result};
 use crate::record::{Columns, Record, Shape};
-use crate::session::{Session, read};
+use crate::session::{COLLECTIONS, Session, read};
 use crate::snapshot::Snapshot;
 use crate::store::Store;
 use crate::table::Table;
@@ -307,14 +307,13 @@ fn check_records<T: Record>(
 
 /// The named collections that there are.
 fn collections(session: &Session) -> Result<Vec<(i64, String)>> {
-    let sql = session.connection.sql();
-    let exists = "select 1 from sqlite_schema where type = 'table' and name = 'touchstone_collections'";
-    if !sql.prepare(exists)?.exists(())? {
+    if !session.connection.has_table(COLLECTIONS)? {
         return Ok(Vec::new());
     }
-    let mut names = sql.prepare("select number, name from touchstone_collections order by number")?;
+    let sql = "select number, name from touchstone_collections order by number";
+    let mut names = session.connection.sql().prepare(sql)?;
     let names = names.query_map((), |row| Ok((row.get(0)?, row.get(1)?)))?;
-    Ok(names.collect::<rusqlite::Result<_>>()?)
+    names.collect::<rusqlite::Result<_>>().map_err(Error::of_own_table(COLLECTIONS))
 }
 
 fn check_collection<T: Record>(

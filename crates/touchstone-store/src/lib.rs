@@ -140,6 +140,7 @@ mod table;
 mod transaction;
 mod turn;
 mod value;
+mod visitor;
 mod writing;
 
 pub use begun::{Begun, Savepoint};

@@ -7,7 +7,7 @@ use crate::engine::log::{LogIndex, LogState};
 use crate::engine::page::{Geometry, Payload};
 use crate::engine::pager::{Pages, damaged};
 use crate::engine::pin::Pin;
-use crate::engine::scan::Scan;
+use crate::engine::scan::{Part, Reach, Scan};
 use crate::engine::statement::Statement;
 use crate::error::{Error, ErrorKind, Result};
 use crate::lease::Lease;
@@ -17,6 +17,7 @@ use crate::options::Options;
 use crate::record::{Columns, Record, Shape};
 use crate::table::{OrderedRow, PlacedRow, Section, Table};
 use crate::value::{Mismatch, Raw, Refusal};
+use crate::visitor::Visitor;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -24,6 +25,9 @@ use std::sync::Arc;
 
 /// Statements of queries that are kept: those of a program's own code are few.
 const QUERIES_MAX: usize = 64;
+
+/// The table of the collections' names.
+pub(crate) const COLLECTIONS: &str = "touchstone_collections";
 
 /// A table of this session: where the type's shape is in memory, and whether it is the one that its collections share.
 /// Types of one shape may share a table; a shape that the compiler has put in two places has two, which costs a look.
@@ -149,15 +153,14 @@ impl Session {
         if let Some(number) = self.collections.borrow().get(name) {
             return Ok(Some(*number));
         }
-        let sql = "select 1 from sqlite_schema where type = 'table' and name = 'touchstone_collections'";
-        if !self.connection.sql().prepare(sql)?.exists(())? {
+        if !self.connection.has_table(COLLECTIONS)? {
             return Ok(None);
         }
         let sql = "select number from touchstone_collections where name = ?1";
         let mut statement = self.connection.sql().prepare(sql)?;
         let mut rows = statement.query([name])?;
         let Some(row) = rows.next()? else { return Ok(None) };
-        let number = row.get(0)?;
+        let number = row.get(0).map_err(Error::of_own_table(COLLECTIONS))?;
         self.collections.borrow_mut().insert(name.to_owned(), number);
         Ok(Some(number))
     }
@@ -292,39 +295,40 @@ impl Session {
     }
 
     /// Begins a walk over the table's rows, in the tree's order; none where there is no table.
-    pub(crate) fn scan(&self, table: &Table) -> Result<Option<Scan>> {
+    pub(crate) fn scan(&self, table: &Table, reach: Reach) -> Result<Option<Scan>> {
         let Some(root) = table.root() else { return Ok(None) };
         let pages = self.connection.pages();
         let geometry = self.geometry(pages)?;
-        Ok(Some(Scan::new(pages, root, table.is_numbered(), geometry)))
+        Ok(Some(Scan::new(pages, root, table.is_numbered(), geometry, reach)))
     }
 
-    /// Gives every row of the table to `visit`, in the tree's order, until it says `false`.
-    pub(crate) fn visit(
-        &self,
-        table: &Table,
-        mut visit: impl FnMut(ScannedRow<'_, '_>) -> Result<bool>,
-    ) -> Result<()> {
-        let Some(mut scan) = self.scan(table)? else { return Ok(()) };
-        while self.next_page(&mut scan, table, &mut visit)? {}
+    /// Gives every row to `visitor`, in the order of the table's tree, until it wants no more.
+    pub(crate) fn visit(&self, table: &Table, reach: Reach, visitor: &mut impl Visitor) -> Result<()> {
+        let Some(mut scan) = self.scan(table, reach)? else { return Ok(()) };
+        while self.next_page(&mut scan, table, visitor)? {}
         Ok(())
     }
 
-    /// Gives the rows of the walk's next page that has some to `visit`; whether there may be more.
+    /// Gives the rows of the next page that has some; whether there may be more.
     #[inline]
     pub(crate) fn next_page(
         &self,
         scan: &mut Scan,
         table: &Table,
-        mut visit: impl FnMut(ScannedRow<'_, '_>) -> Result<bool>,
+        visitor: &mut impl Visitor,
     ) -> Result<bool> {
         self.may_go_on()?;
         // What the program did while it looked at the last rows may have ended the transaction that they are of.
         self.check_open()?;
         let (in_order, by_number) = (table.in_order(), table.key_is_number());
-        scan.next_page(|number, bytes| {
+        scan.next_page(|number, bytes, part| {
             let payload = Payload::new(bytes).ok_or_else(|| short(table.shape.name))?;
-            visit(ScannedRow { payload, table, number, in_order, by_number })
+            let row = ScannedRow { payload, table, number, in_order, by_number };
+            match part {
+                Part::Sift => visitor.admits(&row),
+                Part::Take => visitor.take(&row),
+                Part::Whole => Ok(!visitor.admits(&row)? || visitor.take(&row)?),
+            }
         })
     }
 
@@ -385,7 +389,8 @@ impl<'p, 't> ScannedRow<'p, 't> {
         for _ in 0..place {
             payload.skip()?;
         }
-        payload.next()
+        let value = payload.next()?;
+        payload.is_whole().then_some(value)
     }
 
     /// That the row ends before its values do.

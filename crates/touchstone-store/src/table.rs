@@ -7,6 +7,7 @@ mod sql;
 
 use crate::cells::{Cell as Value, Cells};
 use crate::engine::connection::Connection;
+use crate::engine::scan::Reach;
 use crate::engine::statement::Statement;
 use crate::error::{Error, Result};
 use crate::record::Shape;
@@ -150,6 +151,21 @@ impl Table {
     pub(crate) fn place(&self, column: usize) -> Option<usize> {
         let place = self.layout.as_ref()?.places[column]?;
         Some(place + usize::from(self.is_shared))
+    }
+
+    /// How many of a stored row's values hold the type's columns.
+    pub(crate) fn reach(&self) -> usize {
+        self.layout.as_ref().map_or(0, |layout| layout.reach)
+    }
+
+    /// What is looked at of each row, where all of them are read as the type's.
+    pub(crate) fn reach_all(&self) -> Reach {
+        Reach { sift: 0, take: self.reach() }
+    }
+
+    /// How many of a stored row's values hold those columns of the type.
+    pub(crate) fn reach_of(&self, columns: impl IntoIterator<Item = usize>) -> usize {
+        columns.into_iter().filter_map(|column| self.place(column)).map(|place| place + 1).max().unwrap_or(0)
     }
 
     /// Says which key a failure was about.

@@ -42,6 +42,12 @@ int touchstone_page_copy(sqlite3 *connection, unsigned number, unsigned from, un
   return SQLITE_OK;
 }
 
+/* How many pages the file has, as the connection's transaction sees it; none outside of one. */
+unsigned touchstone_page_count(sqlite3 *connection) {
+  Btree *tree = connection->aDb[0].pBt;
+  return sqlite3BtreeTxnState(tree) == SQLITE_TXN_NONE ? 0 : sqlite3BtreeLastPage(tree);
+}
+
 static int drops_pages(const VdbeOp *step, int count) {
   for (; count > 0; count--, step++) {
     if (step->opcode == OP_Clear) return 1;

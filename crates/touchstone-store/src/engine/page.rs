@@ -46,6 +46,11 @@ impl Geometry {
         (usable >= 480).then(|| Geometry { usable, leaf_max: usable - 35 })
     }
 
+    /// The most cells that a page can have: each has four bytes or more, and a pointer of two.
+    pub(crate) fn cells_max(self) -> usize {
+        (self.usable - 8) / 6
+    }
+
     /// How many bytes of a payload lie in the page itself.
     #[inline]
     fn local(self, length: usize, leaf_of_table: bool) -> usize {
@@ -142,7 +147,7 @@ impl<'p> Page<'p> {
     #[inline(always)]
     pub(crate) fn numbered_row(self, offset: usize) -> Option<Row<'p>> {
         let cell = self.bytes.get(offset..)?;
-        let (length, used) = varint(cell)?;
+        let (length, used) = length(cell)?;
         let cell = cell.get(used..)?;
         let (number, used) = varint(cell)?;
         let cell = cell.get(used..)?;
@@ -153,14 +158,14 @@ impl<'p> Page<'p> {
     #[inline]
     pub(crate) fn keyed_row(self, offset: usize) -> Option<Row<'p>> {
         let cell = self.bytes.get(offset..)?;
-        let (length, used) = varint(cell)?;
+        let (length, used) = length(cell)?;
         self.spread(0, length, cell.get(used..)?, false)
     }
 
     /// The row of an inner page of an index, after the child of that place.
     pub(crate) fn inner_row(self, at: usize) -> Option<Row<'p>> {
         let cell = self.cell(at)?.get(4..)?;
-        let (length, used) = varint(cell)?;
+        let (length, used) = length(cell)?;
         self.spread(0, length, cell.get(used..)?, false)
     }
 
@@ -186,7 +191,7 @@ pub(crate) struct Row<'p> {
     pub(crate) length: usize,
     /// What of it lies in the page.
     pub(crate) local: &'p [u8],
-    /// The first page of the rest; 0 where there is none.
+    /// The first page of the rest, where there is one.
     pub(crate) overflow: u32,
 }
 
@@ -203,7 +208,24 @@ impl<'p> Payload<'p> {
     pub(crate) fn new(bytes: &'p [u8]) -> Option<Payload<'p>> {
         let (length, used) = varint(bytes)?;
         let length = usize::try_from(length).ok()?;
-        Some(Payload { types: bytes.get(used..length)?, body: bytes.get(length..)? })
+        // SQLite writes no row without a value.
+        let types = bytes.get(used..length).filter(|types| !types.is_empty())?;
+        Some(Payload { types, body: bytes.get(length..)? })
+    }
+
+    /// How many of a payload's bytes hold its first columns, where `local` is what lies in the page; all of them where the
+    /// last column is one of those, because what follows it tells damage, or where the header goes on in other pages.
+    pub(crate) fn reach(local: &[u8], length: usize, columns: usize) -> usize {
+        let Some((header, used)) = varint(local) else { return length };
+        let header = usize::try_from(header).unwrap_or(usize::MAX);
+        let Some(mut types) = local.get(used..header) else { return length };
+        let mut end = header;
+        for _ in 0..columns {
+            let Some((kind, used)) = varint(types) else { return length };
+            types = types.get(used..).unwrap_or_default();
+            end = end.saturating_add(width(kind));
+        }
+        if types.is_empty() { length } else { end.min(length) }
     }
 
     /// The next value; [`Raw::Absent`] after the last.
@@ -287,6 +309,19 @@ impl<'p> Payload<'p> {
 
 /// The bytes of a value of a type below 12; two types are reserved, and lie in no file.
 const WIDTHS: [usize; 12] = [0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0];
+
+/// How many bytes a value of a type has.
+fn width(kind: u64) -> usize {
+    let short = usize::try_from(kind).ok().and_then(|kind| WIDTHS.get(kind));
+    short.copied().unwrap_or_else(|| usize::try_from((kind - 12) / 2).unwrap_or(usize::MAX))
+}
+
+/// The length of a payload and how many bytes tell it. SQLite writes 32 bits in five bytes at most, and reads a longer
+/// one otherwise than other integers.
+#[inline(always)]
+fn length(bytes: &[u8]) -> Option<(u64, usize)> {
+    varint(bytes).filter(|(_, used)| *used <= 5)
+}
 
 /// A variable-length integer and how many bytes it has.
 #[inline(always)]

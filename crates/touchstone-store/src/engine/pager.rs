@@ -1,8 +1,8 @@
 //! Pages of the file as a connection's transaction has them, copied from SQLite's own pager: the log's pages and the
 //! transaction's own changes are in them, and the cipher is off.
 
-use super::page::{Geometry, Row};
-use super::statement::{Statement, failure};
+use super::page::{Geometry, Row, u32_at};
+use super::statement::failure;
 use crate::error::{Error, ErrorKind, Result};
 use libsqlite3_sys as ffi;
 use std::ffi::{c_int, c_uchar, c_uint};
@@ -15,6 +15,8 @@ unsafe extern "C" {
         bytes: *mut c_uchar,
         length: c_uint,
     ) -> c_int;
+
+    fn touchstone_page_count(connection: *mut ffi::sqlite3) -> c_uint;
 }
 
 /// The pages of a file, as a connection in a transaction sees them.
@@ -46,34 +48,109 @@ impl Pages {
         }
     }
 
-    /// The whole payload of a row that goes on in other pages.
-    pub(crate) fn gather(&self, row: Row<'_>, geometry: Geometry, buffer: &mut Vec<u8>) -> Result<()> {
-        self.check_length(row, geometry)?;
-        buffer.clear();
-        buffer.extend_from_slice(row.local);
-        let mut number = row.overflow;
-        while buffer.len() < row.length {
-            let mut next = [0; 4];
-            self.copy(number, 0, &mut next)?;
-            let gathered = buffer.len();
-            buffer.resize(row.length.min(gathered + geometry.usable - next.len()), 0);
-            self.copy(number, next.len(), &mut buffer[gathered..])?;
-            number = u32::from_be_bytes(next);
-        }
-        Ok(())
+    /// How many pages the file has; none outside of a transaction.
+    pub(crate) fn count(&self) -> u32 {
+        // SAFETY: the connection is open, as `new` was promised.
+        unsafe { touchstone_page_count(self.connection) }
     }
 
-    /// A damaged length, with a chain of pages that runs in a circle, must not ask for more memory than the file has.
-    fn check_length(&self, row: Row<'_>, geometry: Geometry) -> Result<()> {
-        /// Shorter rows are not worth the question.
-        const UNASKED_BYTES: usize = 1 << 20;
-        if row.length <= UNASKED_BYTES {
-            return Ok(());
+    /// Whether the first page names no table, and yet has pages that are not free: what they belong to was lost.
+    pub(crate) fn have_no_owner(&self) -> Result<bool> {
+        /// Where SQLite's locks lie; the page of that place holds nothing.
+        const LOCKS_OFFSET: u64 = 1 << 30;
+        let count = u64::from(self.count());
+        if count == 0 {
+            return Ok(false);
         }
-        // SAFETY: the connection outlives the call.
-        let pages = unsafe { Statement::prepare(self.connection, "pragma page_count")? }.integer()?;
-        let bytes = usize::try_from(pages).unwrap_or(0).saturating_mul(geometry.usable);
-        if row.length <= bytes { Ok(()) } else { Err(damaged(row.overflow)) }
+        let mut header = [0; 112];
+        self.copy(1, 0, &mut header)?;
+        let word = |at: usize| u64::from(u32_at(&header, at).unwrap_or(0));
+        let names_no_table = header[100] == 0x0d && header[103..105] == [0, 0];
+        // With `auto_vacuum` there are pages that say where others lie.
+        let moves_pages = word(52) != 0;
+        let page_bytes = match u64::from(u16::from_be_bytes([header[16], header[17]])) {
+            1 => 65_536,
+            bytes => bytes,
+        };
+        let known = 1 + word(36) + u64::from(count * page_bytes > LOCKS_OFFSET);
+        Ok(names_no_table && !moves_pages && count > known)
+    }
+}
+
+/// How many pages a walk may still look at. Every page of a file lies in one place, so a walk that has seen more of them
+/// than there are went in a circle, or the same way again.
+pub(crate) struct Budget {
+    seen: u64,
+    pages: u64,
+}
+
+impl Budget {
+    pub(crate) fn new(pages: &Pages) -> Budget {
+        Budget { seen: 0, pages: u64::from(pages.count()) }
+    }
+
+    /// Takes so many pages, on the way to this one.
+    ///
+    /// # Errors
+    /// When there are not so many.
+    #[inline]
+    pub(crate) fn take(&mut self, pages: &Pages, number: u32, count: u64) -> Result<()> {
+        self.seen = self.seen.saturating_add(count);
+        if self.seen <= self.pages { Ok(()) } else { self.look_again(pages, number) }
+    }
+
+    /// The transaction may have added pages since the walk began.
+    #[cold]
+    fn look_again(&mut self, pages: &Pages, number: u32) -> Result<()> {
+        self.pages = u64::from(pages.count());
+        if self.seen <= self.pages { Ok(()) } else { Err(damaged(number)) }
+    }
+}
+
+/// A payload that goes on in other pages, gathered as far as it is asked for.
+#[derive(Default)]
+pub(crate) struct Gathered {
+    bytes: Vec<u8>,
+    length: usize,
+    next: u32,
+}
+
+impl Gathered {
+    /// Begins with what lies in the row's own page.
+    pub(crate) fn begin(&mut self, row: Row<'_>) {
+        self.bytes.clear();
+        self.bytes.extend_from_slice(row.local);
+        (self.length, self.next) = (row.length, row.overflow);
+    }
+
+    /// The payload's bytes, so many of them or more. Only the pages are read that they lie in.
+    ///
+    /// # Errors
+    /// When a page is damaged or cannot be read.
+    pub(crate) fn reach(
+        &mut self,
+        wanted: usize,
+        (pages, geometry): (&Pages, Geometry),
+        budget: &mut Budget,
+    ) -> Result<&[u8]> {
+        /// The number of the page that follows.
+        const LINK: usize = 4;
+        let part_bytes = geometry.usable - LINK;
+        // Also so that a damaged length does not ask for more memory than the file has.
+        let missing = wanted.min(self.length).saturating_sub(self.bytes.len()).div_ceil(part_bytes);
+        budget.take(pages, self.next, missing as u64)?;
+        for _ in 0..missing {
+            let gathered = self.bytes.len();
+            self.bytes.resize(self.length.min(gathered + part_bytes), 0);
+            // The link comes with the page, onto the last bytes before its place, which are put back.
+            let start = gathered.checked_sub(LINK).ok_or_else(|| damaged(self.next))?;
+            let mut kept = [0; LINK];
+            kept.copy_from_slice(&self.bytes[start..gathered]);
+            pages.copy(self.next, 0, &mut self.bytes[start..])?;
+            self.next = u32_at(&self.bytes, start).unwrap_or(0);
+            self.bytes[start..gathered].copy_from_slice(&kept);
+        }
+        Ok(&self.bytes)
     }
 }
 

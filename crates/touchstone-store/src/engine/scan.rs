@@ -1,12 +1,32 @@
 //! A whole table, read page by page through SQLite's own pager: the rows of the snapshot, or of the transaction, that a
 //! `select` would give, in key order, without a virtual machine's step for each.
 
-use super::page::{Geometry, Page, PageKind, Row};
-use super::pager::{Pages, damaged};
+use super::page::{Geometry, Page, PageKind, Payload, Row};
+use super::pager::{Budget, Gathered, Pages, damaged};
 use crate::error::Result;
 
-/// Deeper than any tree of a file of 2^32 pages; a damaged file may have a circle.
-const DEPTH_MAX: usize = 40;
+/// How many inner pages lie above each other at most: SQLite walks no tree of more than 20 levels.
+const DEPTH_MAX: usize = 19;
+
+/// How many of a row's values are looked at. Of a row that goes on in other pages, no more are read.
+#[derive(Clone, Copy)]
+pub(crate) struct Reach {
+    /// To tell whether the row is wanted.
+    pub(crate) sift: usize,
+    /// To take it.
+    pub(crate) take: usize,
+}
+
+/// What is to be done with a row.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// All of it is there: it is sifted, and taken if it is wanted.
+    Whole,
+    /// It is only asked whether it is wanted.
+    Sift,
+    /// It is wanted, and taken.
+    Take,
+}
 
 /// An inner page on the way down.
 struct Inner {
@@ -24,9 +44,11 @@ pub(crate) struct Scan {
     root: Option<u32>,
     /// Whether rows are numbered: a page that says otherwise is of another tree.
     is_numbered: bool,
+    reach: Reach,
+    budget: Budget,
     /// The page that was come to last.
     page: Box<[u8]>,
-    gathered: Vec<u8>,
+    gathered: Gathered,
     /// Rows of the last leaf.
     leaf_rows: usize,
 }
@@ -40,16 +62,17 @@ enum Stop {
 
 impl Scan {
     /// Begins before the first row. The connection must be in a transaction until the walk ends.
-    pub(crate) fn new(pages: Pages, root: u32, is_numbered: bool, geometry: Geometry) -> Scan {
-        let page = vec![0; geometry.usable].into();
+    pub(crate) fn new(pages: Pages, root: u32, is_numbered: bool, geometry: Geometry, reach: Reach) -> Scan {
         Scan {
+            budget: Budget::new(&pages),
             pages,
             geometry,
             stack: Vec::new(),
             root: Some(root),
             is_numbered,
-            page,
-            gathered: Vec::new(),
+            reach,
+            page: vec![0; geometry.usable].into(),
+            gathered: Gathered::default(),
             leaf_rows: 0,
         }
     }
@@ -62,25 +85,35 @@ impl Scan {
         })
     }
 
-    /// Gives the rows of the next page that has some to `visit`, with their whole payload, until it says `false`.
-    /// Tells whether there may be more.
+    /// Gives the rows of the next page that has some to `visit`, until it says `false`: with their whole payload where that
+    /// lies in the page, else once or twice with what the walk reaches of it. Tells whether there may be more.
     ///
     /// # Errors
     /// When a page is damaged or cannot be read, or as `visit` does.
     #[inline]
-    pub(crate) fn next_page(&mut self, mut visit: impl FnMut(i64, &[u8]) -> Result<bool>) -> Result<bool> {
+    pub(crate) fn next_page(
+        &mut self,
+        mut visit: impl FnMut(i64, &[u8], Part) -> Result<bool>,
+    ) -> Result<bool> {
         loop {
             let number = match self.advance()? {
                 Stop::End => return Ok(false),
                 Stop::Row(at) => return self.inner_row(at, visit),
                 Stop::Page(number) => number,
             };
+            self.budget.take(&self.pages, number, 1)?;
             self.pages.copy(number, 0, &mut self.page)?;
-            let page = Page::new(&self.page, number, self.geometry).ok_or_else(|| damaged(number))?;
-            if page.kind().is_numbered() != self.is_numbered {
-                return Err(damaged(number));
-            }
-            let give = |row| give(&self.pages, self.geometry, &mut self.gathered, row, &mut visit);
+            let page = Page::new(&self.page, number, self.geometry)
+                .filter(|page| is_of_tree(*page, self.is_numbered, self.stack.is_empty(), self.geometry))
+                .ok_or_else(|| damaged(number))?;
+            let mut rest = Rest {
+                pages: &self.pages,
+                geometry: self.geometry,
+                reach: self.reach,
+                budget: &mut self.budget,
+                gathered: &mut self.gathered,
+            };
+            let give = |row| rest.give(row, &mut visit);
             match page.kind() {
                 PageKind::TableInner | PageKind::IndexInner => {
                     if self.stack.len() == DEPTH_MAX {
@@ -127,13 +160,34 @@ impl Scan {
     }
 
     /// The row between two children.
-    fn inner_row(&mut self, at: usize, mut visit: impl FnMut(i64, &[u8]) -> Result<bool>) -> Result<bool> {
+    fn inner_row(
+        &mut self,
+        at: usize,
+        mut visit: impl FnMut(i64, &[u8], Part) -> Result<bool>,
+    ) -> Result<bool> {
         let Some(inner) = self.stack.last() else { return Ok(false) };
         let row = Page::new(&inner.bytes, inner.number, self.geometry)
             .and_then(|page| page.inner_row(at))
             .ok_or_else(|| damaged(inner.number))?;
-        give(&self.pages, self.geometry, &mut self.gathered, row, &mut visit)
+        let mut rest = Rest {
+            pages: &self.pages,
+            geometry: self.geometry,
+            reach: self.reach,
+            budget: &mut self.budget,
+            gathered: &mut self.gathered,
+        };
+        rest.give(row, &mut visit)
     }
+}
+
+/// Whether the page may lie in the tree, by what SQLite asks of each page on its way: see "What counts as damage" in
+/// `docs/store-format.md`.
+fn is_of_tree(page: Page<'_>, is_numbered: bool, is_root: bool, geometry: Geometry) -> bool {
+    let is_leaf = matches!(page.kind(), PageKind::TableLeaf | PageKind::IndexLeaf);
+    page.kind().is_numbered() == is_numbered
+        && page.len() <= geometry.cells_max()
+        // Only a table without rows has a page without any, its root.
+        && (page.len() > 0 || (is_root && is_leaf))
 }
 
 /// Gives the rows of a leaf to `give`, until it says `false`; whether it never did.
@@ -152,18 +206,48 @@ fn each_row<'p>(
     Ok(true)
 }
 
-/// Gives a row with its whole payload to `visit`.
-#[inline]
-fn give(
-    pages: &Pages,
+/// Where the rest of a row is found that goes on in other pages.
+struct Rest<'s> {
+    pages: &'s Pages,
     geometry: Geometry,
-    gathered: &mut Vec<u8>,
-    row: Row<'_>,
-    visit: &mut impl FnMut(i64, &[u8]) -> Result<bool>,
-) -> Result<bool> {
-    if row.overflow == 0 {
-        return visit(row.number, row.local);
+    reach: Reach,
+    budget: &'s mut Budget,
+    gathered: &'s mut Gathered,
+}
+
+impl Rest<'_> {
+    /// Gives a row to `visit`.
+    #[inline]
+    fn give(
+        &mut self,
+        row: Row<'_>,
+        visit: &mut impl FnMut(i64, &[u8], Part) -> Result<bool>,
+    ) -> Result<bool> {
+        if row.local.len() == row.length {
+            return visit(row.number, row.local, Part::Whole);
+        }
+        self.give_long(row, visit)
     }
-    pages.gather(row, geometry, gathered)?;
-    visit(row.number, gathered)
+
+    /// Gives a row that goes on in other pages, as far as it is looked at.
+    #[inline(never)]
+    fn give_long(
+        &mut self,
+        row: Row<'_>,
+        visit: &mut impl FnMut(i64, &[u8], Part) -> Result<bool>,
+    ) -> Result<bool> {
+        let place = (self.pages, self.geometry);
+        self.gathered.begin(row);
+        for (columns, part) in [(self.reach.sift, Part::Sift), (self.reach.take, Part::Take)] {
+            let wanted = Payload::reach(row.local, row.length, columns);
+            let bytes = self.gathered.reach(wanted, place, self.budget)?;
+            let goes_on = visit(row.number, bytes, part)?;
+            match part {
+                Part::Sift if !goes_on => return Ok(true),
+                Part::Take => return Ok(goes_on),
+                _ => {}
+            }
+        }
+        Ok(true)
+    }
 }

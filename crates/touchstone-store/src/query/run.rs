@@ -6,7 +6,7 @@ use super::evaluate::evaluate;
 use super::sql::Sql;
 use super::{Query, Request};
 use crate::access::Access;
-use crate::engine::scan::Scan;
+use crate::engine::scan::{Reach, Scan};
 use crate::engine::statement::{Statement, StatementRow};
 use crate::error::Result;
 use crate::leased::Kept;
@@ -15,6 +15,7 @@ use crate::session::{self, ScannedRow, Session};
 use crate::snapshot::Reading;
 use crate::table::{Section, Table};
 use crate::value::Raw;
+use crate::visitor::Visitor;
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::marker::PhantomData;
@@ -114,6 +115,30 @@ impl<'q> Sieve<'q> {
     }
 }
 
+/// Rows that a request admits, until it has as many as it wants.
+struct Sifted<'q, V> {
+    sieve: Sieve<'q>,
+    visit: V,
+}
+
+impl<V: FnMut(&ScannedRow<'_, '_>) -> Result<bool>> Visitor for Sifted<'_, V> {
+    #[inline]
+    fn admits(&mut self, row: &ScannedRow<'_, '_>) -> Result<bool> {
+        self.sieve.admits(row)
+    }
+
+    #[inline]
+    fn take(&mut self, row: &ScannedRow<'_, '_>) -> Result<bool> {
+        Ok((self.visit)(row)? && self.sieve.left > 0)
+    }
+}
+
+/// What is looked at of each row: what the condition asks of it, and of one that is wanted so many values.
+fn reach<T>(table: &Table, request: &Request<T>, take: usize) -> Result<Reach> {
+    let sift = request.node()?.map_or(0, |node| table.reach_of(node.columns()));
+    Ok(Reach { sift, take })
+}
+
 /// Gives the records to `visit` until it says `false`.
 pub(crate) fn each<T: Record>(query: &Query<'_, T>, visit: impl FnMut(T) -> Result<bool>) -> Result<()> {
     each_row(query, Owned(visit, PhantomData))
@@ -169,13 +194,9 @@ fn each_row<T: Record>(query: &Query<'_, T>, mut visit: impl Visit) -> Result<()
             return Ok(());
         }
         if by_pages(&table, request)? {
-            let mut sieve = Sieve::new(request)?;
-            return session.visit(&table, |row| {
-                if !sieve.admits(&row)? {
-                    return Ok(true);
-                }
-                Ok(visit.scanned(&row)? && sieve.left > 0)
-            });
+            let visit = |row: &ScannedRow<'_, '_>| visit.scanned(row);
+            let mut sifted = Sifted { sieve: Sieve::new(request)?, visit };
+            return session.visit(&table, reach(&table, request, table.reach())?, &mut sifted);
         }
         let sql = Sql::select(&table, request)?;
         session.query(&sql.text, |statement| {
@@ -200,11 +221,13 @@ pub(crate) fn count<T: Record>(query: &Query<'_, T>) -> Result<u64> {
             return Ok(0);
         }
         if request.condition.is_some() && by_pages(&table, request)? {
-            let (mut sieve, mut count) = (Sieve::new(request)?, 0);
-            session.visit(&table, |row| {
-                count += u64::from(sieve.admits(&row)?);
-                Ok(sieve.left > 0)
-            })?;
+            let mut count = 0;
+            let visit = |_: &ScannedRow<'_, '_>| {
+                count += 1;
+                Ok(true)
+            };
+            let mut sifted = Sifted { sieve: Sieve::new(request)?, visit };
+            session.visit(&table, reach(&table, request, 0)?, &mut sifted)?;
             return Ok(count);
         }
         let sql = Sql::count(&table, request)?;
@@ -285,7 +308,8 @@ fn source<T: Record>(session: &Session, access: &Access<'_, T>, request: &Reques
     }
     if by_pages(&table, request)? {
         let left = request.limit.unwrap_or(u64::MAX);
-        let Some(scan) = session.scan(&table)?.map(Box::new) else { return Ok(Source::Ended) };
+        let reach = reach(&table, request, table.reach())?;
+        let Some(scan) = session.scan(&table, reach)?.map(Box::new) else { return Ok(Source::Ended) };
         return Ok(Source::Pages { scan, table, page: VecDeque::new(), passed: 0, left });
     }
     let sql = Sql::select(&table, request)?;
@@ -312,14 +336,14 @@ impl<T: Record> Rows<'_, T> {
             }
             Some(Source::Pages { scan, table, page, passed, left }) => {
                 while page.is_empty() && *left > 0 {
-                    let mut sieve = Sieve { passed: *passed, left: *left, ..Sieve::new(request)? };
-                    let more = session.next_page(scan, table, |row| {
-                        if sieve.admits(&row)? {
-                            page.push_back(row.read()?);
-                        }
-                        Ok(sieve.left > 0)
-                    })?;
-                    (*passed, *left) = (sieve.passed, if more { sieve.left } else { 0 });
+                    let sieve = Sieve { passed: *passed, left: *left, ..Sieve::new(request)? };
+                    let visit = |row: &ScannedRow<'_, '_>| {
+                        page.push_back(row.read()?);
+                        Ok(true)
+                    };
+                    let mut sifted = Sifted { sieve, visit };
+                    let more = session.next_page(scan, table, &mut sifted)?;
+                    (*passed, *left) = (sifted.sieve.passed, if more { sifted.sieve.left } else { 0 });
                 }
                 Ok(page.pop_front())
             }

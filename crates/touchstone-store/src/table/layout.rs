@@ -2,6 +2,7 @@
 
 use super::Table;
 use crate::engine::connection::Connection;
+use crate::engine::pager;
 use crate::error::{Error, ErrorKind, Result};
 use crate::record::{ColumnShape, Shape};
 use crate::value::Kind;
@@ -14,6 +15,8 @@ pub(super) struct Layout {
     pub(super) places: Vec<Option<usize>>,
     /// Whether those are 0, 1, 2, …
     pub(super) in_order: bool,
+    /// How many of a stored row's values hold them all.
+    pub(super) reach: usize,
     /// Whether rows lie in the order of their key, and are not numbered.
     pub(super) clustered: bool,
     /// Whether rows hold all that a statement tells of them, and are compared as bytes are: no column has a default, is
@@ -39,22 +42,44 @@ impl Layout {
     /// # Errors
     /// When the table there is none of the type's.
     pub(super) fn find(connection: &Connection, table: &Table) -> Result<Option<Layout>> {
-        let sql = "select rootpage, sql from sqlite_schema where type = 'table' and name = ?1 collate nocase";
+        // Of other kinds, by damage or by another program's hand, they are the same for SQLite.
+        let sql = "select cast(rootpage as integer), cast(sql as text) from sqlite_schema \
+                   where cast(type as text) = 'table' collate nocase and cast(name as text) = ?1 collate nocase";
         let mut statement = connection.sql().prepare(sql)?;
         let mut rows = statement.query([&table.name])?;
-        let Some(row) = rows.next()? else { return Ok(None) };
-        let root: u32 = row.get(0)?;
-        let made_by: String = row.get(1)?;
+        let Some(row) = rows.next()? else { return Layout::absent(connection) };
+        let damaged = |_| pager::damaged(1).context(format_args!("looking for the table `{}`", table.name));
+        let root: u32 = row.get(0).map_err(damaged)?;
+        let made_by: String = row.get(1).map_err(damaged)?;
         // A table that was made by this very type needs no look at its columns.
         if made_by == table.create_sql() {
-            let places = (0..table.shape.columns.len()).map(Some).collect();
+            let reach = table.shape.columns.len();
+            let places = (0..reach).map(Some).collect();
             let clustered = !table.is_made_by_number();
             let (in_order, is_plain, numbers_go_on) = (true, true, true);
             let collated = Vec::new();
-            return Ok(Some(Layout { root, places, in_order, clustered, is_plain, collated, numbers_go_on }));
+            return Ok(Some(Layout {
+                root,
+                places,
+                in_order,
+                reach,
+                clustered,
+                is_plain,
+                collated,
+                numbers_go_on,
+            }));
         }
         drop(rows);
         Layout::of_columns(connection, table, root, &made_by.to_ascii_lowercase()).map(Some)
+    }
+
+    /// The file has no such table, unless it has lost the names of all.
+    fn absent(connection: &Connection) -> Result<Option<Layout>> {
+        if connection.pages().have_no_owner()? {
+            let why = "its tables are not named, and its pages are not free";
+            return Err(pager::damaged(1).context(why));
+        }
+        Ok(None)
     }
 
     fn of_columns(connection: &Connection, table: &Table, root: u32, made_by: &str) -> Result<Layout> {
@@ -87,7 +112,8 @@ impl Layout {
         let collated =
             if made_by.contains("collate") { collated(connection, table, &places)? } else { Vec::new() };
         let in_order = in_order && ends;
-        Ok(Layout { root, places, in_order, clustered, is_plain, collated, numbers_go_on })
+        let reach = places.iter().flatten().max().map_or(0, |place| place + 1);
+        Ok(Layout { root, places, in_order, reach, clustered, is_plain, collated, numbers_go_on })
     }
 }
 

@@ -63,15 +63,14 @@ pub(crate) struct PlacedRow<'p, 't> {
 impl<'p, 't> PlacedRow<'p, 't> {
     pub(crate) fn new(mut payload: Payload<'p>, table: &'t Table, number: i64) -> Option<PlacedRow<'p, 't>> {
         let mut values = SmallVec::new();
-        loop {
+        for _ in 0..table.reach() {
             match payload.next()? {
-                Raw::Absent if payload.is_whole() => break,
-                Raw::Absent => return None,
+                Raw::Absent => break,
                 value => values.push(value),
             }
         }
         let number = table.key_is_number().then_some(number);
-        Some(PlacedRow { values, table, number, at: 0 })
+        payload.is_whole().then_some(PlacedRow { values, table, number, at: 0 })
     }
 
     /// The value of one of the type's columns.

@@ -1,0 +1,12 @@
+//! Damaged files: what SQLite calls corrupt is never an answer, and nothing panics, aborts or goes on for ever. Crafted
+//! files, a story each; and thousands of random ones, each answer of which is compared with SQLite's own.
+
+mod answer;
+mod base;
+mod faults;
+mod file;
+mod kinds;
+#[path = "../place/mod.rs"]
+mod place;
+mod random;
+mod walks;
