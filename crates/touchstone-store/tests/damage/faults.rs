@@ -78,7 +78,7 @@ fn fault(bytes: &mut Vec<u8>, page: usize, random: &mut Random) {
     let at = place(bytes, page, random);
     let start = random.below(bytes.len() / page) * page;
     let end = (start + page).min(bytes.len());
-    match random.below(14) {
+    match random.below(17) {
         0 | 1 => flip(bytes, at, random),
         2 | 3 => bytes[at] = random.byte(),
         4 => {
@@ -93,6 +93,8 @@ fn fault(bytes: &mut Vec<u8>, page: usize, random: &mut Random) {
         10 => lead_elsewhere(bytes, page, random),
         11 => lead_a_child_elsewhere(bytes, page, random),
         12 => lead_all_to_one(bytes, page, random),
+        13 => count_otherwise(bytes, page, random),
+        14 | 15 => change_a_row(bytes, page, random),
         _ => {
             let end = (at + 1 + random.below(64)).min(bytes.len());
             bytes[at..end].fill_with(|| random.byte());
@@ -132,21 +134,44 @@ fn lead_elsewhere(bytes: &mut [u8], page: usize, random: &mut Random) {
     }
 }
 
-/// Where an inner page begins; none where chance finds none.
-fn inner_page(bytes: &[u8], page: usize, random: &mut Random) -> Option<usize> {
+/// Where a page begins that is of one of these kinds; none where chance finds none.
+fn page_of(kinds: [u8; 2], bytes: &[u8], page: usize, random: &mut Random) -> Option<usize> {
     let mut starts = (0..50).map(|_| random.below(bytes.len() / page) * page);
-    starts.find(|start| start + page <= bytes.len() && matches!(bytes[*start], 2 | 5))
+    starts.find(|start| start + page <= bytes.len() && kinds.contains(&bytes[*start]))
+}
+
+const INNER: [u8; 2] = [2, 5];
+const LEAF: [u8; 2] = [10, 13];
+
+/// A page that says that it has none of its cells, or some, or others' bytes.
+fn count_otherwise(bytes: &mut [u8], page: usize, random: &mut Random) {
+    let kinds = if random.one_in(3) { INNER } else { LEAF };
+    let Some(start) = page_of(kinds, bytes, page, random) else { return };
+    bytes[start + 4] = if random.one_in(2) { 0 } else { random.byte() };
+}
+
+/// The length of a row, its number, or what its header says of its values.
+fn change_a_row(bytes: &mut [u8], page: usize, random: &mut Random) {
+    let Some(start) = page_of(LEAF, bytes, page, random) else { return };
+    let cells = usize::from(u16::from_be_bytes([bytes[start + 3], bytes[start + 4]]));
+    let at = start + 8 + 2 * random.below(cells);
+    let Some(pointer) = bytes.get(at..at + 2) else { return };
+    let offset = usize::from(u16::from_be_bytes([pointer[0], pointer[1]]));
+    let change = random.byte();
+    if let Some(byte) = bytes.get_mut(start + offset + random.below(10)) {
+        *byte = if change < 128 { byte.wrapping_add(change % 5).wrapping_sub(2) } else { change };
+    }
 }
 
 fn lead_a_child_elsewhere(bytes: &mut [u8], page: usize, random: &mut Random) {
-    let Some(start) = inner_page(bytes, page, random) else { return };
+    let Some(start) = page_of(INNER, bytes, page, random) else { return };
     let at = start + 12 + random.below(page - 16);
     let number = number(bytes.len() / page, random);
     bytes[at..at + 4].copy_from_slice(&number);
 }
 
 fn lead_all_to_one(bytes: &mut [u8], page: usize, random: &mut Random) {
-    let Some(start) = inner_page(bytes, page, random) else { return };
+    let Some(start) = page_of(INNER, bytes, page, random) else { return };
     let number = number(bytes.len() / page, random);
     let inner = &mut bytes[start..start + page];
     let cells = usize::from(u16::from_be_bytes([inner[3], inner[4]]));

@@ -29,6 +29,32 @@ fn what_is_no_sqlite_file_is_refused_and_left_as_it_is() {
     }
 }
 
+/// A program that may ask for a passphrase could not tell when. A file of noise might have one; a photo has none, also one
+/// whose length is that of pages.
+#[test]
+fn what_may_be_encrypted_is_told_from_what_is_not() {
+    let place = place();
+    let options = Options::new().key(EncryptionKey::raw([7; 32]));
+    options.open(&place.path).expect("the store opens").insert(&note(1)).expect("it goes in");
+    let encrypted = std::fs::read(&place.path).expect("the file is there");
+    let photo = [b"\xff\xd8\xff\xe0".as_slice(), &encrypted[4..]].concat();
+    let text = b"It is a truth universally acknowledged. ".repeat(1024);
+    assert_eq!(text.len() % 4096, 0);
+    for (bytes, expected) in [
+        (&encrypted[..], ErrorKind::Encrypted),
+        (&encrypted[..4096], ErrorKind::Encrypted),
+        (&encrypted[..4095], ErrorKind::Foreign),
+        (&photo, ErrorKind::Foreign),
+        (&text, ErrorKind::Foreign),
+    ] {
+        std::fs::write(&place.path, bytes).expect("the file is written");
+        for options in [Options::new(), Options::new().read_only(true), Options::new().cache_bytes(10_000)] {
+            assert_eq!(kind(options.open(&place.path)), expected);
+        }
+        assert_eq!(std::fs::read(&place.path).expect("it is there"), bytes, "it is left as it is");
+    }
+}
+
 #[test]
 fn an_empty_file_becomes_a_store() {
     let place = place();

@@ -1,7 +1,7 @@
 //! Edges that random questions seldom meet.
 
 use super::{Row, opened};
-use touchstone_store::{Condition, ErrorKind, Record, Result, Store};
+use touchstone_store::{Condition, ErrorKind, Record, Result, Snapshot, Store};
 
 fn row(id: i64) -> Row {
     Row { id, small: Some(id), large: id, real: None, text: None, word: format!("w{id}"), bytes: None }
@@ -202,6 +202,32 @@ fn a_query_beyond_sqlites_limits_is_too_big_and_says_so_in_short() {
     let by_pages =
         store.read(|snapshot| snapshot.query::<Row>().filter(|row| row.large.is_in(0..100_000)).count());
     assert_eq!(by_pages.expect("it is asked"), 50);
+}
+
+/// A list was walked for each row: this took a billion comparisons.
+#[test]
+fn a_long_list_is_looked_up_on_pages_and_in_live_queries() {
+    const ROWS: i64 = 20_000;
+    let (_directory, store) = opened();
+    store.insert_all(&(0..ROWS).map(row).collect::<Vec<_>>()).expect("they go in");
+    let every_third = || (0..2 * ROWS).filter(|at| at % 3 == 0).map(|at| format!("w{at}"));
+    let expected: Vec<i64> = (0..ROWS).filter(|id| id % 3 == 0).collect();
+    let ids = |rows: Vec<Row>| rows.iter().map(|row| row.id).collect::<Vec<_>>();
+    let query =
+        |snapshot: &Snapshot| snapshot.query::<Row>().filter(|row| row.word.is_in(every_third())).all();
+    let explained = store.read(|snapshot| {
+        snapshot.query::<Row>().filter(|row| row.word.is_in(every_third().take(9))).explain()
+    });
+    assert!(explained.expect("it is explained").by_pages);
+    assert_eq!(ids(store.read(query).expect("they are read")), expected);
+    let feed = store.feed().expect("it is there");
+    let watched =
+        feed.query::<Row>().filter(|row| row.word.is_in(every_third())).watch().expect("it is watched");
+    assert_eq!(watched.results().len(), expected.len());
+    store.put(&Row { word: "w1".into(), ..row(0) }).expect("it goes in");
+    let batch = feed.next().expect("it is told").expect("the feed goes on");
+    let results = batch.get(watched.id()).expect("it was changed").results::<Row>().expect("they are rows");
+    assert_eq!(results.len(), expected.len() - 1);
 }
 
 /// A derive had asked of the record what it asked of the condition, so that of a plain record none could be cloned.
