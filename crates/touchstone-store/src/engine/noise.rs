@@ -25,7 +25,7 @@ const PACKED: [&[u8]; 9] = [
 /// Whether a file of that length, which begins so, may be an encrypted store.
 pub(crate) fn may_be_encrypted(start: &[u8], length: u64) -> bool {
     start.len() >= PAGE_BYTES_MIN
-        && length % PAGE_BYTES_MIN as u64 == 0
+        && length.is_multiple_of(PAGE_BYTES_MIN as u64)
         && !PACKED.iter().any(|format| start.starts_with(format))
         && is_noise(start)
 }

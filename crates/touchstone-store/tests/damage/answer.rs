@@ -1,6 +1,6 @@
 //! What the store answers, beside what plain SQL on the same engine, and on the same snapshot, says.
 
-use crate::base::Num;
+use crate::whole::Num;
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
 use std::fmt::Debug;
@@ -93,6 +93,8 @@ pub fn is_typed(kind: ErrorKind, doing: &str) {
             | ErrorKind::NotEncrypted
             | ErrorKind::Newer
             | ErrorKind::Io
+            // A header may say that only a later SQLite may write.
+            | ErrorKind::ReadOnly
             | ErrorKind::Full
             | ErrorKind::TooBig
             | ErrorKind::Refused

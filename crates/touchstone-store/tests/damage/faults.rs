@@ -1,7 +1,7 @@
 //! What may happen to a file's bytes: bits and bytes, pages that are lost, swapped or misdirected, pointers that lead
 //! elsewhere, ends that are cut off. Where a log is changed, its checksums may be made to fit again.
 
-use crate::base::{Base, Variant};
+use crate::whole::{Variant, Whole};
 
 /// Random numbers that a seed alone decides: SplitMix.
 pub struct Random(pub u64);
@@ -32,7 +32,7 @@ const FRAME_HEADER: usize = 24;
 const LOG_HEADER: usize = 32;
 
 /// The file with one to four faults.
-pub fn damaged(whole: &Base, variant: Variant, random: &mut Random) -> Base {
+pub fn damaged(whole: &Whole, variant: Variant, random: &mut Random) -> Whole {
     let mut base = whole.clone();
     for _ in 0..1 + random.below(4) {
         match &mut base.log {

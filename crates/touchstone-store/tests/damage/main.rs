@@ -2,7 +2,6 @@
 //! files, a story each; and thousands of random ones, each answer of which is compared with SQLite's own.
 
 mod answer;
-mod base;
 mod faults;
 mod file;
 mod kinds;
@@ -10,3 +9,4 @@ mod kinds;
 mod place;
 mod random;
 mod walks;
+mod whole;

@@ -2,8 +2,8 @@
 //! all, `TOUCHSTONE_SEED` which.
 
 use crate::answer::{compare, compare_filters, is_typed};
-use crate::base::{Base, Num, NumEnd, NumShort, Page, VARIANTS, Variant, Word, WordShort, beside, num};
 use crate::faults::{Random, damaged};
+use crate::whole::{Num, NumEnd, NumShort, Page, VARIANTS, Variant, Whole, Word, WordShort, beside, num};
 use std::fs;
 use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -41,7 +41,7 @@ fn every_input(variant: Variant, at: u64) {
     let cases = number("TOUCHSTONE_CASES").unwrap_or(CASES_USUALLY).div_ceil(VARIANTS.len() as u64);
     let first = number("TOUCHSTONE_SEED").unwrap_or(1) * 1_000_000_000 + at * 10_000_000;
     let directory = tempfile::tempdir().expect("a directory can be made");
-    let base = Base::of(variant, directory.path());
+    let base = Whole::of(variant, directory.path());
     let begins = watched();
     for seed in first..first + cases {
         begins.send(seed).expect("somebody watches");
@@ -80,7 +80,7 @@ fn watched() -> Sender<u64> {
     begins
 }
 
-fn one(seed: u64, variant: Variant, whole: &Base, directory: &Path) {
+fn one(seed: u64, variant: Variant, whole: &Whole, directory: &Path) {
     let mut random = Random(seed);
     let path = directory.join("damaged.db");
     let base = damaged(whole, variant, &mut random);

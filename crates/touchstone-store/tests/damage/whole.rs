@@ -107,23 +107,23 @@ impl Variant {
 
 /// A file and its log, as bytes.
 #[derive(Clone)]
-pub struct Base {
+pub struct Whole {
     pub main: Vec<u8>,
     pub log: Option<Vec<u8>>,
 }
 
-impl Base {
-    pub fn of(variant: Variant, directory: &Path) -> Base {
+impl Whole {
+    pub fn of(variant: Variant, directory: &Path) -> Whole {
         let path = directory.join("base.db");
         let size = u32::try_from(variant.page_bytes).expect("it is small");
         let store = variant.options().page_size(size).open(&path).expect("the store opens");
         fill(&store, variant.rows);
         if variant.has_log {
             let log = fs::read(directory.join("base.db-wal")).expect("the log is there");
-            return Base { main: fs::read(&path).expect("the file is there"), log: Some(log) };
+            return Whole { main: fs::read(&path).expect("the file is there"), log: Some(log) };
         }
         drop(store);
-        Base { main: fs::read(&path).expect("the file is there"), log: None }
+        Whole { main: fs::read(&path).expect("the file is there"), log: None }
     }
 
     /// Puts both there, and takes away what an earlier one left.
