@@ -64,9 +64,9 @@ def _field(mark: _Mark, default: Any, default_factory: Any, more: dict[str, Any]
     return dataclasses.field(metadata={_MARK: mark}, **given, **more)
 
 
-def key(*, column: Optional[str] = None, **more: Any) -> Any:
-    """Says that a field is the key, or one of the fields of the key."""
-    return _field(_Mark(key=True, column=column), _MISSING, _MISSING, more)
+def key(*, index: bool = False, unique: bool = False, column: Optional[str] = None, **more: Any) -> Any:
+    """Says that a field is the key, or one of the fields of the key. Those after the first may have an index."""
+    return _field(_Mark(key=True, index=index, unique=unique, column=column), _MISSING, _MISSING, more)
 
 
 def field(

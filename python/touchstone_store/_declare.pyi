@@ -14,7 +14,14 @@ class _Float32: ...
 
 Float32 = Annotated[float, _Float32()]
 
-def key(*, column: Optional[str] = None, kw_only: bool = ..., init: bool = True) -> Any: ...
+def key(
+    *,
+    index: bool = False,
+    unique: bool = False,
+    column: Optional[str] = None,
+    kw_only: bool = ...,
+    init: bool = True,
+) -> Any: ...
 @overload
 def field(
     *,

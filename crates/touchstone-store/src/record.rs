@@ -275,7 +275,7 @@ pub struct ColumnShape {
     pub index: Index,
 }
 
-/// An index on one column.
+/// An index on one column. The first column of a key has none: the key's own begins with it.
 ///
 /// ```
 /// use touchstone_store::{ErrorKind, Record, Store};

@@ -57,7 +57,7 @@ struct Reading {
     value: Option<f64>,
     #[record(key)]
     sensor: String,
-    #[record(key)]
+    #[record(key, index)]
     at: u64,
 }
 

@@ -6,6 +6,7 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::meta::ParseNestedMeta;
+use syn::spanned::Spanned;
 use syn::{Attribute, Data, DeriveInput, Error, Fields, LitStr, Result, Type, Visibility};
 
 /// `KeyPart` is implemented for tuples up to this length.
@@ -37,6 +38,8 @@ pub struct Column<'a> {
     pub place: Span,
     pub name: LitStr,
     pub index: Index,
+    /// Where the index is asked for.
+    index_place: Option<Span>,
     /// The default's expression, without `Self`.
     pub default: Option<TokenStream>,
     key: bool,
@@ -85,6 +88,7 @@ impl<'a> Table<'a> {
                 "a primary key has at most four columns: keep those that tell one record from another",
             ));
         }
+        refuse_index_of_key(&columns[..keys])?;
         Ok(Table { ident: &input.ident, visibility: &input.vis, name, numbered, keys, columns })
     }
 }
@@ -100,6 +104,7 @@ impl<'a> Column<'a> {
             place: place(&field.ty),
             name: LitStr::new(&ident.unraw().to_string(), ident.span()),
             index: Index::None,
+            index_place: None,
             default: None,
             key: false,
         };
@@ -130,6 +135,7 @@ impl<'a> Column<'a> {
                 return Err(meta.error("a column has one index: `unique` is one for queries too"));
             }
             self.index = if meta.path.is_ident("unique") { Index::Unique } else { Index::Plain };
+            self.index_place = Some(meta.path.span());
         } else if meta.path.is_ident("column") {
             self.name = meta.value()?.parse()?;
         } else if meta.path.is_ident("default") {
@@ -140,10 +146,7 @@ impl<'a> Column<'a> {
                  `default = …`",
             ));
         }
-        // Attributes come in any order, so each of them may be the one that does not go with `key`.
-        if self.key && self.index != Index::None {
-            return Err(meta.error("a key needs no index, it has its own: remove `index` or `unique`"));
-        }
+        // Attributes come in any order, so either of them may be the one that does not go with the other.
         if self.key && self.default.is_some() {
             return Err(
                 meta.error("a key cannot have a default, every record has one of its own: remove `default`")
@@ -151,6 +154,20 @@ impl<'a> Column<'a> {
         }
         Ok(())
     }
+}
+
+/// Refuses an index on what the key's own begins with.
+fn refuse_index_of_key(keys: &[Column<'_>]) -> Result<()> {
+    let Some(place) = keys[0].index_place else { return Ok(()) };
+    let complaint = match keys[0].index {
+        _ if keys.len() == 1 => "a key needs no index, it has its own: remove `index` or `unique`",
+        Index::Unique => {
+            "the first field of a key cannot be `unique`: where no two records have one value of it, it is the key \
+             alone, and the other fields are none of it"
+        }
+        _ => "the first field of a key needs no index, the key's own begins with it: remove `index`",
+    };
+    Err(Error::new(place, complaint))
 }
 
 fn named_fields(input: &DeriveInput) -> Result<impl Iterator<Item = &syn::Field>> {

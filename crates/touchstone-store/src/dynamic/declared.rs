@@ -116,7 +116,7 @@ impl Field {
     }
 
     fn check(&self) -> Result<()> {
-        let Field { name, kind, is_key, nullable, index, default } = self;
+        let Field { name, kind, is_key, nullable, default, index: _ } = self;
         if ["rowid", "oid", "_rowid_"].iter().any(|hidden| name.eq_ignore_ascii_case(hidden)) {
             return Err(invalid(format!("the column name `{name}` is SQLite's own for the row's number")));
         }
@@ -131,7 +131,6 @@ impl Field {
             _ if *is_key && *kind == Kind::Real => {
                 "a key is an integer, text or bytes: a float is not compared exactly"
             }
-            _ if *is_key && *index != Index::None => "a key needs no index, it has its own",
             Some(_) if *is_key => "a key cannot have a default, every record has one of its own",
             Some(_) if *nullable => {
                 "a column that may be NULL cannot have a default: it is NULL where the file has nothing"
@@ -370,6 +369,17 @@ fn check(name: &str, fields: &[Field]) -> Result<()> {
             let name = &field.name;
             return Err(invalid(format!("two columns are named `{name}`, and SQLite ignores case")));
         }
+    }
+    let mut keys = fields.iter().filter(|field| field.is_key);
+    if let Some(Field { name, index, .. }) = keys.next()
+        && *index != Index::None
+    {
+        let why = match (index, keys.next()) {
+            (_, None) => "a key needs no index, it has its own",
+            (Index::Unique, _) => "the first column of a key cannot be unique: it would be the key alone",
+            _ => "the first column of a key needs no index, the key's own begins with it",
+        };
+        return Err(invalid(format!("column `{name}`: {why}")));
     }
     match fields.iter().filter(|field| field.is_key).count() {
         0 => Err(invalid("it has no key: name the column, or several, that tell one record from another")),

@@ -3,6 +3,7 @@
 mod columns;
 mod defaults;
 mod indexes;
+mod key_columns;
 mod kinds;
 mod others;
 #[path = "../place/mod.rs"]

@@ -1,4 +1,4 @@
-//! A key is indexed already, and every record has its own.
+//! A key is indexed already by its first field, and every record has its own.
 
 use touchstone_store::Record;
 
@@ -19,6 +19,22 @@ struct Unique {
 struct Defaulted {
     #[record(key, default = 0)]
     id: i64,
+}
+
+#[derive(Record)]
+struct FirstIndexed {
+    #[record(key, index)]
+    task: i64,
+    #[record(key, index)]
+    tag: i64,
+}
+
+#[derive(Record)]
+struct FirstUnique {
+    #[record(key, unique)]
+    task: i64,
+    #[record(key)]
+    tag: i64,
 }
 
 fn main() {}
