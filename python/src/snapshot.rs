@@ -38,6 +38,14 @@ impl Snapshot {
         }))
     }
 
+    /// The version that the program gave to what it keeps here; 0 where it never gave one.
+    fn user_version(&self, py: Python<'_>) -> PyResult<u32> {
+        without_lock(py, || match &*lock(self.snapshot.used()?) {
+            Some(snapshot) => snapshot.user_version(),
+            None => Err(ended("snapshot")),
+        })
+    }
+
     /// Ends the snapshot, so that the log need not be kept for it.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         without_lock(py, || {

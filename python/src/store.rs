@@ -104,6 +104,11 @@ impl Store {
         without_lock(py, || opened(&self.store)?.wait_delivered())
     }
 
+    /// The version that the program gave to what it keeps here; 0 where it never gave one.
+    fn user_version(&self, py: Python<'_>) -> PyResult<u32> {
+        without_lock(py, || opened(&self.store)?.user_version())
+    }
+
     /// Copies the store as it is at one moment, while others write.
     fn backup(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         without_lock(py, || opened(&self.store)?.backup(path))

@@ -43,6 +43,17 @@ impl Transaction {
         py.detach(|| self.transaction.here().map(|transaction| drop(lock(transaction).take())));
     }
 
+    fn with<R: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut touchstone_store::Transaction<'_>) -> touchstone_store::Result<R> + Send,
+    ) -> PyResult<R> {
+        without_lock(py, || match &mut *lock(self.transaction.used()?) {
+            Some(begun) => begun.with(work),
+            None => Err(ended("transaction")),
+        })
+    }
+
     /// Gives the transaction to a function, and commits it when that returns.
     pub fn run<'py>(
         this: &Bound<'py, Transaction>,
@@ -78,6 +89,16 @@ impl Transaction {
             }
             None => Err(ended("transaction")),
         })
+    }
+
+    /// The version that the program gave to what it keeps here; 0 where it never gave one.
+    fn user_version(&self, py: Python<'_>) -> PyResult<u32> {
+        self.with(py, |transaction| transaction.user_version())
+    }
+
+    /// Gives a version to what the program keeps here.
+    fn set_user_version(&self, py: Python<'_>, version: u32) -> PyResult<()> {
+        self.with(py, |transaction| transaction.set_user_version(version))
     }
 
     /// A part that is undone alone where an exception leaves its block.

@@ -421,3 +421,55 @@ def test_a_store_is_a_dict_that_lasts(tmp_path: Path) -> None:
     run_state_machine_as_test(
         Model, settings=settings(max_examples=15, stateful_step_count=15, deadline=None, suppress_health_check=health)
     )
+
+
+def test_a_version_is_kept_with_the_data(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "version.db") as store:
+        assert store.user_version() == 0
+        with store.snapshot() as before:
+            with store.transaction() as transaction:
+                assert transaction.user_version() == 0
+                transaction.set_user_version(7)
+                assert transaction.user_version() == 7
+            assert before.user_version() == 0
+        with pytest.raises(OverflowError):
+            with store.transaction() as transaction:
+                transaction.set_user_version(-1)
+    with Store.open(tmp_path / "version.db") as store:
+        assert store.user_version() == 7
+
+
+@pytest.mark.parametrize("sql", ["commit", "rollback", "pragma user_version = 3", "pragma journal_mode = delete"])
+def test_sql_cannot_end_a_transaction_or_change_the_file(tmp_path: Path, sql: str) -> None:
+    with Store.open(tmp_path / "guarded.db") as store:
+        with store.transaction() as transaction:
+            transaction.insert(Account(1, 5))
+            with pytest.raises(RefusedError):
+                transaction.execute(sql)
+            with pytest.raises(RefusedError):
+                transaction.sql(sql)
+        with store.snapshot() as snapshot, pytest.raises(RefusedError):
+            snapshot.sql(sql)
+    with Store.open(tmp_path / "guarded.db") as store:
+        assert store.all(Account) == [Account(1, 5)]
+
+
+def test_a_column_of_a_key_has_an_index(tmp_path: Path) -> None:
+    @record
+    class Tagging:
+        task: int = key()
+        tag: str = key(index=True)
+        person: int = key(unique=True)
+
+    with Store.open(tmp_path / "tagging.db") as store:
+        store.insert_all([Tagging(1, "home", 1), Tagging(2, "home", 2)])
+        (names,) = zip(*store.sql("select name from sqlite_schema where type = 'index' and sql is not null order by 1"))
+        assert names == ("tagging.person.unique", "tagging.tag")
+        with pytest.raises(ConflictError):
+            store.insert(Tagging(3, "work", 1))
+    with pytest.raises(InvalidError, match="begins with it"):
+
+        @record
+        class Wrong:
+            task: int = key(index=True)
+            tag: str = key()

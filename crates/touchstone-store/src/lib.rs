@@ -139,6 +139,7 @@ mod sync;
 mod table;
 mod transaction;
 mod turn;
+mod user_version;
 mod value;
 mod visitor;
 mod writing;

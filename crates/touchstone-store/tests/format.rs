@@ -112,6 +112,7 @@ fn write(path: &Path, options: &Options) -> Result<Store> {
     store.insert(&Task { id: 1, done: true })?;
     store.insert(&LaterTask { id: 2, due: Some(30), is_done: false })?;
     store.write(|transaction| transaction.collection::<Note>("inbox")?.insert(&note()))?;
+    store.write(|transaction| transaction.set_user_version(3))?;
     Ok(store)
 }
 

@@ -1,0 +1,136 @@
+//! A program's own version of what it keeps in the file, for steps that change its data: one number, in a table of its own.
+//! The field of the file's header that SQLite calls so is the version of the store's format.
+
+use crate::access::enter;
+use crate::error::{Error, ErrorKind, Result};
+use crate::session::Session;
+use crate::snapshot::Snapshot;
+use crate::store::Store;
+use crate::transaction::Transaction;
+use rusqlite::OptionalExtension as _;
+
+const TABLE: &str = "touchstone_user_version";
+
+impl Store {
+    /// The version that the program gave to what it keeps here: 0 where it never gave one. A transaction
+    /// [sets it](Transaction::set_user_version).
+    ///
+    /// ```
+    /// # use touchstone_store::Store;
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// assert_eq!(store.user_version()?, 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn user_version(&self) -> Result<u32> {
+        self.read(Snapshot::user_version)
+    }
+}
+
+impl Snapshot {
+    /// The version that the program gave to what it keeps here, as [`Store::user_version`].
+    ///
+    /// ```
+    /// # use touchstone_store::Store;
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// let snapshot = store.snapshot()?;
+    /// store.write(|transaction| transaction.set_user_version(1))?;
+    /// assert_eq!(snapshot.user_version()?, 0, "as it was when the snapshot was taken");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the snapshot has expired, or the file cannot be read.
+    pub fn user_version(&self) -> Result<u32> {
+        read(self.session())
+    }
+}
+
+impl Transaction<'_> {
+    /// The version that the program gave to what it keeps here, as this transaction sees it: 0 where it never gave one.
+    ///
+    /// ```
+    /// # use touchstone_store::{Record, Store};
+    /// # #[derive(Record)]
+    /// # struct Task { #[record(key)] id: i64, minutes: i64 }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # store.insert(&Task { id: 1, minutes: 2 })?;
+    /// store.write(|transaction| {
+    ///     // What were hours are minutes from version 1 on.
+    ///     if transaction.user_version()? < 1 {
+    ///         transaction.sql(|sql| sql.execute("update task set minutes = minutes * 60", ()))?;
+    ///         transaction.set_user_version(1)?;
+    ///     }
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!(store.get::<Task>(&1)?.map(|task| task.minutes), Some(120));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn user_version(&self) -> Result<u32> {
+        read(self.session())
+    }
+
+    /// Gives a version to what the program keeps here. It is part of the transaction, as what it is the version of is.
+    ///
+    /// ```
+    /// # use touchstone_store::{Error, ErrorKind, Store};
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// store.write(|transaction| transaction.set_user_version(3))?;
+    /// let undone: Result<(), Error> = store.write(|transaction| {
+    ///     transaction.set_user_version(4)?;
+    ///     Err(Error::new(ErrorKind::Invalid, "the step failed"))
+    /// });
+    /// assert!(undone.is_err());
+    /// assert_eq!(store.user_version()?, 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn set_user_version(&mut self, version: u32) -> Result<()> {
+        write(self.session(), version)
+    }
+}
+
+fn read(session: &Session) -> Result<u32> {
+    let _entered = enter(session)?;
+    if !exists(session)? {
+        return Ok(0);
+    }
+    let sql = "select version from main.touchstone_user_version where number = 1";
+    let version: Option<i64> = session.connection.sql().query_row(sql, (), |row| row.get(0)).optional()?;
+    let version = version.unwrap_or(0);
+    u32::try_from(version).map_err(|_| {
+        let why = format!("`{TABLE}` says {version}, which is no version (set another)");
+        Error::new(ErrorKind::Mismatch, why)
+    })
+}
+
+fn write(session: &Session, version: u32) -> Result<()> {
+    const MAKE: &str = "create table main.touchstone_user_version (number INTEGER PRIMARY KEY, version INTEGER NOT NULL) STRICT";
+    const SET: &str = "insert into main.touchstone_user_version (number, version) values (1, ?1) \
+        on conflict (number) do update set version = excluded.version";
+    let _entered = enter(session)?;
+    let sql = session.connection.sql();
+    if !exists(session)? {
+        sql.execute_batch(MAKE)?;
+        session.look_again();
+    }
+    sql.execute(SET, [version])?;
+    session.capture.changed(TABLE);
+    Ok(())
+}
+
+fn exists(session: &Session) -> Result<bool> {
+    let sql = "select 1 from main.sqlite_schema where type = 'table' and name = ?1";
+    Ok(session.connection.sql().prepare(sql)?.exists([TABLE])?)
+}
