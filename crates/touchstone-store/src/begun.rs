@@ -7,7 +7,7 @@ use crate::leased::Leased;
 use crate::live::capture::Mark;
 use crate::session::Session;
 use crate::store::Store;
-use crate::transaction::{Part, Transaction};
+use crate::transaction::{Part, RELEASE, SAVEPOINT, Transaction};
 use std::fmt;
 
 /// A transaction that has begun. It has the turn to write until it is committed, or undone by being dropped.
@@ -134,7 +134,7 @@ impl Begun {
     /// When the transaction has ended: a failure that SQLite rolls back at once, or raw SQL, ended it.
     pub fn savepoint(&mut self) -> Result<Savepoint> {
         let (schema, mark) = self.leased().in_transaction(|session| {
-            session.connection.sql().execute_batch("savepoint part")?;
+            session.connection.sql().execute_batch(SAVEPOINT)?;
             Ok((session.schema(), session.capture.mark()))
         })?;
         self.savepoints += 1;
@@ -162,7 +162,7 @@ impl Begun {
     /// When the part has ended already, or the transaction has.
     pub fn release(&mut self, savepoint: Savepoint) -> Result<()> {
         self.leave(&savepoint)?;
-        self.leased().in_transaction(|session| Ok(session.connection.sql().execute_batch("release part")?))
+        self.leased().in_transaction(|session| Ok(session.connection.sql().execute_batch(RELEASE)?))
     }
 
     /// Undoes the part, and with it those that began within it.
@@ -200,7 +200,7 @@ impl Begun {
         let within = self.savepoints - savepoint.depth;
         self.savepoints = savepoint.depth - 1;
         self.leased().in_transaction(|session| {
-            Ok((0..within).try_for_each(|_| session.connection.sql().execute_batch("release part"))?)
+            Ok((0..within).try_for_each(|_| session.connection.sql().execute_batch(RELEASE))?)
         })
     }
 

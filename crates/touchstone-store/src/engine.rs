@@ -9,6 +9,7 @@ mod classes;
 pub(crate) mod connection;
 pub(crate) mod feed;
 pub(crate) mod fork;
+pub(crate) mod guard;
 pub(crate) mod log;
 pub(crate) mod log_file;
 pub(crate) mod log_vfs;

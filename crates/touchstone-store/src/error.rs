@@ -72,7 +72,8 @@ pub enum ErrorKind {
     Forked,
     /// The operating system failed to open, read, write or sync: permissions may be why.
     Io,
-    /// SQLite refused, for a reason that has no kind of its own.
+    /// SQLite refused, for a reason that has no kind of its own; or the store did, where a program's SQL would have ended its
+    /// transaction or made the file another kind of file.
     Refused,
 }
 
@@ -225,7 +226,7 @@ fn classify(code: i32) -> (ErrorKind, &'static str) {
             (ErrorKind::Damaged, " (restore a backup, or save what is readable with `Store::salvage`)")
         }
         ffi::SQLITE_FULL => (ErrorKind::Full, " (free some space; of what failed nothing was kept)"),
-        ffi::SQLITE_READONLY | ffi::SQLITE_PERM | ffi::SQLITE_AUTH => (ErrorKind::ReadOnly, ""),
+        ffi::SQLITE_READONLY | ffi::SQLITE_PERM => (ErrorKind::ReadOnly, ""),
         ffi::SQLITE_TOOBIG => {
             (ErrorKind::TooBig, " (a value may have a billion bytes, all of a row together)")
         }

@@ -60,13 +60,15 @@ unsafe impl Send for Session {}
 impl Session {
     /// Opens one more connection to the store's file.
     pub(crate) fn open(pin: &Pin, options: &Options) -> Result<Session> {
+        let connection = Connection::open_beside(pin, options)?;
+        connection.defend();
         Ok(Session {
             last_table: RefCell::new(None),
             tables: RefCell::default(),
             queries: RefCell::default(),
             geometry: Cell::new(None),
             schema: Cell::new(-1),
-            connection: Connection::open_beside(pin, options)?,
+            connection,
             feeds: RefCell::default(),
             committed: Cell::new(None),
             only_reads: Cell::new(false),

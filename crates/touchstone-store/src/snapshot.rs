@@ -190,13 +190,15 @@ impl Snapshot {
     /// ```
     ///
     /// # Errors
-    /// When the snapshot has expired, or as `query` does.
+    /// When the snapshot has expired, or as `query` does. What would end the snapshot is
+    /// [`Refused`](crate::ErrorKind::Refused).
     pub fn sql<R>(&self, query: impl FnOnce(&rusqlite::Connection) -> rusqlite::Result<R>) -> Result<R> {
         let leased = self.leased();
         leased.in_transaction(|session| {
             // Whatever it does to the transaction, the next reader begins one of his own.
             leased.parked.set(None);
             session.forbid_writing()?;
+            let _lent = session.connection.lend();
             Ok(query(session.connection.sql())?)
         })
     }

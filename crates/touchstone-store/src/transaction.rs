@@ -11,6 +11,11 @@ use crate::writing::Writing;
 use std::cell::Cell;
 use std::fmt;
 
+/// The statements of a savepoint. Its name is one that a program's own SQL cannot use.
+pub(crate) const SAVEPOINT: &str = "savepoint touchstone_part";
+pub(crate) const RELEASE: &str = "release touchstone_part";
+const ROLLBACK: &str = "rollback to touchstone_part; release touchstone_part";
+
 /// A transaction that is under way. Get one from [`Store::write`](crate::Store::write).
 ///
 /// ```
@@ -342,10 +347,10 @@ impl<'s> Transaction<'s> {
                 return Err(Error::new(ErrorKind::Refused, "the transaction has ended already").into());
             }
             let part = Part::of(session, session.schema(), session.capture.mark());
-            connection.sql().execute_batch("savepoint part").map_err(Error::from)?;
+            connection.sql().execute_batch(SAVEPOINT).map_err(Error::from)?;
             let result = work(self)?;
             connection.check_process()?;
-            connection.sql().execute_batch("release part").map_err(Error::from)?;
+            connection.sql().execute_batch(RELEASE).map_err(Error::from)?;
             part.kept.set(true);
             Ok(result)
         })
@@ -387,7 +392,9 @@ impl<'s> Transaction<'s> {
         self.durable.get()
     }
 
-    /// The connection, for SQL that the types have no words for. It is part of the transaction, and must not end it.
+    /// The connection, for SQL that the types have no words for. It is part of the transaction, and cannot end it: what
+    /// would, or would make the file another kind of file, is refused with what to do instead. A savepoint that SQL
+    /// leaves open ends with the call, and what was done in it stays. The connection's rollback hook is the store's.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -406,11 +413,15 @@ impl<'s> Transaction<'s> {
     /// ```
     ///
     /// # Errors
-    /// As `work` does.
+    /// As `work` does; [`Refused`](ErrorKind::Refused) for statements of transactions and the like.
     pub fn sql<R>(&mut self, work: impl FnOnce(&rusqlite::Connection) -> rusqlite::Result<R>) -> Result<R> {
         self.leased.in_transaction(|session| {
             let _looks = LooksAgain(session);
-            Ok(Capture::follow(session, || work(session.connection.sql()))?)
+            let lent = || {
+                let _lent = session.connection.lend();
+                work(session.connection.sql())
+            };
+            Ok(Capture::follow(session, lent)?)
         })
     }
 }
@@ -447,7 +458,7 @@ impl Drop for Part<'_> {
         }
         self.session.capture.undo(&self.mark);
         // What cannot be undone in part is undone as a whole: the commit will find the transaction ended.
-        if self.session.connection.sql().execute_batch("rollback to part; release part").is_err() {
+        if self.session.connection.sql().execute_batch(ROLLBACK).is_err() {
             self.session.connection.end();
         }
         if self.session.schema() == self.schema {

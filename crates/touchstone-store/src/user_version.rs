@@ -1,7 +1,6 @@
 //! A program's own version of what it keeps in the file, for steps that change its data: one number, in a table of its own.
 //! The field of the file's header that SQLite calls so is the version of the store's format.
 
-use crate::access::enter;
 use crate::error::{Error, ErrorKind, Result};
 use crate::session::Session;
 use crate::snapshot::Snapshot;
@@ -46,7 +45,7 @@ impl Snapshot {
     /// # Errors
     /// When the snapshot has expired, or the file cannot be read.
     pub fn user_version(&self) -> Result<u32> {
-        read(self.session())
+        self.leased().in_transaction(read)
     }
 }
 
@@ -75,7 +74,7 @@ impl Transaction<'_> {
     /// # Errors
     /// When the file cannot be read.
     pub fn user_version(&self) -> Result<u32> {
-        read(self.session())
+        self.leased().in_transaction(read)
     }
 
     /// Gives a version to what the program keeps here. It is part of the transaction, as what it is the version of is.
@@ -97,12 +96,11 @@ impl Transaction<'_> {
     /// # Errors
     /// When the file cannot be written.
     pub fn set_user_version(&mut self, version: u32) -> Result<()> {
-        write(self.session(), version)
+        self.leased().in_transaction(|session| write(session, version))
     }
 }
 
 fn read(session: &Session) -> Result<u32> {
-    let _entered = enter(session)?;
     if !exists(session)? {
         return Ok(0);
     }
@@ -119,7 +117,6 @@ fn write(session: &Session, version: u32) -> Result<()> {
     const MAKE: &str = "create table main.touchstone_user_version (number INTEGER PRIMARY KEY, version INTEGER NOT NULL) STRICT";
     const SET: &str = "insert into main.touchstone_user_version (number, version) values (1, ?1) \
         on conflict (number) do update set version = excluded.version";
-    let _entered = enter(session)?;
     let sql = session.connection.sql();
     if !exists(session)? {
         sql.execute_batch(MAKE)?;

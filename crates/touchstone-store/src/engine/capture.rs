@@ -7,8 +7,8 @@
 //! and foreign keys do, and a blob that is written in parts. While the hook is set, `delete` without `where` deletes row
 //! by row, as do statements that were prepared meanwhile.
 //!
-//! Not told is what changes no row by itself: a table that is altered, renamed or dropped (the schema's version tells),
-//! and pages that are written through `sqlite_dbpage`.
+//! Not told is what changes no row by itself: a table that is altered, renamed or dropped (the schema's version tells).
+//! Raw pages are written by nobody: SQL that is lent may not (`guard.rs`).
 
 use super::connection::Connection;
 use crate::error::{Error, ErrorKind, Result};

@@ -2,6 +2,7 @@
 
 use super::cipher;
 use super::fork::Origin;
+use super::guard::{self, Guard, Lent};
 use super::log::LogState;
 use super::log_vfs::{self, NoVfs};
 use super::pager::Pages;
@@ -34,6 +35,8 @@ pub(crate) struct Connection {
     raw: Own,
     /// Dropped after the connection, which waits by it.
     pub(crate) patience: Box<Patience>,
+    /// Dropped after the connection, which asks it.
+    pub(super) guard: Box<Guard>,
 }
 
 /// SQLite's connection, which only the process closes that opened it. In a child of it, closing would copy and remove the
@@ -148,6 +151,7 @@ impl Connection {
             look: OnceCell::new(),
             raw: Own { raw: ManuallyDrop::new(raw), origin: Origin::here() },
             patience: Patience::new(options.busy_timeout),
+            guard: Box::default(),
         };
         // SAFETY: one thread has the connection at a time, and it is dropped before what it waits by.
         unsafe { connection.patience.teach(connection.handle()) };
@@ -232,6 +236,17 @@ impl Connection {
         &mut self.raw
     }
 
+    /// Lets a program's own SQL run on the connection until the answer is dropped.
+    pub(crate) fn lend(&self) -> Lent<'_> {
+        Lent::new(self)
+    }
+
+    /// Has SQLite refuse what damages a file from within. Statements that were prepared before are prepared anew.
+    pub(crate) fn defend(&self) {
+        // SAFETY: the connection is open.
+        unsafe { guard::defend(self.handle()) };
+    }
+
     /// Prepares a statement, which must be dropped before the connection.
     pub(crate) fn prepare(&self, sql: &str) -> Result<Statement> {
         // SAFETY: the connection is open, and sessions drop what they prepared first.
@@ -308,7 +323,9 @@ impl Connection {
 
     #[inline]
     pub(crate) fn commit(&self) -> Result<()> {
-        self.held(&self.commit, "commit")?.run()
+        self.held(&self.commit, "commit")?.run()?;
+        self.let_go_of_attached();
+        Ok(())
     }
 
     /// Ends whatever transaction there is, keeping nothing.
@@ -317,6 +334,26 @@ impl Connection {
             // SQLite rolls some failures back by itself; what is left is rolled back here, which cannot be refused.
             let _ = self.raw.execute_batch("rollback");
         }
+        self.let_go_of_attached();
+    }
+
+    /// Lets go of files that a program has attached: later transactions would lock them, and others find them or not.
+    #[inline]
+    fn let_go_of_attached(&self) {
+        if self.guard.has_attached.get() {
+            self.detach();
+        }
+    }
+
+    #[cold]
+    fn detach(&self) {
+        const NAMES: &str = "select name from pragma_database_list where name not in ('main', 'temp')";
+        let names = self.raw.prepare(NAMES).and_then(|mut statement| {
+            statement.query_map((), |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()
+        });
+        let detach = |name: &String| self.raw.execute("detach ?1", [name]).is_ok();
+        // What is still in use is let go of at the end of another transaction.
+        self.guard.has_attached.set(!names.is_ok_and(|names| names.iter().all(detach)));
     }
 
     /// What ends the connection's snapshot where its session is somebody else's.

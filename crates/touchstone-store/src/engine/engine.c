@@ -206,3 +206,41 @@ int touchstone_is_class_marked(const void *region, int which) {
   return 0;
 }
 #endif
+/* Has the authorizer asked of each statement that is prepared from now on. SQLite's own setting of one has every statement
+ * of the connection prepared anew. */
+void touchstone_ask(sqlite3 *connection,
+                    int (*authorizer)(void *, int, const char *, const char *, const char *, const char *),
+                    void *argument) {
+  connection->xAuth = (sqlite3_xauth)authorizer;
+  connection->pAuthArg = argument;
+}
+
+/* Refuses the statement that is being prepared, from within the authorizer, which returns what this does. Of an authorizer
+ * that denies, SQLite says "not authorized", and nothing else: these words come in their place. What is ignored is not done
+ * either, and a statement with an error is none. */
+int touchstone_refuse(sqlite3 *connection, const char *why) {
+  Parse *parse = connection->pParse;
+  if (parse == 0) return SQLITE_DENY;
+  sqlite3ErrorMsg(parse, "%s", why);
+  if (parse->nErr == 0) return SQLITE_DENY;
+  parse->rc = SQLITE_AUTH;
+  return SQLITE_IGNORE;
+}
+
+/* How many savepoints are open. */
+int touchstone_savepoints(sqlite3 *connection) {
+  int count = 0;
+  Savepoint *open;
+  for (open = connection->pSavepoint; open; open = open->pNext) count++;
+  return count;
+}
+
+/* Releases the savepoints that were opened last, until no more than so many are left. */
+void touchstone_release_savepoints(sqlite3 *connection, int left) {
+  while (touchstone_savepoints(connection) > left) {
+    char *sql = sqlite3_mprintf("release \"%w\"", connection->pSavepoint->zName);
+    int code = sql ? sqlite3_exec(connection, sql, 0, 0, 0) : SQLITE_NOMEM;
+    sqlite3_free(sql);
+    if (code != SQLITE_OK) return;
+  }
+}

@@ -259,6 +259,8 @@ impl Statement {
 }
 
 fn run(session: &Session, sql: &str, parameters: &[Value], version: u64) -> Result<SqlRows> {
+    session.forbid_writing()?;
+    let _lent = session.connection.lend();
     let mut statement = session.connection.sql().prepare(sql)?;
     let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
     let mut found = statement.query(params_from_iter(parameters.iter().map(Parameter)))?;

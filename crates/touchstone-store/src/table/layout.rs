@@ -130,7 +130,7 @@ fn collated(connection: &Connection, table: &Table, places: &[Option<usize>]) ->
 
 /// The columns that the table has in the file.
 fn columns(connection: &Connection, name: &str) -> Result<Vec<Found>> {
-    let sql = "select name, type, pk, dflt_value is null and hidden = 0 from pragma_table_xinfo(?1)";
+    let sql = "select name, type, pk, dflt_value is null and hidden = 0 from pragma_table_xinfo(?1, 'main')";
     let mut statement = connection.sql().prepare(sql)?;
     let found = statement.query_map([name], |row| {
         Ok(Found { name: row.get(0)?, kind: row.get(1)?, key: row.get(2)?, is_plain: row.get(3)? })
@@ -176,7 +176,7 @@ fn check_key(shape: &Shape, found: &[Found], shared: bool) -> Result<()> {
 
 /// That the key is the row's number in the file too. It is none where rows have none, and where it has an index.
 fn check_number(connection: &Connection, table: &Table) -> Result<()> {
-    let has_index = "select 1 from pragma_index_list(?1) where origin = 'pk'";
+    let has_index = "select 1 from pragma_index_list(?1, 'main') where origin = 'pk'";
     if !connection.sql().prepare(has_index)?.exists([&table.name])? {
         return Ok(());
     }

@@ -6,9 +6,9 @@ use crate::record::{ColumnShape, Index};
 use std::fmt::Write as _;
 
 impl Table {
-    /// The table's name, quoted.
+    /// The table's name, quoted, with the file's before it: a program's temporary table of the name is another.
     pub(crate) fn quoted(&self) -> String {
-        quote(&self.name)
+        format!("main.{}", quote(&self.name))
     }
 
     /// The expressions that select the type's columns in their order.
@@ -188,7 +188,7 @@ impl Table {
             parts.push(format!("PRIMARY KEY ({})", keys.join(", ")));
         }
         let options = if self.is_made_by_number() { "STRICT" } else { "STRICT, WITHOUT ROWID" };
-        format!("CREATE TABLE {} ({}) {options}", self.quoted(), parts.join(", "))
+        format!("CREATE TABLE {} ({}) {options}", quote(&self.name), parts.join(", "))
     }
 
     /// Whether the rows of a table that this type makes are numbered.
@@ -206,7 +206,8 @@ impl Table {
         let name = quote(&format!("{}.{}{ending}", self.name, column.name));
         let collection = if self.is_shared { format!("{}, ", quote(COLLECTION)) } else { String::new() };
         let columns = format!("{collection}{}", quote(column.name));
-        Some(format!("create {unique}index if not exists {name} on {} ({columns})", self.quoted()))
+        let table = quote(&self.name);
+        Some(format!("create {unique}index if not exists main.{name} on {table} ({columns})"))
     }
 }
 

@@ -278,7 +278,11 @@ fn a_transaction_without_a_closure_is_whole() {
     assert_eq!(pages(), [1, 4, 6]);
 
     let mut begun = store.begin().expect("it begins");
-    begun.with(|transaction| transaction.sql(|sql| sql.execute_batch("rollback"))).expect("it is raw SQL");
+    let again = |sql: &rusqlite::Connection| {
+        let ended = sql.execute_batch("insert or rollback into note select * from note");
+        ended.map(|()| panic!("they are there")).or(Ok(()))
+    };
+    begun.with(|transaction| transaction.sql(again)).expect("it is raw SQL");
     assert_eq!(kind(begun.savepoint()), Some(ErrorKind::Refused));
     assert_eq!(kind(begun.commit()), Some(ErrorKind::Refused));
     let mut begun = store.begin().expect("it begins");

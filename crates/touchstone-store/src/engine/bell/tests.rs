@@ -259,7 +259,7 @@ fn a_wait_ends_with_its_time_with_its_owner_and_beside_a_writer_who_died() {
 #[test]
 fn a_header_that_stays_half_written_is_looked_at_so_many_times_and_no_more() {
     let (memory, index) = index();
-    let bell = Bell::new(index);
+    let bell = Bell::new(index.clone());
     let looks = AtomicU32::new(0);
     let count = || {
         looks.fetch_add(1, Ordering::Relaxed);

@@ -163,7 +163,7 @@ fn key_columns(session: &Session, shape: &Shape) -> Result<Rc<[c_int]>> {
     {
         return Ok(Rc::new([]));
     }
-    let sql = "select cid from pragma_table_info(?1) where name = ?2 collate nocase";
+    let sql = "select cid from pragma_table_info(?1, 'main') where name = ?2 collate nocase";
     let mut statement = session.connection.sql().prepare(sql)?;
     let mut columns = Vec::new();
     for key in keys {
