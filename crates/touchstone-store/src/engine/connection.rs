@@ -135,8 +135,8 @@ impl Connection {
     /// made or told a key: the log beside another file would be taken for that file's.
     pub(crate) fn open_beside(pin: &Pin, options: &Options) -> Result<Connection> {
         pin.origin().check()?;
-        let raw = open(pin.path(), flags(options.read_only, false), options)
-            .map_err(|error| pin.explain(error))?;
+        let raw =
+            open(pin.path(), flags(options.read_only, false), options).map_err(|error| pin.explain(error))?;
         pin.admit(&raw)?;
         Connection::with(raw, options)
     }
