@@ -15,7 +15,7 @@ pub(crate) struct Alarm {
 pub(crate) struct Wishes {
     /// The log has grown.
     pub(crate) checkpoint: bool,
-    /// Snapshots are left open on idle connections.
+    /// Snapshots are left open on idle connections, or may be held for long.
     pub(crate) watch: bool,
     /// The store is closed.
     pub(crate) stop: bool,
@@ -39,11 +39,11 @@ impl Alarm {
         self.bell.notify_one();
     }
 
-    /// Waits until there is something to do, and takes it; while snapshots are watched, no longer than `period`.
-    pub(crate) fn wait(&self, watching: bool, period: Duration) -> Wishes {
+    /// Waits until there is something to do, and takes it; while snapshots are watched, no longer than a period.
+    pub(crate) fn wait(&self, period: Option<Duration>) -> Wishes {
         let mut wishes = lock(&self.wishes);
         if *wishes == Wishes::default() {
-            wishes = if watching {
+            wishes = if let Some(period) = period {
                 self.bell.wait_timeout(wishes, period).unwrap_or_else(std::sync::PoisonError::into_inner).0
             } else {
                 self.bell

@@ -257,7 +257,7 @@ fn an_alarm_loses_no_wish() {
         let keeper = spawn(move || {
             let mut seen = Wishes::default();
             while !seen.stop {
-                let wishes = of_keeper.wait(seen.watch, Duration::MAX);
+                let wishes = of_keeper.wait(seen.watch.then_some(Duration::MAX));
                 seen.checkpoint |= wishes.checkpoint;
                 seen.watch |= wishes.watch;
                 seen.stop |= wishes.stop;

@@ -1,27 +1,30 @@
 //! The thread that keeps the log short, so that no commit copies pages: it copies the log into the file when it has
 //! grown, ends snapshots that nobody comes back for, and, where a snapshot would let the log grow without bound, the
-//! snapshot itself.
+//! snapshot itself. Where other processes commit, it looks at the log's length for as long as snapshots are held here.
 
 use crate::alarm::Alarm;
 use crate::engine::connection::Connection;
-use crate::engine::log::LogIndex;
+use crate::engine::log::{LogIndex, LogPlace, LogState};
 use crate::engine::pin::Pin;
 use crate::error::Result;
 use crate::flush::Flushes;
 use crate::options::Options;
-use crate::readers::Readers;
+use crate::readers::{Left, Owner, Readers};
 use crate::sync::{Mutex, lock};
 use crate::turn::Turns;
 use libsqlite3_sys as ffi;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a snapshot that nobody uses is left open. Other processes cannot empty the log meanwhile.
 const PARKED_MAX: Duration = Duration::from_millis(50);
 /// How long snapshots have to end by themselves, where the log is at its limit, before they expire.
 const PATIENCE: Duration = Duration::from_millis(200);
+/// How long it is between two looks at the log while snapshots are held. It may grow beyond its limit by what is committed
+/// meanwhile.
+const LOOK: Duration = Duration::from_millis(250);
 
 /// How many times as long as it is to be copied at the log must be, before writers wait until the rest is copied.
 const OUTRUN: u32 = 4;
@@ -44,6 +47,14 @@ struct Shared {
     /// How large the log was when it could not be emptied; 0 where it could.
     stuck_bytes: AtomicU64,
     pin: Arc<Pin>,
+    /// How large the log was when it was first seen to be beyond its limit; 0 where it is not.
+    over_bytes: AtomicU64,
+}
+
+/// An owner whose snapshot lets the log grow beyond its limit, and since when that is known.
+struct Late {
+    owner: Owner,
+    since: Instant,
 }
 
 impl Keeper {
@@ -65,6 +76,7 @@ impl Keeper {
             copied: AtomicU32::new(0),
             stuck_bytes: AtomicU64::new(0),
             pin: Arc::clone(pin),
+            over_bytes: AtomicU64::new(0),
         };
         Keeper { shared: Arc::new(shared), thread: Mutex::new(None) }
     }
@@ -111,17 +123,55 @@ impl Keeper {
 impl Shared {
     fn keep(&self) {
         let mut connection = None;
-        let mut watching = false;
+        let (mut period, mut late) = (None, Vec::new());
         loop {
-            let wishes = self.alarm.wait(watching, PARKED_MAX);
+            let wishes = self.alarm.wait(period);
             if wishes.stop {
                 return;
             }
             if wishes.checkpoint {
                 self.checkpoint(&mut connection);
             }
-            watching = self.readers.sweep(false) || wishes.watch;
+            self.look(&mut late);
+            period = match self.readers.sweep(false) {
+                Left::Parked => Some(PARKED_MAX),
+                Left::Held => Some(LOOK),
+                Left::Nothing => None,
+            };
         }
+    }
+
+    /// Lets snapshots expire that have been late for long enough, whoever makes the log grow.
+    fn look(&self, late: &mut Vec<Late>) {
+        // While a commit is under way the next look sees more.
+        let Some(now) = self.index.as_ref().and_then(LogIndex::state) else { return };
+        let owners = self.late_owners(now);
+        let is_same = |one: &Owner, other: &Owner| Arc::ptr_eq(&one.0, &other.0) && one.1 == other.1;
+        late.retain(|known| owners.iter().any(|owner| is_same(owner, &known.owner)));
+        let new = owners.into_iter().filter(|owner| !late.iter().any(|known| is_same(owner, &known.owner)));
+        let new: Vec<Late> = new.map(|owner| Late { owner, since: Instant::now() }).collect();
+        late.extend(new);
+        let expired = late.iter().filter(|late| late.since.elapsed() >= PATIENCE);
+        self.readers.expire(&expired.map(|late| late.owner.clone()).collect::<Vec<Owner>>());
+    }
+
+    /// The owners whose snapshots let the log grow beyond its limit. A snapshot of what is now keeps nothing from being
+    /// copied. One that began when the log was beyond its limit already, as one large transaction makes it, is not to
+    /// blame before the log has doubled.
+    fn late_owners(&self, now: LogState) -> Vec<Owner> {
+        let (bytes, max) = (now.log_bytes(), self.options.log_bytes_max);
+        if bytes <= max {
+            self.over_bytes.store(0, Ordering::Relaxed);
+            return Vec::new();
+        }
+        if self.over_bytes.load(Ordering::Relaxed) == 0 {
+            self.over_bytes.store(bytes, Ordering::Relaxed);
+        }
+        let has_doubled = bytes / 2 >= self.over_bytes.load(Ordering::Relaxed);
+        let is_late = |place: LogPlace| !now.is_at(place) && (has_doubled || now.log_bytes_at(place) <= max);
+        let mut owners = self.readers.owners();
+        owners.retain(|(lease, _)| lease.began().is_some_and(is_late));
+        owners
     }
 
     /// Copies what it can. A failure is the next commit's to find, or the closing's: nothing is lost by it here.
@@ -178,14 +228,14 @@ impl Shared {
     fn bound(&self, connection: &Connection) -> Result<()> {
         // The keeper's own thread has no turn already.
         let Ok(_turn) = self.turns.take() else { return Ok(()) };
-        let owners = self.readers.owners();
+        let owners = self.index.as_ref().and_then(LogIndex::state).map_or_else(Vec::new, |now| self.late_owners(now));
         self.readers.sweep(true);
         connection.patience.limit_to(PATIENCE);
         // What is cut off cannot be taken for a log that is at its limit still.
         let mut result = connection.checkpoint(ffi::SQLITE_CHECKPOINT_TRUNCATE);
         // The first time those who are inside a call come out of it, the second time their snapshots end too.
         for _ in 0..2 {
-            if result.is_err() {
+            if result.is_err() && !owners.is_empty() {
                 self.readers.expire(&owners);
                 self.readers.sweep(true);
                 result = connection.checkpoint(ffi::SQLITE_CHECKPOINT_TRUNCATE);
@@ -200,7 +250,7 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Record, Store};
+    use crate::{ErrorKind, Record, Store};
 
     #[derive(Record)]
     struct Note {
@@ -208,18 +258,94 @@ mod tests {
         id: i64,
     }
 
+    fn notes(ids: std::ops::Range<i64>) -> Vec<Note> {
+        ids.map(|id| Note { id }).collect()
+    }
+
+    /// A store whose keeper does nothing by itself when something is committed.
+    fn store(options: Options) -> (tempfile::TempDir, Store) {
+        let directory = tempfile::tempdir().expect("there is room");
+        let store = options.checkpoint_pages(u32::MAX).open(directory.path().join("notes.db"));
+        (directory, store.expect("it opens"))
+    }
+
+    fn is_running(store: &Store) -> bool {
+        lock(&store.keeper().thread).is_some()
+    }
+
     /// The keeper's connection had never read, did not know of the log, and copied nothing: the log grew until the
     /// store was closed.
     #[test]
     fn the_keeper_copies_the_log() {
-        let directory = tempfile::tempdir().expect("there is room");
-        let path = directory.path().join("notes.db");
-        let store = Store::open(&path).expect("it opens");
-        store.insert_all(&[Note { id: 1 }, Note { id: 2 }]).expect("it is written");
-        let (options, alarm) = (Options::new(), Arc::<Alarm>::default());
-        let readers = Arc::new(Readers::new(store.pin(), &options, Arc::clone(&alarm)));
-        let keeper = Keeper::new(store.pin(), &options, &readers, &Arc::default(), &Arc::default(), alarm);
-        keeper.shared.checkpoint(&mut None);
-        assert!(keeper.shared.copied.load(Ordering::Relaxed) > 0);
+        let (_directory, store) = store(Options::new());
+        store.insert_all(&notes(1..3)).expect("it is written");
+        let keeper = &store.keeper().shared;
+        keeper.checkpoint(&mut None);
+        assert!(keeper.copied.load(Ordering::Relaxed) > 0);
+    }
+
+    /// One transaction had made the log longer than its limit. A snapshot that was taken after it expired though nobody
+    /// wrote, and was told to be shorter.
+    #[test]
+    fn a_snapshot_expires_for_what_is_committed_after_it_and_for_nothing_before() {
+        let (_directory, store) = store(Options::new().log_bytes_max(50_000));
+        store.insert_all(&notes(0..20_000)).expect("it is written");
+        let snapshot = store.snapshot().expect("it is readable");
+        let count = || snapshot.of::<Note>().count();
+        let keeper = &store.keeper().shared;
+        keeper.checkpoint(&mut None);
+        let stuck_bytes = keeper.stuck_bytes.load(Ordering::Relaxed);
+        assert!(stuck_bytes > 50_000, "the log is beyond its limit, and the snapshot is of its end");
+        assert_eq!(count().expect("nobody has written"), 20_000);
+        store.insert(&Note { id: -1 }).expect("it is written");
+        keeper.checkpoint(&mut None);
+        assert_eq!(count().expect("the log was as long before"), 20_000);
+        store.insert_all(&notes(20_000..80_000)).expect("it is written");
+        keeper.checkpoint(&mut None);
+        let error = count().expect_err("the log has grown for it");
+        assert_eq!(error.kind(), ErrorKind::Expired);
+        assert!(error.to_string().contains("committed since"), "{error}");
+        assert_eq!(store.all::<Note>().expect("others read on").len(), 80_001);
+    }
+
+    /// A snapshot that was held before the log was at its limit is to blame; one that is of what is now is not, beside it.
+    #[test]
+    fn of_two_snapshots_the_one_that_the_log_has_grown_for_expires() {
+        let (_directory, store) = store(Options::new().log_bytes_max(50_000));
+        store.insert_all(&notes(0..10)).expect("it is written");
+        let old = store.snapshot().expect("it is readable");
+        store.insert_all(&notes(10..20_000)).expect("it is written");
+        let young = store.snapshot().expect("it is readable");
+        store.keeper().shared.checkpoint(&mut None);
+        assert_eq!(old.of::<Note>().count().map_err(|error| error.kind()), Err(ErrorKind::Expired));
+        assert_eq!(young.of::<Note>().count().expect("nobody has written"), 20_000);
+    }
+
+    /// A thread is not worth a few short reads. While a snapshot is held it is there, and sleeps when it is given back.
+    #[test]
+    fn the_keeper_comes_for_snapshots_that_are_held() {
+        let (_directory, store) = store(Options::new());
+        store.insert_all(&notes(0..10)).expect("it is written");
+        for id in 0..3 {
+            assert!(store.get::<Note>(&id).expect("it is readable").is_some());
+            assert_eq!(store.all::<Note>().expect("it is readable").len(), 10);
+        }
+        assert!(!is_running(&store));
+        let snapshot = store.snapshot().expect("it is readable");
+        assert!(is_running(&store));
+        assert_ne!(store.readers().sweep(true), Left::Nothing);
+        drop(snapshot);
+        assert_eq!(store.readers().sweep(true), Left::Nothing);
+    }
+
+    /// What a closure reads cannot take longer than others need to commit more than that, unless it is much.
+    #[test]
+    fn the_keeper_comes_for_closures_that_may_read_for_long() {
+        let (_directory, store) = store(Options::new().log_bytes_max(50_000));
+        store.read(|_| Ok(())).expect("it is readable");
+        assert!(!is_running(&store));
+        store.insert_all(&notes(0..20_000)).expect("it is written");
+        store.read(|_| Ok(())).expect("it is readable");
+        assert!(is_running(&store));
     }
 }

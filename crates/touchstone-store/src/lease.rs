@@ -1,6 +1,7 @@
 //! How long a snapshot may be held: until the log would grow without bound for it. Who enters a session holds its gate,
 //! so a snapshot ends between two calls of its owner, never in the middle of one.
 
+use crate::engine::log::LogPlace;
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, lock, try_lock};
 use std::sync::atomic::fence;
@@ -10,6 +11,8 @@ pub(crate) struct Lease {
     gate: Mutex<Gate>,
     /// The owner who has the session.
     owner: AtomicU64,
+    /// Where the log was when the owner's snapshot began; 0 while that is not known. A place has no salts of 0.
+    began: [AtomicU64; 3],
     /// The last owner who was asked to come out. By number, so that nobody is taken for an owner before him.
     asked: AtomicU64,
 }
@@ -25,7 +28,8 @@ pub(crate) struct Gate {
 
 impl Default for Lease {
     fn default() -> Lease {
-        Lease { gate: Mutex::default(), owner: AtomicU64::new(NOBODY), asked: AtomicU64::new(NEVER) }
+        let (owner, asked) = (AtomicU64::new(NOBODY), AtomicU64::new(NEVER));
+        Lease { gate: Mutex::default(), owner, began: Default::default(), asked }
     }
 }
 
@@ -40,8 +44,25 @@ impl Lease {
     pub(crate) fn begin(&self) -> MutexGuard<'_, Gate> {
         let mut gate = lock(&self.gate);
         *gate = Gate { owner: gate.owner + 1, is_taken: true, is_expired: false };
-        self.owner.store(gate.owner, Ordering::Relaxed);
+        self.note_began([0; 3]);
+        // Whoever sees the owner does not see where the one before him began.
+        self.owner.store(gate.owner, Ordering::Release);
         gate
+    }
+
+    /// The owner's snapshot has begun, with the log at that place.
+    #[inline]
+    pub(crate) fn note_began(&self, place: LogPlace) {
+        for (word, value) in self.began.iter().zip(place) {
+            word.store(value, Ordering::Relaxed);
+        }
+    }
+
+    /// Where the log was when the owner's snapshot began, if that is known; asked after the owner. Of an owner who has come
+    /// since it may be a place that never was: he is not the one who was asked for.
+    pub(crate) fn began(&self) -> Option<LogPlace> {
+        let place = [0, 1, 2].map(|at: usize| self.began[at].load(Ordering::Relaxed));
+        (place != [0; 3]).then_some(place)
     }
 
     /// The owner gives the session back; whether the snapshot was still his. He is inside until he drops the gate.
@@ -93,12 +114,12 @@ impl Lease {
         self.check()
     }
 
-    /// Who has the session now.
+    /// Who has a snapshot now.
     pub(crate) fn owner(&self) -> Option<u64> {
         match try_lock(&self.gate) {
-            Some(gate) => gate.is_taken.then_some(gate.owner),
+            Some(gate) => (gate.is_taken && !gate.is_expired).then_some(gate.owner),
             // Whoever is inside a call has it.
-            None => Some(self.owner.load(Ordering::Relaxed)).filter(|owner| *owner != NOBODY),
+            None => Some(self.owner.load(Ordering::Acquire)).filter(|owner| *owner != NOBODY),
         }
     }
 
@@ -124,9 +145,7 @@ impl Lease {
 
 #[cold]
 fn expired() -> Error {
+    let why = "so much was committed since it was taken that the log is at its limit, and may not grow for it any longer";
     let remedy = "read in shorter snapshots, or raise `Options::log_bytes_max`";
-    Error::new(
-        ErrorKind::Expired,
-        format!("the snapshot has expired: the log may not grow for it any longer ({remedy})"),
-    )
+    Error::new(ErrorKind::Expired, format!("the snapshot has expired: {why} ({remedy})"))
 }

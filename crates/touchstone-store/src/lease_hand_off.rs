@@ -60,13 +60,13 @@ struct Modelled {
 impl Modelled {
     fn new() -> Arc<Modelled> {
         let (idle, lease, model) = (Idle::default(), Arc::<Lease>::default(), Arc::<Model>::default());
-        idle.list().push(Box::new(Leased::shared(Arc::clone(&model), Arc::clone(&lease))));
+        idle.list().sessions.push(Box::new(Leased::shared(Arc::clone(&model), Arc::clone(&lease))));
         Arc::new(Modelled { idle, lease, model, asked: AtomicU64::new(0) })
     }
 
     /// As the readers take a session.
     fn take(&self) -> Option<Box<Leased<Arc<Model>>>> {
-        let leased = self.idle.take()?;
+        let leased = self.idle.list().sessions.pop()?;
         if leased.begin(|model| model.run(1)).is_err() {
             self.put(leased);
             return None;
@@ -80,7 +80,7 @@ impl Modelled {
         drop(self.idle.list());
         let ended = leased.call_last(|model| model.run(2));
         assert!(ended.is_ok(), "an owner's end was interrupted");
-        self.idle.list().push(leased);
+        self.idle.list().sessions.push(leased);
     }
 
     /// As the keeper lets an owner's snapshot expire.

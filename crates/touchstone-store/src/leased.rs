@@ -3,7 +3,7 @@
 //! threads at once. Calls are closures, so none is forgotten, and none ends before one that began within it.
 
 use crate::engine::fork::Origin;
-use crate::engine::log::LogState;
+use crate::engine::log::{LogPlace, LogState};
 use crate::error::{Error, Result};
 use crate::lease::{Gate, Lease};
 use crate::session::Session;
@@ -63,6 +63,15 @@ impl<S> Leased<S> {
     pub(crate) fn begin<R>(&self, work: impl FnOnce(&S) -> Result<R>) -> Result<R> {
         let _call = self.count(self.lease.as_deref().map(Lease::begin));
         work(&self.inside).map_err(|error| self.explained(error))
+    }
+
+    /// Notes what the snapshot is that has begun: where the log was, and what it was if the snapshot may be gone on with.
+    #[inline]
+    pub(crate) fn note_began(&self, place: Option<LogPlace>, parked: Option<LogState>) {
+        if let (Some(lease), Some(place)) = (&self.lease, place) {
+            lease.note_began(place);
+        }
+        self.parked.set(parked);
     }
 
     /// A call of the owner.

@@ -7,16 +7,14 @@ use crate::engine::fork::Origin;
 use crate::engine::log::{LogIndex, LogState};
 use crate::engine::pin::Pin;
 use crate::error::Result;
-use crate::idle::Idle;
+use crate::idle::{Idle, List};
 use crate::lease::Lease;
 use crate::leased::Leased;
 use crate::options::Options;
 use crate::session::Session;
 use crate::sync::{Mutex, lock};
 use rusqlite::InterruptHandle;
-use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// Idle connections that are kept; more are closed.
 const IDLE_MAX: usize = 16;
@@ -31,21 +29,33 @@ pub(crate) struct Readers {
     idle: Idle,
     /// Every connection there is, idle or not, with what is needed to end its snapshot.
     all: Mutex<Vec<Known>>,
-    reads: AtomicU32,
-    /// Whether snapshots may be left open on idle connections.
-    is_parking: AtomicBool,
     alarm: Arc<Alarm>,
     /// Closed after the connections.
     pin: Arc<Pin>,
 }
 
-/// Whether snapshots are left open on idle connections.
+/// How long a connection is wanted for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Parking {
-    No,
-    Begins,
-    GoesOn,
+pub(crate) enum Hold {
+    /// For one call of the store's own.
+    Call,
+    /// For a program's closure, which may be long.
+    Closure,
+    /// For as long as the program likes.
+    Long,
 }
+
+/// What the keeper is to do from now on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Watch {
+    AsBefore,
+    /// It looks again and again from now on, and its thread must be there.
+    Begins,
+}
+
+/// Whose snapshot it is.
+pub(crate) type Owner = (Arc<Lease>, u64);
 
 /// A connection, as those know it who end its snapshots.
 #[derive(Clone)]
@@ -63,28 +73,69 @@ impl Readers {
             index: pin.index(),
             idle: Idle::default(),
             all: Mutex::default(),
-            reads: AtomicU32::new(0),
-            is_parking: AtomicBool::new(false),
             alarm,
             pin: Arc::clone(pin),
         }
     }
 
-    /// A connection with a snapshot of what is committed now.
+    /// A connection with a snapshot of what is committed now, for one call.
     #[inline]
     pub(crate) fn take(&self) -> Result<Box<Leased>> {
-        self.origin.check()?;
-        let leased = match self.idle.take() {
+        self.hold(Hold::Call).0
+    }
+
+    /// A connection with a snapshot of what is committed now. The keeper looks after it if it may be held for long.
+    #[inline]
+    pub(crate) fn hold(&self, hold: Hold) -> (Result<Box<Leased>>, Watch) {
+        if let Err(error) = self.origin.check() {
+            return (Err(error), Watch::AsBefore);
+        }
+        let mut idle = self.idle.list();
+        idle.out += 1;
+        let begins = hold != Hold::Call && !idle.is_watched && self.may_be_long(hold);
+        idle.is_watched |= begins;
+        let leased = idle.sessions.pop();
+        drop(idle);
+        (self.begin(leased), self.watch(begins))
+    }
+
+    #[inline]
+    fn begin(&self, idle: Option<Box<Leased>>) -> Result<Box<Leased>> {
+        let leased = match idle {
             Some(leased) => leased,
-            None => self.open()?,
+            None => self.open().inspect_err(|_| self.idle.list().out -= 1)?,
         };
-        match leased.begin(|session| self.renew(session, &leased.parked)) {
+        match leased.begin(|session| self.renew(session, &leased)) {
             Ok(()) => Ok(leased),
             Err(error) => {
                 leased.parked.set(None);
-                self.put(leased);
+                // Where there is no snapshot, none is left open.
+                let _ = self.put(leased);
                 Err(error)
             }
+        }
+    }
+
+    /// Whether others may commit as much as the log may have, while the snapshot is held. A closure that reads cannot read
+    /// for so long if all that there is to read is less than that; one that waits may, and the keeper looks after it from
+    /// the time when it looks after reads anyway.
+    #[cold]
+    fn may_be_long(&self, hold: Hold) -> bool {
+        /// The part of its limit that a log may have and be taken for a short one.
+        const PART: u64 = 4;
+        // Without an index the file is this process's alone, and who writes tells the keeper.
+        let Some(index) = &self.index else { return false };
+        let max = self.options.log_bytes_max;
+        let is_much = |state: LogState| state.file_bytes() > max || state.log_bytes() > max / PART;
+        hold == Hold::Long || index.state().is_some_and(is_much)
+    }
+
+    fn watch(&self, begins: bool) -> Watch {
+        if begins {
+            self.alarm.watch();
+            Watch::Begins
+        } else {
+            Watch::AsBefore
         }
     }
 
@@ -97,25 +148,27 @@ impl Readers {
     }
 
     #[inline]
-    fn renew(&self, session: &Session, parked: &Cell<Option<LogState>>) -> Result<()> {
-        if let Some(parked) = parked.get() {
+    fn renew(&self, session: &Session, leased: &Leased) -> Result<()> {
+        if let Some(parked) = leased.parked.get() {
             if self.index.as_ref().and_then(LogIndex::state) == Some(parked) {
+                leased.note_began(Some(parked.place()), Some(parked));
                 return Ok(());
             }
             session.connection.commit()?;
         }
         self.pin.look()?;
-        parked.set(session.begin_read(self.index.as_ref())?);
+        let parked = session.begin_read(self.index.as_ref())?;
+        leased.note_began(LogState::of(&session.connection).map(LogState::place), parked);
         Ok(())
     }
 
-    /// Takes a connection back. Whether the keeper is needed from now on, because a snapshot is left open.
+    /// Takes a connection back. Its snapshot may be left open, which the keeper then looks after.
     #[inline]
-    pub(crate) fn put(&self, leased: Box<Leased>) -> bool {
+    pub(crate) fn put(&self, leased: Box<Leased>) -> Watch {
         if !self.origin.is_here() {
             // Its parent's: nothing is ended, and no lock waited for that a thread of the parent's had.
             std::mem::forget(leased);
-            return false;
+            return Watch::AsBefore;
         }
         // A page that cannot be decrypted, or read, fails every page after it until the transaction ends.
         let goes_on = |session: &Session| session.connection.is_well() && !session.connection.is_idle();
@@ -124,69 +177,61 @@ impl Readers {
         let may_park = is_whole && goes_on && leased.parked.get().is_some();
         // Decided under the lock that the keeper sweeps under: what is left open is always seen by a sweep to come.
         let mut idle = self.idle.list();
-        let parking = if may_park && idle.len() < IDLE_MAX { self.parks() } else { Parking::No };
-        if parking == Parking::No {
+        let was_watched = idle.is_watched;
+        if !(may_park && idle.sessions.len() < IDLE_MAX && parks(&mut idle)) {
             drop(idle);
             leased.parked.set(None);
             leased.call_last(|session| session.connection.end());
             idle = self.idle.list();
         }
-        if idle.len() < IDLE_MAX {
-            idle.push(leased);
+        let begins = !was_watched && leased.parked.get().is_some();
+        idle.out -= 1;
+        if idle.sessions.len() < IDLE_MAX {
+            idle.sessions.push(leased);
+            drop(idle);
         } else {
             drop(idle);
             lock(&self.all).retain(|known| !leased.is_of(&known.lease));
         }
-        parking == Parking::Begins
-    }
-
-    /// Whether a snapshot may be left open: the keeper then looks after it.
-    #[inline]
-    fn parks(&self) -> Parking {
-        if self.is_parking.load(Ordering::Relaxed) { Parking::GoesOn } else { self.begin_parking() }
-    }
-
-    fn begin_parking(&self) -> Parking {
-        if self.reads.fetch_add(1, Ordering::Relaxed) < READS_MIN {
-            return Parking::No;
-        }
-        self.is_parking.store(true, Ordering::Relaxed);
-        self.alarm.watch();
-        Parking::Begins
+        self.watch(begins)
     }
 
     /// Ends the snapshots of idle connections that nobody used since the last time, or that are old; with `all`, of
-    /// every idle connection. Whether some are left.
-    pub(crate) fn sweep(&self, all: bool) -> bool {
+    /// every idle connection.
+    pub(crate) fn sweep(&self, all: bool) -> Left {
         // What nobody commits to is read without a look at the file: snapshots of one that is gone are not gone on with.
         let all = all || self.pin.look().is_err();
         let now = self.index.as_ref().and_then(LogIndex::state);
-        let idle = self.idle.list();
-        let mut left = false;
-        for leased in idle.iter() {
+        let mut idle = self.idle.list();
+        let mut is_parked = false;
+        for leased in &idle.sessions {
             let Some(parked) = leased.parked.get() else { continue };
             if all || !leased.is_used.replace(false) || Some(parked) != now {
                 leased.parked.set(None);
                 leased.call_last(|session| session.connection.end());
             } else {
-                left = true;
+                is_parked = true;
             }
         }
-        if !left {
-            self.is_parking.store(false, Ordering::Relaxed);
-            self.reads.store(0, Ordering::Relaxed);
+        let left = match (is_parked, idle.out) {
+            (true, _) => Left::Parked,
+            (false, 0) => Left::Nothing,
+            (false, _) => Left::Held,
+        };
+        if left == Left::Nothing {
+            (idle.is_watched, idle.reads) = (false, 0);
         }
         left
     }
 
     /// Who has a snapshot now.
-    pub(crate) fn owners(&self) -> Vec<(Arc<Lease>, u64)> {
+    pub(crate) fn owners(&self) -> Vec<Owner> {
         let leases: Vec<Arc<Lease>> = lock(&self.all).iter().map(|known| Arc::clone(&known.lease)).collect();
         leases.into_iter().filter_map(|lease| lease.owner().map(|owner| (lease, owner))).collect()
     }
 
     /// Ends those owners' snapshots. Whose statement is running is interrupted, and told that the snapshot has expired.
-    pub(crate) fn expire(&self, owners: &[(Arc<Lease>, u64)]) {
+    pub(crate) fn expire(&self, owners: &[Owner]) {
         for (lease, owner) in owners {
             let known = lock(&self.all).iter().find(|known| Arc::ptr_eq(&known.lease, lease)).cloned();
             let Some(Known { lease, stopper, interrupter }) = known else { continue };
@@ -198,6 +243,26 @@ impl Readers {
             }
         }
     }
+}
+
+/// What there is to look after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Left {
+    Nothing,
+    /// Snapshots that somebody has.
+    Held,
+    /// Snapshots that are left open on idle connections, besides.
+    Parked,
+}
+
+/// Whether a snapshot may be left open: the keeper then looks after it.
+#[inline]
+fn parks(idle: &mut List) -> bool {
+    if !idle.is_watched {
+        idle.reads += 1;
+        idle.is_watched = idle.reads > READS_MIN;
+    }
+    idle.is_watched
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use crate::live::link::{Done, Link};
 use crate::opening;
 use crate::options::{Durability, Options};
 use crate::place::sync_directory;
-use crate::readers::Readers;
+use crate::readers::{Hold, Readers, Watch};
 use crate::session::Session;
 use crate::snapshot::Snapshot;
 use crate::sync::{Mutex, MutexGuard, lock};
@@ -165,7 +165,7 @@ impl Store {
     /// # Errors
     /// When the file cannot be read, or as `work` does.
     pub fn read<R>(&self, work: impl FnOnce(&Snapshot) -> Result<R>) -> Result<R> {
-        work(&self.snapshot()?)
+        work(&Snapshot::new(self.clone(), self.inner.hold(Hold::Closure)?))
     }
 
     /// A snapshot to hold. One that is held for long keeps the log from being emptied, until it expires (see
@@ -188,7 +188,7 @@ impl Store {
     /// When the file cannot be read, [was replaced](ErrorKind::Replaced), or was opened by the process that this one was
     /// [forked](ErrorKind::Forked) from.
     pub fn snapshot(&self) -> Result<Snapshot> {
-        Ok(Snapshot::new(self.clone(), self.inner.readers.take()?))
+        self.inner.hold(Hold::Long).map(|leased| Snapshot::new(self.clone(), leased))
     }
 
     /// Writes: what `work` does is committed as one when it returns, and not at all when it fails or panics. One
@@ -325,6 +325,8 @@ impl Store {
     /// As for [`feed`](Store::feed).
     pub fn feed_with(&self, mode: Mode) -> Result<Feed> {
         self.inner.live.start()?;
+        // The live thread may read for long, too.
+        self.inner.keeper.start();
         Feed::new(&self.inner.live.shared, mode)
     }
 
@@ -439,13 +441,13 @@ impl Store {
     }
 
     #[cfg(test)]
-    pub(crate) fn pin(&self) -> &Arc<Pin> {
-        &self.inner.pin
+    pub(crate) fn readers(&self) -> &Readers {
+        &self.inner.readers
     }
 
     #[cfg(test)]
-    pub(crate) fn readers(&self) -> &Readers {
-        &self.inner.readers
+    pub(crate) fn keeper(&self) -> &Keeper {
+        &self.inner.keeper
     }
 }
 
@@ -652,7 +654,20 @@ impl Inner {
     }
 
     pub(crate) fn give_back(&self, leased: Box<Leased>) {
-        if self.readers.put(leased) {
+        self.heed(self.readers.put(leased));
+    }
+
+    /// A snapshot that the program has for as long as it likes.
+    fn hold(&self, hold: Hold) -> Result<Box<Leased>> {
+        let (leased, watch) = self.readers.hold(hold);
+        self.heed(watch);
+        leased
+    }
+
+    /// Has the keeper do what it is to do.
+    #[inline]
+    fn heed(&self, watch: Watch) {
+        if watch == Watch::Begins {
             self.keeper.start();
         }
     }

@@ -51,6 +51,29 @@ impl LogState {
         [self.0[2], self.0[3], self.0[4]]
     }
 
+    /// How many bytes of pages the log has.
+    pub(crate) fn log_bytes(self) -> u64 {
+        u64::from(self.frames()) * self.page_bytes()
+    }
+
+    /// How many it had at that place; none where it has begun anew since.
+    pub(crate) fn log_bytes_at(self, place: LogPlace) -> u64 {
+        let [words, _, salts] = place;
+        if salts == self.place()[2] { u64::from(half(words, 0)) * self.page_bytes() } else { 0 }
+    }
+
+    /// How many bytes the file has, with what of it is in the log.
+    pub(crate) fn file_bytes(self) -> u64 {
+        u64::from(self.word(5)) * self.page_bytes()
+    }
+
+    /// The size of a page: the upper half of the fourth word, whose lowest bit stands for 64 KiB.
+    fn page_bytes(self) -> u64 {
+        let bytes = self.word(3).to_ne_bytes();
+        let size = u64::from(u16::from_ne_bytes([bytes[2], bytes[3]]));
+        (size & 0xfe00) + ((size & 1) << 16)
+    }
+
     /// Whether nothing was committed between the two. The count alone does not tell: it begins anew where the index is
     /// made anew after a process has died. The checksum over all that was written does; it stays where the log begins
     /// anew, until something is written.
@@ -75,10 +98,14 @@ impl LogState {
 
     /// A 32-bit word of the header, which is as the processor has it.
     fn word(self, at: usize) -> u32 {
-        let bytes = self.0[at / 2].to_ne_bytes();
-        let (words, _) = bytes.as_chunks::<4>();
-        u32::from_ne_bytes(words[at % 2])
+        half(self.0[at / 2], at % 2)
     }
+}
+
+fn half(word: u64, at: usize) -> u32 {
+    let bytes = word.to_ne_bytes();
+    let (halves, _) = bytes.as_chunks::<4>();
+    u32::from_ne_bytes(halves[at])
 }
 
 /// Lets the transaction under way, when it is committed, count as that commit; whether it does.

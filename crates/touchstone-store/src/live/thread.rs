@@ -20,6 +20,7 @@ use crate::derived::Stored;
 use crate::engine::log::{LogIndex, LogState};
 use crate::error::{Error, ErrorKind, Result};
 use crate::leased::Leased;
+use crate::readers::Hold;
 use crate::record::{Record, Shape};
 use crate::sync::Arc;
 use slab::Slab;
@@ -333,7 +334,7 @@ impl Live {
         // What is about to be read must not be left out by who changes it meanwhile.
         let (leased, work, version) = shared.between_commits(|| {
             self.topics.iter().for_each(|(_, entry)| entry.topic.interest.open());
-            shared.readers.take()
+            shared.readers.hold(Hold::Long).0
         });
         self.is_behind |= work.lost;
         for commit in work.commits {
@@ -424,7 +425,8 @@ impl Live {
     fn give_back(&self, leased: Box<Leased>) {
         self.topics.iter().for_each(|(_, entry)| entry.watched.settle());
         leased.parked.set(None);
-        self.shared.readers.put(leased);
+        // No snapshot is left open.
+        let _ = self.shared.readers.put(leased);
     }
 }
 

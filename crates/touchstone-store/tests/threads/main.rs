@@ -6,6 +6,7 @@ mod one_process;
 #[path = "../place/mod.rs"]
 mod place;
 mod processes;
+mod reading;
 
 use place::{Place, place};
 use touchstone_store::{Record, Result, Snapshot};

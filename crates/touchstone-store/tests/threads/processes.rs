@@ -13,14 +13,14 @@ const FILE: &str = "TOUCHSTONE_TEST_FILE";
 const EACH: i64 = 150;
 
 /// The other process; its input is closed, and it is waited for, at the end.
-struct Other {
+pub(super) struct Other {
     child: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
 }
 
 impl Other {
-    fn start(role: &str, path: &Path) -> Other {
+    pub(super) fn start(role: &str, path: &Path) -> Other {
         let mut child = Command::new(std::env::current_exe().expect("the program is known"))
             .args(["--exact", "processes::the_other_process", "--nocapture", "--test-threads=1"])
             .env(ROLE, role)
@@ -34,7 +34,7 @@ impl Other {
     }
 
     /// Waits until the other says the word.
-    fn expect(&mut self, word: &str) {
+    pub(super) fn expect(&mut self, word: &str) {
         let mut line = String::new();
         while !line.trim_end().ends_with(word) {
             line.clear();
@@ -43,7 +43,7 @@ impl Other {
         }
     }
 
-    fn end(&mut self) {
+    pub(super) fn end(&mut self) {
         drop(self.input.take());
         let mut rest = String::new();
         self.output.read_to_string(&mut rest).expect("it speaks");
@@ -122,6 +122,13 @@ fn the_other_process() {
                 Ok(())
             });
         }
+        "hold a snapshot" => {
+            super::reading::hold(path, || {
+                say("holding");
+                wait();
+            });
+        }
+        "count" => super::reading::count(path, || say("counting")),
         other => panic!("there is no role `{other}`"),
     }
 }
