@@ -60,7 +60,7 @@ pub enum ErrorKind {
     Invalid,
     /// A transaction was begun inside another of the same thread.
     Nested,
-    /// The snapshot was held for so long that the log would have grown without bound.
+    /// The snapshot was held while so much was committed that the log would have grown without bound.
     Expired,
     /// The file or its directory is not there.
     NotFound,

@@ -12,7 +12,6 @@ pub(crate) struct Idle<S = Session>(Mutex<List<S>>);
 
 /// The list of them, with what is decided under its lock.
 pub(crate) struct List<S = Session> {
-    #[expect(clippy::vec_box, reason = "a session is large, and taken and put back for every read")]
     pub(crate) sessions: Vec<Box<Leased<S>>>,
     /// How many sessions somebody has.
     pub(crate) out: usize,

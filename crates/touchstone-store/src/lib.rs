@@ -39,8 +39,9 @@
 //! - **Strict serialisability.** Transactions come one after the other, in the order of their commits, also among
 //!   threads and processes. A read that begins after a commit has returned sees that commit.
 //! - **Snapshots.** Reading never waits for writing, nor writing for reading. A snapshot sees one moment for as long as
-//!   it is held; where that would let the log grow without bound it ends with [`Expired`](ErrorKind::Expired), and never
-//!   shows anything else than that moment.
+//!   it is held; where that would let the log grow without bound it ends with [`Expired`](ErrorKind::Expired), in the
+//!   middle of a statement if need be, and never shows anything else than that moment. A process that only reads ends
+//!   its own for what others commit.
 //! - **Durability by name.** Each store, or each transaction, says what its commits survive:
 //!
 //!   | class | a commit that has returned survives | and costs |

@@ -371,7 +371,9 @@ impl Options {
         self
     }
 
-    /// How large the log may become when a snapshot is held open: beyond, the snapshot expires. 256 MiB by default.
+    /// How large the log may become when a snapshot is held open: beyond, the snapshot expires, whichever process has
+    /// committed. One of what is now does not, nor one that was taken when the log was as large already, before that has
+    /// doubled. 256 MiB by default.
     ///
     /// ```
     /// use touchstone_store::Options;

@@ -143,7 +143,8 @@ impl Store {
         Ok(Store { inner: Arc::new(inner) })
     }
 
-    /// Reads: what `work` sees was committed at one moment.
+    /// Reads: what `work` sees was committed at one moment. It is for work that reads; where it waits for something else,
+    /// hold a [`snapshot`](Store::snapshot), which the store looks after from its beginning.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -169,7 +170,7 @@ impl Store {
     }
 
     /// A snapshot to hold. One that is held for long keeps the log from being emptied, until it expires (see
-    /// [`Options::log_bytes_max`]).
+    /// [`Options::log_bytes_max`]). While one is held, a thread of the store looks at the log four times a second.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};

@@ -253,7 +253,9 @@ impl Feed {
     /// Watches what a statement of SQL gives: joins, sums, whatever a type has no words for. Its parameters are bound in
     /// their order. The statement is run anew after each commit that changed a table which it reads, and its rows are
     /// compared with those before. So its updates come in batches of their own, and may stand for several transactions.
-    /// Its tables must be there: a type's is made with its first write.
+    /// Its tables must be there: a type's is made with its first write. While it runs, the log may grow to its limit
+    /// ([`Options::log_bytes_max`](crate::Options::log_bytes_max)): then it is interrupted, its subscriber is told
+    /// [`Expired`](crate::ErrorKind::Expired), and it is run again at once.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
