@@ -136,7 +136,9 @@ fn unlock(path: &Path, options: Options) -> Result<(Options, Connection, Header)
         tries -= 1;
         let resolved = cipher::resolve(path, options.clone())?;
         // What a connection is told may make it read already.
-        let opened = Connection::open(path, &of_pin(&resolved)).and_then(|connection| {
+        let for_pin = Options { cache_bytes: None, ..resolved.clone() };
+        let opened = Connection::open(path, &for_pin).and_then(|connection| {
+            connection.cache_little();
             let header = connection.header()?;
             Ok((connection, header))
         });
@@ -150,11 +152,6 @@ fn unlock(path: &Path, options: Options) -> Result<(Options, Connection, Header)
             }
         }
     }
-}
-
-/// The options of the connection that only holds the file: it reads a page or two.
-fn of_pin(options: &Options) -> Options {
-    Options { cache_bytes: Some(0), ..options.clone() }
 }
 
 /// A log of a version that no SQLite has written is damaged, and SQLite tells it as a file that it cannot open.

@@ -297,10 +297,13 @@ impl Scratch {
 
 /// Makes a folder that is nobody else's: the damaged file may be, and its copy is no more public than it.
 fn create_private(folder: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
+    {
+        use std::os::unix::fs::DirBuilderExt as _;
+        fs::DirBuilder::new().mode(0o700).create(folder)
+    }
+    #[cfg(not(unix))]
+    fs::create_dir(folder)
 }
 
 impl Drop for Scratch {

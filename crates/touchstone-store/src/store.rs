@@ -89,9 +89,12 @@ struct Log {
 impl Drop for Inner {
     fn drop(&mut self) {
         if !self.pin.origin().is_here() {
-            // The child of a fork has none of the threads, and closes none of the connections.
+            // The child of a fork has none of the threads, and closes none of the connections. They are not even looked
+            // at: a thread of the parent may have been in the middle of one.
             self.live.forget();
             self.keeper.forget();
+            std::mem::forget(std::mem::take(&mut self.writer));
+            std::mem::forget(Arc::clone(&self.readers));
             return;
         }
         self.live.stop();

@@ -20,6 +20,10 @@ use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 use std::ptr;
 
+unsafe extern "C" {
+    fn touchstone_cache_little(connection: *mut ffi::sqlite3);
+}
+
 /// Says in the file's header whose it is: "Tous" in ASCII.
 pub(crate) const APPLICATION_ID: i32 = 0x546f_7573;
 /// The version of the format, in the header's place for the user's.
@@ -202,6 +206,13 @@ impl Connection {
     /// Whether the file has a log, as far as this connection has read.
     pub(crate) fn has_log(&self) -> bool {
         LogState::of(self).is_some()
+    }
+
+    /// Lets the connection, which has read little or nothing, keep next to no pages: it only holds the file. The pragma
+    /// would read the whole schema.
+    pub(crate) fn cache_little(&self) {
+        // SAFETY: the connection is open.
+        unsafe { touchstone_cache_little(self.handle()) };
     }
 
     /// Gives back what memory it can. The connection goes on, with less.
@@ -473,7 +484,7 @@ fn unopened(error: Error, path: &Path, options: &Options) -> Error {
 /// SQLite's own VFSes: the one that is shared with other processes, and the one that shuts them out, where there is one.
 #[cfg(unix)]
 const SYSTEMS: [&str; 2] = ["unix", "unix-excl"];
-#[cfg(windows)]
+#[cfg(not(unix))]
 const SYSTEMS: [&str; 2] = ["win32", "win32"];
 
 /// The VFS of the engine's ciphers, over the one that gathers what is written to the log, over the system's.

@@ -48,6 +48,11 @@ unsigned touchstone_page_count(sqlite3 *connection) {
   return sqlite3BtreeTxnState(tree) == SQLITE_TXN_NONE ? 0 : sqlite3BtreeLastPage(tree);
 }
 
+/* One page, for which nothing is allocated beforehand. */
+void touchstone_cache_little(sqlite3 *connection) {
+  sqlite3BtreeSetCacheSize(connection->aDb[0].pBt, 1);
+}
+
 static int drops_pages(const VdbeOp *step, int count) {
   for (; count > 0; count--, step++) {
     if (step->opcode == OP_Clear) return 1;

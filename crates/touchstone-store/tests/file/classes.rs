@@ -136,7 +136,7 @@ fn the_marks_of_one_process_are_counted() {
         assert_eq!(kind(open(&path, Durability::Strict)), Some(ErrorKind::Durability));
         drop(two);
         let strict = open(&path, Durability::Strict).expect("they are closed");
-        let refused = open(&path, Durability::Process).err().expect("it is refused").to_string();
+        let refused = open(&path, Durability::Process).expect_err("it is refused").to_string();
         assert!(refused.contains("`Durability::Process`") && refused.contains("read_only"), "{refused}");
         strict.insert(&task(1, "it goes on")).expect("it is written");
     });

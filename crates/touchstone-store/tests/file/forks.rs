@@ -36,7 +36,7 @@ impl Forked {
         }
     }
 
-    fn is_done(self) {
+    fn ends_well(self) {
         let mut status = 0;
         // SAFETY: it is this process's child.
         assert_eq!(unsafe { waitpid(self.0, &raw mut status, 0) }, self.0);
@@ -95,7 +95,7 @@ fn a_child_is_told_and_its_parent_goes_on() {
                 // Threads that are not there are not waited for, and the log is left alone.
                 drop((own(&watched), own(&feed), own(&snapshot), own(&store)));
             })
-            .is_done();
+            .ends_well();
 
             begun.commit().expect("it is the parent's");
             let batch = feed.next().expect("it goes on").expect("it was changed");
@@ -127,7 +127,7 @@ fn a_fork_within_a_transaction_leaves_it_to_the_parent() {
                     assert_eq!(kind(store.insert(&task(501, "the child's"))), FORKED);
                     drop(own(&store));
                 })
-                .is_done();
+                .ends_well();
                 Ok(())
             });
             written.expect("it is written");
@@ -160,7 +160,7 @@ fn a_child_that_comes_out_of_the_transaction_commits_nothing() {
                         Ok(())
                     };
                 }
-                Forked(child).is_done();
+                Forked(child).ends_well();
                 Ok(())
             });
             if child == 0 {
@@ -207,6 +207,6 @@ fn a_child_that_opens_the_file_anew_has_locks_of_its_own() {
         let again = Store::open(&path).expect("it opens");
         assert_eq!(again.get::<Task>(&2).expect("it is readable"), Some(task(2, "the child's")));
         parents.write_all(b"l").expect("it is heard");
-        child.is_done();
+        child.ends_well();
     });
 }
