@@ -2,6 +2,74 @@
 
 #include "sqlite3mc_amalgamation.c"
 
+/* What is relied on of the engine's inside stands in docs/store-engine.md, and here as far as a compiler can tell. */
+
+#if SQLITE_VERSION_NUMBER != 3054000
+#error "docs/store-engine.md was confirmed for another SQLite: go through that page, then change it and this number"
+#endif
+
+/* A compiler of C before 2011 cannot tell; the others that build this do. */
+#if defined(_MSC_VER) && !defined(__clang__) && (!defined(__STDC_VERSION__) || __STDC_VERSION__ < 201112L)
+#define _Static_assert(condition, words) struct touchstone_not_asserted
+#define _Generic(expression, ...) 1
+#endif
+
+#define SIZE(type, bytes) _Static_assert(sizeof(type) == (bytes), "another size than docs/store-engine.md says")
+#define PLACE(type, field, offset, bytes)                                                                       \
+  _Static_assert(offsetof(type, field) == (offset) && sizeof(((type *)0)->field) == (bytes),                   \
+                 "another place than docs/store-engine.md says")
+#define NUMBER(constant, value) _Static_assert((constant) == (value), "another number than docs/store-engine.md says")
+#define TYPE(expression, type) \
+  _Static_assert(_Generic((expression), type: 1, default: 0), "another type than docs/store-engine.md says")
+
+/* The header of the log's index, which processes share: `log.rs` reads it as six words of 64 bits. */
+SIZE(WalIndexHdr, 48);
+PLACE(WalIndexHdr, iVersion, 0, 4);
+PLACE(WalIndexHdr, iChange, 8, 4);
+PLACE(WalIndexHdr, isInit, 12, 1);
+PLACE(WalIndexHdr, mxFrame, 16, 4);
+PLACE(WalIndexHdr, nPage, 20, 4);
+PLACE(WalIndexHdr, aFrameCksum, 24, 8);
+PLACE(WalIndexHdr, aSalt, 32, 8);
+PLACE(WalIndexHdr, aCksum, 40, 8);
+/* Behind its two copies, and the only bytes of the index that the store writes: four that SQLite has no use for. */
+NUMBER(WALINDEX_HDR_SIZE, 136);
+PLACE(WalCkptInfo, aLock, 24, SQLITE_SHM_NLOCK);
+PLACE(WalCkptInfo, notUsed0, 36, 4);
+NUMBER(2 * sizeof(WalIndexHdr) + offsetof(WalCkptInfo, notUsed0), 132);
+NUMBER(WALINDEX_PGSZ, 32768);
+/* What `log_vfs` knows of the log and of its locks. */
+NUMBER(WAL_HDRSIZE, 32);
+NUMBER(WAL_FRAME_HDRSIZE, 24);
+NUMBER(WAL_WRITE_LOCK, 0);
+/* What the functions below reach into. */
+TYPE(((sqlite3 *)0)->aDb, Db *);
+TYPE(((sqlite3 *)0)->pVdbe, Vdbe *);
+TYPE(((sqlite3 *)0)->xAuth, sqlite3_xauth);
+TYPE(((sqlite3 *)0)->pAuthArg, void *);
+TYPE(((Db *)0)->pBt, Btree *);
+TYPE(((Pager *)0)->pWal, Wal *);
+TYPE(((Wal *)0)->hdr, WalIndexHdr);
+TYPE(((Wal *)0)->hdr.iChange, u32);
+TYPE(((Wal *)0)->writeLock, u8);
+TYPE(((Vdbe *)0)->pVNext, Vdbe *);
+TYPE(((Vdbe *)0)->aOp, Op *);
+TYPE(((Vdbe *)0)->nOp, int);
+TYPE(((Vdbe *)0)->pProgram, SubProgram *);
+TYPE(((SubProgram *)0)->aOp, VdbeOp *);
+TYPE(((SubProgram *)0)->nOp, int);
+TYPE(((SubProgram *)0)->pNext, SubProgram *);
+TYPE(walRestartLog, int (*)(Wal *));
+TYPE(sqlite3BtreePager, Pager *(*)(Btree *));
+TYPE(sqlite3BtreeTxnState, int (*)(Btree *));
+TYPE(sqlite3BtreeLastPage, Pgno (*)(Btree *));
+TYPE(sqlite3BtreeGetPageSize, int (*)(Btree *));
+TYPE(sqlite3PagerGet, int (*)(Pager *, Pgno, DbPage **, int));
+TYPE(sqlite3PagerGetData, void *(*)(DbPage *));
+TYPE(sqlite3PagerUnref, void (*)(DbPage *));
+TYPE(argon2id_hash_raw, int (*)(uint32_t, uint32_t, uint32_t, const void *, size_t, const void *, size_t, void *, size_t));
+TYPE(fastpbkdf2_hmac_sha512, void (*)(const uint8_t *, size_t, const uint8_t *, size_t, uint32_t, uint8_t *, size_t));
+
 /* The ciphers derive a key on every connection and tell nobody. Deriving once for a store needs their functions by name. */
 
 /* RFC 9106's second recommendation but for its lanes, which the engine would take one after the other. */

@@ -11,6 +11,9 @@ use std::ffi::{CString, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
+#[cfg(test)]
+mod tests;
+
 /// What fills the next row; `false` at the end.
 type Fill<'f> = dyn FnMut(&mut Cells<'static>) -> bool + 'f;
 
@@ -66,13 +69,23 @@ impl Feed {
         fill: &mut (dyn FnMut(&mut Cells<'static>) -> bool + '_),
         statement: impl FnOnce() -> R,
     ) -> (R, Option<Stopped>) {
-        // SAFETY: the source is taken away below, before what it borrows from ends; a panic of `statement` itself
-        // cannot happen between, as it is SQLite.
+        // SAFETY: the source is taken away before this function ends, also by a panic of `statement`, which may run the
+        // program's own code in hooks; so before what it borrows from ends.
         let source = unsafe { std::mem::transmute::<*mut Fill<'_>, *mut Fill<'static>>(fill) };
         self.source.set(Some(source));
+        let lent = Lent(self);
         let result = statement();
-        self.source.set(None);
+        drop(lent);
         (result, self.stopped.take())
+    }
+}
+
+/// A feed that has a source, until this is dropped. Where it has none, the table is empty.
+struct Lent<'f>(&'f Feed);
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        self.0.source.set(None);
     }
 }
 
