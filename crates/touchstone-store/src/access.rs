@@ -118,10 +118,8 @@ impl<'s, T: Record> Access<'s, T> {
                 |statement| {
                     // SAFETY: the key outlives the call, at whose end the statement is reset.
                     unsafe { statement.bind(&cells)? };
-                    if !statement.step()? {
-                        return Ok(None);
-                    }
-                    session::read::<T>(table.shape, &mut statement.row(table.shape)).map(Some)
+                    let Some(row) = statement.next()? else { return Ok(None) };
+                    session::read::<T>(table.shape, &mut row.columns(table.shape)).map(Some)
                 },
             )
         })
@@ -169,10 +167,9 @@ impl<'s, T: Record> Access<'s, T> {
                 format!("select {} from {} where {}true", table.selection(), table.quoted(), table.within());
             session.query(&sql, |statement| {
                 table.bind_collection(statement);
-                while statement.step()? {
+                while let Some(row) = statement.next()? {
                     session.may_go_on()?;
-                    let view =
-                        T::view(&mut statement.row(table.shape)).map_err(session::unfit(table.shape))?;
+                    let view = T::view(&mut row.columns(table.shape)).map_err(session::unfit(table.shape))?;
                     if !visit(view)? {
                         break;
                     }
@@ -432,7 +429,7 @@ impl Numbers {
         let greatest = table.greatest.with(
             || session.connection.prepare(&table.greatest_sql()),
             // The first number of an empty table is 1: SQLite's answer is NULL, which reads as 0.
-            Statement::integer,
+            |statement| statement.integer(),
         )?;
         Ok(Some(Numbers { greatest }))
     }

@@ -130,8 +130,8 @@ fn prune(session: &Session, last: i64, bytes: usize, added: &Added) -> Result<()
 fn first_of_too_many_bytes(session: &Session) -> Result<i64> {
     session.query(SIZES, |statement| {
         let mut sum = 0_i64;
-        while statement.step()? {
-            if let (Raw::Integer(number), Raw::Integer(bytes)) = (statement.value(0), statement.value(1)) {
+        while let Some(row) = statement.next()? {
+            if let (Raw::Integer(number), Raw::Integer(bytes)) = (row.value(0), row.value(1)) {
                 sum = sum.saturating_add(bytes);
                 if sum > KEPT.1 {
                     return Ok(number);
@@ -144,7 +144,7 @@ fn first_of_too_many_bytes(session: &Session) -> Result<i64> {
 
 /// The number of the last entry that the snapshot has; 0 where there is none.
 pub(crate) fn last(session: &Session) -> i64 {
-    session.query(LAST, crate::engine::statement::Statement::integer).unwrap_or(0)
+    session.query(LAST, |statement| statement.integer()).unwrap_or(0)
 }
 
 /// The entries after that number.
@@ -155,15 +155,8 @@ pub(crate) fn after(session: &Session, number: i64) -> Result<Vec<Entry>> {
     session.query(READ, |statement| {
         statement.bind_integer(1, number);
         let mut entries = Vec::new();
-        while statement.step()? {
-            let (number, follows) = (statement.value(0), statement.value(1));
-            entries.push(Entry::of(
-                number,
-                follows,
-                statement.value(2),
-                statement.value(3),
-                statement.value(4),
-            ));
+        while let Some(row) = statement.next()? {
+            entries.push(Entry::of(row.value(0), row.value(1), row.value(2), row.value(3), row.value(4)));
         }
         Ok(entries)
     })

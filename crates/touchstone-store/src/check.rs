@@ -343,16 +343,16 @@ fn check_collection<T: Record>(
     let mut told = 0;
     session.query(&all_sql(&table), |statement| {
         table.bind_collection(statement);
-        while statement.step()? {
+        while let Some(row) = statement.next()? {
             session.may_go_on()?;
             report.records += 1;
-            let Err(error) = read::<T>(shape, &mut statement.row(shape)) else { continue };
+            let Err(error) = read::<T>(shape, &mut row.columns(shape)) else { continue };
             if told == PROBLEMS_MAX {
                 report.problems.push(Problem::More(format!("the records of `{}`", shape.name)));
                 break;
             }
             told += 1;
-            let mut row = statement.row(shape);
+            let mut row = row.columns(shape);
             let key: Vec<String> = (0..shape.keys).map(|_| show(row.next())).collect();
             report.problems.push(problem(key.join(", "), &error));
         }

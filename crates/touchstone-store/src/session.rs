@@ -268,13 +268,13 @@ impl Session {
     }
 
     /// Runs a query's statement, prepared when it is first seen.
-    pub(crate) fn query<R>(&self, sql: &str, run: impl FnOnce(&Statement) -> Result<R>) -> Result<R> {
+    pub(crate) fn query<R>(&self, sql: &str, run: impl FnOnce(&mut Statement) -> Result<R>) -> Result<R> {
         let held = self.queries.borrow_mut().remove_entry(sql);
-        let (sql, statement) = match held {
+        let (sql, mut statement) = match held {
             Some(held) => held,
             None => (sql.to_owned(), self.connection.prepare(sql)?),
         };
-        let result = run(&statement);
+        let result = run(&mut statement);
         statement.reset();
         let mut queries = self.queries.borrow_mut();
         if queries.len() >= QUERIES_MAX {

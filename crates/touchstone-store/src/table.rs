@@ -32,13 +32,13 @@ impl Held {
     pub(crate) fn with<R>(
         &self,
         make: impl FnOnce() -> Result<Statement>,
-        run: impl FnOnce(&Statement) -> Result<R>,
+        run: impl FnOnce(&mut Statement) -> Result<R>,
     ) -> Result<R> {
-        let statement = match self.0.take() {
+        let mut statement = match self.0.take() {
             Some(statement) => statement,
             None => make()?,
         };
-        let result = run(&statement);
+        let result = run(&mut statement);
         statement.reset();
         self.0.set(Some(statement));
         result

@@ -98,9 +98,15 @@ impl Statement {
         debug_assert_eq!(code, ffi::SQLITE_OK);
     }
 
+    /// The next row, if there is one. As long as it is held, or a value of it, nothing else can be done with the statement.
+    #[inline]
+    pub(crate) fn next(&mut self) -> Result<Option<CurrentRow<'_>>> {
+        Ok(if self.step()? { Some(CurrentRow(self)) } else { None })
+    }
+
     /// Steps: whether there is a row.
     #[inline]
-    pub(crate) fn step(&self) -> Result<bool> {
+    fn step(&self) -> Result<bool> {
         // SAFETY: the statement is prepared.
         match unsafe { ffi::sqlite3_step(self.0.as_ptr()) } {
             ffi::SQLITE_ROW => Ok(true),
@@ -142,29 +148,6 @@ impl Statement {
         row.map(|_| value)
     }
 
-    /// The row that the statement stands on.
-    #[inline]
-    pub(crate) fn row(&self, shape: &'static Shape) -> StatementRow<'_> {
-        StatementRow { statement: self, at: 0, shape }
-    }
-
-    /// A value of the row that the statement stands on; it lasts until the next step or reset.
-    #[inline]
-    pub(crate) fn value(&self, at: c_int) -> Raw<'_> {
-        let raw = self.0.as_ptr();
-        // SAFETY: the statement stands on a row, and its values last until the next step or reset, which end the
-        // borrow in every caller of this crate.
-        unsafe {
-            match ffi::sqlite3_column_type(raw, at) {
-                ffi::SQLITE_INTEGER => Raw::Integer(ffi::sqlite3_column_int64(raw, at)),
-                ffi::SQLITE_FLOAT => Raw::Real(ffi::sqlite3_column_double(raw, at)),
-                ffi::SQLITE_TEXT => Raw::Text(bytes(raw, at)),
-                ffi::SQLITE_BLOB => Raw::Blob(bytes(raw, at)),
-                _ => Raw::Null,
-            }
-        }
-    }
-
     /// The rows changed by the connection's last statement.
     pub(crate) fn changes(&self) -> u64 {
         // SAFETY: the statement is prepared, so its connection is open.
@@ -189,10 +172,40 @@ impl Drop for Statement {
     }
 }
 
+/// The row that a statement stands on, which it borrows as a whole: its values last until the next step or reset.
+#[derive(Clone, Copy)]
+pub(crate) struct CurrentRow<'s>(&'s Statement);
+
+impl<'s> CurrentRow<'s> {
+    /// A value of the row.
+    #[inline]
+    pub(crate) fn value(self, at: c_int) -> Raw<'s> {
+        let raw = self.0.0.as_ptr();
+        // SAFETY: the statement stands on a row: `next`, which alone makes one, took it for as long as the value lasts, so
+        // that nobody steps or resets it meanwhile. The keeper, who may reset it from elsewhere, does so with the gate of
+        // its session, which is held while rows are read.
+        unsafe {
+            match ffi::sqlite3_column_type(raw, at) {
+                ffi::SQLITE_INTEGER => Raw::Integer(ffi::sqlite3_column_int64(raw, at)),
+                ffi::SQLITE_FLOAT => Raw::Real(ffi::sqlite3_column_double(raw, at)),
+                ffi::SQLITE_TEXT => Raw::Text(bytes(raw, at)),
+                ffi::SQLITE_BLOB => Raw::Blob(bytes(raw, at)),
+                _ => Raw::Null,
+            }
+        }
+    }
+
+    /// The row as a type's columns.
+    #[inline]
+    pub(crate) fn columns(self, shape: &'static Shape) -> StatementRow<'s> {
+        StatementRow { row: self, at: 0, shape }
+    }
+}
+
 /// The bytes of a text or a blob.
 ///
 /// # Safety
-/// As for `Statement::value`.
+/// As for `CurrentRow::value`.
 #[inline]
 unsafe fn bytes<'a>(statement: *mut ffi::sqlite3_stmt, at: c_int) -> &'a [u8] {
     // SAFETY: the pointer is asked for before the length, as SQLite's manual says.
@@ -233,7 +246,7 @@ pub(crate) unsafe fn failure(connection: *mut ffi::sqlite3, code: c_int) -> Erro
 
 /// The values of a row, in order.
 pub(crate) struct StatementRow<'s> {
-    statement: &'s Statement,
+    row: CurrentRow<'s>,
     at: c_int,
     shape: &'static Shape,
 }
@@ -241,7 +254,7 @@ pub(crate) struct StatementRow<'s> {
 impl<'s> Columns<'s> for StatementRow<'s> {
     #[inline]
     fn next(&mut self) -> Raw<'s> {
-        let value = self.statement.value(self.at);
+        let value = self.row.value(self.at);
         self.at += 1;
         value
     }

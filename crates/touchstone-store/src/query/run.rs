@@ -202,9 +202,9 @@ fn each_row<T: Record>(query: &Query<'_, T>, mut visit: impl Visit) -> Result<()
         session.query(&sql.text, |statement| {
             // SAFETY: the parameters outlive the closure, after which the statement is reset.
             unsafe { statement.bind(&sql.parameters)? };
-            while statement.step()? {
+            while let Some(row) = statement.next()? {
                 session.may_go_on()?;
-                if !visit.stepped(statement.row(table.shape), table.shape)? {
+                if !visit.stepped(row.columns(table.shape), table.shape)? {
                     break;
                 }
             }
@@ -327,12 +327,9 @@ impl<T: Record> Rows<'_, T> {
         access.call(|session| match source.get(session) {
             None | Some(Source::Ended) => Ok(None),
             Some(Source::Statement(statement)) => {
-                if statement.step()? {
-                    let shape = access.shape;
-                    session::read::<T>(shape, &mut statement.row(shape)).map(Some)
-                } else {
-                    Ok(None)
-                }
+                let Some(row) = statement.next()? else { return Ok(None) };
+                let shape = access.shape;
+                session::read::<T>(shape, &mut row.columns(shape)).map(Some)
             }
             Some(Source::Pages { scan, table, page, passed, left }) => {
                 while page.is_empty() && *left > 0 {
