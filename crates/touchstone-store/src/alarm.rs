@@ -1,6 +1,7 @@
 //! What wakes the keeper: a log that has grown, snapshots left open, the end.
 
 use crate::sync::{Condvar, Mutex, lock};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// The keeper's alarm.
@@ -8,6 +9,7 @@ use std::time::Duration;
 pub(crate) struct Alarm {
     wishes: Mutex<Wishes>,
     bell: Condvar,
+    is_heard: AtomicBool,
 }
 
 /// What there is to do.
@@ -24,6 +26,16 @@ pub(crate) struct Wishes {
 impl Alarm {
     pub(crate) fn checkpoint(&self) {
         self.wish(|wishes| wishes.checkpoint = true);
+    }
+
+    /// The keeper's thread is there from now on.
+    pub(crate) fn hear(&self) {
+        self.is_heard.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the keeper's thread is there.
+    pub(crate) fn is_heard(&self) -> bool {
+        self.is_heard.load(Ordering::Relaxed)
     }
 
     pub(crate) fn watch(&self) {

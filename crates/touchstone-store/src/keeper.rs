@@ -102,6 +102,9 @@ impl Keeper {
             let builder = std::thread::Builder::new().name("touchstone-keeper".into());
             // Without the thread the log grows until the store is closed, which copies it: nothing is lost.
             *thread = builder.spawn(move || shared.keep()).ok();
+            if thread.is_some() {
+                self.shared.alarm.hear();
+            }
         }
     }
 

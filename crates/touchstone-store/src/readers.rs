@@ -117,8 +117,8 @@ impl Readers {
     }
 
     /// Whether others may commit as much as the log may have, while the snapshot is held. A closure that reads cannot read
-    /// for so long if all that there is to read is less than that; one that waits may, and the keeper looks after it from
-    /// the time when it looks after reads anyway.
+    /// for so long if all that there is to read is less than that. One that waits may: the keeper looks after it where its
+    /// thread is there, but is not started for it.
     #[cold]
     fn may_be_long(&self, hold: Hold) -> bool {
         /// The part of its limit that a log may have and be taken for a short one.
@@ -127,7 +127,7 @@ impl Readers {
         let Some(index) = &self.index else { return false };
         let max = self.options.log_bytes_max;
         let is_much = |state: LogState| state.file_bytes() > max || state.log_bytes() > max / PART;
-        hold == Hold::Long || index.state().is_some_and(is_much)
+        hold == Hold::Long || self.alarm.is_heard() || index.state().is_some_and(is_much)
     }
 
     fn watch(&self, begins: bool) -> Watch {
