@@ -139,6 +139,7 @@ impl Readers {
         }
     }
 
+    #[cold]
     fn open(&self) -> Result<Box<Leased>> {
         let session = Session::open(&self.pin, &self.options)?;
         let (stopper, interrupter) = (session.connection.stopper(), session.connection.interrupter());
@@ -149,11 +150,20 @@ impl Readers {
 
     #[inline]
     fn renew(&self, session: &Session, leased: &Leased) -> Result<()> {
-        if let Some(parked) = leased.parked.get() {
-            if self.index.as_ref().and_then(LogIndex::state) == Some(parked) {
-                leased.note_began(Some(parked.place()), Some(parked));
-                return Ok(());
-            }
+        let parked = leased.parked.get();
+        if let Some(parked) = parked
+            && self.index.as_ref().and_then(LogIndex::state) == Some(parked)
+        {
+            leased.note_began(Some(parked.place()), Some(parked));
+            return Ok(());
+        }
+        self.begin_anew(session, leased, parked.is_some())
+    }
+
+    /// Begins a snapshot of what is committed now; the one before it, where there is one, is of something else.
+    #[inline(never)]
+    fn begin_anew(&self, session: &Session, leased: &Leased, has_parked: bool) -> Result<()> {
+        if has_parked {
             session.connection.commit()?;
         }
         self.pin.look()?;

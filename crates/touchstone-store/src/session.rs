@@ -146,7 +146,6 @@ impl Session {
     /// commit: what comes after must not be a transaction of its own.
     #[inline]
     pub(crate) fn check_open(&self) -> Result<()> {
-        self.connection.check_process()?;
         if self.connection.is_idle() { Err(ended()) } else { Ok(()) }
     }
 

@@ -155,7 +155,6 @@ impl Pin {
     ///
     /// # Errors
     /// [`Replaced`](ErrorKind::Replaced) where they are not.
-    #[inline]
     pub(crate) fn look(&self) -> Result<()> {
         let now = tick();
         if self.looked.load(Ordering::Relaxed) != now {

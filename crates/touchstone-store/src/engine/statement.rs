@@ -118,11 +118,8 @@ impl Statement {
     /// Ends the statement's run. What failed was told by `step`.
     #[inline]
     pub(crate) fn reset(&self) {
-        // In the child of a fork it would commit what the parent is about to write.
-        if self.1.is_here() {
-            // SAFETY: the statement is prepared.
-            unsafe { ffi::sqlite3_reset(self.0.as_ptr()) };
-        }
+        // SAFETY: the statement is prepared.
+        unsafe { ffi::sqlite3_reset(self.0.as_ptr()) };
     }
 
     /// Runs the statement to its end.
@@ -164,7 +161,7 @@ impl Statement {
 
 impl Drop for Statement {
     fn drop(&mut self) {
-        // The parent's, like its connection.
+        // In the child of a fork it would commit what a thread of the parent is about to write.
         if self.1.is_here() {
             // SAFETY: the statement is finalized once, before its connection is closed.
             unsafe { ffi::sqlite3_finalize(self.0.as_ptr()) };
