@@ -231,7 +231,8 @@ impl Shared {
     fn bound(&self, connection: &Connection) -> Result<()> {
         // The keeper's own thread has no turn already.
         let Ok(_turn) = self.turns.take() else { return Ok(()) };
-        let owners = self.index.as_ref().and_then(LogIndex::state).map_or_else(Vec::new, |now| self.late_owners(now));
+        let owners =
+            self.index.as_ref().and_then(LogIndex::state).map_or_else(Vec::new, |now| self.late_owners(now));
         self.readers.sweep(true);
         connection.patience.limit_to(PATIENCE);
         // What is cut off cannot be taken for a log that is at its limit still.

@@ -85,7 +85,10 @@ fn found_after_a_crash(path: &Path) -> (i64, i64, String) {
     let directory = tempfile::tempdir().expect("there is room");
     let copy = directory.path().join("copy.db");
     let log = |path: &Path| PathBuf::from(format!("{}-wal", path.display()));
-    std::fs::copy(log(path), log(&copy)).expect("there is a log");
+    // Whoever closes an attached file last has copied its log into it.
+    if log(path).exists() {
+        std::fs::copy(log(path), log(&copy)).expect("there is room");
+    }
     std::fs::copy(path, &copy).expect("there is room");
     found(&Connection::open(copy).expect("it opens"))
 }
@@ -114,16 +117,19 @@ fn an_attached_file_keeps_what_another_program_commits_after_a_rollback() {
     commit_if_told();
     let place = place();
     let store = Store::open(&place.own).expect("it opens");
+    // What a transaction has attached is let go of when it ends.
     let attach = format!("attach '{}' as other; pragma other.cache_size = 5", place.attached.display());
-    store.write(|transaction| transaction.sql(|sql| sql.execute_batch(&attach))).expect("it is attached");
-    change_and_undo(&store, "update other.note set text = 'X' || substr(text, 2) where id < 24", |_| {});
+    let change = format!("{attach}; update other.note set text = 'X' || substr(text, 2) where id < 24");
+    change_and_undo(&store, &change, |_| {});
     let_another_commit(
         &place.attached,
         "an_attached_file_keeps_what_another_program_commits_after_a_rollback",
     );
     let read = store.write(|transaction| {
-        transaction
-            .sql(|sql| sql.query_row("select count(*) from other.note", (), |row| row.get::<_, i64>(0)))
+        transaction.sql(|sql| {
+            sql.execute_batch(&attach)?;
+            sql.query_row("select count(*) from other.note", (), |row| row.get::<_, i64>(0))
+        })
     });
     assert_eq!(read.expect("it is readable"), 40 + OTHERS);
     let expected = (40 + OTHERS, OTHERS, "ok".to_owned());

@@ -102,6 +102,7 @@ fn lending_prepares_nothing_anew() -> Result<()> {
             transaction.get::<Task>(&id)?;
             transaction.sql(|connection| run(connection, "select count(*) from task"))?;
         }
+        // SAFETY: as above.
         transaction.sql(|connection| Ok(unsafe { prepared_anew(connection.handle()) }))
     })?;
     assert_eq!(again, prepared);
