@@ -59,10 +59,27 @@ TYPE(((Vdbe *)0)->pProgram, SubProgram *);
 TYPE(((SubProgram *)0)->aOp, VdbeOp *);
 TYPE(((SubProgram *)0)->nOp, int);
 TYPE(((SubProgram *)0)->pNext, SubProgram *);
+TYPE(((sqlite3 *)0)->pParse, Parse *);
+TYPE(((Parse *)0)->nErr, int);
+TYPE(((Parse *)0)->rc, int);
+TYPE(((sqlite3 *)0)->pSavepoint, Savepoint *);
+TYPE(((Savepoint *)0)->pNext, Savepoint *);
+TYPE(((Savepoint *)0)->zName, char *);
+#if SQLITE_OS_UNIX
+TYPE(inodeList, unixInodeInfo *);
+TYPE(((unixInodeInfo *)0)->pNext, unixInodeInfo *);
+TYPE(((unixInodeInfo *)0)->pShmNode, unixShmNode *);
+TYPE(((unixShmNode *)0)->hShm, int);
+TYPE(((unixShmNode *)0)->nRegion, u16);
+TYPE(((unixShmNode *)0)->apRegion, char **);
+TYPE(unixEnterMutex, void (*)(void));
+TYPE(unixLeaveMutex, void (*)(void));
+#endif
 TYPE(walRestartLog, int (*)(Wal *));
 TYPE(sqlite3BtreePager, Pager *(*)(Btree *));
 TYPE(sqlite3BtreeTxnState, int (*)(Btree *));
 TYPE(sqlite3BtreeLastPage, Pgno (*)(Btree *));
+TYPE(sqlite3BtreeSetCacheSize, int (*)(Btree *, int));
 TYPE(sqlite3BtreeGetPageSize, int (*)(Btree *));
 TYPE(sqlite3PagerGet, int (*)(Pager *, Pgno, DbPage **, int));
 TYPE(sqlite3PagerGetData, void *(*)(DbPage *));
