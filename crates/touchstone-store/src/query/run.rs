@@ -258,7 +258,8 @@ fn explain_in<T: Record>(session: &Session, query: &Query<'_, T>) -> Result<Expl
     let mut rows = statement.raw_query();
     let mut plan = Vec::new();
     while let Some(row) = rows.next()? {
-        plan.push(row.get::<_, String>(3)?);
+        // Every table of a query is the file's own.
+        plan.push(row.get::<_, String>(3)?.replacen(" main.", " ", 1));
     }
     Ok(Explanation { by_pages: false, sql: Some(sql.text.clone()), plan })
 }
