@@ -66,6 +66,6 @@ fn refuse_another_subject(project: &Project, arm: &PlannedArm, option: &str) -> 
 
 /// What a kit has yet to build is compared in the record.
 fn are_same(baseline: &PlannedArm, candidate: &PlannedArm) -> bool {
-    let content = |arm: &PlannedArm| std::fs::read(arm.program.as_ref()?).ok();
+    let content = |arm: &PlannedArm| fs::read(arm.program.as_ref()?).ok();
     content(baseline).is_some_and(|known| content(candidate) == Some(known))
 }
