@@ -212,6 +212,7 @@ impl LiveExplanation {
         let structure = match told.structure {
             Structure::Key => "key",
             Structure::Window => "window",
+            Structure::Number => "number",
             Structure::Refetch => "refetch",
             _ => "other",
         };

@@ -101,28 +101,7 @@ impl<'s, T: Record> Access<'s, T> {
 
     #[inline]
     fn find<'k>(&self, write_key: impl FnOnce(&mut Cells<'k>)) -> Result<Option<T>> {
-        self.call(|session| {
-            let table = self.table(session)?;
-            if !table.exists() {
-                return Ok(None);
-            }
-            let mut cells = Cells::default();
-            table.begin_row(&mut cells);
-            write_key(&mut cells);
-            // What cannot be stored is not there.
-            if cells.refused().is_some() {
-                return Ok(None);
-            }
-            table.get.with(
-                || session.connection.prepare(&table.get_sql()),
-                |statement| {
-                    // SAFETY: the key outlives the call, at whose end the statement is reset.
-                    unsafe { statement.bind(&cells)? };
-                    let Some(row) = statement.next()? else { return Ok(None) };
-                    session::read::<T>(table.shape, &mut row.columns(table.shape)).map(Some)
-                },
-            )
-        })
+        self.call(|session| find(session, &self.table(session)?, write_key))
     }
 
     pub(crate) fn all(&self) -> Result<Vec<T>> {
@@ -208,7 +187,7 @@ impl<'s, T: Record> Access<'s, T> {
             let sql = || session.connection.prepare(&table.insert_feed_sql());
             table.insert_feed.with(
                 || session.feed(table.shape.columns.len()).and_then(|_| sql()),
-                |statement| feed(session, &table, statement, records),
+                |statement| feed(session, &table, statement, records, true),
             )
         })
     }
@@ -219,7 +198,7 @@ impl<'s, T: Record> Access<'s, T> {
             let sql = || session.connection.prepare(&table.put_feed_sql());
             table.put_feed.with(
                 || session.feed(table.shape.columns.len()).and_then(|_| sql()),
-                |statement| feed(session, &table, statement, records),
+                |statement| feed(session, &table, statement, records, false),
             )
         })
     }
@@ -253,6 +232,38 @@ impl<'s, T: Record> Access<'s, T> {
     }
 }
 
+/// The record with a key's columns, for a call that has begun, also where it is a transaction of its own.
+pub(crate) fn get_values<T: Record>(session: &Session, table: &Section, key: &[Stored]) -> Result<Option<T>> {
+    find(session, table, |cells| key.iter().for_each(|value| value.write(cells)))
+}
+
+#[inline]
+fn find<'k, T: Record>(
+    session: &Session,
+    table: &Section,
+    write_key: impl FnOnce(&mut Cells<'k>),
+) -> Result<Option<T>> {
+    if !table.exists() {
+        return Ok(None);
+    }
+    let mut cells = Cells::default();
+    table.begin_row(&mut cells);
+    write_key(&mut cells);
+    // What cannot be stored is not there.
+    if cells.refused().is_some() {
+        return Ok(None);
+    }
+    table.get.with(
+        || session.connection.prepare(&table.get_sql()),
+        |statement| {
+            // SAFETY: the key outlives the call, at whose end the statement is reset.
+            unsafe { statement.bind(&cells)? };
+            let Some(row) = statement.next()? else { return Ok(None) };
+            session::read::<T>(table.shape, &mut row.columns(table.shape)).map(Some)
+        },
+    )
+}
+
 fn read_all<T: Record>(session: &Session, scan: &mut Scan, table: &Table) -> Result<Vec<T>> {
     /// What is reserved at once on the strength of an estimate.
     const RESERVED_BYTES_MAX: usize = 64 << 20;
@@ -280,7 +291,7 @@ pub(crate) fn insert<T: Record>(session: &Session, table: &Section, record: &T) 
         .insert
         .with(
             || session.connection.prepare(&table.insert_sql()),
-            |statement| write(session, table, statement, record),
+            |statement| write(session, table, statement, record, true),
         )
         .map(|_| ())
 }
@@ -292,7 +303,7 @@ pub(crate) fn put<T: Record>(session: &Session, table: &Section, record: &T) -> 
         .put
         .with(
             || session.connection.prepare(&table.put_sql()),
-            |statement| write(session, table, statement, record),
+            |statement| write(session, table, statement, record, false),
         )
         .map(|_| ())
 }
@@ -302,7 +313,7 @@ pub(crate) fn put<T: Record>(session: &Session, table: &Section, record: &T) -> 
 pub(crate) fn replace<T: Record>(session: &Session, table: &Section, record: &T) -> Result<bool> {
     table.replace.with(
         || session.connection.prepare(&table.replace_sql()),
-        |statement| write(session, table, statement, record),
+        |statement| write(session, table, statement, record, false),
     )
 }
 
@@ -323,6 +334,7 @@ pub(crate) fn remove<T: Record, Q: Finds<T> + ?Sized>(
     table.remove.with(
         || session.connection.prepare(&table.remove_sql()),
         |statement| {
+            session.capture.before::<T>(session, table, &cells, usize::from(table.is_shared));
             // SAFETY: the key outlives the call, at whose end the statement is reset.
             unsafe { statement.bind(&cells)? };
             Capture::follow_if_acting(session, || statement.run())?;
@@ -335,19 +347,32 @@ pub(crate) fn remove<T: Record, Q: Finds<T> + ?Sized>(
     )
 }
 
-/// Runs a statement that writes a record; whether it changed a row.
+/// Runs a statement that writes a record; whether it changed a row. A new one had none before it.
 #[inline]
-fn write<T: Record>(session: &Session, table: &Section, statement: &Statement, record: &T) -> Result<bool> {
+fn write<T: Record>(
+    session: &Session,
+    table: &Section,
+    statement: &Statement,
+    record: &T,
+    is_new: bool,
+) -> Result<bool> {
     let mut cells = Cells::default();
     table.begin_row(&mut cells);
     check_type(table, record)?;
     record.write(&mut cells);
     check(table, &cells)?;
+    let skipped = usize::from(table.is_shared);
+    if !is_new {
+        session.capture.before::<T>(session, table, &cells, skipped);
+    }
     // SAFETY: the record outlives the call, at whose end the statement is reset.
     unsafe { statement.bind(&cells)? };
     Capture::follow_if_acting(session, || statement.run()).map_err(|error| table.name_row(error, &cells))?;
     let changed = statement.changes() > 0;
     if changed {
+        if is_new {
+            session.capture.absent::<T>(table, &cells, skipped);
+        }
         session.capture.put(table, &cells, record);
     }
     Ok(changed)
@@ -359,6 +384,7 @@ fn feed<'r, T: Record>(
     table: &Section,
     statement: &Statement,
     records: impl IntoIterator<Item = &'r T>,
+    are_new: bool,
 ) -> Result<u64> {
     let feed = session.feed(table.shape.columns.len())?;
     table.bind_collection(statement);
@@ -373,6 +399,9 @@ fn feed<'r, T: Record>(
         // SAFETY: the values borrow from a record that outlives this function, and nobody reads them after it.
         let cells = unsafe { std::mem::transmute::<&mut Cells<'static>, &mut Cells<'r>>(cells) };
         record.write(cells);
+        if !are_new {
+            session.capture.before::<T>(session, table, cells, 0);
+        }
         session.capture.put_fed(table, cells, record);
         if let Some(numbers) = &mut numbers {
             numbers.leave_out_next(cells);
@@ -386,7 +415,12 @@ fn feed<'r, T: Record>(
         session.capture.undo(&mark);
     }
     let error = match (result, why) {
-        (Ok(()), None) => return Ok(records.len() as u64),
+        (Ok(()), None) => {
+            if are_new && session.capture.counts() {
+                records.iter().for_each(|record| note_absent(session, table, *record));
+            }
+            return Ok(records.len() as u64);
+        }
         (_, Some(why)) => session::stopped(table.shape, why),
         (Err(error), None) => error,
     };
@@ -394,6 +428,13 @@ fn feed<'r, T: Record>(
         Some(record) => name_record(table, error, record),
         None => error.context(format_args!("a record of `{}`", table.shape.name)),
     })
+}
+
+/// Notes that there was no record with the key of one that was inserted.
+fn note_absent<T: Record>(session: &Session, table: &Section, record: &T) {
+    let mut cells = Cells::default();
+    record.write_key(&mut cells);
+    session.capture.absent::<T>(table, &cells, 0);
 }
 
 /// Says which record a failure was about.

@@ -104,6 +104,17 @@ impl Stored {
         }
     }
 
+    /// A value, to keep; none of text that is no UTF-8.
+    pub(crate) fn of_raw(raw: Raw<'_>) -> Option<Stored> {
+        Some(match raw {
+            Raw::Null | Raw::Absent => Stored::Null,
+            Raw::Integer(value) => Stored::Integer(value),
+            Raw::Real(value) => Stored::Real(value),
+            Raw::Text(bytes) => Stored::Text(std::str::from_utf8(bytes).ok()?.to_owned()),
+            Raw::Blob(bytes) => Stored::Blob(bytes.to_vec()),
+        })
+    }
+
     /// Appends the value.
     pub(crate) fn write<'a>(&'a self, cells: &mut Cells<'a>) {
         match self {

@@ -30,6 +30,7 @@ mod set;
 pub(crate) mod sql;
 mod stab;
 pub(crate) mod subscription;
+mod tally;
 mod thread;
 pub(crate) mod update;
 mod watched;

@@ -11,6 +11,7 @@
 //! Raw pages are written by nobody: SQL that is lent may not (`guard.rs`).
 
 use super::connection::Connection;
+use crate::derived::Stored;
 use crate::error::{Error, ErrorKind, Result};
 use crate::value::Raw;
 use libsqlite3_sys as ffi;
@@ -74,6 +75,16 @@ impl Change<'_> {
     #[inline]
     pub(crate) fn before(&self) -> Option<Key<'_>> {
         (self.operation != Operation::Insert).then_some(Key { change: self, is_new: false })
+    }
+
+    /// The values that the row had in these columns, NULL for those that there are none of. None where one cannot be read.
+    pub(crate) fn old(&self, columns: &[Option<c_int>]) -> Option<Vec<Stored>> {
+        let key = Key { change: self, is_new: false };
+        let value = |column: &Option<c_int>| match column {
+            None => Some(Stored::Null),
+            Some(column) => Stored::of_raw(key.value(*column)?),
+        };
+        columns.iter().map(value).collect()
     }
 
     /// The key that the row will have; none of a row that is deleted.

@@ -7,8 +7,8 @@ use self::hooked::{Keys, Tables};
 use super::changes::{Change, Changes, Gathered};
 use super::link::HELD_MAX;
 use super::observed::{Observed, Topic, Topics};
-use super::row::RowKey;
-use crate::access::Which;
+use super::row::{Row, RowKey};
+use crate::access::{self, Which};
 use crate::cells::Cells;
 use crate::change_log::gathering::{self, Gathering};
 use crate::change_log::{self, Added, Logged};
@@ -23,6 +23,7 @@ use crate::value::Raw;
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -59,6 +60,8 @@ pub(crate) struct Capture {
     is_on: Cell<bool>,
     watches: Cell<bool>,
     logs: Cell<bool>,
+    /// Whether numbers are watched, and so what rows are before they are written.
+    counts: Cell<bool>,
     open: RefCell<Open>,
     log: RefCell<Log>,
     added: Added,
@@ -72,6 +75,8 @@ struct Open {
     topics: Arc<Topics>,
     /// By the topics' places in their list.
     changes: Vec<Option<Box<dyn Gathered>>>,
+    /// Of which topics numbers were watched when the transaction began.
+    counted: Vec<bool>,
     tables: Vec<String>,
     /// Keys that SQL has changed, by the topics' places.
     keys: HashMap<usize, Vec<RowKey>>,
@@ -108,6 +113,7 @@ impl Capture {
         self.is_on.set(false);
         self.watches.set(false);
         self.logs.set(false);
+        self.counts.set(false);
         if self.may_log.get() {
             let mut log = self.log.borrow_mut();
             (log.gathering, log.schema, log.before) = (Gathering::default(), schema, before);
@@ -119,9 +125,90 @@ impl Capture {
         if let Some(topics) = observed.as_ref().and_then(|observed| observed.topics()) {
             let mut changes = Vec::new();
             changes.resize_with(topics.list.len(), || None);
-            self.open.replace(Open { topics, changes, ..Open::default() });
+            let counted: Vec<bool> = topics.list.iter().map(|topic| topic.interest.is_counted()).collect();
+            self.counts.set(counted.contains(&true));
+            self.open.replace(Open { topics, changes, counted, ..Open::default() });
             self.is_on.set(true);
             self.watches.set(true);
+        }
+    }
+
+    /// Notes what a row is that is about to be written, or removed, where numbers are watched. Its key follows what is
+    /// skipped.
+    #[inline]
+    pub(crate) fn before<T: Record>(
+        &self,
+        session: &Session,
+        section: &Section,
+        cells: &Cells<'_>,
+        skipped: usize,
+    ) {
+        if self.counts.get() {
+            self.note_before::<T>(session, section, &RowKey::at(cells, skipped, section.shape.keys));
+        }
+    }
+
+    fn note_before<T: Record>(&self, session: &Session, section: &Section, key: &RowKey) {
+        let mut is_wanted = false;
+        self.each_of::<T>(
+            section,
+            |changes| is_wanted |= changes.lacks_old(key),
+            |others, _| others.lose(key),
+        );
+        if !is_wanted {
+            return;
+        }
+        // What cannot be read is not known, and then it is counted anew; so is what is read before the statement that is a
+        // transaction of its own, where others have committed between the two.
+        let read =
+            catch_unwind(AssertUnwindSafe(|| access::get_values::<T>(session, section, &key.values())));
+        if let Ok(Ok(record)) = read {
+            let row = record.map(|record| Row::of_record(record, section.shape.keys));
+            self.each_of::<T>(section, |changes| changes.was(key, row.as_ref()), |_, _| {});
+        }
+    }
+
+    /// Notes that there was none of the row that was written.
+    #[inline]
+    pub(crate) fn absent<T: Record>(&self, section: &Section, cells: &Cells<'_>, skipped: usize) {
+        if self.counts.get() {
+            let key = RowKey::at(cells, skipped, section.shape.keys);
+            let none = || vec![(key.clone(), None)];
+            self.each_of::<T>(
+                section,
+                |changes| changes.was(&key, None),
+                |others, topic| others.were(topic.shape, none()),
+            );
+        }
+    }
+
+    /// Whether numbers of a topic were watched when the transaction began.
+    fn is_counted(&self, topic: usize) -> bool {
+        self.open.borrow().counted.get(topic).is_some_and(|is_counted| *is_counted)
+    }
+
+    /// Whether what rows are before they are written matters.
+    #[inline]
+    pub(crate) fn counts(&self) -> bool {
+        self.counts.get()
+    }
+
+    /// The changes of every topic that the table is of: of those of that type, and of the others.
+    fn each_of<T: Record>(
+        &self,
+        section: &Section,
+        mut each: impl FnMut(&mut Changes<T>),
+        mut each_other: impl FnMut(&mut dyn Gathered, &Topic),
+    ) {
+        let mut open = self.open.borrow_mut();
+        let topics = Arc::clone(&open.topics);
+        for (at, topic) in topics.list.iter().enumerate().filter(|(_, topic)| is_of(topic, section)) {
+            let gathered = open.changes_of(at);
+            let any: &mut dyn Any = &mut **gathered;
+            match any.downcast_mut::<Changes<T>>() {
+                Some(changes) => each(changes),
+                None => each_other(&mut **gathered, topic),
+            }
         }
     }
 
@@ -251,6 +338,10 @@ impl Capture {
         let mut open = self.open.borrow_mut();
         open.sql = true;
         open.unknown |= !is_whole || hooked.is_cut();
+        for (at, olds) in hooked.olds {
+            let shape = open.topics.list[at].shape;
+            open.changes_of(at).were(shape, olds.into_values().collect());
+        }
         for (topic, keys) in hooked.keys {
             let of_topic = open.keys.entry(topic).or_default();
             of_topic.extend(keys);
@@ -274,14 +365,10 @@ impl Capture {
     fn gather_watched<T: Record>(&self, section: &Section, gather: impl Fn(&mut Changes<T>)) {
         let mut open = self.open.borrow_mut();
         open.note_table(section.name());
-        let Open { topics, changes, keys, unknown, .. } = &mut *open;
-        let which = section.collection().map_or(Which::Own, Which::Named);
+        let Open { topics, changes, counted, keys, unknown, .. } = &mut *open;
         // Several types may have one table: a program's own, or what others know of a type that has changed.
-        let is_it =
-            |topic: &Topic| topic.which == which && topic.shape.name.eq_ignore_ascii_case(section.shape.name);
-        for (at, topic) in topics.list.iter().enumerate().filter(|(_, topic)| is_it(topic)) {
-            let gathered = changes[at].get_or_insert_with(|| (topic.gather)(&topic.interest));
-            let gathered: &mut dyn Any = &mut **gathered;
+        for (at, _) in topics.list.iter().enumerate().filter(|(_, topic)| is_of(topic, section)) {
+            let gathered: &mut dyn Any = &mut **made(topics, counted, changes, at);
             if let Some(changes) = gathered.downcast_mut::<Changes<T>>() {
                 gather(changes);
                 continue;
@@ -347,6 +434,12 @@ impl Capture {
     }
 }
 
+/// Whether the topic is about records of that table.
+fn is_of(topic: &Topic, section: &Section) -> bool {
+    let which = section.collection().map_or(Which::Own, Which::Named);
+    topic.which == which && topic.shape.name.eq_ignore_ascii_case(section.shape.name)
+}
+
 /// Notes the key of a row, which follows what is skipped: that is its number, or the columns are.
 fn log_key(gathering: &mut Gathering, section: &Section, cells: &Cells<'_>, skipped: usize) {
     match cells.raw(0) {
@@ -362,6 +455,22 @@ fn log_columns(gathering: &mut Gathering, section: &Section, cells: &Cells<'_>, 
     gathering.key(section.name(), columns, collection.into_iter().chain(key));
 }
 
+/// What is gathered of a topic, made where there is nothing yet.
+#[inline]
+fn made<'c>(
+    topics: &Topics,
+    counted: &[bool],
+    changes: &'c mut [Option<Box<dyn Gathered>>],
+    at: usize,
+) -> &'c mut Box<dyn Gathered> {
+    changes[at].get_or_insert_with(|| {
+        let topic = &topics.list[at];
+        let mut changes = (topic.gather)(&topic.interest);
+        changes.count(counted[at]);
+        changes
+    })
+}
+
 impl Open {
     #[inline]
     fn note_table(&mut self, name: &str) {
@@ -370,12 +479,18 @@ impl Open {
         }
     }
 
+    /// What is gathered of a topic.
+    fn changes_of(&mut self, at: usize) -> &mut Box<dyn Gathered> {
+        made(&self.topics, &self.counted, &mut self.changes, at)
+    }
+
     /// Makes the topics' lists whole.
     fn finish(&mut self, leased: &Leased) {
-        for (at, topic) in self.topics.list.iter().enumerate() {
+        let topics = Arc::clone(&self.topics);
+        for (at, topic) in topics.list.iter().enumerate() {
             let keys = self.keys.remove(&at);
             if keys.is_some() {
-                self.changes[at].get_or_insert_with(|| (topic.gather)(&topic.interest));
+                self.changes_of(at);
             }
             if let Some(changes) = &mut self.changes[at] {
                 changes.finish(leased, topic.shape, topic.which, keys, self.sql);

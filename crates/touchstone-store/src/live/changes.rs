@@ -3,12 +3,16 @@
 use super::interest::{Interest, Look, Matter};
 use super::link::HELD_MAX;
 use super::load;
-use super::row::{Row, RowKey};
+use super::row::{KeyBytes, Row, RowKey};
 use crate::access::{Access, Which};
 use crate::cells::Cells;
+use crate::derived::Stored;
 use crate::leased::Leased;
-use crate::record::{Record, Shape};
+use crate::record::{Columns, Record, Shape};
+use crate::session::read;
+use crate::value::Raw;
 use std::any::Any;
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -34,12 +38,59 @@ pub(crate) struct Changes<T> {
     is_cut: bool,
     look: Look<T>,
     interest: Arc<Interest>,
+    /// What rows were before the transaction, where numbers were watched when it began.
+    olds: Olds<T>,
+    is_counted: bool,
+}
+
+/// What rows were, by their keys: of a key that is not there nobody knows, nor of one that was changed as a record of another
+/// type before.
+pub(crate) struct Olds<T>(HashMap<KeyBytes, Old<T>>);
+
+enum Old<T> {
+    Unknown,
+    /// None where there was none.
+    Known(Option<Arc<Row<T>>>),
+}
+
+impl<T> Default for Olds<T> {
+    fn default() -> Olds<T> {
+        Olds(HashMap::new())
+    }
+}
+
+impl<T> Olds<T> {
+    /// What the row was, if that is known: none where there was none.
+    pub(crate) fn get(&self, key: &RowKey) -> Option<&Option<Arc<Row<T>>>> {
+        match self.0.get(&key.bytes)? {
+            Old::Unknown => None,
+            Old::Known(row) => Some(row),
+        }
+    }
 }
 
 impl<T: Record> Changes<T> {
     pub(crate) fn of(interest: &Arc<Interest>) -> Changes<T> {
         let (look, interest) = (interest.look(), Arc::clone(interest));
-        Changes { unknown: false, list: Vec::new(), left_out: Vec::new(), is_cut: false, look, interest }
+        let (list, left_out, olds) = (Vec::new(), Vec::new(), Olds::default());
+        Changes { unknown: false, list, left_out, is_cut: false, look, interest, olds, is_counted: false }
+    }
+
+    /// What it tells.
+    pub(crate) fn into_parts(self) -> (Vec<Change<T>>, Olds<T>) {
+        (self.list, self.olds)
+    }
+
+    /// Whether it is wanted what the row with a key was before the transaction.
+    pub(crate) fn lacks_old(&self, key: &RowKey) -> bool {
+        self.is_counted && !self.unknown && !self.olds.0.contains_key(&key.bytes)
+    }
+
+    /// Takes what the row with a key was: the first that is said of a key is what it was before the transaction.
+    pub(crate) fn was(&mut self, key: &RowKey, row: Option<&Arc<Row<T>>>) {
+        if self.lacks_old(key) {
+            self.olds.0.insert(key.bytes.clone(), Old::Known(row.cloned()));
+        }
     }
 
     /// Takes a row by its values, which the record has too.
@@ -108,6 +159,25 @@ impl<T: Record> Changes<T> {
     }
 }
 
+/// The key of a row, and the values that it had, if there was one.
+pub(crate) type OldRow = (RowKey, Option<Vec<Stored>>);
+
+/// The values of a row, in the order of the type's columns.
+struct Values<'v> {
+    values: std::slice::Iter<'v, Stored>,
+    shape: &'static Shape,
+}
+
+impl<'v> Columns<'v> for Values<'v> {
+    fn next(&mut self) -> Raw<'v> {
+        self.values.next().map_or(Raw::Absent, Stored::raw)
+    }
+
+    fn shape(&self) -> Option<&'static Shape> {
+        Some(self.shape)
+    }
+}
+
 /// Changes of a type that the transaction does not know.
 pub(crate) trait Gathered: Any + Send {
     /// How many there are.
@@ -118,6 +188,15 @@ pub(crate) trait Gathered: Any + Send {
 
     /// Whether a change is not listed.
     fn is_unknown(&self) -> bool;
+
+    /// Says whether numbers were watched when the transaction began. From then on it takes what rows are before they change.
+    fn count(&mut self, is_counted: bool);
+
+    /// Takes that the row with a key changes, and that nobody has seen what it was as a record of this type.
+    fn lose(&mut self, key: &RowKey);
+
+    /// Takes what rows of these keys were, by the values of the type's columns: none where there was none.
+    fn were(&mut self, shape: &'static Shape, rows: Vec<OldRow>);
 
     /// Makes the list whole, before the commit. Where keys are given, or what was gathered is doubtful, the rows are read
     /// as the transaction has them: SQL that is not the store's may have undone some of it. So are rows that were left
@@ -143,6 +222,31 @@ impl<T: Record> Gathered for Changes<T> {
 
     fn is_unknown(&self) -> bool {
         self.unknown
+    }
+
+    fn count(&mut self, is_counted: bool) {
+        self.is_counted = is_counted;
+    }
+
+    fn lose(&mut self, key: &RowKey) {
+        if self.lacks_old(key) {
+            self.olds.0.insert(key.bytes.clone(), Old::Unknown);
+        }
+    }
+
+    fn were(&mut self, shape: &'static Shape, rows: Vec<OldRow>) {
+        for (key, values) in rows {
+            // Reading is the program's own code: what fails or panics is not known, and counted anew.
+            let read = |values: &Vec<Stored>| {
+                let mut row = Values { values: values.iter(), shape };
+                catch_unwind(AssertUnwindSafe(|| read::<T>(shape, &mut row))).ok()?.ok()
+            };
+            match values.as_ref().map(read) {
+                None => self.was(&key, None),
+                Some(Some(record)) => self.was(&key, Some(&Row::of_record(record, shape.keys))),
+                Some(None) => self.lose(&key),
+            }
+        }
     }
 
     fn finish(

@@ -38,6 +38,12 @@ impl Cover {
         self.0.get(at).is_some_and(|span| !sorter.is_before(ord, record, &span.low))
     }
 
+    /// The span that goes on behind the cut.
+    pub(crate) fn behind<T: Record>(&self, sorter: &Sorter<T>, cut: &Cut) -> Option<&Span> {
+        let at = self.0.partition_point(|span| sorter.compare_cuts(&span.high, cut).is_le());
+        self.0.get(at).map(|span| &**span).filter(|span| sorter.compare_cuts(&span.low, cut).is_le())
+    }
+
     /// This, and another that it has nothing of, together.
     pub(crate) fn with<T: Record>(&self, sorter: &Sorter<T>, other: &Cover) -> Cover {
         // A cover of ten thousand values must not be sorted for one more.

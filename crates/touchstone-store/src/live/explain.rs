@@ -15,6 +15,7 @@ use std::fmt;
 /// let feed = store.feed()?;
 /// assert_eq!(feed.watch::<Task>(&1)?.explain()?.structure, Structure::Key);
 /// assert_eq!(feed.query::<Task>().watch()?.explain()?.structure, Structure::Window);
+/// assert_eq!(feed.query::<Task>().watch_count()?.explain()?.structure, Structure::Number);
 /// assert_eq!(feed.watch_sql("select 1", [])?.explain()?.structure, Structure::Refetch);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -25,6 +26,8 @@ pub enum Structure {
     Key,
     /// A window of an ordered set that queries of its shape share.
     Window,
+    /// A number: each changed row is counted as it was and as it is.
+    Number,
     /// A statement that is run anew, and its rows compared.
     Refetch,
 }
@@ -95,6 +98,17 @@ impl fmt::Display for LiveExplanation {
                     if self.order.is_empty() { "KEY".to_owned() } else { self.order.join(", ") },
                     self.rows,
                     self.bytes,
+                    self.sharing
+                )?;
+                if self.evaluates {
+                    formatter.write_str(", and the condition evaluated")?;
+                }
+            }
+            Structure::Number => {
+                let by = if self.order.is_empty() { "KEY".to_owned() } else { self.order.join(", ") };
+                write!(
+                    formatter,
+                    "NUMBER OF WINDOW BY {by} (shared by {}): a changed row is counted as it was and as it is",
                     self.sharing
                 )?;
                 if self.evaluates {

@@ -88,6 +88,8 @@ impl Marks {
 pub(crate) struct Interest {
     /// Odd while it is open.
     generation: AtomicU64,
+    /// Whether numbers are watched, and so what rows were before they changed.
+    is_counted: AtomicU64,
     known: Mutex<Known>,
 }
 
@@ -102,7 +104,7 @@ struct Known {
 impl Default for Interest {
     fn default() -> Interest {
         let known = Known { filter: None, marks: Arc::new(Marks::for_keys(0)), previous: None };
-        Interest { generation: AtomicU64::new(1), known: Mutex::new(known) }
+        Interest { generation: AtomicU64::new(1), is_counted: AtomicU64::new(0), known: Mutex::new(known) }
     }
 }
 
@@ -110,6 +112,16 @@ impl Interest {
     /// Lets every row matter.
     pub(crate) fn open(&self) {
         self.generation.fetch_or(1, Ordering::SeqCst);
+    }
+
+    /// Says whether numbers are watched. A transaction that has not heard of it says nothing of what its rows were, and
+    /// then they are counted anew.
+    pub(crate) fn count(&self, is_counted: bool) {
+        self.is_counted.store(u64::from(is_counted), Ordering::SeqCst);
+    }
+
+    pub(crate) fn is_counted(&self) -> bool {
+        self.is_counted.load(Ordering::SeqCst) != 0
     }
 
     /// Lets those matter that the filter admits, or whose keys were marked.
@@ -138,7 +150,8 @@ impl Interest {
         let known = lock(&self.known).clone();
         let is_settled = generation & 1 == 0 && self.generation.load(Ordering::SeqCst) == generation;
         let filter = known.filter.filter(|_| is_settled).and_then(|filter| filter.downcast().ok());
-        Look { generation, filter, marks: known.marks, previous: known.previous }
+        let is_counted = self.is_counted();
+        Look { generation, filter, marks: known.marks, previous: known.previous, is_counted }
     }
 
     /// Whether what was seen then is so still.
@@ -169,6 +182,8 @@ pub(crate) struct Look<T> {
     filter: Option<Arc<Filter<T>>>,
     marks: Arc<Marks>,
     previous: Option<Arc<Marks>>,
+    /// Whether every row matters, because numbers are watched.
+    pub(crate) is_counted: bool,
 }
 
 impl<T: Record> Look<T> {
@@ -180,7 +195,8 @@ impl<T: Record> Look<T> {
             return Matter::Admitted;
         }
         let is_marked = |marks: &Arc<Marks>| marks.may_have(hash);
-        let is_held = is_marked(&self.marks) || self.previous.as_ref().is_some_and(is_marked);
+        let is_held =
+            self.is_counted || is_marked(&self.marks) || self.previous.as_ref().is_some_and(is_marked);
         if is_held { Matter::Marked } else { Matter::Nothing }
     }
 

@@ -2,19 +2,22 @@
 
 use super::cover::Cover;
 use super::family::Family;
-use super::order::{Cut, SortColumn, Span};
+use super::order::{Cut, SortColumn, Sorter, Span};
+use super::residual::Residual;
 use super::row::{Row, RowKey};
+use super::stab::Intervals;
+use super::tally::Tally;
 use crate::access::Access;
 use crate::derived::Stored;
 use crate::error::{Error, ErrorKind, Result};
-use crate::query::condition::{Comparison, Node, Word};
+use crate::query::condition::{Comparison, Node, Order, Word};
 use crate::query::{Query, Request};
 use crate::record::Record;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// Gaps that are read one by one.
-const GAPS_MAX: usize = 8;
+pub(super) const GAPS_MAX: usize = 8;
 
 /// The record with that key.
 ///
@@ -81,6 +84,102 @@ pub(crate) fn rows<T: Record>(
     Ok(rows)
 }
 
+/// Rows from the beginning of a span on, and where they end.
+pub(crate) type FirstRows<T> = (Vec<Arc<Row<T>>>, Option<Cut>);
+
+/// The first rows of a span, in the family's order: how many there are to be, and where they end; nowhere before the span
+/// does, where it has no more.
+///
+/// # Errors
+/// As for [`rows`].
+pub(crate) fn first<T: Record>(
+    access: Access<'_, T>,
+    family: &Family<T>,
+    span: &Span,
+    wanted: usize,
+) -> Result<FirstRows<T>> {
+    check_order(access, family.columns().chain(0..access.keys()))?;
+    let sorter = family.sorter();
+    let mut limit = wanted.max(1);
+    loop {
+        let (mut rows, mut read, mut last) = (Vec::new(), 0, None);
+        let mut request = request(access, sorter, family.scope.residual.as_ref(), span);
+        request.limit = Some(limit as u64);
+        request.order = sorter
+            .columns()
+            .iter()
+            .map(|(column, descending)| Order::new(*column, *descending, default_of(access, *column)))
+            .collect();
+        guarded(access, || {
+            Query::with(access, request).each(|record| {
+                read += 1;
+                let (ord, row) = (sorter.ord(&record), Row::of_record(record, access.keys()));
+                if span.contains(sorter, ord, &row.record) {
+                    rows.push(Arc::clone(&row));
+                }
+                last = Some(row);
+                Ok(true)
+            })
+        })?;
+        match last.filter(|_| read >= limit) {
+            None => return Ok((rows, None)),
+            Some(last) if rows.len() >= wanted => return Ok((rows, Some(sorter.cut_after(&last.record)))),
+            // The condition let others through: rows of a value that no cut has.
+            Some(_) => limit = limit.saturating_mul(4),
+        }
+    }
+}
+
+/// How many records of the tally lie in each of the spans.
+///
+/// # Errors
+/// As for [`rows`].
+pub(crate) fn count<T: Record>(access: Access<'_, T>, tally: &Tally<T>, spans: &[&Span]) -> Result<Vec<u64>> {
+    let sorter = tally.sorter();
+    check_order(access, tally.columns().chain(0..access.keys()))?;
+    let ask = |span: &Span| request(access, sorter, tally.residual.as_ref(), span);
+    if spans.len() <= GAPS_MAX {
+        let count = |span: &&Span| match span.is_empty(sorter) {
+            true => Ok(0),
+            false => guarded(access, || Query::with(access, ask(span)).count()),
+        };
+        return spans.iter().map(count).collect();
+    }
+    let all = Cover::of(sorter, spans.iter().copied());
+    let (Some(first), Some(last)) = (all.spans().first(), all.spans().last()) else {
+        return Ok(vec![0; spans.len()]);
+    };
+    let hull = Span { low: first.low.clone(), high: last.high.clone() };
+    let mut places = Intervals::default();
+    for (at, span) in (0..).zip(spans) {
+        places.insert(span.low.ord, span.high.ord, at);
+    }
+    let mut counted = vec![0; spans.len()];
+    guarded(access, || {
+        Query::with(access, ask(&hull)).each(|record| {
+            let ord = sorter.ord(&record);
+            places.stab(ord, |at| {
+                counted[at as usize] += u64::from(spans[at as usize].contains(sorter, ord, &record));
+            });
+            Ok(true)
+        })
+    })?;
+    Ok(counted)
+}
+
+/// What asks for the rows of a span.
+fn request<T: Record>(
+    access: Access<'_, T>,
+    sorter: &Sorter<T>,
+    residual: Option<&Arc<Residual>>,
+    span: &Span,
+) -> Request<T> {
+    let mut parts = within(access, sorter.columns(), &span.low, &span.high);
+    parts.extend(residual.map(|residual| residual.node.clone()));
+    let condition = if parts.len() > 1 { Some(Node::Joined(Word::And, parts)) } else { parts.pop() };
+    Request { condition: condition.map(crate::Condition::of_node), ..Request::default() }
+}
+
 /// Reads what lies in the span, and keeps what is wanted of it: the condition lets a little more through.
 fn read<T: Record>(
     access: Access<'_, T>,
@@ -89,10 +188,7 @@ fn read<T: Record>(
     is_wanted: impl Fn(u64, &T) -> bool,
     rows: &mut Vec<Arc<Row<T>>>,
 ) -> Result<()> {
-    let mut parts = within(access, family.sorter().columns(), &span.low, &span.high);
-    parts.extend(family.scope.residual.as_ref().map(|residual| residual.node.clone()));
-    let condition = if parts.len() > 1 { Some(Node::Joined(Word::And, parts)) } else { parts.pop() };
-    let request = Request { condition: condition.map(crate::Condition::of_node), ..Request::default() };
+    let request = request(access, family.sorter(), family.scope.residual.as_ref(), span);
     let read = || {
         Query::with(access, request).each(|record| {
             let ord = family.sorter().ord(&record);
@@ -113,44 +209,51 @@ fn within<T: Record>(access: Access<'_, T>, columns: &[SortColumn], low: &Cut, h
         if let (Some(begin), Some(end)) = (begin, end)
             && begin == end
         {
-            parts.push(Node::Compare(*column, Comparison::Equal, begin.clone()));
+            parts.push((*column, Node::Compare(*column, Comparison::Equal, begin.clone())));
             continue;
         }
+        // A cut by that very column may leave its value out.
+        let is_open = |cut: &Cut, leaves: bool| cut.values.len() == at + 1 && cut.after == leaves;
+        let begin = begin.map(|value| (value, is_open(low, true)));
+        let end = end.map(|value| (value, is_open(high, false)));
         let (least, greatest) = if *descending { (end, begin) } else { (begin, end) };
-        parts.extend(range(*column, least, greatest));
+        parts.extend(range(*column, least, greatest).map(|node| (*column, node)));
         break;
     }
-    // What NULL stands for in a column with a default is what its conditions say of it.
-    parts.into_iter().map(|node| with_default(access, node)).collect()
+    parts.into_iter().map(|(column, node)| with_default(access, column, node)).collect()
 }
 
+/// An end of a range, and whether the value itself lies outside.
+type End<'v> = Option<(&'v Stored, bool)>;
+
 /// The range of a column between two values, either of which may be open: then NULL is in it.
-fn range(column: usize, least: Option<&Stored>, greatest: Option<&Stored>) -> Option<Node> {
-    let compare = |comparison, value: &Stored| Node::Compare(column, comparison, value.clone());
-    let is_null = |value: &Stored| *value == Stored::Null;
-    match (least, greatest) {
-        (None, None) => None,
-        (Some(least), None) if is_null(least) => Some(Node::Not(Box::new(Node::IsNull(column)))),
-        (Some(least), None) => Some(compare(Comparison::GreaterOrEqual, least)),
-        (Some(least), Some(greatest)) if is_null(least) => Some(compare(Comparison::LessOrEqual, greatest)),
-        (Some(least), Some(greatest)) => Some(Node::Between(column, least.clone(), greatest.clone())),
-        (None, Some(greatest)) => {
-            let below = (!is_null(greatest)).then(|| compare(Comparison::LessOrEqual, greatest));
-            let null = Node::IsNull(column);
-            Some(match below {
-                Some(below) => Node::Joined(Word::Or, vec![null, below]),
-                None => null,
-            })
-        }
+fn range(column: usize, least: End<'_>, greatest: End<'_>) -> Option<Node> {
+    let above = least.map(|(value, is_open)| match (value, is_open) {
+        (Stored::Null, _) => Node::Not(Box::new(Node::IsNull(column))),
+        (value, true) => Node::Compare(column, Comparison::Greater, value.clone()),
+        (value, false) => Node::Compare(column, Comparison::GreaterOrEqual, value.clone()),
+    });
+    let below = greatest.filter(|(value, _)| **value != Stored::Null).map(|(value, is_open)| match is_open {
+        true => Node::Compare(column, Comparison::Less, value.clone()),
+        false => Node::Compare(column, Comparison::LessOrEqual, value.clone()),
+    });
+    match (above, below) {
+        (None, None) => greatest.map(|_| Node::IsNull(column)),
+        (None, Some(below)) => Some(Node::Joined(Word::Or, vec![Node::IsNull(column), below])),
+        (Some(above), None) => Some(above),
+        // NULL is not below anything.
+        (Some(Node::Not(_)), Some(below)) => Some(below),
+        (Some(above), Some(below)) => Some(Node::Joined(Word::And, vec![above, below])),
     }
 }
 
-fn with_default<T: Record>(access: Access<'_, T>, node: Node) -> Node {
-    let column = match &node {
-        Node::Compare(column, ..) | Node::Between(column, ..) => *column,
-        _ => return node,
-    };
-    match access.shape.defaults.of(column).or_else(|| T::default_of(column)) {
+fn default_of<T: Record>(access: Access<'_, T>, column: usize) -> Option<&'static Stored> {
+    access.shape.defaults.of(column).or_else(|| T::default_of(column))
+}
+
+/// What NULL stands for in a column with a default is what its conditions say of it.
+fn with_default<T: Record>(access: Access<'_, T>, column: usize, node: Node) -> Node {
+    match default_of(access, column) {
         Some(default) => node.with_default(column, default),
         None => node,
     }

@@ -1,6 +1,6 @@
 //! The order of a result, and cuts in it. Rows are compared by 64 bits first, which most often tell them apart.
 
-use super::row::{Row, column};
+use super::row::{Row, column, stored};
 use super::set::{Entry, Ordered, Set};
 use crate::derived::Stored;
 use crate::query::evaluate::order;
@@ -78,6 +78,12 @@ impl<T: Record> Sorter<T> {
         Cut { ord, values, after }
     }
 
+    /// The cut right behind a record, of columns that tell it from all others.
+    pub(crate) fn cut_after(&self, record: &T) -> Cut {
+        let values: Values = self.columns.iter().map(|(at, _)| stored(record, *at)).collect();
+        self.cut(values, true)
+    }
+
     /// Which cut comes first.
     pub(crate) fn compare_cuts(&self, left: &Cut, right: &Cut) -> Ordering {
         let values = left.values.iter().zip(&right.values).zip(&self.columns);
@@ -137,7 +143,7 @@ impl<T: Record> Sorter<T> {
 pub(crate) struct Cut {
     pub(crate) ord: u64,
     pub(crate) values: Values,
-    after: bool,
+    pub(crate) after: bool,
 }
 
 /// Most cuts are by one column, and there may be a million of them.

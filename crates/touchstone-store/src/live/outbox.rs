@@ -1,7 +1,8 @@
 //! What is to be told of one commit, by feed, until it is told at once.
 
-use super::mailbox::Slot;
+use super::mailbox::{Slot, Supersede as _};
 use super::update::{SubscriptionId, Update, What};
+use std::collections::HashMap;
 
 /// Where a subscription's updates go.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +25,8 @@ pub(crate) struct Outbox {
     feeds: Vec<Vec<(Slot, Update)>>,
     /// The feeds that have some.
     told: Vec<u32>,
+    /// Where the update of each subscription is, while those of several commits are kept to be told together.
+    kept: Option<HashMap<SubscriptionId, usize>>,
 }
 
 impl Outbox {
@@ -38,13 +41,39 @@ impl Outbox {
             self.told.push(target.feed);
         }
         let (version, is_resync) = (self.version, self.is_resync);
-        updates.push((target.slot, Update::new(target.id, version, what, is_resync)));
+        let mut update = Update::new(target.id, version, what, is_resync);
+        let Some(kept) = &mut self.kept else { return updates.push((target.slot, update)) };
+        match kept.get(&target.id) {
+            Some(at) => {
+                update.supersede(&mut updates[*at].1);
+                updates[*at].1 = update;
+            }
+            None => {
+                kept.insert(target.id, updates.len());
+                updates.push((target.slot, update));
+            }
+        }
+    }
+
+    /// Keeps what there is, to be told together with what comes: each subscription is told once.
+    pub(crate) fn keep(&mut self) {
+        if self.kept.is_none() {
+            let updates = self.told.iter().flat_map(|feed| self.feeds[*feed as usize].iter().enumerate());
+            self.kept = Some(updates.map(|(at, (_, update))| (update.id, at)).collect());
+        }
+    }
+
+    /// Whether what there is may be of several commits.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.kept.is_some()
     }
 
     /// Gives each feed its updates.
     pub(crate) fn send(&mut self, mut deliver: impl FnMut(u32, Vec<(Slot, Update)>)) {
+        let is_kept = self.kept.take().is_some();
         for feed in self.told.drain(..) {
-            let updates = std::mem::take(&mut self.feeds[feed as usize]);
+            let mut updates = std::mem::take(&mut self.feeds[feed as usize]);
+            updates.iter_mut().for_each(|(_, update)| update.is_resync |= is_kept);
             deliver(feed, updates);
         }
     }

@@ -14,6 +14,7 @@ use crate::value::Kind;
 
 /// How a query is followed.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "a plan is made for a subscription, and used up by it")]
 pub(crate) enum Plan {
     /// There is one such record, or none.
     Key(Vec<Stored>),
@@ -35,6 +36,11 @@ pub(crate) struct WindowPlan {
 #[derive(Debug, PartialEq)]
 pub(crate) struct FamilyPlan {
     pub(crate) sort: Vec<SortColumn>,
+    /// Whether only the first rows of its windows are held: then the key's columns are among those that are sorted by, and
+    /// a cut can be made behind each row.
+    pub(crate) is_cut: bool,
+    /// How many of the columns were asked for.
+    pub(crate) asked: usize,
     /// What a record must fulfil besides lying in the window.
     pub(crate) residual: Option<Node>,
 }
@@ -42,7 +48,7 @@ pub(crate) struct FamilyPlan {
 impl FamilyPlan {
     /// Equal for the same shape.
     pub(crate) fn name(&self) -> String {
-        format!("{:?} {:?}", self.sort, self.residual)
+        format!("{} {} {:?} {:?}", self.is_cut, self.asked, self.sort, self.residual)
     }
 }
 
@@ -107,12 +113,18 @@ pub(crate) fn plan<T: Record>(shape: &Shape, request: &Request<T>, counts: bool)
     if sort.len() == parts.equal.len() && request.order.is_empty() {
         sort.extend(parts.first_range().map(|column| (column, false)));
     }
+    let (is_cut, asked) = (page.limit.is_some() && !counts, sort.len());
+    if is_cut {
+        let is_new = |column: &usize| sort.iter().all(|(sorted, _)| sorted != column);
+        let keys: Vec<usize> = (0..shape.keys).filter(is_new).collect();
+        sort.extend(keys.into_iter().map(|column| (column, false)));
+    }
     let (low, high) = match sort.get(parts.equal.len()) {
         Some((column, _)) => parts.take_range(*column),
         None => (None, None),
     };
     let equal = std::mem::take(&mut parts.equal).into_iter().map(|(_, value)| value).collect();
-    let family = FamilyPlan { sort, residual: parts.residual() };
+    let family = FamilyPlan { sort, is_cut, asked, residual: parts.residual() };
     Ok(Plan::Window(WindowPlan { family, equal, low, high, page }))
 }
 

@@ -93,8 +93,14 @@ pub struct Results<T> {
 }
 
 enum Found<T> {
-    Window { set: Set<Row<T>>, range: Range<usize>, sorter: Arc<Sorter<T>> },
+    Window {
+        set: Set<Row<T>>,
+        range: Range<usize>,
+        sorter: Arc<Sorter<T>>,
+    },
     Record(Option<Arc<Row<T>>>),
+    /// Of a number that is watched, which has no records.
+    Number(usize),
 }
 
 impl<T> Clone for Results<T> {
@@ -104,6 +110,7 @@ impl<T> Clone for Results<T> {
                 Found::Window { set: set.clone(), range: range.clone(), sorter: Arc::clone(sorter) }
             }
             Found::Record(row) => Found::Record(row.clone()),
+            Found::Number(number) => Found::Number(*number),
         };
         Results { version: self.version, found }
     }
@@ -117,6 +124,10 @@ impl<T: Record> Results<T> {
 
     pub(crate) fn of_record(row: Option<Arc<Row<T>>>, version: u64) -> Results<T> {
         Results { version, found: Found::Record(row) }
+    }
+
+    pub(crate) fn of_number(number: u64, version: u64) -> Results<T> {
+        Results { version, found: Found::Number(usize::try_from(number).unwrap_or(usize::MAX)) }
     }
 
     /// The commit after which the records were so.
@@ -160,6 +171,7 @@ impl<T: Record> Results<T> {
         match &self.found {
             Found::Window { range, .. } => range.len(),
             Found::Record(row) => usize::from(row.is_some()),
+            Found::Number(number) => *number,
         }
     }
 
@@ -267,6 +279,7 @@ impl<T: Record> Results<T> {
         Records(match &self.found {
             Found::Window { set, range, .. } => Walk::Set(set.iter(range.clone())),
             Found::Record(row) => Walk::One(row.as_ref()),
+            Found::Number(_) => Walk::One(None),
         })
     }
 
@@ -296,6 +309,7 @@ impl<T: Record> Results<T> {
                 all
             }
             Found::Record(row) => row.iter().map(Shared::new).collect(),
+            Found::Number(_) => Vec::new(),
         }
     }
 

@@ -127,6 +127,13 @@ pub(crate) fn column<T: Record, R>(record: &T, column: usize, look: impl FnOnce(
     look(cells.raw(0).unwrap_or(Raw::Null))
 }
 
+/// One value of a record, to keep.
+pub(crate) fn stored<T: Record>(record: &T, column: usize) -> Stored {
+    let mut cells = Cells::default();
+    record.write_column(column, &mut cells);
+    Stored::first(&cells)
+}
+
 /// Values that were written, read back.
 struct Written<'c, 'a> {
     cells: &'c Cells<'a>,

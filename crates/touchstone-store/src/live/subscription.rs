@@ -223,7 +223,7 @@ impl CountSubscription {
         self.count
     }
 
-    /// How it is followed, and what that costs: the rows that are counted are held.
+    /// How it is followed, and what that costs: of the records that are counted none is held.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -234,7 +234,7 @@ impl CountSubscription {
     /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
     /// store.insert(&task(1, None))?;
     /// let feed = store.feed()?;
-    /// assert_eq!(feed.query::<Task>().watch_count()?.explain()?.rows, 1);
+    /// assert_eq!(feed.query::<Task>().watch_count()?.explain()?.rows, 0);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///

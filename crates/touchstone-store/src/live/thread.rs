@@ -86,6 +86,8 @@ trait Watches: Any + Send {
     fn take(&mut self, changes: Box<dyn Any>, out: &mut Outbox);
     fn resync(&mut self, leased: &Leased, topic: &Topic, out: &mut Outbox) -> Result<()>;
     fn follow(&mut self, steps: TopicSteps, leased: &Leased, topic: &Topic, out: &mut Outbox) -> Result<()>;
+    fn is_late(&self) -> bool;
+    fn mend(&mut self, leased: &Leased, topic: &Topic, out: &mut Outbox) -> Result<()>;
     fn targets(&self) -> Vec<Target>;
     fn cancel(&mut self, place: Place, id: SubscriptionId);
     fn let_go_of_unwatched(&mut self);
@@ -98,7 +100,8 @@ trait Watches: Any + Send {
 impl<T: Record> Watches for Watched<T> {
     fn take(&mut self, changes: Box<dyn Any>, out: &mut Outbox) {
         if let Ok(changes) = changes.downcast::<Changes<T>>() {
-            Watched::take(self, changes.list, out);
+            let (list, olds) = changes.into_parts();
+            Watched::take(self, list, &olds, out);
         }
     }
 
@@ -111,8 +114,16 @@ impl<T: Record> Watches for Watched<T> {
             let changes: Box<dyn Any> = changes;
             changes.downcast::<Changes<T>>().ok()
         });
-        let own = own.flat_map(|changes| changes.list).collect();
+        let own = own.flat_map(|changes| changes.into_parts().0).collect();
         Watched::follow(self, Access::shaped(leased, topic.which, topic.shape), own, steps.keys, out)
+    }
+
+    fn is_late(&self) -> bool {
+        Watched::is_late(self)
+    }
+
+    fn mend(&mut self, leased: &Leased, topic: &Topic, out: &mut Outbox) -> Result<()> {
+        Watched::mend(self, Access::shaped(leased, topic.which, topic.shape), out)
     }
 
     fn targets(&self) -> Vec<Target> {
@@ -151,6 +162,9 @@ enum Followed {
     /// Several, as one batch.
     Together,
 }
+
+/// A snapshot, what was committed before it and is to be taken in, and a version of it.
+type Begins = (Result<Box<Leased>>, Work, u64);
 
 /// Subscriptions that have begun, with numbers that go on from the first's.
 pub(crate) struct Begun<T> {
@@ -193,15 +207,19 @@ impl Live {
 
     fn work(&mut self) {
         loop {
-            let Work { commits, orders, called, lost, stop, .. } = self.shared.wait();
+            let Work { mut commits, orders, called, lost, stop, .. } = self.shared.wait();
             if stop {
                 return;
             }
             self.is_behind |= lost;
             // Who subscribes, or waits, is told of what others have committed before: a look costs him little.
             let is_to_look = called || !orders.is_empty();
-            for commit in commits {
+            while let Some(commit) = commits.pop_front() {
                 self.take(commit);
+                if commits.is_empty() && self.lacks_rows() && !self.is_behind {
+                    self.mend();
+                }
+                self.deliver_whole();
                 self.free_many();
             }
             let others = is_to_look && self.others_committed();
@@ -259,7 +277,51 @@ impl Live {
         self.entry = commit.logged.map_or(self.entry, |logged| logged.number);
         self.set_state(commit.after);
         self.is_behind |= self.shared.index.is_some() && self.state.is_none();
-        self.deliver();
+    }
+
+    /// Whether windows lack rows that must be read.
+    fn lacks_rows(&self) -> bool {
+        self.topics.iter().any(|(_, entry)| entry.watched.is_late())
+    }
+
+    /// Gives every feed what it has to be told, unless windows lack rows: then it is told together with what they are told,
+    /// so that no feed has one thing of a moment and not the other.
+    fn deliver_whole(&mut self) {
+        if self.lacks_rows() { self.out.keep() } else { self.deliver() }
+    }
+
+    /// Fills windows up that lack rows after the commit that was just taken in: told with it, where nothing was committed
+    /// since, and else with what was.
+    fn mend(&mut self) {
+        let begun = self.begin_to_read();
+        let (leased, work, _) = &begun;
+        let seen = leased.as_ref().ok().and_then(|leased| leased.parked.get());
+        let is_now = self.shared.index.is_none() || is_same_commit(self.state, seen);
+        if !is_now || work.lost || !work.commits.is_empty() {
+            self.out.keep();
+            return self.end_to_catch_up(begun);
+        }
+        match begun.0 {
+            Ok(leased) => {
+                self.fill_up(&leased);
+                self.give_back(leased);
+            }
+            // It is tried again at once, and told where it fails again.
+            Err(_) => self.is_behind = true,
+        }
+    }
+
+    /// Fills windows up that lack rows; whether any did.
+    fn fill_up(&mut self, leased: &Leased) -> bool {
+        let mut is_read = false;
+        let late = self.topics.iter_mut().filter(|(_, entry)| !entry.is_behind && entry.watched.is_late());
+        for (_, entry) in late {
+            is_read = true;
+            if let Err(error) = entry.watched.mend(leased, &entry.topic, &mut self.out) {
+                entry.fail(&error, &mut self.out);
+            }
+        }
+        is_read
     }
 
     /// Whether all was captured that is watched now.
@@ -271,7 +333,7 @@ impl Live {
 
     /// Gives every feed what it has to be told.
     fn deliver(&mut self) {
-        let (version, is_resync) = (self.out.version, self.out.is_resync);
+        let (version, is_resync) = (self.out.version, self.out.is_resync || self.out.is_kept());
         let (feeds, leftovers) = (&self.feeds, &mut self.leftovers);
         self.out.send(|feed, updates| {
             if let Some(feed) = feeds.get(feed as usize) {
@@ -292,7 +354,7 @@ impl Live {
 
     /// Whether a topic could not be read, and is to be tried again.
     fn has_late(&self) -> bool {
-        self.topics.iter().any(|(_, entry)| entry.is_behind)
+        self.topics.iter().any(|(_, entry)| entry.is_behind || entry.watched.is_late())
     }
 
     /// Notes what the log is, for those who look for commits of others.
@@ -309,7 +371,12 @@ impl Live {
 
     /// Takes in what has been committed, or reads everything anew, and tells what is other than it was.
     fn catch_up(&mut self) {
-        match self.align() {
+        let begun = self.begin_to_read();
+        self.end_to_catch_up(begun);
+    }
+
+    fn end_to_catch_up(&mut self, begun: Begins) {
+        match self.align_with(begun) {
             Ok(leased) => self.give_back(leased),
             Err(error) => {
                 self.has_expired |= error.kind() == ErrorKind::Expired;
@@ -330,15 +397,25 @@ impl Live {
     /// # Errors
     /// When the file cannot be read.
     fn align(&mut self) -> Result<Box<Leased>> {
-        let shared = Arc::clone(&self.shared);
+        let begun = self.begin_to_read();
+        self.align_with(begun)
+    }
+
+    /// Takes a snapshot, and what was committed before it.
+    fn begin_to_read(&self) -> Begins {
+        let shared = &self.shared;
         // What is about to be read must not be left out by who changes it meanwhile.
-        let (leased, work, version) = shared.between_commits(|| {
+        shared.between_commits(|| {
             self.topics.iter().for_each(|(_, entry)| entry.topic.interest.open());
             shared.readers.hold(Hold::Long).0
-        });
+        })
+    }
+
+    fn align_with(&mut self, (leased, work, version): Begins) -> Result<Box<Leased>> {
         self.is_behind |= work.lost;
         for commit in work.commits {
             self.take(commit);
+            self.deliver_whole();
             self.free_many();
         }
         let leased = leased.inspect_err(|_| self.is_behind = true)?;
@@ -408,7 +485,7 @@ impl Live {
             }
         }
         self.out.tells_all = false;
-        is_read
+        self.fill_up(leased) || is_read
     }
 
     /// Runs the statements anew whose tables have changed, and delivers what there is.

@@ -1,19 +1,20 @@
 //! All that is watched of one type's records in one collection: the rows that some result has, by their keys, the
 //! families of queries, and the keys that are watched by themselves.
 
-use super::changes::Change;
+use super::changes::{Change, Olds};
 use super::cover::Cover;
 use super::explain::{LiveExplanation, Structure};
-use super::family::{Family, Watch};
+use super::family::{Family, Watch, wanted};
 use super::follow::Relisted;
 use super::interest::{Filter, Interest, Marks};
 use super::load;
 use super::mailbox::Slot;
-use super::order::Span;
+use super::order::{Cut, Span};
 use super::outbox::{Outbox, Target};
 use super::plan::{FamilyPlan, Plan};
 use super::results::Results;
 use super::row::{Row, RowKey};
+use super::tally::Tally;
 use super::update::{SubscriptionId, Unknown, What};
 use crate::access::Access;
 use crate::derived::Stored;
@@ -92,10 +93,10 @@ pub(crate) struct Comers<T> {
 struct Comer<T> {
     wanted: Wanted<T>,
     slot: Slot,
-    counts: bool,
 }
 
 enum Wanted<T> {
+    Number { tally: u32, watch: Arc<Watch<T>> },
     Key(RowKey),
     Window { family: u32, watch: Arc<Watch<T>> },
 }
@@ -105,8 +106,15 @@ enum Wanted<T> {
 pub(crate) enum Place {
     Key { watchers: u32 },
     Window { family: u32, window: u32 },
+    Number { tally: u32, number: u32 },
     Statement { at: u32 },
 }
+
+/// What a commit leaves of each row that it changes, by the bytes of its key.
+type Last<'c, T> = HashMap<&'c [u8], (&'c RowKey, Option<&'c Arc<Row<T>>>)>;
+
+/// Windows, and how many rows each of them is to have.
+type Pages<T> = Vec<(Arc<Watch<T>>, usize)>;
 
 /// What is watched of a type.
 pub(crate) struct Watched<T: Record> {
@@ -114,6 +122,7 @@ pub(crate) struct Watched<T: Record> {
     keys: Slab<Watchers>,
     families: Slab<Family<T>>,
     names: HashMap<String, u32>,
+    tallies: Slab<Tally<T>>,
     touched: Vec<Touched<T>>,
     /// Rows that may be held in vain, since the last time they were looked for.
     stale: usize,
@@ -130,6 +139,7 @@ impl<T: Record> Watched<T> {
             keys: Slab::new(),
             families: Slab::new(),
             names: HashMap::new(),
+            tallies: Slab::new(),
             touched: Vec::new(),
             stale: 0,
             interest: Arc::clone(interest),
@@ -157,11 +167,53 @@ fn is_of<T>(keys: &Slab<Watchers>, held: &Held<T>, key: &RowKey) -> bool {
 impl<T: Record> Watched<T> {
     /// Whether nobody watches anything.
     pub(crate) fn is_empty(&self) -> bool {
-        self.families.is_empty() && self.keys.is_empty()
+        self.families.is_empty() && self.keys.is_empty() && self.tallies.is_empty()
     }
 
     /// Takes a commit in, and tells whoever it concerns.
-    pub(crate) fn take(&mut self, changes: Vec<Change<T>>, out: &mut Outbox) {
+    pub(crate) fn take(&mut self, changes: Vec<Change<T>>, olds: &Olds<T>, out: &mut Outbox) {
+        if !self.tallies.is_empty() {
+            self.count(&changes, olds);
+        }
+        self.take_rows(changes, out);
+    }
+
+    /// Counts what a commit changes, row by row: what each was before it, and what it is.
+    fn count(&mut self, changes: &[Change<T>], olds: &Olds<T>) {
+        let mut last: Last<'_, T> = HashMap::new();
+        let mut is_cleared = false;
+        for change in changes {
+            match change {
+                Change::Put(row) => drop(last.insert(&row.key.bytes, (&row.key, Some(row)))),
+                Change::Gone(key) => drop(last.insert(&key.bytes, (&**key, None))),
+                Change::Cleared => {
+                    last.clear();
+                    is_cleared = true;
+                }
+            }
+        }
+        if is_cleared {
+            self.tallies.iter_mut().for_each(|(_, tally)| tally.clear());
+        }
+        for (key, new) in last.into_values() {
+            let held = self.rows.find(key.hash, |held| is_of(&self.keys, held, key)).map(|held| &held.row);
+            let old = if is_cleared { Some(&None) } else { held.or_else(|| olds.get(key)) };
+            let Some(old) = old else { return self.lose_numbers() };
+            let is_same = old.as_ref().zip(new).is_some_and(|(old, new)| old.is_same(new));
+            if !is_same {
+                let (old, new) = (old.as_ref().map(|row| &row.record), new.map(|row| &row.record));
+                self.tallies.iter_mut().for_each(|(_, tally)| tally.step(old, new));
+            }
+        }
+    }
+
+    /// Has what is counted counted anew.
+    fn lose_numbers(&mut self) {
+        self.tallies.iter_mut().for_each(|(_, tally)| tally.lose());
+    }
+
+    /// Takes in what a commit changes of the rows that are held.
+    fn take_rows(&mut self, changes: Vec<Change<T>>, out: &mut Outbox) {
         for change in changes {
             match change {
                 Change::Put(row) => self.put(row),
@@ -186,8 +238,10 @@ impl<T: Record> Watched<T> {
         self.touched = touched;
         self.touched.clear();
         for (_, family) in &mut self.families {
-            family.commit(out);
+            self.stale += family.commit(out);
         }
+        self.tallies.iter_mut().for_each(|(_, tally)| tally.commit(out));
+        self.sweep_many();
     }
 
     /// Notes that every row is gone.
@@ -286,8 +340,91 @@ impl<T: Record> Watched<T> {
             let record = load::record(access, &watchers.key)?;
             list.extend(record.map(|record| Change::Put(Row::of_record(record, access.keys()))));
         }
-        self.take(list, out);
+        self.lose_numbers();
+        self.take_rows(list, out);
+        self.mend(access, out)
+    }
+
+    /// Whether windows lack rows, or records are to be counted anew.
+    pub(crate) fn is_late(&self) -> bool {
+        self.families.iter().any(|(_, family)| family.is_late())
+            || self.tallies.iter().any(|(_, tally)| tally.is_late())
+    }
+
+    /// Fills windows up that lack rows, from a snapshot of what was taken in, and tells them what is other than they were
+    /// told.
+    ///
+    /// # Errors
+    /// As [`resync`](Watched::resync).
+    pub(crate) fn mend(&mut self, access: Access<'_, T>, out: &mut Outbox) -> Result<()> {
+        let late = self.families.iter().filter(|(_, family)| family.is_late());
+        for at in late.map(|(at, _)| index(at)).collect::<Vec<_>>() {
+            let lacking = self.families[at as usize].lacking();
+            let wanted: Vec<_> =
+                lacking.iter().map(|(_, watch, wanted)| (Arc::clone(watch), *wanted)).collect();
+            let reached = self.reach(access, at, &wanted)?;
+            for ((id, ..), until) in lacking.into_iter().zip(reached) {
+                self.families[at as usize].mend(id, until, out);
+            }
+        }
+        self.trim();
+        self.count_anew(access, out)
+    }
+
+    fn count_anew(&mut self, access: Access<'_, T>, out: &mut Outbox) -> Result<()> {
+        for (_, tally) in self.tallies.iter_mut().filter(|(_, tally)| tally.is_late()) {
+            let lacking = tally.lacking();
+            let spans: Vec<&Span> = lacking.iter().map(|(_, watch)| &watch.span).collect();
+            let counted = load::count(access, tally, &spans)?;
+            for ((id, _), number) in lacking.iter().zip(counted) {
+                tally.mend(*id, number, out);
+            }
+        }
         Ok(())
+    }
+
+    /// Lets go of rows that no window needs, when there are many.
+    fn trim(&mut self) {
+        for (_, family) in &mut self.families {
+            self.stale += family.trim();
+        }
+        self.sweep_many();
+    }
+
+    /// Has a family hold what windows need: until where, for each.
+    fn reach(
+        &mut self,
+        access: Access<'_, T>,
+        at: u32,
+        wanted: &[(Arc<Watch<T>>, usize)],
+    ) -> Result<Vec<Option<Cut>>> {
+        let lacking = |family: &Family<T>| {
+            let lacks = |(watch, wanted): &&(Arc<Watch<T>>, usize)| family.reach(watch, *wanted).is_none();
+            wanted.iter().filter(lacks).map(|(watch, _)| Arc::clone(watch)).collect::<Vec<_>>()
+        };
+        let spans = lacking(&self.families[at as usize]);
+        // One look at the table costs less than many at parts of it; what comes along is let go of again.
+        if spans.len() > load::GAPS_MAX {
+            let family = &self.families[at as usize];
+            let all = Cover::of(family.sorter(), spans.iter().map(|watch| &watch.span));
+            let gap = family.scope.cover.lacks(family.sorter(), &all);
+            self.fill(access, at, &gap)?;
+        }
+        let mut reached = Vec::with_capacity(wanted.len());
+        for (watch, wanted) in wanted {
+            let family = &self.families[at as usize];
+            if let Some(until) = family.reach(watch, *wanted) {
+                reached.push(until);
+                continue;
+            }
+            let (rows, until) = load::first(access, family, &watch.span, *wanted)?;
+            let high = until.clone().unwrap_or_else(|| watch.span.high.clone());
+            let held = Cover::of(family.sorter(), [&Span { low: watch.span.low.clone(), high }]);
+            let gap = family.scope.cover.lacks(family.sorter(), &held);
+            self.put_into(at, rows, &gap);
+            reached.push(until);
+        }
+        Ok(reached)
     }
 
     /// Takes in changes that were made by this store, and the rows of keys that others have changed, as they are now: what
@@ -316,14 +453,17 @@ impl<T: Record> Watched<T> {
                 None => Change::Gone(Box::new(key)),
             });
         }
-        self.take(list, out);
-        Ok(())
+        // What others' rows were nobody knows.
+        self.lose_numbers();
+        self.take_rows(list, out);
+        self.mend(access, out)
     }
 
     /// Everybody who watches anything, to be told that it cannot be read.
     pub(crate) fn targets(&self) -> Vec<Target> {
         let keys = self.keys.iter().flat_map(|(_, watchers)| watchers.targets.iter().copied());
-        keys.chain(self.families.iter().flat_map(|(_, family)| family.targets())).collect()
+        let windows = self.families.iter().flat_map(|(_, family)| family.targets());
+        keys.chain(windows).chain(self.tallies.iter().flat_map(|(_, tally)| tally.targets())).collect()
     }
 }
 
@@ -337,6 +477,7 @@ impl<T: Record> Watched<T> {
                 Some(LiveExplanation { sharing, rows: 1, ..LiveExplanation::of(Structure::Key) })
             }
             Place::Window { family, .. } => Some(self.families.get(family as usize)?.explain(shape)),
+            Place::Number { tally, .. } => Some(self.tallies.get(tally as usize)?.explain(shape)),
             Place::Statement { .. } => None,
         }
     }
@@ -391,21 +532,35 @@ impl<T: Record> Watched<T> {
         let mut last: Option<(FamilyPlan, u32)> = None;
         let mut comer = |Asked { plan, slot, counts }| {
             let wanted = match plan {
+                Plan::Window(plan) if counts => {
+                    let tally = self.tally(&plan.family);
+                    let sorter = self.tallies[tally as usize].sorter();
+                    let watch = Arc::new(Watch::new(sorter, plan.span(sorter), plan.page, false));
+                    Wanted::Number { tally, watch }
+                }
                 Plan::Key(values) => Wanted::Key(RowKey::of(values.iter().map(Stored::raw))),
                 Plan::Window(plan) => {
                     let known = last.as_ref().filter(|(known, _)| *known == plan.family).map(|(_, at)| *at);
                     let family = known.unwrap_or_else(|| self.family(&plan.family));
                     let sorter = self.families[family as usize].sorter();
-                    let watch = Arc::new(Watch::new(sorter, plan.span(sorter), plan.page));
+                    let watch =
+                        Arc::new(Watch::new(sorter, plan.span(sorter), plan.page, plan.family.is_cut));
                     last = Some((plan.family, family));
                     Wanted::Window { family, watch }
                 }
             };
-            Comer { wanted, slot, counts }
+            Comer { wanted, slot }
         };
         let list: Vec<Comer<T>> = asked.into_iter().map(&mut comer).collect();
         let gaps = self.gaps(&list);
-        let is_unknown = |comer: &Comer<T>| matches!(&comer.wanted, Wanted::Key(key) if !self.has(key));
+        let is_unknown = |comer: &Comer<T>| match &comer.wanted {
+            Wanted::Number { .. } => true,
+            Wanted::Key(key) => !self.has(key),
+            Wanted::Window { family, watch } => {
+                let family = &self.families[*family as usize];
+                watch.needed.is_some() && family.reach(watch, wanted(watch)).is_none()
+            }
+        };
         let lack = !gaps.is_empty() || list.iter().any(is_unknown);
         Comers { list, gaps, lack }
     }
@@ -431,15 +586,17 @@ impl<T: Record> Watched<T> {
             for (family, gap) in &comers.gaps {
                 self.fill(access, *family, gap)?;
             }
+            self.reach_all(access, &comers.list)?;
             // Whoever subscribes waits for his rows anyway, and no commit does.
             self.mark_anew();
         }
         let mut begun = Vec::with_capacity(comers.list.len());
-        for (Comer { wanted, slot, counts }, id) in comers.list.into_iter().zip(first.0..) {
+        for (Comer { wanted, slot }, id) in comers.list.into_iter().zip(first.0..) {
             let target = Target { feed, slot, id: SubscriptionId(id) };
             let one = match wanted {
                 Wanted::Key(key) => self.begin_key(access, key, target, version),
-                Wanted::Window { family, watch } => Ok(self.begin(family, watch, target, counts, version)),
+                Wanted::Window { family, watch } => Ok(self.begin(family, watch, target, version)),
+                Wanted::Number { tally, watch } => self.begin_number(access, tally, watch, target, version),
             };
             match one {
                 Ok(one) => begun.push(one),
@@ -451,7 +608,21 @@ impl<T: Record> Watched<T> {
                 }
             }
         }
+        self.trim();
         Ok(begun)
+    }
+
+    /// Has the families hold what windows need of which only the first rows are held.
+    fn reach_all(&mut self, access: Access<'_, T>, comers: &[Comer<T>]) -> Result<()> {
+        let mut pages: HashMap<u32, Pages<T>> = HashMap::new();
+        for comer in comers {
+            if let Wanted::Window { family, watch } = &comer.wanted
+                && watch.needed.is_some()
+            {
+                pages.entry(*family).or_default().push((Arc::clone(watch), wanted(watch)));
+            }
+        }
+        pages.into_iter().try_for_each(|(family, pages)| self.reach(access, family, &pages).map(drop))
     }
 
     /// Lets go of families that were made for subscriptions which could not begin.
@@ -460,6 +631,12 @@ impl<T: Record> Watched<T> {
         for at in unwatched.map(|(at, _)| at).collect::<Vec<_>>() {
             self.let_go(at);
         }
+        self.let_go_of_tallies();
+    }
+
+    fn let_go_of_tallies(&mut self) {
+        self.tallies.retain(|_, tally| tally.len() > 0);
+        self.interest.count(!self.tallies.is_empty());
     }
 
     fn let_go(&mut self, family: usize) {
@@ -472,7 +649,9 @@ impl<T: Record> Watched<T> {
     fn gaps(&self, comers: &[Comer<T>]) -> Vec<(u32, Cover)> {
         let mut spans: HashMap<u32, Vec<&Span>> = HashMap::new();
         for comer in comers {
-            if let Wanted::Window { family, watch } = &comer.wanted {
+            if let Wanted::Window { family, watch } = &comer.wanted
+                && watch.needed.is_none()
+            {
                 spans.entry(*family).or_default().push(&watch.span);
             }
         }
@@ -481,6 +660,14 @@ impl<T: Record> Watched<T> {
             (at, family.scope.cover.lacks(family.sorter(), &Cover::of(family.sorter(), spans)))
         });
         lacking.filter(|(_, gap)| !gap.spans().is_empty()).collect()
+    }
+
+    /// The tally of a shape, made where there is none. From now on writers say what rows were.
+    fn tally(&mut self, plan: &FamilyPlan) -> u32 {
+        self.interest.count(true);
+        let name = plan.name();
+        let known = self.tallies.iter().find(|(_, tally)| tally.name == name).map(|(at, _)| at);
+        index(known.unwrap_or_else(|| self.tallies.insert(Tally::new(plan))))
     }
 
     /// The family of a shape, made where there is none.
@@ -496,6 +683,12 @@ impl<T: Record> Watched<T> {
 
     fn fill(&mut self, access: Access<'_, T>, family: u32, gap: &Cover) -> Result<()> {
         let loaded = load::rows(access, &self.families[family as usize], gap)?;
+        self.put_into(family, loaded, gap);
+        Ok(())
+    }
+
+    /// Holds rows that were read, for a family that has none of the gap's.
+    fn put_into(&mut self, family: u32, loaded: Vec<Arc<Row<T>>>, gap: &Cover) {
         let mut rows = Vec::with_capacity(loaded.len());
         for row in loaded {
             let keys = &self.keys;
@@ -511,7 +704,6 @@ impl<T: Record> Watched<T> {
             }
         }
         self.families[family as usize].fill(&rows, gap);
-        Ok(())
     }
 
     fn begin(
@@ -519,13 +711,29 @@ impl<T: Record> Watched<T> {
         family: u32,
         watch: Arc<Watch<T>>,
         target: Target,
-        counts: bool,
         version: u64,
     ) -> (Place, Results<T>) {
         let held = &mut self.families[family as usize];
         let results = Results::of_window(&watch, held.set.clone(), version);
-        let window = held.subscribe(watch, target, counts);
+        let until =
+            held.reach(&watch, watch.needed.unwrap_or(0)).flatten().filter(|_| watch.needed.is_some());
+        let window = held.subscribe(watch, target, until);
         (Place::Window { family, window }, results)
+    }
+
+    fn begin_number(
+        &mut self,
+        access: Option<Access<'_, T>>,
+        at: u32,
+        watch: Arc<Watch<T>>,
+        target: Target,
+        version: u64,
+    ) -> Result<(Place, Results<T>)> {
+        let tally = &mut self.tallies[at as usize];
+        let counted = access.map(|access| load::count(access, tally, &[&watch.span])).transpose()?;
+        let number = counted.and_then(|counted| counted.first().copied()).unwrap_or(0);
+        let (number, shown) = tally.subscribe(watch, target, number);
+        Ok((Place::Number { tally: at, number }, Results::of_number(shown, version)))
     }
 
     fn begin_key(
@@ -569,6 +777,12 @@ impl<T: Record> Watched<T> {
     pub(crate) fn cancel(&mut self, place: Place, id: SubscriptionId) {
         match place {
             Place::Statement { .. } => {}
+            Place::Number { tally, number } => {
+                if let Some(tally) = self.tallies.get_mut(tally as usize) {
+                    tally.cancel(number);
+                }
+                self.let_go_of_tallies();
+            }
             Place::Key { watchers } => self.cancel_key(watchers, id),
             Place::Window { family: at, window } => {
                 let Some(family) = self.families.get_mut(at as usize) else { return };
@@ -578,10 +792,15 @@ impl<T: Record> Watched<T> {
                 if family.len() == 0 {
                     self.let_go(at as usize);
                 }
-                if self.stale > self.rows.len() / 2 {
-                    self.sweep();
-                }
+                self.sweep_many();
             }
+        }
+    }
+
+    /// Lets go of rows that are in no result any more, when there are many.
+    fn sweep_many(&mut self) {
+        if self.stale > self.rows.len() / 2 {
+            self.sweep();
         }
     }
 

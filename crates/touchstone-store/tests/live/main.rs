@@ -2,7 +2,9 @@
 
 mod crowd;
 mod found;
+mod limits;
 mod logged;
+mod numbers;
 #[path = "../place/mod.rs"]
 mod place;
 mod processes;

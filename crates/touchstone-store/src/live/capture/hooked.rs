@@ -1,8 +1,9 @@
 //! The keys of rows that SQL changes, as SQLite's hook tells them.
 
+use super::super::changes::OldRow;
 use super::super::link::HELD_MAX;
 use super::super::observed::Topics;
-use super::super::row::RowKey;
+use super::super::row::{KeyBytes, RowKey};
 use crate::access::Which;
 use crate::change_log::gathering::Gathering;
 use crate::engine::capture::{Asked, Change, Key, Sink};
@@ -18,6 +19,8 @@ use std::rc::Rc;
 pub(super) struct Keys {
     tables: Vec<Watched>,
     pub(super) keys: HashMap<usize, Vec<RowKey>>,
+    /// What rows were before SQL changed them, by the topics' places, where numbers are watched.
+    pub(super) olds: HashMap<usize, HashMap<KeyBytes, OldRow>>,
     /// How many keys there were: of too many none is kept.
     count: usize,
     /// The tables that were changed, watched or not.
@@ -35,6 +38,8 @@ struct Watched {
     name: String,
     key: Rc<[c_int]>,
     topics: Vec<usize>,
+    /// The topics of which numbers are watched, with the places of their columns in the table's declaration.
+    counted: Vec<(usize, Rc<[Option<c_int>]>)>,
 }
 
 impl Keys {
@@ -54,11 +59,18 @@ impl Keys {
                 Some(table) => table.topics.push(at),
                 None => {
                     let key = key_columns(session, topic.shape)?;
-                    tables.push(Watched { name: name.to_owned(), key, topics: vec![at] });
+                    let (name, counted) = (name.to_owned(), Vec::new());
+                    tables.push(Watched { name, key, topics: vec![at], counted });
                 }
             }
+            if session.capture.is_counted(at) {
+                let columns = columns(session, topic.shape)?;
+                let table = tables.iter_mut().find(|table| table.name.eq_ignore_ascii_case(name));
+                table.into_iter().for_each(|table| table.counted.push((at, Rc::clone(&columns))));
+            }
         }
-        Ok(Keys { tables, keys: HashMap::new(), count: 0, changed: Vec::new(), log })
+        let (keys, olds, changed) = (HashMap::new(), HashMap::new(), Vec::new());
+        Ok(Keys { tables, keys, olds, count: 0, changed, log })
     }
 
     /// Whether there were more keys than can be handed over.
@@ -72,7 +84,22 @@ impl Keys {
             self.keys.entry(*topic).or_default().push(key.clone());
         }
         if self.is_cut() {
-            self.keys = HashMap::new();
+            (self.keys, self.olds) = (HashMap::new(), HashMap::new());
+        }
+    }
+
+    /// Notes what a row was, the first time that it is changed.
+    fn note_old(&mut self, change: &Change<'_>, before: Option<&RowKey>, after: Option<&RowKey>) {
+        for (topic, columns) in &self.tables[change.table].counted {
+            let olds = self.olds.entry(*topic).or_default();
+            if let Some(key) = before.filter(|key| !olds.contains_key(&key.bytes))
+                && let Some(values) = change.old(columns)
+            {
+                olds.insert(key.bytes.clone(), (key.clone(), Some(values)));
+            }
+            if let Some(key) = after {
+                olds.entry(key.bytes.clone()).or_insert_with(|| (key.clone(), None));
+            }
         }
     }
 
@@ -94,7 +121,8 @@ impl Sink for Keys {
                     gathering.all(name);
                     return None;
                 };
-                self.tables.push(Watched { name: name.to_owned(), key: Rc::clone(key), topics: Vec::new() });
+                let (topics, counted) = (Vec::new(), Vec::new());
+                self.tables.push(Watched { name: name.to_owned(), key: Rc::clone(key), topics, counted });
                 self.tables.len() - 1
             }
         };
@@ -115,6 +143,9 @@ impl Sink for Keys {
         };
         let before = change.before().map(key_of);
         let after = change.after().map(key_of).filter(|after| before.as_ref() != Some(after));
+        if !self.tables[change.table].counted.is_empty() {
+            self.note_old(change, before.as_ref(), after.as_ref());
+        }
         before.iter().chain(&after).for_each(|key| self.note(change.table, key));
     }
 }
@@ -173,4 +204,15 @@ fn key_columns(session: &Session, shape: &Shape) -> Result<Rc<[c_int]>> {
         columns.push(row.get(0)?);
     }
     Ok(columns.into())
+}
+
+/// The places of the type's columns in the table's declaration: none for those that it lacks.
+fn columns(session: &Session, shape: &Shape) -> Result<Rc<[Option<c_int>]>> {
+    let sql = "select name, cid from pragma_table_info(?1, 'main')";
+    let mut statement = session.connection.sql().prepare(sql)?;
+    let rows = statement.query_map([shape.name], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))?;
+    let places: Vec<(String, c_int)> = rows.collect::<rusqlite::Result<_>>()?;
+    let place =
+        |name: &str| places.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, at)| *at);
+    Ok(shape.columns.iter().map(|column| place(column.name)).collect())
 }

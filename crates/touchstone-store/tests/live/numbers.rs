@@ -1,0 +1,221 @@
+//! Numbers that are watched: nothing is held of the records, and what rows were is told by who changes them.
+
+use super::{Task, store, task};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use touchstone_store::{
+    Cells, Error, ErrorKind, Field, Kind, Mismatch, Mode, Options, Overflow, Raw, Record, Result, Store,
+    Structure, Transaction, rusqlite,
+};
+
+static ALIVE: AtomicUsize = AtomicUsize::new(0);
+
+/// A value that says how many of it are alive.
+#[derive(Debug, PartialEq)]
+struct Counted(i64);
+
+impl Counted {
+    fn new(value: i64) -> Counted {
+        ALIVE.fetch_add(1, Ordering::SeqCst);
+        Counted(value)
+    }
+}
+
+impl Clone for Counted {
+    fn clone(&self) -> Counted {
+        Counted::new(self.0)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        ALIVE.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Field for Counted {
+    const KIND: Kind = Kind::Integer;
+    type Plain = Counted;
+    type View<'a> = i64;
+
+    fn write<'a>(&'a self, cells: &mut Cells<'a>) {
+        cells.integer(self.0);
+    }
+
+    fn read(raw: Raw<'_>) -> std::result::Result<Counted, Mismatch> {
+        i64::read(raw).map(Counted::new)
+    }
+
+    fn view(raw: Raw<'_>) -> std::result::Result<i64, Mismatch> {
+        i64::read(raw)
+    }
+}
+
+#[derive(Record, Clone, Debug, PartialEq)]
+struct Ware {
+    #[record(key)]
+    id: i64,
+    price: Counted,
+}
+
+/// A number held every record, key and place: 340 bytes a row.
+#[test]
+fn a_number_holds_no_records() -> Result<()> {
+    const ROWS: i64 = 3_000;
+    let (_directory, store) = store();
+    store.insert_all(&(0..ROWS).map(|id| Ware { id, price: Counted::new(id) }).collect::<Vec<_>>())?;
+    let feed = store.feed_with(Mode::Every { batches: 10_000, overflow: Overflow::End })?;
+    let all = feed.query::<Ware>().watch_count()?;
+    let some = feed.query::<Ware>().filter(|ware| ware.id.ge(1_000)).watch_count()?;
+    assert_eq!((all.count(), some.count()), (3_000, 2_000));
+    assert_eq!(ALIVE.load(Ordering::SeqCst), 0);
+    for id in 0..100 {
+        store.put(&Ware { id: id * 40, price: Counted::new(-1) })?;
+        store.remove::<Ware>(&(id * 10 + 1))?;
+    }
+    store.write(|transaction| {
+        transaction.sql(|sql| sql.execute("delete from ware where id % 100 = 50", ()))
+    })?;
+    store.wait_delivered()?;
+    let mut had = (3_000, 2_000);
+    while let Some(batch) = feed.try_next()? {
+        assert!(!batch.is_resync());
+        if let Some(update) = batch.get(all.id()) {
+            had.0 = update.count()?;
+        }
+        if let Some(update) = batch.get(some.id()) {
+            had.1 = update.count()?;
+        }
+    }
+    assert_eq!(ALIVE.load(Ordering::SeqCst), 0, "nobody has a record");
+    let snapshot = store.snapshot()?;
+    let now =
+        (snapshot.of::<Ware>().count()?, snapshot.query::<Ware>().filter(|ware| ware.id.ge(1_000)).count()?);
+    assert_eq!(had, now);
+    let explanation = all.explain()?;
+    assert_eq!((explanation.structure, explanation.rows, explanation.sharing), (Structure::Number, 0, 1));
+    Ok(())
+}
+
+type Step = fn(&mut Transaction<'_>) -> Result<()>;
+
+/// What changes rows, in each way that there is.
+fn steps() -> [Step; 14] {
+    [
+        |transaction| transaction.insert(&task(100, 0, None)),
+        |transaction| transaction.insert_all(&[task(101, 0, None), task(102, 1, None)]).map(drop),
+        |transaction| transaction.put(&task(0, 1, None)),
+        |transaction| {
+            transaction
+                .put_all(&[task(2, 1, None), task(4, 1, None), task(103, 0, None), task(104, 0, None)])
+                .map(drop)
+        },
+        |transaction| transaction.replace(&task(1, 0, None)).map(drop),
+        |transaction| transaction.update::<Task>(&3, |task| task.list = 0).map(drop),
+        |transaction| transaction.remove::<Task>(&6).map(drop),
+        |transaction| transaction.of::<Task>().remove_where(|task| task.id.between(8, 12)).map(drop),
+        |transaction| {
+            transaction
+                .sql(|sql| sql.execute("update task set list = 1 - list where id between 20 and 26", ()))
+                .map(drop)
+        },
+        |transaction| {
+            transaction
+                .sql(|sql| sql.execute("insert or replace into task values (14, 'again', 1, null)", ()))
+                .map(drop)
+        },
+        // Written twice, and put back.
+        |transaction| {
+            transaction.put(&task(16, 1, None))?;
+            transaction.remove::<Task>(&16)?;
+            transaction.insert(&task(18_000, 0, None))
+        },
+        // What failed, or was undone, changes nothing.
+        |transaction| {
+            assert!(transaction.insert(&task(18, 1, None)).is_err());
+            assert!(transaction.insert_all(&[task(500, 0, None), task(18, 1, None)]).is_err());
+            let part: Result<()> = transaction.savepoint(|transaction| {
+                transaction.remove::<Task>(&18)?;
+                Err(Error::new(ErrorKind::Invalid, "never mind"))
+            });
+            assert!(part.is_err());
+            transaction.put(&task(18, 1, None))
+        },
+        |transaction| {
+            transaction.of::<Task>().clear()?;
+            transaction.insert_all(&[task(1, 0, None), task(2, 1, None)]).map(drop)
+        },
+        |transaction| {
+            transaction.insert_all(&(10..40).map(|id| task(id, 0, None)).collect::<Vec<_>>()).map(drop)
+        },
+    ]
+}
+
+/// Whatever changes a row says what it was: each commit has its number, and none is counted anew.
+#[test]
+fn every_way_to_write_tells_what_rows_were() -> Result<()> {
+    let (_directory, store) = store();
+    store.insert_all(&(0..50).map(|id| task(id, id % 2, Some(id))).collect::<Vec<_>>())?;
+    let feed = store.feed_with(Mode::Every { batches: 1_000, overflow: Overflow::End })?;
+    let even = feed.query::<Task>().filter(|task| task.list.eq(0)).watch_count()?;
+    let pages = feed.query::<Task>().filter(|task| task.list.eq(0)).offset(5).limit(10).watch_count()?;
+    let mut had = even.count();
+    assert_eq!((had, pages.count()), (25, 10));
+    for (at, step) in steps().into_iter().enumerate() {
+        store.write(step)?;
+        store.wait_delivered()?;
+        let now = store.read(|snapshot| snapshot.query::<Task>().filter(|task| task.list.eq(0)).count())?;
+        match feed.try_next()? {
+            Some(batch) => {
+                assert!(!batch.is_resync(), "step {at}");
+                had = batch.get(even.id()).map_or(Ok(had), |update| update.count())?;
+            }
+            None => assert_eq!(now, had, "step {at}"),
+        }
+        assert_eq!(had, now, "step {at}");
+        assert!(feed.try_next()?.is_none(), "step {at}");
+    }
+    Ok(())
+}
+
+/// Another program says nothing of what rows were: then they are counted anew.
+#[test]
+fn numbers_follow_what_others_commit() -> Result<()> {
+    let directory = tempfile::tempdir().expect("there is room");
+    let path = directory.path().join("tasks.db");
+    let store = Store::open(&path)?;
+    store.insert_all(&(0..50).map(|id| task(id, id % 2, Some(id))).collect::<Vec<_>>())?;
+    let feed = store.feed()?;
+    let even = feed.query::<Task>().filter(|task| task.list.eq(0)).watch_count()?;
+    let lists: Vec<_> = (0..12)
+        .map(|list| {
+            feed.query::<Task>().filter(move |task| task.list.eq(list).and(task.due.ge(list))).watch_count()
+        })
+        .collect::<Result<_>>()?;
+    let other = Options::new().log_changes(true).open(&path)?;
+    let plain = rusqlite::Connection::open(&path).expect("it opens");
+    for id in 0..20 {
+        match id % 3 {
+            0 => drop(other.remove::<Task>(&id)?),
+            1 => drop(plain.execute("update task set list = ?1 where id = ?1", [id]).expect("it is written")),
+            _ => store.put(&task(id, id % 12, None))?,
+        }
+    }
+    store.wait_delivered()?;
+    let mut had: Vec<u64> =
+        std::iter::once(even.count()).chain(lists.iter().map(|list| list.count())).collect();
+    while let Some(batch) = feed.try_next()? {
+        for (had, id) in
+            had.iter_mut().zip(std::iter::once(even.id()).chain(lists.iter().map(|list| list.id())))
+        {
+            *had = batch.get(id).map_or(Ok(*had), |update| update.count())?;
+        }
+    }
+    let snapshot = store.snapshot()?;
+    assert_eq!(had[0], snapshot.query::<Task>().filter(|task| task.list.eq(0)).count()?);
+    for (list, had) in (0..12).zip(&had[1..]) {
+        let now =
+            snapshot.query::<Task>().filter(|task| task.list.eq(list).and(task.due.ge(list))).count()?;
+        assert_eq!(*had, now, "list {list}");
+    }
+    Ok(())
+}
