@@ -454,7 +454,9 @@ impl<T: Record> Watched<T> {
             });
         }
         // What others' rows were nobody knows.
-        self.lose_numbers();
+        if !list.is_empty() {
+            self.lose_numbers();
+        }
         self.take_rows(list, out);
         self.mend(access, out)
     }
