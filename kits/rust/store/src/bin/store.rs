@@ -188,7 +188,8 @@ impl Driver for Driven {
             // Commits never copy the log: the store has a thread for it.
             ("checkpoint".into(), Setting::from("background")),
         ]);
-        settings.extend(self.store.snapshot()?.sql(pragmas)?);
+        // A snapshot that a program holds has a thread look after it.
+        settings.extend(self.store.read(|snapshot| snapshot.sql(pragmas))?);
         Ok(settings)
     }
 
