@@ -152,6 +152,7 @@ impl Readers {
     fn renew(&self, session: &Session, leased: &Leased) -> Result<()> {
         let parked = leased.parked.get();
         if let Some(parked) = parked
+            && !self.pin.is_seen_gone()
             && self.index.as_ref().and_then(LogIndex::state) == Some(parked)
         {
             leased.note_began(Some(parked.place()), Some(parked));
@@ -325,6 +326,27 @@ mod tests {
         assert!(panicked.is_err());
         assert!(store.readers().owners().is_empty());
         assert!(store.get::<Bomb>(&2).expect("it is readable").is_none());
+    }
+
+    /// The keeper ends snapshots that lie idle, and a reader that never pauses has its snapshot whenever the keeper looks: it
+    /// went on with a file that was gone.
+    #[test]
+    fn a_reader_that_never_pauses_is_told_what_the_keeper_saw() {
+        let (directory, store) = store();
+        while store.readers().idle.list().sessions.iter().all(|leased| leased.parked.get().is_none()) {
+            assert!(store.get::<Bomb>(&2).expect("it is readable").is_none());
+        }
+        let seen = store.read(|_| {
+            std::fs::remove_file(directory.path().join("bombs.db")).expect("it is there");
+            while store.readers().pin.look().is_ok() {
+                std::thread::yield_now();
+            }
+            store.readers().sweep(false);
+            Ok(())
+        });
+        seen.expect("what was begun goes on");
+        let told = store.get::<Bomb>(&2).map(drop).expect_err("it is told");
+        assert_eq!(told.kind(), crate::ErrorKind::Replaced);
     }
 
     /// The keeper held the list of connections while it waited for a call to end, and the call wanted the list for a

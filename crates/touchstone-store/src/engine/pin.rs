@@ -161,7 +161,13 @@ impl Pin {
             self.looked.store(now, Ordering::Relaxed);
             self.is_gone.store(self.check_there().is_err(), Ordering::Relaxed);
         }
-        if self.is_gone.load(Ordering::Relaxed) { Err(self.replaced()) } else { Ok(()) }
+        if self.is_seen_gone() { Err(self.replaced()) } else { Ok(()) }
+    }
+
+    /// Whether the last look found them gone: what those ask who call no system.
+    #[inline]
+    pub(crate) fn is_seen_gone(&self) -> bool {
+        self.is_gone.load(Ordering::Relaxed)
     }
 
     fn check_there(&self) -> Result<()> {
