@@ -3,6 +3,7 @@
 
 pub(crate) mod condition;
 pub(crate) mod evaluate;
+pub(crate) mod hull;
 pub(crate) mod list;
 pub(crate) mod run;
 pub(crate) mod sql;

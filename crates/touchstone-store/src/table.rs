@@ -160,7 +160,7 @@ impl Table {
 
     /// What is looked at of each row, where all of them are read as the type's.
     pub(crate) fn reach_all(&self) -> Reach {
-        Reach { sift: 0, take: self.reach() }
+        Reach { sift: 0, take: self.reach(), pass: 0 }
     }
 
     /// How many of a stored row's values hold those columns of the type.

@@ -21,6 +21,11 @@ impl PageKind {
     pub(crate) fn is_numbered(self) -> bool {
         matches!(self, PageKind::TableInner | PageKind::TableLeaf)
     }
+
+    /// Whether no page lies below such a one.
+    pub(crate) fn is_leaf(self) -> bool {
+        matches!(self, PageKind::TableLeaf | PageKind::IndexLeaf)
+    }
 }
 
 /// How pages of a file are laid out.
@@ -106,11 +111,11 @@ impl<'p> Page<'p> {
         self.start + if matches!(self.kind, PageKind::TableInner | PageKind::IndexInner) { 12 } else { 8 }
     }
 
-    /// Where the cells begin, in their order.
+    /// Where the cells begin, in their order, from one of them on.
     #[inline]
-    pub(crate) fn offsets(self) -> impl Iterator<Item = usize> + 'p {
+    pub(crate) fn offsets(self, first: usize) -> impl Iterator<Item = usize> + 'p {
         let start = self.pointers();
-        let pointers = self.bytes.get(start..start + 2 * self.cells).unwrap_or_default();
+        let pointers = self.bytes.get(start + 2 * first..start + 2 * self.cells).unwrap_or_default();
         pointers.as_chunks::<2>().0.iter().map(|pointer| usize::from(u16::from_be_bytes(*pointer)))
     }
 

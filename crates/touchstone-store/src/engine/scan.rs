@@ -15,6 +15,17 @@ pub(crate) struct Reach {
     pub(crate) sift: usize,
     /// To take it.
     pub(crate) take: usize,
+    /// How many rows are passed over before the first is looked at.
+    pub(crate) pass: u64,
+}
+
+impl Reach {
+    /// Passes over as many of a page's rows as it may; how many that are.
+    fn pass_over(&mut self, rows: usize) -> usize {
+        let passed = usize::try_from(self.pass).unwrap_or(usize::MAX).min(rows);
+        self.pass -= passed as u64;
+        passed
+    }
 }
 
 /// What is to be done with a row.
@@ -98,6 +109,7 @@ impl Scan {
         loop {
             let number = match self.advance()? {
                 Stop::End => return Ok(false),
+                Stop::Row(_) if self.reach.pass_over(1) == 1 => return Ok(true),
                 Stop::Row(at) => return self.inner_row(at, visit),
                 Stop::Page(number) => number,
             };
@@ -106,6 +118,7 @@ impl Scan {
             let page = Page::new(&self.page, number, self.geometry)
                 .filter(|page| is_of_tree(*page, self.is_numbered, self.stack.is_empty(), self.geometry))
                 .ok_or_else(|| damaged(number))?;
+            let passed = if page.kind().is_leaf() { self.reach.pass_over(page.len()) } else { 0 };
             let mut rest = Rest {
                 pages: &self.pages,
                 geometry: self.geometry,
@@ -124,11 +137,13 @@ impl Scan {
                 // The kind is asked for once, and not for each row: that is a twentieth of a walk.
                 PageKind::TableLeaf => {
                     self.leaf_rows = page.len();
-                    return each_row(page, number, Page::numbered_row, give);
+                    let offsets = page.offsets(passed);
+                    return each_row(offsets, number, |at| page.numbered_row(at), give);
                 }
                 PageKind::IndexLeaf => {
                     self.leaf_rows = page.len();
-                    return each_row(page, number, Page::keyed_row, give);
+                    let offsets = page.offsets(passed);
+                    return each_row(offsets, number, |at| page.keyed_row(at), give);
                 }
             }
         }
@@ -183,23 +198,22 @@ impl Scan {
 /// Whether the page may lie in the tree, by what SQLite asks of each page on its way: see "What counts as damage" in
 /// `docs/store-format.md`.
 fn is_of_tree(page: Page<'_>, is_numbered: bool, is_root: bool, geometry: Geometry) -> bool {
-    let is_leaf = matches!(page.kind(), PageKind::TableLeaf | PageKind::IndexLeaf);
     page.kind().is_numbered() == is_numbered
         && page.len() <= geometry.cells_max()
         // Only a table without rows has a page without any, its root.
-        && (page.len() > 0 || (is_root && is_leaf))
+        && (page.len() > 0 || (is_root && page.kind().is_leaf()))
 }
 
-/// Gives the rows of a leaf to `give`, until it says `false`; whether it never did.
+/// Gives the rows of a leaf at those offsets to `give`, until it says `false`; whether it never did.
 #[inline]
 fn each_row<'p>(
-    page: Page<'p>,
+    offsets: impl Iterator<Item = usize>,
     number: u32,
-    row_at: impl Fn(Page<'p>, usize) -> Option<Row<'p>>,
+    row_at: impl Fn(usize) -> Option<Row<'p>>,
     mut give: impl FnMut(Row<'p>) -> Result<bool>,
 ) -> Result<bool> {
-    for offset in page.offsets() {
-        if !give(row_at(page, offset).ok_or_else(|| damaged(number))?)? {
+    for offset in offsets {
+        if !give(row_at(offset).ok_or_else(|| damaged(number))?)? {
             return Ok(false);
         }
     }

@@ -81,6 +81,14 @@ pub(crate) enum Word {
 }
 
 impl Word {
+    /// What joins the denials of what this one joins.
+    fn other(self) -> Word {
+        match self {
+            Word::And => Word::Or,
+            Word::Or => Word::And,
+        }
+    }
+
     /// What all of them are when one of them is.
     pub(crate) fn decisive(self) -> bool {
         self == Word::Or
@@ -96,6 +104,20 @@ pub(crate) enum Comparison {
     LessOrEqual,
     Greater,
     GreaterOrEqual,
+}
+
+impl Comparison {
+    /// What holds of two values, neither of them NULL, where this does not.
+    fn negated(self) -> Comparison {
+        match self {
+            Comparison::Equal => Comparison::NotEqual,
+            Comparison::NotEqual => Comparison::Equal,
+            Comparison::Less => Comparison::GreaterOrEqual,
+            Comparison::LessOrEqual => Comparison::Greater,
+            Comparison::Greater => Comparison::LessOrEqual,
+            Comparison::GreaterOrEqual => Comparison::Less,
+        }
+    }
 }
 
 /// How deep conditions may lie within each other. SQLite's own limit is twice that.
@@ -126,7 +148,7 @@ impl Node {
         let is_null = Node::IsNull(column);
         match evaluate(&self, &|_| default.raw()) {
             Some(true) => is_null.join(Word::Or, self),
-            Some(false) => Node::Not(Box::new(is_null)).join(Word::And, self),
+            Some(false) => is_null.negated().join(Word::And, self),
             // It is compared with NULL, and unknown for NULL too.
             None => self,
         }
@@ -151,6 +173,19 @@ impl Node {
             | Node::Contains(column, _) => columns.push(*column),
             Node::Joined(_, nodes) => nodes.iter().for_each(|node| node.collect_columns(columns)),
             Node::Not(node) => node.collect_columns(columns),
+        }
+    }
+
+    /// True where the condition is false, and unknown where it is unknown. An index leads to the rows of a comparison, and to
+    /// none of one that is only denied, so comparisons are turned around.
+    pub(crate) fn negated(self) -> Node {
+        match self {
+            Node::Compare(column, comparison, value) => Node::Compare(column, comparison.negated(), value),
+            Node::Joined(word, nodes) => {
+                Node::Joined(word.other(), nodes.into_iter().map(Node::negated).collect())
+            }
+            Node::Not(node) => *node,
+            node => Node::Not(Box::new(node)),
         }
     }
 
@@ -341,7 +376,7 @@ impl<T> Condition<T> {
     )]
     pub fn not(self) -> Condition<T> {
         let depth = self.depth + 1;
-        Condition { node: self.node.map(|node| Node::Not(Box::new(node))), ..self }.at_depth(depth)
+        Condition { node: self.node.map(Node::negated), ..self }.at_depth(depth)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::Request;
 use super::condition::{Comparison, Node, Order, Word};
+use super::hull::hull;
 use crate::cells::Cells;
 use crate::derived::Stored;
 use crate::error::Result;
@@ -34,10 +35,13 @@ impl<'q> Sql<'q> {
 
     /// How many records a query has.
     pub(crate) fn count<T: Record>(table: &Section, request: &'q Request<T>) -> Result<Sql<'q>> {
-        let mut sql = Sql::new(table, format!("select count(*) from (select 1 from {}", table.quoted()));
+        // Rows of a query within are made one by one, and counted after.
+        let is_cut = request.limit.is_some() || request.offset > 0;
+        let (before, after) = if is_cut { ("(select 1 from ", ")") } else { ("", "") };
+        let mut sql = Sql::new(table, format!("select count(*) from {before}{}", table.quoted()));
         sql.condition(table, request.node()?);
         sql.limit(request);
-        sql.text.push(')');
+        sql.text.push_str(after);
         Ok(sql)
     }
 
@@ -56,17 +60,17 @@ impl<'q> Sql<'q> {
             Some(node) => {
                 self.text.push_str(&format!(" where {within}"));
                 self.node(table, node);
+                if let Some((column, comparison, value)) = hull(node) {
+                    self.text.push_str(" and ");
+                    self.compare(table, column, comparison, value);
+                }
             }
         }
     }
 
     fn node(&mut self, table: &Table, node: &'q Node) {
         match node {
-            Node::Compare(column, comparison, value) => {
-                self.text.push_str(&table.expression(*column));
-                self.text.push_str(operator(*comparison));
-                self.value(value);
-            }
+            Node::Compare(column, comparison, value) => self.compare(table, *column, *comparison, value),
             Node::Between(column, low, high) => {
                 let expression = table.expression(*column);
                 let _ = write!(self.text, "({expression} >= ");
@@ -100,6 +104,12 @@ impl<'q> Sql<'q> {
                 self.text.push(')');
             }
         }
+    }
+
+    fn compare(&mut self, table: &Table, column: usize, comparison: Comparison, value: &'q Stored) {
+        self.text.push_str(&table.expression(column));
+        self.text.push_str(operator(comparison));
+        self.value(value);
     }
 
     /// As a tree of halves: SQLite refuses one that is a thousand deep.

@@ -121,16 +121,34 @@ fn value(name: Name) -> BoxedStrategy<Value> {
     prop_oneof![9 => value, 1 => Just(Value::Null)].boxed()
 }
 
-fn leaf() -> BoxedStrategy<Ask> {
-    let operator = prop::sample::select(vec![
+fn operator() -> impl Strategy<Value = Operator> {
+    prop::sample::select(vec![
         Operator::Equal,
         Operator::NotEqual,
         Operator::Less,
         Operator::LessOrEqual,
         Operator::Greater,
         Operator::GreaterOrEqual,
-    ]);
-    let compare = (name(), operator).prop_flat_map(|(name, operator)| {
+    ])
+}
+
+/// The page after a key, and what is nearly one: the store looks for its rows in a range.
+fn page() -> BoxedStrategy<Ask> {
+    let part =
+        |name, value| operator().prop_map(move |operator| Ask::Compare(name, operator, Value::clone(&value)));
+    let same = name().prop_flat_map(|name| (Just(name), value(name)));
+    same.prop_flat_map(move |(name, value)| {
+        (part(name, value.clone()), part(name, value), leaf(), any::<bool>())
+    })
+    .prop_map(|(later, equal, rest, swapped)| {
+        let same = Ask::And(rest.into(), equal.into());
+        if swapped { Ask::Or(same.into(), later.into()) } else { Ask::Or(later.into(), same.into()) }
+    })
+    .boxed()
+}
+
+fn leaf() -> BoxedStrategy<Ask> {
+    let compare = (name(), operator()).prop_flat_map(|(name, operator)| {
         value(name).prop_map(move |value| Ask::Compare(name, operator, value))
     });
     let between = name().prop_flat_map(|name| {
@@ -152,7 +170,7 @@ fn leaf() -> BoxedStrategy<Ask> {
 }
 
 pub fn any_ask() -> BoxedStrategy<Ask> {
-    leaf()
+    prop_oneof![5 => leaf(), 1 => page()]
         .prop_recursive(4, 12, 2, |inner| {
             prop_oneof![
                 (inner.clone(), inner.clone()).prop_map(|(left, right)| Ask::And(left.into(), right.into())),

@@ -248,3 +248,83 @@ fn conditions_are_cloned_and_shown_whatever_the_record_is() {
     let snapshot = store.snapshot().expect("it is readable");
     assert_eq!(snapshot.query::<Plain>().filter(|_| condition).count().expect("it is asked"), 0);
 }
+
+#[derive(Record, Clone, Debug, PartialEq)]
+struct Due {
+    #[record(key)]
+    id: i64,
+    #[record(index)]
+    due: i64,
+    word: String,
+}
+
+fn dues() -> (tempfile::TempDir, Store) {
+    let (directory, store) = opened();
+    let due = |id| Due { id, due: id % 700 / 3, word: format!("a word of some length {id}") };
+    store.insert_all(&(0..5_000).map(due).collect::<Vec<_>>()).expect("they go in");
+    (directory, store)
+}
+
+/// The page after the last row that was shown was looked for among all rows.
+#[test]
+fn an_index_leads_to_the_page_after_a_key() {
+    let (_directory, store) = dues();
+    let snapshot = store.snapshot().expect("it is readable");
+    let page = |after: &Due| {
+        let (due, id) = (after.due, after.id);
+        let query = snapshot.query::<Due>().order(|row| row.due.ascending()).limit(300);
+        query.filter(move |row| row.due.gt(due).or(row.due.eq(due).and(row.id.gt(id))))
+    };
+    let mut all = snapshot.of::<Due>().all().expect("they are read");
+    all.sort_by_key(|row| (row.due, row.id));
+    let mut shown = vec![all[0].clone()];
+    while let next @ [_, ..] = page(&shown[shown.len() - 1]).all().expect("it is read").as_slice() {
+        shown.extend_from_slice(next);
+    }
+    assert_eq!(shown, all);
+    let plan = page(&all[0]).explain().expect("it is explained").plan;
+    assert_eq!(plan, ["SEARCH due USING INDEX due.due (due>?)"]);
+}
+
+/// What is denied was looked for among all rows, although an index leads to it.
+#[test]
+fn an_index_leads_to_what_a_denied_comparison_leaves() {
+    let (_directory, store) = dues();
+    let snapshot = store.snapshot().expect("it is readable");
+    let query = || snapshot.query::<Due>().filter(|row| row.due.ge(10).or(row.due.lt(5)).not());
+    assert_eq!(query().count().expect("it is counted"), query().all().expect("they are read").len() as u64);
+    let is_so = |row: &Due| (5..10).contains(&row.due);
+    let all = snapshot.of::<Due>().all().expect("they are read");
+    assert_eq!(query().count().expect("it is counted"), all.iter().filter(|row| is_so(row)).count() as u64);
+    let plan = query().explain().expect("it is explained").plan;
+    assert_eq!(plan, ["SEARCH due USING INDEX due.due (due>? AND due<?)"]);
+}
+
+/// In trees of either kind, and of several levels.
+#[test]
+fn rows_that_are_left_out_first_are_passed_over() {
+    #[derive(Record, Clone, Debug, PartialEq)]
+    struct Worded {
+        #[record(key)]
+        word: String,
+    }
+    let (_directory, store) = dues();
+    let words: Vec<Worded> =
+        (0..5_000).map(|at| Worded { word: format!("{at:04} {}", "word ".repeat(8)) }).collect();
+    store.insert_all(&words).expect("they go in");
+    let snapshot = store.snapshot().expect("it is readable");
+    let dues = snapshot.of::<Due>().all().expect("they are read");
+    for offset in [0, 1, 31, 100, 2_500, 4_999, 5_000, 5_001, u64::MAX] {
+        let first = usize::try_from(offset).expect("it is a size").min(5_000);
+        let by_number = || snapshot.query::<Due>().offset(offset);
+        assert_eq!(by_number().all().expect("they are read"), dues[first..], "{offset}");
+        let rows: Result<Vec<Due>> = by_number().limit(100).rows().expect("it begins").collect();
+        assert_eq!(rows.expect("they are read"), dues[first..5_000.min(first + 100)], "{offset}");
+        assert!(by_number().explain().expect("it is explained").by_pages);
+        assert_eq!(
+            snapshot.query::<Worded>().offset(offset).all().expect("they are read"),
+            words[first..],
+            "{offset}"
+        );
+    }
+}

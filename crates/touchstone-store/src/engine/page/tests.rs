@@ -21,7 +21,7 @@ fn walk(bytes: &[u8], number: u32, geometry: Geometry) {
             look(row);
         }
     }
-    let offsets: Vec<usize> = page.offsets().collect();
+    let offsets: Vec<usize> = page.offsets(0).collect();
     assert_eq!(offsets.len(), page.len());
     for offset in offsets {
         for row in [page.numbered_row(offset), page.keyed_row(offset)].into_iter().flatten() {
