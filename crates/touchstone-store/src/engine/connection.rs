@@ -22,6 +22,7 @@ use std::ptr;
 
 unsafe extern "C" {
     fn touchstone_cache_little(connection: *mut ffi::sqlite3);
+    fn touchstone_is_running(connection: *mut ffi::sqlite3) -> c_int;
 }
 
 /// Says in the file's header whose it is: "Tous" in ASCII.
@@ -87,17 +88,28 @@ impl Stopper {
     /// # Safety
     /// The connection is open, and nobody else uses it meanwhile.
     pub(crate) unsafe fn stop(self) {
-        let mut statement = ptr::null_mut();
         // SAFETY: the caller's promise. A rollback where nothing is to be rolled back is refused, and does nothing.
         unsafe {
-            loop {
-                statement = ffi::sqlite3_next_stmt(self.0, statement);
-                if statement.is_null() {
-                    break;
-                }
-                ffi::sqlite3_reset(statement);
-            }
+            end_statements(self.0);
             ffi::sqlite3_exec(self.0, c"rollback".as_ptr(), None, ptr::null_mut(), ptr::null_mut());
+        }
+    }
+}
+
+/// Ends every statement of the connection: none has more rows.
+///
+/// # Safety
+/// The connection is open, and nobody else uses it meanwhile.
+unsafe fn end_statements(connection: *mut ffi::sqlite3) {
+    let mut statement = ptr::null_mut();
+    loop {
+        // SAFETY: the caller's promise.
+        unsafe {
+            statement = ffi::sqlite3_next_stmt(connection, statement);
+            if statement.is_null() {
+                return;
+            }
+            ffi::sqlite3_reset(statement);
         }
     }
 }
@@ -334,6 +346,7 @@ impl Connection {
 
     #[inline]
     pub(crate) fn commit(&self) -> Result<()> {
+        self.end_forgotten();
         self.held(&self.commit, "commit")?.run()?;
         self.let_go_of_attached();
         Ok(())
@@ -341,11 +354,26 @@ impl Connection {
 
     /// Ends whatever transaction there is, keeping nothing.
     pub(crate) fn end(&self) {
-        if self.is_of_here() && !self.is_idle() {
-            // SQLite rolls some failures back by itself; what is left is rolled back here, which cannot be refused.
-            let _ = self.raw.execute_batch("rollback");
+        if self.is_of_here() {
+            self.end_forgotten();
+            if !self.is_idle() {
+                // SQLite rolls some failures back by itself; what is left is rolled back here, which cannot be refused.
+                let _ = self.raw.execute_batch("rollback");
+            }
         }
         self.let_go_of_attached();
+    }
+
+    /// Ends statements that a program has forgotten, as `std::mem::forget` lets it. For one that may still give rows SQLite
+    /// goes on with what it reads, beyond the end of the transaction: all later ones would see what this one sees.
+    #[inline]
+    fn end_forgotten(&self) {
+        // SAFETY: the connection is open. The transaction ends, and with it whatever reads in it.
+        unsafe {
+            if touchstone_is_running(self.handle()) != 0 {
+                end_statements(self.handle());
+            }
+        }
     }
 
     /// Lets go of files that a program has attached: later transactions would lock them, and others find them or not.

@@ -65,6 +65,7 @@ TYPE(((Parse *)0)->rc, int);
 TYPE(((sqlite3 *)0)->pSavepoint, Savepoint *);
 TYPE(((Savepoint *)0)->pNext, Savepoint *);
 TYPE(((Savepoint *)0)->zName, char *);
+TYPE(((sqlite3 *)0)->nVdbeActive, int);
 #if SQLITE_OS_UNIX
 TYPE(inodeList, unixInodeInfo *);
 TYPE(((unixInodeInfo *)0)->pNext, unixInodeInfo *);
@@ -315,6 +316,11 @@ int touchstone_refuse(sqlite3 *connection, const char *why) {
   if (parse->nErr == 0) return SQLITE_DENY;
   parse->rc = SQLITE_AUTH;
   return SQLITE_IGNORE;
+}
+
+/* Whether a statement has given a row, or is about to, and was neither ended nor came to its end. */
+int touchstone_is_running(sqlite3 *connection) {
+  return connection->nVdbeActive > 0;
 }
 
 /* How many savepoints are open. */

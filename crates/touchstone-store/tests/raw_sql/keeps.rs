@@ -1,8 +1,9 @@
 //! What a program's SQL leaves on a connection, and what it does not.
 
 use super::{Place, ROWS, Task, run, task};
-use touchstone_store::rusqlite::ffi;
-use touchstone_store::{Record, Result};
+use std::mem::{ManuallyDrop, forget};
+use touchstone_store::rusqlite::{self, Connection, ffi};
+use touchstone_store::{Error, ErrorKind, Record, Result};
 
 /// The writer went on to lock the other file with each of its transactions, and some snapshots knew it.
 #[test]
@@ -30,9 +31,9 @@ fn an_attached_file_is_let_go_of_when_the_transaction_ends() -> Result<()> {
     let held = place.store.begin()?;
     other.store.insert(&task(1000))?;
     held.commit()?;
-    let undone: Result<(), touchstone_store::Error> = place.store.write(|transaction| {
+    let undone: Result<(), Error> = place.store.write(|transaction| {
         transaction.sql(|connection| connection.execute("attach ?1 as other", [&path]))?;
-        Err(touchstone_store::Error::new(touchstone_store::ErrorKind::Invalid, "never mind"))
+        Err(Error::new(ErrorKind::Invalid, "never mind"))
     });
     assert!(undone.is_err());
     place.write("select * from task")?;
@@ -122,4 +123,49 @@ unsafe fn prepared_anew(connection: *mut ffi::sqlite3) -> i32 {
         // SAFETY: the statement is one of the connection's.
         sum += unsafe { ffi::sqlite3_stmt_status(statement, ffi::SQLITE_STMTSTATUS_REPREPARE, 0) };
     }
+}
+
+/// A statement that stands on a row, and is neither ended nor dropped.
+fn forget_a_statement(connection: &Connection) -> rusqlite::Result<()> {
+    let mut statement = ManuallyDrop::new(connection.prepare("select id from task")?);
+    let mut rows = statement.query(())?;
+    assert!(rows.next()?.is_some());
+    forget(rows);
+    Ok(())
+}
+
+/// SQLite went on reading for a statement that nobody had ended: every later read of the connection was of the first snapshot.
+#[test]
+fn a_forgotten_statement_ends_with_its_snapshot() -> Result<()> {
+    let place = Place::new();
+    let snapshot = place.store.snapshot()?;
+    let mut rows = snapshot.query::<Task>().order(|task| task.title.descending()).rows()?;
+    assert!(rows.next().is_some());
+    forget(rows);
+    drop(snapshot);
+    place.store.insert(&task(1000))?;
+    assert!(place.store.get::<Task>(&1000)?.is_some(), "after rows that were forgotten");
+
+    place.store.read(|snapshot| snapshot.sql(forget_a_statement))?;
+    place.store.insert(&task(1001))?;
+    assert!(place.store.get::<Task>(&1001)?.is_some(), "after a statement of lent SQL");
+    Ok(())
+}
+
+/// The writer's connection kept the log from being emptied until the store was closed.
+#[test]
+fn a_forgotten_statement_ends_with_its_transaction() -> Result<()> {
+    for commits in [true, false] {
+        let place = Place::new();
+        let written = place.store.write(|transaction| {
+            transaction.sql(forget_a_statement)?;
+            if commits { Ok(()) } else { Err(Error::new(ErrorKind::Invalid, "never mind")) }
+        });
+        assert_eq!(written.is_ok(), commits);
+        place.store.insert(&task(1000))?;
+        let beside = Connection::open(&place.path)?;
+        let busy: i64 = beside.query_row("pragma wal_checkpoint(truncate)", (), |row| row.get(0))?;
+        assert_eq!(busy, 0, "commits: {commits}");
+    }
+    Ok(())
 }
