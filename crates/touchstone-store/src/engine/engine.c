@@ -65,6 +65,7 @@ TYPE(((Parse *)0)->rc, int);
 TYPE(((sqlite3 *)0)->pSavepoint, Savepoint *);
 TYPE(((Savepoint *)0)->pNext, Savepoint *);
 TYPE(((Savepoint *)0)->zName, char *);
+TYPE(((sqlite3 *)0)->isTransactionSavepoint, u8);
 TYPE(((sqlite3 *)0)->nVdbeActive, int);
 #if SQLITE_OS_UNIX
 TYPE(inodeList, unixInodeInfo *);
@@ -331,8 +332,10 @@ int touchstone_savepoints(sqlite3 *connection) {
   return count;
 }
 
-/* Releases the savepoints that were opened last, until no more than so many are left. */
+/* Releases the savepoints that were opened last, until no more than so many are left. Where the transaction had ended, one of
+ * them has begun another, which nobody is to commit: that is undone. */
 void touchstone_release_savepoints(sqlite3 *connection, int left) {
+  if (connection->isTransactionSavepoint) sqlite3_exec(connection, "rollback", 0, 0, 0);
   while (touchstone_savepoints(connection) > left) {
     char *sql = sqlite3_mprintf("release \"%w\"", connection->pSavepoint->zName);
     int code = sql ? sqlite3_exec(connection, sql, 0, 0, 0) : SQLITE_NOMEM;

@@ -106,3 +106,24 @@ fn a_lending_within_another_ends_for_itself() -> Result<()> {
 fn rusqlite_error() -> rusqlite::Error {
     rusqlite::Error::InvalidQuery
 }
+
+/// The statements were prepared while the transaction was there, and ran when it had ended: the savepoint began another one,
+/// and its release committed that.
+#[test]
+fn a_savepoint_after_the_end_of_the_transaction_keeps_nothing() -> Result<()> {
+    let place = Place::new();
+    let written = place.store.write(|transaction| {
+        transaction.sql(|connection| {
+            let mut savepoint = connection.prepare("savepoint mine")?;
+            let mut insert = connection.prepare("insert into task (id, title) values (1000, 'late')")?;
+            let ended =
+                connection.execute("insert or rollback into task (id, title) values (1, 'there')", ());
+            assert!(ended.is_err() && connection.is_autocommit());
+            savepoint.execute(())?;
+            insert.execute(())
+        })
+    });
+    assert_eq!(written.map_err(|error| error.kind()), Err(ErrorKind::Refused));
+    assert_eq!(count(&place), ROWS);
+    place.store.insert(&task(1001))
+}
