@@ -325,6 +325,20 @@ mod tests {
         assert_eq!(young.of::<Note>().count().expect("nobody has written"), 20_000);
     }
 
+    /// A snapshot that was taken while the log was empty was taken for one of which nothing is known, and never expired.
+    #[test]
+    fn a_snapshot_of_an_empty_log_expires_too() {
+        let (directory, first) = store(Options::new());
+        first.insert_all(&notes(0..10)).expect("it is written");
+        drop(first);
+        let options = Options::new().checkpoint_pages(u32::MAX).log_bytes_max(50_000);
+        let store = options.open(directory.path().join("notes.db")).expect("it opens");
+        let snapshot = store.snapshot().expect("it is readable");
+        store.insert_all(&notes(10..20_000)).expect("it is written");
+        store.keeper().shared.checkpoint(&mut None);
+        assert_eq!(snapshot.of::<Note>().count().map_err(|error| error.kind()), Err(ErrorKind::Expired));
+    }
+
     /// A thread is not worth a few short reads. While a snapshot is held it is there, and sleeps when it is given back.
     #[test]
     fn the_keeper_comes_for_snapshots_that_are_held() {
@@ -349,6 +363,18 @@ mod tests {
         store.read(|_| Ok(())).expect("it is readable");
         assert!(!is_running(&store));
         store.insert_all(&notes(0..20_000)).expect("it is written");
+        store.read(|_| Ok(())).expect("it is readable");
+        assert!(is_running(&store));
+    }
+
+    /// The index of a log that nobody has written to says nothing of the file.
+    #[test]
+    fn the_keeper_comes_for_closures_that_read_a_large_file_with_an_empty_log() {
+        let (directory, first) = store(Options::new());
+        first.insert_all(&notes(0..20_000)).expect("it is written");
+        drop(first);
+        let store = Options::new().log_bytes_max(50_000).open(directory.path().join("notes.db"));
+        let store = store.expect("it opens");
         store.read(|_| Ok(())).expect("it is readable");
         assert!(is_running(&store));
     }

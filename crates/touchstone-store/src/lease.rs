@@ -11,7 +11,7 @@ pub(crate) struct Lease {
     gate: Mutex<Gate>,
     /// The owner who has the session.
     owner: AtomicU64,
-    /// Where the log was when the owner's snapshot began; 0 while that is not known. A place has no salts of 0.
+    /// Where the log was when the owner's snapshot began; its first word is `UNKNOWN` while that is not known.
     began: [AtomicU64; 3],
     /// The last owner who was asked to come out. By number, so that nobody is taken for an owner before him.
     asked: AtomicU64,
@@ -29,7 +29,8 @@ pub(crate) struct Gate {
 impl Default for Lease {
     fn default() -> Lease {
         let (owner, asked) = (AtomicU64::new(NOBODY), AtomicU64::new(NEVER));
-        Lease { gate: Mutex::default(), owner, began: Default::default(), asked }
+        let began = [UNKNOWN, 0, 0].map(AtomicU64::new);
+        Lease { gate: Mutex::default(), owner, began, asked }
     }
 }
 
@@ -37,6 +38,8 @@ impl Default for Lease {
 const NOBODY: u64 = 0;
 /// No owner has this number.
 const NEVER: u64 = u64::MAX;
+/// No log has so many frames, and a file so many pages. An empty log has none of anything: its place is all 0.
+const UNKNOWN: u64 = u64::MAX;
 
 impl Lease {
     /// Somebody takes the session, with a snapshot of his own; he is inside at once, to begin it.
@@ -44,7 +47,7 @@ impl Lease {
     pub(crate) fn begin(&self) -> MutexGuard<'_, Gate> {
         let mut gate = lock(&self.gate);
         *gate = Gate { owner: gate.owner + 1, is_taken: true, is_expired: false };
-        self.note_began([0; 3]);
+        self.began[0].store(UNKNOWN, Ordering::Relaxed);
         // Whoever sees the owner does not see where the one before him began.
         self.owner.store(gate.owner, Ordering::Release);
         gate
@@ -53,16 +56,20 @@ impl Lease {
     /// The owner's snapshot has begun, with the log at that place.
     #[inline]
     pub(crate) fn note_began(&self, place: LogPlace) {
-        for (word, value) in self.began.iter().zip(place) {
-            word.store(value, Ordering::Relaxed);
+        let [first, rest @ ..] = &self.began;
+        for (word, value) in rest.iter().zip(&place[1..]) {
+            word.store(*value, Ordering::Relaxed);
         }
+        // Whoever sees it sees the others.
+        first.store(place[0], Ordering::Release);
     }
 
     /// Where the log was when the owner's snapshot began, if that is known; asked after the owner. Of an owner who has come
     /// since it may be a place that never was: he is not the one who was asked for.
     pub(crate) fn began(&self) -> Option<LogPlace> {
-        let place = [0, 1, 2].map(|at: usize| self.began[at].load(Ordering::Relaxed));
-        (place != [0; 3]).then_some(place)
+        let first = self.began[0].load(Ordering::Acquire);
+        let [second, third] = [1, 2].map(|at: usize| self.began[at].load(Ordering::Relaxed));
+        (first != UNKNOWN).then_some([first, second, third])
     }
 
     /// The owner gives the session back; whether the snapshot was still his. He is inside until he drops the gate.

@@ -126,7 +126,8 @@ impl Readers {
         // Without an index the file is this process's alone, and who writes tells the keeper.
         let Some(index) = &self.index else { return false };
         let max = self.options.log_bytes_max;
-        let is_much = |state: LogState| state.file_bytes() > max || state.log_bytes() > max / PART;
+        let file_bytes = |state: LogState| state.file_bytes().max(self.pin.bytes_at_first());
+        let is_much = |state: LogState| file_bytes(state) > max || state.log_bytes() > max / PART;
         hold == Hold::Long || self.alarm.is_heard() || index.state().is_some_and(is_much)
     }
 

@@ -43,12 +43,15 @@ impl FileId {
 struct Named {
     path: PathBuf,
     id: Option<FileId>,
+    /// How long it was.
+    bytes: u64,
 }
 
 impl Named {
     fn new(path: PathBuf) -> Named {
-        let id = fs::metadata(&path).ok().and_then(|file| FileId::of(&file));
-        Named { path, id }
+        let file = fs::metadata(&path).ok();
+        let id = file.as_ref().and_then(FileId::of);
+        Named { path, id, bytes: file.map_or(0, |file| file.len()) }
     }
 
     /// Whether the name is still that file's, as far as can be told.
@@ -125,6 +128,11 @@ impl Pin {
     /// Where the file is, without links.
     pub(crate) fn path(&self) -> &Path {
         &self.file.path
+    }
+
+    /// How long the file was when the store was opened. As long as nobody has committed, the log's index does not say.
+    pub(crate) fn bytes_at_first(&self) -> u64 {
+        self.file.bytes
     }
 
     /// The process that has it open.
