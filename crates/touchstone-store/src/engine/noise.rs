@@ -33,7 +33,7 @@ pub(crate) fn may_be_encrypted(start: &[u8], length: u64) -> bool {
 /// Pearson's test of whether all bytes are equally frequent. Of noise the sum is 255 on average, with a standard deviation
 /// of 23; of text, tables and programs it is thousands. The eight bytes of a header that one of the ciphers leaves in the
 /// clear add a few.
-fn is_noise(bytes: &[u8]) -> bool {
+pub(crate) fn is_noise(bytes: &[u8]) -> bool {
     const SUM_MAX: f64 = 450.0;
     let mut counts = [0u16; 256];
     for byte in bytes {

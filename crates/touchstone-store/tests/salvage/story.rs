@@ -165,6 +165,23 @@ fn a_key_that_is_not_the_files_is_refused() {
     assert_eq!(exists.kind(), ErrorKind::Exists);
 }
 
+/// One byte decided whether a file is encrypted, and in one of 128 it is one that a plain file has there.
+#[test]
+fn an_encrypted_file_is_told_whatever_its_bytes_are() {
+    for (name, options) in &kinds()[1..] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("store.db");
+        make(&path, options);
+        let bytes = fs::read(&path).unwrap();
+        for kind in [0x05, 0x0d] {
+            let mut bytes = bytes.clone();
+            bytes[100] = kind;
+            fs::write(&path, bytes).unwrap();
+            assert_eq!(salvage(&path, &Options::new()).unwrap_err().kind(), ErrorKind::Encrypted, "{name}");
+        }
+    }
+}
+
 #[test]
 fn a_passphrase_opens_what_was_saved() {
     let directory = tempfile::tempdir().unwrap();
