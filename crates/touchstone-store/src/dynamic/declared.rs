@@ -1,6 +1,7 @@
 //! Types that are made at run time: what they declare, and what is refused, as the derive refuses it.
 
 use super::{Column, Dynamic, Key, Value};
+use crate::engine::fork;
 use crate::error::{Error, ErrorKind, Result};
 use crate::record::{ColumnShape, Defaults, Index, Shape};
 use crate::value::Kind;
@@ -193,6 +194,7 @@ impl Type {
             .collect();
         let defaults =
             if is_plain { Vec::new() } else { fields.into_iter().map(|field| field.default).collect() };
+        let _alone = fork::alone();
         let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
         let known = made.iter().find(|shape| {
             (shape.name, shape.keys, shape.numbered) == (name, keys, numbered)

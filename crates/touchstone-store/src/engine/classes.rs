@@ -3,7 +3,7 @@
 //! index of which kind it is, and asks whether one of the other kind is there. The system takes the locks of a process
 //! that dies; stores of one process, which share their locks, are counted here.
 
-use super::fork::Origin;
+use super::fork::{self, Origin};
 use super::log::Region;
 use super::pin::FileId;
 use crate::error::{Error, ErrorKind, Result};
@@ -51,6 +51,7 @@ impl ClassMark {
 
     /// Counts this one; whether one of the other kind is there.
     fn count_in(&self) -> Result<bool> {
+        let _alone = fork::alone();
         let mut open = open();
         let counts = open.entry((self.origin, self.file)).or_default();
         // Counted also where it is refused, which takes it back.
@@ -74,6 +75,7 @@ impl Drop for ClassMark {
         if !self.origin.is_here() {
             return;
         }
+        let _alone = fork::alone();
         let mut open = open();
         let Some(counts) = open.get_mut(&(self.origin, self.file)) else { return };
         counts[self.kind] -= 1;

@@ -213,23 +213,44 @@ int touchstone_count_commit_as(sqlite3 *connection, unsigned count) {
 #if SQLITE_OS_UNIX
 #include <pthread.h>
 
-static void (*forked_callback)(void) = 0;
+/* The mutexes that threads with connections of their own meet at, in the order in which one is taken within another: files that
+ * are open, chance, VFSes and extensions, memory of pages. What a thread of the parent's had at the moment of the fork, nobody
+ * would give back in the child, which may open files of its own. */
+static const int shared_mutexes[] = {
+  SQLITE_MUTEX_STATIC_VFS1, SQLITE_MUTEX_STATIC_PRNG, SQLITE_MUTEX_STATIC_MAIN, SQLITE_MUTEX_STATIC_PMEM
+};
 
-static void before_fork(void) { unixEnterMutex(); }
+static void (*before_callback)(void) = 0;
+static void (*after_callback)(int) = 0;
 
-static void after_fork(void) { unixLeaveMutex(); }
+static void before_fork(void) {
+  int at;
+  before_callback();
+  for (at = 0; at < ArraySize(shared_mutexes); at++) sqlite3_mutex_enter(sqlite3_mutex_alloc(shared_mutexes[at]));
+}
+
+static void leave_mutexes(void) {
+  int at;
+  for (at = ArraySize(shared_mutexes) - 1; at >= 0; at--) sqlite3_mutex_leave(sqlite3_mutex_alloc(shared_mutexes[at]));
+}
+
+static void after_fork(void) {
+  leave_mutexes();
+  after_callback(0);
+}
 
 static void in_child(void) {
   unixInodeInfo *inode;
   for (inode = inodeList; inode; inode = inode->pNext) memset(&inode->fileId, 0xff, sizeof(inode->fileId));
-  unixLeaveMutex();
-  forked_callback();
+  leave_mutexes();
+  after_callback(1);
 }
 
-void touchstone_watch_forks(void (*callback)(void)) {
-  /* The mutex is there from then on. */
+void touchstone_watch_forks(void (*before)(void), void (*after)(int in_child)) {
+  /* The mutexes are there from then on. */
   if (sqlite3_initialize() != SQLITE_OK) return;
-  forked_callback = callback;
+  before_callback = before;
+  after_callback = after;
   pthread_atfork(before_fork, after_fork, in_child);
 }
 
@@ -286,7 +307,9 @@ int touchstone_is_class_marked(const void *region, int which) {
   return marked;
 }
 #else
-void touchstone_watch_forks(void (*callback)(void)) { (void)callback; }
+void touchstone_watch_forks(void (*before)(void), void (*after)(int in_child)) {
+  (void)before; (void)after;
+}
 
 int touchstone_mark_class(const void *region, int which, int mark) {
   (void)region; (void)which; (void)mark;

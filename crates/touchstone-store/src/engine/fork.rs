@@ -1,12 +1,15 @@
 //! Forks: what a process opened is its own. The child of a fork has a copy of the memory, and neither the threads nor the
-//! locks, so it must not touch what its parent opened: not even to close it, which copies and removes the log.
+//! locks, so it must not touch what its parent opened: not even to close it, which copies and removes the log. What is the
+//! whole process's, it uses as its parent does: nobody is in the middle of that while a process forks.
 
 use crate::error::{Error, ErrorKind, Result};
-use std::sync::Once;
+use std::cell::UnsafeCell;
+use std::ffi::c_int;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 unsafe extern "C" {
-    fn touchstone_watch_forks(in_child: unsafe extern "C" fn());
+    fn touchstone_watch_forks(before: unsafe extern "C" fn(), after: unsafe extern "C" fn(c_int));
 }
 
 /// How many forks lie between this process and the one that first opened a store. It is counted in memory, where
@@ -28,8 +31,8 @@ impl Origin {
     #[inline]
     pub(crate) fn here() -> Origin {
         static WATCH: Once = Once::new();
-        // SAFETY: it is called once; what it registers only counts.
-        WATCH.call_once(|| unsafe { touchstone_watch_forks(count) });
+        // SAFETY: it is called once; what it registers locks, unlocks and counts.
+        WATCH.call_once(|| unsafe { touchstone_watch_forks(before, after) });
         Origin(FORKS.load(Ordering::Relaxed))
     }
 
@@ -47,9 +50,38 @@ impl Origin {
     }
 }
 
-/// Called in the child of a fork, before any other of its code.
-unsafe extern "C" fn count() {
-    FORKS.fetch_add(1, Ordering::Relaxed);
+/// Taken by whoever uses what is the whole process's, for as long as he does: lists of what was made so far.
+static WHOLE: Mutex<()> = Mutex::new(());
+
+/// Keeps forks, and every other thread, from what is the whole process's until it is dropped.
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
+    // From here on forks are seen.
+    Origin::here();
+    WHOLE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The lock, while its process forks.
+struct Held(UnsafeCell<Option<MutexGuard<'static, ()>>>);
+
+// SAFETY: only the thread that has the lock looks into it.
+unsafe impl Sync for Held {}
+
+static HELD: Held = Held(UnsafeCell::new(None));
+
+/// Called before a fork, by the thread that forks.
+unsafe extern "C" fn before() {
+    let guard = alone();
+    // SAFETY: this thread has the lock.
+    unsafe { *HELD.0.get() = Some(guard) };
+}
+
+/// Called after it by the same thread, and by that thread's copy in the child, before any other of its code.
+unsafe extern "C" fn after(is_child: c_int) {
+    if is_child != 0 {
+        FORKS.fetch_add(1, Ordering::Relaxed);
+    }
+    // SAFETY: this thread has the lock, until the guard is dropped outside of the place for it.
+    drop(unsafe { (*HELD.0.get()).take() });
 }
 
 #[cold]
@@ -57,4 +89,79 @@ fn forked() -> Error {
     let why =
         "the store was opened by the process that this one was forked from (open it here, after the fork)";
     Error::new(ErrorKind::Forked, why)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use libsqlite3_sys as ffi;
+    use std::sync::atomic::AtomicBool;
+
+    unsafe extern "C" {
+        fn fork() -> c_int;
+        fn waitpid(process: c_int, status: *mut c_int, options: c_int) -> c_int;
+        fn _exit(code: c_int) -> !;
+    }
+
+    /// Forks while another thread is in the middle of something, for some time; whether the child finds that it is not.
+    fn child_is_free(middle_of: impl FnOnce(&dyn Fn()) + Send, is_free: impl FnOnce() -> bool) -> bool {
+        let (has_begun, has_forked) = (&AtomicBool::new(false), &AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                middle_of(&|| {
+                    has_begun.store(true, Ordering::SeqCst);
+                    // Who forks is to wait for this thread, and so cannot say that he has forked.
+                    for _ in 0..1000 {
+                        if !has_forked.load(Ordering::SeqCst) {
+                            std::thread::yield_now();
+                        }
+                    }
+                });
+            });
+            while !has_begun.load(Ordering::SeqCst) {
+                std::thread::yield_now();
+            }
+            // SAFETY: the child only tries a lock, and ends without what others have left.
+            let child = unsafe {
+                match fork() {
+                    0 => _exit(c_int::from(!is_free())),
+                    child => child,
+                }
+            };
+            has_forked.store(true, Ordering::SeqCst);
+            let mut status = -1;
+            // SAFETY: it is this process's child.
+            assert_eq!(unsafe { waitpid(child, &raw mut status, 0) }, child);
+            status == 0
+        })
+    }
+
+    /// A thread of the parent's had it at that moment, and the child waited for ever when it opened a store of its own.
+    #[test]
+    fn a_child_finds_no_lock_of_the_process_taken() {
+        const MUTEXES: [c_int; 4] = [
+            ffi::SQLITE_MUTEX_STATIC_MAIN,
+            ffi::SQLITE_MUTEX_STATIC_PRNG,
+            ffi::SQLITE_MUTEX_STATIC_PMEM,
+            ffi::SQLITE_MUTEX_STATIC_VFS1,
+        ];
+        Origin::here();
+        for mutex in MUTEXES {
+            // SAFETY: these mutexes are there from the beginning to the end; it is left by the thread that has entered.
+            let middle_of = |wait: &dyn Fn()| unsafe {
+                ffi::sqlite3_mutex_enter(ffi::sqlite3_mutex_alloc(mutex));
+                wait();
+                ffi::sqlite3_mutex_leave(ffi::sqlite3_mutex_alloc(mutex));
+            };
+            // SAFETY: as above.
+            let is_free =
+                || unsafe { ffi::sqlite3_mutex_try(ffi::sqlite3_mutex_alloc(mutex)) == ffi::SQLITE_OK };
+            assert!(child_is_free(middle_of, is_free), "mutex {mutex}");
+        }
+        let middle_of = |wait: &dyn Fn()| {
+            let _alone = alone();
+            wait();
+        };
+        assert!(child_is_free(middle_of, || WHOLE.try_lock().is_ok()));
+    }
 }

@@ -7,6 +7,7 @@
 mod gathering;
 mod main_file;
 
+use super::fork;
 use gathering::Gathering;
 use libsqlite3_sys as ffi;
 use main_file::MainFile;
@@ -52,6 +53,7 @@ pub(crate) enum NoVfs {
 /// The name of the VFS over the one of that name, made where there is none. A VFS that was unregistered since it was last
 /// found may be gone from memory, and is used for no new connection.
 pub(crate) fn over(below: &CStr) -> Result<CString, NoVfs> {
+    let _alone = fork::alone();
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
     // SAFETY: the name ends with a zero. SQLite is initialized, or does so itself.
     let found = unsafe {
