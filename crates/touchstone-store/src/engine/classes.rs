@@ -14,8 +14,14 @@ use std::ffi::{c_int, c_void};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 unsafe extern "C" {
-    fn touchstone_mark_class(region: *const c_void, which: c_int, mark: c_int) -> c_int;
-    fn touchstone_is_class_marked(region: *const c_void, which: c_int) -> c_int;
+    fn touchstone_mark_class(
+        device: u64,
+        number: u64,
+        region: *const c_void,
+        which: c_int,
+        mark: c_int,
+    ) -> c_int;
+    fn touchstone_is_class_marked(device: u64, number: u64, region: *const c_void, which: c_int) -> c_int;
 }
 
 /// What survives a loss of power, and what does not.
@@ -56,17 +62,24 @@ impl ClassMark {
         let counts = open.entry((self.origin, self.file)).or_default();
         // Counted also where it is refused, which takes it back.
         counts[self.kind] += 1;
-        // SAFETY: the region is a number by which the index is looked for.
-        match unsafe { touchstone_mark_class(self.region.address(), self.kind as c_int, 1) } {
-            ffi::SQLITE_OK => Ok(counts[1 - self.kind] > 0),
+        match self.mark(true) {
+            ffi::SQLITE_OK | ffi::SQLITE_NOTFOUND => Ok(counts[1 - self.kind] > 0),
             code => Err(Error::sqlite(code, "saying which class of durability has the file open")),
         }
     }
 
+    /// Says it to other processes, or takes it back; SQLite's code, `SQLITE_NOTFOUND` where the file's index is not there.
+    fn mark(&self, mark: bool) -> c_int {
+        let (FileId { device, inode }, region) = (self.file, self.region.address());
+        // SAFETY: the region is a number by which the index is looked for.
+        unsafe { touchstone_mark_class(device, inode, region, self.kind as c_int, c_int::from(mark)) }
+    }
+
     /// Whether another process has said so of the other kind.
     fn is_other_marked(&self) -> bool {
-        // SAFETY: as above.
-        unsafe { touchstone_is_class_marked(self.region.address(), 1 - self.kind as c_int) > 0 }
+        let (FileId { device, inode }, region) = (self.file, self.region.address());
+        // SAFETY: as for `mark`.
+        unsafe { touchstone_is_class_marked(device, inode, region, 1 - self.kind as c_int) > 0 }
     }
 }
 
@@ -80,8 +93,8 @@ impl Drop for ClassMark {
         let Some(counts) = open.get_mut(&(self.origin, self.file)) else { return };
         counts[self.kind] -= 1;
         if counts[self.kind] == 0 {
-            // SAFETY: as above. Where the index is gone, its locks are.
-            unsafe { touchstone_mark_class(self.region.address(), self.kind as c_int, 0) };
+            // Where the index is gone, its locks are.
+            self.mark(false);
         }
         if *counts == [0; KINDS] {
             open.remove(&(self.origin, self.file));
@@ -100,4 +113,31 @@ fn refused(durability: Durability) -> Error {
     let message =
         format!("the file is open with {that}, beside which {this} cannot keep its promise ({remedy})");
     Error::new(ErrorKind::Durability, message)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use crate::Store;
+    use crate::engine::connection::Connection;
+    use crate::options::Options;
+    use std::mem::ManuallyDrop;
+
+    /// A store's mark is taken back when its connections are closed, and its index may be unmapped. Where another file's was
+    /// mapped meanwhile, that one's mark was taken back instead.
+    #[test]
+    fn a_mark_is_looked_for_at_its_own_files_index_and_at_no_other() {
+        let directory = tempfile::tempdir().expect("there is room");
+        let path = directory.path().join("notes.db");
+        let _store = Store::open(&path).expect("it opens");
+        let mut connection = Connection::open(&path, &Options::new()).expect("it opens");
+        connection.header().expect("it is readable");
+        let region = Region::of(&mut connection).expect("it has a log");
+        let file = FileId::at(&path).expect("it is there");
+        // What was never counted is not taken back.
+        let mark = |file| ManuallyDrop::new(ClassMark { origin: Origin::here(), file, region, kind: 0 });
+        let others = FileId { inode: file.inode + 1, ..file };
+        assert_eq!(mark(others).mark(true), ffi::SQLITE_NOTFOUND);
+        assert_eq!(mark(file).mark(true), ffi::SQLITE_OK);
+    }
 }

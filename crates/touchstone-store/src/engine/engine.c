@@ -71,6 +71,8 @@ TYPE(((sqlite3 *)0)->nVdbeActive, int);
 TYPE(inodeList, unixInodeInfo *);
 TYPE(((unixInodeInfo *)0)->pNext, unixInodeInfo *);
 TYPE(((unixInodeInfo *)0)->pShmNode, unixShmNode *);
+TYPE(((unixInodeInfo *)0)->fileId.dev, dev_t);
+TYPE(((unixInodeInfo *)0)->fileId.ino, u64);
 TYPE(((unixShmNode *)0)->hShm, int);
 TYPE(((unixShmNode *)0)->nRegion, u16);
 TYPE(((unixShmNode *)0)->apRegion, char **);
@@ -254,15 +256,17 @@ void touchstone_watch_forks(void (*before)(void), void (*after)(int in_child)) {
   pthread_atfork(before_fork, after_fork, in_child);
 }
 
-/* The index, by where its first region is mapped, whichever layers lie between it and a connection. The caller holds the
- * mutex of all open files. */
-static unixShmNode *index_at(const void *region) {
+/* The file of an index, by whose index it is and by where its first region is mapped, whichever layers lie between it and a
+ * connection; less than 0 where there is none. By then another index may be mapped where a file's index was. The caller holds
+ * the mutex of all open files. */
+static int index_file(u64 device, u64 number, const void *region) {
   unixInodeInfo *inode;
   for (inode = inodeList; inode; inode = inode->pNext) {
     unixShmNode *index = inode->pShmNode;
-    if (index && index->nRegion > 0 && (const void *)index->apRegion[0] == region) return index;
+    if (inode->fileId.dev != (dev_t)device || inode->fileId.ino != number || index == 0) continue;
+    if (index->nRegion > 0 && (const void *)index->apRegion[0] == region) return index->hShm;
   }
-  return 0;
+  return -1;
 }
 
 /* Locks of the index's file that say which classes of durability have it open: see classes.rs. They lie where neither
@@ -278,15 +282,16 @@ static int class_lock(int file, int command, short kind, int which, struct flock
   return osFcntl(file, command, lock);
 }
 
-/* Says, or takes back, that a store of that class has the file open. An index in the process's own memory has no file, and
- * nobody to say it to. */
-int touchstone_mark_class(const void *region, int which, int mark) {
+/* Says, or takes back, that a store of that class has the file open. An index that is gone, or lies in the process's own
+ * memory, has no file, and nobody to say it to. */
+int touchstone_mark_class(u64 device, u64 number, const void *region, int which, int mark) {
   struct flock lock;
-  unixShmNode *index;
-  int code = SQLITE_OK;
+  int file, code = SQLITE_OK;
   unixEnterMutex();
-  index = index_at(region);
-  if (index && index->hShm >= 0 && class_lock(index->hShm, F_SETLK, mark ? F_RDLCK : F_UNLCK, which, &lock) != 0) {
+  file = index_file(device, number, region);
+  if (file < 0) {
+    code = SQLITE_NOTFOUND;
+  } else if (class_lock(file, F_SETLK, mark ? F_RDLCK : F_UNLCK, which, &lock) != 0) {
     code = SQLITE_IOERR_LOCK;
   }
   unixLeaveMutex();
@@ -294,14 +299,13 @@ int touchstone_mark_class(const void *region, int which, int mark) {
 }
 
 /* Whether another process has a store of that class open on the file; less than 0 where it is not known. */
-int touchstone_is_class_marked(const void *region, int which) {
+int touchstone_is_class_marked(u64 device, u64 number, const void *region, int which) {
   struct flock lock;
-  unixShmNode *index;
-  int marked = 0;
+  int file, marked = 0;
   unixEnterMutex();
-  index = index_at(region);
-  if (index && index->hShm >= 0) {
-    marked = class_lock(index->hShm, F_GETLK, F_WRLCK, which, &lock) != 0 ? -1 : lock.l_type != F_UNLCK;
+  file = index_file(device, number, region);
+  if (file >= 0) {
+    marked = class_lock(file, F_GETLK, F_WRLCK, which, &lock) != 0 ? -1 : lock.l_type != F_UNLCK;
   }
   unixLeaveMutex();
   return marked;
@@ -311,13 +315,13 @@ void touchstone_watch_forks(void (*before)(void), void (*after)(int in_child)) {
   (void)before; (void)after;
 }
 
-int touchstone_mark_class(const void *region, int which, int mark) {
-  (void)region; (void)which; (void)mark;
-  return SQLITE_OK;
+int touchstone_mark_class(u64 device, u64 number, const void *region, int which, int mark) {
+  (void)device; (void)number; (void)region; (void)which; (void)mark;
+  return SQLITE_NOTFOUND;
 }
 
-int touchstone_is_class_marked(const void *region, int which) {
-  (void)region; (void)which;
+int touchstone_is_class_marked(u64 device, u64 number, const void *region, int which) {
+  (void)device; (void)number; (void)region; (void)which;
   return 0;
 }
 #endif

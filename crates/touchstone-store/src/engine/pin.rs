@@ -20,11 +20,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// A file, whatever its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct FileId {
-    device: u64,
-    inode: u64,
+    pub(super) device: u64,
+    pub(super) inode: u64,
 }
 
 impl FileId {
+    #[cfg(all(test, unix))]
+    pub(super) fn at(path: &Path) -> Option<FileId> {
+        fs::metadata(path).ok().as_ref().and_then(FileId::of)
+    }
+
     #[cfg(unix)]
     fn of(file: &Metadata) -> Option<FileId> {
         use std::os::unix::fs::MetadataExt as _;
