@@ -9,6 +9,8 @@ use crate::lease::{Gate, Lease};
 use crate::session::Session;
 use crate::sync::MutexGuard;
 use std::cell::Cell;
+use std::mem::ManuallyDrop;
+use std::ptr;
 use std::sync::Arc;
 
 /// A session that is used in calls. One thread has it at a time.
@@ -155,27 +157,33 @@ impl<S> Drop for Leased<S> {
 
 /// What a call leaves for the next one of the same session: a statement that stands on a row, a walk over pages. It is used,
 /// and put away, within calls only; what is never put away is never freed.
-pub(crate) struct Kept<V>(Option<std::mem::ManuallyDrop<V>>);
+pub(crate) struct Kept<V> {
+    value: Option<ManuallyDrop<V>>,
+    /// Whose it is. It is only compared.
+    session: *const Session,
+}
 
 impl<V> Kept<V> {
-    pub(crate) fn new(value: V) -> Kept<V> {
-        Kept(Some(std::mem::ManuallyDrop::new(value)))
+    pub(crate) fn new(inside: &Session, value: V) -> Kept<V> {
+        Kept { value: Some(ManuallyDrop::new(value)), session: inside }
     }
 
-    /// It, within a call.
+    /// It, within a call of the session that it is of.
     #[inline]
-    pub(crate) fn get(&mut self, _inside: &Session) -> Option<&mut V> {
-        self.0.as_deref_mut()
+    pub(crate) fn get(&mut self, inside: &Session) -> Option<&mut V> {
+        debug_assert!(ptr::eq(self.session, inside), "another session's gate is held");
+        self.value.as_deref_mut()
     }
 
-    /// Puts it away, within a call.
-    pub(crate) fn put_away(&mut self, _inside: &Session) {
-        drop(self.0.take().map(std::mem::ManuallyDrop::into_inner));
+    /// Puts it away, within a call of the session that it is of.
+    pub(crate) fn put_away(&mut self, inside: &Session) {
+        assert!(ptr::eq(self.session, inside), "another session's gate is held");
+        drop(self.value.take().map(ManuallyDrop::into_inner));
     }
 
     /// Whether there is nothing any more.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_none()
+        self.value.is_none()
     }
 }

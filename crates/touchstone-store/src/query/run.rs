@@ -307,7 +307,8 @@ enum Source<T> {
 
 pub(crate) fn rows<T: Record>(query: Query<'_, T>) -> Result<Rows<'_, T>> {
     let Query { source: Reading(access), request, .. } = query;
-    let source = access.call(|session| source(session, &access, &request).map(Kept::new))?;
+    let source =
+        access.call(|session| source(session, &access, &request).map(|source| Kept::new(session, source)))?;
     Ok(Rows { access, request, source })
 }
 
