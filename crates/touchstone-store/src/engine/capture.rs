@@ -328,12 +328,13 @@ unsafe extern "C" fn changed(
 /// Whether a statement may change other rows than it names: by triggers, by foreign keys that act, or by constraints that
 /// replace. It is as the schema is, and so are the connection's own triggers, which no schema's version tells.
 pub(crate) fn has_triggers_or_cascades(connection: &Connection) -> Result<bool> {
+    // In lower case, because a program may have told SQLite that `like` is to tell the cases apart.
     const SQL: &str = "select exists (select 1 from main.sqlite_schema where type = 'trigger') \
         or exists (select 1 from temp.sqlite_schema where type = 'trigger') \
-        or exists (select 1 from main.sqlite_schema where type = 'table' and sql like '%on%conflict%replace%') \
+        or exists (select 1 from main.sqlite_schema where type = 'table' and lower(sql) like '%on%conflict%replace%') \
         or exists ( \
             select 1 from main.sqlite_schema as made, pragma_foreign_key_list(made.name, 'main') as key \
-            where made.type = 'table' and made.sql like '%references%' \
+            where made.type = 'table' and lower(made.sql) like '%references%' \
             and (select foreign_keys from pragma_foreign_keys) \
             and (key.on_update not in ('NO ACTION', 'RESTRICT') or key.on_delete not in ('NO ACTION', 'RESTRICT')))";
     Ok(connection.sql().query_row(SQL, (), |row| row.get(0))?)

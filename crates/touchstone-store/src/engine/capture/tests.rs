@@ -454,6 +454,13 @@ fn whether_statements_change_other_rows_than_they_name_is_known() {
     assert!(after("create trigger mine after insert on note begin select 1; end"));
     assert!(!after("drop trigger mine"));
     assert!(after("create table greedy (id integer primary key, name text unique on conflict replace)"));
+    // A program's setting of its own: rows that went with others were not seen to go.
+    assert!(!after("drop table greedy; pragma case_sensitive_like = on"));
+    assert!(after("CREATE TABLE greedy (id INTEGER PRIMARY KEY, name TEXT UNIQUE ON CONFLICT REPLACE)"));
+    assert!(!after("drop table greedy"));
+    assert!(after(
+        "CREATE TABLE child (id INTEGER PRIMARY KEY, of INTEGER REFERENCES note ON DELETE CASCADE)"
+    ));
 }
 
 /// Statements over few keys, so that they meet.
