@@ -16,13 +16,13 @@ use std::hash::{BuildHasher, RandomState};
 
 /// The table. `follows` and `counted` are what the log's index counts before the commit and after it; `place` is where
 /// the log was before it, and is told where the count before it proves nothing.
-const MAKE: &str = "create table if not exists touchstone_changes (number INTEGER PRIMARY KEY, follows INTEGER NOT NULL, counted INTEGER NOT NULL, place BLOB, changes BLOB NOT NULL) STRICT";
+const MAKE: &str = "create table if not exists main.touchstone_changes (number INTEGER PRIMARY KEY, follows INTEGER NOT NULL, counted INTEGER NOT NULL, place BLOB, changes BLOB NOT NULL) STRICT";
 const APPEND: &str =
-    "insert into touchstone_changes (follows, counted, place, changes) values (?1, ?2, ?3, ?4)";
-const READ: &str = "select number, follows, counted, place, changes from touchstone_changes where number > ?1 order by number";
-const LAST: &str = "select max(number) from touchstone_changes";
-const PRUNE: &str = "delete from touchstone_changes where number <= ?1";
-const SIZES: &str = "select number, length(changes) from touchstone_changes order by number desc";
+    "insert into main.touchstone_changes (follows, counted, place, changes) values (?1, ?2, ?3, ?4)";
+const READ: &str = "select number, follows, counted, place, changes from main.touchstone_changes where number > ?1 order by number";
+const LAST: &str = "select max(number) from main.touchstone_changes";
+const PRUNE: &str = "delete from main.touchstone_changes where number <= ?1";
+const SIZES: &str = "select number, length(changes) from main.touchstone_changes order by number desc";
 
 /// Transactions that are kept, and bytes of what they tell.
 const KEPT: (i64, i64) = (1000, 8 << 20);

@@ -310,7 +310,7 @@ fn collections(session: &Session) -> Result<Vec<(i64, String)>> {
     if !session.connection.has_table(COLLECTIONS)? {
         return Ok(Vec::new());
     }
-    let sql = "select number, name from touchstone_collections order by number";
+    let sql = "select number, name from main.touchstone_collections order by number";
     let mut names = session.connection.sql().prepare(sql)?;
     let names = names.query_map((), |row| Ok((row.get(0)?, row.get(1)?)))?;
     names.collect::<rusqlite::Result<_>>().map_err(Error::of_own_table(COLLECTIONS))

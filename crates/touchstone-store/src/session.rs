@@ -157,7 +157,7 @@ impl Session {
         if !self.connection.has_table(COLLECTIONS)? {
             return Ok(None);
         }
-        let sql = "select number from touchstone_collections where name = ?1";
+        let sql = "select number from main.touchstone_collections where name = ?1";
         let mut statement = self.connection.sql().prepare(sql)?;
         let mut rows = statement.query([name])?;
         let Some(row) = rows.next()? else { return Ok(None) };
@@ -173,9 +173,9 @@ impl Session {
         }
         let sql = self.connection.sql();
         sql.execute_batch(
-            "create table if not exists touchstone_collections (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT",
+            "create table if not exists main.touchstone_collections (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT",
         )?;
-        sql.execute("insert into touchstone_collections (name) values (?1)", [name])?;
+        sql.execute("insert into main.touchstone_collections (name) values (?1)", [name])?;
         let number = sql.last_insert_rowid();
         self.capture.changed("touchstone_collections");
         self.collections.borrow_mut().insert(name.to_owned(), number);

@@ -56,7 +56,8 @@ fn a_temporary_table_of_a_types_name_is_another_table() -> Result<()> {
     place.write(
         "create temp table task (id integer primary key, title text, due integer);
          create temp table note (id integer primary key, text text);
-         create temp table touchstone_user_version (number integer primary key, version integer)",
+         create temp table touchstone_user_version (number integer primary key, version integer);
+         create temp table touchstone_collections (number integer primary key, name text)",
     )?;
     place.store.insert(&task(1000))?;
     place.store.put_all_of(&[task(1001), task(1)])?;
@@ -64,6 +65,7 @@ fn a_temporary_table_of_a_types_name_is_another_table() -> Result<()> {
     place.store.write(|transaction| {
         assert!(transaction.remove::<Task>(&2)?);
         transaction.set_user_version(4)?;
+        transaction.collection::<Note>("inbox")?.insert(&Note { id: 2, text: "in it".into() })?;
         assert_eq!(transaction.query::<Note>().filter(|note| note.text.eq("kept")).count()?, 1);
         Ok(())
     })?;
@@ -71,6 +73,7 @@ fn a_temporary_table_of_a_types_name_is_another_table() -> Result<()> {
     assert_eq!(place.store.all::<Task>()?.len() as i64, ROWS + 1);
     assert_eq!(place.store.get::<Note>(&1)?.map(|note| note.text).as_deref(), Some("kept"));
     assert_eq!(place.store.user_version()?, 4);
+    assert_eq!(place.store.snapshot()?.collection::<Note>("inbox")?.count()?, 1);
     Ok(())
 }
 
