@@ -30,7 +30,7 @@ pub enum ErrorKind {
     /// A record with the same key, or the same value of a unique index, is there already.
     Conflict,
     /// Another process, or another `Store` of this one, held the write lock for longer than the store waits; or a feed was
-    /// full for so long.
+    /// full for so long; or a file whose key is to change is open.
     Busy,
     /// The file is encrypted with another key, or not with this cipher.
     WrongKey,
@@ -48,7 +48,7 @@ pub enum ErrorKind {
     /// The file contradicts the type: another kind of column, another key, a value out of range. Or an update is of
     /// something else than it was asked for.
     Mismatch,
-    /// A page of the file is damaged.
+    /// A page of the file is damaged, or a row of the store's own tables, or the log.
     Damaged,
     /// The disk, or the file's limit of pages, is full.
     Full,
@@ -56,7 +56,8 @@ pub enum ErrorKind {
     ReadOnly,
     /// The record, or the query, is beyond SQLite's limits.
     TooBig,
-    /// A value that no column can hold, such as NaN.
+    /// What was given cannot be: a value that no column can hold, such as NaN; an option, a path or a name; a record whose
+    /// key was changed; a statement that is none for this call.
     Invalid,
     /// A transaction was begun inside another of the same thread.
     Nested,
@@ -73,7 +74,7 @@ pub enum ErrorKind {
     /// The operating system failed to open, read, write or sync: permissions may be why.
     Io,
     /// SQLite refused, for a reason that has no kind of its own; or the store did, where a program's SQL would have ended its
-    /// transaction or made the file another kind of file.
+    /// transaction or made the file another kind of file, and where a transaction, a feed or the store itself has ended.
     Refused,
 }
 

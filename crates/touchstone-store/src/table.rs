@@ -97,11 +97,12 @@ impl Table {
         }
     }
 
-    /// Whether the file has the table.
+    /// What it is called in the file.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
+    /// Whether the file has the table.
     pub(crate) fn exists(&self) -> bool {
         self.layout.is_some()
     }

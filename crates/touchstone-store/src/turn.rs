@@ -51,12 +51,12 @@ impl Turns {
         Ok(Turn { turns: self })
     }
 
-    /// How many threads wait.
     /// The turn that a caller took and forgot, to go on with it: there is one at a time.
     pub(crate) fn resume(&self) -> Turn<'_> {
         Turn { turns: self }
     }
 
+    /// How many threads wait.
     #[cfg(all(test, shuttle))]
     pub(crate) fn waiting(&self) -> usize {
         lock(&self.state).waiting.len()

@@ -89,3 +89,23 @@ fn what_stands_below_one_heading_is_one_program() {
     let text = found[0].text();
     assert!(text.ends_with("\nlet a = 1;\n{\nlet b = a;\n}\nOk(())\n}\n"), "{text}");
 }
+
+/// What a program can be told, it must be able to look up.
+#[test]
+fn the_guide_says_of_every_kind_of_error_what_to_do() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let source = fs::read_to_string(root.join("src/error.rs")).expect("it is there");
+    let page = fs::read_to_string(root.join("../../docs/guide-store.md")).expect("it is there");
+    let kinds = source.split_once("pub enum ErrorKind {").and_then(|(_, rest)| rest.split_once("\n}"));
+    let kinds = kinds.expect("it is there").0.lines().filter_map(|line| line.trim().strip_suffix(','));
+    let kinds: Vec<&str> = kinds.filter(|line| line.chars().all(char::is_alphanumeric)).collect();
+    assert!(kinds.len() > 20, "{kinds:?}");
+    let said = |kind: &str| {
+        page.lines().any(|line| {
+            line.split(" | ").next().is_some_and(|first| first.starts_with('|') && first.contains(kind))
+        })
+    };
+    for kind in kinds {
+        assert!(said(&format!("`{kind}`")), "`{kind}` is not in the guide's table");
+    }
+}
