@@ -453,6 +453,13 @@ pub struct LaneSample {
     pub delivery: Option<Delivery>,
 }
 
+impl LaneSample {
+    /// Operations that failed, of all kinds. A kind of which none failed says nothing.
+    pub fn failed(&self) -> u64 {
+        self.errors.values().fold(0, |all, number| all.saturating_add(*number))
+    }
+}
+
 /// What the transactions of a `deliver` lane came to, all of them together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delivery {

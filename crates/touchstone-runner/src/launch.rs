@@ -303,10 +303,10 @@ impl<'s> Player<'s> {
     /// What a lane did to the database.
     fn done(&mut self, lane: &Lane, answer: &LaneSample) {
         self.stage.data.play(&mut self.contents, lane, answer);
-        self.failing |= !answer.errors.is_empty();
+        self.failing |= answer.failed() > 0;
         if lane.verb.inserts() {
             self.stored += lane.count;
-            self.acknowledged += answer.answers;
+            self.acknowledged = self.acknowledged.saturating_add(answer.answers);
         } else if lane.verb == Verb::DeleteMany {
             self.stored = self.stored.saturating_sub(answer.answers);
             self.acknowledged = self.acknowledged.saturating_sub(answer.answers);

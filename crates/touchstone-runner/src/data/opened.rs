@@ -14,7 +14,7 @@ impl CaseData {
         lane: &Lane,
         answer: &LaneSample,
     ) -> Option<String> {
-        if !answer.errors.is_empty() || !contents.is_certain() {
+        if answer.failed() > 0 || !contents.is_certain() {
             return None;
         }
         let answered: Answer = (answer.answers, answer.digest.clone());

@@ -135,6 +135,31 @@ fn after_updates_the_last_state_of_each_object_must_be_there() {
     assert_ne!(scene.data.content(&contents, 1), Some((60, unchanged.digest)));
 }
 
+/// Found by an adversary: a kind of failure of which there was none kept all answers from being looked at.
+#[test]
+fn a_failure_that_did_not_happen_excuses_no_answer() {
+    let scene = Scene::new("update");
+    let none = BTreeMap::from([("other".to_owned(), 0)]);
+    let mut contents = scene.data.contents();
+    let lanes = scene.lanes(0);
+    scene.data.play(&mut contents, &lanes[0], &LaneSample { errors: none.clone(), ..acknowledged(7) });
+    assert!(contents.is_certain());
+    for lane in [Lane::new(Verb::ReadAll, 0, 1), Lane::new(Verb::Open, 0, 1)] {
+        let made_up = LaneSample {
+            answers: 1 << 40,
+            digest: "made up".into(),
+            errors: none.clone(),
+            ..acknowledged(0)
+        };
+        assert!(
+            scene.data.wrong(&contents, &lane, std::slice::from_ref(&lane), &made_up).is_some(),
+            "{lane:?}"
+        );
+    }
+    let most = BTreeMap::from([("busy".to_owned(), u64::MAX), ("other".to_owned(), 1)]);
+    assert_eq!(LaneSample { errors: most, ..acknowledged(0) }.failed(), u64::MAX);
+}
+
 #[test]
 fn gets_of_one_record_ask_for_that_one_alone() {
     let suite = SUITE.replacen("blocks = 1\n", "blocks = 1\nget_record = 17\n", 1).replacen(

@@ -189,7 +189,7 @@ impl Player<'_> {
         for table in 1..=self.stage.case.tables_used() {
             let reply = self.ask(&Request::Check { table })?;
             let Reply::Check { answers, digest } = reply else { return Err(unexpected("check", &reply)) };
-            found += answers;
+            found = answers.saturating_add(found);
             let right = self.stage.data.content(&self.contents, table);
             if right.is_some_and(|(_, right)| digest != right) {
                 differs = differs.or(Some((table, digest)));
