@@ -327,6 +327,16 @@ fn a_candidate_that_cannot_be_recorded_does_not_pass_and_where_nothing_can_that_
     let reason = &one_side.comparisons[0].reasons[0];
     assert!(reason.contains("refused io_setup to s@candidate alone"), "{reason}");
     assert_eq!(of([refused(baseline), refused(candidate)]).status, GateStatus::Pass);
+    let refused = |arm: &str, what: &[&str]| SyncCount {
+        refused: what.iter().map(|what| (*what).into()).collect(),
+        ..recorded(arm)
+    };
+    let both = ["io_uring", "io_setup"];
+    let in_another_order = of([refused(baseline, &both), refused(candidate, &["io_setup", "io_uring"])]);
+    assert_eq!(in_another_order.status, GateStatus::Pass, "{in_another_order:#?}");
+    let fewer = of([refused(baseline, &both), refused(candidate, &["io_setup"])]);
+    let reason = &fewer.comparisons[0].reasons[0];
+    assert!(reason.contains("refused io_uring to s@baseline alone"), "{reason}");
     let neither = of([unavailable(baseline), unavailable(candidate)]);
     assert_eq!(neither.status, GateStatus::Pass, "{neither:#?}");
     let reason = &neither.comparisons[0].reasons[0];

@@ -117,17 +117,9 @@ pub(super) fn uncounted(measured: &CaseStatistics, judged: &Comparison) -> Optio
         )))
     };
     match counts(measured, judged)? {
-        (Ok(theirs), Ok(mine)) if theirs.refused == mine.refused => None,
         (Ok(theirs), Ok(mine)) => {
-            let (arm, refused) = if mine.refused.is_empty() {
-                (&judged.against, &theirs.refused)
-            } else {
-                (&judged.arm, &mine.refused)
-            };
-            Some(Uncounted::OneSide(format!(
-                "the recorder refused {} to {arm} alone, which may write so while it is timed: their counts cannot be compared",
-                refused.join(", ")
-            )))
+            let alone = refused_alone(&judged.arm, mine, theirs);
+            alone.or_else(|| refused_alone(&judged.against, theirs, mine)).map(Uncounted::OneSide)
         }
         (Ok(_), Err(why)) => one(&judged.arm, why),
         (Err(why), Ok(_)) => one(&judged.against, why),
@@ -135,6 +127,18 @@ pub(super) fn uncounted(measured: &CaseStatistics, judged: &Comparison) -> Optio
             "the commits of neither side could be recorded, so that no count decides: {why}"
         ))),
     }
+}
+
+/// Ways of writing that the recorder refused to an arm and not to the other. In which order it met them says nothing.
+fn refused_alone(arm: &str, mine: &SyncCount, theirs: &SyncCount) -> Option<String> {
+    let alone: Vec<&str> =
+        mine.refused.iter().filter(|what| !theirs.refused.contains(what)).map(String::as_str).collect();
+    (!alone.is_empty()).then(|| {
+        format!(
+            "the recorder refused {} to {arm} alone, which may write so while it is timed: their counts cannot be compared",
+            alone.join(", ")
+        )
+    })
 }
 
 /// What was counted of one arm, or why nothing was.
