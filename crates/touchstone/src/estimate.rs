@@ -316,8 +316,8 @@ impl<'r> CaseSamples<'r> {
             timeline: self.timeline(&arm.name),
             errors: self.errors(&arm.name),
             failed_with: parts.iter().find_map(|part| part.failed_with.clone()),
-            missing: parts.iter().map(|part| part.expected.saturating_sub(part.found)).sum(),
-            found: parts.iter().map(|part| part.found).sum(),
+            missing: added(parts.iter().map(|part| part.expected.saturating_sub(part.found))),
+            found: added(parts.iter().map(|part| part.found)),
             settings: settings(arm, parts, syncs.as_ref()),
             plan: parts
                 .iter()
@@ -420,7 +420,8 @@ impl<'r> CaseSamples<'r> {
         let slices = self.record.slices.iter().filter(|slice| slice.case == self.case.id && slice.arm == arm);
         let mut errors = BTreeMap::new();
         for (kind, number) in slices.flat_map(|slice| &slice.lanes).flat_map(|lane| &lane.errors) {
-            *errors.entry(kind.clone()).or_default() += number;
+            let all: &mut u64 = errors.entry(kind.clone()).or_default();
+            *all = all.saturating_add(*number);
         }
         errors
     }
@@ -478,6 +479,11 @@ fn median_parts(launches: &[LaunchValue]) -> Option<Parts> {
     })
 }
 
+/// Whoever edits a record may write down more than can be counted.
+fn added(counts: impl Iterator<Item = u64>) -> u64 {
+    counts.fold(0, u64::saturating_add)
+}
+
 fn median_of(values: impl Iterator<Item = f64>) -> Option<f64> {
     quantile_of(&values.collect::<Vec<f64>>(), 0.5)
 }
@@ -510,7 +516,8 @@ fn mean_of_longest_thousandth(latencies: &[u64]) -> Option<f64> {
 }
 
 fn mean(values_ns: &[u64]) -> Option<f64> {
-    (!values_ns.is_empty()).then(|| values_ns.iter().sum::<u64>() as f64 / values_ns.len() as f64)
+    (!values_ns.is_empty())
+        .then(|| values_ns.iter().map(|ns| *ns as f64).sum::<f64>() / values_ns.len() as f64)
 }
 
 fn count<K: Ord>(keys: impl Iterator<Item = K>) -> BTreeMap<K, usize> {
@@ -538,7 +545,8 @@ fn flush_equivalents(arm: &PlannedArm, slices: &[&Slice], probes: &[&Probe]) -> 
 /// How much a slice asked its engine for: statements, then pages of its cache. A launch that does not tell comes last.
 fn asked_of_engine(counters: &BTreeMap<String, i64>) -> (bool, i64, i64) {
     let count = |name: &str| counters.get(name).copied();
-    let pages = ["cache_hits", "cache_misses"].iter().filter_map(|name| count(name)).sum();
+    let pages =
+        ["cache_hits", "cache_misses"].iter().filter_map(|name| count(name)).fold(0, i64::saturating_add);
     (count("statements").is_none(), count("statements").unwrap_or_default(), pages)
 }
 

@@ -206,10 +206,11 @@ fn is_whole(verb: Verb) -> bool {
 /// What was counted over slices for each of their commits, in a low launch: see [`low`].
 fn per_commit(arm: &PlannedArm, launches: &[Vec<&Slice>], part: fn(&Witness) -> Option<u64>) -> Option<f64> {
     let in_launch = |slices: &Vec<&Slice>| {
-        let counted: Option<u64> = slices.iter().map(|slice| part(slice.witness.as_ref()?)).sum();
-        let operations: u64 = slices.iter().map(|slice| slice.operations).sum();
-        let commits = operations as f64 * commits_per_operation(arm, slices)?;
-        Some(counted? as f64 / commits).filter(|_| commits > 0.0)
+        let counted: Option<f64> =
+            slices.iter().map(|slice| Some(part(slice.witness.as_ref()?)? as f64)).sum();
+        let operations: f64 = slices.iter().map(|slice| slice.operations as f64).sum();
+        let commits = operations * commits_per_operation(arm, slices)?;
+        Some(counted? / commits).filter(|_| commits > 0.0)
     };
     let each: Option<Vec<f64>> = launches.iter().map(in_launch).collect();
     low(each?)

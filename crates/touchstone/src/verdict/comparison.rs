@@ -235,7 +235,7 @@ pub(super) fn incomplete(arm: &ArmStatistics) -> Vec<String> {
 pub(super) fn obstacles(planned: &PlannedArm, arm: &ArmStatistics) -> Vec<String> {
     let mut obstacles: Vec<String> = incomplete(arm).into_iter().chain(not_honoured(arm)).collect();
     obstacles.extend(broken_promise(planned, arm));
-    let failed: u64 = arm.errors.values().sum();
+    let failed = arm.errors.values().copied().fold(0, u64::saturating_add);
     if failed > 0 {
         let kinds: Vec<String> = arm.errors.iter().map(|(kind, number)| format!("{number} {kind}")).collect();
         let first = arm.failed_with.as_ref().map(|first| format!(", the first with: {first}"));

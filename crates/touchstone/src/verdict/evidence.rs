@@ -421,7 +421,7 @@ fn counted(test: &ClaimTest, arm: &ArmStatistics) -> u64 {
     match (test.measure, test.error) {
         (Measure::Missing, _) => arm.missing,
         (_, Some(kind)) => arm.errors.get(kind.name()).copied().unwrap_or(0),
-        (_, None) => arm.errors.values().sum(),
+        (_, None) => arm.errors.values().copied().fold(0, u64::saturating_add),
     }
 }
 

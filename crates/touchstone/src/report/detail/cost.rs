@@ -109,7 +109,10 @@ fn files(file_bytes: &BTreeMap<String, u64>) -> String {
     let told =
         |name: &str, size: u64| format!("{name} {}", format::bytes(size as f64)).replace(' ', "\u{a0}");
     if file_bytes.len() > FILES_NAMED_MAX {
-        return told(&format!("{} files,", file_bytes.len()), file_bytes.values().sum());
+        return told(
+            &format!("{} files,", file_bytes.len()),
+            file_bytes.values().copied().fold(0, u64::saturating_add),
+        );
     }
     file_bytes.iter().map(|(name, size)| told(name, *size)).collect::<Vec<String>>().join(", ")
 }

@@ -52,7 +52,7 @@ impl Suspect<'_> {
         }
         let opening = self.arm.witnessed.opening_read_bytes.filter(|bytes| *bytes > OPENING_BYTES_MIN)?;
         let slice = self.arm.witnessed.read_bytes?;
-        let files = self.arm.file_bytes.values().sum::<u64>() as f64;
+        let files: f64 = self.arm.file_bytes.values().map(|bytes| *bytes as f64).sum();
         // After an eviction, what is read again comes from the page cache that opening has filled.
         let is_spared = slice * 4.0 < opening || self.case.cache == Cache::Evicted;
         (opening * 2.0 > files && is_spared).then(|| {
@@ -223,7 +223,7 @@ const FLOOR_RATIO_MAX: f64 = 1.05;
 pub(super) fn engine_idle(planned: &PlannedArm, arm: &ArmStatistics) -> Raised {
     let count = |name: &str| arm.counters.get(name).copied();
     let statements = count("statements")?;
-    let pages = count("cache_hits")? + count("cache_misses")?;
+    let pages = count("cache_hits")?.saturating_add(count("cache_misses")?);
     let gets =
         planned.lanes.iter().all(|lane| lane.verb == Verb::Get).then_some(arm.slice_operations).flatten();
     let few = gets.filter(|gets| (statements as f64) < gets * STATEMENTS_SHARE_MIN && statements > 0);
