@@ -147,8 +147,10 @@ fn slices_of_two_kinds_in_a_launch_are_told() {
     assert_eq!(quick(|block| block % 3 == 2, 1.6), [FlagKind::TwoKinds]);
     assert_eq!(quick(|block| block % 3 < 2, 1.4), [], "pages that lie badly make as much");
     assert_eq!(quick(|block| block == 4, 1.6), [], "one of nine is no kind");
-    assert_eq!(quick_beside(4), [FlagKind::TwoKinds]);
-    assert_eq!(quick_beside(5), [], "the machine was of two kinds");
+    assert_eq!(quick_beside(4, 1e6), [FlagKind::TwoKinds]);
+    assert_eq!(quick_beside(5, 1e6), [], "the machine was of two kinds");
+    assert_eq!(quick_beside(0, 0.6e6), [FlagKind::TwoKinds]);
+    assert_eq!(quick_beside(0, 0.5e6), [], "a neighbour spares slices that are shorter");
     let stored = quick_of(Verb::InsertOne, |block| block % 3 == 2, 1.6);
     assert!(!stored.contains(&FlagKind::TwoKinds), "checkpoints make two kinds: {stored:?}");
 }
@@ -174,15 +176,15 @@ fn quicken(record: &mut Record, verb: Verb, is_quick: fn(u32) -> bool, ratio: f6
     }
 }
 
-/// The same where as many of another arm's launches are of two kinds.
-fn quick_beside(launches: usize) -> Vec<FlagKind> {
+/// The same where as many of another arm's launches are of two kinds, and its slices of the others take so long.
+fn quick_beside(launches: usize, other_ns: f64) -> Vec<FlagKind> {
     flags(|record| {
         quicken(record, Verb::Get, |block| block % 3 < 2, 1.6);
         let mut others = record.slices.clone();
         for slice in &mut others {
             slice.arm = OTHER.into();
             if slice.launch >= launches {
-                (slice.wall_ns, slice.cpu_ns) = (1_000_000, 1_000_000);
+                (slice.wall_ns, slice.cpu_ns) = (other_ns as u64, other_ns as u64);
             }
         }
         record.slices.extend(others);

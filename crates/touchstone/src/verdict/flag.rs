@@ -1,5 +1,6 @@
 //! Red flags: what makes a number doubtful, each with its evidence.
 
+mod two_kinds;
 mod witnessed;
 
 use super::durability::broken_promise;
@@ -7,11 +8,12 @@ use crate::estimate::{ArmStatistics, CaseStatistics};
 use crate::name::subject_of;
 use crate::plan::{Plan, PlannedArm, PlannedCase};
 use crate::sample::Introduction;
-use crate::statistics::{P_LOOK, median, more_often};
+use crate::statistics::{P_LOOK, median};
 use crate::suite::{Cache, Measure};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use touchstone_protocol::Verb;
+use two_kinds::{Pairs, two_kinds};
 use witnessed::{Suspect, engine_idle};
 
 /// A doubt about an arm in a case.
@@ -130,6 +132,7 @@ impl fmt::Display for FlagKind {
 /// Raises every flag the statistics give cause for.
 pub(super) fn flags(plan: &Plan, statistics: &[CaseStatistics], subjects: &[Introduction]) -> Vec<Flag> {
     let mut flags = Vec::new();
+    let pairs = Pairs::of(plan, statistics);
     for (case, measured) in plan.cases.iter().zip(statistics) {
         for arm in &measured.arms {
             let Some(planned) = case.arm(&arm.arm) else { continue };
@@ -153,7 +156,7 @@ pub(super) fn flags(plan: &Plan, statistics: &[CaseStatistics], subjects: &[Intr
                 beyond_cores(planned, arm),
                 suspect.untold_threads(),
                 no_steady_state(arm),
-                two_kinds(measured, arm),
+                two_kinds(plan, &pairs, measured, arm),
                 other_pace(case, arm),
             ];
             let raised = raised.into_iter().flatten();
@@ -204,35 +207,6 @@ fn no_steady_state(arm: &ArmStatistics) -> Raised {
         drift.p
     );
     Some((FlagKind::NoSteadyState, evidence))
-}
-
-/// The share of launches whose slices are of two kinds from which they are no accident.
-const TWO_KINDS_SHARE_MIN: f64 = 0.5;
-
-/// How rarely chance alone may make another arm's launches be of two kinds by so much less often.
-const TWO_KINDS_P: f64 = 0.05;
-
-/// The median is a slice of the one kind, and what the other kind did not do there may have been done here. Where every other
-/// arm's launches are so nearly as often, it is the machine that was of two kinds; one calm arm shows that it was not.
-fn two_kinds(case: &CaseStatistics, arm: &ArmStatistics) -> Raised {
-    let share = arm.witnessed.two_kinds_share.filter(|share| *share >= TWO_KINDS_SHARE_MIN)?;
-    let counted = |arm: &ArmStatistics, share: f64| {
-        let launches = arm.launches.len() as u64;
-        ((share * launches as f64).round() as u64, launches)
-    };
-    let (mine, launches) = counted(arm, share);
-    let others = case.arms.iter().filter(|other| other.arm != arm.arm);
-    let mut others =
-        others.filter_map(|other| Some(counted(other, other.witnessed.two_kinds_share?))).peekable();
-    let is_more_often = |(theirs, of): (u64, u64)| more_often(mine, launches, theirs, of) < TWO_KINDS_P;
-    if others.peek().is_some() && !others.any(is_more_often) {
-        return None;
-    }
-    let evidence = format!(
-        "in {:.0} % of its launches some slices take one and a half times the time of the others or more, and none lies between",
-        share * 100.0
-    );
-    Some((FlagKind::TwoKinds, evidence))
 }
 
 /// An operation takes this share of its time in slices at least while latencies are kept, where the clock is read more often.

@@ -7,6 +7,7 @@
 #[path = "../made/mod.rs"]
 mod made;
 
+mod busy;
 mod duels;
 mod gates;
 mod noise;
