@@ -182,6 +182,23 @@ fn commits_that_were_not_written_before_the_reply_break_the_promise_of_every_cla
     }
 }
 
+/// Found by an adversary: a driver that would not be recorded gathered its writes, and nothing was said of it.
+#[test]
+fn commits_that_alone_could_not_be_recorded_are_told() {
+    let told = |refuses: &[usize]| {
+        let judgement = judged(Verb::InsertOne, |record| {
+            for arm in refuses {
+                let name = record.syncs[*arm].arm.clone();
+                record.syncs[*arm] = SyncCount::unavailable(CASE, &name, "its pipe closed");
+            }
+        });
+        judgement.flags.iter().map(|flag| (flag.kind, flag.evidence.clone())).collect::<Vec<_>>()
+    };
+    let evidence = "its commits could not be recorded, and others' could: its pipe closed".to_owned();
+    assert_eq!(told(&[1]), [(FlagKind::Unrecorded, evidence)]);
+    assert_eq!(told(&[0, 1]), [], "this machine records nobody");
+}
+
 /// Found by an adversary: an engine that makes its log larger in one commit of many, or syncs many files, was held to that one.
 #[test]
 fn one_costly_commit_is_not_asked_of_all() {

@@ -7,7 +7,7 @@ use super::durability::broken_promise;
 use crate::estimate::{ArmStatistics, CaseStatistics};
 use crate::name::subject_of;
 use crate::plan::{Plan, PlannedArm, PlannedCase};
-use crate::sample::Introduction;
+use crate::sample::{Introduction, Outcome};
 use crate::statistics::{P_LOOK, median};
 use crate::suite::{Cache, Measure};
 use serde::{Deserialize, Serialize};
@@ -44,6 +44,8 @@ impl Flag {
 pub enum FlagKind {
     /// Its commits did not await the disk as its class promises, or did less while they were timed.
     BrokenPromise,
+    /// Its commits could not be recorded where others' could, so that nobody knows what they do.
+    Unrecorded,
     /// Time went by for which the lab waited, and which the kit did not count.
     BesideTheClock,
     /// What a slice was to read had been read before it began.
@@ -104,6 +106,7 @@ impl fmt::Display for FlagKind {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.pad(match self {
             FlagKind::BrokenPromise => "promise not kept",
+            FlagKind::Unrecorded => "not recorded",
             FlagKind::BesideTheClock => "beside the clock",
             FlagKind::ReadyBefore => "ready before it was asked",
             FlagKind::EngineIdle => "engine did nothing",
@@ -133,12 +136,14 @@ impl fmt::Display for FlagKind {
 pub(super) fn flags(plan: &Plan, statistics: &[CaseStatistics], subjects: &[Introduction]) -> Vec<Flag> {
     let mut flags = Vec::new();
     let pairs = Pairs::of(plan, statistics);
+    let recorder_works = statistics.iter().flat_map(|case| &case.arms).any(is_recorded);
     for (case, measured) in plan.cases.iter().zip(statistics) {
         for arm in &measured.arms {
             let Some(planned) = case.arm(&arm.arm) else { continue };
             let suspect = Suspect { case, measured, planned, arm };
             let raised = [
                 broken_promise(planned, arm).map(|evidence| (FlagKind::BrokenPromise, evidence)),
+                unrecorded(arm).filter(|_| recorder_works),
                 suspect.beside_the_clock(),
                 suspect.ready_before(),
                 engine_idle(planned, arm),
@@ -179,6 +184,21 @@ pub(super) fn flags(plan: &Plan, statistics: &[CaseStatistics], subjects: &[Intr
 }
 
 type Raised = Option<(FlagKind, String)>;
+
+fn is_recorded(arm: &ArmStatistics) -> bool {
+    arm.syncs.as_ref().is_some_and(|syncs| syncs.unavailable.is_none())
+}
+
+/// A driver may refuse to be recorded, and do in its timed commits what the recorder would have told. One that did not complete
+/// its launches is not recorded, and compared with nothing.
+fn unrecorded(arm: &ArmStatistics) -> Raised {
+    let why = arm.syncs.as_ref()?.unavailable.as_ref()?;
+    let completed = arm.outcomes.keys().all(|outcome| *outcome == Outcome::Completed);
+    completed.then(|| {
+        let evidence = format!("its commits could not be recorded, and others' could: {why}");
+        (FlagKind::Unrecorded, evidence)
+    })
+}
 
 fn slept(arm: &ArmStatistics) -> Raised {
     let idle = arm.idle_share.filter(|idle| *idle > 0.5)?;

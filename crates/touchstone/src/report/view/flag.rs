@@ -57,42 +57,45 @@ fn doubt(kind: FlagKind) -> (u8, &'static str) {
         FlagKind::LargerCache => {
             (5, "It reads less than a cache of the size that it tells of would have to.")
         }
-        FlagKind::Slept => (6, "The subject mostly slept, so its times are those of a timer."),
+        FlagKind::Unrecorded => {
+            (6, "Its commits could not be recorded as others' were, so nobody knows what they do.")
+        }
+        FlagKind::Slept => (7, "The subject mostly slept, so its times are those of a timer."),
         FlagKind::TimerTick => {
-            (7, "Latencies are whole milliseconds, as of a subject that waits for a timer.")
+            (8, "Latencies are whole milliseconds, as of a subject that waits for a timer.")
         }
         FlagKind::QuickerThanFlush => {
-            (8, "A commit promises to reach the disk and is quicker than the disk can be.")
+            (9, "A commit promises to reach the disk and is quicker than the disk can be.")
         }
         FlagKind::GetsByScanning => {
-            (9, "What gets one record by its key reads the table until it meets that key.")
+            (10, "What gets one record by its key reads the table until it meets that key.")
         }
         FlagKind::PageCache => {
-            (10, "The operating system's page cache answered what was meant to come from the disk.")
+            (11, "The operating system's page cache answered what was meant to come from the disk.")
         }
-        FlagKind::BelowResolution => (11, "An operation is shorter than the clock can tell."),
+        FlagKind::BelowResolution => (12, "An operation is shorter than the clock can tell."),
         FlagKind::ShortSlices => {
-            (12, "Slices are over before caches are warm, so its times tell of what ran before them too.")
+            (13, "Slices are over before caches are warm, so its times tell of what ran before them too.")
         }
         FlagKind::WalReset => {
-            (13, "The linked SQLite can damage its log when two connections checkpoint at once.")
+            (14, "The linked SQLite can damage its log when two connections checkpoint at once.")
         }
-        FlagKind::NoSteadyState => (14, "Its times still rose or fell while it was measured."),
+        FlagKind::NoSteadyState => (15, "Its times still rose or fell while it was measured."),
         FlagKind::TwoKinds => {
-            (15, "Some of its slices were much quicker than others: the median tells of the one kind alone.")
+            (16, "Some of its slices were much quicker than others: the median tells of the one kind alone.")
         }
         FlagKind::OtherPace => {
-            (16, "It was much quicker while latencies were kept than in the slices that are compared.")
+            (17, "It was much quicker while latencies were kept than in the slices that are compared.")
         }
-        FlagKind::BeyondCores => (17, "More processors were busy than the case asked for."),
-        FlagKind::LeftProcessor => (18, "It allowed itself more processors than the case gives to anybody."),
-        FlagKind::OtherProcesses => (19, "Other processes worked for it, which nobody measured."),
+        FlagKind::BeyondCores => (18, "More processors were busy than the case asked for."),
+        FlagKind::LeftProcessor => (19, "It allowed itself more processors than the case gives to anybody."),
+        FlagKind::OtherProcesses => (20, "Other processes worked for it, which nobody measured."),
         FlagKind::UntoldThreads => (
-            20,
+            21,
             "It has threads of its own, which had to share one processor with the one that was measured.",
         ),
         FlagKind::Contended => {
-            (21, "The machine was busy with something else, so the times tell of its neighbours too.")
+            (22, "The machine was busy with something else, so the times tell of its neighbours too.")
         }
     }
 }
