@@ -7,7 +7,7 @@ use crate::strays;
 use crate::task::tracer;
 use crate::words::why_ended;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
+use rustix::io::{Errno, ioctl_fionbio};
 use rustix::process::{
     Pid, PidfdFlags, Signal, getpid, kill_process, kill_process_group, pidfd_open, set_child_subreaper,
     set_parent_process_death_signal,
@@ -16,7 +16,7 @@ use serde_json::Value;
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -24,6 +24,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
+use touchstone::name::{is_unreadable, make_plain};
 use touchstone::sample::Outcome;
 use touchstone_protocol::{Failure, FailureKind, Hello, LINE_BYTES_MAX, PROTOCOL_VERSION, Reply, Request};
 
@@ -151,6 +152,8 @@ impl Session {
 
     /// Speaks over pipes to a process that somebody else looks after.
     pub fn over(stdin: OwnedFd, stdout: OwnedFd, manners: Manners) -> Session {
+        // Where the system refuses, a request waits for who reads it.
+        let _ = ioctl_fionbio(&stdin, true);
         Session {
             stdin: stdin.into(),
             stdout: stdout.into(),
@@ -206,10 +209,25 @@ impl Session {
         let mut line = serde_json::to_vec(request).expect("a request is always JSON");
         line.push(b'\n');
         let asked = Instant::now();
-        if self.stdin.write_all(&line).is_err() {
-            return Err(self.ended());
-        }
+        self.write_line(&line, asked + self.manners.limit)?;
         Ok(asked)
+    }
+
+    /// A driver that reads no requests fills its pipe, and is not waited for longer than for a reply.
+    fn write_line(&mut self, mut line: &[u8], deadline: Instant) -> SessionResult<()> {
+        while !line.is_empty() {
+            match self.stdin.write(line) {
+                Ok(count) => line = &line[count..],
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    if !self.wait(&self.stdin, PollFlags::OUT, deadline)? {
+                        return Err(self.ended());
+                    }
+                }
+                Err(_) => return Err(self.ended()),
+            }
+        }
+        Ok(())
     }
 
     fn receive(&mut self, asked: Instant) -> SessionResult<Reply> {
@@ -283,7 +301,7 @@ impl Session {
                 )));
             }
             let mut chunk = [0; 16 << 10];
-            let more = self.wait_readable(deadline)?;
+            let more = self.wait(&self.stdout, PollFlags::IN, deadline)?;
             match if more { self.stdout.read(&mut chunk) } else { Ok(0) } {
                 Ok(0) if self.unread.is_empty() => return Err(self.ended()),
                 Ok(0) => {
@@ -293,15 +311,15 @@ impl Session {
                     )));
                 }
                 Ok(count) => self.unread.extend_from_slice(&chunk[..count]),
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(SessionError::Ended(error.to_string())),
             }
         }
     }
 
-    /// Waits until there is something to read; `false` where the process has ended and left nothing.
-    fn wait_readable(&self, deadline: Instant) -> SessionResult<bool> {
-        let mut waits = vec![PollFd::new(&self.stdout, PollFlags::IN)];
+    /// Waits until there is something to read, or room to write; `false` where the process has ended and there is none.
+    fn wait(&self, pipe: &File, ready: PollFlags, deadline: Instant) -> SessionResult<bool> {
+        let mut waits = vec![PollFd::new(pipe, ready)];
         waits.extend(self.end.iter().map(|end| PollFd::new(end, PollFlags::IN)));
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -316,16 +334,11 @@ impl Session {
             match poll(&mut waits, Some(&timeout)) {
                 Ok(0) | Err(Errno::INTR) => {}
                 // Its last words may have come between the look at its output and the one at its end.
-                Ok(_) if waits[0].revents().is_empty() => return Ok(self.has_words()),
+                Ok(_) if waits[0].revents().is_empty() => return Ok(is_ready(pipe, ready)),
                 Ok(_) => return Ok(true),
                 Err(error) => return Err(SessionError::Ended(error.to_string())),
             }
         }
-    }
-
-    fn has_words(&self) -> bool {
-        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        poll(&mut [PollFd::new(&self.stdout, PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0)
     }
 
     /// The process has closed its end: how did it go?
@@ -343,6 +356,11 @@ impl Session {
             None => SessionError::Ended(how),
         }
     }
+}
+
+fn is_ready(pipe: &File, ready: PollFlags) -> bool {
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut [PollFd::new(pipe, ready)], Some(&now)).is_ok_and(|ready| ready > 0)
 }
 
 impl Drop for Session {
@@ -414,28 +432,6 @@ pub fn unexpected(asked: &str, reply: &Reply) -> SessionError {
     SessionError::Rubbish(format!("asked for {asked}, it answered {}", excerpt(said.as_bytes())))
 }
 
-/// Takes what moves a terminal or begins a line from a driver's words: they are told among the lab's own.
-fn make_plain(value: &mut Value) {
-    match value {
-        Value::String(text) => plain(text),
-        Value::Array(values) => values.iter_mut().for_each(make_plain),
-        Value::Object(fields) => {
-            for (mut name, mut value) in std::mem::take(fields) {
-                plain(&mut name);
-                make_plain(&mut value);
-                fields.insert(name, value);
-            }
-        }
-        _ => {}
-    }
-}
-
-fn plain(text: &mut String) {
-    if text.contains(char::is_control) {
-        *text = text.replace(char::is_control, " ");
-    }
-}
-
 fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exit status {code}"),
@@ -445,7 +441,7 @@ fn describe(status: ExitStatus) -> String {
 }
 
 fn excerpt(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).chars().take(80).filter(|character| !character.is_control()).collect()
+    String::from_utf8_lossy(bytes).chars().take(80).filter(|character| !is_unreadable(*character)).collect()
 }
 
 /// The end of what a driver says on standard error.

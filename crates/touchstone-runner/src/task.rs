@@ -29,11 +29,14 @@ fn runs(process: u32) -> bool {
     state.is_some_and(|state| state != "Z" && state != "X")
 }
 
-/// The process that traces a process, ended or not; none where there is none, or the system does not tell.
+/// The process that traces a process or a thread of it, ended or not; none where there is none, or the system does not tell.
 pub(crate) fn tracer(process: u32) -> Option<u32> {
-    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
-    let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:"))?;
-    tracer.trim().parse().ok().filter(|tracer| *tracer != 0)
+    let tasks = fs::read_dir(format!("/proc/{process}/task")).ok()?;
+    tasks.flatten().find_map(|task| {
+        let status = fs::read_to_string(task.path().join("status")).ok()?;
+        let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:"))?;
+        tracer.trim().parse().ok().filter(|tracer| *tracer != 0)
+    })
 }
 
 /// The processors that the threads of a process may use, where one of them may use others than `processor` alone.

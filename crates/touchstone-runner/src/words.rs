@@ -1,6 +1,8 @@
 //! What went wrong, among all that a driver said on standard error. A driver that dies rarely says so in its last line: below the
 //! error stand the frames of its stack, and a JVM that says nothing has greeted.
 
+use touchstone::name::is_unreadable;
+
 /// What is kept of it, in characters.
 const WORDS_MAX: usize = 300;
 
@@ -44,7 +46,7 @@ fn is_indented(line: &str) -> bool {
 
 fn one_line(lines: &[&str]) -> String {
     let words: Vec<&str> = lines.iter().map(|line| line.trim()).filter(|line| !line.is_empty()).collect();
-    words.join(" ").chars().filter(|character| !character.is_control()).take(WORDS_MAX).collect()
+    words.join(" ").chars().filter(|character| !is_unreadable(*character)).take(WORDS_MAX).collect()
 }
 
 #[cfg(test)]
@@ -129,6 +131,7 @@ mod tests {
         check("starting\nno widget here\n", "no widget here");
         check("  all is indented\n", "all is indented");
         check("\u{1b}[31mno widget\u{7}\n", "[31mno widget");
+        check("no \u{202e}widget\u{200b}\n", "no widget");
         assert_eq!(why_ended(&"x".repeat(1000)).unwrap().len(), WORDS_MAX);
     }
 }

@@ -13,7 +13,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use touchstone::sample::Outcome;
-use touchstone_protocol::{FailureKind, Reply, Request};
+use touchstone_protocol::{FailureKind, RecordKind, Reply, Request, Schema, Settings};
 use touchstone_runner::session::{Manners, Session, SessionError};
 
 /// Far more than any reply here takes.
@@ -408,33 +408,75 @@ fn a_driver_that_another_process_traces_is_given_up() {
     let told = script.folder.path().join("tracer");
     let mut number = fs::File::create(&told).unwrap();
     let mut command = script.command();
-    // SAFETY: between fork and exec only async-signal-safe system calls are made, in the tracer too.
+    // SAFETY: between fork and exec only async-signal-safe system calls are made.
     unsafe {
-        command.pre_exec(move || {
-            let driver = libc::getpid();
-            libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY);
-            let mut ready = [0; 2];
-            libc::pipe(ready.as_mut_ptr());
-            let tracer = libc::fork();
-            if tracer == 0 {
-                libc::setsid();
-                let traces = libc::ptrace(libc::PTRACE_SEIZE, driver, 0, 0) == 0;
-                libc::write(ready[1], [u8::from(traces)].as_ptr().cast(), 1);
-                (0..1024).for_each(|file| {
-                    libc::close(file);
-                });
-                loop {
-                    libc::pause();
-                }
-            }
-            let mut traces = [0_u8];
-            libc::read(ready[0], traces.as_mut_ptr().cast(), 1);
-            number.write_all(&[&tracer.to_ne_bytes()[..], &traces].concat())
-        });
+        command.pre_exec(move || number.write_all(&traced_by_another(libc::getpid())));
     }
     let mut session = Session::start(command, script.manners()).unwrap();
     session.hello().unwrap();
-    let said = fs::read(&told).unwrap();
+    ends_although_traced(session, &fs::read(&told).unwrap());
+}
+
+/// Found by an adversary: only the first thread was asked who traces it.
+#[test]
+fn a_driver_of_which_another_process_traces_a_thread_is_given_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let told = folder.path().join("tracer");
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "has_a_thread_that_is_traced"]).env(TRACED_THREAD, &told);
+    let session = Session::start(command, Manners { limit: PATIENT, stop: Arc::default() }).unwrap();
+    let said = wait_for("the tracer", || fs::read(&told).ok().filter(|said| said.len() == 5));
+    ends_although_traced(session, &said);
+}
+
+/// Names the file in which the process that is started so tells of its tracer.
+const TRACED_THREAD: &str = "TOUCHSTONE_TRACED_THREAD";
+
+/// Is a driver where the variable says so, and nothing otherwise.
+#[test]
+fn has_a_thread_that_is_traced() {
+    let Some(told) = std::env::var_os(TRACED_THREAD) else { return };
+    // SAFETY: the fork makes only async-signal-safe system calls.
+    let traced = std::thread::spawn(move || unsafe {
+        fs::write(told, traced_by_another(libc::gettid())).unwrap();
+        loop {
+            libc::pause();
+        }
+    });
+    let _ = traced.join();
+}
+
+/// Has a new process trace this one or a thread of it, and gives that one's number, and 1 where the system lets it.
+///
+/// # Safety
+/// The new process makes only async-signal-safe system calls, and this one no others.
+unsafe fn traced_by_another(thread: libc::pid_t) -> [u8; 5] {
+    unsafe {
+        libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY);
+        let mut ready = [0; 2];
+        libc::pipe(ready.as_mut_ptr());
+        let tracer = libc::fork();
+        if tracer == 0 {
+            libc::setsid();
+            let traces = libc::ptrace(libc::PTRACE_SEIZE, thread, 0, 0) == 0;
+            libc::write(ready[1], [u8::from(traces)].as_ptr().cast(), 1);
+            (0..1024).for_each(|file| {
+                libc::close(file);
+            });
+            loop {
+                libc::pause();
+            }
+        }
+        let mut traces = [0_u8];
+        libc::read(ready[0], traces.as_mut_ptr().cast(), 1);
+        let [a, b, c, d] = tracer.to_ne_bytes();
+        [a, b, c, d, traces[0]]
+    }
+}
+
+/// Where the system let nobody trace the driver there is nothing to wait for.
+#[track_caller]
+fn ends_although_traced(session: Session, said: &[u8]) {
     let tracer = Pid::from_raw(i32::from_ne_bytes(said[..4].try_into().unwrap())).unwrap();
     if said[4] == 1 {
         ends_in_time(move || drop(session));
@@ -459,6 +501,53 @@ fn a_drivers_words_begin_no_line_and_move_no_terminal() {
     let error = r#"{"reply":"error","kind":"io","message":"x\ngate: pass\u001b[2J"}"#;
     let script = Script::new(&format!("read request; cat <<'END'\n{error}\nEND"));
     assert_eq!(script.hello().to_string(), "x gate: pass [2J (io)");
+}
+
+/// Found by an adversary: what turns a line round, or takes no room in it, passed.
+#[test]
+fn a_drivers_words_turn_no_line_round() {
+    let error = r#"{"reply":"error","kind":"io","message":"\u202essap :etag\u2028x\u200b"}"#;
+    let script = Script::new(&format!("read request; cat <<'END'\n{error}\nEND"));
+    assert_eq!(script.hello().to_string(), " ssap :etag x  (io)");
+    let rubbish = Script::new("read request; printf 'a\\342\\200\\256b\\n'");
+    assert!(rubbish.hello().to_string().contains("`ab` is not a reply"), "{}", rubbish.hello());
+}
+
+/// Found by an adversary: a driver that answered and read nothing filled its pipe, and the lab wrote for ever.
+#[test]
+fn a_driver_that_reads_no_requests_is_timed_out() {
+    let mut script = Script::new("mkfifo never; cat never");
+    script.limit = Duration::from_millis(200);
+    let mut session = script.start();
+    script.numbers(1);
+    ends_in_time(move || {
+        let error = session.ask(&longest_request()).unwrap_err();
+        assert_eq!(error.to_string(), "no reply within 0.2 s");
+    });
+    script.assert_nothing_is_left(1);
+}
+
+#[test]
+fn a_request_that_a_dead_driver_has_not_read_is_not_waited_for() {
+    // Another process holds the driver's input open, and reads nothing.
+    let script = Script::new("mkfifo never; { cat never <&3 & } 3<&0 > /dev/null; exit 4");
+    let mut session = script.start();
+    script.numbers(1);
+    ends_in_time(move || {
+        let error = session.ask(&longest_request()).unwrap_err();
+        assert_eq!(error.to_string(), "the driver ended: exit status 4");
+    });
+}
+
+/// Longer than a pipe holds.
+fn longest_request() -> Request {
+    let path = "x".repeat(1 << 20);
+    Request::Open {
+        directory: path.into(),
+        record: RecordKind::Row,
+        schema: Schema::default(),
+        settings: Settings::new(),
+    }
 }
 
 /// Gives whoever reads from it what it waits for: the end.

@@ -62,7 +62,7 @@ pub(crate) fn subject_of(arm: &str) -> &str {
 /// the direction of what follows. `said` is a file's content, every text of which is looked at.
 pub(crate) fn plain_words(said: &serde_json::Value) -> Result<(), String> {
     match said {
-        serde_json::Value::String(text) => match text.chars().find(|c| c.is_control() || is_unseen(*c)) {
+        serde_json::Value::String(text) => match text.chars().find(|c| is_unreadable(*c)) {
             Some(c) => {
                 Err(format!("the text {text:?} has the character {c:?}, which nobody can read: leave it out"))
             }
@@ -73,6 +73,47 @@ pub(crate) fn plain_words(said: &serde_json::Value) -> Result<(), String> {
             plain_words(&serde_json::Value::String(name.clone())).and_then(|()| plain_words(value))
         }),
         _ => Ok(()),
+    }
+}
+
+/// Whether a character would do something where it is shown: move a terminal, turn the direction of a line, break it, or take no
+/// room in it. Words that a driver says, or that a record holds, are shown without such.
+///
+/// ```
+/// # use touchstone::name::is_unreadable;
+/// assert_eq!("28 % better, 中文".find(is_unreadable), None);
+/// assert!(['\u{1b}', '\n', '\u{202e}', '\u{200b}', '\u{2028}'].into_iter().all(is_unreadable));
+/// ```
+pub fn is_unreadable(character: char) -> bool {
+    character.is_control() || is_unseen(character)
+}
+
+/// Takes such characters from the words of a driver or of a record: they are told among the lab's own.
+///
+/// ```
+/// # use touchstone::name::make_plain;
+/// let mut said = serde_json::json!({ "message": "x\ngate: pass\u{202e}" });
+/// make_plain(&mut said);
+/// assert_eq!(said, serde_json::json!({ "message": "x gate: pass " }));
+/// ```
+pub fn make_plain(said: &mut serde_json::Value) {
+    match said {
+        serde_json::Value::String(text) => plain(text),
+        serde_json::Value::Array(items) => items.iter_mut().for_each(make_plain),
+        serde_json::Value::Object(fields) => {
+            for (mut name, mut value) in std::mem::take(fields) {
+                plain(&mut name);
+                make_plain(&mut value);
+                fields.insert(name, value);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn plain(text: &mut String) {
+    if text.contains(is_unreadable) {
+        *text = text.replace(is_unreadable, " ");
     }
 }
 

@@ -17,7 +17,7 @@ pub use supply::{GETS, Start, calibrated_count_max};
 
 use crate::error::{Error, Result};
 use crate::kit::{Contender, DurabilityClass, Kits};
-use crate::name::{plain_words, suite_of};
+use crate::name::{is_unreadable, plain_words, suite_of};
 use crate::suite::{Cache, Claim, Reference, Scaled, Size, StandIn, Suite};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -314,7 +314,10 @@ impl Plan {
         struct Version {
             plan_version: u32,
         }
-        let malformed = |error: serde_json::Error| Error::input(format!("{origin}: not a plan: {error}"));
+        let malformed = |error: serde_json::Error| {
+            let what = error.to_string().replace(is_unreadable, " ");
+            Error::input(format!("{origin}: not a plan: {what}"))
+        };
         let version: Version = serde_json::from_str(text).map_err(malformed)?;
         if version.plan_version != PLAN_VERSION {
             return Err(Error::input(format!(

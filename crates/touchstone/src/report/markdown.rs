@@ -4,7 +4,7 @@
 use super::format::{self, NONE};
 use super::view::{ClaimGroup, ClaimView, PairView, View};
 use crate::error::{Error, Result};
-use crate::name::there_are;
+use crate::name::{is_unreadable, there_are};
 use crate::statistics::P_LOOK;
 use crate::suite::By;
 
@@ -113,5 +113,5 @@ fn code(text: &str) -> String {
 }
 
 fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    text.replace(is_unreadable, " ")
 }

@@ -1,5 +1,6 @@
 //! Lines of text for a terminal: wrapping by display width, and colour.
 
+use crate::name::is_unreadable;
 use crate::report::Style;
 use crate::verdict::{ClaimStatus, Verdict};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -112,7 +113,7 @@ fn wrapped(text: &str, width: usize, first: usize, others: usize) -> Vec<String>
 /// A word cut into pieces no wider than `width`; nearly always one.
 pub(super) fn pieces(word: &str, width: usize) -> Vec<String> {
     let mut pieces = vec![String::new()];
-    for character in word.chars().filter(|character| !character.is_control()) {
+    for character in word.chars().filter(|character| !is_unreadable(*character)) {
         let last = pieces.len() - 1;
         if pieces[last].width() + character.width().unwrap_or(0) > width {
             pieces.push(character.to_string());
@@ -139,5 +140,6 @@ mod tests {
     #[test]
     fn control_characters_of_a_subject_do_not_reach_the_terminal() {
         assert_eq!(wrapped("no\u{1b}[31m colour", 100, 0, 0), ["no[31m colour"]);
+        assert_eq!(wrapped("no\u{202e} other\u{200b} way", 100, 0, 0), ["no other way"]);
     }
 }
