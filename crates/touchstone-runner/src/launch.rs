@@ -2,6 +2,7 @@
 //!
 //! A subject that fails leaves the launch and its outcome says how; the others go on.
 
+mod kept_times;
 mod leaving;
 mod played;
 mod template;
@@ -260,7 +261,7 @@ impl<'s> Player<'s> {
         let lanes = self.lanes_at(first, calibrated);
         let reaches_disk = self.arm.awaits_disk();
         let before = self.look(reaches_disk);
-        let reply = self.ask(&Request::Run(Run { lanes: lanes.clone(), latency }))?;
+        let reply = self.ask(&Request::Run(Run { lanes: lanes.clone(), latency: latency.clone() }))?;
         let witness = self.witness(&before, &self.look(reaches_disk));
         let Reply::Run(sample) = reply else { return Err(unexpected("run", &reply)) };
         if sample.lanes.len() != lanes.len() {
@@ -290,7 +291,13 @@ impl<'s> Player<'s> {
             self.outcome = Outcome::Void;
             self.error = Some(wrong.clone());
         }
-        Ok(Played { lanes, sample, witness, wrong })
+        let asked = lanes.iter().map(|lane| lane.count).sum();
+        let played = Played { lanes, sample, witness, wrong };
+        let kept = latency.map_or(Ok(()), |path| kept_times::check(&path, played.operations(), asked));
+        if played.wrong.is_none() {
+            kept?;
+        }
+        Ok(played)
     }
 
     /// The lanes of a slice; what stores no records starts from operation `first`.

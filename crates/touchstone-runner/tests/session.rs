@@ -451,6 +451,7 @@ fn has_a_thread_that_is_traced() {
 /// # Safety
 /// The new process makes only async-signal-safe system calls, and this one no others.
 unsafe fn traced_by_another(thread: libc::pid_t) -> [u8; 5] {
+    // SAFETY: the calls are async-signal-safe, and what they write to is theirs.
     unsafe {
         libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY);
         let mut ready = [0; 2];

@@ -568,7 +568,7 @@ fn idle_share(slices: &[&Slice]) -> Option<f64> {
         return None;
     }
     let idle = |slice: &&&Slice| {
-        let off_cpu = slice.cpu_ns * 2 < slice.wall_ns;
+        let off_cpu = slice.cpu_ns.saturating_mul(2) < slice.wall_ns;
         off_cpu
             && slice.usage.read_bytes + slice.usage.written_bytes == 0
             && slice.usage.voluntary_switches > 0

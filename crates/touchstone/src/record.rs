@@ -252,3 +252,23 @@ fn damaged(path: &Path, what: impl std::fmt::Display) -> Error {
     let what = what.to_string().replace(is_unreadable, " ");
     Error::record(format!("{}: damaged record: {what}", path.display()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{damaged, parse};
+    use serde_json::{Value, json};
+    use std::path::Path;
+
+    /// Found by an adversary: an edited record moved the terminal of whoever judged it, and told of a gate that never was.
+    #[test]
+    fn words_of_a_record_do_nothing_where_they_are_shown() {
+        let said: Value =
+            parse(r#"{"error":"x\ngate: pass","settings":{"a\u202e":"\u001b[2J"},"n":18446744073709551615}"#)
+                .unwrap();
+        assert_eq!(said, json!({ "error": "x gate: pass", "settings": { "a ": " [2J" }, "n": u64::MAX }));
+        let raw: Value = parse("{\"error\":\"µ\u{2028}s\"}").unwrap();
+        assert_eq!(raw, json!({ "error": "µ s" }));
+        let error = damaged(Path::new("record.json"), "unknown variant `x\ngate: pass`");
+        assert_eq!(error.to_string(), "record.json: damaged record: unknown variant `x gate: pass`");
+    }
+}

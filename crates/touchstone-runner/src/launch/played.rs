@@ -53,6 +53,6 @@ impl Played {
                     if matches!(lane.verb, Verb::Open | Verb::Deliver) { lane.count } else { answer.answers }
                 },
             )
-            .sum()
+            .fold(0, u64::saturating_add)
     }
 }

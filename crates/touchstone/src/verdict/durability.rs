@@ -61,7 +61,7 @@ fn not_flushed(recorded: Option<&SyncCount>, measured: &ArmStatistics) -> Option
     let in_stretch = seen.latency_commit_flushes.map(|flushes| (flushes, "its latencies were kept"));
     let least = while_timed.into_iter().chain(in_stretch).min_by(|one, other| one.0.total_cmp(&other.0));
     let (flushes, when) = least?;
-    if recorded.is_some_and(|recorded| recorded.synchronous_writes * 2 > recorded.syncs) {
+    if recorded.is_some_and(|recorded| recorded.synchronous_writes > recorded.syncs / 2) {
         return None;
     }
     let syncs = recorded.map_or(1.0, |recorded| recorded.syncs_per_commit as f64);

@@ -83,7 +83,7 @@ pub(super) fn differences(
     let Some((Ok(baseline), Ok(candidate))) = counts(measured, judged) else { return Vec::new() };
     let threads =
         [&judged.against, &judged.arm].iter().any(|arm| case.arm(arm).is_some_and(|arm| arm.threads));
-    let all = |counted: &SyncCount| counted.syncs + counted.syncs_at_close;
+    let all = |counted: &SyncCount| counted.syncs.saturating_add(counted.syncs_at_close);
     let rows = [
         (Count::SyncsPerCommit, baseline.syncs_per_commit, candidate.syncs_per_commit, true),
         (Count::AllSyncs, all(baseline), all(candidate), !threads),
