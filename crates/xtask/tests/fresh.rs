@@ -356,15 +356,25 @@ fn every_file_of_a_record_stands_on_its_page() {
 const FLAG_WITNESSED: &str = "crates/touchstone/src/verdict/flag/witnessed.rs";
 
 /// Numbers that stand in the code as they are searched here, and on the page in words.
-const NUMBERS: [(&str, &str, &str); 61] = [
+const NUMBERS: [(&str, &str, &str); 63] = [
     (
-        "crates/touchstone/src/verdict/flag.rs",
-        "const TWO_KINDS_P: f64 = 0.05;",
+        "crates/touchstone/src/verdict/flag/two_kinds.rs",
+        "const LENGTH_MIN: f64 = 0.9;",
+        "whose slices last at least 0.9 times as long",
+    ),
+    (
+        "crates/touchstone/src/verdict/flag/two_kinds.rs",
+        "const COUNTED_SHARE_MIN: f64 = 0.25;",
+        "of arms of which a quarter of the launches or more are of two kinds",
+    ),
+    (
+        "crates/touchstone/src/verdict/flag/two_kinds.rs",
+        "const P: f64 = 0.05;",
         "Fisher's exact test, p below 0.05",
     ),
     (
-        "crates/touchstone/src/verdict/flag.rs",
-        "const TWO_KINDS_SHARE_MIN: f64 = 0.5;",
+        "crates/touchstone/src/verdict/flag/two_kinds.rs",
+        "const SHARE_MIN: f64 = 0.5;",
         "in half of its launches or more",
     ),
     (
