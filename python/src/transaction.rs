@@ -1,7 +1,7 @@
 //! A transaction, from `with store.transaction()`: committed at the end of the block, and undone where an exception
 //! leaves it.
 
-use crate::errors::{invalid, or_raise, without_lock};
+use crate::errors::{invalid, without_lock};
 use crate::records::{OpenStore, OpenTransaction, Place, Target, commit, ended, lock, opened};
 use crate::{reads, writes};
 use pyo3::prelude::*;
@@ -107,7 +107,9 @@ impl Transaction {
     }
 
     fn __enter__(this: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
-        if or_raise(this.py(), this.get().transaction.used().map(lock))?.is_some() {
+        // Another thread may have the lock for as long as its statement runs: the interpreter does not wait for it.
+        let transaction = &this.get().transaction;
+        if without_lock(this.py(), || Ok(lock(transaction.used()?).is_some()))? {
             return Err(invalid(
                 this.py(),
                 "the transaction has begun already: `savepoint` begins a part of it",
