@@ -21,3 +21,4 @@ pub(crate) mod pin;
 pub(crate) mod region;
 pub(crate) mod scan;
 pub(crate) mod statement;
+mod vfs_file;

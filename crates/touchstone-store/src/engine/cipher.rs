@@ -3,6 +3,7 @@
 
 use super::connection::open;
 use super::noise;
+use super::vfs_file::call;
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::{Cipher, EncryptionKey, KEY_BYTES, KeyMaterial, Options, SALT_BYTES};
 use libsqlite3_sys as ffi;
@@ -205,9 +206,7 @@ pub(crate) unsafe fn read_file(connection: *mut ffi::sqlite3, bytes: &mut [u8], 
         if code != ffi::SQLITE_OK || file.is_null() {
             return ffi::SQLITE_CANTOPEN;
         }
-        let read = (*file).pMethods.as_ref().and_then(|methods| methods.xRead);
-        let Some(read) = read else { return ffi::SQLITE_CANTOPEN };
         let length = c_int::try_from(bytes.len()).unwrap_or(c_int::MAX);
-        read(file, bytes.as_mut_ptr().cast(), length, offset)
+        call!(file, xRead(bytes.as_mut_ptr().cast(), length, offset) or ffi::SQLITE_CANTOPEN)
     }
 }

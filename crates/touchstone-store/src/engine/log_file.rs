@@ -2,6 +2,7 @@
 //! connection that another thread may be using. SQLite's `xSync` writes to its file's own fields, so the file of the
 //! writer's connection is not for another thread; a file that only flushes is.
 
+use super::vfs_file::call;
 use crate::error::{Error, Result};
 use libsqlite3_sys as ffi;
 use std::ffi::{CStr, c_int};
@@ -49,12 +50,7 @@ impl LogFile {
         let flags = ffi::SQLITE_SYNC_FULL | ffi::SQLITE_SYNC_DATAONLY;
         let file = self.raw();
         // SAFETY: the file is open.
-        let code = unsafe {
-            match (*file).pMethods.as_ref().and_then(|methods| methods.xSync) {
-                Some(sync) => sync(file, flags),
-                None => ffi::SQLITE_IOERR_FSYNC,
-            }
-        };
+        let code = unsafe { call!(file, xSync(flags) or ffi::SQLITE_IOERR_FSYNC) };
         if code == ffi::SQLITE_OK { Ok(()) } else { Err(failed(code, "flushing")) }
     }
 
@@ -65,13 +61,8 @@ impl LogFile {
 
 impl Drop for LogFile {
     fn drop(&mut self) {
-        let file = self.raw();
         // SAFETY: a file that could not be opened has no methods, or methods to be closed with, as SQLite's manual says.
-        unsafe {
-            if let Some(close) = (*file).pMethods.as_ref().and_then(|methods| methods.xClose) {
-                close(file);
-            }
-        }
+        unsafe { call!(self.raw(), xClose() or ffi::SQLITE_OK) };
     }
 }
 

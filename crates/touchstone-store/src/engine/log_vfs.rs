@@ -8,6 +8,7 @@ mod gathering;
 mod main_file;
 
 use super::fork;
+use super::vfs_file::call;
 use gathering::Gathering;
 use libsqlite3_sys as ffi;
 use main_file::MainFile;
@@ -180,10 +181,24 @@ unsafe fn open_behind(
         let code = open_real(below, path, real, flags, out);
         if code == ffi::SQLITE_OK {
             make(real);
-        } else if let Some(close) = (*real).pMethods.as_ref().and_then(|methods| methods.xClose) {
+        } else {
             // A file that could not be opened and has methods all the same is to be closed, as SQLite's manual says.
-            close(real);
+            call!(real, xClose() or ffi::SQLITE_OK);
         }
+        code
+    }
+}
+
+/// Closes a file of this module, and the system's behind it.
+///
+/// # Safety
+/// The file is an open one of this type, and `real` is the one behind it.
+unsafe fn close_behind<F>(file: *mut ffi::sqlite3_file, real: *mut ffi::sqlite3_file) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let code = call!(real, xClose() or ffi::SQLITE_OK);
+        ptr::drop_in_place(file.cast::<F>());
+        (*file).pMethods = ptr::null();
         code
     }
 }

@@ -2,10 +2,10 @@
 //! until the lock to write is given back. What a transaction gathered that is rolled back is forgotten: as soon as its
 //! lock is gone, its place in the log is somebody else's.
 
-use super::main_file;
+use super::{close_behind, main_file};
+use crate::engine::vfs_file::call;
 use libsqlite3_sys as ffi;
 use std::ffi::{c_char, c_int, c_void};
-use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -65,14 +65,8 @@ impl Gathering {
 
     fn write_through(&self, bytes: &[u8], offset: i64) -> c_int {
         let Ok(length) = c_int::try_from(bytes.len()) else { return ffi::SQLITE_IOERR_WRITE };
-        let file = self.below;
         // SAFETY: the system's file is open.
-        unsafe {
-            match (*file).pMethods.as_ref().and_then(|methods| methods.xWrite) {
-                Some(write) => write(file, bytes.as_ptr().cast(), length, offset),
-                None => ffi::SQLITE_IOERR_WRITE,
-            }
-        }
+        unsafe { call!(self.below, xWrite(bytes.as_ptr().cast(), length, offset) or ffi::SQLITE_IOERR_WRITE) }
     }
 
     /// Writes what was gathered. What cannot be written is kept: where only a statement fails for it, the transaction
@@ -150,16 +144,7 @@ unsafe extern "C" fn write(
 
 unsafe extern "C" fn close(file: *mut ffi::sqlite3_file) -> c_int {
     // SAFETY: SQLite closes a file once. What is still gathered belongs to no commit.
-    unsafe {
-        let below = log(file).below;
-        let code = match (*below).pMethods.as_ref().and_then(|methods| methods.xClose) {
-            Some(close) => close(below),
-            None => ffi::SQLITE_OK,
-        };
-        ptr::drop_in_place(file.cast::<Gathering>());
-        (*file).pMethods = ptr::null();
-        code
-    }
+    unsafe { close_behind::<Gathering>(file, log(file).below) }
 }
 
 /// Methods that pass a call on to the system's file, after what was gathered is in it.
@@ -173,11 +158,7 @@ macro_rules! after_writing {
                 if code != ffi::SQLITE_OK {
                     return code;
                 }
-                let below = log.below;
-                match (*below).pMethods.as_ref().and_then(|methods| methods.$method) {
-                    Some(method) => method(below, $($name),*),
-                    None => ffi::$failure,
-                }
+                call!(log.below, $method($($name),*) or ffi::$failure)
             }
         }
     )*};
@@ -196,19 +177,12 @@ after_writing! {
 
 unsafe extern "C" fn sector_size(file: *mut ffi::sqlite3_file) -> c_int {
     // SAFETY: SQLite passes a file that is open.
-    unsafe {
-        let below = log(file).below;
-        (*below).pMethods.as_ref().and_then(|methods| methods.xSectorSize).map_or(0, |method| method(below))
-    }
+    unsafe { call!(log(file).below, xSectorSize() or 0) }
 }
 
 unsafe extern "C" fn characteristics(file: *mut ffi::sqlite3_file) -> c_int {
     // SAFETY: SQLite passes a file that is open.
-    unsafe {
-        let below = log(file).below;
-        let method = (*below).pMethods.as_ref().and_then(|methods| methods.xDeviceCharacteristics);
-        method.map_or(0, |method| method(below))
-    }
+    unsafe { call!(log(file).below, xDeviceCharacteristics() or 0) }
 }
 
 /// Version 1: a log has no shared memory of its own, and is not mapped.

@@ -2,6 +2,8 @@
 //! has given its lock to write back. The log beside the file asks for the count, so it needs no hook of the connection,
 //! which a program may replace, and no name of a schema: a file that a program attaches has its own.
 
+use super::close_behind;
+use crate::engine::vfs_file::call;
 use libsqlite3_sys as ffi;
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
@@ -71,16 +73,7 @@ unsafe fn main_file<'f>(file: *mut ffi::sqlite3_file) -> &'f MainFile {
 
 unsafe extern "C" fn close(file: *mut ffi::sqlite3_file) -> c_int {
     // SAFETY: SQLite closes a file once.
-    unsafe {
-        let below = main_file(file).below;
-        let code = match (*below).pMethods.as_ref().and_then(|methods| methods.xClose) {
-            Some(close) => close(below),
-            None => ffi::SQLITE_OK,
-        };
-        ptr::drop_in_place(file.cast::<MainFile>());
-        (*file).pMethods = ptr::null();
-        code
-    }
+    unsafe { close_behind::<MainFile>(file, main_file(file).below) }
 }
 
 unsafe extern "C" fn control(file: *mut ffi::sqlite3_file, operation: c_int, argument: *mut c_void) -> c_int {
@@ -125,13 +118,7 @@ macro_rules! pass_on {
     ($($function:ident: $method:ident($($name:ident: $type:ty),*) $(-> $result:ty)? , $missing:expr;)*) => {$(
         unsafe extern "C" fn $function(file: *mut ffi::sqlite3_file, $($name: $type),*) $(-> $result)? {
             // SAFETY: SQLite passes a file that is open, and what the system's takes.
-            unsafe {
-                let below = main_file(file).below;
-                match (*below).pMethods.as_ref().and_then(|methods| methods.$method) {
-                    Some(method) => method(below, $($name),*),
-                    None => $missing,
-                }
-            }
+            unsafe { call!(main_file(file).below, $method($($name),*) or $missing) }
         }
     )*};
 }
