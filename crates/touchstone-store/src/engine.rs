@@ -2,6 +2,7 @@
 //! state of the log. Nothing here knows a record; everything `unsafe` of this crate is here.
 
 pub(crate) mod attached;
+mod authorizer;
 pub(crate) mod bell;
 pub(crate) mod capture;
 pub(crate) mod cipher;

@@ -6,23 +6,15 @@
 //! A program can replace both within one lending, with functions of rusqlite's feature `hooks` or of SQLite itself; then
 //! nothing is refused until that lending ends.
 
+use super::authorizer::{Act, Authorizer};
 use super::connection::Connection;
 use libsqlite3_sys as ffi;
 use std::cell::Cell;
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CString, c_char, c_int, c_void};
 use std::ptr;
 
 /// What the names of the store's own savepoints, tables and modules begin with.
 const OWN: &str = "touchstone";
-
-type Authorizer = unsafe extern "C" fn(
-    *mut c_void,
-    c_int,
-    *const c_char,
-    *const c_char,
-    *const c_char,
-    *const c_char,
-) -> c_int;
 
 unsafe extern "C" {
     fn touchstone_ask(connection: *mut ffi::sqlite3, authorizer: Option<Authorizer>, argument: *mut c_void);
@@ -126,15 +118,11 @@ unsafe extern "C" fn ask(
     let Some(connection) = guard.connection.get().filter(|_| guard.is_lent.get()) else {
         return ffi::SQLITE_OK;
     };
-    // SAFETY: SQLite passes texts that end with a zero, or none.
-    let text =
-        |text: *const c_char| (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy());
-    let (first, second, database) = (text(first), text(second), text(database));
+    // SAFETY: these are what SQLite passes, for this call.
+    let act = unsafe { Act::new(action, first, second, database) };
     // SAFETY: the connection is open: it is calling.
     let is_idle = unsafe { ffi::sqlite3_get_autocommit(connection.as_ptr()) != 0 };
-    let asked =
-        Asked { action, first: first.as_deref(), second: second.as_deref(), database: database.as_deref() };
-    let why = if is_idle && asked.writes() { Some(ENDED.to_owned()) } else { asked.refusal() };
+    let why = if is_idle && act.writes() { Some(ENDED.to_owned()) } else { act.refusal() };
     guard.has_attached.set(guard.has_attached.get() || (action == ffi::SQLITE_ATTACH && why.is_none()));
     match why.map(CString::new) {
         None => ffi::SQLITE_OK,
@@ -144,21 +132,13 @@ unsafe extern "C" fn ask(
     }
 }
 
-/// What SQLite asks about.
-struct Asked<'a> {
-    action: c_int,
-    first: Option<&'a str>,
-    second: Option<&'a str>,
-    database: Option<&'a str>,
-}
-
 const ENDED: &str =
     "the transaction has ended already, by a statement that failed and was rolled back: begin another";
 
-impl Asked<'_> {
+impl Act<'_> {
     /// Why it is refused, if it is, and what to do instead.
     fn refusal(&self) -> Option<String> {
-        let name = self.first.unwrap_or_default();
+        let name = self.first.as_deref().unwrap_or_default();
         match self.action {
             ffi::SQLITE_PRAGMA => self.pragma(name),
             ffi::SQLITE_TRANSACTION => Some(format!(
@@ -166,15 +146,18 @@ impl Asked<'_> {
                  returns, and undone when that fails (`Transaction::savepoint` undoes a part)",
                 name.to_ascii_lowercase()
             )),
-            ffi::SQLITE_SAVEPOINT => self.savepoint(self.second.unwrap_or_default()),
+            ffi::SQLITE_SAVEPOINT => self.savepoint(self.second.as_deref().unwrap_or_default()),
             ffi::SQLITE_INSERT | ffi::SQLITE_UPDATE | ffi::SQLITE_DELETE
                 if name.eq_ignore_ascii_case("sqlite_dbpage") =>
             {
                 Some(RAW_PAGES.to_owned())
             }
-            ffi::SQLITE_CREATE_VTABLE => self.module(self.second.unwrap_or_default()),
+            ffi::SQLITE_CREATE_VTABLE => self.module(self.second.as_deref().unwrap_or_default()),
             ffi::SQLITE_FUNCTION
-                if self.second.is_some_and(|name| name.eq_ignore_ascii_case("sqlite3mc_config")) =>
+                if self
+                    .second
+                    .as_deref()
+                    .is_some_and(|name| name.eq_ignore_ascii_case("sqlite3mc_config")) =>
             {
                 Some(
                     "`sqlite3mc_config` cannot change the cipher of an open store (see `Options::cipher`)"
@@ -192,7 +175,8 @@ impl Asked<'_> {
             return None;
         }
         // Another file's are its own.
-        let is_others = self.database.is_some_and(|database| !database.eq_ignore_ascii_case("main"));
+        let is_others =
+            self.database.as_deref().is_some_and(|database| !database.eq_ignore_ascii_case("main"));
         if is_others && OF_THE_FILE.iter().any(|known| is_it(known)) {
             return None;
         }

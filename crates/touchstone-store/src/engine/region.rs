@@ -4,26 +4,19 @@
 //!
 //! Not told is that a date is `now` where the word is itself a value: a parameter's, or a row's.
 
+use super::authorizer::{Act, Authorizer};
 use super::connection::Connection;
 use super::statement::failure;
 use crate::error::{Error, ErrorKind, Result};
 use libsqlite3_sys as ffi;
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
 
 #[cfg(test)]
 mod tests;
-
-type Authorizer = unsafe extern "C" fn(
-    *mut c_void,
-    c_int,
-    *const c_char,
-    *const c_char,
-    *const c_char,
-    *const c_char,
-) -> c_int;
 
 unsafe extern "C" {
     fn touchstone_prepare_asking(
@@ -158,19 +151,15 @@ unsafe extern "C" fn note(
 ) -> c_int {
     // SAFETY: it is what the statement is prepared with, which outlives the call; nobody else uses it meanwhile.
     let mut asked = unsafe { &*asked.cast::<RefCell<Asked>>().cast_const() }.borrow_mut();
-    let text = |text: *const c_char| {
-        // SAFETY: SQLite passes texts that end with a zero, or none.
-        (!text.is_null())
-            .then(|| unsafe { CStr::from_ptr(text) })
-            .map(|text| text.to_string_lossy().into_owned())
-    };
-    match action {
+    // SAFETY: these are what SQLite passes, for this call.
+    let act = unsafe { Act::new(action, first, second, database) };
+    match act.action {
         ffi::SQLITE_READ => {
-            if let Some(name) = text(first) {
-                asked.names.insert((text(database), name));
+            if let Some(name) = act.first {
+                asked.names.insert((act.database.map(Cow::into_owned), name.into_owned()));
             }
         }
-        ffi::SQLITE_FUNCTION => asked.functions.extend(text(second).map(|name| name.to_ascii_lowercase())),
+        ffi::SQLITE_FUNCTION => asked.functions.extend(act.second.map(|name| name.to_ascii_lowercase())),
         ffi::SQLITE_SELECT | ffi::SQLITE_RECURSIVE => {}
         _ => asked.is_order = true,
     }

@@ -1,0 +1,40 @@
+//! What SQLite asks an authorizer while it prepares a statement: whether it may do each thing that it would do.
+
+use std::borrow::Cow;
+use std::ffi::{CStr, c_char, c_int, c_void};
+
+/// What SQLite calls: with what it was set with, the action, two texts about it, the database, and the view or trigger
+/// that it lies within.
+pub(super) type Authorizer = unsafe extern "C" fn(
+    *mut c_void,
+    c_int,
+    *const c_char,
+    *const c_char,
+    *const c_char,
+    *const c_char,
+) -> c_int;
+
+/// One thing that a statement would do.
+pub(super) struct Act<'a> {
+    pub(super) action: c_int,
+    pub(super) first: Option<Cow<'a, str>>,
+    pub(super) second: Option<Cow<'a, str>>,
+    pub(super) database: Option<Cow<'a, str>>,
+}
+
+impl Act<'_> {
+    /// # Safety
+    /// The texts are what SQLite passes to an authorizer, and are there as long as this is.
+    pub(super) unsafe fn new(
+        action: c_int,
+        first: *const c_char,
+        second: *const c_char,
+        database: *const c_char,
+    ) -> Self {
+        let text = |text: *const c_char| {
+            // SAFETY: the caller's promise. SQLite passes texts that end with a zero, or none.
+            (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy())
+        };
+        Act { action, first: text(first), second: text(second), database: text(database) }
+    }
+}
