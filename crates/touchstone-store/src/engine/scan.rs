@@ -49,17 +49,13 @@ struct Inner {
 
 /// A walk over a table's tree, in key order.
 pub(crate) struct Scan {
-    pages: Pages,
-    geometry: Geometry,
+    source: Source,
     stack: Vec<Inner>,
     root: Option<u32>,
     /// Whether rows are numbered: a page that says otherwise is of another tree.
     is_numbered: bool,
-    reach: Reach,
-    budget: Budget,
     /// The page that was come to last.
     page: Box<[u8]>,
-    gathered: Gathered,
     /// Rows of the last leaf.
     leaf_rows: usize,
 }
@@ -74,16 +70,13 @@ enum Stop {
 impl Scan {
     /// Begins before the first row. The connection must be in a transaction until the walk ends.
     pub(crate) fn new(pages: Pages, root: u32, is_numbered: bool, geometry: Geometry, reach: Reach) -> Scan {
+        let budget = Budget::new(&pages);
         Scan {
-            budget: Budget::new(&pages),
-            pages,
-            geometry,
+            source: Source { pages, geometry, reach, budget, gathered: Gathered::default() },
             stack: Vec::new(),
             root: Some(root),
             is_numbered,
-            reach,
             page: vec![0; geometry.usable].into(),
-            gathered: Gathered::default(),
             leaf_rows: 0,
         }
     }
@@ -91,7 +84,7 @@ impl Scan {
     /// About how many rows the table has, if all of the tree is as it is on the way to the last leaf.
     pub(crate) fn estimate(&self) -> usize {
         self.stack.iter().fold(self.leaf_rows, |rows, inner| {
-            let page = Page::new(&inner.bytes, inner.number, self.geometry);
+            let page = Page::new(&inner.bytes, inner.number, self.source.geometry);
             rows.saturating_mul(page.map_or(1, |page| page.len() + 1))
         })
     }
@@ -109,24 +102,17 @@ impl Scan {
         loop {
             let number = match self.advance()? {
                 Stop::End => return Ok(false),
-                Stop::Row(_) if self.reach.pass_over(1) == 1 => return Ok(true),
+                Stop::Row(_) if self.source.reach.pass_over(1) == 1 => return Ok(true),
                 Stop::Row(at) => return self.inner_row(at, visit),
                 Stop::Page(number) => number,
             };
-            self.budget.take(&self.pages, number, 1)?;
-            self.pages.copy(number, 0, &mut self.page)?;
-            let page = Page::new(&self.page, number, self.geometry)
-                .filter(|page| is_of_tree(*page, self.is_numbered, self.stack.is_empty(), self.geometry))
+            self.source.copy(number, &mut self.page)?;
+            let geometry = self.source.geometry;
+            let page = Page::new(&self.page, number, geometry)
+                .filter(|page| is_of_tree(*page, self.is_numbered, self.stack.is_empty(), geometry))
                 .ok_or_else(|| damaged(number))?;
-            let passed = if page.kind().is_leaf() { self.reach.pass_over(page.len()) } else { 0 };
-            let mut rest = Rest {
-                pages: &self.pages,
-                geometry: self.geometry,
-                reach: self.reach,
-                budget: &mut self.budget,
-                gathered: &mut self.gathered,
-            };
-            let give = |row| rest.give(row, &mut visit);
+            let passed = if page.kind().is_leaf() { self.source.reach.pass_over(page.len()) } else { 0 };
+            let give = |row| self.source.give(row, &mut visit);
             match page.kind() {
                 PageKind::TableInner | PageKind::IndexInner => {
                     if self.stack.len() == DEPTH_MAX {
@@ -156,7 +142,8 @@ impl Scan {
         }
         while let Some(inner) = self.stack.last_mut() {
             let number = inner.number;
-            let page = Page::new(&inner.bytes, number, self.geometry).ok_or_else(|| damaged(number))?;
+            let page =
+                Page::new(&inner.bytes, number, self.source.geometry).ok_or_else(|| damaged(number))?;
             let with_rows = page.kind() == PageKind::IndexInner;
             let (at, of_row) =
                 if with_rows { (inner.next / 2, inner.next % 2 == 1) } else { (inner.next, false) };
@@ -181,17 +168,10 @@ impl Scan {
         mut visit: impl FnMut(i64, &[u8], Part) -> Result<bool>,
     ) -> Result<bool> {
         let Some(inner) = self.stack.last() else { return Ok(false) };
-        let row = Page::new(&inner.bytes, inner.number, self.geometry)
+        let row = Page::new(&inner.bytes, inner.number, self.source.geometry)
             .and_then(|page| page.inner_row(at))
             .ok_or_else(|| damaged(inner.number))?;
-        let mut rest = Rest {
-            pages: &self.pages,
-            geometry: self.geometry,
-            reach: self.reach,
-            budget: &mut self.budget,
-            gathered: &mut self.gathered,
-        };
-        rest.give(row, &mut visit)
+        self.source.give(row, &mut visit)
     }
 }
 
@@ -220,16 +200,23 @@ fn each_row<'p>(
     Ok(true)
 }
 
-/// Where the rest of a row is found that goes on in other pages.
-struct Rest<'s> {
-    pages: &'s Pages,
+/// What rows are read from, also where one goes on in other pages.
+struct Source {
+    pages: Pages,
     geometry: Geometry,
     reach: Reach,
-    budget: &'s mut Budget,
-    gathered: &'s mut Gathered,
+    budget: Budget,
+    gathered: Gathered,
 }
 
-impl Rest<'_> {
+impl Source {
+    /// Copies the next page of the walk.
+    #[inline]
+    fn copy(&mut self, number: u32, page: &mut [u8]) -> Result<()> {
+        self.budget.take(&self.pages, number, 1)?;
+        self.pages.copy(number, 0, page)
+    }
+
     /// Gives a row to `visit`.
     #[inline]
     fn give(
@@ -250,11 +237,11 @@ impl Rest<'_> {
         row: Row<'_>,
         visit: &mut impl FnMut(i64, &[u8], Part) -> Result<bool>,
     ) -> Result<bool> {
-        let place = (self.pages, self.geometry);
+        let place = (&self.pages, self.geometry);
         self.gathered.begin(row);
         for (columns, part) in [(self.reach.sift, Part::Sift), (self.reach.take, Part::Take)] {
             let wanted = Payload::reach(row.local, row.length, columns);
-            let bytes = self.gathered.reach(wanted, place, self.budget)?;
+            let bytes = self.gathered.reach(wanted, place, &mut self.budget)?;
             let goes_on = visit(row.number, bytes, part)?;
             match part {
                 Part::Sift if !goes_on => return Ok(true),
