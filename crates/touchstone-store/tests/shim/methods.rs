@@ -46,6 +46,16 @@ unsafe fn parts<'f>(
     }
 }
 
+/// Whether this call is to fail.
+///
+/// # Safety
+/// The file is an open one of the shim.
+unsafe fn fails(file: *mut ffi::sqlite3_file, call: Call) -> bool {
+    // SAFETY: the caller's promise.
+    let (shim, name, ..) = unsafe { parts(file) };
+    shim.fails(call, name).is_some()
+}
+
 /// Which of a file's bytes a call is about.
 fn range(offset: i64, length: c_int) -> (usize, usize) {
     (
@@ -61,22 +71,6 @@ unsafe extern "C" fn close(file: *mut ffi::sqlite3_file) -> c_int {
         let code = methods.xClose.expect("it closes")(real);
         drop(Box::from_raw((*file.cast::<File>()).name));
         code
-    }
-}
-
-unsafe extern "C" fn read(
-    file: *mut ffi::sqlite3_file,
-    to: *mut c_void,
-    length: c_int,
-    offset: i64,
-) -> c_int {
-    // SAFETY: SQLite passes an open file, here and below.
-    unsafe {
-        let (shim, name, real, methods) = parts(file);
-        if shim.fails(Call::Read, name).is_some() {
-            return ffi::SQLITE_IOERR_READ;
-        }
-        methods.xRead.expect("it reads")(real, to, length, offset)
     }
 }
 
@@ -138,66 +132,33 @@ unsafe extern "C" fn sync(file: *mut ffi::sqlite3_file, flags: c_int) -> c_int {
     }
 }
 
-unsafe extern "C" fn size(file: *mut ffi::sqlite3_file, out: *mut i64) -> c_int {
-    // SAFETY: as above.
-    unsafe {
-        let (shim, name, real, methods) = parts(file);
-        if shim.fails(Call::Size, name).is_some() {
-            return ffi::SQLITE_IOERR_FSTAT;
+/// Methods that fail where they are told to, and else pass a call on to the system's file.
+macro_rules! pass_on {
+    ($($function:ident: $method:ident($($name:ident: $type:ty),*) $(-> $result:ty)? $(, $call:ident or $failure:ident)?;)*) => {$(
+        unsafe extern "C" fn $function(file: *mut ffi::sqlite3_file, $($name: $type),*) $(-> $result)? {
+            // SAFETY: SQLite passes an open file, and what the system's takes.
+            unsafe {
+                $(if fails(file, Call::$call) {
+                    return ffi::$failure;
+                })?
+                let (_, _, real, methods) = parts(file);
+                methods.$method.expect("the system's file has it")(real, $($name),*)
+            }
         }
-        methods.xFileSize.expect("it has a size")(real, out)
-    }
+    )*};
 }
 
-unsafe extern "C" fn lock(file: *mut ffi::sqlite3_file, level: c_int) -> c_int {
-    // SAFETY: as above.
-    unsafe {
-        let (shim, name, real, methods) = parts(file);
-        if shim.fails(Call::Lock, name).is_some() {
-            return ffi::SQLITE_IOERR_LOCK;
-        }
-        methods.xLock.expect("it locks")(real, level)
-    }
-}
-
-unsafe extern "C" fn unlock(file: *mut ffi::sqlite3_file, level: c_int) -> c_int {
-    // SAFETY: as above.
-    unsafe {
-        let (_, _, real, methods) = parts(file);
-        methods.xUnlock.expect("it unlocks")(real, level)
-    }
-}
-
-unsafe extern "C" fn check_reserved_lock(file: *mut ffi::sqlite3_file, out: *mut c_int) -> c_int {
-    // SAFETY: as above.
-    unsafe {
-        let (_, _, real, methods) = parts(file);
-        methods.xCheckReservedLock.expect("it knows its locks")(real, out)
-    }
-}
-
-unsafe extern "C" fn control(file: *mut ffi::sqlite3_file, operation: c_int, argument: *mut c_void) -> c_int {
-    // SAFETY: as above.
-    unsafe {
-        let (_, _, real, methods) = parts(file);
-        methods.xFileControl.expect("it is controlled")(real, operation, argument)
-    }
-}
-
-unsafe extern "C" fn sector_size(file: *mut ffi::sqlite3_file) -> c_int {
-    // SAFETY: as above.
-    unsafe {
-        let (_, _, real, methods) = parts(file);
-        methods.xSectorSize.expect("it has sectors")(real)
-    }
-}
-
-unsafe extern "C" fn characteristics(file: *mut ffi::sqlite3_file) -> c_int {
-    // SAFETY: as above.
-    unsafe {
-        let (_, _, real, methods) = parts(file);
-        methods.xDeviceCharacteristics.expect("it has characteristics")(real)
-    }
+pass_on! {
+    read: xRead(to: *mut c_void, length: c_int, offset: i64) -> c_int, Read or SQLITE_IOERR_READ;
+    size: xFileSize(out: *mut i64) -> c_int, Size or SQLITE_IOERR_FSTAT;
+    lock: xLock(level: c_int) -> c_int, Lock or SQLITE_IOERR_LOCK;
+    unlock: xUnlock(level: c_int) -> c_int;
+    check_reserved_lock: xCheckReservedLock(out: *mut c_int) -> c_int;
+    control: xFileControl(operation: c_int, argument: *mut c_void) -> c_int;
+    sector_size: xSectorSize() -> c_int;
+    characteristics: xDeviceCharacteristics() -> c_int;
+    barrier: xShmBarrier();
+    unmap_index: xShmUnmap(delete: c_int) -> c_int;
 }
 
 unsafe extern "C" fn map_index(
@@ -232,22 +193,6 @@ unsafe extern "C" fn lock_index(
             return ffi::SQLITE_IOERR_SHMLOCK;
         }
         methods.xShmLock.expect("it has an index")(real, offset, count, flags)
-    }
-}
-
-unsafe extern "C" fn barrier(file: *mut ffi::sqlite3_file) {
-    // SAFETY: as above.
-    unsafe {
-        let (_, _, real, methods) = parts(file);
-        methods.xShmBarrier.expect("it has an index")(real);
-    }
-}
-
-unsafe extern "C" fn unmap_index(file: *mut ffi::sqlite3_file, delete: c_int) -> c_int {
-    // SAFETY: as above.
-    unsafe {
-        let (_, _, real, methods) = parts(file);
-        methods.xShmUnmap.expect("it has an index")(real, delete)
     }
 }
 
