@@ -1,65 +1,19 @@
 //! Many subscriptions, and receivers that do not come: what they cost. `TOUCHSTONE_CASES` is how many subscriptions
 //! there are.
 
+use super::counted::{Counted, OF_A_CROWD};
+use super::store;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use touchstone_store::{Cells, Field, Kind, Mismatch, Mode, Overflow, Raw, Record, Result, Store};
+use touchstone_store::{Cells, Field, Kind, Mismatch, Mode, Overflow, Raw, Record, Result};
 
-/// How many of [`Counted`] there are.
-static ALIVE: AtomicUsize = AtomicUsize::new(0);
-
-/// A number that knows how many of its kind there are.
-#[derive(Debug, PartialEq)]
-struct Counted(i64);
-
-impl Counted {
-    fn new(value: i64) -> Counted {
-        ALIVE.fetch_add(1, Ordering::SeqCst);
-        Counted(value)
-    }
-}
-
-impl Clone for Counted {
-    fn clone(&self) -> Counted {
-        Counted::new(self.0)
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        ALIVE.fetch_sub(1, Ordering::SeqCst);
-    }
-}
-
-impl Field for Counted {
-    const KIND: Kind = Kind::Integer;
-    type Plain = Counted;
-    type View<'a> = Counted;
-
-    fn write<'a>(&'a self, cells: &mut Cells<'a>) {
-        cells.integer(self.0);
-    }
-
-    fn read(raw: Raw<'_>) -> std::result::Result<Counted, Mismatch> {
-        i64::read(raw).map(Counted::new)
-    }
-
-    fn view(raw: Raw<'_>) -> std::result::Result<Counted, Mismatch> {
-        Counted::read(raw)
-    }
-}
+type Value = Counted<OF_A_CROWD>;
 
 #[derive(Record, Debug, PartialEq)]
 struct Reading {
     #[record(key)]
     id: i64,
-    value: Counted,
-}
-
-fn store() -> (tempfile::TempDir, Store) {
-    let directory = tempfile::tempdir().expect("there is room");
-    let store = Store::open(directory.path().join("crowd.db")).expect("it opens");
-    (directory, store)
+    value: Value,
 }
 
 #[test]
@@ -67,7 +21,7 @@ fn receivers_that_do_not_come_hold_no_more_than_what_they_missed_last() -> Resul
     const ROWS: i64 = 50;
     const COMMITS: i64 = 2000;
     let (_directory, store) = store();
-    let reading = |id: i64, value| Reading { id, value: Counted::new(value) };
+    let reading = |id: i64, value| Reading { id, value: Value::new(value) };
     store.insert_all(&(0..ROWS).map(|id| reading(id, 0)).collect::<Vec<_>>())?;
     let modes = [
         Mode::Latest,
@@ -89,7 +43,7 @@ fn receivers_that_do_not_come_hold_no_more_than_what_they_missed_last() -> Resul
     }
     store.wait_delivered()?;
     // Each subscription may hold what its receiver has and what it will have; each of ten batches one change.
-    let alive = ALIVE.load(Ordering::SeqCst);
+    let alive = Value::alive();
     let most = usize::try_from(ROWS).expect("it is small") * (2 + held.len());
     assert!(alive <= most, "{alive} values are alive, of {ROWS} rows");
     for feed in &feeds[..2] {
@@ -103,7 +57,7 @@ fn receivers_that_do_not_come_hold_no_more_than_what_they_missed_last() -> Resul
     assert!(feeds[2].try_next().is_err());
     drop((held, feeds));
     store.wait_delivered()?;
-    assert_eq!(ALIVE.load(Ordering::SeqCst), 0, "what nobody watches nobody holds");
+    assert_eq!(Value::alive(), 0, "what nobody watches nobody holds");
     Ok(())
 }
 

@@ -1,60 +1,18 @@
 //! Numbers that are watched: nothing is held of the records, and what rows were is told by who changes them.
 
+use super::counted::{Counted, OF_NUMBERS};
 use super::{Task, store, task};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use touchstone_store::{
-    Cells, Error, ErrorKind, Field, Kind, Mismatch, Mode, Options, Overflow, Raw, Record, Result, Store,
-    Structure, Transaction, rusqlite,
+    Error, ErrorKind, Mode, Options, Overflow, Record, Result, Store, Structure, Transaction, rusqlite,
 };
 
-static ALIVE: AtomicUsize = AtomicUsize::new(0);
-
-/// A value that says how many of it are alive.
-#[derive(Debug, PartialEq)]
-struct Counted(i64);
-
-impl Counted {
-    fn new(value: i64) -> Counted {
-        ALIVE.fetch_add(1, Ordering::SeqCst);
-        Counted(value)
-    }
-}
-
-impl Clone for Counted {
-    fn clone(&self) -> Counted {
-        Counted::new(self.0)
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        ALIVE.fetch_sub(1, Ordering::SeqCst);
-    }
-}
-
-impl Field for Counted {
-    const KIND: Kind = Kind::Integer;
-    type Plain = Counted;
-    type View<'a> = i64;
-
-    fn write<'a>(&'a self, cells: &mut Cells<'a>) {
-        cells.integer(self.0);
-    }
-
-    fn read(raw: Raw<'_>) -> std::result::Result<Counted, Mismatch> {
-        i64::read(raw).map(Counted::new)
-    }
-
-    fn view(raw: Raw<'_>) -> std::result::Result<i64, Mismatch> {
-        i64::read(raw)
-    }
-}
+type Price = Counted<OF_NUMBERS>;
 
 #[derive(Record, Clone, Debug, PartialEq)]
 struct Ware {
     #[record(key)]
     id: i64,
-    price: Counted,
+    price: Price,
 }
 
 /// A number held every record, key and place: 340 bytes a row.
@@ -62,14 +20,14 @@ struct Ware {
 fn a_number_holds_no_records() -> Result<()> {
     const ROWS: i64 = 3_000;
     let (_directory, store) = store();
-    store.insert_all(&(0..ROWS).map(|id| Ware { id, price: Counted::new(id) }).collect::<Vec<_>>())?;
+    store.insert_all(&(0..ROWS).map(|id| Ware { id, price: Price::new(id) }).collect::<Vec<_>>())?;
     let feed = store.feed_with(Mode::Every { batches: 10_000, overflow: Overflow::End })?;
     let all = feed.query::<Ware>().watch_count()?;
     let some = feed.query::<Ware>().filter(|ware| ware.id.ge(1_000)).watch_count()?;
     assert_eq!((all.count(), some.count()), (3_000, 2_000));
-    assert_eq!(ALIVE.load(Ordering::SeqCst), 0);
+    assert_eq!(Price::alive(), 0);
     for id in 0..100 {
-        store.put(&Ware { id: id * 40, price: Counted::new(-1) })?;
+        store.put(&Ware { id: id * 40, price: Price::new(-1) })?;
         store.remove::<Ware>(&(id * 10 + 1))?;
     }
     store.write(|transaction| {
@@ -86,7 +44,7 @@ fn a_number_holds_no_records() -> Result<()> {
             had.1 = update.count()?;
         }
     }
-    assert_eq!(ALIVE.load(Ordering::SeqCst), 0, "nobody has a record");
+    assert_eq!(Price::alive(), 0, "nobody has a record");
     let snapshot = store.snapshot()?;
     let now =
         (snapshot.of::<Ware>().count()?, snapshot.query::<Ware>().filter(|ware| ware.id.ge(1_000)).count()?);
