@@ -18,7 +18,7 @@ help:
 	@echo "make build   target/release/touchstone alone, to be put on the PATH"
 	@echo "make bench   re-test the published claims on this machine, suite by suite: each is built, run and told of before the next"
 	@echo "make test    everything that must pass: format, lints, unit, other systems, hand-offs, kits, drivers, Python, browser, docs, tidy"
-	@echo "make mutations   whether the test of live queries finds mistakes that are made on purpose (some minutes)"
+	@echo "make mutations   whether tests of the store find mistakes that are made on purpose (some minutes)"
 
 bench: tools build
 	$(TOUCHSTONE) bench

@@ -15,6 +15,9 @@ pub const SOURCE: &str = "crates/touchstone-store/src";
 /// What stands in a replacement for whether its mutation is on.
 pub const MARK: &str = "MUTATED";
 
+/// The test program of the unit tests, beside the code.
+pub const UNIT_TESTS: &str = "lib";
+
 /// The variable of the environment that says which mutation is on, by its number.
 pub const VARIABLE: &str = "TOUCHSTONE_MUTATION";
 
@@ -29,6 +32,9 @@ pub struct Mutation {
     pub find: String,
     /// What comes there, with a [`MARK`].
     pub replace: String,
+    /// What is to find it: a test program, which is [`UNIT_TESTS`] or one of `tests/`, and behind it words that the names of its
+    /// tests have. Without it, it is a mistake of live queries, for the oracle.
+    pub test: Option<String>,
 }
 
 /// Reads a list. A mutation's number is its place, counted from 1.
@@ -42,7 +48,7 @@ pub fn parse(text: &str) -> Result<Vec<Mutation>, String> {
 }
 
 fn mutation(number: usize, entry: &toml::Value) -> Result<Mutation, String> {
-    const KEYS: [&str; 4] = ["name", "file", "find", "replace"];
+    const KEYS: [&str; 5] = ["name", "file", "find", "replace", "test"];
     let unknown = entry.as_table().into_iter().flatten().find(|(key, _)| !KEYS.contains(&key.as_str()));
     if let Some((key, _)) = unknown {
         return Err(format!("mutation {number}: `{key}` is no part of a mutation"));
@@ -51,7 +57,13 @@ fn mutation(number: usize, entry: &toml::Value) -> Result<Mutation, String> {
         let value = entry.get(key).and_then(toml::Value::as_str);
         value.map(str::to_owned).ok_or_else(|| format!("mutation {number}: `{key}` is missing, or no text"))
     };
-    Ok(Mutation { name: text("name")?, file: text("file")?, find: text("find")?, replace: text("replace")? })
+    Ok(Mutation {
+        name: text("name")?,
+        file: text("file")?,
+        find: text("find")?,
+        replace: text("replace")?,
+        test: entry.get("test").map(|_| text("test")).transpose()?,
+    })
 }
 
 /// Checks that every mutation can be made: what it replaces stands once in its file, apart from all others.
@@ -124,7 +136,11 @@ fn in_file(text: &str, mutations: &[(usize, &Mutation)]) -> Result<String, Findi
     if findings.is_empty() { Ok(mutated) } else { Err(findings) }
 }
 
-/// What the root of the store's crate has besides: the switch.
+/// What the root of the store's crate begins with besides: a mutation may leave something unused, or make a comparison
+/// pointless.
+pub const PREAMBLE: &str = "#![allow(warnings)]\n";
+
+/// What the root of the store's crate ends with besides: the switch.
 pub fn switch() -> String {
     format!(
         "\n/// Whether that mutation is on.\npub(crate) fn is_mutated(number: u32) -> bool {{\n    \
@@ -161,6 +177,9 @@ mod tests {
         assert_eq!(check(&one, |_| None).len(), 1, "there is no file");
         let same = [one[0].clone(), one[0].clone()];
         assert_eq!(check(&same, source("b")).len(), 2, "one name, and one place");
+        assert_eq!(one[0].test, None);
+        let of_file = parse(&format!("{ONE}test = 'file'\n")).unwrap();
+        assert_eq!(of_file[0].test.as_deref(), Some("file"));
         let never = [Mutation { replace: "c".into(), ..one[0].clone() }];
         assert_eq!(check(&never, source("b")).len(), 1, "no switch");
     }

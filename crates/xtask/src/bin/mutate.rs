@@ -1,17 +1,18 @@
-//! Whether the oracle of live queries finds mistakes: makes each mutation of the list in a copy of the store, and runs
-//! the oracle against it. One build has them all, each behind a switch, so that every one costs a run and no build.
+//! Whether the store's tests find mistakes: makes each mutation of the list in a copy of the store, and runs a test program
+//! against it. One build has them all, each behind a switch, so that every one costs a run and no build.
 //!
-//! All of it happens below `target/mutations/`: the project's own files are read, and never written. What the oracle
-//! misses is shown to the stories of `--test live` too; what these miss as well is an error.
+//! All of it happens below `target/mutations/`: the project's own files are read, and never written. A mistake of live
+//! queries is for the oracle, and what that misses for the stories of `--test live` too; any other is for the test program
+//! that the list names. What is missed by these is an error.
 
 use clap::Parser;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::time::{Duration, Instant};
-use xtask::mutation::{self, LIST, Mutation, SOURCE, VARIABLE};
+use xtask::mutation::{self, LIST, Mutation, PREAMBLE, SOURCE, UNIT_TESTS, VARIABLE};
 
 /// What anything here fails with: what, on which input, and the remedy.
 type Error = String;
@@ -19,10 +20,14 @@ type Error = String;
 /// The crate that is mutated, in the project.
 const CRATE: &str = "crates/touchstone-store";
 
+/// The test programs that look for mistakes of live queries, the second one for what the first one misses.
+const ORACLE: &str = "oracle";
+const STORIES: &str = "live";
+
 /// What the store is built from, and nothing else of the project.
 const COPIED: [&str; 3] = ["Cargo.toml", "Cargo.lock", "crates"];
 
-/// Makes mistakes in the store on purpose, one at a time, and looks whether the oracle of live queries finds them.
+/// Makes mistakes in the store on purpose, one at a time, and looks whether its tests find them.
 #[derive(Parser)]
 #[command(name = "mutate", after_help = "Exits with 1 where a mutation is missed.")]
 struct Options {
@@ -57,24 +62,31 @@ fn mutate(options: &Options) -> Result<bool, Error> {
     let mutations = mutation::parse(&read(&place.root.join(LIST))?)?;
     let chosen = chosen(&mutations, &options.only)?;
     place.copy(&mutations)?;
-    let lab = Lab { tests: place.build()?, place, options };
-    lab.passes(Test::Oracle)?;
+    let programs = place.build(&tests_for(&chosen))?;
+    let mut lab = Lab { place, programs, options, sound: BTreeSet::new() };
     let mut table = Table::new(&chosen);
-    let mut is_live_sound = false;
     for (number, mutation) in chosen {
-        let mut tried = lab.try_on(Test::Oracle, number)?;
-        if matches!(tried.outcome, Outcome::Missed) {
-            if !is_live_sound {
-                lab.passes(Test::Live)?;
-                is_live_sound = true;
-            }
-            let by_oracle = tried.seconds;
-            tried = lab.try_on(Test::Live, number)?;
-            tried.seconds += by_oracle;
-        }
+        let tried = match &mutation.test {
+            Some(test) => lab.look(test, number)?,
+            None => lab.look_live(number)?,
+        };
         table.add(number, mutation, &tried);
     }
     Ok(table.end())
+}
+
+/// The test programs that look for these.
+fn tests_for<'m>(mutations: &[(usize, &'m Mutation)]) -> BTreeSet<&'m str> {
+    let named = mutations.iter().filter_map(|(_, mutation)| mutation.test.as_deref()).map(program_and_words);
+    let is_live = mutations.iter().any(|(_, mutation)| mutation.test.is_none());
+    let live = [ORACLE, STORIES].into_iter().filter(|_| is_live);
+    named.map(|(program, _)| program).chain(live).collect()
+}
+
+/// A test program, and the words that choose among its tests.
+fn program_and_words(test: &str) -> (&str, impl Iterator<Item = &str>) {
+    let mut parts = test.split_whitespace();
+    (parts.next().unwrap_or_default(), parts)
 }
 
 /// The mutations with these numbers, or all of them.
@@ -113,7 +125,10 @@ impl Place {
         let files = self.files()?;
         for file in &files {
             let bytes = match file.strip_prefix(&format!("{SOURCE}/")) {
-                Some("lib.rs") => (read(&self.root.join(file))? + &mutation::switch()).into_bytes(),
+                Some("lib.rs") => {
+                    let root = read(&self.root.join(file))?;
+                    [PREAMBLE, &root, &mutation::switch()].concat().into_bytes()
+                }
                 Some(inner) if mutated.contains_key(inner) => mutated[inner].clone().into_bytes(),
                 _ => fs::read(self.root.join(file)).map_err(|error| format!("reading {file}: {error}"))?,
             };
@@ -151,8 +166,8 @@ impl Place {
         Ok(())
     }
 
-    /// Builds the tests of the copy; where their programs are.
-    fn build(&self) -> Result<Programs, Error> {
+    /// Builds tests of the copy; where their programs are.
+    fn build(&self, tests: &BTreeSet<&str>) -> Result<Programs, Error> {
         eprintln!("building the store with all mutations");
         let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         cargo.args([
@@ -163,10 +178,15 @@ impl Place {
             "--message-format",
             "json-render-diagnostics",
         ]);
-        cargo.args(["--package", "touchstone-store", "--test", "oracle", "--test", "live", "--target-dir"]);
-        cargo.arg(self.work.join("build")).current_dir(self.tree());
-        // A mutation may leave something unused, or make a comparison pointless.
-        cargo.env("RUSTFLAGS", "-Awarnings").stderr(std::process::Stdio::inherit());
+        cargo.args(["--package", "touchstone-store"]);
+        for test in tests {
+            match *test {
+                UNIT_TESTS => cargo.arg("--lib"),
+                test => cargo.args(["--test", test]),
+            };
+        }
+        cargo.arg("--target-dir").arg(self.work.join("build")).current_dir(self.tree());
+        cargo.stderr(std::process::Stdio::inherit());
         let built = cargo.output().map_err(|error| format!("cargo: {error}"))?;
         if !built.status.success() {
             return Err(format!("the mutated store does not build: look at {}", self.tree().display()));
@@ -174,9 +194,10 @@ impl Place {
         let messages = String::from_utf8_lossy(&built.stdout);
         let program = |name: &str| {
             let found = messages.lines().find_map(|line| program_of(line, name));
-            found.ok_or_else(|| format!("cargo has built no test `{name}`"))
+            let program = found.ok_or_else(|| format!("cargo has built no test `{name}`"))?;
+            Ok((name.to_owned(), program))
         };
-        Ok(Programs { oracle: program("oracle")?, live: program("live")? })
+        tests.iter().map(|test| program(test)).collect()
     }
 }
 
@@ -184,56 +205,69 @@ impl Place {
 fn program_of(message: &str, test: &str) -> Option<PathBuf> {
     let message: serde_json::Value = serde_json::from_str(message).ok()?;
     let target = message.get("target")?;
-    let is_it = target.get("name")? == test && target.get("kind")?.get(0)? == "test";
+    let (name, kind) = (target.get("name")?, target.get("kind")?.get(0)?);
+    let is_it = if test == UNIT_TESTS { kind == "lib" } else { kind == "test" && name == test };
+    // Of a library, only what has its tests is a program.
     is_it.then(|| message.get("executable")?.as_str().map(PathBuf::from)).flatten()
 }
 
-struct Programs {
-    oracle: PathBuf,
-    live: PathBuf,
-}
-
-/// Who looks for the mistake.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Test {
-    Oracle,
-    Live,
-}
+/// Programs, by the tests that they are.
+type Programs = BTreeMap<String, PathBuf>;
 
 /// What is needed to run tests against mutations.
 struct Lab<'o> {
     place: Place,
-    tests: Programs,
+    programs: Programs,
     options: &'o Options,
+    /// What is known to find nothing where nothing is wrong.
+    sound: BTreeSet<String>,
 }
 
 impl Lab<'_> {
+    /// Shows a mistake of live queries to the oracle, and to the stories what that misses.
+    fn look_live(&mut self, number: usize) -> Result<Tried, Error> {
+        let by_oracle = self.look(ORACLE, number)?;
+        if by_oracle.outcome != Outcome::Missed {
+            return Ok(by_oracle);
+        }
+        let mut tried = self.look(STORIES, number)?;
+        tried.seconds += by_oracle.seconds;
+        Ok(tried)
+    }
+
+    /// Shows a mistake to a test.
+    fn look(&mut self, test: &str, number: usize) -> Result<Tried, Error> {
+        if self.sound.insert(test.to_owned()) {
+            self.passes(test)?;
+        }
+        self.try_on(test, number)
+    }
+
     /// Checks that the test finds nothing where nothing is wrong.
-    fn passes(&self, test: Test) -> Result<(), Error> {
+    fn passes(&self, test: &str) -> Result<(), Error> {
         let tried = self.try_on(test, 0)?;
         if let Outcome::Missed = tried.outcome {
-            eprintln!("{test:?} passes without a mutation, in {:.1} s", tried.seconds);
+            eprintln!("{test} passes without a mutation, in {:.1} s", tried.seconds);
             return Ok(());
         }
         let output = self.output(test, 0);
         Err(format!(
-            "{test:?} does not pass without a mutation ({}): look at {}, or give it a longer --deadline",
+            "{test} does not pass without a mutation ({}): look at {}, or give it a longer --deadline",
             tried.outcome,
             output.display()
         ))
     }
 
     /// Runs a test against a mutation; against none where the number is 0.
-    fn try_on(&self, test: Test, number: usize) -> Result<Tried, Error> {
+    fn try_on(&self, test: &str, number: usize) -> Result<Tried, Error> {
         let output = self.output(test, number);
         write(&output, &[])?;
-        let failed = |error| format!("running {test:?} against mutation {number}: {error}");
+        let failed = |error| format!("running {test} against mutation {number}: {error}");
         let file = File::create(&output).map_err(failed)?;
-        let mut command = match test {
-            Test::Oracle => Command::new(&self.tests.oracle),
-            Test::Live => Command::new(&self.tests.live),
-        };
-        if test == Test::Oracle {
+        let (program, words) = program_and_words(test);
+        let mut command = Command::new(&self.programs[program]);
+        command.args(words);
+        if test == ORACLE {
             command.env("TOUCHSTONE_CASES", self.options.cases.to_string());
             command.env("TOUCHSTONE_SEED", self.options.seed.to_string());
             command.arg("--nocapture");
@@ -249,8 +283,8 @@ impl Lab<'_> {
     }
 
     /// Where a run writes what it says.
-    fn output(&self, test: Test, number: usize) -> PathBuf {
-        self.place.work.join("output").join(format!("{number:02}-{test:?}.txt").to_lowercase())
+    fn output(&self, test: &str, number: usize) -> PathBuf {
+        self.place.work.join("output").join(format!("{number:02}-{}.txt", program_and_words(test).0))
     }
 }
 
@@ -287,26 +321,31 @@ enum Outcome {
         round: String,
         seed: String,
     },
-    /// A test failed, and said no round.
+    /// A test failed, and did not say more.
     Failed,
-    /// Stories of `--test live` found it, the oracle did not.
-    Stories(Vec<String>),
+    /// Stories of another test found it.
+    Stories {
+        test: String,
+        failed: Vec<String>,
+    },
     /// It went on until the deadline.
     Hangs,
     Missed,
 }
 
 /// Reads what a run has said.
-fn outcome(test: Test, status: Option<ExitStatus>, output: &str) -> Outcome {
+fn outcome(test: &str, status: Option<ExitStatus>, output: &str) -> Outcome {
     if status.is_some_and(|status| status.success()) {
         return Outcome::Missed;
     }
-    let stories: Vec<String> = output.lines().filter_map(failed_story).map(str::to_owned).collect();
+    let failed: Vec<String> = output.lines().filter_map(failed_story).map(str::to_owned).collect();
+    // A failure that was told counts also where the end of it hung.
     match (test, round_of(output), status) {
-        // A failure that was told, though the end of it hung.
-        (Test::Oracle, Some((round, seed)), _) => Outcome::Round { round, seed },
+        (ORACLE, Some((round, seed)), _) => Outcome::Round { round, seed },
+        (test, ..) if test != ORACLE && !failed.is_empty() => {
+            Outcome::Stories { test: test.to_owned(), failed }
+        }
         (_, _, None) => Outcome::Hangs,
-        (Test::Live, ..) if !stories.is_empty() => Outcome::Stories(stories),
         _ => Outcome::Failed,
     }
 }
@@ -328,7 +367,7 @@ impl fmt::Display for Outcome {
         match self {
             Outcome::Round { round, seed } => write!(formatter, "round {round} of seed {seed}"),
             Outcome::Failed => write!(formatter, "fails"),
-            Outcome::Stories(stories) => write!(formatter, "live: {}", stories.join(", ")),
+            Outcome::Stories { test, failed } => write!(formatter, "{test}: {}", failed.join(", ")),
             Outcome::Hangs => write!(formatter, "hangs"),
             Outcome::Missed => write!(formatter, "MISSED"),
         }
@@ -340,7 +379,7 @@ struct Table {
     width: usize,
     all: usize,
     missed: Vec<usize>,
-    /// How many the oracle did not find, and the stories did.
+    /// How many stories have found.
     told_by_stories: usize,
     hang: usize,
 }
@@ -358,7 +397,7 @@ impl Table {
         self.all += 1;
         match outcome {
             Outcome::Missed => self.missed.push(number),
-            Outcome::Stories(_) => self.told_by_stories += 1,
+            Outcome::Stories { .. } => self.told_by_stories += 1,
             Outcome::Hangs => self.hang += 1,
             Outcome::Round { .. } | Outcome::Failed => {}
         }
@@ -367,7 +406,7 @@ impl Table {
     /// Whether all were caught.
     fn end(self) -> bool {
         println!(
-            "{} mutations: {} caught by the oracle, {} by stories only, {} hang, {} missed",
+            "{} mutations: {} caught by the oracle, {} by stories, {} hang, {} missed",
             self.all,
             self.all - self.told_by_stories - self.hang - self.missed.len(),
             self.told_by_stories,
@@ -399,11 +438,16 @@ mod tests {
     #[test]
     fn the_round_and_the_seed_are_read() {
         let output = "x\nround 12 of TOUCHSTONE_SEED=31 TOUCHSTONE_CASES=1 cargo test: y\nround 13 of TOUCHSTONE_SEED=31";
-        assert_eq!(
-            outcome(Test::Oracle, None, output),
-            Outcome::Round { round: "12".into(), seed: "31".into() }
-        );
-        assert_eq!(outcome(Test::Oracle, None, "running 1 test"), Outcome::Hangs);
+        assert_eq!(outcome(ORACLE, None, output), Outcome::Round { round: "12".into(), seed: "31".into() });
+        assert_eq!(outcome(ORACLE, None, "running 1 test"), Outcome::Hangs);
+    }
+
+    #[test]
+    fn a_story_that_has_failed_counts_though_another_hangs() {
+        let failed = vec!["rules::a_listener".to_owned()];
+        let told = Outcome::Stories { test: "live".into(), failed };
+        assert_eq!(outcome("live", None, "test rules::a_listener ... FAILED\ntest b ..."), told);
+        assert_eq!(outcome("live", None, "running 2 tests"), Outcome::Hangs);
     }
 
     #[test]
@@ -418,6 +462,10 @@ mod tests {
             r#"{"target":{"name":"oracle","kind":["test"]},"executable":"/build/oracle-1","fresh":true}"#;
         assert_eq!(program_of(message, "oracle"), Some("/build/oracle-1".into()));
         assert_eq!(program_of(message, "live"), None);
+        let unit = r#"{"target":{"name":"store","kind":["lib"]},"executable":"/build/store-1"}"#;
+        assert_eq!(program_of(unit, UNIT_TESTS), Some("/build/store-1".into()));
+        let library = r#"{"target":{"name":"store","kind":["lib"]},"executable":null}"#;
+        assert_eq!(program_of(library, UNIT_TESTS), None);
         assert_eq!(program_of(r#"{"reason":"build-finished"}"#, "oracle"), None);
     }
 }
