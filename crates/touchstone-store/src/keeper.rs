@@ -339,6 +339,41 @@ mod tests {
         assert_eq!(snapshot.of::<Note>().count().map_err(|error| error.kind()), Err(ErrorKind::Expired));
     }
 
+    /// What is now keeps nothing from being copied, however long the log is.
+    #[test]
+    fn beside_a_snapshot_that_expires_one_of_what_is_now_goes_on() {
+        let (_directory, store) = store(Options::new().log_bytes_max(50_000));
+        store.insert_all(&notes(0..20_000)).expect("it is written");
+        let old = store.snapshot().expect("it is readable");
+        let keeper = &store.keeper().shared;
+        keeper.checkpoint(&mut None);
+        store.insert_all(&notes(20_000..80_000)).expect("it is written");
+        let young = store.snapshot().expect("it is readable");
+        keeper.checkpoint(&mut None);
+        assert_eq!(old.of::<Note>().count().map_err(|error| error.kind()), Err(ErrorKind::Expired));
+        assert_eq!(young.of::<Note>().count().expect("nobody has written"), 80_000);
+    }
+
+    /// How many snapshots are to blame for the log.
+    fn late(keeper: &Shared) -> usize {
+        keeper.index.as_ref().and_then(LogIndex::state).map_or(0, |now| keeper.late_owners(now).len())
+    }
+
+    /// One transaction makes the log as long, and not who reads what it has written.
+    #[test]
+    fn a_snapshot_of_a_long_log_is_not_to_blame_before_the_log_has_doubled() {
+        let (_directory, store) = store(Options::new().log_bytes_max(50_000));
+        store.insert_all(&notes(0..20_000)).expect("it is written");
+        let snapshot = store.snapshot().expect("it is readable");
+        let keeper = &store.keeper().shared;
+        assert_eq!(late(keeper), 0);
+        store.insert(&Note { id: -1 }).expect("it is written");
+        assert_eq!(late(keeper), 0, "the log was as long before");
+        store.insert_all(&notes(20_000..80_000)).expect("it is written");
+        // The keeper looks by itself too, and may have come before.
+        assert!(late(keeper) == 1 || snapshot.of::<Note>().count().is_err());
+    }
+
     /// A thread is not worth a few short reads. While a snapshot is held it is there, and sleeps when it is given back.
     #[test]
     fn the_keeper_comes_for_snapshots_that_are_held() {

@@ -84,6 +84,18 @@ fn a_root_without_cells_that_leads_to_a_child_is_damaged() {
     is_damaged(&file.open());
 }
 
+/// Rows of a table without numbers begin elsewhere: what was read was of other bytes.
+#[test]
+fn a_page_of_a_table_without_numbers_is_none_of_one_with_numbers() {
+    for id in 1..9 {
+        let mut file = File::of(&[task(id)]);
+        let root = file.root("task");
+        assert_eq!(file.page(root)[0], 0x0d);
+        file.page(root)[0] = 0x0a;
+        is_damaged(&file.open());
+    }
+}
+
 #[test]
 fn the_root_of_a_table_without_rows_has_no_cells() {
     let mut file = File::of(&tasks(1));

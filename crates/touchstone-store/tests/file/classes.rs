@@ -62,21 +62,28 @@ struct Other {
 
 impl Other {
     fn open(path: &Path, class: Durability) -> Other {
+        let mut other = Other::start(path, class);
+        assert_eq!(other.hear(), "it is open");
+        other
+    }
+
+    fn start(path: &Path, class: Durability) -> Other {
         let mut program = program("classes::the_other_process", path.as_os_str());
         program.env(CLASS, format!("{class:?}")).stdin(Stdio::piped()).stderr(Stdio::inherit());
         let mut child = program.spawn().expect("the program starts");
         let (input, output) = (child.stdin.take(), child.stdout.take());
         let output = BufReader::new(output.expect("it is piped"));
-        let mut other = Other { child, _input: input.expect("it is piped"), output };
-        other.hear("it is open");
-        other
+        Other { child, _input: input.expect("it is piped"), output }
     }
 
-    fn hear(&mut self, words: &str) {
-        let mut line = String::new();
-        while !line.contains(words) {
-            line.clear();
-            assert_ne!(self.output.read_line(&mut line).expect("it speaks"), 0, "it ended before `{words}`");
+    /// What it says of the file.
+    fn hear(&mut self) -> String {
+        loop {
+            let mut line = String::new();
+            assert_ne!(self.output.read_line(&mut line).expect("it speaks"), 0, "it ended without a word");
+            if line.starts_with("it ") {
+                return line.trim_end().to_owned();
+            }
         }
     }
 }
@@ -96,7 +103,10 @@ fn the_other_process() {
     let Ok(class) = std::env::var(CLASS) else { return };
     let class = CLASSES.into_iter().find(|known| format!("{known:?}") == class).expect("it is one of them");
     let path = std::env::var_os(super::DIRECTORY).expect("it was told");
-    let store = open(Path::new(&path), class).expect("it opens");
+    let store = match open(Path::new(&path), class) {
+        Ok(store) => store,
+        Err(error) => return println!("\nit fails: {:?}", error.kind()),
+    };
     store.put(&task(1, "the other's")).expect("it is written");
     println!("\nit is open");
     std::io::stdout().flush().expect("it is heard");
@@ -121,6 +131,22 @@ fn another_process_is_heard_of_as_long_as_it_lives() {
             let store = open(&path, second).expect("the other was killed");
             assert_eq!(store.get::<Task>(&1).expect("it is readable"), Some(task(1, "the other's")));
         }
+    }
+}
+
+/// Of two stores of one process, the first that is closed takes nothing from the mark that the other still needs.
+#[test]
+fn a_store_that_is_closed_leaves_the_mark_to_those_that_are_open() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    for (class, other) in
+        [(Durability::Process, Durability::Strict), (Durability::Strict, Durability::Process)]
+    {
+        let path = directory.path().join(format!("{class:?}.db"));
+        let (one, two) = (open(&path, class).expect("it opens"), open(&path, class).expect("it opens"));
+        drop(one);
+        assert_eq!(Other::start(&path, other).hear(), "it fails: Durability");
+        drop(two);
+        Other::open(&path, other);
     }
 }
 

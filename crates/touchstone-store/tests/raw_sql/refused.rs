@@ -155,6 +155,15 @@ fn settings_can_be_read() {
     }
 }
 
+/// What is refused of the store's own file is another file's to say.
+#[test]
+fn an_attached_file_has_a_version_of_its_own() {
+    let place = Place::new();
+    let sql = "attach ':memory:' as m; pragma m.user_version = 7; pragma m.application_id = 7";
+    place.write(sql).expect("it is not the store's file");
+    is_well(place, sql);
+}
+
 fn attempt(place: &Place, sql: &str, in_transaction: bool) -> Result<()> {
     if in_transaction { place.write(sql) } else { place.read(sql) }
 }

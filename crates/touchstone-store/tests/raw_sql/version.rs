@@ -45,6 +45,20 @@ fn a_version_is_undone_with_its_step() -> Result<()> {
 }
 
 #[test]
+fn a_version_that_is_watched_is_told() -> Result<()> {
+    let place = Place::new();
+    place.store.write(|transaction| transaction.set_user_version(1))?;
+    let feed = place.store.feed()?;
+    let watched = feed.watch_sql("select version from touchstone_user_version", [])?;
+    place.store.write(|transaction| transaction.set_user_version(2))?;
+    place.store.wait_delivered()?;
+    let batch = feed.try_next()?.expect("it was changed");
+    let rows = batch.get(watched.id()).expect("it is watched").sql_rows()?;
+    assert_eq!(rows.iter().map(<[_]>::to_vec).collect::<Vec<_>>(), [[2_i64.into()]]);
+    Ok(())
+}
+
+#[test]
 fn a_version_goes_with_copies_of_the_file() -> Result<()> {
     let place = Place::new();
     place.store.write(|transaction| transaction.set_user_version(5))?;
