@@ -12,13 +12,14 @@ PYTHON ?= python3
 # The package is built by pip, and linted, in a folder of its own: its engine is compiled once.
 PYTHON_TARGET := $(CURDIR)/target/python
 
-.PHONY: help bench test mutations tools tools-python tools-cpp tools-java browser build format lint unit targets hand-offs kits kits-cpp kits-java python clean
+.PHONY: help bench test mutations sanitize tools tools-python tools-cpp tools-java tools-sanitize browser build format lint unit targets hand-offs kits kits-cpp kits-java python clean
 
 help:
 	@echo "make build   target/release/touchstone alone, to be put on the PATH"
 	@echo "make bench   re-test the published claims on this machine, suite by suite: each is built, run and told of before the next"
 	@echo "make test    everything that must pass: format, lints, unit, other systems, hand-offs, kits, drivers, Python, browser, docs, tidy"
 	@echo "make mutations   whether tests of the store find mistakes that are made on purpose (some minutes)"
+	@echo "make sanitize SECONDS=600   the store's tests and its engine under sanitizers of addresses and threads; needs nightly Rust"
 
 bench: tools build
 	$(TOUCHSTONE) bench
@@ -60,6 +61,20 @@ tools-java:
 	@for tool in java mvn; do command -v $$tool >/dev/null || { \
 	  echo "$$tool is missing, which the Java kit is built with: apt-get install openjdk-17-jdk-headless maven" >&2; \
 	  exit 69; }; done
+
+# Nightly Rust alone has sanitizers; what its own runtime needs of the C compiler is that it instruments.
+tools-sanitize: tools
+	@rustup run $(NIGHTLY) rustc --version >/dev/null 2>&1 || { \
+	  echo "nightly Rust is missing, which alone has sanitizers: rustup toolchain install $(NIGHTLY)" >&2; exit 69; }
+	@[ -d "$$(rustup run $(NIGHTLY) rustc --print sysroot)/lib/rustlib/src/rust/library/std" ] || { \
+	  echo "the standard library's source is missing, which is built with the sanitizer of threads:" \
+	    "rustup component add rust-src --toolchain $(NIGHTLY)" >&2; exit 69; }
+	@for sanitizer in address thread; do \
+	  echo 'int main(void) { return 0; }' | $(SANITIZE_CC) -fsanitize=$$sanitizer -x c -S -o - - >/dev/null 2>&1 || { \
+	    echo "$(SANITIZE_CC) has no -fsanitize=$$sanitizer: apt-get install clang, and set SANITIZE_CC to clang" >&2; exit 69; }; \
+	done
+	@command -v llvm-symbolizer >/dev/null || { \
+	  echo "llvm-symbolizer is missing, which names the functions of a report: apt-get install llvm" >&2; exit 69; }
 
 build:
 	cargo build --release --locked --target-dir target --package touchstone-cli
@@ -103,6 +118,14 @@ hand-offs:
 # What is wrong in each mutation, and how it is found. OPTIONS="--only 3,7" makes some of them; --help tells of the others.
 mutations:
 	cargo run --quiet --locked --package xtask --bin mutate -- $(OPTIONS)
+
+# SECONDS is for how long the tests run, half of it under each sanitizer. The store and its engine's C are both instrumented, and
+# mistakes on purpose in each show that they are. OPTIONS="--only thread --seed 2" and others: --help tells.
+SECONDS ?= 600
+NIGHTLY ?= nightly
+SANITIZE_CC ?= cc
+sanitize: tools-sanitize
+	cargo run --quiet --locked --package xtask --bin sanitize -- --seconds $(SECONDS) --toolchain $(NIGHTLY) --compiler $(SANITIZE_CC) $(OPTIONS)
 
 kits:
 	cargo test --workspace --all-features --locked --manifest-path $(KIT_RUST)

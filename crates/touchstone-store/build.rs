@@ -26,13 +26,24 @@ const OPTIONS: [&str; 18] = [
     "HAVE_ISNAN",
 ];
 
+/// What a sanitizer sees nothing through: memory that the engine hands out itself, from a piece that it got at once.
+const OWN_ALLOCATORS_OFF: [&str; 2] = ["SQLITE_DEFAULT_LOOKASIDE=0,0", "SQLITE_DEFAULT_PCACHE_INITSZ=0"];
+
+/// The two functions that read and write the log index's header without a lock, and repeat it where they met. SQLite marks
+/// them for one compiler, and lets others be told.
+const NO_RACES: &str = "SQLITE_NO_TSAN=__attribute__((no_sanitize_thread))";
+
 /// The engine's source and this store's few lines of it.
 const UNIT: &str = "src/engine/engine.c";
+/// What the unit includes where it is asked for.
+const CANARY: &str = "src/engine/canary.c";
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-changed={UNIT}");
+    println!("cargo:rerun-if-changed={CANARY}");
     println!("cargo:rustc-check-cfg=cfg(shuttle)");
+    println!("cargo:rustc-check-cfg=cfg(touchstone_canary)");
     let directory = sqlite3mc_src::source_dir();
     let mut build = cc::Build::new();
     build.file(UNIT).include(directory).warnings(false);
@@ -40,11 +51,8 @@ fn main() {
     if std::env::var("OPT_LEVEL").is_ok_and(|level| level == "0") {
         build.opt_level(1);
     }
-    for option in OPTIONS {
-        let (name, value) =
-            option.split_once('=').map_or((option, None), |(name, value)| (name, Some(value)));
-        build.define(name, value);
-    }
+    OPTIONS.iter().for_each(|option| define(&mut build, option));
+    sanitize(&mut build);
     // A flush of the log need not flush the time of its change, and on Apple's systems must reach the disk itself.
     match std::env::var("CARGO_CFG_TARGET_OS").as_deref() {
         Ok("linux" | "android" | "freebsd") => build.define("HAVE_FDATASYNC", "1"),
@@ -52,4 +60,22 @@ fn main() {
         _ => &mut build,
     };
     build.compile("touchstone_sqlite");
+}
+
+fn define(build: &mut cc::Build, option: &str) {
+    let (name, value) = option.split_once('=').map_or((option, None), |(name, value)| (name, Some(value)));
+    build.define(name, value);
+}
+
+/// The engine is instrumented as the library is: `make sanitize` asks for it.
+fn sanitize(build: &mut cc::Build) {
+    let asked = |name: &str| std::env::var(name).ok();
+    for sanitizer in asked("CARGO_CFG_SANITIZE").iter().flat_map(|names| names.split(',')) {
+        build.flag(format!("-fsanitize={sanitizer}")).flag("-fno-omit-frame-pointer").debug(true);
+        OWN_ALLOCATORS_OFF.iter().for_each(|option| define(build, option));
+        define(build, NO_RACES);
+    }
+    if asked("CARGO_CFG_TOUCHSTONE_CANARY").is_some() {
+        build.define("TOUCHSTONE_CANARY", None);
+    }
 }

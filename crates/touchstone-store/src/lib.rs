@@ -104,6 +104,9 @@ mod access;
 mod alarm;
 mod backup;
 mod begun;
+#[cfg(touchstone_canary)]
+#[doc(hidden)]
+pub mod canary;
 mod cells;
 mod change_log;
 mod check;

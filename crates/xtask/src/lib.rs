@@ -4,15 +4,19 @@
 //! tree by the tests in `tests/`: `tidy` (the tree), `fresh` (pages against code), `docs` (commands and snippets),
 //! `guide` (the driver guide, built and spoken to). With `UPDATE=1` the pages that are generated are rewritten.
 //!
-//! Besides, `mutation` makes mistakes in the store, to see whether its tests find them (`src/bin/mutate.rs`).
+//! Besides, `mutation` makes mistakes in the store, to see whether its tests find them (`src/bin/mutate.rs`);
+//! and `sanitizer` says what the store's tests are run under, with the engine's C instrumented too
+//! (`src/bin/sanitize.rs`).
 
 pub mod fields;
 pub mod markdown;
 pub mod mutation;
 pub mod page;
+pub mod program;
 pub mod published;
 pub mod rule;
 pub mod rust;
+pub mod sanitizer;
 pub mod table;
 pub mod tree;
 

@@ -370,3 +370,7 @@ void touchstone_release_savepoints(sqlite3 *connection, int left) {
     if (code != SQLITE_OK) return;
   }
 }
+
+#ifdef TOUCHSTONE_CANARY
+#include "canary.c"
+#endif

@@ -10,9 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, ExitStatus};
+use std::process::{Command, ExitCode, ExitStatus};
 use std::time::{Duration, Instant};
 use xtask::mutation::{self, LIST, Mutation, PREAMBLE, SOURCE, UNIT_TESTS, VARIABLE};
+use xtask::program::{end_of, program_of};
 
 /// What anything here fails with: what, on which input, and the remedy.
 type Error = String;
@@ -201,16 +202,6 @@ impl Place {
     }
 }
 
-/// The program that one of cargo's messages tells of, if it is the test's.
-fn program_of(message: &str, test: &str) -> Option<PathBuf> {
-    let message: serde_json::Value = serde_json::from_str(message).ok()?;
-    let target = message.get("target")?;
-    let (name, kind) = (target.get("name")?, target.get("kind")?.get(0)?);
-    let is_it = if test == UNIT_TESTS { kind == "lib" } else { kind == "test" && name == test };
-    // Of a library, only what has its tests is a program.
-    is_it.then(|| message.get("executable")?.as_str().map(PathBuf::from)).flatten()
-}
-
 /// Programs, by the tests that they are.
 type Programs = BTreeMap<String, PathBuf>;
 
@@ -285,25 +276,6 @@ impl Lab<'_> {
     /// Where a run writes what it says.
     fn output(&self, test: &str, number: usize) -> PathBuf {
         self.place.work.join("output").join(format!("{number:02}-{}.txt", program_and_words(test).0))
-    }
-}
-
-/// Waits for a program; ends it at the deadline, and says so with none.
-fn end_of(mut child: Child, deadline: Duration) -> Result<Option<ExitStatus>, Error> {
-    /// Between two looks.
-    const PAUSE: Duration = Duration::from_millis(10);
-    let began = Instant::now();
-    let failed = |error| format!("waiting for a test: {error}");
-    loop {
-        if let Some(status) = child.try_wait().map_err(failed)? {
-            return Ok(Some(status));
-        }
-        if began.elapsed() >= deadline {
-            child.kill().map_err(failed)?;
-            child.wait().map_err(failed)?;
-            return Ok(None);
-        }
-        std::thread::sleep(PAUSE);
     }
 }
 
