@@ -12,13 +12,16 @@ const EXIT: u8 = 66;
 /// A sanitizer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sanitizer {
+    /// Of what is read and written beyond what was got, or after it was given back, and of what never is.
     Address,
+    /// Of what threads use at once, ordered by nothing.
     Thread,
 }
 
 /// A mistake on purpose, or none, of `crates/touchstone-store/src/canary.rs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Canary {
+    /// What it is called there.
     pub mistake: &'static str,
     /// What the report must say, and of which functions; nothing where there may be no report.
     pub told: &'static [&'static str],

@@ -42,6 +42,9 @@ struct Options {
     /// Only this sanitizer: address or thread.
     #[arg(long)]
     only: Option<String>,
+    /// Only these tests besides the stress, by their names: threads,damage.
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    tests: Vec<String>,
     /// The tool chain that builds with sanitizers.
     #[arg(long, default_value = "nightly")]
     toolchain: String,
@@ -51,6 +54,14 @@ struct Options {
     /// Which cases of the stress and of damaged files come first.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+}
+
+impl Options {
+    /// The tests that are run once.
+    fn once(&self) -> impl Iterator<Item = &'static str> + Clone {
+        let is_asked = |name: &&str| self.tests.is_empty() || self.tests.iter().any(|test| test == name);
+        ONCE.into_iter().filter(is_asked)
+    }
 }
 
 fn main() -> ExitCode {
@@ -82,7 +93,7 @@ fn sanitize(options: &Options) -> Result<bool, Error> {
         let mut lab = Lab { root, work, sanitizer, programs, runs: 0, found: 0 };
         lab.reset()?;
         lab.canaries()?;
-        lab.tests(time, options.seed)?;
+        lab.tests(time, options)?;
         found += lab.found;
     }
     Ok(found == 0)
@@ -102,8 +113,10 @@ fn build(
     cargo.args(["run", &options.toolchain, "cargo", "test", "--no-run", "--locked"]);
     cargo.args(["--package", "touchstone-store", "--message-format", "json-render-diagnostics"]);
     cargo.args(["--target", &host, "--target-dir"]).arg(work.join("build"));
-    let names = ONCE.into_iter().chain([STRESS]);
-    names.clone().for_each(|name| drop(cargo.args(["--test", name])));
+    let names = options.once().chain([STRESS]);
+    for name in names.clone() {
+        cargo.args(["--test", name]);
+    }
     if sanitizer.builds_std() {
         cargo.arg("-Zbuild-std");
     }
@@ -192,11 +205,12 @@ impl Lab<'_> {
     }
 
     /// Runs the tests, each once at least.
-    fn tests(&mut self, time: Duration, seed: u64) -> Result<(), Error> {
+    fn tests(&mut self, time: Duration, options: &Options) -> Result<(), Error> {
+        let seed = options.seed;
         let began = Instant::now();
         let cases =
             |seed: u64| [("TOUCHSTONE_CASES", CASES.to_string()), ("TOUCHSTONE_SEED", seed.to_string())];
-        for program in ONCE {
+        for program in options.once() {
             let skipped: Vec<&str> =
                 self.sanitizer.skips(program).iter().flat_map(|test| ["--skip", test]).collect();
             let variables = if program == DAMAGE { cases(seed).to_vec() } else { Vec::new() };
@@ -208,7 +222,7 @@ impl Lab<'_> {
         let variables = [("TOUCHSTONE_SECONDS", seconds.clone()), ("TOUCHSTONE_SEED", seed.to_string())];
         self.look(STRESS, &["--nocapture"], &variables, &format!("{STRESS} for {seconds} s"))?;
         for seed in seed + 1.. {
-            if began.elapsed() >= time {
+            if began.elapsed() >= time || !self.programs.contains_key(DAMAGE) {
                 break;
             }
             let about = format!("{DAMAGE}, {CASES} files of seed {seed}");
