@@ -68,9 +68,29 @@ impl DerefMut for Own {
 
 impl Drop for Own {
     fn drop(&mut self) {
-        if self.origin.is_here() {
-            // SAFETY: it is dropped once, here, and not looked at afterwards.
-            unsafe { ManuallyDrop::drop(&mut self.raw) }
+        if !self.origin.is_here() {
+            return;
+        }
+        // SAFETY: it is taken once, here, and not looked at afterwards.
+        let raw = unsafe { ManuallyDrop::take(&mut self.raw) };
+        if let Err((raw, _)) = raw.close() {
+            finalize_forgotten(&raw);
+        }
+    }
+}
+
+/// Finalizes the statements that a program has forgotten, which keep the connection from being closed.
+#[cold]
+fn finalize_forgotten(raw: &rusqlite::Connection) {
+    // SAFETY: the connection is open. What has dropped its statement has finalized it, and a statement that was forgotten
+    // is used by nobody: it cannot outlive what it was borrowed from, which ends here.
+    unsafe {
+        loop {
+            let statement = ffi::sqlite3_next_stmt(raw.handle(), ptr::null_mut());
+            if statement.is_null() {
+                return;
+            }
+            ffi::sqlite3_finalize(statement);
         }
     }
 }
@@ -344,6 +364,7 @@ impl Connection {
         self.held(&self.look, "select 1 from sqlite_schema limit 1")?.run()
     }
 
+    /// Commits, and ends what the transaction reads.
     #[inline]
     pub(crate) fn commit(&self) -> Result<()> {
         self.end_forgotten();

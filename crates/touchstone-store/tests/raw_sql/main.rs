@@ -1,6 +1,7 @@
 //! A program's own SQL: what it may not do is refused with what to do instead, and whatever it did or tried, the store and
 //! its file are as good as before.
 
+mod forgotten;
 mod keeps;
 mod refused;
 mod savepoints;

@@ -1,0 +1,84 @@
+//! Statements that a program forgets while they stand on a row: `std::mem::forget` is as safe as any other call.
+
+use super::{Place, ROWS, Task, task};
+use std::mem::forget;
+use std::time::Duration;
+use touchstone_store::{Options, Result, Snapshot, Store, rusqlite};
+
+const UPDATE: &str = "update task set due = due + 1 returning id";
+
+/// Takes one row of a statement, and forgets it there.
+fn forget_on_a_row(connection: &rusqlite::Connection, sql: &str) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare(sql)?;
+    let mut rows = statement.query(())?;
+    assert!(rows.next()?.is_some());
+    forget(rows);
+    forget(statement);
+    Ok(())
+}
+
+/// Begins to walk over an order, and forgets it there.
+fn forget_a_walk(snapshot: &Snapshot) -> Result<()> {
+    let mut rows = snapshot.query::<Task>().order(|task| task.title.descending()).rows()?;
+    assert!(rows.next().is_some());
+    forget(rows);
+    Ok(())
+}
+
+/// Another store of the same file, which waits for nobody for long.
+fn beside(place: &Place) -> Result<Store> {
+    Options::new().busy_timeout(Duration::from_millis(500)).open(&place.path)
+}
+
+/// The statement went on reading, and the next who got its connection read what had been there when it began.
+#[test]
+fn nobody_reads_the_past_of_a_forgotten_statement() -> Result<()> {
+    let place = Place::new();
+    for _ in 0..3 {
+        place.store.read(forget_a_walk)?;
+        let forget_one = |sql: &_| forget_on_a_row(sql, "select * from task order by title");
+        place.store.read(|snapshot| snapshot.sql(forget_one))?;
+    }
+    let held: Vec<_> = (0..3).map(|_| place.store.snapshot()).collect::<Result<_>>()?;
+    held.iter().try_for_each(forget_a_walk)?;
+    drop(held);
+    place.store.insert(&task(ROWS))?;
+    beside(&place)?.insert(&task(ROWS + 1))?;
+    let held: Vec<_> = (0..4).map(|_| place.store.snapshot()).collect::<Result<_>>()?;
+    for snapshot in &held {
+        assert_eq!(snapshot.of::<Task>().count()?, ROWS.unsigned_abs() + 2);
+    }
+    Ok(())
+}
+
+/// The writer stood in the past: after a commit of somebody else it was told "busy" for as long as the store was open.
+#[test]
+fn a_writer_goes_on_after_a_forgotten_statement() -> Result<()> {
+    let place = Place::new();
+    let other = beside(&place)?;
+    place.store.write(|transaction| {
+        let mut rows = transaction.query::<Task>().order(|task| task.title.descending()).rows()?;
+        assert!(rows.next().is_some());
+        forget(rows);
+        Ok(())
+    })?;
+    other.insert(&task(ROWS))?;
+    place.store.insert(&task(ROWS + 1))?;
+    place.store.write(|transaction| transaction.sql(|sql| forget_on_a_row(sql, UPDATE)))?;
+    assert_eq!(other.get::<Task>(&0)?.and_then(|task| task.due), Some(1), "it was committed as a whole");
+    other.insert(&task(ROWS + 2))?;
+    let count = place.store.write(|transaction| transaction.of::<Task>().count())?;
+    assert_eq!(count, ROWS.unsigned_abs() + 3);
+    Ok(())
+}
+
+/// The connection could not be closed, and kept the file for as long as the process lived.
+#[test]
+fn a_store_with_forgotten_statements_lets_go_of_its_file() -> Result<()> {
+    let place = Place::new();
+    place.store.read(forget_a_walk)?;
+    place.store.write(|transaction| transaction.sql(|sql| forget_on_a_row(sql, UPDATE)))?;
+    let Place { store, path, _directory } = place;
+    drop(store);
+    Store::change_key(&path, Options::new(), Options::new())
+}
