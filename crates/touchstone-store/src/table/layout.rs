@@ -108,7 +108,8 @@ impl Layout {
         let ends = complete || trailing(&places, found.len() - skipped);
         // Neither is told by a pragma. A table that is taken for such a one by a name is only read by statements.
         let is_plain = found.iter().all(|found| found.is_plain) && !made_by.contains("collate");
-        let numbers_go_on = !made_by.contains("autoincrement");
+        // Nor are these. A conflict that is ignored leaves a row out, whose number SQLite would give to the next.
+        let numbers_go_on = !made_by.contains("autoincrement") && !made_by.contains("conflict");
         let collated =
             if made_by.contains("collate") { collated(connection, table, &places)? } else { Vec::new() };
         let in_order = in_order && ends;
