@@ -56,6 +56,8 @@ struct Asked {
 /// # Errors
 /// When it cannot be prepared, or is no single statement that only reads.
 pub(crate) fn region(connection: &Connection, sql: &str) -> Result<Region> {
+    // Names are looked up in the schema that the connection has in memory, which may be an older one.
+    connection.verify_schema()?;
     let asked = ask(connection, sql)?;
     let mut tables = BTreeSet::new();
     let mut reasons = Vec::new();

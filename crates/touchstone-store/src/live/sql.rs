@@ -179,6 +179,8 @@ pub(crate) struct Statement {
     sql: String,
     parameters: Vec<Value>,
     region: Region,
+    /// The version of the schema that the region was found in: another may have other tables behind the same names.
+    schema: i64,
     pub(crate) target: Target,
     last: SqlRows,
     /// Whether it is to be run anew.
@@ -199,12 +201,15 @@ impl Statement {
         target: Target,
         version: u64,
     ) -> Result<(Statement, SqlRows)> {
-        let (region, last) = leased.in_transaction(|session| {
+        let (region, schema, last) = leased.in_transaction(|session| {
             let region = region(&session.connection, &sql)?;
-            Ok((region, run(session, &sql, &parameters, version)?))
+            Ok((region, session.schema(), run(session, &sql, &parameters, version)?))
         })?;
         let (is_dirty, failed) = (false, None);
-        Ok((Statement { sql, parameters, region, target, last: last.clone(), is_dirty, failed }, last))
+        Ok((
+            Statement { sql, parameters, region, schema, target, last: last.clone(), is_dirty, failed },
+            last,
+        ))
     }
 
     /// Notes that these tables have changed; without their names, that anything may have.
@@ -230,10 +235,17 @@ impl Statement {
         &self.region.tables
     }
 
+    fn run_anew(&mut self, session: &Session, version: u64) -> Result<SqlRows> {
+        if self.schema != session.schema() {
+            (self.region, self.schema) = (region(&session.connection, &self.sql)?, session.schema());
+        }
+        run(session, &self.sql, &self.parameters, version)
+    }
+
     /// Runs it anew, and tells what is other than before: also that it can be run again.
     pub(crate) fn refresh(&mut self, leased: &Leased, version: u64, out: &mut Outbox) {
         self.is_dirty = false;
-        match leased.in_transaction(|session| run(session, &self.sql, &self.parameters, version)) {
+        match leased.in_transaction(|session| self.run_anew(session, version)) {
             Ok(rows) if rows.is_same(&self.last) && self.failed.is_none() => {}
             Ok(after) => {
                 self.failed = None;

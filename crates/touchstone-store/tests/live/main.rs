@@ -5,6 +5,7 @@ mod crowd;
 mod found;
 mod limits;
 mod logged;
+mod meanings;
 mod numbers;
 #[path = "../place/mod.rs"]
 mod place;

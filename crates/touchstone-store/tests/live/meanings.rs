@@ -1,0 +1,42 @@
+//! Statements whose names come to mean other tables.
+
+use crate::{store, task};
+use touchstone_store::{Result, Store};
+
+/// What was read was known by the tables that a view had when it was first watched.
+#[test]
+fn a_statement_is_followed_where_its_names_come_to_mean_other_tables() -> Result<()> {
+    let (directory, store) = store();
+    store.insert(&task(1, 1, None))?;
+    let sql = |sql: &str| store.write(|transaction| transaction.sql(|given| given.execute_batch(sql)));
+    sql("create table other (a); create table third (a); create view seen as select id from task")?;
+    let feed = store.feed()?;
+    let count = feed.watch_sql("select count(*) from seen", [])?;
+    let is_told = |expected: i64| -> Result<()> {
+        store.wait_delivered()?;
+        let batch = feed.try_next()?.expect("it is told");
+        let rows = batch.get(count.id()).expect("it is concerned").sql_rows()?;
+        assert_eq!(rows.get(0), Some([expected.into()].as_slice()));
+        Ok(())
+    };
+    sql("drop view seen; create view seen as select a from other")?;
+    is_told(0)?;
+    sql("insert into other values (1)")?;
+    is_told(1)?;
+    sql("alter table other rename to another")?;
+    sql("insert into another values (1)")?;
+    is_told(2)?;
+    // Also where another store has done it, and a connection knows the older names.
+    let beside = Store::open(directory.path().join("tasks.db"))?;
+    beside.write(|transaction| {
+        transaction.sql(|given| {
+            given.execute_batch(
+                "drop view seen; create view seen as select a from third; insert into third values (1)",
+            )
+        })
+    })?;
+    let batch = feed.next()?.expect("the feed goes on");
+    assert!(batch.get(count.id()).is_some());
+    sql("insert into third values (1)")?;
+    is_told(2)
+}
