@@ -59,7 +59,7 @@ pub enum ErrorKind {
     /// What was given cannot be: a value that no column can hold, such as NaN; an option, a path or a name; a record whose
     /// key was changed; a statement that is none for this call.
     Invalid,
-    /// A transaction was begun inside another of the same thread.
+    /// A transaction was begun inside another of the same thread; or live queries were asked by code that they call.
     Nested,
     /// The snapshot was held while so much was committed that the log would have grown without bound.
     Expired,

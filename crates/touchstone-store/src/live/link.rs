@@ -12,7 +12,9 @@ use crate::engine::pin::Pin;
 use crate::error::{Error, ErrorKind, Result};
 use crate::readers::Readers;
 use crate::sync::{Arc, Condvar, Mutex, lock, try_lock, wait};
+use std::cell::Cell;
 use std::collections::VecDeque;
+use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
@@ -151,6 +153,7 @@ impl Link {
     /// As `commit` does.
     #[inline]
     pub(crate) fn commit<R>(&self, commit: impl FnOnce() -> Result<(R, Done)>) -> Result<R> {
+        let _within = Within::of(&self.shared);
         let _handing_over = lock(&self.shared.hand_off);
         let (result, done) = commit()?;
         if self.shared.observed.is_any() {
@@ -182,7 +185,10 @@ impl Link {
             return Ok(());
         }
         let shared = Arc::clone(&self.shared);
-        threads.push(spawn("touchstone-live", move || Live::new(shared).run())?);
+        threads.push(spawn("touchstone-live", move || {
+            let _within = Within::of(&Arc::clone(&shared));
+            Live::new(shared).run();
+        })?);
         if self.shared.bell.is_some() {
             let shared = Arc::clone(&self.shared);
             threads.push(spawn("touchstone-bell", move || shared.listen())?);
@@ -273,11 +279,14 @@ impl Shared {
     /// Lets the thread do something, and waits for what comes of it.
     ///
     /// # Errors
-    /// When the store is closed, and as `work` does.
+    /// When the store is closed, or this is the thread that would answer, or one that it waits for; and as `work` does.
     pub(crate) fn ask<R: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Live) -> Result<R> + Send + 'static,
     ) -> Result<R> {
+        if Within::is_in(self) {
+            return Err(asked_within());
+        }
         let (sender, receiver) = mpsc::sync_channel(1);
         self.order(Box::new(move |live| {
             let _ = sender.send(work(live));
@@ -361,6 +370,40 @@ impl Shared {
         // Who waits for an answer is told by the other end of his channel, which goes with the order.
         drop(left);
     }
+}
+
+/// While it is there, its thread is the one of live queries, or one that this waits for: within a commit. What a record's
+/// own code, or a task's waker, asks there would be answered by nobody.
+struct Within {
+    before: *const Shared,
+}
+
+thread_local! {
+    static WITHIN: Cell<*const Shared> = const { Cell::new(ptr::null()) };
+}
+
+impl Within {
+    #[inline]
+    fn of(shared: &Shared) -> Within {
+        Within { before: WITHIN.replace(shared) }
+    }
+
+    fn is_in(shared: &Shared) -> bool {
+        ptr::eq(WITHIN.get(), shared)
+    }
+}
+
+impl Drop for Within {
+    #[inline]
+    fn drop(&mut self) {
+        WITHIN.set(self.before);
+    }
+}
+
+#[cold]
+fn asked_within() -> Error {
+    let why = "live queries are asked by what they call themselves, a record's own code or a task's waker, and would wait for it";
+    Error::new(ErrorKind::Nested, format!("{why} (ask on another thread, or in the task)"))
 }
 
 #[cold]

@@ -1,0 +1,72 @@
+//! Live queries that are asked by the code that they call.
+
+use crate::store;
+use std::cell::Cell;
+use std::sync::Mutex;
+use touchstone_store::{Cells, ErrorKind, Field, Kind, Mismatch, Raw, Record, Result, Store};
+
+thread_local! {
+    static ASKED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The store that a field's own code asks while it is read.
+static ASKS: Mutex<Option<Store>> = Mutex::new(None);
+static ANSWERS: Mutex<Vec<ErrorKind>> = Mutex::new(Vec::new());
+
+/// A field whose reading asks live queries.
+#[derive(Clone, Debug, PartialEq)]
+struct Curious(i64);
+
+impl Field for Curious {
+    const KIND: Kind = Kind::Integer;
+    type Plain = Curious;
+    type View<'a> = Curious;
+
+    fn write<'a>(&'a self, cells: &mut Cells<'a>) {
+        cells.integer(self.0);
+    }
+
+    fn read(raw: Raw<'_>) -> std::result::Result<Curious, Mismatch> {
+        let store = ASKS.lock().expect("nobody panics").clone();
+        if let Some(store) = store.filter(|_| !ASKED.replace(true)) {
+            let asked = [store.wait_delivered().err(), store.feed().err()];
+            let kinds = asked.into_iter().flatten().map(|error| error.kind());
+            ANSWERS.lock().expect("nobody panics").extend(kinds);
+        }
+        Ok(Curious(i64::read(raw)?))
+    }
+
+    fn view(raw: Raw<'_>) -> std::result::Result<Curious, Mismatch> {
+        Curious::read(raw)
+    }
+}
+
+#[derive(Record, Clone, Debug, PartialEq)]
+struct Question {
+    #[record(key)]
+    id: i64,
+    asks: Curious,
+}
+
+/// The thread of live queries waited for itself, and a writer within its commit for the thread that waited for it.
+#[test]
+fn live_queries_that_are_asked_by_what_they_call_are_not_waited_for() -> Result<()> {
+    let (directory, store) = store();
+    store.insert(&Question { id: 1, asks: Curious(1) })?;
+    let feed = store.feed()?;
+    let all = feed.query::<Question>().watch()?;
+    *ASKS.lock().expect("nobody panics") = Some(store.clone());
+    // Read by the writer, when it commits, which has asked in vain from then on.
+    store.write(|transaction| transaction.sql(|sql| sql.execute("update question set asks = 2", ())))?;
+    assert!(ASKED.get());
+    assert_eq!(feed.next()?.map(|batch| batch.get(all.id()).is_some()), Some(true));
+    // Read by the thread of live queries.
+    let other = Store::open(directory.path().join("tasks.db"))?;
+    other.write(|transaction| transaction.sql(|sql| sql.execute("update question set asks = 3", ())))?;
+    let batch = feed.next()?.expect("the feed goes on");
+    let results = batch.get(all.id()).expect("it is concerned").results::<Question>()?;
+    assert_eq!(results.first().map(|question| question.asks.0), Some(3));
+    ASKS.lock().expect("nobody panics").take();
+    assert_eq!(*ANSWERS.lock().expect("nobody panics"), [ErrorKind::Nested; 4]);
+    Ok(())
+}
