@@ -14,8 +14,10 @@ use libsqlite3_sys as ffi;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::ffi::{c_char, c_int, c_void};
 use std::fmt::Write as _;
 use std::path::Path;
+use std::ptr;
 
 /// The store that is being made.
 pub(crate) struct Rebuilt {
@@ -110,11 +112,22 @@ impl Rebuilt {
         let sql = self.connection.sql();
         // What is no single statement of this kind is damage, or somebody's trick, and is not run.
         item.sql.starts_with(opening)
-            && sql.execute(&item.sql, ()).is_ok()
+            && self.only_declaring(|| sql.execute(&item.sql, ())).is_ok()
             && sql
                 .prepare("select 1 from sqlite_schema where name = ?1")
                 .and_then(|mut named| named.exists([&item.name]))
                 .unwrap_or(false)
+    }
+
+    /// Refuses meanwhile what asks for rows: SQLite keeps no `create table … as select`, which might never end.
+    fn only_declaring<R>(&self, work: impl FnOnce() -> R) -> R {
+        let handle = self.connection.handle();
+        // SAFETY: the connection is open, and the authorizer is taken away again.
+        unsafe { ffi::sqlite3_set_authorizer(handle, Some(only_declares), ptr::null_mut()) };
+        let result = work();
+        // SAFETY: as above.
+        unsafe { ffi::sqlite3_set_authorizer(handle, None, ptr::null_mut()) };
+        result
     }
 
     fn target(&self, item: &Item) -> Result<Target> {
@@ -193,6 +206,17 @@ impl Rebuilt {
         }
         Ok(())
     }
+}
+
+unsafe extern "C" fn only_declares(
+    _none: *mut c_void,
+    action: c_int,
+    _first: *const c_char,
+    _second: *const c_char,
+    _database: *const c_char,
+    _within: *const c_char,
+) -> c_int {
+    if action == ffi::SQLITE_SELECT { ffi::SQLITE_DENY } else { ffi::SQLITE_OK }
 }
 
 impl Target {

@@ -3,7 +3,7 @@
 use crate::{Task, contents, doubtful, kinds, make, salvage, tasks};
 use std::fs;
 use std::path::{Path, PathBuf};
-use touchstone_store::{EncryptionKey, ErrorKind, Options, Record, Store};
+use touchstone_store::{EncryptionKey, ErrorKind, Options, Record, Store, rusqlite};
 
 #[test]
 fn a_whole_store_is_saved_whole() {
@@ -341,4 +341,23 @@ fn a_list_of_free_pages_in_a_circle_is_none() {
     fs::write(&path, bytes).unwrap();
     let (_, saved) = salvage(&path, &Options::new()).unwrap();
     assert_eq!(saved, before);
+}
+
+/// A file that somebody has made up had a table made from a question that has no end.
+#[test]
+fn a_table_that_would_be_made_from_a_question_is_not_made() {
+    let (_directory, path) = made_by_sql(
+        "create table endless (a); create table task (id integer primary key); insert into task values (1)",
+    );
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    connection
+        .execute_batch(
+            "pragma writable_schema = on; update sqlite_schema set sql = 'CREATE TABLE endless AS \
+             WITH RECURSIVE counted(a) AS (SELECT 1 UNION ALL SELECT a + 1 FROM counted) SELECT max(a) AS a FROM counted' \
+             where name = 'endless'",
+        )
+        .unwrap();
+    drop(connection);
+    let report = Store::salvage(&path, Options::new(), path.with_extension("saved")).unwrap();
+    assert_eq!((report.rows(), report.not_made()), (1, ["endless".to_owned()].as_slice()));
 }
