@@ -4,6 +4,7 @@
 mod answer;
 mod faults;
 mod file;
+mod index;
 mod kinds;
 #[path = "../place/mod.rs"]
 mod place;

@@ -62,7 +62,7 @@ impl Drop for Told {
 }
 
 /// Ends the tests where an input has no end.
-fn watched() -> Sender<u64> {
+pub fn watched() -> Sender<u64> {
     let (begins, begun) = mpsc::channel();
     std::thread::spawn(move || {
         let mut last = 0;

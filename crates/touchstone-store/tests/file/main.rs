@@ -5,6 +5,7 @@
 mod classes;
 mod forks;
 mod lent;
+mod media;
 mod paths;
 mod replaced;
 

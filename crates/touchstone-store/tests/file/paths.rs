@@ -2,7 +2,7 @@
 
 use super::{Task, alone, fill, names_in, task, ways};
 use std::fs;
-use touchstone_store::{Options, Store};
+use touchstone_store::{Durability, Options, Store};
 
 /// Each connection found the relative path anew: the second was of a new, empty file in the other directory.
 #[test]
@@ -78,4 +78,26 @@ fn a_link_that_leads_elsewhere_later_leads_a_store_nowhere_else() {
     drop(store);
     assert_eq!(Store::open(&one).expect("it opens").all::<Task>().expect("it is readable").len(), 4);
     assert_eq!(Store::open(&other).expect("it opens").all::<Task>().expect("it is readable").len(), 5);
+}
+
+/// Beside the link nobody would look for the log, and a strict store would flush the directory of the link alone.
+#[cfg(unix)]
+#[test]
+fn what_is_beside_the_file_is_not_beside_its_link() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let [real, elsewhere] = ["real", "elsewhere"].map(|name| directory.path().join(name));
+    fs::create_dir(&real).expect("there is room");
+    fs::create_dir(&elsewhere).expect("there is room");
+    let (file, link) = (real.join("tasks.db"), elsewhere.join("tasks.db"));
+    std::os::unix::fs::symlink(&file, &link).expect("links can be made");
+    // The first opening makes the file, the second finds it.
+    for id in 0..2 {
+        let store = Options::new().durability(Durability::Strict).open(&link).expect("it opens");
+        store.insert(&task(id, "by the link")).expect("it is written");
+        assert_eq!(names_in(&elsewhere), [link.as_path()]);
+        assert!(real.join("tasks.db-wal").exists());
+        let by_name = Store::open(&file).expect("it opens");
+        assert_eq!(by_name.get::<Task>(&id).expect("it is readable"), Some(task(id, "by the link")));
+    }
+    assert_eq!(names_in(&real), [file]);
 }
