@@ -184,6 +184,10 @@ impl Shared {
         if self.flushes.check().is_err() {
             return;
         }
+        // Others have a log of their own then, and what they commit is not written over.
+        if self.pin.check_there().is_err() {
+            return;
+        }
         if connection.is_none() {
             *connection = self.open().ok();
         }
@@ -286,6 +290,21 @@ mod tests {
         let keeper = &store.keeper().shared;
         keeper.checkpoint(&mut None);
         assert!(keeper.copied.load(Ordering::Relaxed) > 0);
+    }
+
+    /// What was in a log that nobody else could see was copied over what others had committed meanwhile.
+    #[cfg(unix)]
+    #[test]
+    fn the_keeper_copies_no_log_that_is_gone() {
+        let (directory, store) = store(Options::new());
+        let (keeper, mut connection) = (&store.keeper().shared, None);
+        store.insert_all(&notes(1..3)).expect("it is written");
+        keeper.checkpoint(&mut connection);
+        assert!(keeper.copied.swap(0, Ordering::Relaxed) > 0);
+        store.insert_all(&notes(3..5)).expect("it is written");
+        std::fs::remove_file(directory.path().join("notes.db-wal")).expect("it is there");
+        keeper.checkpoint(&mut connection);
+        assert_eq!(keeper.copied.load(Ordering::Relaxed), 0);
     }
 
     /// One transaction had made the log longer than its limit. A snapshot that was taken after it expired though nobody

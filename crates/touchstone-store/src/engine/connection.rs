@@ -262,6 +262,15 @@ impl Connection {
         }
     }
 
+    /// Lets the log be as it is when the connection is closed.
+    pub(crate) fn leave_log(&self) {
+        let (on, answer): (c_int, *mut c_int) = (1, ptr::null_mut());
+        // SAFETY: the connection is open.
+        unsafe {
+            ffi::sqlite3_db_config(self.handle(), ffi::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, on, answer);
+        }
+    }
+
     /// SQLite's own handle.
     #[inline]
     pub(crate) fn handle(&self) -> *mut ffi::sqlite3 {

@@ -71,7 +71,14 @@ impl Named {
 
 /// The connection, for nothing but to be closed.
 struct Unused {
-    _connection: Connection,
+    connection: Connection,
+}
+
+impl Unused {
+    /// Lets it be closed without a copy of the log.
+    fn leave_log(&mut self) {
+        self.connection.leave_log();
+    }
 }
 
 // SAFETY: nobody uses the connection until it is dropped, by one thread.
@@ -82,7 +89,7 @@ unsafe impl Sync for Unused {}
 /// What holds a store's file.
 pub(crate) struct Pin {
     /// Closed before the class is taken back: it may be who copies the log.
-    _connection: Unused,
+    connection: Unused,
     _class: Option<ClassMark>,
     region: Option<Region>,
     file: Named,
@@ -114,7 +121,7 @@ impl Pin {
         };
         connection.make_small();
         Ok(Arc::new(Pin {
-            _connection: Unused { _connection: connection },
+            connection: Unused { connection },
             _class: class,
             region,
             file,
@@ -183,13 +190,27 @@ impl Pin {
         self.is_gone.load(Ordering::Relaxed)
     }
 
-    fn check_there(&self) -> Result<()> {
+    /// As [`look`](Pin::look), where it is asked too seldom to spare the look.
+    ///
+    /// # Errors
+    /// [`Replaced`](ErrorKind::Replaced) where they are not.
+    pub(crate) fn check_there(&self) -> Result<()> {
         if self.file.is_there() && self.log.is_there() { Ok(()) } else { Err(self.replaced()) }
     }
 
     #[cold]
     fn replaced(&self) -> Error {
         replaced(&self.file.path, if self.file.is_there() && !self.log.is_there() { "log" } else { "file" })
+    }
+}
+
+impl Drop for Pin {
+    fn drop(&mut self) {
+        // Who removed the log has copied it, and others may have committed to the file since: what this process wrote to a
+        // log without a name is not copied over that. Where the file itself is gone, SQLite does not copy either.
+        if self.origin.is_here() && self.check_there().is_err() {
+            self.connection.leave_log();
+        }
     }
 }
 

@@ -1,12 +1,13 @@
 //! What happens to a store's file while it is open: the program changes its directory, somebody renames, replaces or
-//! deletes the file, the process forks, others open it with another class of durability. What belongs to a whole process,
-//! or crashed one, is played by a process of its own.
+//! deletes the file, another program removes the log, the process forks, others open it with another class of durability.
+//! What belongs to a whole process, or crashed one, is played by a process of its own.
 
 mod classes;
 mod forks;
 mod lent;
 mod media;
 mod paths;
+mod removed;
 mod replaced;
 
 use std::ffi::OsStr;
