@@ -38,9 +38,28 @@ impl<'r> Columns<'r> for Stepped<'r> {
     }
 }
 
+/// The type's table. A column that it has not, by damage of the schema, is NULL, as in a table of an older type.
+fn table<T: Record>(snapshot: &Snapshot) -> String {
+    let name = T::SHAPE.name;
+    let found = snapshot.sql(|connection| {
+        let mut statement = connection.prepare("select name from pragma_table_xinfo(?1, 'main')")?;
+        statement.query_map([name], |row| row.get::<_, String>(0))?.collect::<Result<Vec<_>, _>>()
+    });
+    // A schema that cannot be read fails the statement too.
+    let found = found.unwrap_or_default();
+    let is_there = |column: &str| found.iter().any(|found| found.eq_ignore_ascii_case(column));
+    let missing = T::SHAPE.columns.iter().map(|column| column.name).filter(|name| !is_there(name));
+    let nulls: String = missing.map(|name| format!(", null as \"{name}\"")).collect();
+    if nulls.is_empty() {
+        format!("{name} not indexed")
+    } else {
+        format!("(select *{nulls} from {name} not indexed)")
+    }
+}
+
 fn said<T: Record>(snapshot: &Snapshot, ending: &str) -> Said<T> {
     let columns: Vec<String> = T::SHAPE.columns.iter().map(|column| format!("\"{}\"", column.name)).collect();
-    let sql = format!("select {} from {} not indexed {ending}", columns.join(", "), T::SHAPE.name);
+    let sql = format!("select {} from {} {ending}", columns.join(", "), table::<T>(snapshot));
     let stepped = snapshot.sql(|connection| {
         let mut statement = connection.prepare(&sql)?;
         let mut rows = statement.query(())?;

@@ -70,6 +70,29 @@ fn a_table_that_sqlite_finds_is_found() {
     }
 }
 
+/// A schema has no checksum: a column of another name is one that the table has not, as in a table of an older type. SQL
+/// that names the column says so.
+#[test]
+fn a_column_that_has_another_name_is_one_that_is_not_there() {
+    #[derive(Record, Clone, Debug, PartialEq)]
+    struct Ranked {
+        #[record(key)]
+        id: i64,
+        rank: Option<i64>,
+    }
+    let ranked = |id| Ranked { id, rank: Some(7) };
+    let mut file = File::of(&[ranked(1), ranked(2)]);
+    let at = file.find(b"\"rank\"");
+    file.bytes[at + 1] = b'b';
+    let store = file.open();
+    let without = |id| Ranked { id, rank: None };
+    assert_eq!(store.all::<Ranked>().expect("it is readable"), [without(1), without(2)]);
+    let of_rank = store.read(|snapshot| snapshot.query::<Ranked>().filter(|row| row.rank.eq(7)).count());
+    assert_eq!(of_rank.expect("it is readable"), 0);
+    let by_sql = store.read(|snapshot| snapshot.sql(|sql| sql.execute_batch("select rank from ranked")));
+    assert!(by_sql.expect_err("there is no such column").to_string().contains("rank"));
+}
+
 /// Where a root lies beyond the file, or the SQL is none, SQLite says so.
 #[test]
 fn a_schema_that_cannot_be_is_damaged() {
