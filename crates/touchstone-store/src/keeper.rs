@@ -144,8 +144,12 @@ impl Shared {
         }
     }
 
-    /// Lets snapshots expire that have been late for long enough, whoever makes the log grow.
+    /// Lets snapshots expire that have been late for long enough, whoever makes the log grow; and all of them where the log
+    /// is gone, for others do not see them any more, and change the pages that they read.
     fn look(&self, late: &mut Vec<Late>) {
+        if self.pin.has_lost_log() {
+            return self.readers.expire(&self.readers.owners());
+        }
         // While a commit is under way the next look sees more.
         let Some(now) = self.index.as_ref().and_then(LogIndex::state) else { return };
         let owners = self.late_owners(now);
@@ -305,6 +309,19 @@ mod tests {
         std::fs::remove_file(directory.path().join("notes.db-wal")).expect("it is there");
         keeper.checkpoint(&mut connection);
         assert_eq!(keeper.copied.load(Ordering::Relaxed), 0);
+    }
+
+    /// It went on, and showed some pages as others had changed them since.
+    #[cfg(unix)]
+    #[test]
+    fn a_snapshot_ends_where_the_log_is_gone() {
+        let (directory, store) = store(Options::new());
+        store.insert_all(&notes(1..3)).expect("it is written");
+        let snapshot = store.snapshot().expect("it is readable");
+        std::fs::remove_file(directory.path().join("notes.db-wal")).expect("it is there");
+        store.keeper().shared.look(&mut Vec::new());
+        let error = snapshot.of::<Note>().count().expect_err("others may change what it reads");
+        assert_eq!(error.kind(), ErrorKind::Expired);
     }
 
     /// One transaction had made the log longer than its limit. A snapshot that was taken after it expired though nobody

@@ -198,9 +198,14 @@ impl Pin {
         if self.file.is_there() && self.log.is_there() { Ok(()) } else { Err(self.replaced()) }
     }
 
+    /// Whether the log was removed from beside the file: others write to the file then, and do not see who reads it here.
+    pub(crate) fn has_lost_log(&self) -> bool {
+        self.file.is_there() && !self.log.is_there()
+    }
+
     #[cold]
     fn replaced(&self) -> Error {
-        replaced(&self.file.path, if self.file.is_there() && !self.log.is_there() { "log" } else { "file" })
+        replaced(&self.file.path, if self.has_lost_log() { "log" } else { "file" })
     }
 }
 
