@@ -83,7 +83,7 @@ class NotFoundError(StoreError):
 
 
 class ReplacedError(StoreError):
-    """The file, or its log, was deleted, renamed or replaced since the store was opened."""
+    """The file, its log or the log's index was deleted, renamed or replaced since the store was opened."""
 
 
 class DurabilityError(StoreError):

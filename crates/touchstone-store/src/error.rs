@@ -65,7 +65,7 @@ pub enum ErrorKind {
     Expired,
     /// The file or its directory is not there.
     NotFound,
-    /// The file, or its log, was deleted, renamed or replaced since the store was opened.
+    /// The file, its log or the log's index was deleted, renamed or replaced since the store was opened.
     Replaced,
     /// The file is open with a class of [`Durability`](crate::Durability) beside which this one cannot keep its promise.
     Durability,

@@ -56,6 +56,17 @@ impl LogState {
         u64::from(self.frames()) * self.page_bytes()
     }
 
+    /// How many bytes the log's file has at least: its header, and each frame with its own.
+    pub(super) fn log_file_bytes(self) -> u64 {
+        const HEADER: u64 = 32;
+        const FRAME_HEADER: u64 = 24;
+        if self.frames() == 0 {
+            0
+        } else {
+            HEADER + u64::from(self.frames()) * (FRAME_HEADER + self.page_bytes())
+        }
+    }
+
     /// How many it had at that place; none where it has begun anew since.
     pub(crate) fn log_bytes_at(self, place: LogPlace) -> u64 {
         let [words, _, salts] = place;
@@ -152,6 +163,28 @@ impl Region {
         NonNull::new(region.cast()).map(Region)
     }
 
+    /// What the log is now; none while a commit is under way, or where there is none.
+    ///
+    /// The index is mapped for as long as a connection of this process has the file open, as the caller's has.
+    #[inline]
+    pub(super) fn state(self) -> Option<LogState> {
+        // A writer changes the second copy first and this one last, so they are read the other way round.
+        let first = self.copy(0);
+        fence(Ordering::SeqCst);
+        let second = self.copy(WORDS);
+        (first == second && first[0] != 0).then_some(LogState(first))
+    }
+
+    #[inline]
+    fn copy(self, from: usize) -> [u64; WORDS] {
+        let mut words = [0; WORDS];
+        for (at, word) in words.iter_mut().enumerate() {
+            // SAFETY: both copies lie at the beginning of the region, which is mapped and aligned.
+            *word = unsafe { self.0.add(from + at).as_ref() }.load(Ordering::Relaxed);
+        }
+        words
+    }
+
     /// The address, to find the index by.
     pub(super) fn address(self) -> *const c_void {
         self.0.as_ptr().cast_const().cast()
@@ -175,11 +208,7 @@ impl LogIndex {
     /// The state now; none while a commit is under way.
     #[inline]
     pub(crate) fn state(&self) -> Option<LogState> {
-        // A writer changes the second copy first and this one last, so they are read the other way round.
-        let first = self.copy(0);
-        fence(Ordering::SeqCst);
-        let second = self.copy(WORDS);
-        (first == second && first[0] != 0).then_some(LogState(first))
+        self.region.state()
     }
 
     /// Says to the other processes that this one waits for the lock. It is a hint: nobody relies on it.
@@ -217,16 +246,6 @@ impl LogIndex {
         // SAFETY: the byte lies within the region, which is mapped, and can be written: where it cannot, the index is not
         // found.
         unsafe { self.region.0.cast::<AtomicU8>().add(ASKS_BYTE).as_ref() }
-    }
-
-    #[inline]
-    fn copy(&self, from: usize) -> [u64; WORDS] {
-        let mut words = [0; WORDS];
-        for (at, word) in words.iter_mut().enumerate() {
-            // SAFETY: both copies lie at the beginning of the region, which is mapped and aligned.
-            *word = unsafe { self.region.0.add(from + at).as_ref() }.load(Ordering::Relaxed);
-        }
-        words
     }
 
     /// An index in memory of a test's own.

@@ -76,7 +76,7 @@ struct Unused {
 
 impl Unused {
     /// Lets it be closed without a copy of the log.
-    fn leave_log(&mut self) {
+    fn leave_log(&self) {
         self.connection.leave_log();
     }
 }
@@ -94,9 +94,13 @@ pub(crate) struct Pin {
     region: Option<Region>,
     file: Named,
     log: Named,
+    /// The log's index, where it is a file that others share.
+    index: Option<Named>,
     /// When it was last looked whether the file is there.
     looked: AtomicU64,
     is_gone: AtomicBool,
+    /// Whether the log was once found shorter than its index says.
+    was_cut_off: AtomicBool,
     origin: Origin,
 }
 
@@ -110,6 +114,10 @@ impl Pin {
         let region = if connection.has_log() { Region::of(&mut connection) } else { None };
         let path = connection.path();
         let (file, log) = (Named::new(path.clone()), Named::new(companion(&path, "-wal")));
+        if region.is_some_and(|region| is_cut_off(&log, region)) {
+            return Err(replaced(&file.path, "log"));
+        }
+        let index = region.filter(|_| !options.exclusive).map(|_| Named::new(companion(&path, "-shm")));
         if has_moved(connection.handle()) {
             return Err(replaced(&file.path, "file"));
         }
@@ -126,8 +134,10 @@ impl Pin {
             region,
             file,
             log,
+            index,
             looked: AtomicU64::new(0),
             is_gone: AtomicBool::new(false),
+            was_cut_off: AtomicBool::new(false),
             origin: Origin::here(),
         }))
     }
@@ -170,7 +180,7 @@ impl Pin {
         self.check_there().err().unwrap_or(error)
     }
 
-    /// Whether the file and its log are where they were. Asked by what calls the system anyway, it looks no more often
+    /// Whether the file, its log and the log's index are where they were. Asked by what calls the system anyway, it looks no more often
     /// than the system's clock ticks: every few milliseconds.
     ///
     /// # Errors
@@ -195,24 +205,46 @@ impl Pin {
     /// # Errors
     /// [`Replaced`](ErrorKind::Replaced) where they are not.
     pub(crate) fn check_there(&self) -> Result<()> {
-        if self.file.is_there() && self.log.is_there() { Ok(()) } else { Err(self.replaced()) }
+        let is_there = self.file.is_there() && self.has_log() && self.has_index();
+        if is_there { Ok(()) } else { Err(self.replaced()) }
     }
 
-    /// Whether the log was removed from beside the file: others write to the file then, and do not see who reads it here.
+    /// Whether the log is there, with what was committed to it.
+    fn has_log(&self) -> bool {
+        if self.region.is_some_and(|region| is_cut_off(&self.log, region)) {
+            // What is written next hides it, behind a hole.
+            self.was_cut_off.store(true, Ordering::Relaxed);
+        }
+        self.log.is_there() && !self.was_cut_off.load(Ordering::Relaxed)
+    }
+
+    /// Whether the log's index is there. Who finds none makes another, with locks of its own: two would write at once.
+    fn has_index(&self) -> bool {
+        self.index.as_ref().is_none_or(Named::is_there)
+    }
+
+    /// Whether the log, or its index, was removed from beside the file: others write to the file then, and do not see who
+    /// reads it here.
     pub(crate) fn has_lost_log(&self) -> bool {
-        self.file.is_there() && !self.log.is_there()
+        self.file.is_there() && !(self.has_log() && self.has_index())
     }
 
     #[cold]
     fn replaced(&self) -> Error {
-        replaced(&self.file.path, if self.has_lost_log() { "log" } else { "file" })
+        let what = match (self.file.is_there(), self.has_log(), self.has_index()) {
+            (true, false, _) => "log",
+            (true, true, false) => "log's index",
+            _ => "file",
+        };
+        replaced(&self.file.path, what)
     }
 }
 
 impl Drop for Pin {
     fn drop(&mut self) {
         // Who removed the log has copied it, and others may have committed to the file since: what this process wrote to a
-        // log without a name is not copied over that. Where the file itself is gone, SQLite does not copy either.
+        // log without a name is not copied over that, nor is a log removed that others have begun. Where the file itself is
+        // gone, SQLite does not copy either.
         if self.origin.is_here() && self.check_there().is_err() {
             self.connection.leave_log();
         }
@@ -224,10 +256,19 @@ fn replaced(path: &Path, what: &str) -> Error {
     let remedy =
         "close the store, and open what is there now; what it has written since may be in neither file";
     let message = format!(
-        "the {what} of {} was deleted, renamed or replaced since the store was opened ({remedy})",
+        "the {what} of {} was deleted, renamed or replaced while a store had it open ({remedy})",
         path.display()
     );
     Error::new(ErrorKind::Replaced, message)
+}
+
+/// Whether the log's file is shorter than its index says: it was deleted, or cut off, while others had it open. What they
+/// write to it lies behind a hole, which nobody reads over.
+fn is_cut_off(log: &Named, region: Region) -> bool {
+    let (Some(state), Some(_)) = (region.state(), log.id) else { return false };
+    let is_shorter = || fs::metadata(&log.path).is_ok_and(|file| file.len() < state.log_file_bytes());
+    // Who begins the log anew says so first, and then cuts it off.
+    state.frames() > 0 && is_shorter() && region.state() == Some(state)
 }
 
 /// Whether the path no longer names the file that a connection has open.

@@ -1,9 +1,9 @@
 //! A file that is renamed, replaced or deleted under an open store: calls are told, and nothing else is read or written.
 
-use super::{Task, alone, fill, kind, names_in, task, until_told, ways};
+use super::{Task, alone, fill, kind, names_in, program, task, until_told, ways};
 use std::fs;
 use std::path::{Path, PathBuf};
-use touchstone_store::{ErrorKind, Options, Store};
+use touchstone_store::{EncryptionKey, ErrorKind, Options, Store};
 
 const REPLACED: Option<ErrorKind> = Some(ErrorKind::Replaced);
 
@@ -27,10 +27,7 @@ fn every_call_is_told(store: &Store, copy: &Path) {
     let watched = store.feed().and_then(|feed| feed.query::<Task>().watch().map(drop));
     assert_eq!(kind(watched), REPLACED);
     let told = store.insert(&task(102, "nowhere")).expect_err("it is told").to_string();
-    assert!(
-        told.contains("renamed or replaced since the store was opened") && told.contains(".db"),
-        "{told}"
-    );
+    assert!(told.contains("renamed or replaced while a store had it open") && told.contains(".db"), "{told}");
 }
 
 /// The log's index went with the connection that was opened first, and the next look at it crashed the process.
@@ -109,6 +106,95 @@ fn a_log_that_is_deleted_is_told() {
         assert_eq!(until_told(|| store.put(&task(1, "nowhere"))), REPLACED);
         let told = store.put(&task(1, "nowhere")).expect_err("it is told").to_string();
         assert!(told.contains("the log of "), "{told}");
+    }
+}
+
+/// Another process made an index anew, with locks of its own: both wrote to the log, and what one committed was lost.
+#[test]
+fn a_logs_index_that_is_deleted_is_told() {
+    for options in [Options::new(), Options::new().key(EncryptionKey::raw([7; 32]))] {
+        let directory = tempfile::tempdir().expect("a directory can be made");
+        let path = directory.path().join("tasks.db");
+        fill(&path, &options, 3, "this");
+        let store = options.open(&path).expect("it opens");
+        store.put(&task(0, "again")).expect("it is written");
+        fs::remove_file(&files(&path)[2]).expect("it is there");
+        assert_eq!(until_told(|| store.put(&task(1, "nowhere"))), REPLACED);
+        let told = store.put(&task(1, "nowhere")).expect_err("it is told").to_string();
+        assert!(told.contains("the log's index of "), "{told}");
+    }
+}
+
+/// A store that was closed copied its own log, which had been deleted, over what another process had committed since, and
+/// removed that one's.
+#[test]
+fn a_store_whose_log_was_deleted_leaves_the_next_one_alone() {
+    const WRITES: &str = "TOUCHSTONE_TEST_WRITES";
+    const NOT_OPENED: i32 = 7;
+    alone("replaced::a_store_whose_log_was_deleted_leaves_the_next_one_alone", |directory| {
+        let path = directory.join("tasks.db");
+        if std::env::var_os(WRITES).is_some() {
+            let opened = Store::open(&path);
+            if opened.as_ref().is_err_and(|error| error.kind() == ErrorKind::Replaced) {
+                std::process::exit(NOT_OPENED);
+            }
+            let store = opened.expect("it opens");
+            (100..400).for_each(|id| store.insert(&task(id, "later")).expect("it is written"));
+            // It dies before it has copied anything.
+            std::process::abort();
+        }
+        for gone in [&[1][..], &[2], &[1, 2]] {
+            let _ = files(&path).iter().try_for_each(fs::remove_file);
+            fill(&path, &Options::new(), 3, "this");
+            let store = Store::open(&path).expect("it opens");
+            store.insert_all(&(3..90).map(|id| task(id, "this")).collect::<Vec<_>>()).expect("it is written");
+            gone.iter().for_each(|file| fs::remove_file(&files(&path)[*file]).expect("it is there"));
+            assert_eq!(until_told(|| store.put(&task(0, "nowhere"))), REPLACED);
+            let writer = program(
+                "replaced::a_store_whose_log_was_deleted_leaves_the_next_one_alone",
+                directory.as_os_str(),
+            )
+            .env(WRITES, "1")
+            .output();
+            let status = writer.expect("the program starts").status;
+            assert!(!status.success(), "it was to die");
+            // With the index that the others have, and without their log, nothing would find what it writes.
+            let is_opened = status.code() != Some(NOT_OPENED);
+            assert_eq!(is_opened, gone.contains(&2), "{gone:?}");
+            drop(store);
+            let store = Store::open(&path).expect("it opens");
+            let later = store.all::<Task>().expect("it is readable");
+            assert_eq!(
+                later.iter().filter(|task| task.id >= 100).count(),
+                if is_opened { 300 } else { 0 },
+                "{gone:?}"
+            );
+            assert!(store.check().records::<Task>().run().expect("it is readable").is_whole());
+        }
+    });
+}
+
+/// A log that was cut off was written to behind a hole, which was copied over the file when the store was closed.
+#[test]
+fn a_log_that_is_cut_off_is_told() {
+    for options in ways() {
+        let directory = tempfile::tempdir().expect("a directory can be made");
+        let path = directory.path().join("tasks.db");
+        fill(&path, &options, 3, "this");
+        let store = options.clone().open(&path).expect("it opens");
+        store.put(&task(0, "again")).expect("it is written");
+        fs::OpenOptions::new()
+            .write(true)
+            .open(&files(&path)[1])
+            .and_then(|log| log.set_len(0))
+            .expect("it is there");
+        // The next snapshots open connections, which look at once.
+        let refused = (0..18).map(|_| store.snapshot()).collect::<Result<Vec<_>, _>>();
+        assert_eq!(kind(refused), REPLACED);
+        assert_eq!(until_told(|| store.put(&task(1, "nowhere"))), REPLACED);
+        drop(store);
+        let tasks = options.open(&path).and_then(|store| store.all::<Task>()).expect("the file is as it was");
+        assert_eq!(tasks.iter().filter(|task| task.title == "this").count(), 3);
     }
 }
 
