@@ -209,7 +209,26 @@ impl Link {
         for thread in lock(&self.threads).drain(..) {
             // The thread itself may drop the last handle of the store, with an order.
             if thread.thread().id() != std::thread::current().id() {
+                self.end_reading(&thread);
                 let _ = thread.join();
+            }
+        }
+    }
+
+    /// Ends what a thread reads until it has ended itself: a watched statement may have no end, and would be waited for.
+    /// Whoever else has read is done: snapshots keep the store.
+    fn end_reading(&self, thread: &JoinHandle<()>) {
+        const LOOKS: u32 = 100;
+        const PAUSE: Duration = Duration::from_millis(1);
+        let mut looks = 0;
+        while !thread.is_finished() {
+            looks += 1;
+            if looks < LOOKS {
+                std::thread::yield_now();
+            } else {
+                // Not once for all: a statement that is about to begin hears nothing.
+                self.shared.readers.expire(&self.shared.readers.owners());
+                std::thread::sleep(PAUSE);
             }
         }
     }
