@@ -22,6 +22,7 @@ use std::ptr;
 
 unsafe extern "C" {
     fn touchstone_cache_little(connection: *mut ffi::sqlite3);
+    fn touchstone_forget_copies(connection: *mut ffi::sqlite3);
     fn touchstone_is_running(connection: *mut ffi::sqlite3) -> c_int;
 }
 
@@ -79,12 +80,14 @@ impl Drop for Own {
     }
 }
 
-/// Finalizes the statements that a program has forgotten, which keep the connection from being closed.
+/// Finalizes the statements that a program has forgotten, and forgets such copies, which keep the connection from being
+/// closed.
 #[cold]
 fn finalize_forgotten(raw: &rusqlite::Connection) {
     // SAFETY: the connection is open. What has dropped its statement has finalized it, and a statement that was forgotten
-    // is used by nobody: it cannot outlive what it was borrowed from, which ends here.
+    // is used by nobody: it cannot outlive what it was borrowed from, which ends here. Nor can a copy.
     unsafe {
+        touchstone_forget_copies(raw.handle());
         loop {
             let statement = ffi::sqlite3_next_stmt(raw.handle(), ptr::null_mut());
             if statement.is_null() {

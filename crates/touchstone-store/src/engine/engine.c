@@ -48,6 +48,9 @@ TYPE(((sqlite3 *)0)->pVdbe, Vdbe *);
 TYPE(((sqlite3 *)0)->xAuth, sqlite3_xauth);
 TYPE(((sqlite3 *)0)->pAuthArg, void *);
 TYPE(((Db *)0)->pBt, Btree *);
+TYPE(((sqlite3 *)0)->nDb, int);
+TYPE(((Btree *)0)->nBackup, int);
+TYPE(sqlite3PagerBackupPtr, sqlite3_backup **(*)(Pager *));
 TYPE(((Pager *)0)->pWal, Wal *);
 TYPE(((Wal *)0)->hdr, WalIndexHdr);
 TYPE(((Wal *)0)->hdr.iChange, u32);
@@ -177,6 +180,18 @@ int touchstone_prepare_asking(sqlite3 *connection, const char *sql, int length,
   connection->xAuth = before;
   connection->pAuthArg = argument_before;
   return code;
+}
+
+/* Forgets the copies that are made from the connection's files. One that a program has forgotten keeps the connection from
+ * being closed; none is used any more when that is tried. */
+void touchstone_forget_copies(sqlite3 *connection) {
+  int at;
+  for (at = 0; at < connection->nDb; at++) {
+    Btree *tree = connection->aDb[at].pBt;
+    if (tree == 0) continue;
+    tree->nBackup = 0;
+    *sqlite3PagerBackupPtr(sqlite3BtreePager(tree)) = 0;
+  }
 }
 
 /* The log that the connection's file has, if any. */

@@ -1,4 +1,4 @@
-//! Statements that a program forgets while they stand on a row: `std::mem::forget` is as safe as any other call.
+//! Statements that a program forgets while they stand on a row, and copies on their way: `std::mem::forget` is as safe as any other call.
 
 use super::{Place, ROWS, Task, task};
 use std::mem::forget;
@@ -22,6 +22,15 @@ fn forget_a_walk(snapshot: &Snapshot) -> Result<()> {
     let mut rows = snapshot.query::<Task>().order(|task| task.title.descending()).rows()?;
     assert!(rows.next().is_some());
     forget(rows);
+    Ok(())
+}
+
+/// Begins to copy the file, and forgets it there.
+fn forget_a_copy(connection: &rusqlite::Connection) -> rusqlite::Result<()> {
+    let mut copy = rusqlite::Connection::open_in_memory()?;
+    let backup = rusqlite::backup::Backup::new(connection, &mut copy)?;
+    backup.step(1)?;
+    forget(backup);
     Ok(())
 }
 
@@ -78,6 +87,7 @@ fn a_store_with_forgotten_statements_lets_go_of_its_file() -> Result<()> {
     let place = Place::new();
     place.store.read(forget_a_walk)?;
     place.store.write(|transaction| transaction.sql(|sql| forget_on_a_row(sql, UPDATE)))?;
+    place.store.read(|snapshot| snapshot.sql(forget_a_copy))?;
     let Place { store, path, _directory } = place;
     drop(store);
     Store::change_key(&path, Options::new(), Options::new())
