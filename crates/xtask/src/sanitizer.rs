@@ -3,8 +3,11 @@
 
 use std::path::Path;
 
-/// What is by design, each with a sentence that says why.
-pub const BY_DESIGN: &str = "crates/touchstone-store/tests/stress/races_by_design.txt";
+/// Races that are by design, each with a sentence that says why.
+pub const RACES: &str = "crates/touchstone-store/tests/stress/races_by_design.txt";
+
+/// Memory that tests lose on purpose, likewise.
+pub const LEAKS: &str = "crates/touchstone-store/tests/stress/leaks_by_design.txt";
 
 /// What a program's exit says where it had something to report.
 const EXIT: u8 = 66;
@@ -65,19 +68,21 @@ impl Sanitizer {
         self == Sanitizer::Thread
     }
 
-    /// The variable that a program's sanitizer reads, and what it says. Reports go to files, one for each process: what a
+    /// The variables that a program's sanitizer reads, and what they say. Reports go to files, one for each process: what a
     /// test starts may have nobody who reads what it says.
     #[must_use]
-    pub fn told(self, root: &Path, reports: &Path) -> (&'static str, String) {
+    pub fn told(self, root: &Path, reports: &Path) -> Vec<(&'static str, String)> {
+        let suppressed =
+            |list: &str| format!("suppressions={}:print_suppressions=0", root.join(list).display());
         let to = format!("log_path={}:exitcode={EXIT}", reports.display());
         match self {
             Sanitizer::Address => {
-                ("ASAN_OPTIONS", format!("{to}:detect_leaks=1:detect_stack_use_after_return=1"))
+                let asked = "detect_leaks=1:detect_stack_use_after_return=1";
+                vec![("ASAN_OPTIONS", format!("{to}:{asked}")), ("LSAN_OPTIONS", suppressed(LEAKS))]
             }
             Sanitizer::Thread => {
-                let by_design = root.join(BY_DESIGN);
-                let suppressed = format!("suppressions={}:print_suppressions=0", by_design.display());
-                ("TSAN_OPTIONS", format!("{to}:{suppressed}:history_size=4:second_deadlock_stack=1"))
+                let races = suppressed(RACES);
+                vec![("TSAN_OPTIONS", format!("{to}:{races}:history_size=4:second_deadlock_stack=1"))]
             }
         }
     }
@@ -135,12 +140,14 @@ mod tests {
 
     #[test]
     fn every_suppression_says_why() {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(BY_DESIGN);
-        let text = std::fs::read_to_string(&path).expect("the list is there");
-        let mut before = "";
-        for line in text.lines().filter(|line| !line.is_empty()) {
-            assert!(line.starts_with('#') || before.starts_with('#'), "`{line}` does not say why");
-            before = line;
+        for list in [RACES, LEAKS] {
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(list);
+            let text = std::fs::read_to_string(&path).expect("the list is there");
+            let mut before = "";
+            for line in text.lines().filter(|line| !line.is_empty()) {
+                assert!(line.starts_with('#') || before.starts_with('#'), "`{line}` does not say why");
+                before = line;
+            }
         }
     }
 }

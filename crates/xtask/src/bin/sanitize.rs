@@ -278,8 +278,8 @@ impl Lab<'_> {
         let failed = |error| format!("running {program}: {error}");
         let file = File::create(&output).map_err(failed)?;
         let mut command = Command::new(&self.programs[program]);
-        let (variable, told) = self.sanitizer.told(self.root, &self.reports().join(&name));
-        command.args(arguments).env(variable, told).envs(variables.iter().map(|(name, value)| (name, value)));
+        command.envs(self.sanitizer.told(self.root, &self.reports().join(&name)));
+        command.args(arguments).envs(variables.iter().map(|(name, value)| (name, value)));
         // Panics that are meant are many, and to name their frames takes long.
         command.env("RUST_BACKTRACE", "0").current_dir(self.root.join("crates/touchstone-store"));
         command.stdin(Stdio::null()).stdout(file.try_clone().map_err(failed)?).stderr(file);
