@@ -318,6 +318,7 @@ impl Live {
         for (_, entry) in late {
             is_read = true;
             if let Err(error) = entry.watched.mend(leased, &entry.topic, &mut self.out) {
+                self.out.keep();
                 entry.fail(&error, &mut self.out);
             }
         }
@@ -460,8 +461,12 @@ impl Live {
         for (id, entry) in self.topics.iter_mut().filter(|(_, entry)| !entry.is_behind) {
             let steps = steps.of_topic(number(id), &entry.topic);
             let followed = entry.watched.follow(steps, leased, &entry.topic, &mut self.out);
-            // What could not be read need not be what is watched: that shows when all of it is.
-            entry.is_behind = followed.is_err();
+            // What could not be read need not be what is watched: that shows when all of it is. What was told until then is
+            // told together with that.
+            if followed.is_err() {
+                entry.is_behind = true;
+                self.out.keep();
+            }
         }
         for (_, statement) in &mut self.statements {
             statement.note(Some(&steps.tables));
@@ -480,6 +485,7 @@ impl Live {
                 // It is tried again when there is something to do, and nobody else is hindered.
                 Err(error) => {
                     self.has_expired |= error.kind() == ErrorKind::Expired;
+                    self.out.keep();
                     entry.fail(&error, &mut self.out);
                 }
             }

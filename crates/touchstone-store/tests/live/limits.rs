@@ -1,7 +1,9 @@
 //! Queries with a limit: what is held of them, and how a page is filled up again.
 
 use super::{Task, store, task};
-use touchstone_store::{Feed, Mode, Overflow, Result, Store, Subscription, Update};
+use touchstone_store::{
+    ErrorKind, Feed, Mode, Options, Overflow, Record, Result, Store, Subscription, Update,
+};
 
 /// What one page of ten may hold at most: twice what it shows, and what it keeps ahead.
 const HELD_MAX: usize = 80;
@@ -173,5 +175,50 @@ fn pages_of_any_order_and_offset_are_filled_up() -> Result<()> {
         }
     }
     assert!(many[0].explain()?.rows <= 200, "{} rows", many[0].explain()?.rows);
+    Ok(())
+}
+
+/// What others had taken from the page was put into the batch, and then that the page cannot be read: the receiver's list of
+/// updates was damaged, or the thread of live queries panicked.
+#[test]
+fn a_page_that_others_leave_unreadable_is_told_of_once() -> Result<()> {
+    #[derive(Record, Clone)]
+    struct Part {
+        #[record(key)]
+        id: i64,
+        size: u8,
+    }
+    let directory = tempfile::tempdir().expect("there is room");
+    let path = directory.path().join("parts.db");
+    let store = Store::open(&path)?;
+    store.insert_all(&(0..200).map(|id| Part { id, size: 1 }).collect::<Vec<_>>())?;
+    // No record of the type, and on no page yet.
+    let spoil = "update part set size = 300 where id = 60";
+    store.write(|transaction| transaction.sql(|sql| sql.execute(spoil, ()).map(drop)))?;
+    let feed = store.feed()?;
+    let page = feed.query::<Part>().order(|part| part.id.ascending()).limit(10).watch()?;
+    let first = feed.query::<Part>().filter(|part| part.id.lt(5)).watch()?;
+    let other = Options::new().log_changes(true).open(&path)?;
+    let remove = |ids: std::ops::Range<i64>| {
+        other.write(|transaction| {
+            transaction.of::<Part>().remove_where(|part| part.id.ge(ids.start).and(part.id.lt(ids.end)))
+        })
+    };
+    remove(0..55)?;
+    store.wait_delivered()?;
+    let batch = feed.try_next()?.expect("it is told");
+    assert_eq!(batch.iter().count(), 2);
+    assert!(batch.get(first.id()).and_then(Update::error).is_some(), "what is of one type is told together");
+    let error = batch.get(page.id()).and_then(Update::error).expect("it cannot be read");
+    assert_eq!(error.kind(), ErrorKind::Mismatch);
+    remove(60..61)?;
+    store.wait_delivered()?;
+    let batch = feed.try_next()?.expect("it can be read again");
+    assert!(batch.get(first.id()).expect("it is told").results::<Part>()?.is_empty());
+    let update = batch.get(page.id()).expect("it is told");
+    assert_eq!(
+        update.results::<Part>()?.iter().map(|part| part.id).collect::<Vec<_>>(),
+        [55, 56, 57, 58, 59, 61, 62, 63, 64, 65]
+    );
     Ok(())
 }
