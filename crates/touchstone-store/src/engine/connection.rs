@@ -24,6 +24,7 @@ unsafe extern "C" {
     fn touchstone_cache_little(connection: *mut ffi::sqlite3);
     fn touchstone_forget_copies(connection: *mut ffi::sqlite3);
     fn touchstone_is_running(connection: *mut ffi::sqlite3) -> c_int;
+    fn touchstone_may_have_triggers(connection: *mut ffi::sqlite3) -> c_int;
 }
 
 /// Says in the file's header whose it is: "Tous" in ASCII.
@@ -360,6 +361,12 @@ impl Connection {
     pub(crate) fn begin_write(&self) -> Result<i64> {
         self.held(&self.begin_write, "begin immediate")?.run()?;
         self.cookie().and_then(Statement::integer).inspect_err(|_| self.end())
+    }
+
+    /// Whether the file, or the connection, may have triggers: as the schema is that the statement before this call met.
+    pub(crate) fn may_have_triggers(&self) -> bool {
+        // SAFETY: the connection is open.
+        unsafe { touchstone_may_have_triggers(self.handle()) != 0 }
     }
 
     /// The schema's version now.

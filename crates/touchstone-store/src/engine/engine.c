@@ -49,6 +49,10 @@ TYPE(((sqlite3 *)0)->xAuth, sqlite3_xauth);
 TYPE(((sqlite3 *)0)->pAuthArg, void *);
 TYPE(((Db *)0)->pBt, Btree *);
 TYPE(((sqlite3 *)0)->nDb, int);
+TYPE(((Db *)0)->pSchema, Schema *);
+TYPE(((Schema *)0)->trigHash, Hash);
+TYPE(((Schema *)0)->schemaFlags, u16);
+TYPE(((Hash *)0)->count, unsigned int);
 TYPE(((Btree *)0)->nBackup, int);
 TYPE(sqlite3PagerBackupPtr, sqlite3_backup **(*)(Pager *));
 TYPE(((Pager *)0)->pWal, Wal *);
@@ -180,6 +184,17 @@ int touchstone_prepare_asking(sqlite3 *connection, const char *sql, int length,
   connection->xAuth = before;
   connection->pAuthArg = argument_before;
   return code;
+}
+
+/* Whether the main file or the connection itself has a trigger; also where that is not known, because the schema is not in
+ * memory. It is that of the statement that was run last. */
+int touchstone_may_have_triggers(sqlite3 *connection) {
+  int at;
+  for (at = 0; at < 2; at++) {
+    Schema *schema = connection->aDb[at].pSchema;
+    if (schema == 0 || !(schema->schemaFlags & DB_SchemaLoaded) || schema->trigHash.count > 0) return 1;
+  }
+  return 0;
 }
 
 /* Forgets the copies that are made from the connection's files. One that a program has forgotten keeps the connection from

@@ -305,7 +305,7 @@ impl Capture {
 
     /// Whether the file has triggers and the like: looked at again when the schema has changed, or SQL has run.
     #[inline]
-    pub(crate) fn is_acting(&self, session: &Session) -> bool {
+    fn is_acting(&self, session: &Session) -> bool {
         let schema = session.schema();
         match self.acting.get() {
             Some((known, is_acting)) if known == schema => is_acting,
