@@ -5,7 +5,7 @@ use super::fork::Origin;
 use super::guard::{self, Guard, Lent};
 use super::log::LogState;
 use super::log_vfs::{self, NoVfs};
-use super::pager::Pages;
+use super::pager::{Pages, damaged};
 use super::patience::Patience;
 use super::pin::Pin;
 use super::statement::Statement;
@@ -23,6 +23,7 @@ use std::ptr;
 unsafe extern "C" {
     fn touchstone_cache_little(connection: *mut ffi::sqlite3);
     fn touchstone_forget_copies(connection: *mut ffi::sqlite3);
+    fn touchstone_has_last_page(connection: *mut ffi::sqlite3) -> c_int;
     fn touchstone_is_running(connection: *mut ffi::sqlite3) -> c_int;
     fn touchstone_may_have_triggers(connection: *mut ffi::sqlite3) -> c_int;
 }
@@ -387,9 +388,22 @@ impl Connection {
     #[inline]
     pub(crate) fn commit(&self) -> Result<()> {
         self.end_forgotten();
+        self.check_last_page()?;
         self.held(&self.commit, "commit")?.run()?;
         self.let_go_of_attached();
         Ok(())
+    }
+
+    /// # Errors
+    /// Where damage has led the transaction to a page that no file has, after which SQLite cannot end it by a commit.
+    #[inline]
+    fn check_last_page(&self) -> Result<()> {
+        // SAFETY: the connection is open.
+        if unsafe { touchstone_has_last_page(self.handle()) } == 0 {
+            return Ok(());
+        }
+        self.end();
+        Err(damaged(u32::MAX))
     }
 
     /// Ends whatever transaction there is, keeping nothing.

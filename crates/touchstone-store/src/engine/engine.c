@@ -56,6 +56,7 @@ TYPE(((Hash *)0)->count, unsigned int);
 TYPE(((Btree *)0)->nBackup, int);
 TYPE(sqlite3PagerBackupPtr, sqlite3_backup **(*)(Pager *));
 TYPE(((Pager *)0)->pWal, Wal *);
+TYPE(((Pager *)0)->dbSize, Pgno);
 TYPE(((Wal *)0)->hdr, WalIndexHdr);
 TYPE(((Wal *)0)->hdr.iChange, u32);
 TYPE(((Wal *)0)->writeLock, u8);
@@ -142,6 +143,12 @@ int touchstone_page_copy(sqlite3 *connection, unsigned number, unsigned from, un
 unsigned touchstone_page_count(sqlite3 *connection) {
   Btree *tree = connection->aDb[0].pBt;
   return sqlite3BtreeTxnState(tree) == SQLITE_TXN_NONE ? 0 : sqlite3BtreeLastPage(tree);
+}
+
+/* Whether the transaction has the last page that can be numbered, which only damage leads to. After a commit SQLite lets go of
+ * what it holds from the page after the last one on: that has the number 0 then, and the first page goes too, in use. */
+int touchstone_has_last_page(sqlite3 *connection) {
+  return sqlite3BtreePager(connection->aDb[0].pBt)->dbSize == 0xffffffff;
 }
 
 /* One page, for which nothing is allocated beforehand. */

@@ -5,7 +5,7 @@ use crate::answer::{compare, compare_filters, is_typed};
 use crate::faults::{Random, damaged};
 use crate::whole::{Num, NumEnd, NumShort, Page, VARIANTS, Variant, Whole, Word, WordShort, beside, num};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::time::Duration;
 use touchstone_store::{ErrorKind, Result, Store};
@@ -80,7 +80,23 @@ pub fn watched() -> Sender<u64> {
     begins
 }
 
-fn one(seed: u64, variant: Variant, whole: &Whole, directory: &Path) {
+/// SQLite let go of the first page while it was in use: damage had led the write to a page of the greatest number.
+#[test]
+fn a_write_that_is_led_beyond_every_file_is_refused() {
+    const SEED: u64 = 7_020_000_053;
+    let variant = VARIANTS[2];
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let (path, _) = written(SEED, variant, &Whole::of(variant, directory.path()), directory.path());
+    let store = variant.options().create(false).open(&path).expect("it opens");
+    for _ in 0..2 {
+        let refused =
+            store.put(&Num { id: 1_000_001, ..num(1) }).expect_err("its end would be one of a page in use");
+        assert_eq!(refused.kind(), ErrorKind::Damaged);
+    }
+}
+
+/// Writes the damaged file of that seed; where it is.
+fn written(seed: u64, variant: Variant, whole: &Whole, directory: &Path) -> (PathBuf, Random) {
     let mut random = Random(seed);
     let path = directory.join("damaged.db");
     let base = damaged(whole, variant, &mut random);
@@ -89,6 +105,11 @@ fn one(seed: u64, variant: Variant, whole: &Whole, directory: &Path) {
         let index: Vec<u8> = std::iter::repeat_with(|| random.next().to_le_bytes()[0]).take(32_768).collect();
         fs::write(beside(&path, "-shm"), index).expect("the index is written");
     }
+    (path, random)
+}
+
+fn one(seed: u64, variant: Variant, whole: &Whole, directory: &Path) {
+    let (path, mut random) = written(seed, variant, whole, directory);
     let (is_thorough, read_only) = (random.one_in(5), random.one_in(6));
     if is_thorough {
         salvage(variant, &path, directory);
