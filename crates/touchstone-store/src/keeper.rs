@@ -22,6 +22,11 @@ use std::time::{Duration, Instant};
 const PARKED_MAX: Duration = Duration::from_millis(50);
 /// How long snapshots have to end by themselves, where the log is at its limit, before they expire.
 const PATIENCE: Duration = Duration::from_millis(200);
+/// How long writers wait at most for readers of other processes, whose snapshots end when their own keepers look, so that a log
+/// that is at its limit begins anew. Writers of other processes wait too, and by default give up after five seconds.
+const PATIENCE_MAX: Duration = Duration::from_millis(1600);
+/// How many times as long as writers have waited for nothing it is until they wait again: they lose a tenth of their time.
+const PAUSE: u32 = 9;
 /// How long it is between two looks at the log while snapshots are held. It may grow beyond its limit by what is committed
 /// meanwhile.
 const LOOK: Duration = Duration::from_millis(250);
@@ -44,11 +49,30 @@ struct Shared {
     alarm: Arc<Alarm>,
     /// How many frames of the log were copied when it was last looked at.
     copied: AtomicU32,
-    /// How large the log was when it could not be emptied; 0 where it could.
-    stuck_bytes: AtomicU64,
+    /// The last time that the log could not be emptied, if it was not since.
+    stuck: Mutex<Option<Stuck>>,
     pin: Arc<Pin>,
     /// How large the log was when it was first seen to be beyond its limit; 0 where it is not.
     over_bytes: AtomicU64,
+}
+
+/// A log that could not be emptied, because of a reader who is inside a call, or of another process.
+#[derive(Clone, Copy)]
+struct Stuck {
+    /// How large it was.
+    bytes: u64,
+    /// How long writers have waited for it.
+    waited: Duration,
+    since: Instant,
+}
+
+impl Stuck {
+    /// Whether writers are worth another wait: the log has doubled, or they have not waited for long. The first does not
+    /// come where others read without pause, each for longer than this waits: so it waits longer each time.
+    fn is_over(self, bytes: u64) -> bool {
+        let pause = self.waited * PAUSE;
+        bytes / 2 >= self.bytes || (!pause.is_zero() && self.since.elapsed() >= pause)
+    }
 }
 
 /// An owner whose snapshot lets the log grow beyond its limit, and since when that is known.
@@ -74,7 +98,7 @@ impl Keeper {
             flushes: Arc::clone(flushes),
             alarm,
             copied: AtomicU32::new(0),
-            stuck_bytes: AtomicU64::new(0),
+            stuck: Mutex::new(None),
             pin: Arc::clone(pin),
             over_bytes: AtomicU64::new(0),
         };
@@ -202,16 +226,18 @@ impl Shared {
         self.readers.sweep(false);
         let page_bytes = connection.page_bytes();
         let bytes = u64::from(log) * page_bytes;
-        // Writers wait meanwhile: where it was for nothing, because of a reader who is inside a call, or of another
-        // process, it is not tried again before the log has doubled.
-        let stuck_bytes = self.stuck_bytes.load(Ordering::Relaxed);
+        // Writers wait meanwhile.
+        let stuck = *lock(&self.stuck);
+        let is_limit = bytes > self.options.log_bytes_max;
         let is_outrun = log / self.options.checkpoint_pages >= OUTRUN;
-        if bytes <= self.options.log_bytes_max && !is_outrun {
-            self.stuck_bytes.store(0, Ordering::Relaxed);
-        } else if bytes / 2 >= stuck_bytes {
-            let is_limit = bytes > self.options.log_bytes_max;
-            let result = if is_limit { self.bound(connection) } else { self.catch_up(connection) };
-            self.stuck_bytes.store(if result.is_err() { bytes } else { 0 }, Ordering::Relaxed);
+        if !is_limit && !is_outrun {
+            *lock(&self.stuck) = None;
+        } else if stuck.is_none_or(|stuck| stuck.is_over(bytes)) {
+            let waited = stuck.map_or(Duration::ZERO, |stuck| stuck.waited);
+            let patience = if is_limit { (waited * 2).clamp(PATIENCE, PATIENCE_MAX) } else { Duration::ZERO };
+            let result = if is_limit { self.bound(connection, patience) } else { self.catch_up(connection) };
+            let new = Stuck { bytes, waited: patience, since: Instant::now() };
+            *lock(&self.stuck) = result.err().map(|_| new);
         }
     }
 
@@ -236,13 +262,13 @@ impl Shared {
     }
 
     /// Empties a log that is at its limit: nobody writes meanwhile, and snapshots that do not end by themselves expire.
-    fn bound(&self, connection: &Connection) -> Result<()> {
+    fn bound(&self, connection: &Connection, patience: Duration) -> Result<()> {
         // The keeper's own thread has no turn already.
         let Ok(_turn) = self.turns.take() else { return Ok(()) };
         let owners =
             self.index.as_ref().and_then(LogIndex::state).map_or_else(Vec::new, |now| self.late_owners(now));
         self.readers.sweep(true);
-        connection.patience.limit_to(PATIENCE);
+        connection.patience.limit_to(patience);
         // What is cut off cannot be taken for a log that is at its limit still.
         let mut result = connection.checkpoint(ffi::SQLITE_CHECKPOINT_TRUNCATE);
         // The first time those who are inside a call come out of it, the second time their snapshots end too.
@@ -334,8 +360,8 @@ mod tests {
         let count = || snapshot.of::<Note>().count();
         let keeper = &store.keeper().shared;
         keeper.checkpoint(&mut None);
-        let stuck_bytes = keeper.stuck_bytes.load(Ordering::Relaxed);
-        assert!(stuck_bytes > 50_000, "the log is beyond its limit, and the snapshot is of its end");
+        let stuck = lock(&keeper.stuck).expect("the snapshot is of the log's end");
+        assert!(stuck.bytes > 50_000, "the log is beyond its limit");
         assert_eq!(count().expect("nobody has written"), 20_000);
         store.insert(&Note { id: -1 }).expect("it is written");
         keeper.checkpoint(&mut None);
@@ -388,6 +414,35 @@ mod tests {
         keeper.checkpoint(&mut None);
         assert_eq!(old.of::<Note>().count().map_err(|error| error.kind()), Err(ErrorKind::Expired));
         assert_eq!(young.of::<Note>().count().expect("nobody has written"), 80_000);
+    }
+
+    /// Beside viewers of other processes the log grew to six times the limit: once it could not be emptied, nobody tried
+    /// again before it had doubled, and then for too short a time.
+    #[test]
+    fn a_log_that_another_reads_is_tried_again_after_a_time_and_for_longer() {
+        let (directory, store) = store(Options::new().log_bytes_max(50_000));
+        store.insert_all(&notes(0..20_000)).expect("it is written");
+        let other = Options::new().checkpoint_pages(u32::MAX).open(directory.path().join("notes.db"));
+        let other = other.expect("it opens");
+        let snapshot = other.snapshot().expect("it is readable");
+        let (keeper, mut connection) = (&store.keeper().shared, None);
+        let mut try_again = || {
+            keeper.checkpoint(&mut connection);
+            *lock(&keeper.stuck)
+        };
+        let first = try_again().expect("another reads the log's end");
+        assert_eq!(first.waited, PATIENCE);
+        let second = try_again().expect("it is stuck");
+        assert_eq!(second.since, first.since, "writers do not wait again at once");
+        lock(&keeper.stuck).as_mut().expect("it is stuck").since -= PATIENCE * PAUSE;
+        let third = try_again().expect("another reads still");
+        assert_eq!(third.waited, 2 * PATIENCE, "it waits longer, though the log is as long");
+        drop(snapshot);
+        other.readers().sweep(true);
+        lock(&keeper.stuck).as_mut().expect("it is stuck").since -= 2 * PATIENCE * PAUSE;
+        assert!(try_again().is_none(), "nobody reads");
+        let log = std::fs::metadata(directory.path().join("notes.db-wal")).expect("it is there");
+        assert_eq!(log.len(), 0, "the log begins anew");
     }
 
     /// How many snapshots are to blame for the log.

@@ -76,6 +76,7 @@ TYPE(((Savepoint *)0)->zName, char *);
 TYPE(((sqlite3 *)0)->isTransactionSavepoint, u8);
 TYPE(((sqlite3 *)0)->nVdbeActive, int);
 #if SQLITE_OS_UNIX
+#include <pthread.h>
 TYPE(inodeList, unixInodeInfo *);
 TYPE(((unixInodeInfo *)0)->pNext, unixInodeInfo *);
 TYPE(((unixInodeInfo *)0)->pShmNode, unixShmNode *);
@@ -86,6 +87,9 @@ TYPE(((unixShmNode *)0)->nRegion, u16);
 TYPE(((unixShmNode *)0)->apRegion, char **);
 TYPE(unixEnterMutex, void (*)(void));
 TYPE(unixLeaveMutex, void (*)(void));
+TYPE(vfsList, sqlite3_vfs *);
+TYPE(((sqlite3mc_vfs *)0)->mutex, sqlite3_mutex *);
+TYPE(((sqlite3_mutex *)0)->mutex, pthread_mutex_t);
 #endif
 TYPE(walRestartLog, int (*)(Wal *));
 TYPE(sqlite3BtreePager, Pager *(*)(Btree *));
@@ -250,8 +254,6 @@ int touchstone_count_commit_as(sqlite3 *connection, unsigned count) {
  * open the same file and ask the system for no lock. So in the child the files that are open are no file's. It also keeps
  * a connection that is closed there from copying and removing the log: its file seems to have moved. */
 #if SQLITE_OS_UNIX
-#include <pthread.h>
-
 /* The mutexes that threads with connections of their own meet at, in the order in which one is taken within another: files that
  * are open, chance, VFSes and extensions, memory of pages. What a thread of the parent's had at the moment of the fork, nobody
  * would give back in the child, which may open files of its own. */
@@ -262,26 +264,46 @@ static const int shared_mutexes[] = {
 static void (*before_callback)(void) = 0;
 static void (*after_callback)(int) = 0;
 
+/* Does the same with each cipher VFS's mutex, which guards its list of files. The caller holds the mutex of all VFSes. */
+static void each_cipher_mutex(void (*act)(sqlite3_mutex *)) {
+  sqlite3_vfs *vfs;
+  for (vfs = vfsList; vfs; vfs = vfs->pNext) {
+    if (vfs->xOpen == mcVfsOpen) act(((sqlite3mc_vfs *)vfs)->mutex);
+  }
+}
+
 static void before_fork(void) {
   int at;
   before_callback();
   for (at = 0; at < ArraySize(shared_mutexes); at++) sqlite3_mutex_enter(sqlite3_mutex_alloc(shared_mutexes[at]));
+  each_cipher_mutex(sqlite3_mutex_enter);
 }
 
-static void leave_mutexes(void) {
+/* A recursive mutex knows by its number the thread that has it, and the child's only thread has another number than the one
+ * that forked: it cannot leave the mutex, and makes it anew, with the type that SQLite gave it. */
+static void make_anew(sqlite3_mutex *mutex) {
+  pthread_mutexattr_t recursive;
+  pthread_mutexattr_init(&recursive);
+  pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+  pthread_mutex_init(&mutex->mutex, &recursive);
+  pthread_mutexattr_destroy(&recursive);
+}
+
+static void leave_mutexes(void (*leave_recursive)(sqlite3_mutex *)) {
   int at;
+  each_cipher_mutex(leave_recursive);
   for (at = ArraySize(shared_mutexes) - 1; at >= 0; at--) sqlite3_mutex_leave(sqlite3_mutex_alloc(shared_mutexes[at]));
 }
 
 static void after_fork(void) {
-  leave_mutexes();
+  leave_mutexes(sqlite3_mutex_leave);
   after_callback(0);
 }
 
 static void in_child(void) {
   unixInodeInfo *inode;
   for (inode = inodeList; inode; inode = inode->pNext) memset(&inode->fileId, 0xff, sizeof(inode->fileId));
-  leave_mutexes();
+  leave_mutexes(make_anew);
   after_callback(1);
 }
 

@@ -5,6 +5,7 @@ use super::{Task, alone, kind, task, ways};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use touchstone_store::{ErrorKind, Options, Store};
 
@@ -208,5 +209,45 @@ fn a_child_that_opens_the_file_anew_has_locks_of_its_own() {
         assert_eq!(again.get::<Task>(&2).expect("it is readable"), Some(task(2, "the child's")));
         parents.write_all(b"l").expect("it is heard");
         child.ends_well();
+    });
+}
+
+/// What another thread had locked when the process forked stayed locked in the child, which waited for ever.
+#[test]
+fn a_child_opens_a_file_whatever_other_threads_were_about() {
+    const FORKS: u32 = 100;
+    alone("forks::a_child_opens_a_file_whatever_other_threads_were_about", |directory| {
+        let path = directory.join("tasks.db");
+        let store = Store::open(&path).expect("it opens");
+        store.insert(&task(0, "one")).expect("it is written");
+        let missing = directory.join("missing").join("tasks.db");
+        let goes_on = AtomicBool::new(true);
+        std::thread::scope(|scope| {
+            for way in ways().into_iter().cycle().take(4) {
+                let (goes_on, missing, path) = (&goes_on, &missing, &path);
+                scope.spawn(move || {
+                    while goes_on.load(Ordering::Relaxed) {
+                        assert!(way.clone().open(missing).is_err());
+                        drop(Store::open(path).expect("it opens"));
+                    }
+                });
+            }
+            let forked = catch_unwind(AssertUnwindSafe(|| {
+                for _ in 0..FORKS {
+                    let reads = || {
+                        assert_eq!(
+                            Store::open(&path)
+                                .and_then(|store| store.all::<Task>())
+                                .expect("it is readable")
+                                .len(),
+                            1
+                        )
+                    };
+                    Forked::does(reads).ends_well();
+                }
+            }));
+            goes_on.store(false, Ordering::Relaxed);
+            assert!(forked.is_ok(), "a child has failed");
+        });
     });
 }
