@@ -4,6 +4,7 @@
 
 use crate::engine::fork::Origin;
 use crate::engine::log::{LogPlace, LogState};
+use crate::engine::pin::First;
 use crate::error::{Error, Result};
 use crate::lease::{Gate, Lease};
 use crate::session::Session;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 
 /// A session that is used in calls. One thread has it at a time.
 pub(crate) struct Leased<S = Session> {
-    inside: S,
+    inside: ManuallyDrop<S>,
     /// None where nobody else knows of the session, and nobody could end what its owner has begun.
     lease: Option<Arc<Lease>>,
     /// The process that it is of: what it has is not touched in a child of that one.
@@ -26,6 +27,8 @@ pub(crate) struct Leased<S = Session> {
     pub(crate) parked: Cell<Option<LogState>>,
     /// Whether somebody used the session since the keeper last looked.
     pub(crate) is_used: Cell<bool>,
+    /// Whether it is the store's first session, which the pin alone closes: whoever else drops it leaves it open for ever.
+    is_first: Cell<bool>,
 }
 
 /// A call that is under way; it ends also where the program's own code panics.
@@ -53,8 +56,25 @@ impl<S> Leased<S> {
     }
 
     fn of(inside: S, lease: Option<Arc<Lease>>) -> Leased<S> {
-        let (depth, parked, is_used) = (Cell::new(0), Cell::new(None), Cell::new(false));
-        Leased { inside, lease, origin: Origin::here(), depth, parked, is_used }
+        Leased {
+            inside: ManuallyDrop::new(inside),
+            lease,
+            origin: Origin::here(),
+            depth: Cell::new(0),
+            parked: Cell::new(None),
+            is_used: Cell::new(false),
+            is_first: Cell::new(false),
+        }
+    }
+
+    /// Makes it the store's first session.
+    pub(crate) fn make_first(&self) {
+        self.is_first.set(true);
+    }
+
+    #[inline]
+    pub(crate) fn is_first(&self) -> bool {
+        self.is_first.get()
     }
 
     /// Begins a snapshot for a new owner.
@@ -151,6 +171,19 @@ impl<S> Drop for Leased<S> {
     fn drop(&mut self) {
         if let Some(lease) = self.lease.as_ref().filter(|_| self.origin.is_here()) {
             drop(lease.end());
+        }
+        if !self.is_first() {
+            // SAFETY: it is dropped once, here, and not looked at afterwards.
+            unsafe { ManuallyDrop::drop(&mut self.inside) };
+        }
+    }
+}
+
+impl First for Leased {
+    fn close(self: Box<Self>, leaves_log: bool) {
+        if self.origin.is_here() {
+            self.call_last(|session| session.connection.leave_log(leaves_log));
+            self.is_first.set(false);
         }
     }
 }

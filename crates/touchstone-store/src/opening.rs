@@ -27,22 +27,24 @@ pub(crate) fn absolute(given: &Path) -> Result<PathBuf> {
     path::absolute(given).map_err(|error| Error::io(&error, "finding the directory of", given))
 }
 
-/// Opens the file, made where there is none, and holds it; with what was settled about its key.
+/// Opens the file, made where there is none, and holds it; with the connection that reads first, and what was settled about
+/// the file's key.
 ///
 /// # Errors
 /// As [`Store::open`](crate::Store::open).
-pub(crate) fn open(path: &Path, options: Options) -> Result<(Options, Arc<Pin>)> {
+pub(crate) fn open(path: &Path, options: Options) -> Result<(Options, Arc<Pin>, Connection)> {
     let about = |error: Error| error.context(format_args!("opening {}", path.display()));
     let mut tries = MAKE_TRIES;
     loop {
         tries -= 1;
-        let (resolved, connection, header) = unlock(path, options.clone())?;
+        let (resolved, mut connection, header) = unlock(path, options.clone())?;
         check(header).map_err(about)?;
         let is_made = resolved.read_only || (header.application != 0 && connection.has_log());
         match if is_made { Ok(()) } else { make(&connection, header, &resolved) } {
             Ok(()) => {
-                let pin = Pin::new(connection, &resolved).map_err(about)?;
-                return Ok((resolved, pin));
+                let pin = Pin::new(&mut connection, &resolved).map_err(about)?;
+                connection.cache(resolved.cache_bytes).map_err(about)?;
+                return Ok((resolved, pin, connection));
             }
             // Another process made the file since it was looked at, perhaps with another salt.
             Err(error) if header.application == 0 && tries > 0 && is_overtaken(&error) => {}
@@ -135,10 +137,9 @@ fn unlock(path: &Path, options: Options) -> Result<(Options, Connection, Header)
     loop {
         tries -= 1;
         let resolved = cipher::resolve(path, options.clone())?;
-        // What a connection is told may make it read already.
-        let for_pin = Options { cache_bytes: None, ..resolved.clone() };
-        let opened = Connection::open(path, &for_pin).and_then(|connection| {
-            connection.cache_little();
+        let opened = Connection::open(path, &resolved).and_then(|connection| {
+            // Before statements are prepared, which would be prepared anew.
+            connection.defend();
             let header = connection.header()?;
             Ok((connection, header))
         });

@@ -2,7 +2,7 @@
 //! committed since: then a read takes no lock and no system call. The keeper ends snapshots that nobody comes back for.
 
 use crate::alarm::Alarm;
-use crate::engine::connection::Stopper;
+use crate::engine::connection::{Connection, Stopper};
 use crate::engine::fork::Origin;
 use crate::engine::log::{LogIndex, LogState};
 use crate::engine::pin::Pin;
@@ -14,6 +14,7 @@ use crate::options::Options;
 use crate::session::Session;
 use crate::sync::{Mutex, lock};
 use rusqlite::InterruptHandle;
+use std::mem::replace;
 use std::sync::Arc;
 
 /// Idle connections that are kept; more are closed.
@@ -66,8 +67,14 @@ struct Known {
 }
 
 impl Readers {
-    pub(crate) fn new(pin: &Arc<Pin>, options: &Options, alarm: Arc<Alarm>) -> Readers {
-        Readers {
+    /// The readers of a store, with the connection that the store was opened with.
+    pub(crate) fn new(
+        pin: &Arc<Pin>,
+        options: &Options,
+        alarm: Arc<Alarm>,
+        connection: Connection,
+    ) -> Readers {
+        let readers = Readers {
             origin: pin.origin(),
             options: options.clone(),
             index: pin.index(),
@@ -75,7 +82,11 @@ impl Readers {
             all: Mutex::default(),
             alarm,
             pin: Arc::clone(pin),
-        }
+        };
+        let first = readers.register(Session::of(connection));
+        first.make_first();
+        readers.idle.list().sessions.push(first);
+        readers
     }
 
     /// A connection with a snapshot of what is committed now, for one call.
@@ -142,11 +153,14 @@ impl Readers {
 
     #[cold]
     fn open(&self) -> Result<Box<Leased>> {
-        let session = Session::open(&self.pin, &self.options)?;
+        Session::open(&self.pin, &self.options).map(|session| self.register(session))
+    }
+
+    fn register(&self, session: Session) -> Box<Leased> {
         let (stopper, interrupter) = (session.connection.stopper(), session.connection.interrupter());
         let (leased, lease) = session.leased();
         lock(&self.all).push(Known { lease, stopper, interrupter: Arc::new(interrupter) });
-        Ok(Box::new(leased))
+        Box::new(leased)
     }
 
     #[inline]
@@ -202,8 +216,9 @@ impl Readers {
             idle.sessions.push(leased);
             drop(idle);
         } else {
+            let spare = if leased.is_first() { replace(&mut idle.sessions[0], leased) } else { leased };
             drop(idle);
-            lock(&self.all).retain(|known| !leased.is_of(&known.lease));
+            lock(&self.all).retain(|known| !spare.is_of(&known.lease));
         }
         self.watch(begins)
     }
@@ -253,6 +268,15 @@ impl Readers {
             if is_inside {
                 self.idle.interrupt(&lease, *owner, || interrupter.interrupt());
             }
+        }
+    }
+}
+
+impl Drop for Readers {
+    fn drop(&mut self) {
+        let mut idle = self.idle.list();
+        if let Some(at) = idle.sessions.iter().position(|leased| leased.is_first()) {
+            self.pin.close_last(idle.sessions.swap_remove(at));
         }
     }
 }

@@ -62,7 +62,12 @@ impl Session {
     pub(crate) fn open(pin: &Pin, options: &Options) -> Result<Session> {
         let connection = Connection::open_beside(pin, options)?;
         connection.defend();
-        Ok(Session {
+        Ok(Session::of(connection))
+    }
+
+    /// The session of a connection that is defended.
+    pub(crate) fn of(connection: Connection) -> Session {
+        Session {
             last_table: RefCell::new(None),
             tables: RefCell::default(),
             queries: RefCell::default(),
@@ -75,7 +80,7 @@ impl Session {
             collections: RefCell::default(),
             lease: Arc::default(),
             capture: Capture::default(),
-        })
+        }
     }
 
     /// Leases the session: whoever knows of the lease may end what its owner has begun.

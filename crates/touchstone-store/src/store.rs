@@ -124,9 +124,9 @@ impl Store {
 
     pub(crate) fn open_with(path: &Path, options: Options) -> Result<Store> {
         let path = opening::absolute(path)?;
-        let (options, pin) = opening::open(&path, options)?;
+        let (options, pin, connection) = opening::open(&path, options)?;
         let (turns, alarm) = (Arc::<Turns>::default(), Arc::<Alarm>::default());
-        let readers = Arc::new(Readers::new(&pin, &options, Arc::clone(&alarm)));
+        let readers = Arc::new(Readers::new(&pin, &options, Arc::clone(&alarm), connection));
         let flushes = Arc::<Flushes>::default();
         let keeper = Keeper::new(&pin, &options, &readers, &turns, &flushes, alarm);
         let inner = Inner {

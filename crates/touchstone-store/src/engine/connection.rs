@@ -14,14 +14,13 @@ use crate::options::{Durability, Options};
 use libsqlite3_sys as ffi;
 use rusqlite::{InterruptHandle, OpenFlags};
 use std::cell::OnceCell;
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int};
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 use std::ptr;
 
 unsafe extern "C" {
-    fn touchstone_cache_little(connection: *mut ffi::sqlite3);
     fn touchstone_forget_copies(connection: *mut ffi::sqlite3);
     fn touchstone_has_last_page(connection: *mut ffi::sqlite3) -> c_int;
     fn touchstone_is_running(connection: *mut ffi::sqlite3) -> c_int;
@@ -151,6 +150,9 @@ pub(crate) struct Header {
 }
 
 impl Header {
+    /// How many bytes of the first page it is read from.
+    const BYTES: usize = 108;
+
     pub(crate) fn of(page: &[u8]) -> Option<Header> {
         let word = |at: usize| Some(i32::from_be_bytes(page.get(at..at + 4)?.try_into().ok()?));
         Some(Header {
@@ -179,7 +181,9 @@ impl Connection {
         let raw =
             open(pin.path(), flags(options.read_only, false), options).map_err(|error| pin.explain(error))?;
         pin.admit(&raw)?;
-        Connection::with(raw, options)
+        let connection = Connection::with(raw, options)?;
+        connection.cache(options.cache_bytes)?;
+        Ok(connection)
     }
 
     /// Gives the key and the settings to a connection that has read nothing yet.
@@ -245,34 +249,23 @@ impl Connection {
         LogState::of(self).is_some()
     }
 
-    /// Lets the connection, which has read little or nothing, keep next to no pages: it only holds the file. The pragma
-    /// would read the whole schema.
-    pub(crate) fn cache_little(&self) {
-        // SAFETY: the connection is open.
-        unsafe { touchstone_cache_little(self.handle()) };
-    }
-
-    /// Gives back what memory it can. The connection goes on, with less.
-    pub(crate) fn make_small(&mut self) {
-        for statement in
-            [&mut self.begin, &mut self.begin_write, &mut self.commit, &mut self.cookie, &mut self.look]
-        {
-            drop(statement.take());
-        }
-        // SAFETY: the connection is open. Where the memory is in use it stays.
-        unsafe {
-            ffi::sqlite3_db_release_memory(self.handle());
-            let (none, no_slots): (*mut c_void, c_int) = (ptr::null_mut(), 0);
-            ffi::sqlite3_db_config(self.handle(), ffi::SQLITE_DBCONFIG_LOOKASIDE, none, no_slots, no_slots);
+    /// Gives the connection so much memory for pages. It may read the schema for it, so this comes after the file was
+    /// found to be a store.
+    pub(crate) fn cache(&self, bytes: Option<u64>) -> Result<()> {
+        match bytes {
+            Some(bytes) => {
+                Ok(self.raw.execute_batch(&format!("pragma cache_size = -{}", bytes.div_ceil(1024)))?)
+            }
+            None => Ok(()),
         }
     }
 
-    /// Lets the log be as it is when the connection is closed.
-    pub(crate) fn leave_log(&self) {
-        let (on, answer): (c_int, *mut c_int) = (1, ptr::null_mut());
+    /// Whether the log is left as it is when the connection is closed, or copied.
+    pub(crate) fn leave_log(&self, leaves: bool) {
+        let (leaves, answer): (c_int, *mut c_int) = (c_int::from(leaves), ptr::null_mut());
         // SAFETY: the connection is open.
         unsafe {
-            ffi::sqlite3_db_config(self.handle(), ffi::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, on, answer);
+            ffi::sqlite3_db_config(self.handle(), ffi::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, leaves, answer);
         }
     }
 
@@ -322,14 +315,24 @@ impl Connection {
     }
 
     fn read_header(&self) -> Result<Header> {
-        let number = |sql: &str| Ok::<_, Error>(self.raw.query_row(sql, (), |row| row.get::<_, i32>(0))?);
-        let application = number("pragma application_id")?;
+        let mut first = [0; Header::BYTES];
+        let pages = self.pages();
+        // A new file has no page, and all that it says of itself is 0.
+        if pages.count() > 0 {
+            pages.copy(1, 0, &mut first)?;
+        }
+        let Header { application, version, .. } = Header::of(&first).ok_or_else(|| damaged(1))?;
         Ok(Header {
             application,
-            version: number("pragma user_version")?,
-            is_empty: application == 0 && number("select count(*) from sqlite_schema")? == 0,
+            version,
+            is_empty: application == 0 && self.has_no_schema()?,
             is_utf_8: application != 0 || self.is_utf_8()?,
         })
+    }
+
+    fn has_no_schema(&self) -> Result<bool> {
+        let count: i64 = self.raw.query_row("select count(*) from sqlite_schema", (), |row| row.get(0))?;
+        Ok(count == 0)
     }
 
     fn is_utf_8(&self) -> Result<bool> {
@@ -600,9 +603,6 @@ fn configure(raw: &rusqlite::Connection, options: &Options) -> Result<()> {
     unsafe { ffi::sqlite3_wal_autocheckpoint(raw.handle(), 0) };
     if let Some(bytes) = options.page_size {
         raw.execute_batch(&format!("pragma page_size = {bytes}"))?;
-    }
-    if let Some(bytes) = options.cache_bytes {
-        raw.execute_batch(&format!("pragma cache_size = -{}", bytes.div_ceil(1024)))?;
     }
     if options.durability == Durability::Process {
         raw.execute_batch("pragma synchronous = off")?;

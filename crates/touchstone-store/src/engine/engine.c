@@ -95,7 +95,6 @@ TYPE(walRestartLog, int (*)(Wal *));
 TYPE(sqlite3BtreePager, Pager *(*)(Btree *));
 TYPE(sqlite3BtreeTxnState, int (*)(Btree *));
 TYPE(sqlite3BtreeLastPage, Pgno (*)(Btree *));
-TYPE(sqlite3BtreeSetCacheSize, int (*)(Btree *, int));
 TYPE(sqlite3BtreeGetPageSize, int (*)(Btree *));
 TYPE(sqlite3PagerGet, int (*)(Pager *, Pgno, DbPage **, int));
 TYPE(sqlite3PagerGetData, void *(*)(DbPage *));
@@ -153,11 +152,6 @@ unsigned touchstone_page_count(sqlite3 *connection) {
  * what it holds from the page after the last one on: that has the number 0 then, and the first page goes too, in use. */
 int touchstone_has_last_page(sqlite3 *connection) {
   return sqlite3BtreePager(connection->aDb[0].pBt)->dbSize == 0xffffffff;
-}
-
-/* One page, for which nothing is allocated beforehand. */
-void touchstone_cache_little(sqlite3 *connection) {
-  sqlite3BtreeSetCacheSize(connection->aDb[0].pBt, 1);
 }
 
 static int drops_pages(const VdbeOp *step, int count) {

@@ -1,6 +1,10 @@
-//! The store's first connection: never lent, and closed after everything that looks at the log's index. As long as it is
-//! open the index stays mapped, and no other connection, of whichever process, can take the log away. What it has open is
-//! the store's file: each later connection is compared with it before it reads, because by then the path may name another.
+//! What holds a store's file: the store's first connection, which is closed after everything that looks at the log's index.
+//! As long as it is open the index stays mapped, and no other connection, of whichever process, can take the log away. What
+//! it has open is the store's file: each later connection is compared with it before it reads, because by then the path may
+//! name another.
+//!
+//! The connection reads like the others meanwhile: one more, which does nothing, would be half of what opening a store
+//! costs. What would unmap the index, another journal or an exclusive lock, is refused in the SQL that a program has it run.
 
 use super::classes::ClassMark;
 use super::connection::Connection;
@@ -9,6 +13,7 @@ use super::log::{LogIndex, Region};
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::Options;
 use crate::place::companion;
+use crate::sync::{Mutex, lock};
 use libsqlite3_sys as ffi;
 use std::ffi::c_int;
 use std::fs::{self, Metadata};
@@ -69,27 +74,16 @@ impl Named {
     }
 }
 
-/// The connection, for nothing but to be closed.
-struct Unused {
-    connection: Connection,
+/// The store's first connection, with all that uses it.
+pub(crate) trait First: Send {
+    /// Closes it. It copies the log, unless the log is to be left as it is.
+    fn close(self: Box<Self>, leaves_log: bool);
 }
-
-impl Unused {
-    /// Lets it be closed without a copy of the log.
-    fn leave_log(&self) {
-        self.connection.leave_log();
-    }
-}
-
-// SAFETY: nobody uses the connection until it is dropped, by one thread.
-unsafe impl Send for Unused {}
-// SAFETY: as above.
-unsafe impl Sync for Unused {}
 
 /// What holds a store's file.
 pub(crate) struct Pin {
-    /// Closed before the class is taken back: it may be who copies the log.
-    connection: Unused,
+    /// The first connection, from when nobody reads with it any more.
+    first: Mutex<Option<Box<dyn First>>>,
     _class: Option<ClassMark>,
     region: Option<Region>,
     file: Named,
@@ -105,13 +99,14 @@ pub(crate) struct Pin {
 }
 
 impl Pin {
-    /// Holds the file of a connection, which has read from it.
+    /// Holds the file of the store's first connection, which has read from it. The connection is open until the pin is given
+    /// it, to be [closed last](Pin::close_last), or for ever.
     ///
     /// # Errors
     /// [`Replaced`](ErrorKind::Replaced) where the file was replaced since it was opened;
     /// [`Durability`](ErrorKind::Durability) where others have it open with a class that this one cannot stand beside.
-    pub(crate) fn new(mut connection: Connection, options: &Options) -> Result<Arc<Pin>> {
-        let region = if connection.has_log() { Region::of(&mut connection) } else { None };
+    pub(crate) fn new(connection: &mut Connection, options: &Options) -> Result<Arc<Pin>> {
+        let region = if connection.has_log() { Region::of(connection) } else { None };
         let path = connection.path();
         let (file, log) = (Named::new(path.clone()), Named::new(companion(&path, "-wal")));
         if region.is_some_and(|region| is_cut_off(&log, region)) {
@@ -127,19 +122,23 @@ impl Pin {
             }
             _ => None,
         };
-        connection.make_small();
         Ok(Arc::new(Pin {
-            connection: Unused { connection },
+            first: Mutex::new(None),
             _class: class,
             region,
             file,
             log,
             index,
-            looked: AtomicU64::new(0),
+            looked: AtomicU64::new(tick()),
             is_gone: AtomicBool::new(false),
             was_cut_off: AtomicBool::new(false),
             origin: Origin::here(),
         }))
+    }
+
+    /// Closes the store's first connection after everything that looks at the log's index.
+    pub(crate) fn close_last(&self, first: Box<dyn First>) {
+        *lock(&self.first) = Some(first);
     }
 
     /// The log's index; none where the file was read without one.
@@ -245,8 +244,10 @@ impl Drop for Pin {
         // Who removed the log has copied it, and others may have committed to the file since: what this process wrote to a
         // log without a name is not copied over that, nor is a log removed that others have begun. Where the file itself is
         // gone, SQLite does not copy either.
-        if self.origin.is_here() && self.check_there().is_err() {
-            self.connection.leave_log();
+        let leaves_log = self.origin.is_here() && !(self.has_log() && self.has_index());
+        // Before the class is taken back: it may be who copies the log.
+        if let Some(first) = lock(&self.first).take() {
+            first.close(leaves_log);
         }
     }
 }

@@ -137,7 +137,8 @@ impl<T: Record> Watched<T> {
         Watched {
             rows: HashTable::new(),
             keys: Slab::new(),
-            families: Slab::new(),
+            // One, usually: a view that comes and goes. Room for four makes the allocator tidy up each time.
+            families: Slab::with_capacity(1),
             names: HashMap::new(),
             tallies: Slab::new(),
             touched: Vec::new(),

@@ -36,21 +36,33 @@ struct Found {
     is_plain: bool,
 }
 
+/// A table's entry in the schema, as SQLite writes it.
+const AS_WRITTEN: &str =
+    "select rootpage, sql from sqlite_schema where type = 'table' and name = ?1 collate nocase";
+/// The same as SQLite reads it. Values of other kinds, by damage or by another program's hand, are the same for it. This
+/// costs more to prepare.
+const AS_READ: &str = "select cast(rootpage as integer), cast(sql as text) from sqlite_schema \
+     where cast(type as text) = 'table' collate nocase and cast(name as text) = ?1 collate nocase";
+
+/// A table's root, and the statement that has made it, where they are of the kinds that SQLite writes.
+fn entry(connection: &Connection, sql: &str, name: &str) -> Result<Option<rusqlite::Result<(u32, String)>>> {
+    let mut statement = connection.sql().prepare(sql)?;
+    let mut rows = statement.query([name])?;
+    Ok(rows.next()?.map(|row| Ok((row.get(0)?, row.get(1)?))))
+}
+
 impl Layout {
     /// Looks the table up; none where the file has none of that name.
     ///
     /// # Errors
     /// When the table there is none of the type's.
     pub(super) fn find(connection: &Connection, table: &Table) -> Result<Option<Layout>> {
-        // Of other kinds, by damage or by another program's hand, they are the same for SQLite.
-        let sql = "select cast(rootpage as integer), cast(sql as text) from sqlite_schema \
-                   where cast(type as text) = 'table' collate nocase and cast(name as text) = ?1 collate nocase";
-        let mut statement = connection.sql().prepare(sql)?;
-        let mut rows = statement.query([&table.name])?;
-        let Some(row) = rows.next()? else { return Layout::absent(connection) };
         let damaged = |_| pager::damaged(1).context(format_args!("looking for the table `{}`", table.name));
-        let root: u32 = row.get(0).map_err(damaged)?;
-        let made_by: String = row.get(1).map_err(damaged)?;
+        let found = match entry(connection, AS_WRITTEN, &table.name)? {
+            Some(Ok(found)) => Some(found),
+            _ => entry(connection, AS_READ, &table.name)?.transpose().map_err(damaged)?,
+        };
+        let Some((root, made_by)) = found else { return Layout::absent(connection) };
         // A table that was made by this very type needs no look at its columns.
         if made_by == table.create_sql() {
             let reach = table.shape.columns.len();
@@ -69,7 +81,6 @@ impl Layout {
                 numbers_go_on,
             }));
         }
-        drop(rows);
         Layout::of_columns(connection, table, root, &made_by.to_ascii_lowercase()).map(Some)
     }
 

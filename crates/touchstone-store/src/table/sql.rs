@@ -217,5 +217,14 @@ fn definition(column: &ColumnShape) -> String {
 
 /// A name in SQL.
 pub(crate) fn quote(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
+    let mut quoted = String::with_capacity(name.len() + 2);
+    quoted.push('"');
+    for part in name.split_inclusive('"') {
+        quoted.push_str(part);
+        if part.ends_with('"') {
+            quoted.push('"');
+        }
+    }
+    quoted.push('"');
+    quoted
 }

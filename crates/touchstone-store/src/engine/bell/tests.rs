@@ -22,6 +22,8 @@ const ONLY_RUNG: (Duration, Duration) = if cfg!(target_os = "linux") { NEVER } e
 struct Opened {
     connection: Connection,
     index: LogIndex,
+    /// What the index is mapped by.
+    _beside: Connection,
 }
 
 fn open(path: &Path) -> Opened {
@@ -30,10 +32,10 @@ fn open(path: &Path) -> Opened {
         .sql()
         .execute_batch("pragma journal_mode = wal; create table if not exists t (a)")
         .expect("it runs");
-    let beside = Connection::open(path, &Options::new()).expect("it opens");
+    let mut beside = Connection::open(path, &Options::new()).expect("it opens");
     beside.header().expect("it is read");
-    let index = Pin::new(beside, &Options::new()).expect("it is there").index().expect("there is a log");
-    Opened { connection, index }
+    let index = Pin::new(&mut beside, &Options::new()).expect("it is there").index().expect("there is a log");
+    Opened { connection, index, _beside: beside }
 }
 
 impl Opened {
