@@ -11,6 +11,7 @@ pub(crate) mod explain;
 mod family;
 pub(crate) mod feed;
 mod follow;
+mod held;
 mod interest;
 #[cfg(all(test, shuttle))]
 mod interest_hand_off;
@@ -19,7 +20,7 @@ mod load;
 mod mailbox;
 #[cfg(all(test, shuttle))]
 mod mailbox_hand_off;
-mod observed;
+pub(crate) mod observed;
 mod order;
 mod outbox;
 mod plan;

@@ -251,6 +251,12 @@ impl Readers {
         left
     }
 
+    /// How many connections somebody has.
+    #[cfg(test)]
+    pub(crate) fn held(&self) -> usize {
+        self.idle.list().out
+    }
+
     /// Who has a snapshot now.
     pub(crate) fn owners(&self) -> Vec<Owner> {
         let leases: Vec<Arc<Lease>> = lock(&self.all).iter().map(|known| Arc::clone(&known.lease)).collect();

@@ -450,6 +450,11 @@ impl Store {
     }
 
     #[cfg(test)]
+    pub(crate) fn observed(&self) -> &crate::live::observed::Observed {
+        &self.inner.live.shared.observed
+    }
+
+    #[cfg(test)]
     pub(crate) fn keeper(&self) -> &Keeper {
         &self.inner.keeper
     }

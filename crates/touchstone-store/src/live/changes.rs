@@ -297,8 +297,8 @@ impl<T: Record> Changes<T> {
         keys.sort_unstable_by(|left, right| left.bytes.cmp(&right.bytes));
         keys.dedup();
         for key in keys {
-            match load::record(access, &key) {
-                Ok(Some(record)) => self.list.push(Change::Put(Row::of_record(record, access.keys()))),
+            match load::row(access, &key) {
+                Ok(Some(row)) => self.list.push(Change::Put(row)),
                 Ok(None) => self.list.push(Change::Gone(Box::new(key))),
                 Err(_) => self.unknown = true,
             }

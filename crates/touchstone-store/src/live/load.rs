@@ -19,14 +19,15 @@ use std::sync::Arc;
 /// Gaps that are read one by one.
 pub(super) const GAPS_MAX: usize = 8;
 
-/// The record with that key.
+/// The row with that key.
 ///
 /// # Errors
 /// As for [`rows`].
-pub(crate) fn record<T: Record>(access: Access<'_, T>, key: &RowKey) -> Result<Option<T>> {
+pub(crate) fn row<T: Record>(access: Access<'_, T>, key: &RowKey) -> Result<Option<Arc<Row<T>>>> {
     guarded(access, || {
         check_order(access, 0..access.keys())?;
-        access.get_values(&key.values())
+        let record = access.get_values(&key.values())?;
+        Ok(record.map(|record| Row::of_record(record, access.keys())))
     })
 }
 
@@ -47,7 +48,8 @@ fn check_order<T: Record>(access: Access<'_, T>, columns: impl IntoIterator<Item
     Err(Error::new(ErrorKind::Refused, why))
 }
 
-/// Reads, which is the record's own code where it makes values of its own: what panics there must not end the thread.
+/// Makes rows, which is the record's own code where it reads and writes values of its own: what panics there must not end
+/// the thread.
 fn guarded<T: Record, R>(access: Access<'_, T>, read: impl FnOnce() -> Result<R>) -> Result<R> {
     catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| {
         let message = format!("reading a record of `{}` panicked", access.shape.name);

@@ -5,6 +5,7 @@ use super::capture::Captured;
 use super::changes::{Changes, Gathered};
 use super::explain::{LiveExplanation, Structure};
 use super::follow::{self, Steps, TopicSteps};
+use super::held::Held;
 use super::interest::Interest;
 use super::link::{Commit, Shared, Work};
 use super::mailbox::{Batch, Leftover, Mailbox, Slot};
@@ -20,7 +21,6 @@ use crate::derived::Stored;
 use crate::engine::log::{LogIndex, LogState};
 use crate::error::{Error, ErrorKind, Result};
 use crate::leased::Leased;
-use crate::readers::Hold;
 use crate::record::{Record, Shape};
 use crate::sync::Arc;
 use slab::Slab;
@@ -164,7 +164,7 @@ enum Followed {
 }
 
 /// A snapshot, what was committed before it and is to be taken in, and a version of it.
-type Begins = (Result<Box<Leased>>, Work, u64);
+type Begins = (Result<Held>, Work, u64);
 
 /// Subscriptions that have begun, with numbers that go on from the first's.
 pub(crate) struct Begun<T> {
@@ -197,6 +197,8 @@ impl Live {
     pub(crate) fn run(mut self) {
         let worked = catch_unwind(AssertUnwindSafe(|| self.work()));
         self.shared.end();
+        // Writers gather nothing more: nobody would take it.
+        self.shared.observed.change(|topics| (topics.list, topics.by_name) = (Vec::new(), false));
         for (_, feed) in &self.feeds {
             match worked {
                 Ok(()) => feed.close(),
@@ -397,7 +399,7 @@ impl Live {
     ///
     /// # Errors
     /// When the file cannot be read.
-    fn align(&mut self) -> Result<Box<Leased>> {
+    fn align(&mut self) -> Result<Held> {
         let begun = self.begin_to_read();
         self.align_with(begun)
     }
@@ -408,11 +410,11 @@ impl Live {
         // What is about to be read must not be left out by who changes it meanwhile.
         shared.between_commits(|| {
             self.topics.iter().for_each(|(_, entry)| entry.topic.interest.open());
-            shared.readers.hold(Hold::Long).0
+            Held::begin(&shared.readers)
         })
     }
 
-    fn align_with(&mut self, (leased, work, version): Begins) -> Result<Box<Leased>> {
+    fn align_with(&mut self, (leased, work, version): Begins) -> Result<Held> {
         self.is_behind |= work.lost;
         for commit in work.commits {
             self.take(commit);
@@ -505,11 +507,9 @@ impl Live {
     }
 
     /// Ends the snapshot that everything is aligned with, and leaves the connection for others.
-    fn give_back(&self, leased: Box<Leased>) {
+    fn give_back(&self, leased: Held) {
         self.topics.iter().for_each(|(_, entry)| entry.watched.settle());
-        leased.parked.set(None);
-        // No snapshot is left open.
-        let _ = self.shared.readers.put(leased);
+        drop(leased);
     }
 }
 

@@ -18,7 +18,7 @@ use super::tally::Tally;
 use super::update::{SubscriptionId, Unknown, What};
 use crate::access::Access;
 use crate::derived::Stored;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::record::{Record, Shape};
 use hashbrown::HashTable;
 use slab::Slab;
@@ -338,8 +338,7 @@ impl<T: Record> Watched<T> {
             list.extend(load::rows(access, family, &family.scope.cover)?.into_iter().map(Change::Put));
         }
         for (_, watchers) in &self.keys {
-            let record = load::record(access, &watchers.key)?;
-            list.extend(record.map(|record| Change::Put(Row::of_record(record, access.keys()))));
+            list.extend(load::row(access, &watchers.key)?.map(Change::Put));
         }
         self.lose_numbers();
         self.take_rows(list, out);
@@ -449,10 +448,8 @@ impl<T: Record> Watched<T> {
         };
         let mut list = own;
         for key in keys {
-            list.push(match load::record(access, &key)? {
-                Some(record) => Change::Put(Row::of_record(record, access.keys())),
-                None => Change::Gone(Box::new(key)),
-            });
+            let row = load::row(access, &key)?;
+            list.push(row.map_or_else(|| Change::Gone(Box::new(key)), Change::Put));
         }
         // What others' rows were nobody knows.
         if !list.is_empty() {
@@ -747,11 +744,7 @@ impl<T: Record> Watched<T> {
         version: u64,
     ) -> Result<(Place, Results<T>)> {
         if !self.has(&key) {
-            let read = access.map(|access| Ok::<_, Error>((load::record(access, &key)?, access.keys())));
-            let row = match read.transpose()? {
-                Some((Some(record), keys)) => Some(Row::of_record(record, keys)),
-                _ => None,
-            };
+            let row = access.map(|access| load::row(access, &key)).transpose()?.flatten();
             let watchers = self.watch(key.clone());
             self.hold(key.hash, Held { row, touched: NONE, watchers });
         }

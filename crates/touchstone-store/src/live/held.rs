@@ -1,0 +1,114 @@
+//! A snapshot that the live thread reads. It goes back to the readers when it is dropped, also where a record's own code
+//! panics: the keeper looks after what is held until it has come back.
+
+use crate::error::Result;
+use crate::leased::Leased;
+use crate::readers::{Hold, Readers};
+use crate::sync::Arc;
+use std::ops::Deref;
+
+/// The snapshot.
+pub(super) struct Held {
+    readers: Arc<Readers>,
+    /// None once it has gone back.
+    leased: Option<Box<Leased>>,
+}
+
+impl Held {
+    /// Takes a snapshot of what is committed now.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub(super) fn begin(readers: &Arc<Readers>) -> Result<Held> {
+        // The keeper's thread is there: it was started with the first feed.
+        let leased = readers.hold(Hold::Long).0?;
+        Ok(Held { readers: Arc::clone(readers), leased: Some(leased) })
+    }
+}
+
+impl Deref for Held {
+    type Target = Leased;
+
+    fn deref(&self) -> &Leased {
+        self.leased.as_ref().expect("it goes back when it is dropped")
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Some(leased) = self.leased.take() {
+            // No snapshot is left open, so nobody has to look after one.
+            leased.parked.set(None);
+            let _ = self.readers.put(leased);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::cells::Cells;
+    use crate::value::{Kind, Mismatch, Raw};
+    use crate::{ErrorKind, Field, Record, Store};
+    use std::panic::resume_unwind;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    /// A field that panics when the live thread frees it, once.
+    struct Explosive;
+
+    static IS_ARMED: AtomicBool = AtomicBool::new(false);
+
+    impl Drop for Explosive {
+        fn drop(&mut self) {
+            let is_live = std::thread::current().name() == Some("touchstone-live");
+            if is_live && IS_ARMED.swap(false, Ordering::Relaxed) {
+                resume_unwind(Box::new("on purpose"));
+            }
+        }
+    }
+
+    impl Field for Explosive {
+        const KIND: Kind = Kind::Integer;
+        type Plain = Explosive;
+        type View<'a> = Explosive;
+
+        fn write<'a>(&'a self, cells: &mut Cells<'a>) {
+            cells.integer(1);
+        }
+
+        fn read(_raw: Raw<'_>) -> Result<Explosive, Mismatch> {
+            Ok(Explosive)
+        }
+
+        fn view(_raw: Raw<'_>) -> Result<Explosive, Mismatch> {
+            Ok(Explosive)
+        }
+    }
+
+    #[derive(Record)]
+    struct Bomb {
+        #[record(key)]
+        id: i64,
+        charge: Explosive,
+    }
+
+    /// The snapshot was counted as held for as long as the store was open, and the keeper looked after it; and writers
+    /// gathered on for a thread that had ended.
+    #[test]
+    fn a_record_that_panics_on_the_live_thread_leaves_nothing_held_or_watched() {
+        let directory = tempfile::tempdir().expect("there is room");
+        let path = directory.path().join("bombs.db");
+        let (store, other) = (Store::open(&path).expect("it opens"), Store::open(&path).expect("it opens"));
+        let bomb = |id| Bomb { id, charge: Explosive };
+        store.insert(&bomb(1)).expect("it is written");
+        let feed = store.feed().expect("the threads start");
+        let _watched = feed.watch::<Bomb>(&1).expect("it is readable");
+        IS_ARMED.store(true, Ordering::Relaxed);
+        // The row is read anew, and freed, because it is as it was.
+        other.insert(&bomb(2)).expect("it is written");
+        let told = feed.next().map(drop).expect_err("the thread has panicked");
+        assert_eq!(told.kind(), ErrorKind::Refused);
+        assert_eq!(store.readers().held(), 0);
+        assert!(!store.observed().is_any());
+        store.insert(&bomb(3)).expect("it is written");
+    }
+}
