@@ -21,5 +21,6 @@ pub(crate) mod patience;
 pub(crate) mod pin;
 pub(crate) mod region;
 pub(crate) mod scan;
+mod settings;
 pub(crate) mod statement;
 mod vfs_file;

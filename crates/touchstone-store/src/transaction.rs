@@ -394,7 +394,8 @@ impl<'s> Transaction<'s> {
 
     /// The connection, for SQL that the types have no words for. It is part of the transaction, and cannot end it: what
     /// would, or would make the file another kind of file, is refused with what to do instead. A savepoint that SQL
-    /// leaves open ends with the call, and what was done in it stays. The connection's rollback hook is the store's.
+    /// leaves open ends with the call, and what was done in it stays; what a pragma sets is as it was after the call. The
+    /// connection's rollback hook is the store's.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};

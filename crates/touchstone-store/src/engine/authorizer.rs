@@ -1,5 +1,6 @@
 //! What SQLite asks an authorizer while it prepares a statement: whether it may do each thing that it would do.
 
+use libsqlite3_sys as ffi;
 use std::borrow::Cow;
 use std::ffi::{CStr, c_char, c_int, c_void};
 
@@ -36,5 +37,11 @@ impl Act<'_> {
             (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy())
         };
         Act { action, first: text(first), second: text(second), database: text(database) }
+    }
+
+    /// Whether it is that pragma, with a value: without one it is a question.
+    pub(super) fn sets(&self, pragma: &str) -> bool {
+        let is_it = self.first.as_deref().is_some_and(|name| name.eq_ignore_ascii_case(pragma));
+        self.action == ffi::SQLITE_PRAGMA && self.second.is_some() && is_it
     }
 }

@@ -2,12 +2,14 @@
 //! file another kind of file, or spoil the connection for whoever has it next. SQLite asks before it prepares a statement,
 //! and the answer says what to do instead. The store's own statements are never asked about.
 //!
-//! The guard is set anew at each lending, and taken away at its end: an authorizer, and a hook that refuses commits.
+//! The guard is set anew at each lending, and taken away at its end: an authorizer, and a hook that refuses commits. What the
+//! program has set by pragmas is put back then.
 //! A program can replace both within one lending, with functions of rusqlite's feature `hooks` or of SQLite itself; then
 //! nothing is refused until that lending ends.
 
 use super::authorizer::{Act, Authorizer};
 use super::connection::Connection;
+use super::settings::Changed;
 use libsqlite3_sys as ffi;
 use std::cell::Cell;
 use std::ffi::{CString, c_char, c_int, c_void};
@@ -29,6 +31,7 @@ pub(crate) struct Guard {
     is_lent: Cell<bool>,
     /// Whether a program has attached files, which are let go of when the transaction ends.
     pub(super) has_attached: Cell<bool>,
+    changed: Changed,
     connection: Cell<Option<ptr::NonNull<ffi::sqlite3>>>,
 }
 
@@ -71,6 +74,9 @@ impl Drop for Lent<'_> {
         if self.was_lent {
             // SAFETY: as above.
             unsafe { set(handle, guard) };
+        } else {
+            // SAFETY: as above; no authorizer is set any more.
+            unsafe { guard.changed.put_back(handle) };
         }
     }
 }
@@ -123,7 +129,10 @@ unsafe extern "C" fn ask(
     // SAFETY: the connection is open: it is calling.
     let is_idle = unsafe { ffi::sqlite3_get_autocommit(connection.as_ptr()) != 0 };
     let why = if is_idle && act.writes() { Some(ENDED.to_owned()) } else { act.refusal() };
-    guard.has_attached.set(guard.has_attached.get() || (action == ffi::SQLITE_ATTACH && why.is_none()));
+    if why.is_none() {
+        guard.has_attached.set(guard.has_attached.get() || action == ffi::SQLITE_ATTACH);
+        guard.changed.note(&act);
+    }
     match why.map(CString::new) {
         None => ffi::SQLITE_OK,
         // SAFETY: the connection is preparing the statement.
@@ -197,14 +206,16 @@ impl Act<'_> {
 
     /// Whether it changes what a transaction would have to commit.
     fn writes(&self) -> bool {
-        !matches!(
+        let reads = matches!(
             self.action,
             ffi::SQLITE_SELECT
                 | ffi::SQLITE_READ
                 | ffi::SQLITE_FUNCTION
                 | ffi::SQLITE_RECURSIVE
                 | ffi::SQLITE_PRAGMA
-        )
+        );
+        // It holds until a transaction ends: that would be the next one.
+        !reads || self.sets("defer_foreign_keys")
     }
 }
 
@@ -214,11 +225,11 @@ fn is_own(name: &str) -> bool {
 
 const RAW_PAGES: &str = "SQL cannot write raw pages: change rows with `insert`, `update` and `delete`";
 
-/// Pragmas that are fields of one file's header.
-const OF_THE_FILE: [&str; 2] = ["user_version", "application_id"];
+/// Pragmas that are of one file.
+const OF_THE_FILE: [&str; 5] = ["user_version", "application_id", "page_size", "auto_vacuum", "cache_size"];
 
 /// What is not set, and what to do instead.
-const PRAGMAS: [(&[&str], &str); 11] = [
+const PRAGMAS: [(&[&str], &str); 13] = [
     (
         &["user_version"],
         "it is the version of the store's format (keep a version of your own with `Transaction::set_user_version`)",
@@ -244,8 +255,16 @@ const PRAGMAS: [(&[&str], &str); 11] = [
     (&["encoding"], "a store's text is UTF-8 (leave it as it is)"),
     (&["busy_timeout"], "the store waits for others by itself (`Options::busy_timeout` says how long)"),
     (
-        &["mmap_size", "max_page_count"],
+        &["mmap_size", "max_page_count", "cache_size", "default_cache_size", "cache_spill"],
         "all later transactions would have it, too (`Options::cache_bytes` gives a connection more memory)",
+    ),
+    (
+        &["page_size", "auto_vacuum"],
+        "they are chosen when the file is made (`Options::page_size` says how large pages are)",
+    ),
+    (
+        &["soft_heap_limit", "hard_heap_limit", "temp_store_directory", "data_store_directory"],
+        "it is the whole process's (call SQLite's own functions for it)",
     ),
     (
         &[

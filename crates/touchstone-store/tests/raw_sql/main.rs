@@ -5,6 +5,7 @@ mod forgotten;
 mod keeps;
 mod refused;
 mod savepoints;
+mod settings;
 mod version;
 
 use std::path::PathBuf;
