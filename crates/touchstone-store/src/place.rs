@@ -2,8 +2,9 @@
 //! it under its name.
 
 use crate::error::{Error, ErrorKind, Result};
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, DirEntry, File};
+use std::fs::{self, File};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,9 +16,12 @@ pub(crate) const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
 /// What the name of a file ends with that is on its way to its place, after a dot and a number of so many digits.
 const ON_ITS_WAY: &str = ".tmp";
 const DIGITS: usize = 16;
+/// What the name of the folder ends with, behind that of the file on its way, that a damaged file is copied to.
+const DAMAGED: &str = "-damaged";
 
-/// How long nobody has written to a file on its way before it is taken for a killed process's. Whoever makes one writes
-/// without a pause; another process, perhaps on another machine, cannot be asked.
+/// How long nobody has written to any file of one number before they are taken for a killed process's. Whoever makes one
+/// writes without a pause; another process, perhaps on another machine, cannot be asked. One that was halted for so long
+/// finds its file gone, and says so: what is in its place is whole.
 const ABANDONED: Duration = Duration::from_secs(60 * 60);
 
 /// A file on its way to its place. Dropped, it is removed.
@@ -73,6 +77,12 @@ impl NewFile {
     /// Where the file is made.
     pub(crate) fn path(&self) -> &Path {
         &self.made
+    }
+
+    /// Where the folder is made that a damaged file is copied to, which is only read from then on: it is not abandoned as
+    /// long as this file is not.
+    pub(crate) fn damaged(&self) -> PathBuf {
+        companion(&self.made, DAMAGED)
     }
 
     /// Flushes the file and puts it in its place, which is still free.
@@ -144,7 +154,7 @@ pub(crate) fn companion(path: &Path, ending: &str) -> PathBuf {
 
 /// A name beside the place, for what is on its way there. Its number is no process's: two containers may have one
 /// folder, and each a process of the same number.
-pub(crate) fn on_its_way(target: &Path) -> PathBuf {
+fn on_its_way(target: &Path) -> PathBuf {
     let number = RandomState::new().build_hasher().finish();
     companion(target, &format!(".{number:0DIGITS$x}{ON_ITS_WAY}"))
 }
@@ -153,27 +163,36 @@ pub(crate) fn on_its_way(target: &Path) -> PathBuf {
 /// nobody's way.
 fn remove_abandoned(target: &Path) {
     let (Some(name), Ok(entries)) = (target.file_name(), fs::read_dir(directory(target))) else { return };
+    let mut left: HashMap<Vec<u8>, Vec<PathBuf>> = HashMap::new();
     for entry in entries.flatten() {
-        if is_on_its_way(&entry.file_name(), name) && is_abandoned(&entry).unwrap_or(false) {
-            let _ = fs::remove_file(entry.path()).or_else(|_| fs::remove_dir_all(entry.path()));
+        if let Some(number) = number_of(&entry.file_name(), name) {
+            left.entry(number.to_vec()).or_default().push(entry.path());
         }
+    }
+    let abandoned = left.into_values().filter(|paths| paths.iter().all(|path| is_abandoned(path)));
+    for path in abandoned.flatten() {
+        let _ = fs::remove_file(&path).or_else(|_| fs::remove_dir_all(&path));
     }
 }
 
-/// Whether a name is one of [`on_its_way`]'s, or of what SQLite puts beside such a file.
-fn is_on_its_way(name: &OsStr, target: &OsStr) -> bool {
-    let number_and_ending = |rest: &[u8]| {
-        let (number, ending) = rest.split_at_checked(DIGITS)?;
-        let behind = ending.strip_prefix(ON_ITS_WAY.as_bytes())?;
-        let is_ours = behind.is_empty() || COMPANIONS.iter().any(|companion| companion.as_bytes() == behind);
-        Some(is_ours && number.iter().all(u8::is_ascii_hexdigit))
-    };
-    let rest = name.as_encoded_bytes().strip_prefix(target.as_encoded_bytes());
-    rest.and_then(|rest| rest.strip_prefix(b".")).and_then(number_and_ending).unwrap_or(false)
+/// The number in a name, if it is one of [`on_its_way`]'s, or of what is made beside such a file.
+fn number_of<'n>(name: &'n OsStr, target: &OsStr) -> Option<&'n [u8]> {
+    let rest = name.as_encoded_bytes().strip_prefix(target.as_encoded_bytes())?.strip_prefix(b".")?;
+    let (number, ending) = rest.split_at_checked(DIGITS)?;
+    let behind = ending.strip_prefix(ON_ITS_WAY.as_bytes())?;
+    let mut beside = COMPANIONS.iter().chain([&DAMAGED]);
+    let is_ours = behind.is_empty() || beside.any(|ending| ending.as_bytes() == behind);
+    (is_ours && number.iter().all(u8::is_ascii_hexdigit)).then_some(number)
 }
 
-fn is_abandoned(entry: &DirEntry) -> io::Result<bool> {
-    Ok(entry.metadata()?.modified()?.elapsed().is_ok_and(|since| since > ABANDONED))
+/// Whether nobody has written for long to a file, or to a folder and what is in it.
+fn is_abandoned(path: &Path) -> bool {
+    let is_old = |path: &Path| {
+        let written = fs::symlink_metadata(path).and_then(|file| file.modified());
+        written.is_ok_and(|written| written.elapsed().is_ok_and(|since| since > ABANDONED))
+    };
+    let mut within = fs::read_dir(path).into_iter().flatten().flatten();
+    is_old(path) && within.all(|entry| is_old(&entry.path()))
 }
 
 /// The directory that a path's name is in.

@@ -12,7 +12,7 @@ use crate::engine::connection::APPLICATION_ID;
 use crate::error::{Error, Result};
 use crate::opening::check;
 use crate::options::Options;
-use crate::place::{COMPANIONS, NewFile, companion, on_its_way};
+use crate::place::{COMPANIONS, NewFile, companion};
 use crate::store::Store;
 use damaged::Damaged;
 use rebuild::Rebuilt;
@@ -241,7 +241,7 @@ impl Store {
 fn salvage(damaged: &Path, options: Options, new: &Path) -> Result<SalvageReport> {
     options.check()?;
     let made = NewFile::beside(new)?;
-    let scratch = Scratch::copy(damaged, new, &options)?;
+    let scratch = Scratch::copy(damaged, made.damaged(), &options)?;
     let here = Options { read_only: false, create: false, exclusive: false, vfs: None, ..options.clone() };
     let mut source = Damaged::open(scratch.path(), &cipher::resolve(scratch.path(), here)?)?;
     let header = source.header();
@@ -272,8 +272,7 @@ struct Scratch {
 }
 
 impl Scratch {
-    fn copy(damaged: &Path, new: &Path, options: &Options) -> Result<Scratch> {
-        let folder = on_its_way(new);
+    fn copy(damaged: &Path, folder: PathBuf, options: &Options) -> Result<Scratch> {
         create_private(&folder).map_err(|error| Error::io(&error, "making", &folder))?;
         let scratch = Scratch { file: folder.join("damaged"), folder };
         cipher::copy(damaged, &scratch.file, options)?;
@@ -325,7 +324,7 @@ mod tests {
         let damaged = directory.path().join("damaged.db");
         fs::write(&damaged, "secret").expect("there is room");
         fs::set_permissions(&damaged, fs::Permissions::from_mode(0o600)).expect("it is there");
-        let scratch = Scratch::copy(&damaged, &directory.path().join("saved.db"), &Options::new());
+        let scratch = Scratch::copy(&damaged, directory.path().join("copy"), &Options::new());
         let scratch = scratch.expect("there is room");
         let mode = fs::metadata(&scratch.folder).expect("it is there").permissions().mode();
         assert_eq!(mode & 0o077, 0, "{mode:o}");

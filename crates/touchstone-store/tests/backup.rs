@@ -128,29 +128,48 @@ fn what_a_killed_process_left_is_removed() {
         [
             "copy.db.0123456789abcdef.tmp",
             "copy.db.0123456789abcdef.tmp-journal",
-            "copy.db.fedcba9876543210.tmp",
+            "copy.db.fedcba9876543210.tmp-damaged",
         ],
         ["copy.db.notes.tmp", "copy.db.0123456789abcdef.tmp.txt", "other.db.0123456789abcdef.tmp"],
     );
     fs::create_dir(&copies).unwrap();
-    // The last one is a salvage's folder.
-    fs::create_dir(copies.join(left[2])).unwrap();
-    fs::write(copies.join(left[2]).join("damaged"), "a copy").unwrap();
     for name in left[..2].iter().chain(&others) {
         fs::write(copies.join(name), "half of a copy").unwrap();
+        forget(&copies.join(name));
     }
-    let long_ago = SystemTime::now() - Duration::from_secs(2 * 60 * 60);
-    for name in left.iter().chain(&others) {
-        fs::File::open(copies.join(name)).unwrap().set_modified(long_ago).unwrap();
-    }
-    // Somebody else's, who is still at it.
-    let under_way = "copy.db.00000000ffffffff.tmp";
-    fs::write(copies.join(under_way), "half of a copy").unwrap();
+    salvage_folder(&copies.join(left[2]));
+    // Others', who are still at it: the second copied what it salvages long ago, and the third copies it still.
+    let under_way = [
+        "copy.db.00000000ffffffff.tmp",
+        "copy.db.11111111ffffffff.tmp",
+        "copy.db.11111111ffffffff.tmp-damaged",
+        "copy.db.22222222ffffffff.tmp-damaged",
+    ];
+    fs::write(copies.join(under_way[0]), "half of a copy").unwrap();
+    fs::write(copies.join(under_way[1]), "half of what is saved").unwrap();
+    salvage_folder(&copies.join(under_way[2]));
+    salvage_folder(&copies.join(under_way[3]));
+    fs::write(copies.join(under_way[3]).join("damaged"), "half of what is damaged").unwrap();
     store.backup(copies.join("copy.db")).unwrap();
-    let mut expected = vec!["copy.db", under_way];
+    let mut expected = vec!["copy.db"];
+    expected.extend(under_way);
     expected.extend(others);
     expected.sort_unstable();
     assert_eq!(files(&copies), expected);
+}
+
+/// A folder with what a salvage copied long ago.
+fn salvage_folder(folder: &Path) {
+    fs::create_dir(folder).unwrap();
+    fs::write(folder.join("damaged"), "a copy").unwrap();
+    forget(&folder.join("damaged"));
+    forget(folder);
+}
+
+/// Nobody has written to it for long.
+fn forget(path: &Path) {
+    let long_ago = SystemTime::now() - Duration::from_secs(2 * 60 * 60);
+    fs::File::open(path).unwrap().set_modified(long_ago).unwrap();
 }
 
 #[test]
