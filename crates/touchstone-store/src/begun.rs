@@ -7,6 +7,7 @@ use crate::leased::Leased;
 use crate::live::capture::Mark;
 use crate::session::Session;
 use crate::store::Store;
+use crate::sync::{self, ThreadId};
 use crate::transaction::{Part, RELEASE, SAVEPOINT, Transaction};
 use std::fmt;
 
@@ -36,6 +37,8 @@ pub struct Begun {
     schema: i64,
     durable: bool,
     savepoints: usize,
+    /// Who has used it last, and would wait for itself.
+    thread: ThreadId,
 }
 
 /// A part of a [`Begun`] transaction that can be undone alone. One that is forgotten is kept with the transaction.
@@ -68,8 +71,8 @@ impl fmt::Debug for Begun {
 }
 
 impl Store {
-    /// Begins a transaction, once all that were asked for before have ended. The thread that begins it cannot begin
-    /// another one before it has ended; another thread may go on with it.
+    /// Begins a transaction, once all that were asked for before have ended. Another thread may go on with it. The thread
+    /// that has used it last cannot begin another one before it has ended; others wait for that.
     ///
     /// ```
     /// # use touchstone_store::{ErrorKind, Record, Store};
@@ -86,13 +89,19 @@ impl Store {
     pub fn begin(&self) -> Result<Begun> {
         let (leased, before) = self.lend_writer()?;
         let schema = leased.call_last(Session::schema);
-        let store = self.clone();
-        Ok(Begun { store, leased: Some(leased), before, schema, durable: false, savepoints: 0 })
+        let (store, thread) = (self.clone(), sync::current().id());
+        Ok(Begun { store, leased: Some(leased), before, schema, durable: false, savepoints: 0, thread })
     }
 }
 
 impl Begun {
-    fn leased(&self) -> &Leased {
+    /// The writer, which this thread uses from now on.
+    fn leased(&mut self) -> &Leased {
+        let me = sync::current().id();
+        if self.thread != me {
+            self.thread = me;
+            self.store.go_on_with_turn();
+        }
         self.leased.as_ref().expect("the writer is given back only when the transaction ends")
     }
 

@@ -92,6 +92,26 @@ fn a_thread_that_would_wait_for_itself_is_told() {
     });
 }
 
+/// Whoever had begun it was told that it would wait for itself, and who went on with it waited for itself.
+#[test]
+fn a_turn_is_of_the_thread_that_goes_on_with_it() {
+    explore_fairly(|| {
+        let turns = Arc::new(Turns::default());
+        std::mem::forget(turns.take().expect("it is not nested"));
+        let of_thread = Arc::clone(&turns);
+        let goes_on = spawn(move || {
+            of_thread.pass_to_me();
+            assert!(of_thread.take().is_err());
+            drop(of_thread.resume());
+        });
+        // Who began it is told so until another has gone on with it, and waits from then on.
+        while turns.take().is_err() {
+            thread::yield_now();
+        }
+        goes_on.join().expect("it does not panic");
+    });
+}
+
 /// A log and what of it the disk has.
 #[derive(Default)]
 struct Disk {

@@ -532,6 +532,11 @@ impl Store {
         Ok((leased, before))
     }
 
+    /// This thread goes on with the transaction of a lent writer, whoever began it.
+    pub(crate) fn go_on_with_turn(&self) {
+        self.inner.turns.pass_to_me();
+    }
+
     /// Commits the transaction of a lent writer, and takes it back.
     pub(crate) fn commit_lent(
         &self,

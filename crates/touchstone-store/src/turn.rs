@@ -51,9 +51,17 @@ impl Turns {
         Ok(Turn { turns: self })
     }
 
-    /// The turn that a caller took and forgot, to go on with it: there is one at a time.
+    /// The turn that a caller took and forgot, to end it: there is one at a time.
     pub(crate) fn resume(&self) -> Turn<'_> {
         Turn { turns: self }
+    }
+
+    /// This thread goes on with a turn that was taken and forgotten, whoever took it: it would wait for itself now.
+    pub(crate) fn pass_to_me(&self) {
+        // In the child of a fork the turn is a thread of the parent's.
+        if self.origin.is_here() {
+            lock(&self.state).owner = Some(sync::current().id());
+        }
     }
 
     /// How many threads wait.

@@ -318,3 +318,24 @@ fn threads_wait_for_a_transaction_without_a_closure() {
     });
     assert_eq!(store.all::<Note>().expect("read").len(), 80);
 }
+
+/// Whoever went on with it waited for itself, and who had begun it was told that it would.
+#[test]
+fn a_transaction_without_a_closure_is_of_the_thread_that_uses_it() {
+    let directory = folder();
+    let store = open(&directory);
+    let mut begun = store.begin().expect("it begins");
+    let (used, uses) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        let of_thread = &store;
+        scope.spawn(move || {
+            begun.with(|transaction| transaction.insert(&typed(1))).expect("inserted");
+            assert_eq!(kind(of_thread.insert(&typed(2))), Some(ErrorKind::Nested));
+            used.send(()).expect("it is waited for");
+            begun.commit().expect("committed");
+        });
+        uses.recv().expect("it is used");
+        store.insert(&typed(3)).expect("it waits for its turn");
+    });
+    assert_eq!(store.all::<Note>().expect("read").len(), 2);
+}
