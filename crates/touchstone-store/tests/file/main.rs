@@ -7,9 +7,12 @@ mod forks;
 mod lent;
 mod media;
 mod paths;
+#[path = "../process/mod.rs"]
+mod process;
 mod removed;
 mod replaced;
 
+use process::again;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -56,9 +59,8 @@ fn alone(name: &str, story: impl FnOnce(&Path)) {
 
 /// This test program, to run the test of that name alone.
 fn program(name: &str, directory: &OsStr) -> Command {
-    let mut program = Command::new(std::env::current_exe().expect("the program is known"));
-    program.args(["--exact", name, "--nocapture", "--test-threads=1"]).env(DIRECTORY, directory);
-    program.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut program = again(name);
+    program.env(DIRECTORY, directory).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     program
 }
 

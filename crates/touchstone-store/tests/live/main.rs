@@ -10,6 +10,8 @@ mod meanings;
 mod numbers;
 #[path = "../place/mod.rs"]
 mod place;
+#[path = "../process/mod.rs"]
+mod process;
 mod processes;
 mod rules;
 #[path = "../shim/mod.rs"]

@@ -2,50 +2,25 @@
 
 use crate::logged::Watcher;
 use crate::place::place;
+use crate::process::{self, again, say};
 use crate::task;
-use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use touchstone_store::{Options, Result, Store};
 
 const FILE: &str = "TOUCHSTONE_TEST_LIVE_FILE";
 
 /// The other process, which has two stores, and does what each line says.
-struct Other {
-    child: Child,
-    input: ChildStdin,
-    output: BufReader<ChildStdout>,
-}
+struct Other(process::Other);
 
 impl Other {
     fn start(path: &Path) -> Other {
-        let mut child = Command::new(std::env::current_exe().expect("the program is known"))
-            .args(["--exact", "processes::the_other_process", "--nocapture", "--test-threads=1"])
-            .env(FILE, path)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the other process starts");
-        let (input, output) = (child.stdin.take(), child.stdout.take());
-        let output = BufReader::new(output.expect("it is piped"));
-        Other { child, input: input.expect("it is piped"), output }
+        Other(process::Other::start(again("processes::the_other_process").env(FILE, path)))
     }
 
     /// Lets it do something, and waits until it is done.
     fn does(&mut self, what: &str) {
-        writeln!(self.input, "{what}").expect("it listens");
-        let mut line = String::new();
-        while line.trim_end() != format!("done {what}") {
-            line.clear();
-            assert_ne!(self.output.read_line(&mut line).expect("it speaks"), 0, "it ended before `{what}`");
-        }
-    }
-}
-
-impl Drop for Other {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.0.tell(what);
+        self.0.hear(&format!("done {what}"));
     }
 }
 
@@ -57,10 +32,7 @@ fn the_other_process() {
     let logging = Options::new().log_changes(true).checkpoint_pages(3).open(path).expect("it opens");
     let silent = Store::open(path).expect("it opens");
     let plain = rusqlite::Connection::open(path).expect("it opens");
-    let say = |what: &str| {
-        println!("\ndone {what}");
-        std::io::stdout().flush().expect("it is heard");
-    };
+    let say = |what: &str| say(&format!("done {what}"));
     for what in std::io::stdin().lines().map_while(|line| line.ok()) {
         let (word, number) = what.split_once(' ').expect("a word and a number");
         let number: i64 = number.parse().expect("it is a number");

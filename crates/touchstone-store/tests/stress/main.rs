@@ -11,6 +11,8 @@ mod bank;
 mod canary;
 mod disturbing;
 mod other;
+#[path = "../process/mod.rs"]
+mod process;
 mod reading;
 mod watching;
 #[path = "../workload/mod.rs"]
@@ -18,7 +20,6 @@ mod workload;
 mod writing;
 
 use bank::{Bank, KINDS};
-use other::Other;
 use std::thread;
 use std::time::{Duration, Instant};
 use touchstone_store::{Mode, Overflow};
@@ -51,7 +52,7 @@ impl Drop for Told {
 /// Plays a round; how many transactions moved money.
 fn round(seed: u64) -> i64 {
     let bank = &Bank::open(seed);
-    let mut other = Other::start(bank);
+    let other = other::start(bank);
     let mut commits = thread::scope(|scope| {
         let goes_on = bank.goes_on();
         scope.spawn(|| watching::watch(bank, &bank.store, Mode::Latest));
@@ -72,7 +73,7 @@ fn round(seed: u64) -> i64 {
         let writers: Vec<_> = writers.collect();
         let mut commits: Vec<(i64, i64)> =
             writers.into_iter().map(|writer| writer.join().expect("no writer fails")).collect();
-        commits.extend(other.end());
+        commits.extend(other::end(other));
         drop(goes_on);
         commits
     });

@@ -2,13 +2,12 @@
 //! schema. It is this program again, told by a variable what to do.
 
 use crate::bank::{Bank, TURNS, is_plain, options};
+use crate::process::{Other, again};
 use crate::workload::Random;
 use crate::writing::{any_account, write_turns};
 use rusqlite::fallible_iterator::FallibleIterator as _;
 use rusqlite::{Batch, Connection, ErrorCode, TransactionBehavior};
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -20,44 +19,20 @@ const PLAIN: i64 = 4;
 /// What comes before the number of a writer, and that of its commits.
 const TOLD: &str = "committed ";
 
-/// The other process, while it writes.
-pub struct Other {
-    child: Child,
-    output: BufReader<ChildStdout>,
+/// Starts the other process, which writes until it ends.
+pub fn start(bank: &Bank) -> Other {
+    let order = format!("{} {}", bank.seed, bank.path.display());
+    Other::start(again("other::the_other_process").env(ORDER, order))
 }
 
-impl Other {
-    pub fn start(bank: &Bank) -> Other {
-        let mut child = Command::new(std::env::current_exe().expect("the program is known"))
-            .args(["--exact", "other::the_other_process", "--nocapture", "--test-threads=1"])
-            .env(ORDER, format!("{} {}", bank.seed, bank.path.display()))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the other process starts");
-        let output = child.stdout.take().expect("it is piped");
-        Other { child, output: BufReader::new(output) }
-    }
-
-    /// Waits until it has ended; its writers, with how many of their transactions moved money.
-    pub fn end(&mut self) -> Vec<(i64, i64)> {
-        let lines = (&mut self.output).lines().map(|line| line.expect("it speaks"));
-        let told = lines.filter_map(|line| {
-            let (writer, commits) = line.split_once(TOLD)?.1.split_once(' ')?;
-            Some((writer.parse().expect("a number"), commits.parse().expect("a number")))
-        });
-        let told = told.collect();
-        assert!(self.child.wait().expect("it ends").success(), "the other process failed");
-        told
-    }
-}
-
-impl Drop for Other {
-    fn drop(&mut self) {
-        // It has ended, where the round went well.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// Waits until it has ended; its writers, with how many of their transactions moved money.
+pub fn end(mut other: Other) -> Vec<(i64, i64)> {
+    let told = other.end();
+    let told = told.lines().filter_map(|line| {
+        let (writer, commits) = line.split_once(TOLD)?.1.split_once(' ')?;
+        Some((writer.parse().expect("a number"), commits.parse().expect("a number")))
+    });
+    told.collect()
 }
 
 /// Does nothing in the test's own process.

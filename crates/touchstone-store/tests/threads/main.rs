@@ -5,6 +5,8 @@ mod expiry;
 mod one_process;
 #[path = "../place/mod.rs"]
 mod place;
+#[path = "../process/mod.rs"]
+mod process;
 mod processes;
 mod reading;
 

@@ -1,9 +1,9 @@
 //! Two processes: the test's own program is the other one, told by a variable what to do.
 
+use super::process::{Other, again, say};
 use super::{Account, Entry, place, total};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::Read as _;
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use touchstone_store::{ErrorKind, Options, Store, Transaction};
@@ -12,52 +12,9 @@ const ROLE: &str = "TOUCHSTONE_TEST_ROLE";
 const FILE: &str = "TOUCHSTONE_TEST_FILE";
 const EACH: i64 = 150;
 
-/// The other process; its input is closed, and it is waited for, at the end.
-pub(super) struct Other {
-    child: Child,
-    input: Option<ChildStdin>,
-    output: BufReader<ChildStdout>,
-}
-
-impl Other {
-    pub(super) fn start(role: &str, path: &Path) -> Other {
-        let mut child = Command::new(std::env::current_exe().expect("the program is known"))
-            .args(["--exact", "processes::the_other_process", "--nocapture", "--test-threads=1"])
-            .env(ROLE, role)
-            .env(FILE, path)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the other process starts");
-        let (input, output) = (child.stdin.take(), child.stdout.take().expect("it is piped"));
-        Other { child, input, output: BufReader::new(output) }
-    }
-
-    /// Waits until the other says the word.
-    pub(super) fn expect(&mut self, word: &str) {
-        let mut line = String::new();
-        while !line.trim_end().ends_with(word) {
-            line.clear();
-            let read = self.output.read_line(&mut line).expect("it speaks");
-            assert_ne!(read, 0, "the other process ended before it said `{word}`");
-        }
-    }
-
-    pub(super) fn end(&mut self) {
-        drop(self.input.take());
-        let mut rest = String::new();
-        self.output.read_to_string(&mut rest).expect("it speaks");
-        assert!(self.child.wait().expect("it ends").success(), "the other process failed: {rest}");
-    }
-}
-
-impl Drop for Other {
-    fn drop(&mut self) {
-        drop(self.input.take());
-        // Where the test failed, the other process may wait for ever; where it did not, it has ended.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// The other process, in a role.
+pub(super) fn start(role: &str, path: &Path) -> Other {
+    Other::start(again("processes::the_other_process").env(ROLE, role).env(FILE, path))
 }
 
 /// Does nothing in the test's own process.
@@ -65,10 +22,6 @@ impl Drop for Other {
 fn the_other_process() {
     let (Ok(role), Some(path)) = (std::env::var(ROLE), std::env::var_os(FILE)) else { return };
     let path = Path::new(&path);
-    let say = |word: &str| {
-        println!("{word}");
-        std::io::stdout().flush().expect("it is heard");
-    };
     let wait = || {
         std::io::stdin().read_to_end(&mut Vec::new()).expect("it is told to end");
     };
@@ -156,7 +109,7 @@ fn two_processes_write_one_file_and_nothing_is_lost() {
     let place = place();
     let store = Options::new().checkpoint_pages(10).open(&place.path).expect("the store opens");
     store.insert(&Account { id: 0, balance: 0 }).expect("it goes in");
-    let mut others = [Other::start("insert", &place.path)];
+    let mut others = [start("insert", &place.path)];
     insert(&store, 1);
     for other in &mut others {
         other.end();
@@ -171,8 +124,8 @@ fn a_process_that_holds_the_lock_is_waited_for_so_long_and_no_longer() {
     let options = Options::new().busy_timeout(Duration::from_millis(20));
     let store = options.open(&place.path).expect("the store opens");
     store.insert(&Account { id: 0, balance: 0 }).expect("it goes in");
-    let mut other = Other::start("hold", &place.path);
-    other.expect("holding");
+    let mut other = start("hold", &place.path);
+    other.hear("holding");
     let account = Account { id: 1, balance: 1 };
     assert_eq!(store.put(&account).expect_err("it is locked").kind(), ErrorKind::Busy);
     assert_eq!(store.put_all([&account]).expect_err("it is locked").kind(), ErrorKind::Busy);
@@ -190,7 +143,7 @@ fn a_process_that_writes_without_a_pause_gives_way_to_another() {
     let place = place();
     let store = Store::open(&place.path).expect("the store opens");
     store.insert(&Account { id: 0, balance: 0 }).expect("it goes in");
-    let mut other = Other::start("steady", &place.path);
+    let mut other = start("steady", &place.path);
     let mut seen = 0;
     for balance in 0..12 {
         // The other has the lock again, most of the time.
@@ -214,8 +167,8 @@ fn a_process_that_writes_without_a_pause_gives_way_to_another() {
 #[test]
 fn an_exclusive_store_keeps_other_processes_out() {
     let place = place();
-    let mut other = Other::start("exclusive", &place.path);
-    other.expect("holding");
+    let mut other = start("exclusive", &place.path);
+    other.hear("holding");
     let options = Options::new().busy_timeout(Duration::from_millis(20));
     let refused = options.clone().open(&place.path).map(|_| ()).expect_err("it is locked");
     assert_eq!(refused.kind(), ErrorKind::Busy);
@@ -229,10 +182,9 @@ fn a_process_that_is_killed_loses_what_it_had_not_committed() {
     let place = place();
     let store = Store::open(&place.path).expect("the store opens");
     store.insert(&Account { id: 0, balance: 0 }).expect("it goes in");
-    let mut other = Other::start("killed", &place.path);
-    other.expect("holding");
-    other.child.kill().expect("it is killed");
-    other.child.wait().expect("it ends");
+    let mut other = start("killed", &place.path);
+    other.hear("holding");
+    drop(other);
     assert_eq!(store.read(total).expect("it is read"), 3);
     store.put(&Account { id: 5, balance: 5 }).expect("its lock is gone");
     assert_eq!(store.read(total).expect("it is read"), 8);

@@ -1,7 +1,7 @@
 //! A process that only reads: what others commit lets its snapshots expire, so that the log does not grow for them. It has
 //! no commit of its own at which it would look, and the log grew for as long as it lived.
 
-use super::processes::Other;
+use super::processes;
 use super::{Entry, Place, place};
 use std::path::Path;
 use touchstone_store::{ErrorKind, Options, Store};
@@ -58,8 +58,8 @@ fn write_beside(role: &str, word: &str) {
     let store = open(&place.path);
     let entries = (0..10).map(|at| Entry { thread: 0, at, text: "t".into() });
     store.insert_all(&entries.collect::<Vec<_>>()).expect("they go in");
-    let mut other = Other::start(role, &place.path);
-    other.expect(word);
+    let mut other = processes::start(role, &place.path);
+    other.hear(word);
     write_until_emptied(&place, &store);
     other.end();
 }

@@ -4,10 +4,13 @@ use super::*;
 use crate::engine::connection::Connection;
 use crate::engine::pin::Pin;
 use crate::options::Options;
-use std::io::{BufRead, BufReader, Write};
+use process::{Other, again, say};
+use std::io::BufRead as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64};
+
+#[path = "../../../tests/process/mod.rs"]
+mod process;
 
 const ROLE: &str = "TOUCHSTONE_TEST_BELL_ROLE";
 const FILE: &str = "TOUCHSTONE_TEST_BELL_FILE";
@@ -58,59 +61,18 @@ fn place() -> Place {
     Place { path: directory.path().join("a.db"), _directory: directory }
 }
 
-/// The other process; it does what its role is for each line, and ends with its input.
-struct Other {
-    child: Child,
-    input: ChildStdin,
-    output: BufReader<ChildStdout>,
-}
-
-impl Other {
-    fn start(role: &str, path: &Path) -> Other {
-        let mut child = Command::new(std::env::current_exe().expect("the program is known"))
-            .args(["--exact", "engine::bell::tests::the_other_process", "--nocapture", "--test-threads=1"])
-            .env(ROLE, role)
-            .env(FILE, path)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the other process starts");
-        let (input, output) = (child.stdin.take(), child.stdout.take());
-        let output = BufReader::new(output.expect("it is piped"));
-        let mut other = Other { child, input: input.expect("it is piped"), output };
-        other.hear("ready");
-        other
-    }
-
-    fn tell(&mut self) {
-        self.input.write_all(b"go\n").expect("it listens");
-    }
-
-    fn hear(&mut self, word: &str) {
-        let mut line = String::new();
-        while !line.trim_end().ends_with(word) {
-            line.clear();
-            assert_ne!(self.output.read_line(&mut line).expect("it speaks"), 0, "it ended before `{word}`");
-        }
-    }
-}
-
-impl Drop for Other {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// Starts the other process: it does what its role is for each line, and ends with its input.
+fn start(role: &str, path: &Path) -> Other {
+    let test = "engine::bell::tests::the_other_process";
+    let mut other = Other::start(again(test).env(ROLE, role).env(FILE, path));
+    other.hear("ready");
+    other
 }
 
 /// Does nothing in the test's own process.
 #[test]
 fn the_other_process() {
     let (Ok(role), Some(path)) = (std::env::var(ROLE), std::env::var_os(FILE)) else { return };
-    let say = |word: &str| {
-        println!("{word}");
-        std::io::stdout().flush().expect("it is heard");
-    };
     let opened = open(Path::new(&path));
     let bell = Bell::looking(opened.index.clone(), ONLY_RUNG);
     say("ready");
@@ -139,11 +101,11 @@ fn a_store_that_commits_wakes_who_waits_in_another_process() {
     let place = place();
     let opened = open(&place.path);
     let bell = Bell::looking(opened.index.clone(), ONLY_RUNG);
-    let mut other = Other::start("store", &place.path);
+    let mut other = start("store", &place.path);
     for _ in 0..20 {
         let seen = opened.state();
         bell.sign_in();
-        other.tell();
+        other.tell("go");
         assert_eq!(bell.wait(seen, LONG, || false), Heard::Change);
         other.hear("done");
         assert_ne!(opened.state(), seen);
@@ -155,10 +117,10 @@ fn a_store_wakes_watchers_of_several_processes() {
     let place = place();
     let opened = open(&place.path);
     let bell = Bell::looking(opened.index.clone(), ONLY_RUNG);
-    let mut others: Vec<Other> = (0..3).map(|_| Other::start("watch", &place.path)).collect();
+    let mut others: Vec<Other> = (0..3).map(|_| start("watch", &place.path)).collect();
     for _ in 0..10 {
         for other in &mut others {
-            other.tell();
+            other.tell("go");
             other.hear("watching");
         }
         opened.commit();
@@ -175,10 +137,10 @@ fn a_commit_that_nobody_rings_for_is_seen() {
     let place = place();
     let opened = open(&place.path);
     let bell = Bell::new(opened.index.clone());
-    let mut other = Other::start("plain", &place.path);
+    let mut other = start("plain", &place.path);
     for _ in 0..5 {
         let seen = opened.state();
-        other.tell();
+        other.tell("go");
         assert_eq!(bell.wait(seen, LONG, || false), Heard::Change);
         other.hear("done");
     }
@@ -189,13 +151,12 @@ fn a_process_that_died_watching_is_called_in_vain_only_some_times() {
     let place = place();
     let opened = open(&place.path);
     let bell = Bell::new(opened.index.clone());
-    let mut other = Other::start("watch", &place.path);
-    other.tell();
+    let mut other = start("watch", &place.path);
+    other.tell("go");
     other.hear("watching");
     let watches = || opened.index.watches().load(Ordering::Relaxed);
     assert_eq!(watches(), 1);
-    other.child.kill().expect("it is killed");
-    other.child.wait().expect("it ends");
+    drop(other);
     for _ in 0..=VAIN_MAX {
         assert_eq!(watches(), 1);
         bell.ring();
