@@ -1,17 +1,12 @@
 //! Snapshots that are held while the log is at its limit: they expire, say so, and until then see what they saw.
 
+#[path = "../accounts/mod.rs"]
+mod accounts;
 mod statements;
 
+use accounts::{Account, accounts, sum, sum_of_ordered};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use touchstone_store::{Error, ErrorKind, Options, Record, Result, Snapshot, Store};
-
-#[derive(Record, Clone, Debug, PartialEq)]
-struct Account {
-    #[record(key)]
-    id: i64,
-    balance: i64,
-    note: String,
-}
 
 const ACCOUNTS: i64 = 40;
 const BALANCE: i64 = 100;
@@ -23,10 +18,7 @@ fn bank() -> (tempfile::TempDir, Store) {
     let directory = tempfile::tempdir().expect("there is room");
     let options = Options::new().checkpoint_pages(CHECKPOINT_PAGES).log_bytes_max(LOG_BYTES_MAX);
     let store = options.open(directory.path().join("bank.db")).expect("it opens");
-    let note = "n".repeat(300);
-    let accounts: Vec<Account> =
-        (0..ACCOUNTS).map(|id| Account { id, balance: BALANCE, note: note.clone() }).collect();
-    store.insert_all(&accounts).expect("it is written");
+    store.insert_all(&accounts(ACCOUNTS, BALANCE)).expect("it is written");
     (directory, store)
 }
 
@@ -59,29 +51,17 @@ fn a_snapshot_that_is_held_too_long_expires_and_says_so() {
     assert_eq!(store.read(sum).expect("a new snapshot is another"), ACCOUNTS * BALANCE);
 }
 
-fn sum(snapshot: &Snapshot) -> Result<i64> {
-    let mut sum = 0;
-    snapshot.of::<Account>().each_view(|account| {
-        sum += account.balance;
-        Ok(true)
-    })?;
-    Ok(sum)
-}
-
 /// As [`sum`], row by row, with a call for each.
 fn sum_of_rows(snapshot: &Snapshot) -> Result<i64> {
     snapshot.query::<Account>().rows()?.try_fold(0, |sum, account| Ok(sum + account?.balance))
 }
 
-/// As [`sum`], by an order that only a statement gives, and with a read of another snapshot for each row.
+/// As [`sum`], with a read of another snapshot for each row.
 fn sum_within(store: &Store, snapshot: &Snapshot) -> Result<i64> {
-    let mut sum = 0;
-    snapshot.query::<Account>().order(|account| account.note.ascending()).each(|account| {
-        sum += account.balance;
-        let other = store.get::<Account>(&account.id);
-        if other?.is_none() { Err(Error::new(ErrorKind::Invalid, "no account is closed")) } else { Ok(true) }
-    })?;
-    Ok(sum)
+    sum_of_ordered(snapshot, |account| {
+        let other = store.get::<Account>(&account.id)?;
+        other.map(drop).ok_or_else(|| Error::new(ErrorKind::Invalid, "no account is closed"))
+    })
 }
 
 /// Readers that hold each snapshot until it expires, while writers fill the log again and again.

@@ -3,9 +3,13 @@
 use super::{Task, alone, fill, kind, names_in, program, task, until_told, ways};
 use std::fs;
 use std::path::{Path, PathBuf};
-use touchstone_store::{EncryptionKey, ErrorKind, Options, Store};
+use touchstone_store::{ErrorKind, Options, Store};
 
 const REPLACED: Option<ErrorKind> = Some(ErrorKind::Replaced);
+
+/// Of the files of a store, its log and the log's index.
+const LOG: usize = 1;
+const INDEX: usize = 2;
 
 /// The file with what lies beside it.
 fn files(path: &Path) -> [PathBuf; 3] {
@@ -96,33 +100,29 @@ fn a_file_that_is_renamed_is_told() {
 /// What was committed to a log without a name was acknowledged, and found by nobody.
 #[test]
 fn a_log_that_is_deleted_is_told() {
-    for options in ways() {
-        let directory = tempfile::tempdir().expect("a directory can be made");
-        let path = directory.path().join("tasks.db");
-        fill(&path, &options, 3, "this");
-        let store = options.open(&path).expect("it opens");
-        store.put(&task(0, "again")).expect("it is written");
-        fs::remove_file(&files(&path)[1]).expect("it is there");
-        assert_eq!(until_told(|| store.put(&task(1, "nowhere"))), REPLACED);
-        let told = store.put(&task(1, "nowhere")).expect_err("it is told").to_string();
-        assert!(told.contains("the log of "), "{told}");
-    }
+    ways().into_iter().for_each(|options| tells_of_deleted(LOG, "the log of ", options));
 }
 
 /// Another process made an index anew, with locks of its own: both wrote to the log, and what one committed was lost.
 #[test]
 fn a_logs_index_that_is_deleted_is_told() {
-    for options in [Options::new(), Options::new().key(EncryptionKey::raw([7; 32]))] {
-        let directory = tempfile::tempdir().expect("a directory can be made");
-        let path = directory.path().join("tasks.db");
-        fill(&path, &options, 3, "this");
-        let store = options.open(&path).expect("it opens");
-        store.put(&task(0, "again")).expect("it is written");
-        fs::remove_file(&files(&path)[2]).expect("it is there");
-        assert_eq!(until_told(|| store.put(&task(1, "nowhere"))), REPLACED);
-        let told = store.put(&task(1, "nowhere")).expect_err("it is told").to_string();
-        assert!(told.contains("the log's index of "), "{told}");
-    }
+    // Who has the file alone has no file of the index.
+    let [shared, _, encrypted] = ways();
+    [shared, encrypted]
+        .into_iter()
+        .for_each(|options| tells_of_deleted(INDEX, "the log's index of ", options));
+}
+
+fn tells_of_deleted(file: usize, words: &str, options: Options) {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let path = directory.path().join("tasks.db");
+    fill(&path, &options, 3, "this");
+    let store = options.open(&path).expect("it opens");
+    store.put(&task(0, "again")).expect("it is written");
+    fs::remove_file(&files(&path)[file]).expect("it is there");
+    assert_eq!(until_told(|| store.put(&task(1, "nowhere"))), REPLACED);
+    let told = store.put(&task(1, "nowhere")).expect_err("it is told").to_string();
+    assert!(told.contains(words), "{told}");
 }
 
 /// A store that was closed copied its own log, which had been deleted, over what another process had committed since, and
@@ -143,7 +143,7 @@ fn a_store_whose_log_was_deleted_leaves_the_next_one_alone() {
             // It dies before it has copied anything.
             std::process::abort();
         }
-        for gone in [&[1][..], &[2], &[1, 2]] {
+        for gone in [&[LOG][..], &[INDEX], &[LOG, INDEX]] {
             let _ = files(&path).iter().try_for_each(fs::remove_file);
             fill(&path, &Options::new(), 3, "this");
             let store = Store::open(&path).expect("it opens");
@@ -160,7 +160,7 @@ fn a_store_whose_log_was_deleted_leaves_the_next_one_alone() {
             assert!(!status.success(), "it was to die");
             // With the index that the others have, and without their log, nothing would find what it writes.
             let is_opened = status.code() != Some(NOT_OPENED);
-            assert_eq!(is_opened, gone.contains(&2), "{gone:?}");
+            assert_eq!(is_opened, gone.contains(&INDEX), "{gone:?}");
             drop(store);
             let store = Store::open(&path).expect("it opens");
             let later = store.all::<Task>().expect("it is readable");
@@ -185,7 +185,7 @@ fn a_log_that_is_cut_off_is_told() {
         store.put(&task(0, "again")).expect("it is written");
         fs::OpenOptions::new()
             .write(true)
-            .open(&files(&path)[1])
+            .open(&files(&path)[LOG])
             .and_then(|log| log.set_len(0))
             .expect("it is there");
         // The next snapshots open connections, which look at once.

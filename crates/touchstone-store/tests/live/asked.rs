@@ -1,9 +1,10 @@
 //! Live queries that are asked by the code that they call.
 
+use crate::acting::{Acting, Acts};
 use crate::store;
 use std::cell::Cell;
 use std::sync::Mutex;
-use touchstone_store::{Cells, ErrorKind, Field, Kind, Mismatch, Raw, Record, Result, Store};
+use touchstone_store::{ErrorKind, Record, Result, Store};
 
 thread_local! {
     static ASKED: Cell<bool> = const { Cell::new(false) };
@@ -13,31 +14,18 @@ thread_local! {
 static ASKS: Mutex<Option<Store>> = Mutex::new(None);
 static ANSWERS: Mutex<Vec<ErrorKind>> = Mutex::new(Vec::new());
 
-/// A field whose reading asks live queries.
+/// Its reading asks live queries.
 #[derive(Clone, Debug, PartialEq)]
-struct Curious(i64);
+struct Curious;
 
-impl Field for Curious {
-    const KIND: Kind = Kind::Integer;
-    type Plain = Curious;
-    type View<'a> = Curious;
-
-    fn write<'a>(&'a self, cells: &mut Cells<'a>) {
-        cells.integer(self.0);
-    }
-
-    fn read(raw: Raw<'_>) -> std::result::Result<Curious, Mismatch> {
+impl Acts for Curious {
+    fn reading(_number: i64) {
         let store = ASKS.lock().expect("nobody panics").clone();
         if let Some(store) = store.filter(|_| !ASKED.replace(true)) {
             let asked = [store.wait_delivered().err(), store.feed().err()];
             let kinds = asked.into_iter().flatten().map(|error| error.kind());
             ANSWERS.lock().expect("nobody panics").extend(kinds);
         }
-        Ok(Curious(i64::read(raw)?))
-    }
-
-    fn view(raw: Raw<'_>) -> std::result::Result<Curious, Mismatch> {
-        Curious::read(raw)
     }
 }
 
@@ -45,14 +33,14 @@ impl Field for Curious {
 struct Question {
     #[record(key)]
     id: i64,
-    asks: Curious,
+    asks: Acting<Curious>,
 }
 
 /// The thread of live queries waited for itself, and a writer within its commit for the thread that waited for it.
 #[test]
 fn live_queries_that_are_asked_by_what_they_call_are_not_waited_for() -> Result<()> {
     let (directory, store) = store();
-    store.insert(&Question { id: 1, asks: Curious(1) })?;
+    store.insert(&Question { id: 1, asks: Acting::new(1) })?;
     let feed = store.feed()?;
     let all = feed.query::<Question>().watch()?;
     *ASKS.lock().expect("nobody panics") = Some(store.clone());

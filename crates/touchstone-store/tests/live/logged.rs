@@ -1,6 +1,7 @@
 //! Commits of other stores, followed by the change log: what the feed has, against a fresh query, and whether it was read
 //! anew.
 
+use crate::acting::{Acting, Acts};
 use crate::place::place;
 use crate::{Task, task};
 use proptest::prelude::*;
@@ -8,8 +9,7 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 use touchstone_store::{
-    Cells, Error, ErrorKind, Feed, Field, Kind, Mismatch, Mode, Options, Overflow, Raw, Record, Result,
-    SqlSubscription, Store, Subscription,
+    Error, ErrorKind, Feed, Mode, Options, Overflow, Record, Result, SqlSubscription, Store, Subscription,
 };
 
 /// Somebody who watches by a store of his own.
@@ -198,32 +198,19 @@ fn what_nobody_has_logged_is_read_anew() -> Result<()> {
     watcher.is_even()
 }
 
-/// A field that is not read while somebody holds it, and says that it is about to be.
-#[derive(Clone, Debug, PartialEq)]
-struct Guarded(i64);
-
 static HELD: Mutex<()> = Mutex::new(());
 static REACHED: Mutex<Option<Sender<()>>> = Mutex::new(None);
 
-impl Field for Guarded {
-    const KIND: Kind = Kind::Integer;
-    type Plain = Guarded;
-    type View<'a> = Guarded;
+/// It is not read while somebody holds it, and says that it is about to be.
+#[derive(Clone, Debug, PartialEq)]
+struct Guarded;
 
-    fn write<'a>(&'a self, cells: &mut Cells<'a>) {
-        cells.integer(self.0);
-    }
-
-    fn read(raw: Raw<'_>) -> std::result::Result<Guarded, Mismatch> {
+impl Acts for Guarded {
+    fn reading(_number: i64) {
         if let Some(reached) = REACHED.lock().expect("nobody panics").take() {
             reached.send(()).expect("it is waited for");
         }
         let _let_go = HELD.lock().expect("nobody panics");
-        Ok(Guarded(i64::read(raw)?))
-    }
-
-    fn view(raw: Raw<'_>) -> std::result::Result<Guarded, Mismatch> {
-        Guarded::read(raw)
     }
 }
 
@@ -231,7 +218,7 @@ impl Field for Guarded {
 struct Door {
     #[record(key)]
     id: i64,
-    number: Guarded,
+    number: Acting<Guarded>,
 }
 
 /// Who follows comes late, and finds three commits at once: what the first and the last have logged is not all.
@@ -247,7 +234,7 @@ fn what_nobody_has_logged_between_two_that_are_logged_is_not_passed_over() -> Re
     let (reached, is_reached) = channel();
     REACHED.lock().expect("nobody panics").replace(reached);
     let held = HELD.lock().expect("nobody panics");
-    writer.insert(&Door { id: 1, number: Guarded(1) })?;
+    writer.insert(&Door { id: 1, number: Acting::new(1) })?;
     is_reached.recv_timeout(Duration::from_secs(20)).expect("it is read");
     writer.insert(&task(2, 1, None))?;
     silent.insert(&task(3, 1, None))?;

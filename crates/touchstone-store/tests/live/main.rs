@@ -1,5 +1,6 @@
 //! Live queries: what a feed is told, against what a fresh query finds.
 
+mod acting;
 mod asked;
 mod counted;
 mod crowd;

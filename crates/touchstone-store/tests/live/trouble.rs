@@ -1,12 +1,14 @@
 //! Disks that are full, tables that are none of the type's, and records whose own code panics: who is told, and who is
 //! not disturbed.
 
+use crate::acting::{Acting, Acts};
 use crate::shim::{Call, Fault, Shim};
 use crate::{Task, store, task};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use touchstone_store::dynamic::{self, Key, Type};
-use touchstone_store::{Cells, ErrorKind, Feed, Field, Kind, Mismatch, Mode, Options, Overflow};
-use touchstone_store::{Raw, Record, Result, Results, Store, rusqlite};
+use touchstone_store::{
+    ErrorKind, Feed, Kind, Mode, Options, Overflow, Record, Result, Results, Store, rusqlite,
+};
 
 fn every(store: &Store) -> Result<Feed> {
     store.feed_with(Mode::Every { batches: 1000, overflow: Overflow::End })
@@ -70,29 +72,15 @@ fn a_result_that_cannot_be_read_is_told_of_once_and_comes_back() -> Result<()> {
     Ok(())
 }
 
-/// A field whose reading panics where the number is 13.
+/// Its reading panics where the number is 13.
 #[derive(Clone, Debug, PartialEq)]
-struct Unlucky(i64);
+struct Unlucky;
 
-impl Field for Unlucky {
-    const KIND: Kind = Kind::Integer;
-    type Plain = Unlucky;
-    type View<'a> = Unlucky;
-
-    fn write<'a>(&'a self, cells: &mut Cells<'a>) {
-        cells.integer(self.0);
-    }
-
-    fn read(raw: Raw<'_>) -> std::result::Result<Unlucky, Mismatch> {
-        let number = i64::read(raw)?;
+impl Acts for Unlucky {
+    fn reading(number: i64) {
         if number == 13 {
             resume_unwind(Box::new("on purpose"));
         }
-        Ok(Unlucky(number))
-    }
-
-    fn view(raw: Raw<'_>) -> std::result::Result<Unlucky, Mismatch> {
-        Unlucky::read(raw)
     }
 }
 
@@ -100,7 +88,7 @@ impl Field for Unlucky {
 struct Ticket {
     #[record(key)]
     id: i64,
-    number: Unlucky,
+    number: Acting<Unlucky>,
 }
 
 /// One record that could not be read ended every feed of the store.
@@ -110,7 +98,7 @@ fn a_record_whose_reading_panics_disturbs_nobody_else() -> Result<()> {
     let feed = store.feed()?;
     let tasks = feed.query::<Task>().watch()?;
     let tickets = feed.query::<Ticket>().watch()?;
-    store.insert(&Ticket { id: 1, number: Unlucky(13) })?;
+    store.insert(&Ticket { id: 1, number: Acting::new(13) })?;
     store.wait_delivered()?;
     let batch = feed.try_next()?.expect("it is told");
     assert!(batch.get(tasks.id()).is_none());
@@ -121,11 +109,44 @@ fn a_record_whose_reading_panics_disturbs_nobody_else() -> Result<()> {
     let batch = feed.try_next()?.expect("it is told");
     let update = batch.get(tasks.id()).expect("it is concerned");
     assert_eq!(dues(&update.results::<Task>().expect("they are tasks")), [Some(1)]);
-    store.put(&Ticket { id: 1, number: Unlucky(7) })?;
+    store.put(&Ticket { id: 1, number: Acting::new(7) })?;
     store.wait_delivered()?;
     let batch = feed.try_next()?.expect("it is told");
     let update = batch.get(tickets.id()).expect("it is concerned");
     assert_eq!(update.results::<Ticket>()?.len(), 1);
+    Ok(())
+}
+
+/// Its writing panics on the thread of live queries.
+#[derive(Clone, Debug, PartialEq)]
+struct Unwritable;
+
+impl Acts for Unwritable {
+    fn writing(_number: i64) {
+        if std::thread::current().name() == Some("touchstone-live") {
+            resume_unwind(Box::new("on purpose"));
+        }
+    }
+}
+
+#[derive(Record, Clone, Debug, PartialEq)]
+struct Stone {
+    #[record(key)]
+    id: i64,
+    number: Acting<Unwritable>,
+}
+
+/// One that was watched by its key ended every feed of the store.
+#[test]
+fn a_record_whose_writing_panics_disturbs_nobody_else() -> Result<()> {
+    let (_directory, store) = store();
+    store.insert(&Stone { id: 1, number: Acting::new(1) })?;
+    let feed = store.feed()?;
+    let tasks = feed.query::<Task>().watch()?;
+    assert_eq!(feed.watch::<Stone>(&1).map(drop).map_err(|error| error.kind()), Err(ErrorKind::Mismatch));
+    store.insert(&task(1, 1, Some(1)))?;
+    store.wait_delivered()?;
+    assert!(feed.try_next()?.is_some_and(|batch| batch.get(tasks.id()).is_some()));
     Ok(())
 }
 
@@ -166,14 +187,14 @@ fn a_type_that_cannot_be_read_is_no_resync_of_others() -> Result<()> {
     let tasks = feed.query::<Task>().watch_count()?;
     let others = store.feed()?;
     let tickets = others.query::<Ticket>().watch()?;
-    store.insert(&Ticket { id: 1, number: Unlucky(13) })?;
+    store.insert(&Ticket { id: 1, number: Acting::new(13) })?;
     store.wait_delivered()?;
     let batch = others.try_next()?.expect("it is told");
     assert!(batch.get(tickets.id()).is_some_and(|update| update.error().is_some()));
     for id in 1..=20 {
         store.insert(&task(id, 1, None))?;
     }
-    store.put(&Ticket { id: 1, number: Unlucky(7) })?;
+    store.put(&Ticket { id: 1, number: Acting::new(7) })?;
     store.wait_delivered()?;
     for count in 1..=20 {
         let batch = feed.try_next()?.expect("each transaction is told");
@@ -192,14 +213,15 @@ fn a_type_that_cannot_be_read_is_no_resync_of_others() -> Result<()> {
 #[test]
 fn of_subscriptions_that_cannot_all_begin_none_is_left() -> Result<()> {
     let (_directory, store) = store();
-    store.insert_all(&[Ticket { id: 1, number: Unlucky(1) }, Ticket { id: 2, number: Unlucky(13) }])?;
+    store
+        .insert_all(&[Ticket { id: 1, number: Acting::new(1) }, Ticket { id: 2, number: Acting::new(13) }])?;
     let feed = store.feed()?;
     let _held = feed.watch::<Ticket>(&5)?;
     let of_key = |key| feed.query::<Ticket>().filter(|ticket| ticket.id.eq(key));
     assert!(feed.watch_all([of_key(1), of_key(2)]).is_err());
     assert_eq!(feed.watch::<Ticket>(&1)?.explain()?.sharing, 1);
     assert!(feed.query::<Ticket>().filter(|ticket| ticket.id.gt(0)).watch().is_err());
-    store.put(&Ticket { id: 2, number: Unlucky(2) })?;
+    store.put(&Ticket { id: 2, number: Acting::new(2) })?;
     let both = feed.query::<Ticket>().filter(|ticket| ticket.id.gt(0)).watch()?;
     assert_eq!((both.results().len(), both.explain()?.sharing), (2, 1));
     Ok(())

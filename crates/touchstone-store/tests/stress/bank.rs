@@ -1,20 +1,12 @@
 //! The file of a round: accounts whose sum stays, a ledger that counts what was committed, and parcels that come and go.
 
+use crate::accounts::{Account, accounts, sum};
 use crate::workload::Random;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tempfile::TempDir;
 use touchstone_store::{Durability, EncryptionKey, ErrorKind, Options, Record, Result, Snapshot, Store};
-
-#[derive(Record, Clone, Debug, PartialEq)]
-pub struct Account {
-    #[record(key)]
-    pub id: i64,
-    #[record(index)]
-    pub balance: i64,
-    pub note: String,
-}
 
 /// How many transactions of a writer moved money.
 #[derive(Record, Clone, Debug, PartialEq)]
@@ -94,9 +86,8 @@ impl Bank {
         let directory = tempfile::tempdir().expect("there is room");
         let path = directory.path().join("bank.db");
         let store = options(seed).open(&path).expect("it opens");
-        let account = |id| Account { id, balance: BALANCE, note: "n".repeat(200) };
         let filled = store.write(|transaction| {
-            transaction.insert_all(&(0..ACCOUNTS).map(account).collect::<Vec<_>>())?;
+            transaction.insert_all(&accounts(ACCOUNTS, BALANCE))?;
             transaction.of::<Parcel>().insert_all(&[])?;
             (0..WRITERS).try_for_each(|writer| transaction.insert(&Ledger { writer, commits: 0 }))
         });
@@ -146,27 +137,7 @@ pub fn unless_expired<R>(result: Result<R>) -> Option<R> {
     result.map_err(|error| assert_eq!(error.kind(), ErrorKind::Expired, "{error:?}")).ok()
 }
 
-/// The sum of all balances, by the pages.
-pub fn sum(snapshot: &Snapshot) -> Result<i64> {
-    let mut sum = 0;
-    snapshot.of::<Account>().each_view(|account| {
-        sum += account.balance;
-        Ok(true)
-    })?;
-    Ok(sum)
-}
-
-/// As [`sum`], by a statement.
-pub fn sum_of_ordered(snapshot: &Snapshot) -> Result<i64> {
-    let mut sum = 0;
-    snapshot.query::<Account>().order(|account| account.note.ascending()).each(|account| {
-        sum += account.balance;
-        Ok(true)
-    })?;
-    Ok(sum)
-}
-
-/// As [`sum`], by SQL.
+/// The sum of all balances, by SQL.
 pub fn sum_by_sql(snapshot: &Snapshot) -> Result<i64> {
     snapshot.sql(|sql| sql.query_row("select sum(balance) from account", (), |row| row.get(0)))
 }

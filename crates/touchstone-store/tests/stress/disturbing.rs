@@ -1,6 +1,7 @@
 //! What programs do beside reading and writing: backups, checks, stores that are opened and closed.
 
-use crate::bank::{Account, Bank, Parcel, SUM, options, sum, unless_expired};
+use crate::accounts::{Account, sum};
+use crate::bank::{Bank, Parcel, SUM, options, unless_expired};
 
 /// A copy is one moment.
 pub fn back_up(bank: &Bank) {

@@ -6,6 +6,8 @@
 //! `TOUCHSTONE_SECONDS` is for how long they go on, `TOUCHSTONE_SEED` which is the first. `make sanitize` plays them with
 //! the library and its engine instrumented, after the mistakes of `canary.rs`.
 
+#[path = "../accounts/mod.rs"]
+mod accounts;
 mod bank;
 #[cfg(touchstone_canary)]
 mod canary;

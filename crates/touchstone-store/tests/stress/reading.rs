@@ -1,6 +1,7 @@
 //! Readers: each snapshot is one moment, whichever way it is read, until it expires.
 
-use crate::bank::{ACCOUNTS, Account, BALANCE, Bank, SUM, sum, sum_by_sql, sum_of_ordered, unless_expired};
+use crate::accounts::{Account, sum, sum_of_ordered};
+use crate::bank::{ACCOUNTS, BALANCE, Bank, SUM, sum_by_sql, unless_expired};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use touchstone_store::{ErrorKind, Snapshot};
@@ -14,7 +15,7 @@ const ENDLESS: &str =
 
 fn is_one_moment(snapshot: &Snapshot) -> Option<()> {
     assert_eq!(unless_expired(sum(snapshot))?, SUM);
-    assert_eq!(unless_expired(sum_of_ordered(snapshot))?, SUM);
+    assert_eq!(unless_expired(sum_of_ordered(snapshot, |_| Ok(())))?, SUM);
     assert_eq!(unless_expired(sum_by_sql(snapshot))?, SUM);
     assert_eq!(unless_expired(snapshot.of::<Account>().count())?, ACCOUNTS.cast_unsigned());
     Some(())

@@ -1,6 +1,7 @@
 //! Watchers: what they are told is one moment after the other, and in the end what is there.
 
-use crate::bank::{ACCOUNTS, Account, BALANCE, Bank, SUM, unless_expired};
+use crate::accounts::Account;
+use crate::bank::{ACCOUNTS, BALANCE, Bank, SUM, unless_expired};
 use std::time::Duration;
 use touchstone_store::dynamic::Value;
 use touchstone_store::{

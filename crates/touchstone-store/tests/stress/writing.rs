@@ -1,6 +1,7 @@
 //! Writers: they move money in every way that there is to write, fill pages, and think better of it.
 
-use crate::bank::{ACCOUNTS, Account, Bank, Ledger, Parcel, TURNS};
+use crate::accounts::Account;
+use crate::bank::{ACCOUNTS, Bank, Ledger, Parcel, TURNS};
 use crate::workload::Random;
 use touchstone_store::{Error, ErrorKind, Result, Store, Transaction};
 
