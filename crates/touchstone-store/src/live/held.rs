@@ -46,49 +46,26 @@ impl Drop for Held {
 
 #[cfg(test)]
 mod tests {
-    use crate::cells::Cells;
-    use crate::value::{Kind, Mismatch, Raw};
-    use crate::{ErrorKind, Field, Record, Store};
+    use crate::{ErrorKind, Record, Store};
     use std::panic::resume_unwind;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    /// A field that panics when the live thread frees it, once.
-    struct Explosive;
-
     static IS_ARMED: AtomicBool = AtomicBool::new(false);
 
-    impl Drop for Explosive {
+    /// A record that panics when the live thread frees it, once.
+    #[derive(Record)]
+    struct Bomb {
+        #[record(key)]
+        id: i64,
+    }
+
+    impl Drop for Bomb {
         fn drop(&mut self) {
             let is_live = std::thread::current().name() == Some("touchstone-live");
             if is_live && IS_ARMED.swap(false, Ordering::Relaxed) {
                 resume_unwind(Box::new("on purpose"));
             }
         }
-    }
-
-    impl Field for Explosive {
-        const KIND: Kind = Kind::Integer;
-        type Plain = Explosive;
-        type View<'a> = Explosive;
-
-        fn write<'a>(&'a self, cells: &mut Cells<'a>) {
-            cells.integer(1);
-        }
-
-        fn read(_raw: Raw<'_>) -> Result<Explosive, Mismatch> {
-            Ok(Explosive)
-        }
-
-        fn view(_raw: Raw<'_>) -> Result<Explosive, Mismatch> {
-            Ok(Explosive)
-        }
-    }
-
-    #[derive(Record)]
-    struct Bomb {
-        #[record(key)]
-        id: i64,
-        charge: Explosive,
     }
 
     /// The snapshot was counted as held for as long as the store was open, and the keeper looked after it; and writers
@@ -98,17 +75,16 @@ mod tests {
         let directory = tempfile::tempdir().expect("there is room");
         let path = directory.path().join("bombs.db");
         let (store, other) = (Store::open(&path).expect("it opens"), Store::open(&path).expect("it opens"));
-        let bomb = |id| Bomb { id, charge: Explosive };
-        store.insert(&bomb(1)).expect("it is written");
+        store.insert(&Bomb { id: 1 }).expect("it is written");
         let feed = store.feed().expect("the threads start");
         let _watched = feed.watch::<Bomb>(&1).expect("it is readable");
         IS_ARMED.store(true, Ordering::Relaxed);
         // The row is read anew, and freed, because it is as it was.
-        other.insert(&bomb(2)).expect("it is written");
+        other.insert(&Bomb { id: 2 }).expect("it is written");
         let told = feed.next().map(drop).expect_err("the thread has panicked");
         assert_eq!(told.kind(), ErrorKind::Refused);
         assert_eq!(store.readers().held(), 0);
         assert!(!store.observed().is_any());
-        store.insert(&bomb(3)).expect("it is written");
+        store.insert(&Bomb { id: 3 }).expect("it is written");
     }
 }
