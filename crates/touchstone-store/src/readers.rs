@@ -282,7 +282,10 @@ impl Drop for Readers {
     fn drop(&mut self) {
         let mut idle = self.idle.list();
         if let Some(at) = idle.sessions.iter().position(|leased| leased.is_first()) {
-            self.pin.close_last(idle.sessions.swap_remove(at));
+            let first = idle.sessions.swap_remove(at);
+            // It may be open for longer than the readers are, and a snapshot would keep the log from being emptied.
+            first.call_last(|session| session.connection.end());
+            self.pin.close_last(first);
         }
     }
 }
@@ -309,6 +312,7 @@ fn parks(idle: &mut List) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::IDLE_MAX;
     use crate::cells::Cells;
     use crate::value::{Kind, Mismatch, Raw};
     use crate::{Field, Record, Store};
@@ -378,6 +382,19 @@ mod tests {
         seen.expect("what was begun goes on");
         let told = store.get::<Bomb>(&2).map(drop).expect_err("it is told");
         assert_eq!(told.kind(), crate::ErrorKind::Replaced);
+    }
+
+    /// The log's index is mapped by the store's first connection, which goes out and comes back like the others.
+    #[test]
+    fn of_too_many_connections_the_first_is_not_closed() {
+        let (_directory, store) = store();
+        let snapshots: Vec<_> = (0..=IDLE_MAX).map(|_| store.snapshot().expect("it is readable")).collect();
+        let sessions = || store.readers().idle.list().sessions.len();
+        assert_eq!(sessions(), 0);
+        // It was the first that was taken.
+        snapshots.into_iter().rev().for_each(drop);
+        assert_eq!(sessions(), IDLE_MAX);
+        assert!(store.readers().idle.list().sessions.iter().any(|leased| leased.is_first()));
     }
 
     /// The keeper held the list of connections while it waited for a call to end, and the call wanted the list for a
