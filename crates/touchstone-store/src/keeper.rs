@@ -25,8 +25,8 @@ const PATIENCE: Duration = Duration::from_millis(200);
 /// How long writers wait at most for readers of other processes, whose snapshots end when their own keepers look, so that a log
 /// that is at its limit begins anew. Writers of other processes wait too, and by default give up after five seconds.
 const PATIENCE_MAX: Duration = Duration::from_millis(1600);
-/// How many times as long as writers have waited for nothing it is until they wait again: they lose a tenth of their time.
-const PAUSE: u32 = 9;
+/// How many times as long as writers have waited it is until they wait again: they lose a fifth of their time at most.
+const PAUSE: u32 = 4;
 /// How long it is between two looks at the log while snapshots are held. It may grow beyond its limit by what is committed
 /// meanwhile.
 const LOOK: Duration = Duration::from_millis(250);
@@ -49,29 +49,37 @@ struct Shared {
     alarm: Arc<Alarm>,
     /// How many frames of the log were copied when it was last looked at.
     copied: AtomicU32,
-    /// The last time that the log could not be emptied, if it was not since.
-    stuck: Mutex<Option<Stuck>>,
+    /// None where the log has been short since.
+    tried: Mutex<Option<Tried>>,
     pin: Arc<Pin>,
     /// How large the log was when it was first seen to be beyond its limit; 0 where it is not.
     over_bytes: AtomicU64,
 }
 
-/// A log that could not be emptied, because of a reader who is inside a call, or of another process.
+/// The last time that writers waited for a long log to be emptied.
 #[derive(Clone, Copy)]
-struct Stuck {
-    /// How large it was.
+struct Tried {
+    /// How long the log was.
     bytes: u64,
-    /// How long writers have waited for it.
+    /// How long they were to wait at most, for readers who are inside a call, or of another process.
+    patience: Duration,
     waited: Duration,
     since: Instant,
+    is_failed: bool,
 }
 
-impl Stuck {
-    /// Whether writers are worth another wait: the log has doubled, or they have not waited for long. The first does not
-    /// come where others read without pause, each for longer than this waits: so it waits longer each time.
+impl Tried {
+    /// Whether writers are to wait again. A log that could not be emptied may double first, beside a quick writer.
     fn is_over(self, bytes: u64) -> bool {
-        let pause = self.waited * PAUSE;
-        bytes / 2 >= self.bytes || (!pause.is_zero() && self.since.elapsed() >= pause)
+        let has_doubled = self.is_failed && bytes / 2 >= self.bytes;
+        has_doubled || self.since.elapsed() >= self.waited * PAUSE
+    }
+
+    /// How long they wait then: where others read without pause, the log begins anew only when all of them have ended what
+    /// they read.
+    fn patience(self) -> Duration {
+        let patience = if self.is_failed { self.patience * 4 } else { self.patience / 2 };
+        patience.clamp(PATIENCE, PATIENCE_MAX)
     }
 }
 
@@ -98,7 +106,7 @@ impl Keeper {
             flushes: Arc::clone(flushes),
             alarm,
             copied: AtomicU32::new(0),
-            stuck: Mutex::new(None),
+            tried: Mutex::new(None),
             pin: Arc::clone(pin),
             over_bytes: AtomicU64::new(0),
         };
@@ -227,17 +235,17 @@ impl Shared {
         let page_bytes = connection.page_bytes();
         let bytes = u64::from(log) * page_bytes;
         // Writers wait meanwhile.
-        let stuck = *lock(&self.stuck);
+        let tried = *lock(&self.tried);
         let is_limit = bytes > self.options.log_bytes_max;
         let is_outrun = log / self.options.checkpoint_pages >= OUTRUN;
         if !is_limit && !is_outrun {
-            *lock(&self.stuck) = None;
-        } else if stuck.is_none_or(|stuck| stuck.is_over(bytes)) {
-            let waited = stuck.map_or(Duration::ZERO, |stuck| stuck.waited);
-            let patience = if is_limit { (waited * 2).clamp(PATIENCE, PATIENCE_MAX) } else { Duration::ZERO };
+            *lock(&self.tried) = None;
+        } else if tried.is_none_or(|tried| tried.is_over(bytes)) {
+            let patience = tried.map_or(PATIENCE, Tried::patience);
+            let began = Instant::now();
             let result = if is_limit { self.bound(connection, patience) } else { self.catch_up(connection) };
-            let new = Stuck { bytes, waited: patience, since: Instant::now() };
-            *lock(&self.stuck) = result.err().map(|_| new);
+            let (waited, since, is_failed) = (began.elapsed(), Instant::now(), result.is_err());
+            *lock(&self.tried) = Some(Tried { bytes, patience, waited, since, is_failed });
         }
     }
 
@@ -360,8 +368,8 @@ mod tests {
         let count = || snapshot.of::<Note>().count();
         let keeper = &store.keeper().shared;
         keeper.checkpoint(&mut None);
-        let stuck = lock(&keeper.stuck).expect("the snapshot is of the log's end");
-        assert!(stuck.bytes > 50_000, "the log is beyond its limit");
+        let tried = lock(&keeper.tried).expect("the log is beyond its limit");
+        assert!(tried.is_failed, "the snapshot is of the log's end");
         assert_eq!(count().expect("nobody has written"), 20_000);
         store.insert(&Note { id: -1 }).expect("it is written");
         keeper.checkpoint(&mut None);
@@ -426,21 +434,29 @@ mod tests {
         let other = other.expect("it opens");
         let snapshot = other.snapshot().expect("it is readable");
         let (keeper, mut connection) = (&store.keeper().shared, None);
-        let mut try_again = || {
+        let mut tries = || {
             keeper.checkpoint(&mut connection);
-            *lock(&keeper.stuck)
+            lock(&keeper.tried).expect("the log is beyond its limit")
         };
-        let first = try_again().expect("another reads the log's end");
-        assert_eq!(first.waited, PATIENCE);
-        let second = try_again().expect("it is stuck");
-        assert_eq!(second.since, first.since, "writers do not wait again at once");
-        lock(&keeper.stuck).as_mut().expect("it is stuck").since -= PATIENCE * PAUSE;
-        let third = try_again().expect("another reads still");
-        assert_eq!(third.waited, 2 * PATIENCE, "it waits longer, though the log is as long");
+        let let_time_pass = || {
+            let mut tried = lock(&keeper.tried);
+            let tried = tried.as_mut().expect("it was tried");
+            tried.since -= tried.waited * PAUSE;
+        };
+        let first = tries();
+        assert_eq!((first.is_failed, first.patience), (true, PATIENCE), "another reads the log's end");
+        assert_eq!(tries().since, first.since, "writers do not wait again at once");
+        let_time_pass();
+        let second = tries();
+        assert_eq!(
+            (second.is_failed, second.patience),
+            (true, 4 * PATIENCE),
+            "it is as long, and another reads"
+        );
         drop(snapshot);
-        other.readers().sweep(true);
-        lock(&keeper.stuck).as_mut().expect("it is stuck").since -= 2 * PATIENCE * PAUSE;
-        assert!(try_again().is_none(), "nobody reads");
+        assert_eq!(other.readers().sweep(true), Left::Nothing);
+        let_time_pass();
+        assert!(!tries().is_failed, "nobody reads");
         let log = std::fs::metadata(directory.path().join("notes.db-wal")).expect("it is there");
         assert_eq!(log.len(), 0, "the log begins anew");
     }
