@@ -5,6 +5,7 @@ mod asked;
 mod counted;
 mod crowd;
 mod found;
+mod generated;
 mod limits;
 mod logged;
 mod meanings;

@@ -164,14 +164,15 @@ fn log(gathering: &mut Gathering, table: &Watched, change: &Change<'_>) {
     }
 }
 
-/// What the file's tables have for keys.
+/// What the file's tables have for keys. Columns are numbered with those that SQLite computes, which `pragma table_info`
+/// passes over and does not count.
 ///
 /// # Errors
 /// When the file does not say.
 pub(super) fn tables(session: &Session) -> Result<Tables> {
     const SQL: &str = "select lower(made.name), part.cid, \
         not exists (select 1 from pragma_index_list(made.name, 'main') where origin = 'pk') \
-        from main.sqlite_schema as made, pragma_table_info(made.name, 'main') as part \
+        from main.sqlite_schema as made, pragma_table_xinfo(made.name, 'main') as part \
         where made.type = 'table' and part.pk > 0 order by made.name, part.pk";
     let mut statement = session.connection.sql().prepare(SQL)?;
     let mut columns: HashMap<String, Vec<c_int>> = HashMap::new();
@@ -194,7 +195,7 @@ fn key_columns(session: &Session, shape: &Shape) -> Result<Rc<[c_int]>> {
     {
         return Ok(Rc::new([]));
     }
-    let sql = "select cid from pragma_table_info(?1, 'main') where name = ?2 collate nocase";
+    let sql = "select cid from pragma_table_xinfo(?1, 'main') where name = ?2 collate nocase";
     let mut statement = session.connection.sql().prepare(sql)?;
     let mut columns = Vec::new();
     for key in keys {
@@ -208,7 +209,7 @@ fn key_columns(session: &Session, shape: &Shape) -> Result<Rc<[c_int]>> {
 
 /// The places of the type's columns in the table's declaration: none for those that it lacks.
 fn columns(session: &Session, shape: &Shape) -> Result<Rc<[Option<c_int>]>> {
-    let sql = "select name, cid from pragma_table_info(?1, 'main')";
+    let sql = "select name, cid from pragma_table_xinfo(?1, 'main')";
     let mut statement = session.connection.sql().prepare(sql)?;
     let rows = statement.query_map([shape.name], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))?;
     let places: Vec<(String, c_int)> = rows.collect::<rusqlite::Result<_>>()?;
