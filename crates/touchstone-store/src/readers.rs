@@ -200,7 +200,10 @@ impl Readers {
         let goes_on = |session: &Session| session.connection.is_well() && !session.connection.is_idle();
         let (is_whole, goes_on) = leased.end(goes_on);
         leased.is_used.set(true);
-        let may_park = is_whole && goes_on && leased.parked.get().is_some();
+        // A log at its limit begins anew when nobody reads from it. Snapshots that are gone on with, where nobody commits because
+        // a checkpoint waits for them, read from it for ever; those that begin once all of it is copied read from the file.
+        let is_short = |parked: LogState| parked.log_bytes() <= self.options.log_bytes_max;
+        let may_park = is_whole && goes_on && leased.parked.get().is_some_and(is_short);
         // Decided under the lock that the keeper sweeps under: what is left open is always seen by a sweep to come.
         let mut idle = self.idle.list();
         let was_watched = idle.is_watched;
@@ -312,10 +315,10 @@ fn parks(idle: &mut List) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::IDLE_MAX;
+    use super::{IDLE_MAX, READS_MIN};
     use crate::cells::Cells;
     use crate::value::{Kind, Mismatch, Raw};
-    use crate::{Field, Record, Store};
+    use crate::{Field, Options, Record, Store};
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     /// A field whose reading panics.
@@ -337,6 +340,12 @@ mod tests {
         fn view(raw: Raw<'_>) -> Result<Explosive, Mismatch> {
             Explosive::read(raw)
         }
+    }
+
+    #[derive(Record)]
+    struct Note {
+        #[record(key)]
+        id: i64,
     }
 
     #[derive(Record)]
@@ -382,6 +391,24 @@ mod tests {
         seen.expect("what was begun goes on");
         let told = store.get::<Bomb>(&2).map(drop).expect_err("it is told");
         assert_eq!(told.kind(), crate::ErrorKind::Replaced);
+    }
+
+    /// A checkpoint waited in vain for a reader that went on with its snapshot, because nobody could commit meanwhile: the log
+    /// grew to six times its limit.
+    #[test]
+    fn no_snapshot_is_left_open_where_the_log_is_at_its_limit() {
+        let directory = tempfile::tempdir().expect("there is room");
+        let options = Options::new().checkpoint_pages(u32::MAX).log_bytes_max(50_000);
+        let store = options.open(directory.path().join("notes.db")).expect("it opens");
+        let is_left_open = || {
+            // More reads than those of which no snapshot is left open.
+            (0..2 * READS_MIN).for_each(|_| drop(store.get::<Note>(&1).expect("it is readable")));
+            store.readers().idle.list().sessions.iter().any(|leased| leased.parked.get().is_some())
+        };
+        store.insert(&Note { id: 1 }).expect("it is written");
+        assert!(is_left_open());
+        store.insert_all(&(2..20_000).map(|id| Note { id }).collect::<Vec<_>>()).expect("it is written");
+        assert!(!is_left_open());
     }
 
     /// The log's index is mapped by the store's first connection, which goes out and comes back like the others.
