@@ -31,7 +31,7 @@ impl Reach {
 /// What is to be done with a row.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// All of it is there: it is sifted, and taken if it is wanted.
+    /// What is looked at is all there: it is sifted, and taken if it is wanted.
     Whole,
     /// It is only asked whether it is wanted.
     Sift,
@@ -238,15 +238,26 @@ impl Source {
         visit: &mut impl FnMut(i64, &[u8], Part) -> Result<bool>,
     ) -> Result<bool> {
         let place = (&self.pages, self.geometry);
-        self.gathered.begin(row);
-        for (columns, part) in [(self.reach.sift, Part::Sift), (self.reach.take, Part::Take)] {
+        let mut is_gathered = false;
+        // Where nothing need be read to tell whether a row is wanted, it is looked at once.
+        let parts = [(self.reach.sift, Part::Sift), (self.reach.take, Part::Take)];
+        let once = [(self.reach.take, Part::Whole)];
+        for &(columns, part) in if self.reach.sift == 0 { &once[..] } else { &parts[..] } {
             let wanted = Payload::reach(row.local, row.length, columns);
-            let bytes = self.gathered.reach(wanted, place, &mut self.budget)?;
+            let bytes = if wanted <= row.local.len() {
+                row.local
+            } else {
+                if !is_gathered {
+                    self.gathered.begin(row);
+                    is_gathered = true;
+                }
+                self.gathered.reach(wanted, place, &mut self.budget)?
+            };
             let goes_on = visit(row.number, bytes, part)?;
             match part {
                 Part::Sift if !goes_on => return Ok(true),
-                Part::Take => return Ok(goes_on),
-                _ => {}
+                Part::Take | Part::Whole => return Ok(goes_on),
+                Part::Sift => {}
             }
         }
         Ok(true)
