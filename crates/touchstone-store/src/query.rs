@@ -6,6 +6,7 @@ pub(crate) mod evaluate;
 pub(crate) mod hull;
 pub(crate) mod list;
 pub(crate) mod run;
+pub(crate) mod sought;
 pub(crate) mod sql;
 
 use crate::access::Access;

@@ -6,6 +6,7 @@ use super::{Dynamic, Value};
 use crate::error::Result;
 use crate::query::condition::{Comparison, Node, after};
 use crate::query::list::List;
+use crate::query::sought::Sought;
 use crate::query::{Condition, Order};
 use crate::record::Shape;
 use crate::value::Kind;
@@ -266,7 +267,7 @@ impl Column {
     /// As for [`starts_with`](Column::starts_with).
     pub fn contains(self, part: impl Into<String>) -> Result<Condition<Dynamic>> {
         self.check_text()?;
-        Ok(self.condition(Node::Contains(self.at, part.into())))
+        Ok(self.condition(Node::Contains(self.at, Sought::new(part.into()))))
     }
 
     fn check_text(self) -> Result<()> {

@@ -2,6 +2,7 @@
 
 use super::evaluate::evaluate;
 use super::list::List;
+use super::sought::Sought;
 use crate::cells::Cells;
 use crate::derived::Stored;
 use crate::error::{Error, ErrorKind, Result};
@@ -66,7 +67,7 @@ pub(crate) enum Node {
     IsNull(usize),
     /// With the least text that is greater than everything that begins so, where there is one.
     StartsWith(usize, String, Option<String>),
-    Contains(usize, String),
+    Contains(usize, Sought),
     /// Two of them or more, and none of them joined by the same word: a program may join a hundred thousand, and the stack
     /// is only so deep.
     Joined(Word, Vec<Node>),
@@ -643,7 +644,7 @@ impl<T: Record, F: Field<Plain = String>> Column<T, F> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn contains(self, other: impl Into<String>) -> Condition<T> {
-        self.condition(Node::Contains(self.place(), other.into()))
+        self.condition(Node::Contains(self.place(), Sought::new(other.into())))
     }
 }
 

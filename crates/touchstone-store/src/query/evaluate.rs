@@ -1,6 +1,7 @@
 //! What a condition is for one row, in SQL's logic of three values: `Some(true)`, `Some(false)`, and `None` for unknown.
 
 use super::condition::{Comparison, Node, Word};
+use super::sought::Sought;
 use crate::derived::Stored;
 use crate::value::Raw;
 use std::cmp::Ordering;
@@ -65,12 +66,10 @@ fn starts_with(value: Raw<'_>, prefix: &str, end: Option<&str>) -> Option<bool> 
 }
 
 /// As SQLite's `instr` tells it, which takes bytes and numbers for texts.
-fn contains(value: Raw<'_>, part: &str) -> Option<bool> {
-    let has =
-        |text: &[u8]| part.is_empty() || text.windows(part.len()).any(|window| window == part.as_bytes());
+fn contains(value: Raw<'_>, part: &Sought) -> Option<bool> {
     match value {
-        Raw::Text(text) | Raw::Blob(text) => Some(has(text)),
-        Raw::Integer(value) => Some(has(value.to_string().as_bytes())),
+        Raw::Text(text) | Raw::Blob(text) => Some(part.is_in(text)),
+        Raw::Integer(value) => Some(part.is_in(value.to_string().as_bytes())),
         Raw::Real(_) | Raw::Null | Raw::Absent => None,
     }
 }

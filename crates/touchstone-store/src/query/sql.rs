@@ -95,7 +95,7 @@ impl<'q> Sql<'q> {
             }
             Node::Contains(column, part) => {
                 let _ = write!(self.text, "(instr({}, ?{}) > 0)", table.expression(*column), self.next);
-                self.parameter(|cells| cells.text(part));
+                self.parameter(|cells| cells.text(part.text()));
             }
             Node::Joined(word, nodes) => self.joined(table, *word, nodes),
             Node::Not(inner) => {
