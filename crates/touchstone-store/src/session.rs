@@ -15,9 +15,10 @@ use crate::leased::Leased;
 use crate::live::capture::Capture;
 use crate::options::Options;
 use crate::record::{Columns, Record, Shape};
-use crate::table::{OrderedRow, PlacedRow, Section, Table};
+use crate::table::{Held, OrderedRow, PlacedRow, Section, Table};
 use crate::value::{Mismatch, Raw, Refusal};
 use crate::visitor::Visitor;
+use foldhash::fast::RandomState;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -37,7 +38,7 @@ type TableId = (*const Shape, bool);
 pub(crate) struct Session {
     last_table: RefCell<Option<(TableId, Rc<Table>)>>,
     tables: RefCell<HashMap<TableId, Rc<Table>>>,
-    queries: RefCell<HashMap<String, Statement>>,
+    queries: RefCell<HashMap<String, Rc<Held>, RandomState>>,
     geometry: Cell<Option<Geometry>>,
     schema: Cell<i64>,
     pub(crate) connection: Connection,
@@ -273,19 +274,19 @@ impl Session {
 
     /// Runs a query's statement, prepared when it is first seen.
     pub(crate) fn query<R>(&self, sql: &str, run: impl FnOnce(&mut Statement) -> Result<R>) -> Result<R> {
-        let held = self.queries.borrow_mut().remove_entry(sql);
-        let (sql, mut statement) = match held {
-            Some(held) => held,
-            None => (sql.to_owned(), self.connection.prepare(sql)?),
-        };
-        let result = run(&mut statement);
-        statement.reset();
+        self.held(sql).with(|| self.connection.prepare(sql), run)
+    }
+
+    /// The place of a query's statement.
+    fn held(&self, sql: &str) -> Rc<Held> {
         let mut queries = self.queries.borrow_mut();
+        if let Some(held) = queries.get(sql) {
+            return Rc::clone(held);
+        }
         if queries.len() >= QUERIES_MAX {
             queries.clear();
         }
-        queries.insert(sql, statement);
-        result
+        Rc::clone(queries.entry(sql.to_owned()).or_default())
     }
 
     /// The feed for tables of that many columns.

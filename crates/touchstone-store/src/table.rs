@@ -14,8 +14,9 @@ use crate::record::Shape;
 use crate::value::Kind;
 use layout::Layout;
 pub(crate) use row::{OrderedRow, PlacedRow};
+use sql::Names;
 pub(crate) use sql::quote;
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::ops::Deref;
 use std::rc::Rc;
 
@@ -51,6 +52,7 @@ pub(crate) struct Table {
     pub(crate) is_shared: bool,
     name: String,
     layout: Option<Layout>,
+    names: OnceCell<Names>,
     /// Whether the indexes were seen to be there.
     pub(crate) writable: Cell<bool>,
     pub(crate) get: Held,
@@ -83,6 +85,7 @@ impl Table {
             is_shared,
             name: physical_name(shape, is_shared),
             layout: None,
+            names: OnceCell::new(),
             writable: Cell::new(false),
             get: Held::default(),
             insert: Held::default(),

@@ -18,15 +18,20 @@ pub(crate) struct Sql<'q> {
 }
 
 impl<'q> Sql<'q> {
-    fn new(table: &Section, text: String) -> Sql<'q> {
+    fn new(table: &Section, words: &[&str]) -> Sql<'q> {
+        /// What most statements have room in.
+        const LENGTH: usize = 256;
         let mut parameters = Cells::default();
         table.begin_row(&mut parameters);
-        Sql { text, parameters, next: table.first() }
+        let text = String::with_capacity(LENGTH);
+        let mut sql = Sql { text, parameters, next: table.first() };
+        sql.say(words);
+        sql
     }
 
     /// The records of a query.
     pub(crate) fn select<T: Record>(table: &Section, request: &'q Request<T>) -> Result<Sql<'q>> {
-        let mut sql = Sql::new(table, format!("select {} from {}", table.selection(), table.quoted()));
+        let mut sql = Sql::new(table, &["select ", table.selection(), " from ", table.quoted()]);
         sql.condition(table, request.node()?);
         sql.order(table, &request.order);
         sql.limit(request);
@@ -38,16 +43,16 @@ impl<'q> Sql<'q> {
         // Rows of a query within are made one by one, and counted after.
         let is_cut = request.limit.is_some() || request.offset > 0;
         let (before, after) = if is_cut { ("(select 1 from ", ")") } else { ("", "") };
-        let mut sql = Sql::new(table, format!("select count(*) from {before}{}", table.quoted()));
+        let mut sql = Sql::new(table, &["select count(*) from ", before, table.quoted()]);
         sql.condition(table, request.node()?);
         sql.limit(request);
-        sql.text.push_str(after);
+        sql.say(&[after]);
         Ok(sql)
     }
 
     /// The deletion of a query's records.
     pub(crate) fn delete(table: &Section, condition: &'q Node) -> Sql<'q> {
-        let mut sql = Sql::new(table, format!("delete from {}", table.quoted()));
+        let mut sql = Sql::new(table, &["delete from ", table.quoted()]);
         sql.condition(table, Some(condition));
         sql
     }
@@ -56,12 +61,12 @@ impl<'q> Sql<'q> {
         let within = table.within();
         match node {
             None if within.is_empty() => {}
-            None => self.text.push_str(&format!(" where {within}true")),
+            None => self.say(&[" where ", &within, "true"]),
             Some(node) => {
-                self.text.push_str(&format!(" where {within}"));
+                self.say(&[" where ", &within]);
                 self.node(table, node);
                 if let Some((column, comparison, value)) = hull(node) {
-                    self.text.push_str(" and ");
+                    self.say(&[" and "]);
                     self.compare(table, column, comparison, value);
                 }
             }
@@ -73,42 +78,40 @@ impl<'q> Sql<'q> {
             Node::Compare(column, comparison, value) => self.compare(table, *column, *comparison, value),
             Node::Between(column, low, high) => {
                 let expression = table.expression(*column);
-                let _ = write!(self.text, "({expression} >= ");
+                self.say(&["(", expression, " >= "]);
                 self.value(low);
-                let _ = write!(self.text, " and {expression} <= ");
+                self.say(&[" and ", expression, " <= "]);
                 self.value(high);
-                self.text.push(')');
+                self.say(&[")"]);
             }
             Node::In(column, values) => {
-                let _ = write!(self.text, "{} in (", table.expression(*column));
+                self.say(&[table.expression(*column), " in ("]);
                 for (at, value) in values.values().iter().enumerate() {
-                    self.text.push_str(if at == 0 { "" } else { ", " });
+                    self.say(&[if at == 0 { "" } else { ", " }]);
                     self.value(value);
                 }
-                self.text.push(')');
+                self.say(&[")"]);
             }
-            Node::IsNull(column) => {
-                let _ = write!(self.text, "{} is null", table.expression(*column));
-            }
+            Node::IsNull(column) => self.say(&[table.expression(*column), " is null"]),
             Node::StartsWith(column, prefix, end) => {
-                self.prefix(&table.expression(*column), prefix, end.as_deref());
+                self.prefix(table.expression(*column), prefix, end.as_deref());
             }
             Node::Contains(column, part) => {
-                let _ = write!(self.text, "(instr({}, ?{}) > 0)", table.expression(*column), self.next);
+                self.say(&["(instr(", table.expression(*column), ", "]);
                 self.parameter(|cells| cells.text(part.text()));
+                self.say(&[") > 0)"]);
             }
             Node::Joined(word, nodes) => self.joined(table, *word, nodes),
             Node::Not(inner) => {
-                self.text.push_str("(not ");
+                self.say(&["(not "]);
                 self.node(table, inner);
-                self.text.push(')');
+                self.say(&[")"]);
             }
         }
     }
 
     fn compare(&mut self, table: &Table, column: usize, comparison: Comparison, value: &'q Stored) {
-        self.text.push_str(&table.expression(column));
-        self.text.push_str(operator(comparison));
+        self.say(&[table.expression(column), operator(comparison)]);
         self.value(value);
     }
 
@@ -118,33 +121,37 @@ impl<'q> Sql<'q> {
             return self.node(table, node);
         }
         let (left, right) = nodes.split_at(nodes.len() / 2);
-        self.text.push('(');
+        self.say(&["("]);
         self.joined(table, word, left);
-        self.text.push_str(match word {
+        self.say(&[match word {
             Word::And => " and ",
             Word::Or => " or ",
-        });
+        }]);
         self.joined(table, word, right);
-        self.text.push(')');
+        self.say(&[")"]);
     }
 
     /// As a range, so that an index serves.
     fn prefix(&mut self, expression: &str, prefix: &'q str, end: Option<&'q str>) {
-        let _ = write!(self.text, "({expression} >= ?{}", self.next);
+        self.say(&["(", expression, " >= "]);
         self.parameter(|cells| cells.text(prefix));
         if let Some(end) = end {
-            let _ = write!(self.text, " and {expression} < ?{}", self.next);
+            self.say(&[" and ", expression, " < "]);
             self.parameter(|cells| cells.text(end));
         }
-        self.text.push(')');
+        self.say(&[")"]);
+    }
+
+    fn say(&mut self, words: &[&str]) {
+        words.iter().for_each(|word| self.text.push_str(word));
     }
 
     fn value(&mut self, value: &'q Stored) {
-        let _ = write!(self.text, "?{}", self.next);
         self.parameter(|cells| value.write(cells));
     }
 
     fn parameter(&mut self, add: impl FnOnce(&mut Cells<'q>)) {
+        let _ = write!(self.text, "?{}", self.next);
         add(&mut self.parameters);
         self.next += 1;
     }
@@ -153,21 +160,20 @@ impl<'q> Sql<'q> {
         if order.is_empty() {
             return;
         }
-        self.text.push_str(" order by ");
+        self.say(&[" order by "]);
         for order in order {
             let expression = table.expression(order.column);
             match order.default {
                 Some(default) => {
-                    let _ = write!(self.text, "ifnull({expression}, ");
+                    self.say(&["ifnull(", expression, ", "]);
                     self.value(default);
-                    self.text.push(')');
+                    self.say(&[")"]);
                 }
-                None => self.text.push_str(&expression),
+                None => self.say(&[expression]),
             }
-            self.text.push_str(if order.descending { " desc, " } else { ", " });
+            self.say(&[if order.descending { " desc, " } else { ", " }]);
         }
-        let keys: Vec<String> = (0..table.shape.keys).map(|at| table.expression(at)).collect();
-        self.text.push_str(&keys.join(", "));
+        self.say(&[table.keys()]);
     }
 
     fn limit<T>(&mut self, request: &Request<T>) {
@@ -176,8 +182,9 @@ impl<'q> Sql<'q> {
         }
         let limit = request.limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX));
         let offset = i64::try_from(request.offset).unwrap_or(i64::MAX);
-        let _ = write!(self.text, " limit ?{} offset ?{}", self.next, self.next + 1);
+        self.say(&[" limit "]);
         self.parameter(|cells| cells.integer(limit));
+        self.say(&[" offset "]);
         self.parameter(|cells| cells.integer(offset));
     }
 }

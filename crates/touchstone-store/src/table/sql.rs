@@ -5,17 +5,41 @@ use crate::engine::feed::Feed;
 use crate::record::{ColumnShape, Index};
 use std::fmt::Write as _;
 
+/// What the statements of a table call it and its columns: made once, for every query says them.
+pub(super) struct Names {
+    table: String,
+    columns: Vec<String>,
+    selection: String,
+    keys: String,
+}
+
+impl Names {
+    fn of(table: &Table) -> Names {
+        let columns = table.shape.columns.iter().enumerate();
+        let columns: Vec<String> = columns.map(|(at, column)| table.column(at, column)).collect();
+        let (selection, keys) = (columns.join(", "), columns[..table.shape.keys].join(", "));
+        Names { table: format!("main.{}", quote(&table.name)), columns, selection, keys }
+    }
+}
+
 impl Table {
+    fn names(&self) -> &Names {
+        self.names.get_or_init(|| Names::of(self))
+    }
+
     /// The table's name, quoted, with the file's before it: a program's temporary table of the name is another.
-    pub(crate) fn quoted(&self) -> String {
-        format!("main.{}", quote(&self.name))
+    pub(crate) fn quoted(&self) -> &str {
+        &self.names().table
     }
 
     /// The expressions that select the type's columns in their order.
-    pub(crate) fn selection(&self) -> String {
-        let columns = self.shape.columns.iter().enumerate();
-        let names: Vec<String> = columns.map(|(at, column)| self.column(at, column)).collect();
-        names.join(", ")
+    pub(crate) fn selection(&self) -> &str {
+        &self.names().selection
+    }
+
+    /// The key's columns, in their order.
+    pub(crate) fn keys(&self) -> &str {
+        &self.names().keys
     }
 
     /// The expression of one column: NULL where the file has none.
@@ -27,8 +51,8 @@ impl Table {
     }
 
     /// As [`column`](Table::column), by place.
-    pub(crate) fn expression(&self, at: usize) -> String {
-        self.column(at, &self.shape.columns[at])
+    pub(crate) fn expression(&self, at: usize) -> &str {
+        &self.names().columns[at]
     }
 
     /// How many parameters come before a statement's own: the collection's number.
