@@ -53,6 +53,7 @@ pub(crate) struct Table {
     name: String,
     layout: Option<Layout>,
     names: OnceCell<Names>,
+    planned_by_values: OnceCell<bool>,
     /// Whether the indexes were seen to be there.
     pub(crate) writable: Cell<bool>,
     pub(crate) get: Held,
@@ -86,6 +87,7 @@ impl Table {
             name: physical_name(shape, is_shared),
             layout: None,
             names: OnceCell::new(),
+            planned_by_values: OnceCell::new(),
             writable: Cell::new(false),
             get: Held::default(),
             insert: Held::default(),
@@ -134,6 +136,18 @@ impl Table {
     /// Whether the pages of the table hold all that a statement would tell, and nothing else.
     pub(crate) fn is_read_by_pages(&self) -> bool {
         !self.is_shared && self.layout.as_ref().is_none_or(|layout| layout.is_plain)
+    }
+
+    /// Whether SQLite's plans may depend on what columns are compared with: an index has only rows of some values, or the
+    /// values were counted.
+    pub(crate) fn is_planned_by_values(&self, connection: &Connection) -> Result<bool> {
+        if let Some(known) = self.planned_by_values.get() {
+            return Ok(*known);
+        }
+        let sql = "select exists (select 1 from pragma_index_list(?1, 'main') where partial) \
+                   or exists (select 1 from main.sqlite_schema where name = 'sqlite_stat4')";
+        let answer = connection.sql().query_row(sql, [&self.name], |row| row.get(0))?;
+        Ok(*self.planned_by_values.get_or_init(|| answer))
     }
 
     /// Whether the file compares the column otherwise than as bytes are.

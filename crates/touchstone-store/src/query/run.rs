@@ -207,7 +207,7 @@ fn each_row<T: Record>(query: &Query<'_, T>, mut visit: impl Visit) -> Result<()
             let mut sifted = Sifted { sieve: Sieve::new(request)?, visit };
             return session.visit(&table, reach(&table, request, table.reach())?, &mut sifted);
         }
-        let sql = Sql::select(&table, request)?;
+        let sql = Sql::select(&session.connection, &table, request)?;
         session.query(&sql.text, |statement| {
             // SAFETY: the parameters outlive the closure, after which the statement is reset.
             unsafe { statement.bind(&sql.parameters)? };
@@ -263,7 +263,7 @@ fn explain_in<T: Record>(session: &Session, query: &Query<'_, T>) -> Result<Expl
         let plan = vec![format!("SCAN {} BY PAGES", table.shape.name)];
         return Ok(Explanation { by_pages: true, sql: None, plan });
     }
-    let sql = Sql::select(&table, &query.request)?;
+    let sql = Sql::select(&session.connection, &table, &query.request)?;
     let mut statement = session.connection.sql().prepare(&format!("explain query plan {}", sql.text))?;
     let mut rows = statement.raw_query();
     let mut plan = Vec::new();
@@ -324,7 +324,7 @@ fn source<T: Record>(session: &Session, access: &Access<'_, T>, request: &Reques
         let Some(scan) = session.scan(&table, reach)?.map(Box::new) else { return Ok(Source::Ended) };
         return Ok(Source::Pages { scan, table, page: VecDeque::new(), passed: 0, left });
     }
-    let sql = Sql::select(&table, request)?;
+    let sql = Sql::select(&session.connection, &table, request)?;
     let statement = session.connection.prepare(&sql.text)?;
     statement.bind_copies(&sql.parameters)?;
     Ok(Source::Statement(statement))

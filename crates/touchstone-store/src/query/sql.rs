@@ -5,6 +5,7 @@ use super::condition::{Comparison, Node, Order, Word};
 use super::hull::hull;
 use crate::cells::Cells;
 use crate::derived::Stored;
+use crate::engine::connection::Connection;
 use crate::error::Result;
 use crate::record::Record;
 use crate::table::{Section, Table};
@@ -15,6 +16,8 @@ pub(crate) struct Sql<'q> {
     pub(crate) text: String,
     pub(crate) parameters: Cells<'q>,
     next: i32,
+    /// How a value is said to be the one that a record has.
+    equal: &'static str,
 }
 
 impl<'q> Sql<'q> {
@@ -24,14 +27,26 @@ impl<'q> Sql<'q> {
         let mut parameters = Cells::default();
         table.begin_row(&mut parameters);
         let text = String::with_capacity(LENGTH);
-        let mut sql = Sql { text, parameters, next: table.first() };
+        let mut sql = Sql { text, parameters, next: table.first(), equal: " = " };
         sql.say(words);
         sql
     }
 
     /// The records of a query.
-    pub(crate) fn select<T: Record>(table: &Section, request: &'q Request<T>) -> Result<Sql<'q>> {
+    pub(crate) fn select<T: Record>(
+        connection: &Connection,
+        table: &Section,
+        request: &'q Request<T>,
+    ) -> Result<Sql<'q>> {
         let mut sql = Sql::new(table, &["select ", table.selection(), " from ", table.quoted()]);
+        if !request.order.is_empty()
+            && request.condition.is_some()
+            && !table.is_planned_by_values(connection)?
+        {
+            // With an order SQLite looks at the values that columns are to equal, and prepares anew for each other one. It
+            // looks at none behind a sign.
+            sql.equal = " = +";
+        }
         sql.condition(table, request.node()?);
         sql.order(table, &request.order);
         sql.limit(request);
@@ -111,7 +126,11 @@ impl<'q> Sql<'q> {
     }
 
     fn compare(&mut self, table: &Table, column: usize, comparison: Comparison, value: &'q Stored) {
-        self.say(&[table.expression(column), operator(comparison)]);
+        let operator = match comparison {
+            Comparison::Equal => self.equal,
+            other => operator(other),
+        };
+        self.say(&[table.expression(column), operator]);
         self.value(value);
     }
 

@@ -3,6 +3,7 @@
 
 mod ask;
 mod edges;
+mod prepared;
 
 use ask::{Ask, Name, Rendered, any_ask, any_orders, bytes, integer, order_of, real, text};
 use proptest::collection::vec;
