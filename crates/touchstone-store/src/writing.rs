@@ -360,8 +360,7 @@ impl<T: Record> Writing<'_, T> {
             );
             return Err(Error::new(ErrorKind::Invalid, message));
         }
-        self.put(&record)?;
-        Ok(true)
+        self.replace(&record)
     }
 
     /// Removes the record with that key; whether there was one.
