@@ -360,7 +360,8 @@ impl<T: Record> Writing<'_, T> {
             );
             return Err(Error::new(ErrorKind::Invalid, message));
         }
-        self.replace(&record)
+        self.replace(&record)?;
+        Ok(true)
     }
 
     /// Removes the record with that key; whether there was one.

@@ -1,4 +1,4 @@
-//! Batches keep the keys that their records have.
+//! Batches keep the keys that their records have, and what is written meets the triggers that it should.
 
 use touchstone_store::{ErrorKind, Record, Store};
 
@@ -140,4 +140,24 @@ fn what_the_file_does_by_itself_changes_no_keys() {
         let given: Vec<Someone> = (0..9).filter(|id| *id != 3).map(someone).collect();
         assert!(given.iter().all(|given| found.contains(given)), "{does}: {found:?}");
     }
+}
+
+/// A record that is changed was put over itself: the triggers of inserts ran, too.
+#[test]
+fn an_update_runs_no_trigger_of_inserts() {
+    let directory = tempfile::tempdir().expect("there is room");
+    let store = Store::open(directory.path().join("people.db")).expect("it opens");
+    store.insert(&person(1, "1")).expect("it goes in");
+    let triggers = "create table log (what text);
+        create trigger inserted before insert on person begin insert into log values ('insert'); end;
+        create trigger updated before update on person begin insert into log values ('update'); end;";
+    let told = store.write(|transaction| {
+        transaction.sql(|sql| sql.execute_batch(triggers))?;
+        assert!(transaction.update::<Person>(&1, |person| person.height = 1.75)?);
+        transaction
+            .sql(|sql| sql.query_row("select group_concat(what) from log", (), |row| row.get::<_, String>(0)))
+    });
+    assert_eq!(told.expect("it is written"), "update");
+    let person = store.get::<Person>(&1).expect("it is readable").expect("it is there");
+    assert_eq!((person.mail.as_deref(), person.height), (Some("1"), 1.75));
 }
