@@ -43,7 +43,6 @@ pub(crate) fn open(path: &Path, options: Options) -> Result<(Options, Arc<Pin>, 
         match if is_made { Ok(()) } else { make(&connection, header, &resolved) } {
             Ok(()) => {
                 let pin = Pin::new(&mut connection, &resolved).map_err(about)?;
-                connection.cache(resolved.cache_bytes).map_err(about)?;
                 return Ok((resolved, pin, connection));
             }
             // Another process made the file since it was looked at, perhaps with another salt.

@@ -11,7 +11,7 @@ use crate::idle::{Idle, List};
 use crate::lease::Lease;
 use crate::leased::Leased;
 use crate::options::Options;
-use crate::session::Session;
+use crate::session::{Role, Session};
 use crate::sync::{Mutex, lock};
 use rusqlite::InterruptHandle;
 use std::mem::replace;
@@ -83,7 +83,7 @@ impl Readers {
             alarm,
             pin: Arc::clone(pin),
         };
-        let first = readers.register(Session::of(connection));
+        let first = readers.register(Session::of(connection, options, Role::Reader));
         first.make_first();
         readers.idle.list().sessions.push(first);
         readers
@@ -153,7 +153,8 @@ impl Readers {
 
     #[cold]
     fn open(&self) -> Result<Box<Leased>> {
-        Session::open(&self.pin, &self.options).map(|session| self.register(session))
+        let session = Session::open(&self.pin, &self.options, Role::Reader)?;
+        Ok(self.register(session))
     }
 
     fn register(&self, session: Session) -> Box<Leased> {

@@ -13,7 +13,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::lease::Lease;
 use crate::leased::Leased;
 use crate::live::capture::Capture;
-use crate::options::Options;
+use crate::options::{Options, READER_CACHE_BYTES, WRITER_CACHE_BYTES};
 use crate::record::{Columns, Record, Shape};
 use crate::table::{Held, OrderedRow, PlacedRow, Section, Table};
 use crate::value::{Mismatch, Raw, Refusal};
@@ -26,6 +26,23 @@ use std::sync::Arc;
 
 /// Statements of queries that are kept: those of a program's own code are few.
 const QUERIES_MAX: usize = 64;
+
+/// What a session is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    Reader,
+    Writer,
+}
+
+impl Role {
+    /// The pages that it keeps where nobody said how many: see [`Options::cache_bytes`].
+    fn cache_bytes(self) -> u64 {
+        match self {
+            Role::Reader => READER_CACHE_BYTES,
+            Role::Writer => WRITER_CACHE_BYTES,
+        }
+    }
+}
 
 /// The table of the collections' names.
 pub(crate) const COLLECTIONS: &str = "touchstone_collections";
@@ -60,14 +77,17 @@ unsafe impl Send for Session {}
 
 impl Session {
     /// Opens one more connection to the store's file.
-    pub(crate) fn open(pin: &Pin, options: &Options) -> Result<Session> {
+    pub(crate) fn open(pin: &Pin, options: &Options, role: Role) -> Result<Session> {
         let connection = Connection::open_beside(pin, options)?;
         connection.defend();
-        Ok(Session::of(connection))
+        Ok(Session::of(connection, options, role))
     }
 
     /// The session of a connection that is defended.
-    pub(crate) fn of(connection: Connection) -> Session {
+    pub(crate) fn of(connection: Connection, options: &Options, role: Role) -> Session {
+        if options.cache_bytes.is_none() {
+            connection.cache(role.cache_bytes());
+        }
         Session {
             last_table: RefCell::new(None),
             tables: RefCell::default(),

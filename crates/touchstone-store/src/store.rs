@@ -15,7 +15,7 @@ use crate::opening;
 use crate::options::{Durability, Options};
 use crate::place::sync_directory;
 use crate::readers::{Hold, Readers, Watch};
-use crate::session::Session;
+use crate::session::{Role, Session};
 use crate::snapshot::Snapshot;
 use crate::sync::{Mutex, MutexGuard, lock};
 use crate::transaction::Transaction;
@@ -631,7 +631,7 @@ impl Inner {
     pub(crate) fn writer(&self) -> Result<Writer<'_>> {
         let mut writer = lock(&self.writer);
         if writer.is_none() {
-            let session = Session::open(&self.pin, &self.options)?;
+            let session = Session::open(&self.pin, &self.options, Role::Writer)?;
             // SAFETY: the session is the store's writer, which is closed after the log.
             let file = unsafe { LogFile::open(session.connection.handle()) }?;
             session.connection.patience.ask_through(self.pin.index());

@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use std::ptr;
 
 unsafe extern "C" {
+    fn touchstone_cache(connection: *mut ffi::sqlite3, kibibytes: c_int);
     fn touchstone_forget_copies(connection: *mut ffi::sqlite3);
     fn touchstone_has_last_page(connection: *mut ffi::sqlite3) -> c_int;
     fn touchstone_is_running(connection: *mut ffi::sqlite3) -> c_int;
@@ -181,9 +182,7 @@ impl Connection {
         let raw =
             open(pin.path(), flags(options.read_only, false), options).map_err(|error| pin.explain(error))?;
         pin.admit(&raw)?;
-        let connection = Connection::with(raw, options)?;
-        connection.cache(options.cache_bytes)?;
-        Ok(connection)
+        Connection::with(raw, options)
     }
 
     /// Gives the key and the settings to a connection that has read nothing yet.
@@ -201,6 +200,9 @@ impl Connection {
         // SAFETY: one thread has the connection at a time, and it is dropped before what it waits by.
         unsafe { connection.patience.teach(connection.handle()) };
         configure(&connection.raw, options)?;
+        if let Some(bytes) = options.cache_bytes {
+            connection.cache(bytes);
+        }
         Ok(connection)
     }
 
@@ -249,15 +251,11 @@ impl Connection {
         LogState::of(self).is_some()
     }
 
-    /// Gives the connection so much memory for pages. It may read the schema for it, so this comes after the file was
-    /// found to be a store.
-    pub(crate) fn cache(&self, bytes: Option<u64>) -> Result<()> {
-        match bytes {
-            Some(bytes) => {
-                Ok(self.raw.execute_batch(&format!("pragma cache_size = -{}", bytes.div_ceil(1024)))?)
-            }
-            None => Ok(()),
-        }
+    /// Lets the connection keep pages in memory of so many bytes.
+    pub(crate) fn cache(&self, bytes: u64) {
+        let kibibytes = c_int::try_from(bytes.div_ceil(1024)).unwrap_or(c_int::MAX);
+        // SAFETY: the connection is open.
+        unsafe { touchstone_cache(self.handle(), kibibytes) };
     }
 
     /// Whether the log is left as it is when the connection is closed, or copied.

@@ -52,6 +52,7 @@ TYPE(((sqlite3 *)0)->nDb, int);
 TYPE(((Db *)0)->pSchema, Schema *);
 TYPE(((Schema *)0)->trigHash, Hash);
 TYPE(((Schema *)0)->schemaFlags, u16);
+TYPE(((Schema *)0)->cache_size, int);
 TYPE(((Hash *)0)->count, unsigned int);
 TYPE(((Btree *)0)->nBackup, int);
 TYPE(sqlite3PagerBackupPtr, sqlite3_backup **(*)(Pager *));
@@ -95,6 +96,7 @@ TYPE(walRestartLog, int (*)(Wal *));
 TYPE(sqlite3BtreePager, Pager *(*)(Btree *));
 TYPE(sqlite3BtreeTxnState, int (*)(Btree *));
 TYPE(sqlite3BtreeLastPage, Pgno (*)(Btree *));
+TYPE(sqlite3BtreeSetCacheSize, int (*)(Btree *, int));
 TYPE(sqlite3BtreeGetPageSize, int (*)(Btree *));
 TYPE(sqlite3PagerGet, int (*)(Pager *, Pgno, DbPage **, int));
 TYPE(sqlite3PagerGetData, void *(*)(DbPage *));
@@ -152,6 +154,13 @@ unsigned touchstone_page_count(sqlite3 *connection) {
  * what it holds from the page after the last one on: that has the number 0 then, and the first page goes too, in use. */
 int touchstone_has_last_page(sqlite3 *connection) {
   return sqlite3BtreePager(connection->aDb[0].pBt)->dbSize == 0xffffffff;
+}
+
+/* How many kibibytes of pages are kept at most. The pragma reads the whole schema first. */
+void touchstone_cache(sqlite3 *connection, int kibibytes) {
+  Db *file = &connection->aDb[0];
+  file->pSchema->cache_size = -kibibytes;
+  sqlite3BtreeSetCacheSize(file->pBt, -kibibytes);
 }
 
 static int drops_pages(const VdbeOp *step, int count) {

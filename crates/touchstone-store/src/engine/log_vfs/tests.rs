@@ -43,11 +43,7 @@ fn what_was_gathered_while_the_file_was_held_whole_is_forgotten_too() {
     let path = directory.path().join("a.db");
     let rows = "with n (i) as (select 1 union all select i + 1 from n where i < 40) \
         insert into t select hex(zeroblob(950)) from n";
-    let open = || {
-        let connection = Connection::open(&path, &Options::new()).expect("it opens");
-        connection.cache(Some(20_000)).expect("it is readable");
-        connection
-    };
+    let open = || Connection::open(&path, &Options::new().cache_bytes(20_000)).expect("it opens");
     open()
         .sql()
         .execute_batch(&format!("pragma journal_mode = wal; create table t (a); {rows}"))
