@@ -25,8 +25,8 @@ const PATIENCE: Duration = Duration::from_millis(200);
 /// How long writers wait at most for readers of other processes, whose snapshots end when their own keepers look, so that a log
 /// that is at its limit begins anew. Writers of other processes wait too, and by default give up after five seconds.
 const PATIENCE_MAX: Duration = Duration::from_millis(1600);
-/// How many times as long as writers have waited it is until they wait again: they lose a fifth of their time at most.
-const PAUSE: u32 = 4;
+/// How many times as long as writers have waited it is until they wait again: for one store they lose a tenth of their time.
+const PAUSE: u32 = 9;
 /// How long it is between two looks at the log while snapshots are held. It may grow beyond its limit by what is committed
 /// meanwhile.
 const LOOK: Duration = Duration::from_millis(250);
