@@ -41,7 +41,7 @@ fn after_reading(store: &Store) -> [(i64, usize); 2] {
     });
     let by_writer = store.write(|transaction| {
         assert_eq!(transaction.of::<Note>().query().filter(|note| note.text.contains("y")).count()?, 0);
-        transaction.sql(|sql| kept(sql))
+        transaction.sql(kept)
     });
     [by_reader, by_writer].map(|kept| kept.expect("they are read"))
 }
