@@ -68,6 +68,11 @@ impl Outbox {
         self.kept.is_some()
     }
 
+    /// Whether something is kept for a subscription.
+    pub(crate) fn is_kept_for(&self, target: Target) -> bool {
+        self.kept.as_ref().is_some_and(|kept| kept.contains_key(&target.id))
+    }
+
     /// Gives each feed its updates.
     pub(crate) fn send(&mut self, mut deliver: impl FnMut(u32, Vec<(Slot, Update)>)) {
         let is_kept = self.kept.take().is_some();

@@ -70,11 +70,12 @@ struct Entry {
 }
 
 impl Entry {
-    /// Tells that it cannot be read: once, until it can be again.
+    /// Tells that it cannot be read: once, until it can be again; and in place of what was to be told before that showed.
     fn fail(&mut self, error: &Error, out: &mut Outbox) {
         self.is_behind = true;
-        if self.failed.replace(error.clone()).is_none() {
-            for target in self.watched.targets() {
+        let is_first = self.failed.replace(error.clone()).is_none();
+        for target in self.watched.targets() {
+            if is_first || out.is_kept_for(target) {
                 out.put(target, What::failed(error));
             }
         }
