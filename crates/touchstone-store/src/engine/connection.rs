@@ -24,6 +24,7 @@ unsafe extern "C" {
     fn touchstone_cache(connection: *mut ffi::sqlite3, kibibytes: c_int);
     fn touchstone_forget_copies(connection: *mut ffi::sqlite3);
     fn touchstone_has_last_page(connection: *mut ffi::sqlite3) -> c_int;
+    fn touchstone_let_go_of_tables(connection: *mut ffi::sqlite3);
     fn touchstone_is_running(connection: *mut ffi::sqlite3) -> c_int;
     fn touchstone_may_have_triggers(connection: *mut ffi::sqlite3) -> c_int;
 }
@@ -77,19 +78,34 @@ impl Drop for Own {
         // SAFETY: it is taken once, here, and not looked at afterwards.
         let raw = unsafe { ManuallyDrop::take(&mut self.raw) };
         if let Err((raw, _)) = raw.close() {
-            finalize_forgotten(&raw);
+            let_go_of_forgotten(&raw);
+            // What virtual tables have left is theirs, which end with it. The rest is what the program has forgotten.
+            if let Err((raw, _)) = raw.close() {
+                finalize_forgotten(&raw);
+            }
         }
     }
 }
 
-/// Finalizes the statements that a program has forgotten, and forgets such copies, which keep the connection from being
-/// closed.
+/// Ends the statements that a program has forgotten, and forgets such copies, which keep the connection from being closed; and
+/// lets go of the virtual tables that they hold, which have statements of their own.
 #[cold]
-fn finalize_forgotten(raw: &rusqlite::Connection) {
-    // SAFETY: the connection is open. What has dropped its statement has finalized it, and a statement that was forgotten
-    // is used by nobody: it cannot outlive what it was borrowed from, which ends here. Nor can a copy.
+fn let_go_of_forgotten(raw: &rusqlite::Connection) {
+    // SAFETY: the connection is open. A statement that was forgotten is used by nobody: it cannot outlive what it was
+    // borrowed from, which ends here. Nor can a copy.
     unsafe {
         touchstone_forget_copies(raw.handle());
+        end_statements(raw.handle());
+        touchstone_let_go_of_tables(raw.handle());
+    }
+}
+
+/// Finalizes the statements that a program has forgotten.
+#[cold]
+fn finalize_forgotten(raw: &rusqlite::Connection) {
+    // SAFETY: the connection is open. What has dropped its statement has finalized it, and virtual tables have finalized
+    // theirs when nobody held them any more.
+    unsafe {
         loop {
             let statement = ffi::sqlite3_next_stmt(raw.handle(), ptr::null_mut());
             if statement.is_null() {

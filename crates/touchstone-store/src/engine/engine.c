@@ -223,6 +223,41 @@ void touchstone_forget_copies(sqlite3 *connection) {
   }
 }
 
+/* A virtual table that one of these operations holds, which does not hold it any more. */
+static VTable *let_go(Op *operations, int count) {
+  int at;
+  for (at = 0; at < count; at++) {
+    if (operations[at].p4type == P4_VTAB) {
+      operations[at].p4type = P4_NOTUSED;
+      return operations[at].p4.pVtab;
+    }
+  }
+  return 0;
+}
+
+/* The same of all statements of the connection, with the triggers in them. */
+static VTable *let_one_go(sqlite3 *connection) {
+  VTable *table = 0;
+  Vdbe *statement = connection->pVdbe;
+  for (; statement != 0 && table == 0; statement = statement->pVNext) {
+    SubProgram *trigger = statement->pProgram;
+    table = let_go(statement->aOp, statement->nOp);
+    for (; trigger != 0 && table == 0; trigger = trigger->pNext) {
+      table = let_go(trigger->aOp, trigger->nOp);
+    }
+  }
+  return table;
+}
+
+/* Lets go of the virtual tables that statements hold, none of which is run any more. Such a table has statements of its own,
+ * which nobody else may finalize: it does so itself, as soon as nobody holds it, and each time the list is another. */
+void touchstone_let_go_of_tables(sqlite3 *connection) {
+  VTable *table;
+  while ((table = let_one_go(connection)) != 0) {
+    sqlite3VtabUnlock(table);
+  }
+}
+
 /* The log that the connection's file has, if any. */
 static Wal *log_of(sqlite3 *connection) {
   return sqlite3BtreePager(connection->aDb[0].pBt)->pWal;

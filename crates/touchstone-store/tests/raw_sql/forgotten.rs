@@ -92,3 +92,39 @@ fn a_store_with_forgotten_statements_lets_go_of_its_file() -> Result<()> {
     drop(store);
     Store::change_key(&path, Options::new(), Options::new())
 }
+
+/// Counts to five hundred.
+const MANY: &str =
+    "with recursive n(number) as (select 1 union all select number + 1 from n where number < 500)";
+
+/// A virtual table has statements of its own. They were finalized before it had let go of them, and once more by it, which
+/// crashed the process.
+#[test]
+fn a_store_with_forgotten_statements_of_virtual_tables_lets_go_of_its_file() -> Result<()> {
+    let found = ["using fts5(text)", "'word ' || hex(randomblob(number % 30))"];
+    let boxes = ["using rtree(id, low, high)", "number, number, number + 1"];
+    for ([table, values], read) in [
+        (found, "select text from virtual where virtual match 'word' order by rank"),
+        (found, "select text from virtual"),
+        (found, "insert into virtual select text from virtual returning text"),
+        (boxes, "select id from virtual where low > 3"),
+    ] {
+        let place = Place::new();
+        place.write(&format!(
+            "create virtual table virtual {table}; {MANY} insert into virtual select {values} from n;
+             create temp trigger beside after insert on task begin insert into virtual select * from virtual limit 0; end"
+        ))?;
+        for _ in 0..3 {
+            place.store.write(|transaction| transaction.sql(|sql| forget_on_a_row(sql, read)))?;
+            let insert = "insert into task (title) values ('told') returning id";
+            place.store.write(|transaction| transaction.sql(|sql| forget_on_a_row(sql, insert)))?;
+            if read.starts_with("select") {
+                place.store.read(|snapshot| snapshot.sql(|sql| forget_on_a_row(sql, read)))?;
+            }
+        }
+        let Place { store, path, _directory } = place;
+        drop(store);
+        Store::change_key(&path, Options::new(), Options::new())?;
+    }
+    Ok(())
+}
