@@ -126,16 +126,20 @@ impl Keeper {
         }
     }
 
-    /// Starts the thread, where it is not running yet.
+    /// Starts the thread, where it is not running yet. Where the system has no thread for it, no snapshot is left open: it
+    /// would be for ever, and the log would grow for as long in every process.
     pub(crate) fn start(&self) {
         let mut thread = lock(&self.thread);
         if thread.is_none() {
             let shared = Arc::clone(&self.shared);
             let builder = std::thread::Builder::new().name("touchstone-keeper".into());
-            // Without the thread the log grows until the store is closed, which copies it: nothing is lost.
+            // Without the thread the log is copied when the store is closed, or by another process: nothing is lost.
             *thread = builder.spawn(move || shared.keep()).ok();
             if thread.is_some() {
                 self.shared.alarm.hear();
+            } else {
+                drop(thread);
+                self.shared.readers.unwatched();
             }
         }
     }

@@ -232,8 +232,28 @@ impl Readers {
     pub(crate) fn sweep(&self, all: bool) -> Left {
         // What nobody commits to is read without a look at the file: snapshots of one that is gone are not gone on with.
         let all = all || self.pin.look().is_err();
-        let now = self.index.as_ref().and_then(LogIndex::state);
         let mut idle = self.idle.list();
+        let left = match (self.sweep_list(&idle, all), idle.out) {
+            (true, _) => Left::Parked,
+            (false, 0) => Left::Nothing,
+            (false, _) => Left::Held,
+        };
+        if left == Left::Nothing {
+            (idle.is_watched, idle.reads) = (false, 0);
+        }
+        left
+    }
+
+    /// Ends the snapshots of idle connections, and leaves none open for now: nobody would look after them.
+    pub(crate) fn unwatched(&self) {
+        let mut idle = self.idle.list();
+        self.sweep_list(&idle, true);
+        (idle.is_watched, idle.reads) = (false, 0);
+    }
+
+    /// Whether a snapshot is left open.
+    fn sweep_list(&self, idle: &List, all: bool) -> bool {
+        let now = self.index.as_ref().and_then(LogIndex::state);
         let mut is_parked = false;
         for leased in &idle.sessions {
             let Some(parked) = leased.parked.get() else { continue };
@@ -244,15 +264,7 @@ impl Readers {
                 is_parked = true;
             }
         }
-        let left = match (is_parked, idle.out) {
-            (true, _) => Left::Parked,
-            (false, 0) => Left::Nothing,
-            (false, _) => Left::Held,
-        };
-        if left == Left::Nothing {
-            (idle.is_watched, idle.reads) = (false, 0);
-        }
-        left
+        is_parked
     }
 
     /// How many connections somebody has.

@@ -23,6 +23,7 @@ unsafe extern "C" {
         key: *const c_void,
         length: c_int,
     ) -> c_int;
+    fn touchstone_clear_after_ciphers();
     fn touchstone_derive_argon2id(
         words: *const c_uchar,
         length: usize,
@@ -44,6 +45,8 @@ unsafe extern "C" {
 /// registers that most processors do not have, and a file outlives the machine it was made on.
 pub(crate) fn unlock(raw: &rusqlite::Connection, options: &Options) -> Result<()> {
     let Some(key) = &options.key else { return Ok(()) };
+    // SAFETY: the connection is open, so the engine is initialized.
+    unsafe { touchstone_clear_after_ciphers() };
     let scheme = match (options.cipher, options.page_size) {
         (Cipher::Aegis, _) => "pragma cipher = 'aegis'; pragma algorithm = 'aegis-256x2'".to_owned(),
         (Cipher::SqlCipher, size) => {

@@ -101,6 +101,9 @@ TYPE(sqlite3BtreeGetPageSize, int (*)(Btree *));
 TYPE(sqlite3PagerGet, int (*)(Pager *, Pgno, DbPage **, int));
 TYPE(sqlite3PagerGetData, void *(*)(DbPage *));
 TYPE(sqlite3PagerUnref, void (*)(DbPage *));
+TYPE(((CipherDescriptor *)0)->m_generateKey, GenerateKey_t);
+TYPE(((CipherDescriptor *)0)->m_encryptPage, EncryptPage_t);
+TYPE(((CipherDescriptor *)0)->m_decryptPage, DecryptPage_t);
 TYPE(argon2id_hash_raw, int (*)(uint32_t, uint32_t, uint32_t, const void *, size_t, const void *, size_t, void *, size_t));
 TYPE(fastpbkdf2_hmac_sha512, void (*)(const uint8_t *, size_t, const uint8_t *, size_t, uint32_t, uint8_t *, size_t));
 
@@ -114,14 +117,62 @@ TYPE(fastpbkdf2_hmac_sha512, void (*)(const uint8_t *, size_t, const uint8_t *, 
 /* What SQLCipher 4 does; a change would make other files. */
 #define PBKDF2_ROUNDS 256000
 
+/* More than what the functions below have on the stack with all that they call: up to 7,000 bytes for Argon2 and 3,100 for a page
+ * or PBKDF2 (GCC 12, with and without optimization). */
+#define CLEARED_BYTES 8192
+
+/* Writes over what a function that has returned left on the stack. A thread's stack is there for longer than the store is, also
+ * that of a thread that has ended, which the C library keeps for the next one. */
+static SQLITE_NOINLINE void clear_stack(void) {
+  unsigned char left[CLEARED_BYTES];
+  sqlite3mcSecureZeroMemory(left, sizeof(left));
+}
+
 int touchstone_derive_argon2id(const unsigned char *words, size_t length, const unsigned char *salt,
                                unsigned char *key) {
-  return argon2id_hash_raw(ARGON2_PASSES, ARGON2_KIBIBYTES, ARGON2_LANES, words, length, salt, 16, key, 32);
+  int code = argon2id_hash_raw(ARGON2_PASSES, ARGON2_KIBIBYTES, ARGON2_LANES, words, length, salt, 16, key, 32);
+  clear_stack();
+  return code;
 }
 
 void touchstone_derive_pbkdf2(const unsigned char *words, size_t length, const unsigned char *salt,
                               unsigned char *key) {
   fastpbkdf2_hmac_sha512(words, length, salt, 16, PBKDF2_ROUNDS, key, 32);
+  clear_stack();
+}
+
+/* SQLCipher's cipher copies the key to the stack for each page. AEGIS has it in registers only. */
+static void generate_key(void *cipher, char *words, int length, int rekey, unsigned char *salt) {
+  mcSQLCipherDescriptor.m_generateKey(cipher, words, length, rekey, salt);
+  clear_stack();
+}
+
+static int encrypt_page(void *cipher, int page, unsigned char *data, int length, int reserved) {
+  int code = mcSQLCipherDescriptor.m_encryptPage(cipher, page, data, length, reserved);
+  clear_stack();
+  return code;
+}
+
+static int decrypt_page(void *cipher, int page, unsigned char *data, int length, int reserved, int check) {
+  int code = mcSQLCipherDescriptor.m_decryptPage(cipher, page, data, length, reserved, check);
+  clear_stack();
+  return code;
+}
+
+/* Lets SQLCipher's cipher leave no key on the stack, from now on. The engine has its ciphers' functions in a table, which is
+ * made anew when it is initialized. */
+void touchstone_clear_after_ciphers(void) {
+  sqlite3_mutex *mutex = sqlite3_mutex_alloc(SQLITE_MUTEX_STATIC_MAIN);
+  int at;
+  sqlite3_mutex_enter(mutex);
+  for (at = 0; at < globalCipherCount; at++) {
+    CipherDescriptor *known = &globalCodecDescriptorTable[at];
+    if (known->m_encryptPage != mcSQLCipherDescriptor.m_encryptPage) continue;
+    known->m_generateKey = generate_key;
+    known->m_encryptPage = encrypt_page;
+    known->m_decryptPage = decrypt_page;
+  }
+  sqlite3_mutex_leave(mutex);
 }
 
 /* Copies bytes of a page as the connection's transaction has it. `sqlite_dbpage` does the same with a step of a virtual

@@ -12,7 +12,7 @@ use crate::engine::pin::Pin;
 use crate::error::{Error, ErrorKind, Result};
 use crate::readers::Readers;
 use crate::sync::{Arc, Condvar, Mutex, lock, try_lock, wait};
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -393,29 +393,31 @@ impl Shared {
 
 /// While it is there, its thread is the one of live queries, or one that this waits for: within a commit. What a record's
 /// own code, or a task's waker, asks there would be answered by nobody.
-struct Within {
-    before: *const Shared,
-}
+struct Within;
 
 thread_local! {
-    static WITHIN: Cell<*const Shared> = const { Cell::new(ptr::null()) };
+    /// Of which stores: of several, where such code commits to another store.
+    static WITHIN: RefCell<Vec<*const Shared>> = const { RefCell::new(Vec::new()) };
 }
 
 impl Within {
     #[inline]
     fn of(shared: &Shared) -> Within {
-        Within { before: WITHIN.replace(shared) }
+        // A thread that ends may write still, when it drops what it has of its own: nothing is asked from then on.
+        let _ = WITHIN.try_with(|stores| stores.borrow_mut().push(shared));
+        Within
     }
 
     fn is_in(shared: &Shared) -> bool {
-        ptr::eq(WITHIN.get(), shared)
+        let is_in = |stores: &RefCell<Vec<_>>| stores.borrow().iter().any(|store| ptr::eq(*store, shared));
+        WITHIN.try_with(is_in).unwrap_or(false)
     }
 }
 
 impl Drop for Within {
     #[inline]
     fn drop(&mut self) {
-        WITHIN.set(self.before);
+        let _ = WITHIN.try_with(|stores| stores.borrow_mut().pop());
     }
 }
 

@@ -6,9 +6,11 @@ use crate::shim::{Call, Fault, Shim};
 use crate::{CIPHERS, Note, alone, notes};
 use std::fs::File;
 use std::hint::black_box;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use touchstone_store::{Cipher, EncryptionKey, Options, Store};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use touchstone_store::{Cipher, EncryptionKey, Options, Snapshot, Store};
 
 /// What of the memory is read at once, and how much of it again, for what lies across an end.
 const WINDOW: usize = 1 << 16;
@@ -16,6 +18,11 @@ const OVERLAP: usize = 64;
 
 /// Where the secret is: the mapping, and the form.
 fn find(secret: &Secret) -> Vec<(String, Form)> {
+    find_in(secret, |_| true)
+}
+
+/// The same in some of the mappings.
+fn find_in(secret: &Secret, is_searched: impl Fn(Range<u64>) -> bool) -> Vec<(String, Form)> {
     let maps = std::fs::read_to_string("/proc/self/maps").expect("the system tells");
     let memory = File::open("/proc/self/mem").expect("the system shows it");
     let mut window = vec![0; WINDOW];
@@ -26,7 +33,7 @@ fn find(secret: &Secret) -> Vec<(String, Form)> {
         let number = |text: &str| u64::from_str_radix(text, 16).expect("it is a number");
         let (start, end) =
             range.split_once('-').map(|(start, end)| (number(start), number(end))).expect("a range");
-        if !rights.starts_with("rw") {
+        if !rights.starts_with("rw") || !is_searched(start..end) {
             continue;
         }
         for from in (start..end).step_by(WINDOW - OVERLAP) {
@@ -110,6 +117,79 @@ fn a_key_is_gone_after_closing() {
             let secret = Secret::new(seed + 100);
             work(&directory.path().join("b.db"), words(&secret, cipher));
             check_gone(&[secret], &format!("{cipher:?}, a passphrase"));
+        }
+    });
+}
+
+/// A thread whose stack another searches, in between.
+#[derive(Default)]
+struct Searched {
+    /// An address of the stack while it is to be searched, or 0.
+    at: AtomicUsize,
+    is_over: AtomicBool,
+}
+
+impl Searched {
+    /// Lets the other thread search. Little is called here: it would overwrite what is searched.
+    #[inline(never)]
+    fn wait(&self) {
+        let here = 0_u8;
+        self.at.store(&raw const here as usize, Ordering::SeqCst);
+        while self.at.load(Ordering::SeqCst) != 0 {
+            std::hint::spin_loop();
+        }
+    }
+
+    /// Searches each time that the thread waits, until it is over; what was found each time.
+    fn search(&self, secret: &Secret) -> Vec<Vec<(String, Form)>> {
+        let mut times = Vec::new();
+        while !self.is_over.load(Ordering::SeqCst) {
+            let at = self.at.load(Ordering::SeqCst) as u64;
+            if at == 0 {
+                std::thread::yield_now();
+                continue;
+            }
+            times.push(find_in(secret, |mapping| mapping.contains(&at)));
+            self.at.store(0, Ordering::SeqCst);
+        }
+        times
+    }
+}
+
+/// SQLCipher's cipher left the key on the stack of each thread that had read or written a page. A thread's stack outlives the
+/// store, also where the thread does not.
+#[test]
+fn no_key_is_left_on_the_stack() {
+    alone("memory::no_key_is_left_on_the_stack", || {
+        for (seed, cipher) in (61..).zip(CIPHERS) {
+            let directory = tempfile::tempdir().expect("there is room");
+            let (path, secret) = (directory.path().join("a.db"), Secret::new(seed));
+            let searched = Searched::default();
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    let options = options(&secret, cipher);
+                    black_box(overwrite_stack(64));
+                    let store = options.open(&path).expect("it opens");
+                    searched.wait();
+                    store.put_all(&notes()).expect("they are written");
+                    searched.wait();
+                    let other = self::options(&secret, cipher);
+                    black_box(overwrite_stack(64));
+                    // Its pages are not in memory yet.
+                    let other = other.open(&path).expect("it opens");
+                    let look = |snapshot: &Snapshot| {
+                        snapshot.query::<Note>().each(|note| {
+                            searched.wait();
+                            Ok(note.id < 3)
+                        })
+                    };
+                    other.read(look).expect("it is readable");
+                    drop((store, other));
+                    searched.wait();
+                    searched.is_over.store(true, Ordering::SeqCst);
+                });
+                assert_eq!(searched.search(&secret), vec![Vec::new(); 7], "{cipher:?}");
+            });
         }
     });
 }

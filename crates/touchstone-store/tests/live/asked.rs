@@ -2,7 +2,7 @@
 
 use crate::acting::{Acting, Acts};
 use crate::store;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::Mutex;
 use touchstone_store::{ErrorKind, Record, Result, Store};
 
@@ -56,5 +56,68 @@ fn live_queries_that_are_asked_by_what_they_call_are_not_waited_for() -> Result<
     assert_eq!(results.first().map(|question| question.asks.0), Some(3));
     ASKS.lock().expect("nobody panics").take();
     assert_eq!(*ANSWERS.lock().expect("nobody panics"), [ErrorKind::Nested; 4]);
+    Ok(())
+}
+
+thread_local! {
+    /// The store that is asked within the commits of both, and the one that is written to meanwhile.
+    static BOTH: RefCell<Option<[Store; 2]>> = const { RefCell::new(None) };
+    static ANSWER: Cell<Option<ErrorKind>> = const { Cell::new(None) };
+}
+
+/// Reading it on the test's thread writes to another store.
+#[derive(Clone, Debug, PartialEq)]
+struct Passing;
+
+impl Acts for Passing {
+    fn reading(_number: i64) {
+        if let Some([asked, other]) = BOTH.take() {
+            BOTH.set(Some([asked, other.clone()]));
+            let written = other.write(|transaction| {
+                transaction.sql(|sql| sql.execute("update answer set asks = asks + 1", ()))
+            });
+            written.expect("it is written");
+            BOTH.take();
+        }
+    }
+}
+
+/// Reading it on the test's thread asks the first store.
+#[derive(Clone, Debug, PartialEq)]
+struct Asking;
+
+impl Acts for Asking {
+    fn reading(_number: i64) {
+        if let Some([asked, _]) = BOTH.take() {
+            ANSWER.set(asked.wait_delivered().map_err(|error| error.kind()).err());
+        }
+    }
+}
+
+#[derive(Record, Clone, Debug, PartialEq)]
+struct Passed {
+    #[record(key)]
+    id: i64,
+    asks: Acting<Passing>,
+}
+
+#[derive(Record, Clone, Debug, PartialEq)]
+struct Answer {
+    #[record(key)]
+    id: i64,
+    asks: Acting<Asking>,
+}
+
+/// Only the innermost commit was known, and a writer waited for the thread that waited for its other one.
+#[test]
+fn a_store_that_is_asked_within_a_commit_to_another_is_not_waited_for() -> Result<()> {
+    let ((_directory, asked), (_other_directory, other)) = (store(), store());
+    asked.insert(&Passed { id: 1, asks: Acting::new(1) })?;
+    other.insert(&Answer { id: 1, asks: Acting::new(1) })?;
+    let (feed, other_feed) = (asked.feed()?, other.feed()?);
+    let _watched = (feed.query::<Passed>().watch()?, other_feed.query::<Answer>().watch()?);
+    BOTH.set(Some([asked.clone(), other]));
+    asked.write(|transaction| transaction.sql(|sql| sql.execute("update passed set asks = 2", ())))?;
+    assert_eq!(ANSWER.get(), Some(ErrorKind::Nested));
     Ok(())
 }

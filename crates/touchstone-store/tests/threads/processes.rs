@@ -30,6 +30,11 @@ fn the_other_process() {
             let store = Store::open(path).expect("the store opens");
             insert(&store, 2);
         }
+        "without threads" => {
+            read_without_threads(path);
+            say("read");
+            wait();
+        }
         "hold" => {
             let store = Store::open(path).expect("the store opens");
             store
@@ -102,6 +107,39 @@ fn insert(store: &Store, id: i64) {
             assert!(update.expect("it is written"));
         }
     }
+}
+
+fn read_without_threads(path: &Path) {
+    let started = std::thread::Builder::new().spawn(|| ());
+    assert!(started.is_err(), "the system has a thread for the keeper");
+    let store = Store::open(path).expect("the store opens");
+    for _ in 0..100 {
+        assert!(store.get::<Account>(&0).expect("it is readable").is_some());
+        store.read(|snapshot| total(snapshot)).expect("it is readable");
+        drop(store.snapshot().expect("it is readable"));
+    }
+}
+
+/// It went on leaving snapshots open that nobody would ever end, and the log grew without bound in every process.
+#[cfg(unix)]
+#[test]
+fn a_process_that_has_no_thread_for_the_keeper_leaves_no_snapshot_open() {
+    /// The stack of each thread: more than there are addresses.
+    const STACK: (&str, &str) = ("RUST_MIN_STACK", "1152921504606846976");
+    let place = place();
+    let store = Store::open(&place.path).expect("the store opens");
+    store.insert(&Account { id: 0, balance: 0 }).expect("it goes in");
+    let mut other = again("processes::the_other_process");
+    let mut other =
+        Other::start(other.env(ROLE, "without threads").env(FILE, &place.path).env(STACK.0, STACK.1));
+    other.hear("read");
+    store.insert(&Account { id: 1, balance: 0 }).expect("it goes in");
+    let raw = rusqlite::Connection::open(&place.path).expect("it opens");
+    raw.busy_timeout(Duration::ZERO).expect("it is set");
+    let is_busy: i64 =
+        raw.query_row("pragma wal_checkpoint(truncate)", (), |row| row.get(0)).expect("it is tried");
+    assert_eq!(is_busy, 0, "another process reads an old part of the log still");
+    other.end();
 }
 
 #[test]
