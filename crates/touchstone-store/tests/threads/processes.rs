@@ -22,19 +22,12 @@ pub(super) fn start(role: &str, path: &Path) -> Other {
 fn the_other_process() {
     let (Ok(role), Some(path)) = (std::env::var(ROLE), std::env::var_os(FILE)) else { return };
     let path = Path::new(&path);
-    let wait = || {
-        std::io::stdin().read_to_end(&mut Vec::new()).expect("it is told to end");
-    };
     match &*role {
         "insert" => {
             let store = Store::open(path).expect("the store opens");
             insert(&store, 2);
         }
-        "without threads" => {
-            read_without_threads(path);
-            say("read");
-            wait();
-        }
+        "without threads" => read_without_threads(path),
         "hold" => {
             let store = Store::open(path).expect("the store opens");
             store
@@ -109,15 +102,22 @@ fn insert(store: &Store, id: i64) {
     }
 }
 
+/// Waits until this process is told to end.
+fn wait() {
+    std::io::stdin().read_to_end(&mut Vec::new()).expect("it is told to end");
+}
+
 fn read_without_threads(path: &Path) {
     let started = std::thread::Builder::new().spawn(|| ());
     assert!(started.is_err(), "the system has a thread for the keeper");
     let store = Store::open(path).expect("the store opens");
     for _ in 0..100 {
         assert!(store.get::<Account>(&0).expect("it is readable").is_some());
-        store.read(|snapshot| total(snapshot)).expect("it is readable");
+        store.read(total).expect("it is readable");
         drop(store.snapshot().expect("it is readable"));
     }
+    say("read");
+    wait();
 }
 
 /// It went on leaving snapshots open that nobody would ever end, and the log grew without bound in every process.
