@@ -204,7 +204,7 @@ impl Column {
     /// # Errors
     /// As for [`eq`](Column::eq).
     pub fn between(self, low: impl Into<Value>, high: impl Into<Value>) -> Result<Condition<Dynamic>> {
-        Ok(self.condition(Node::Between(self.at, self.operand(low)?, self.operand(high)?)))
+        Ok(self.condition(Node::between(self.at, self.operand(low)?, self.operand(high)?)))
     }
 
     /// The value is one of the others.

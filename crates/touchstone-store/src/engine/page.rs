@@ -160,7 +160,7 @@ impl<'p> Page<'p> {
     }
 
     /// The row of a leaf of an index that begins there.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn keyed_row(self, offset: usize) -> Option<Row<'p>> {
         let cell = self.bytes.get(offset..)?;
         let (length, used) = length(cell)?;

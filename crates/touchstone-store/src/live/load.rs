@@ -10,7 +10,7 @@ use super::tally::Tally;
 use crate::access::Access;
 use crate::derived::Stored;
 use crate::error::{Error, ErrorKind, Result};
-use crate::query::condition::{Comparison, Node, Order, Word};
+use crate::query::condition::{self, Comparison, Node, Order, Word};
 use crate::query::{Query, Request};
 use crate::record::Record;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -230,22 +230,20 @@ type End<'v> = Option<(&'v Stored, bool)>;
 
 /// The range of a column between two values, either of which may be open: then NULL is in it.
 fn range(column: usize, least: End<'_>, greatest: End<'_>) -> Option<Node> {
-    let above = least.map(|(value, is_open)| match (value, is_open) {
-        (Stored::Null, _) => Node::Not(Box::new(Node::IsNull(column))),
-        (value, true) => Node::Compare(column, Comparison::Greater, value.clone()),
-        (value, false) => Node::Compare(column, Comparison::GreaterOrEqual, value.clone()),
-    });
-    let below = greatest.filter(|(value, _)| **value != Stored::Null).map(|(value, is_open)| match is_open {
-        true => Node::Compare(column, Comparison::Less, value.clone()),
-        false => Node::Compare(column, Comparison::LessOrEqual, value.clone()),
-    });
+    use Comparison::{Greater, GreaterOrEqual, Less, LessOrEqual};
+    let is_null = Node::IsNull(column);
+    let compare = |(comparison, value): condition::End| Node::Compare(column, comparison, value);
+    let above = least.map(|(value, is_open)| (if is_open { Greater } else { GreaterOrEqual }, value.clone()));
+    let below = greatest.filter(|(value, _)| **value != Stored::Null);
+    let below = below.map(|(value, is_open)| (if is_open { Less } else { LessOrEqual }, value.clone()));
     match (above, below) {
-        (None, None) => greatest.map(|_| Node::IsNull(column)),
-        (None, Some(below)) => Some(Node::Joined(Word::Or, vec![Node::IsNull(column), below])),
-        (Some(above), None) => Some(above),
+        (None, None) => greatest.map(|_| is_null),
+        (None, Some(below)) => Some(Node::Joined(Word::Or, vec![is_null, compare(below)])),
         // NULL is not below anything.
-        (Some(Node::Not(_)), Some(below)) => Some(below),
-        (Some(above), Some(below)) => Some(Node::Joined(Word::And, vec![above, below])),
+        (Some((_, Stored::Null)), Some(below)) => Some(compare(below)),
+        (Some((_, Stored::Null)), None) => Some(Node::Not(Box::new(is_null))),
+        (Some(above), None) => Some(compare(above)),
+        (Some(above), Some(below)) => Some(Node::Between(column, above, below)),
     }
 }
 

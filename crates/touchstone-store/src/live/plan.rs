@@ -167,7 +167,7 @@ impl<'q> Parts<'q> {
             {
                 self.ranges.push((*column, node));
             }
-            Node::Between(column, low, high) if fits(*column, low) && fits(*column, high) => {
+            Node::Between(column, (_, low), (_, high)) if fits(*column, low) && fits(*column, high) => {
                 self.ranges.push((*column, node));
             }
             Node::StartsWith(column, ..) if shape.columns[*column].kind == Kind::Text => {
@@ -235,7 +235,9 @@ fn limits(node: &Node) -> (Option<Limit>, Option<Limit>) {
         Node::Compare(_, Comparison::GreaterOrEqual, value) => (limit(value, true), None),
         Node::Compare(_, Comparison::Less, value) => (None, limit(value, false)),
         Node::Compare(_, Comparison::LessOrEqual, value) => (None, limit(value, true)),
-        Node::Between(_, low, high) => (limit(low, true), limit(high, true)),
+        Node::Between(_, (above, low), (below, high)) => {
+            (limit(low, *above == Comparison::GreaterOrEqual), limit(high, *below == Comparison::LessOrEqual))
+        }
         Node::StartsWith(_, prefix, end) => {
             let end = end.as_ref().map(|end| Limit { value: Stored::Text(end.clone()), closed: false });
             (limit(&Stored::Text(prefix.clone()), true), end)

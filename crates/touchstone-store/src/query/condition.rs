@@ -62,7 +62,8 @@ impl<T> fmt::Debug for Condition<T> {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Node {
     Compare(usize, Comparison, Stored),
-    Between(usize, Stored, Stored),
+    /// From one end of a range to the other: the value is looked up once.
+    Between(usize, End, End),
     In(usize, List),
     IsNull(usize),
     /// With the least text that is greater than everything that begins so, where there is one.
@@ -73,6 +74,9 @@ pub(crate) enum Node {
     Joined(Word, Vec<Node>),
     Not(Box<Node>),
 }
+
+/// An end of a range: how a value compares with it that lies inside.
+pub(crate) type End = (Comparison, Stored);
 
 /// What joins conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,6 +157,11 @@ impl Node {
             // It is compared with NULL, and unknown for NULL too.
             None => self,
         }
+    }
+
+    /// The range that both of its ends lie in.
+    pub(crate) fn between(column: usize, low: Stored, high: Stored) -> Node {
+        Node::Between(column, (Comparison::GreaterOrEqual, low), (Comparison::LessOrEqual, high))
     }
 
     /// The columns that it looks at, in order.
@@ -517,7 +526,7 @@ impl<T: Record, F: Field> Column<T, F> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn between(self, low: impl Operand<F::Plain>, high: impl Operand<F::Plain>) -> Condition<T> {
-        self.condition(Node::Between(self.place(), low.operand().0, high.operand().0))
+        self.condition(Node::between(self.place(), low.operand().0, high.operand().0))
     }
 
     /// The value is one of the others: of at most 32,766, unless the query is run by pages.

@@ -9,11 +9,11 @@ use std::cmp::Ordering;
 /// Evaluates the condition, with the row's values by column.
 pub(crate) fn evaluate<'a>(node: &Node, row: &impl Fn(usize) -> Raw<'a>) -> Option<bool> {
     match node {
-        Node::Compare(column, comparison, value) => Some(holds(*comparison, compare(row(*column), value)?)),
-        Node::Between(column, low, high) => {
+        Node::Compare(column, comparison, value) => Some(holds(*comparison, compare(&row(*column), value)?)),
+        Node::Between(column, (above, low), (below, high)) => {
             let value = row(*column);
-            let above = compare(value, low).map(Ordering::is_ge);
-            joined(Word::And, [above, compare(value, high).map(Ordering::is_le)].into_iter())
+            let above = compare(&value, low).map(|order| holds(*above, order));
+            joined(Word::And, [above, compare(&value, high).map(|order| holds(*below, order))].into_iter())
         }
         Node::In(column, values) => values.has(row(*column)),
         Node::IsNull(column) => Some(is_null(row(*column))),
@@ -75,9 +75,20 @@ fn contains(value: Raw<'_>, part: &Sought) -> Option<bool> {
 }
 
 /// How the two compare; unknown where one of them is NULL.
-#[inline]
-fn compare(value: Raw<'_>, other: &Stored) -> Option<Ordering> {
-    let other = other.raw();
+///
+/// The value is looked at where it lies: a copy reads as one what was just written in parts, and the processor waits until
+/// that is in its cache. For a walk with a condition it was a tenth of the time.
+#[inline(always)]
+fn compare(value: &Raw<'_>, other: &Stored) -> Option<Ordering> {
+    match (value, other) {
+        // The commonest, of which none is NULL.
+        (Raw::Integer(value), Stored::Integer(other)) => Some(value.cmp(other)),
+        (Raw::Text(value), Stored::Text(other)) => Some((*value).cmp(other.as_bytes())),
+        (value, other) => compare_others(*value, other.raw()),
+    }
+}
+
+fn compare_others(value: Raw<'_>, other: Raw<'_>) -> Option<Ordering> {
     if is_null(value) || is_null(other) { None } else { order(value, other) }
 }
 

@@ -91,12 +91,11 @@ impl<'q> Sql<'q> {
     fn node(&mut self, table: &Table, node: &'q Node) {
         match node {
             Node::Compare(column, comparison, value) => self.compare(table, *column, *comparison, value),
-            Node::Between(column, low, high) => {
-                let expression = table.expression(*column);
-                self.say(&["(", expression, " >= "]);
-                self.value(low);
-                self.say(&[" and ", expression, " <= "]);
-                self.value(high);
+            Node::Between(column, (above, low), (below, high)) => {
+                self.say(&["("]);
+                self.compare(table, *column, *above, low);
+                self.say(&[" and "]);
+                self.compare(table, *column, *below, high);
                 self.say(&[")"]);
             }
             Node::In(column, values) => {
