@@ -24,6 +24,7 @@ unsafe extern "C" {
     fn touchstone_cache(connection: *mut ffi::sqlite3, kibibytes: c_int);
     fn touchstone_forget_copies(connection: *mut ffi::sqlite3);
     fn touchstone_has_last_page(connection: *mut ffi::sqlite3) -> c_int;
+    fn touchstone_spare_last_page(connection: *mut ffi::sqlite3) -> c_int;
     fn touchstone_let_go_of_tables(connection: *mut ffi::sqlite3);
     fn touchstone_is_running(connection: *mut ffi::sqlite3) -> c_int;
     fn touchstone_may_have_triggers(connection: *mut ffi::sqlite3) -> c_int;
@@ -378,6 +379,11 @@ impl Connection {
     #[inline]
     pub(crate) fn begin_write(&self) -> Result<i64> {
         self.held(&self.begin_write, "begin immediate")?.run()?;
+        // SAFETY: the connection is open.
+        if unsafe { touchstone_spare_last_page(self.handle()) } != 0 {
+            self.end();
+            return Err(damaged(u32::MAX));
+        }
         self.cookie().and_then(Statement::integer).inspect_err(|_| self.end())
     }
 

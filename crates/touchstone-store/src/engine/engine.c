@@ -207,6 +207,15 @@ int touchstone_has_last_page(sqlite3 *connection) {
   return sqlite3BtreePager(connection->aDb[0].pBt)->dbSize == 0xffffffff;
 }
 
+/* Whether the file had the last page that can be numbered before the transaction, as the header of a damaged log may say. What a
+ * rollback lets go of begins after the last page too, so that is made another one: the caller undoes the transaction at once. */
+int touchstone_spare_last_page(sqlite3 *connection) {
+  Pager *pager = sqlite3BtreePager(connection->aDb[0].pBt);
+  if (pager->dbOrigSize != 0xffffffff) return 0;
+  pager->dbOrigSize = pager->dbSize = 0xfffffffe;
+  return 1;
+}
+
 /* How many kibibytes of pages are kept at most. The pragma reads the whole schema first. */
 void touchstone_cache(sqlite3 *connection, int kibibytes) {
   Db *file = &connection->aDb[0];
