@@ -9,11 +9,12 @@ pub const STAGES: [&str; 11] =
 
 /// The crates, from left to right. A crate may depend on those before it; some stand on their own. The store comes after
 /// the lab, which must not know it: it is measured like any other.
-pub const CRATES: [&str; 9] = [
+pub const CRATES: [&str; 10] = [
     "touchstone-protocol",
     "touchstone-recorder",
     "touchstone-statistics",
     "touchstone",
+    "touchstone-load",
     "touchstone-runner",
     "touchstone-cli",
     "touchstone-store-derive",

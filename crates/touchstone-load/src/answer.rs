@@ -1,0 +1,326 @@
+//! What is made of an answer: whether it is right, and what the user keeps of it.
+
+use crate::failure::Failure;
+use crate::response::{Complete, Response};
+use crate::scenario;
+use memchr::memmem::Finder;
+use std::borrow::Cow;
+
+/// What must be true of an answer, and what is kept of it.
+#[derive(Debug, Default)]
+pub struct Expectation {
+    /// Statuses that are right; those from 200 to 299, where there are none.
+    pub statuses: Vec<u16>,
+    /// What the body must be.
+    pub checks: Vec<Check>,
+    /// What is kept, by the number of the value.
+    pub captures: Vec<(usize, Capture)>,
+}
+
+/// What a body must be.
+#[derive(Debug)]
+pub enum Check {
+    /// It contains a text.
+    Contains(Finder<'static>),
+    /// It does not.
+    Lacks(Finder<'static>),
+    /// It contains a text so many times.
+    Times(Finder<'static>, usize),
+    /// Its numbers rise.
+    Rising {
+        /// What stands before each.
+        after: Finder<'static>,
+        /// The value than which the first is greater.
+        above: Option<usize>,
+        /// Each is the next.
+        contiguous: bool,
+    },
+}
+
+/// What is kept.
+#[derive(Debug)]
+pub enum Capture {
+    /// The text between two others.
+    Text {
+        /// Before it.
+        after: Box<Finder<'static>>,
+        /// Behind it.
+        until: Box<Finder<'static>>,
+        /// The last one.
+        last: Option<Box<memchr::memmem::FinderRev<'static>>>,
+    },
+    /// A value of a JSON body.
+    Json(String),
+    /// A header.
+    Header(String),
+}
+
+/// What is wrong with an answer, in words for the first of its kind.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Wrong {
+    /// How it counts.
+    pub failure: Failure,
+    /// What is told of it.
+    pub detail: String,
+}
+
+impl Expectation {
+    /// Judges an answer, and keeps what is to be kept.
+    ///
+    /// # Errors
+    /// What is wrong with it. The user then keeps nothing of it.
+    pub fn judge(
+        &self,
+        complete: Complete,
+        response: &Response,
+        values: &mut [Vec<u8>],
+    ) -> Result<(), Wrong> {
+        let right = if self.statuses.is_empty() {
+            (200..300).contains(&complete.status)
+        } else {
+            self.statuses.contains(&complete.status)
+        };
+        if !right {
+            let detail = format!("status {}{}", complete.status, excerpt(response.body()));
+            return Err(Wrong { failure: Failure::Status, detail });
+        }
+        for check in &self.checks {
+            check
+                .judge(response.body(), values)
+                .map_err(|detail| Wrong { failure: Failure::Check, detail })?;
+        }
+        self.keep(response, values)
+    }
+
+    fn keep(&self, response: &Response, values: &mut [Vec<u8>]) -> Result<(), Wrong> {
+        for (number, capture) in &self.captures {
+            let Some(found) = capture.find(response) else {
+                let detail = format!("{} is not in it{}", capture.name(), excerpt(response.body()));
+                return Err(Wrong { failure: Failure::Capture, detail });
+            };
+            let value = &mut values[*number];
+            value.clear();
+            value.extend_from_slice(&found);
+        }
+        Ok(())
+    }
+}
+
+impl Check {
+    /// A scenario's checks. `value` tells the number of a value by its name.
+    pub fn of(said: &scenario::Check, value: impl Fn(&str) -> Option<usize>) -> Vec<Check> {
+        let mut checks: Vec<Check> = Vec::new();
+        checks.extend(said.contains.iter().map(|text| Check::Contains(finder(text))));
+        checks.extend(said.lacks.iter().map(|text| Check::Lacks(finder(text))));
+        checks.extend(said.times.iter().map(|times| Check::Times(finder(&times.text), times.count)));
+        checks.extend(said.rising.iter().map(|rising| Check::Rising {
+            after: finder(&rising.after),
+            above: rising.above.as_deref().and_then(&value),
+            contiguous: rising.contiguous,
+        }));
+        checks
+    }
+
+    fn judge(&self, body: &[u8], values: &[Vec<u8>]) -> Result<(), String> {
+        match self {
+            Check::Contains(finder) if finder.find(body).is_none() => {
+                Err(format!("`{}` is not in it{}", needle(finder), excerpt(body)))
+            }
+            Check::Lacks(finder) if finder.find(body).is_some() => {
+                Err(format!("`{}` is in it", needle(finder)))
+            }
+            Check::Times(finder, count) => match finder.find_iter(body).count() {
+                found if found == *count => Ok(()),
+                found => Err(format!("`{}` stands in it {found} times, not {count}", needle(finder))),
+            },
+            Check::Rising { after, above, contiguous } => {
+                let above = above.and_then(|number| leading_number(&values[number]));
+                rising(body, after, above, *contiguous)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn rising(body: &[u8], after: &Finder<'_>, above: Option<u64>, contiguous: bool) -> Result<(), String> {
+    let mut before = above;
+    for at in after.find_iter(body) {
+        let here = &body[at + after.needle().len()..];
+        let Some(number) = leading_number(here) else {
+            return Err(format!("behind `{}` stands no whole number", needle(after)));
+        };
+        let right = match before {
+            Some(before) if contiguous => before.checked_add(1) == Some(number),
+            Some(before) => number > before,
+            None => true,
+        };
+        if !right {
+            return Err(format!(
+                "{number} follows {} behind `{}`",
+                before.unwrap_or_default(),
+                needle(after)
+            ));
+        }
+        before = Some(number);
+    }
+    Ok(())
+}
+
+/// The whole number that bytes begin with.
+fn leading_number(bytes: &[u8]) -> Option<u64> {
+    let bytes = bytes.trim_ascii_start();
+    let digits = bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    std::str::from_utf8(&bytes[..digits]).ok()?.parse().ok()
+}
+
+impl Capture {
+    /// A scenario's capture.
+    pub fn of(said: &scenario::Capture) -> Capture {
+        match said {
+            scenario::Capture::Text { after, until, last } => Capture::Text {
+                after: Box::new(finder(after)),
+                until: Box::new(finder(until)),
+                last: last.then(|| Box::new(memchr::memmem::FinderRev::new(after.as_bytes()).into_owned())),
+            },
+            scenario::Capture::Json { json } => Capture::Json(json.clone()),
+            scenario::Capture::Header { header } => Capture::Header(header.clone()),
+        }
+    }
+
+    fn name(&self) -> String {
+        match self {
+            Capture::Text { after, .. } => format!("`{}`", needle(after)),
+            Capture::Json(pointer) => format!("the JSON value at `{pointer}`"),
+            Capture::Header(name) => format!("the header `{name}`"),
+        }
+    }
+
+    fn find<'r>(&self, response: &'r Response) -> Option<Cow<'r, [u8]>> {
+        match self {
+            Capture::Text { after, until, last } => {
+                let body = response.body();
+                let at = match last {
+                    Some(last) => last.rfind(body)?,
+                    None => after.find(body)?,
+                };
+                let rest = &body[at + after.needle().len()..];
+                Some(Cow::Borrowed(&rest[..until.find(rest)?]))
+            }
+            Capture::Json(pointer) => {
+                let body: serde_json::Value = serde_json::from_slice(response.body()).ok()?;
+                Some(Cow::Owned(match body.pointer(pointer)? {
+                    serde_json::Value::String(text) => text.clone().into_bytes(),
+                    other => other.to_string().into_bytes(),
+                }))
+            }
+            Capture::Header(name) => response.header(name).map(Cow::Borrowed),
+        }
+    }
+}
+
+fn finder(text: &str) -> Finder<'static> {
+    Finder::new(text.as_bytes()).into_owned()
+}
+
+fn needle<'f>(finder: &'f Finder<'_>) -> Cow<'f, str> {
+    String::from_utf8_lossy(finder.needle())
+}
+
+/// The beginning of a body, for a message.
+fn excerpt(body: &[u8]) -> String {
+    const BYTES_MAX: usize = 200;
+    if body.is_empty() {
+        return String::new();
+    }
+    let text = String::from_utf8_lossy(&body[..body.len().min(BYTES_MAX)]);
+    let text: String =
+        text.chars().map(|c| if touchstone::name::is_unreadable(c) { ' ' } else { c }).collect();
+    format!(": {}{}", text.trim(), if body.len() > BYTES_MAX { "…" } else { "" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn response(body: &str) -> (Complete, Response) {
+        let mut response = Response::default();
+        let head = format!("HTTP/1.1 200 OK\r\nETag: \"x\"\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        response.buffer().extend_from_slice(head.as_bytes());
+        let complete = response.advance(false, false).expect("it is one").expect("it is whole");
+        (complete, response)
+    }
+
+    fn judged(check: scenario::Check, body: &str, value: &str) -> Result<(), Failure> {
+        let checks = Check::of(&check, |name| (name == "cursor").then_some(0));
+        let expectation = Expectation { checks, ..Expectation::default() };
+        let (complete, response) = response(body);
+        let mut values = [value.as_bytes().to_vec()];
+        expectation.judge(complete, &response, &mut values).map_err(|wrong| wrong.failure)
+    }
+
+    fn rising(above: bool, contiguous: bool) -> scenario::Check {
+        let above = above.then(|| "cursor".to_owned());
+        let rising = scenario::Rising { after: "\"n\":".into(), above, contiguous };
+        scenario::Check { rising: Some(rising), ..scenario::Check::default() }
+    }
+
+    #[test]
+    fn numbers_rise_or_the_check_fails() {
+        for (body, value, above, contiguous, right) in [
+            (r#"[{"n":1},{"n": 5},{"n":6}]"#, "", false, false, true),
+            (r#"[{"n":1},{"n":5},{"n":5}]"#, "", false, false, false),
+            (r#"[{"n":1},{"n":2},{"n":4}]"#, "", false, true, false),
+            (r#"[{"n":8},{"n":9}]"#, "7", true, true, true),
+            (r#"[{"n":9}]"#, "7", true, true, false),
+            (r#"[{"n":7}]"#, "7", true, false, false),
+            (r#"[{"n":"x"}]"#, "", false, false, false),
+            ("[]", "7", true, true, true),
+        ] {
+            let expected = if right { Ok(()) } else { Err(Failure::Check) };
+            assert_eq!(judged(rising(above, contiguous), body, value), expected, "{body} above {value}");
+        }
+    }
+
+    #[test]
+    fn texts_are_there_or_not_and_so_many_times() {
+        let contains = scenario::Check { contains: vec!["ok".into()], ..Default::default() };
+        assert_eq!(judged(contains.clone(), "it is ok", ""), Ok(()));
+        assert_eq!(judged(contains, "it is not", ""), Err(Failure::Check));
+        let lacks = scenario::Check { lacks: vec!["error".into()], ..Default::default() };
+        assert_eq!(judged(lacks.clone(), "fine", ""), Ok(()));
+        assert_eq!(judged(lacks, "an error", ""), Err(Failure::Check));
+        let times = scenario::Times { text: "id".into(), count: 2 };
+        let times = scenario::Check { times: Some(times), ..Default::default() };
+        assert_eq!(judged(times.clone(), "id id", ""), Ok(()));
+        assert_eq!(judged(times, "id id id", ""), Err(Failure::Check));
+    }
+
+    #[test]
+    fn what_is_to_be_kept_is_found_wherever_it_is() {
+        let text = |last| scenario::Capture::Text { after: "\"c\":".into(), until: ",".into(), last };
+        let json = |pointer: &str| scenario::Capture::Json { json: pointer.into() };
+        let body = r#"{"c":1, "list":[{"c":2,"t":"a\"b"}],"end":null}"#;
+        for (capture, expected) in [
+            (text(false), Some("1")),
+            (text(true), Some("2")),
+            (json("/list/0/t"), Some("a\"b")),
+            (json("/c"), Some("1")),
+            (json("/missing"), None),
+            (scenario::Capture::Header { header: "etag".into() }, Some("\"x\"")),
+            (scenario::Capture::Header { header: "missing".into() }, None),
+        ] {
+            let expectation =
+                Expectation { captures: vec![(0, Capture::of(&capture))], ..Default::default() };
+            let (complete, response) = response(body);
+            let mut values = [b"before".to_vec()];
+            let outcome = expectation.judge(complete, &response, &mut values);
+            match expected {
+                Some(expected) => assert_eq!(values[0], expected.as_bytes(), "{capture:?}"),
+                None => {
+                    assert_eq!(outcome.expect_err("nothing is there").failure, Failure::Capture);
+                    assert_eq!(values[0], b"before", "{capture:?}");
+                }
+            }
+        }
+    }
+}

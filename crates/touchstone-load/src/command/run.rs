@@ -1,0 +1,104 @@
+//! `touchstone-load FILE`: runs a scenario.
+
+use super::offer::{Offer, shard};
+use super::{say, stop_on_signal, watch};
+use crate::error::Error;
+use crate::exit;
+use crate::limit::Limits;
+use crate::outcome::Outcome;
+use crate::plan::Plan;
+use crate::report;
+use crate::run::run;
+use crate::schedule::Share;
+use clap::Args;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+#[derive(Args, Debug)]
+pub(super) struct Run {
+    #[command(flatten)]
+    offer: Offer,
+    /// Run only this part of the plan, as 3/10; `merge` adds the parts
+    #[arg(long, value_name = "PART", value_parser = shard)]
+    shard: Option<Share>,
+    /// The folder for the outcome, its log of latencies and its page; it must not be there
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+}
+
+impl Run {
+    pub(super) fn run(self, json: bool) -> anyhow::Result<ExitCode> {
+        let scenario = self.offer.scenario()?;
+        let plan = Plan::new(scenario, self.shard.unwrap_or(Share::WHOLE))?;
+        if plan.phases.is_empty() {
+            return Err(
+                Error::input("nothing says how much to offer: add a `[[phase]]`, --rate or --users").into()
+            );
+        }
+        let folder = self.out.as_deref().map(Folder::make).transpose()?;
+        let stop = stop_on_signal()?;
+        let watch = watch::Watch::new(json);
+        let outcome = run(&plan, &stop, |progress| watch.show(progress));
+        watch.clear();
+        let outcome = outcome?;
+        if let Some(folder) = folder {
+            folder.fill(&outcome)?;
+        }
+        tell(&outcome, json)
+    }
+}
+
+/// Prints an outcome. The status says how it ended.
+pub(super) fn tell(outcome: &Outcome, json: bool) -> anyhow::Result<ExitCode> {
+    if json {
+        say::json(outcome)?;
+    } else {
+        say::text(&report::summary(outcome, say::width()))?;
+    }
+    Ok(status(outcome).into())
+}
+
+fn status(outcome: &Outcome) -> u8 {
+    let limits = outcome.scenario.limits.as_deref().and_then(|text| text.parse::<Limits>().ok());
+    if outcome.stopped.is_some() {
+        exit::INTERRUPTED
+    } else if !outcome.is_valid() {
+        exit::INVALID
+    } else if limits.is_some_and(|limits| !limits.hold(&outcome.total())) {
+        exit::LIMIT
+    } else {
+        0
+    }
+}
+
+/// A folder that an outcome is written to. It is made before the run: a run of an hour does not end without a place for what it found.
+pub(super) struct Folder(PathBuf);
+
+/// The outcome's file in it.
+pub(super) const OUTCOME: &str = "outcome.json";
+
+impl Folder {
+    pub(super) fn make(path: &Path) -> Result<Folder, Error> {
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent)
+                .map_err(|error| Error::io(format_args!("making the folder {}", parent.display()), &error))?;
+        }
+        std::fs::create_dir(path).map_err(|error| {
+            Error::io(format_args!("making the folder {} (--out)", path.display()), &error)
+        })?;
+        Ok(Folder(path.to_owned()))
+    }
+
+    pub(super) fn fill(&self, outcome: &Outcome) -> anyhow::Result<()> {
+        self.write(OUTCOME, format!("{}\n", serde_json::to_string_pretty(outcome)?).as_bytes())?;
+        self.write("latencies.hlog", &report::histogram_log(outcome)?)?;
+        say::note(&format!("the outcome is in {}", self.0.display()));
+        Ok(())
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
+        let path = self.0.join(name);
+        std::fs::write(&path, bytes)
+            .map_err(|error| Error::io(format_args!("writing {}", path.display()), &error))
+    }
+}

@@ -1,0 +1,245 @@
+//! An outcome in words, for a terminal. Everything here is worked out from the outcome, and nothing is decided.
+
+mod figure;
+mod log;
+
+pub use figure::{duration, share};
+pub use log::histogram_log;
+
+use crate::limit::Limits;
+use crate::outcome::{Outcome, RowOutcome, SETUP};
+use comfy_table::{Cell, CellAlignment, ColumnConstraint, Table, Width, presets};
+use std::fmt::Write;
+
+/// As wide as a summary is at most.
+pub const WIDTH_MAX: u16 = 100;
+
+/// The summary of a run, ending with a line break.
+pub fn summary(outcome: &Outcome, width: u16) -> String {
+    let width = width.clamp(40, WIDTH_MAX);
+    let mut text = format!("{}\n\n", heading(outcome));
+    text += &format!("{}\n\n", table(outcome, width));
+    text += &wrapped(&notes(outcome), width);
+    text
+}
+
+fn heading(outcome: &Outcome) -> String {
+    let counted = outcome.counted_seconds();
+    let rest: f64 = outcome.phases.iter().filter(|phase| !phase.is_counted).map(|phase| phase.seconds).sum();
+    let warmed = if rest > 0.0 { format!(" after {}", figure::seconds(rest)) } else { String::new() };
+    let stopped = outcome
+        .stopped
+        .map_or(String::new(), |at| format!("; PARTIAL: stopped after {}", figure::seconds(at)));
+    let shards = match outcome.shards.as_slice() {
+        [shard] if shard.of == 1 => String::new(),
+        shards => format!(", {} of {} shards", shards.len(), shards[0].of),
+    };
+    format!(
+        "{}: {}, {} counted{warmed}{shards}, {}{stopped}",
+        outcome.scenario.name,
+        offered(outcome),
+        figure::seconds(counted),
+        outcome.scenario.host
+    )
+}
+
+fn offered(outcome: &Outcome) -> String {
+    let counted: Vec<_> = outcome.phases.iter().filter(|phase| phase.is_counted).collect();
+    let ends = |of: fn(&crate::outcome::PhaseOutcome) -> (f64, f64)| {
+        let all: Vec<f64> = counted.iter().flat_map(|phase| [of(phase).0, of(phase).1]).collect();
+        let (least, most) =
+            (all.iter().copied().fold(f64::MAX, f64::min), all.iter().copied().fold(0.0, f64::max));
+        if least == most {
+            figure::count(most)
+        } else {
+            format!("{} to {}", figure::count(least), figure::count(most))
+        }
+    };
+    if outcome.is_closed {
+        let users = ends(|phase| (f64::from(phase.users.0), f64::from(phase.users.1)));
+        format!("closed loop of {users} users")
+    } else {
+        format!("open loop of {} starts a second", ends(|phase| phase.rate))
+    }
+}
+
+/// One row a request, and one for all.
+fn table(outcome: &Outcome, width: u16) -> String {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING).set_width(width);
+    let head = ["request", "requests", "failed", "a second", "mean", "P50", "P95", "P99", "max"];
+    table.set_header(head.iter().enumerate().map(|(at, head)| cell(at, (*head).to_owned())));
+    let seconds = outcome.counted_seconds();
+    let setup: Vec<&RowOutcome> = outcome.rows.iter().filter(|row| row.phase == SETUP).collect();
+    for row in &setup {
+        table.add_row(cells(format!("{} (setup)", row.label), row, None));
+    }
+    let rows = outcome.by_request();
+    for row in &rows {
+        table.add_row(cells(row.label.clone(), row, Some(seconds)));
+    }
+    if rows.len() > 1 {
+        table.add_row(cells("all".into(), &outcome.total(), Some(seconds)));
+    }
+    if let Some(column) = table.column_mut(0) {
+        column.set_constraint(ColumnConstraint::UpperBoundary(Width::Percentage(40)));
+    }
+    table.trim_fmt()
+}
+
+fn cells(label: String, row: &RowOutcome, seconds: Option<f64>) -> Vec<Cell> {
+    let quantile = |quantile| duration(row.response.quantile_ns(quantile) as f64);
+    let rate = match seconds {
+        Some(seconds) if seconds > 0.0 => figure::count(row.ended() as f64 / seconds),
+        _ => "–".to_owned(),
+    };
+    let all = [
+        label,
+        figure::count(row.ended() as f64),
+        figure::count(row.failed() as f64),
+        rate,
+        duration(row.response.mean_ns()),
+        quantile(0.5),
+        quantile(0.95),
+        quantile(0.99),
+        duration(row.response.max_ns() as f64),
+    ];
+    all.into_iter().enumerate().map(|(at, text)| cell(at, text)).collect()
+}
+
+fn cell(at: usize, text: String) -> Cell {
+    Cell::new(text).set_alignment(if at == 0 { CellAlignment::Left } else { CellAlignment::Right })
+}
+
+/// What is to be said beneath the table, a paragraph each.
+fn notes(outcome: &Outcome) -> Vec<String> {
+    let all = outcome.total();
+    let mut notes = vec![times(outcome, &all)];
+    if outcome.is_closed {
+        let busy = all.ended() as f64 * all.response.mean_ns() / 1e9 / outcome.counted_seconds().max(1e-9);
+        notes.push(format!(
+            "Little's law: rate times mean is {busy:.2}, the users that waited for an answer at a time, of {}.",
+            outcome.users
+        ));
+    } else if outcome.unsent > 0 {
+        notes.push(format!(
+            "Backlog: {} of {} starts were due and had not begun when the run ended; they are counted as failed.",
+            figure::count(outcome.unsent as f64),
+            figure::count(outcome.due as f64)
+        ));
+    }
+    for row in outcome.rows.iter().filter(|row| outcome.is_counted(row) && !row.failures.is_empty()) {
+        notes.push(failed(row));
+    }
+    notes.push(generator(outcome));
+    if let Some(limits) = outcome.scenario.limits.as_deref().and_then(|text| text.parse::<Limits>().ok()) {
+        notes.push(held(&limits, &all));
+    }
+    notes.push(verdict(outcome));
+    notes
+}
+
+fn times(outcome: &Outcome, all: &RowOutcome) -> String {
+    let at = |latencies: &crate::latency::Latencies| {
+        format!(
+            "P50 {}, P99 {}",
+            duration(latencies.quantile_ns(0.5) as f64),
+            duration(latencies.quantile_ns(0.99) as f64)
+        )
+    };
+    let from = if outcome.is_closed {
+        "from the moment at which the user was ready"
+    } else {
+        "from the intended start"
+    };
+    format!(
+        "Times are counted {from}. From the sending: {}. The generator sent late by: {}.",
+        at(&all.service),
+        at(&all.lag)
+    )
+}
+
+fn failed(row: &RowOutcome) -> String {
+    let mut text = format!("Failed, {} ({}): ", row.label, row.phase);
+    for (at, (failure, count)) in row.failures.iter().enumerate() {
+        let comma = if at > 0 { "; " } else { "" };
+        let _ = write!(text, "{comma}{} {failure}", figure::count(*count as f64));
+        if let Some(wrong) = row.first_wrong.get(failure).filter(|wrong| **wrong != failure.to_string()) {
+            let _ = write!(text, ", the first with: {wrong}");
+        }
+    }
+    text
+}
+
+fn generator(outcome: &Outcome) -> String {
+    let threads = outcome.threads.iter().map(|thread| {
+        let place =
+            thread.processor.map_or("a processor".to_owned(), |processor| format!("processor {processor}"));
+        format!("{:.0} % of {place}", thread.busy_share * 100.0)
+    });
+    let threads: Vec<String> = threads.collect();
+    let pacing = format!("{:?}", outcome.scenario.load.pacing).to_lowercase();
+    let mut text = format!(
+        "Generator: its threads took {}; pacing: {pacing}; {} connections made, {} closed by the service while idle, \
+         {} requests sent once more.",
+        threads.join(", "),
+        figure::count(outcome.connections.made as f64),
+        figure::count(outcome.connections.closed_idle as f64),
+        figure::count(outcome.connections.resent as f64)
+    );
+    for machine in &outcome.machines {
+        let pressure = machine.cpu_pressure.map_or(String::new(), |share| {
+            format!(", some program waited for a processor in {:.0} % of the time", share * 100.0)
+        });
+        let _ = write!(
+            text,
+            " Machine: other programs kept {:.2} processors busy, {:.1} % were taken by its host{pressure}.",
+            machine.others_busy,
+            machine.steal_share * 100.0
+        );
+    }
+    text
+}
+
+fn held(limits: &Limits, all: &RowOutcome) -> String {
+    let each = limits.0.iter().map(|limit| {
+        let (found, holds) = limit.holds(all);
+        let found = match limit.figure {
+            crate::limit::Figure::Failures => share(found),
+            _ => duration(found),
+        };
+        format!("{limit} {} ({found})", if holds { "holds" } else { "DOES NOT HOLD" })
+    });
+    format!("Limits: {}.", each.collect::<Vec<_>>().join("; "))
+}
+
+fn verdict(outcome: &Outcome) -> String {
+    if outcome.is_valid() {
+        "Valid: the generator kept within its own limits.".to_owned()
+    } else {
+        format!("INVALID: {}.", outcome.doubts.join("; "))
+    }
+}
+
+/// Paragraphs, each broken into lines.
+fn wrapped(paragraphs: &[String], width: u16) -> String {
+    let mut text = String::new();
+    for paragraph in paragraphs {
+        let mut column = 0;
+        for word in paragraph.split(' ') {
+            let letters = word.chars().count();
+            if column > 0 && column + 1 + letters > usize::from(width) {
+                text.push('\n');
+                column = 0;
+            }
+            if column > 0 {
+                text.push(' ');
+                column += 1;
+            }
+            text += word;
+            column += letters;
+        }
+        text.push('\n');
+    }
+    text
+}

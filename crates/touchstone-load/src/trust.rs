@@ -1,0 +1,129 @@
+//! Whether a result can be believed: what the generator and the machine did meanwhile, held against the generator's own limits.
+
+use serde::{Deserialize, Serialize};
+use std::fs;
+
+/// Beyond this share of its processor, a thread of the generator may be what limits the rate.
+pub const BUSY_SHARE_MAX: f64 = 0.8;
+/// Beyond this share of the service's median, the generator's own lateness is a part of the latencies.
+pub const LAG_SHARE_MAX: f64 = 0.1;
+
+/// What a thread of the generator did.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+pub struct Thread {
+    /// The share of the time in which it had a processor.
+    pub busy_share: f64,
+    /// The processor it was kept on.
+    pub processor: Option<usize>,
+}
+
+/// What the machine did meanwhile.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq)]
+pub struct Machine {
+    /// Processors that other programs kept busy, the service on this machine included.
+    pub others_busy: f64,
+    /// The share of the time that the host took from this machine's processors.
+    pub steal_share: f64,
+    /// The share of the time in which some program waited for a processor; none where the kernel does not say.
+    pub cpu_pressure: Option<f64>,
+}
+
+/// Why a result cannot be believed.
+///
+/// `busy_most` is the largest share of its processor that a thread took, `lag_ns` the 99th percentile of the send lag, `service_ns` the
+/// median of the service.
+pub fn doubts(busy_most: f64, lag_ns: f64, service_ns: f64) -> Vec<String> {
+    let mut doubts = Vec::new();
+    if busy_most > BUSY_SHARE_MAX {
+        doubts.push(format!(
+            "a thread of the generator took {:.0} % of its processor, and beyond {:.0} % it may be what limits the rate: give it more \
+             threads, or offer less",
+            busy_most * 100.0,
+            BUSY_SHARE_MAX * 100.0
+        ));
+    }
+    if service_ns > 0.0 && lag_ns > LAG_SHARE_MAX * service_ns {
+        doubts.push(format!(
+            "the generator sent late: 99 % within {:.0} µs, which is more than a tenth of the service's median of {:.0} µs; use another \
+             pacing, or a processor that nothing else has",
+            lag_ns / 1e3,
+            service_ns / 1e3
+        ));
+    }
+    doubts
+}
+
+/// Counters of the machine, of which two make a [`Machine`].
+#[derive(Clone, Copy, Debug)]
+pub struct Counters {
+    busy_ticks: f64,
+    steal_ticks: f64,
+    all_ticks: f64,
+    pressure_us: Option<f64>,
+    processors: f64,
+}
+
+impl Counters {
+    /// Now. A machine that does not say gives 0.
+    pub fn now() -> Counters {
+        let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
+        let all = stat.lines().next().unwrap_or_default();
+        let ticks: Vec<f64> = all.split_whitespace().skip(1).filter_map(|word| word.parse().ok()).collect();
+        let at = |place: usize| ticks.get(place).copied().unwrap_or_default();
+        // user, nice, system, idle, iowait, irq, softirq, steal; guests are a part of user.
+        let all_ticks = (0..8).map(at).sum();
+        Counters {
+            busy_ticks: at(0) + at(1) + at(2) + at(5) + at(6),
+            steal_ticks: at(7),
+            all_ticks,
+            pressure_us: pressure(&fs::read_to_string("/proc/pressure/cpu").unwrap_or_default()),
+            processors: std::thread::available_parallelism().map_or(1.0, |count| count.get() as f64),
+        }
+    }
+
+    /// What the machine did since. `own_busy` is how many processors the generator itself kept busy.
+    pub fn since(&self, before: &Counters, seconds: f64, own_busy: f64) -> Machine {
+        let all = (self.all_ticks - before.all_ticks).max(1.0);
+        let busy = (self.busy_ticks - before.busy_ticks) / all * self.processors;
+        let pressure =
+            self.pressure_us.zip(before.pressure_us).map(|(now, before)| (now - before) / 1e6 / seconds);
+        Machine {
+            others_busy: (busy - own_busy).max(0.0),
+            steal_share: (self.steal_ticks - before.steal_ticks) / all,
+            cpu_pressure: pressure,
+        }
+    }
+}
+
+/// The total of the line `some`, in microseconds.
+fn pressure(text: &str) -> Option<f64> {
+    let some = text.lines().find(|line| line.starts_with("some"))?;
+    some.split_whitespace().find_map(|word| word.strip_prefix("total=")?.parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_generator_within_its_limits_is_believed() {
+        assert_eq!(doubts(0.8, 99.0, 1_000.0), Vec::<String>::new());
+        assert_eq!(doubts(0.1, 0.0, 0.0), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_generator_beyond_its_limits_is_not() {
+        assert_eq!(doubts(0.81, 99.0, 1_000.0).len(), 1);
+        assert_eq!(doubts(0.1, 101.0, 1_000.0).len(), 1);
+        assert_eq!(doubts(1.0, 1e6, 1e3).len(), 2);
+    }
+
+    #[test]
+    fn the_kernels_pressure_is_read() {
+        assert_eq!(
+            pressure("some avg10=1.00 avg60=0.50 avg300=0.10 total=12345\nfull avg10=0.00 total=7"),
+            Some(12345.0)
+        );
+        assert_eq!(pressure(""), None);
+    }
+}
