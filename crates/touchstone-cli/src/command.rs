@@ -8,6 +8,7 @@ pub mod doctor;
 pub mod gate;
 pub mod judge;
 pub mod list;
+pub mod load;
 pub mod man;
 pub mod measure;
 pub mod plan;

@@ -50,6 +50,7 @@ enum Command {
     Doctor(command::doctor::Doctor),
     Calibrate(command::calibrate::Calibrate),
     Gate(command::gate::Gate),
+    Load(command::load::Load),
     Completions(command::completions::Completions),
     Man(command::man::Man),
 }
@@ -83,6 +84,7 @@ impl Cli {
             Command::Doctor(doctor) => doctor.run(&context),
             Command::Calibrate(calibrate) => calibrate.run(&context),
             Command::Gate(gate) => gate.run(&context),
+            Command::Load(load) => load.run(&context),
             Command::Completions(completions) => completions.run(),
             Command::Man(man) => man.run(),
         }

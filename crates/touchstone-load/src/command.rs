@@ -43,7 +43,7 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Capacity(capacity::Capacity),
+    Capacity(Box<capacity::Capacity>),
     Merge(merge::Merge),
     Report(report::Report),
     Completions(Completions),

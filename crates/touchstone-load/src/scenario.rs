@@ -64,7 +64,7 @@ pub struct Load {
     pub think: Think,
     /// How the generator waits for the next start.
     pub pacing: Pacing,
-    /// Threads of the generator, each on a processor of its own where there are enough; 1, unless said.
+    /// Threads of the generator; 1, unless said.
     pub threads: u16,
     /// The processors that the threads are kept on, in turn; none, unless said.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -122,7 +122,12 @@ impl Types {
         }
         match (rust, self.types.get(rust)) {
             ("String" | "PathBuf", _) => "text".into(),
-            ("u32" | "u64" | "i64" | "usize", _) => "integer".into(),
+            ("u16" | "u32" | "u64" | "i64" | "usize", _) => "integer".into(),
+            ("Duration", _) => "duration".into(),
+            ("Think", _) => "duration, or a list of two".into(),
+            // A histogram is text in JSON.
+            ("Latencies", _) => "text".into(),
+            ("Series", _) => format!("list of {}", self.holds("Interval")),
             ("f64", _) => "number".into(),
             ("bool", _) => "true or false".into(),
             ("Contender", _) => "contender".into(),

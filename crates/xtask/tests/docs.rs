@@ -200,6 +200,10 @@ fn every_touchstone_command_on_a_page_does_what_it_says() {
     {
         let arguments = reduced(&command.words[1..]);
         let verb = arguments.first().map_or("", String::as_str);
+        // `load.rs` runs those, which need a service.
+        if verb == "load" && path != "docs/commands.md" {
+            continue;
+        }
         if ONCE.contains(&verb) && !done.insert(arguments.clone()) {
             continue;
         }
@@ -282,8 +286,10 @@ fn every_toml_snippet_is_a_suite_a_kit_or_a_part_of_one() {
     let mut findings = Vec::new();
     let mut found = 0;
     for (path, text) in pages(&tree) {
+        // Scenarios are `load.rs`'s.
+        let is_load = path == "docs/guide-load.md";
         let snippets: Vec<Block> =
-            blocks(text).into_iter().filter(|block| block.language == "toml").collect();
+            blocks(text).into_iter().filter(|block| block.language == "toml" && !is_load).collect();
         let kits = with_rows_of(&project.kits, &snippets);
         let whole = snippets
             .iter()

@@ -43,8 +43,18 @@ const VERDICT: [&str; 6] = [
     "crates/touchstone/src/verdict/gate/counts.rs",
 ];
 
+const LOAD: [&str; 4] = [
+    "crates/touchstone-load/src/scenario.rs",
+    "crates/touchstone-load/src/outcome.rs",
+    "crates/touchstone-load/src/series.rs",
+    "crates/touchstone-load/src/trust.rs",
+];
+/// Failures have the name of another type of the lab's.
+const LOAD_FAILURES: [&str; 1] = ["crates/touchstone-load/src/failure.rs"];
+
 /// Types of those files that are not in the format of the page.
-const ELSEWHERE: [(&str, &[&str]); 3] = [
+const ELSEWHERE: [(&str, &[&str]); 4] = [
+    ("docs/load-format.md", &["Series", "Version"]),
     (
         "docs/suite-format.md",
         &[
@@ -107,6 +117,7 @@ fn formats(tree: &Tree) -> BTreeMap<&'static str, Types> {
         ("docs/suite-format.md", types(tree, &[&SUITE])),
         ("docs/kit-format.md", types(tree, &[&KIT])),
         ("docs/record-format.md", types(tree, &all)),
+        ("docs/load-format.md", types(tree, &[&LOAD, &LOAD_FAILURES])),
     ]
     .into()
 }
@@ -118,6 +129,7 @@ fn generated(tree: &Tree, page: &str, region: &str, formats: &BTreeMap<&str, Typ
     let types = || formats.get(page).unwrap_or_else(|| panic!("{page} is no page of a format"));
     match region.split_once(" of ") {
         None if region == "suites" => Some(table::suites(&suites)),
+        None if region == "places" => Some(places()),
         None if region == "factors" => Some(factors()),
         None if region == "subjects" => Some(table::subjects(&project.kits)),
         None if region == "result" || region == "results" => None,
@@ -129,6 +141,14 @@ fn generated(tree: &Tree, page: &str, region: &str, formats: &BTreeMap<&str, Typ
         Some(("keys", name)) => types().keys_table(name),
         _ => panic!("{page}: nobody makes the region `{region}`"),
     }
+}
+
+/// What may stand in a request's texts.
+fn places() -> String {
+    let head = "| place | gives |\n|---|---|\n".to_owned();
+    head + &touchstone_load::template::FIELDS
+        .map(|(field, gives)| format!("| `${{{field}}}` | {gives} |\n"))
+        .concat()
 }
 
 /// By how much a difference must exceed half the interval, after the launches of each look.

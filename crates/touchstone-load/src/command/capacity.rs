@@ -39,6 +39,9 @@ pub(super) struct Capacity {
     /// How long a step is measured
     #[arg(long, value_name = "DURATION")]
     step: Option<Duration>,
+    /// How long the answer is measured once more
+    #[arg(long, value_name = "DURATION")]
+    confirm: Option<Duration>,
 }
 
 /// A step of a search.
@@ -70,9 +73,10 @@ impl Capacity {
         asked.from = self.from.unwrap_or(asked.from);
         asked.to = self.to.unwrap_or(asked.to);
         asked.step = self.step.unwrap_or(asked.step);
+        asked.confirm = self.confirm.unwrap_or(asked.confirm);
         let is_sane =
             asked.from > 0.0 && asked.to >= asked.from && asked.to.is_finite() && asked.within > 0.0;
-        if !is_sane || asked.step.nanos() == 0 {
+        if !is_sane || asked.step.nanos() == 0 || asked.confirm.nanos() == 0 {
             return Err(Error::input(
                 "a capacity is searched from a rate above 0 to one that is not below it, in steps that last",
             )
