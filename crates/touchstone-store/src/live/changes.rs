@@ -41,6 +41,9 @@ pub(crate) struct Changes<T> {
     /// What rows were before the transaction, where numbers were watched when it began.
     olds: Olds<T>,
     is_counted: bool,
+    /// Whether all rows were removed, also where that was undone since: nobody has said what each of them was, and what is read
+    /// of one then is not what it was.
+    was_cleared: bool,
 }
 
 /// What rows were, by their keys: of a key that is not there nobody knows, nor of one that was changed as a record of another
@@ -73,7 +76,8 @@ impl<T: Record> Changes<T> {
     pub(crate) fn of(interest: &Arc<Interest>) -> Changes<T> {
         let (look, interest) = (interest.look(), Arc::clone(interest));
         let (list, left_out, olds) = (Vec::new(), Vec::new(), Olds::default());
-        Changes { unknown: false, list, left_out, is_cut: false, look, interest, olds, is_counted: false }
+        let (is_cut, is_counted, was_cleared) = (false, false, false);
+        Changes { unknown: false, list, left_out, is_cut, look, interest, olds, is_counted, was_cleared }
     }
 
     /// What it tells.
@@ -88,6 +92,9 @@ impl<T: Record> Changes<T> {
 
     /// Takes what the row with a key was: the first that is said of a key is what it was before the transaction.
     pub(crate) fn was(&mut self, key: &RowKey, row: Option<&Arc<Row<T>>>) {
+        if self.was_cleared {
+            return self.lose(key);
+        }
         if self.lacks_old(key) {
             self.olds.0.insert(key.bytes.clone(), Old::Known(row.cloned()));
         }
@@ -155,6 +162,7 @@ impl<T: Record> Changes<T> {
 
     /// Takes that all rows are gone.
     pub(crate) fn clear(&mut self) {
+        self.was_cleared = true;
         self.add(Change::Cleared);
     }
 }

@@ -3,7 +3,8 @@
 use super::counted::{Counted, OF_NUMBERS};
 use super::{Task, store, task};
 use touchstone_store::{
-    Error, ErrorKind, Mode, Options, Overflow, Record, Result, Store, Structure, Transaction, rusqlite,
+    CountSubscription, Error, ErrorKind, Feed, Mode, Options, Overflow, Record, Result, Store, Structure,
+    Transaction, rusqlite,
 };
 
 type Price = Counted<OF_NUMBERS>;
@@ -57,7 +58,7 @@ fn a_number_holds_no_records() -> Result<()> {
 type Step = fn(&mut Transaction<'_>) -> Result<()>;
 
 /// What changes rows, in each way that there is.
-fn steps() -> [Step; 14] {
+fn steps() -> [Step; 16] {
     [
         |transaction| transaction.insert(&task(100, 0, None)),
         |transaction| transaction.insert_all(&[task(101, 0, None), task(102, 1, None)]).map(drop),
@@ -105,7 +106,25 @@ fn steps() -> [Step; 14] {
         |transaction| {
             transaction.insert_all(&(10..40).map(|id| task(id, 0, None)).collect::<Vec<_>>()).map(drop)
         },
+        |transaction| {
+            clear_in_vain(transaction);
+            transaction.put(&task(20, 0, Some(1)))
+        },
+        |transaction| {
+            clear_in_vain(transaction);
+            transaction.remove::<Task>(&22).map(drop)
+        },
     ]
+}
+
+/// A part that removes all rows and writes some of them anew, and is undone.
+fn clear_in_vain(transaction: &mut Transaction<'_>) {
+    let part: Result<()> = transaction.savepoint(|transaction| {
+        transaction.of::<Task>().clear()?;
+        transaction.put_all(&[task(20, 0, None), task(22, 0, None)])?;
+        Err(Error::new(ErrorKind::Invalid, "never mind"))
+    });
+    assert!(part.is_err());
 }
 
 /// Whatever changes a row says what it was: each commit has its number, and none is counted anew.
@@ -132,6 +151,36 @@ fn every_way_to_write_tells_what_rows_were() -> Result<()> {
         assert_eq!(had, now, "step {at}");
         assert!(feed.try_next()?.is_none(), "step {at}");
     }
+    Ok(())
+}
+
+/// The number that was told last, or was there before.
+fn last_told(feed: &Feed, number: &CountSubscription) -> Result<u64> {
+    let mut last = number.count();
+    while let Some(batch) = feed.try_next()? {
+        last = batch.get(number.id()).map_or(Ok(last), |update| update.count())?;
+    }
+    Ok(last)
+}
+
+/// That a row was not there was still said of one that was written after all had been removed, when that was undone.
+#[test]
+fn rows_that_a_part_removed_in_vain_are_counted() -> Result<()> {
+    let (_directory, store) = store();
+    store.insert(&task(1, 0, None))?;
+    let feed = store.feed()?;
+    let all = feed.query::<Task>().watch_count()?;
+    let mut begun = store.begin()?;
+    let part = begun.savepoint()?;
+    begun.with(|transaction| {
+        transaction.of::<Task>().clear()?;
+        transaction.put(&task(1, 0, None))
+    })?;
+    begun.undo(part)?;
+    begun.with(|transaction| transaction.put(&task(1, 0, Some(1))))?;
+    begun.commit()?;
+    store.wait_delivered()?;
+    assert_eq!(last_told(&feed, &all)?, 1);
     Ok(())
 }
 
