@@ -4,7 +4,7 @@
 mod hooked;
 
 use self::hooked::{Keys, Tables};
-use super::changes::{Change, Changes, Gathered};
+use super::changes::{Change, Changes, Gathered, Old};
 use super::link::HELD_MAX;
 use super::observed::{Observed, Topic, Topics};
 use super::row::{Row, RowKey};
@@ -165,6 +165,9 @@ impl Capture {
         if let Ok(Ok(record)) = read {
             let row = record.map(|record| Row::of_record(record, section.shape.keys));
             self.each_of::<T>(section, |changes| changes.was(key, row.as_ref()), |_, _| {});
+        } else {
+            // It is noted all the same: what is written now can be read, and is not what the row was.
+            self.each_of::<T>(section, |changes| changes.lose(key), |_, _| {});
         }
     }
 
@@ -173,7 +176,7 @@ impl Capture {
     pub(crate) fn absent<T: Record>(&self, section: &Section, cells: &Cells<'_>, skipped: usize) {
         if self.counts.get() {
             let key = RowKey::at(cells, skipped, section.shape.keys);
-            let none = || vec![(key.clone(), None)];
+            let none = || vec![(key.clone(), Old::Known(None))];
             self.each_of::<T>(
                 section,
                 |changes| changes.was(&key, None),

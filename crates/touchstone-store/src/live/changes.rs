@@ -48,12 +48,13 @@ pub(crate) struct Changes<T> {
 
 /// What rows were, by their keys: of a key that is not there nobody knows, nor of one that was changed as a record of another
 /// type before.
-pub(crate) struct Olds<T>(HashMap<KeyBytes, Old<T>>);
+pub(crate) struct Olds<T>(HashMap<KeyBytes, Old<Arc<Row<T>>>>);
 
-enum Old<T> {
+/// What a row was.
+pub(crate) enum Old<R> {
     Unknown,
     /// None where there was none.
-    Known(Option<Arc<Row<T>>>),
+    Known(Option<R>),
 }
 
 impl<T> Default for Olds<T> {
@@ -167,8 +168,8 @@ impl<T: Record> Changes<T> {
     }
 }
 
-/// The key of a row, and the values that it had, if there was one.
-pub(crate) type OldRow = (RowKey, Option<Vec<Stored>>);
+/// The key of a row, and the values that it had.
+pub(crate) type OldRow = (RowKey, Old<Vec<Stored>>);
 
 /// The values of a row, in the order of the type's columns.
 struct Values<'v> {
@@ -203,7 +204,7 @@ pub(crate) trait Gathered: Any + Send {
     /// Takes that the row with a key changes, and that nobody has seen what it was as a record of this type.
     fn lose(&mut self, key: &RowKey);
 
-    /// Takes what rows of these keys were, by the values of the type's columns: none where there was none.
+    /// Takes what rows of these keys were, by the values of the type's columns.
     fn were(&mut self, shape: &'static Shape, rows: Vec<OldRow>);
 
     /// Makes the list whole, before the commit. Where keys are given, or what was gathered is doubtful, the rows are read
@@ -243,16 +244,19 @@ impl<T: Record> Gathered for Changes<T> {
     }
 
     fn were(&mut self, shape: &'static Shape, rows: Vec<OldRow>) {
-        for (key, values) in rows {
+        for (key, old) in rows {
             // Reading is the program's own code: what fails or panics is not known, and counted anew.
             let read = |values: &Vec<Stored>| {
                 let mut row = Values { values: values.iter(), shape };
                 catch_unwind(AssertUnwindSafe(|| read::<T>(shape, &mut row))).ok()?.ok()
             };
-            match values.as_ref().map(read) {
-                None => self.was(&key, None),
-                Some(Some(record)) => self.was(&key, Some(&Row::of_record(record, shape.keys))),
-                Some(None) => self.lose(&key),
+            match old {
+                Old::Known(None) => self.was(&key, None),
+                Old::Known(Some(values)) => match read(&values) {
+                    Some(record) => self.was(&key, Some(&Row::of_record(record, shape.keys))),
+                    None => self.lose(&key),
+                },
+                Old::Unknown => self.lose(&key),
             }
         }
     }

@@ -184,6 +184,57 @@ fn rows_that_a_part_removed_in_vain_are_counted() -> Result<()> {
     Ok(())
 }
 
+/// A store whose table of tasks another program has made, which takes what no task can be: such rows, as SQL has them.
+fn store_of_others(rows: &str) -> Result<(tempfile::TempDir, Store)> {
+    let (directory, store) = store();
+    let made = "create table task (id integer primary key, title text, list integer, due integer); \
+        insert into task values ";
+    store.write(|transaction| transaction.sql(|sql| sql.execute_batch(&format!("{made}{rows}"))))?;
+    Ok((directory, store))
+}
+
+/// What a row was is not known where it cannot be read; what it was in between was then taken for it.
+#[test]
+fn a_row_that_cannot_be_read_is_counted_anew_when_it_is_written_twice() -> Result<()> {
+    let steps: [(u64, Step); 5] = [
+        (1, |transaction| {
+            transaction.remove::<Task>(&1)?;
+            transaction.insert(&task(1, 0, None))
+        }),
+        (0, |transaction| {
+            transaction.put(&task(1, 1, None))?;
+            transaction.put(&task(1, 1, None))
+        }),
+        (1, |transaction| {
+            transaction.sql(|sql| sql.execute_batch("insert or replace into task values (1, 'one', 0, null)"))
+        }),
+        (1, |transaction| {
+            transaction
+                .sql(|sql| sql.execute_batch("delete from task; insert into task values (1, 'one', 0, null)"))
+        }),
+        (0, |transaction| {
+            transaction.sql(|sql| {
+                sql.execute_batch("update task set title = 'one', list = 1; update task set due = 1")
+            })
+        }),
+    ];
+    // Text that is no UTF-8, and none at all.
+    for title in ["cast(x'ff' as text)", "null"] {
+        let mut told = Vec::new();
+        for (_, step) in steps {
+            let (_directory, store) = store_of_others(&format!("(1, {title}, 0, null)"))?;
+            let feed = store.feed()?;
+            let first = feed.query::<Task>().filter(|task| task.list.eq(0)).watch_count()?;
+            assert_eq!(first.count(), 1);
+            store.write(step)?;
+            store.wait_delivered()?;
+            told.push(last_told(&feed, &first)?);
+        }
+        assert_eq!(told, steps.map(|(number, _)| number), "{title}");
+    }
+    Ok(())
+}
+
 /// Another program says nothing of what rows were: then they are counted anew.
 #[test]
 fn numbers_follow_what_others_commit() -> Result<()> {

@@ -117,6 +117,24 @@ fn a_record_whose_reading_panics_disturbs_nobody_else() -> Result<()> {
     Ok(())
 }
 
+/// What it had become in between was taken for what it had been.
+#[test]
+fn a_record_whose_reading_panics_is_counted_anew_when_it_is_written_twice() -> Result<()> {
+    let (_directory, store) = store();
+    store.insert(&Ticket { id: 1, number: Acting::new(13) })?;
+    let feed = store.feed()?;
+    let all = feed.query::<Ticket>().watch_count()?;
+    store.write(|transaction| {
+        transaction.remove::<Ticket>(&1)?;
+        transaction.insert(&Ticket { id: 1, number: Acting::new(7) })
+    })?;
+    store.insert(&Ticket { id: 2, number: Acting::new(7) })?;
+    store.wait_delivered()?;
+    let batch = feed.try_next()?.expect("it is told");
+    assert_eq!(batch.get(all.id()).expect("it is concerned").count()?, 2);
+    Ok(())
+}
+
 /// Its writing panics on the thread of live queries.
 #[derive(Clone, Debug, PartialEq)]
 struct Unwritable;

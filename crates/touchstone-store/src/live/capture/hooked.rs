@@ -1,6 +1,6 @@
 //! The keys of rows that SQL changes, as SQLite's hook tells them.
 
-use super::super::changes::OldRow;
+use super::super::changes::{Old, OldRow};
 use super::super::link::HELD_MAX;
 use super::super::observed::Topics;
 use super::super::row::{KeyBytes, RowKey};
@@ -92,13 +92,13 @@ impl Keys {
     fn note_old(&mut self, change: &Change<'_>, before: Option<&RowKey>, after: Option<&RowKey>) {
         for (topic, columns) in &self.tables[change.table].counted {
             let olds = self.olds.entry(*topic).or_default();
-            if let Some(key) = before.filter(|key| !olds.contains_key(&key.bytes))
-                && let Some(values) = change.old(columns)
-            {
-                olds.insert(key.bytes.clone(), (key.clone(), Some(values)));
+            if let Some(key) = before.filter(|key| !olds.contains_key(&key.bytes)) {
+                // What cannot be read is noted too: what the row becomes is not what it was.
+                let old = change.old(columns).map_or(Old::Unknown, |values| Old::Known(Some(values)));
+                olds.insert(key.bytes.clone(), (key.clone(), old));
             }
             if let Some(key) = after {
-                olds.entry(key.bytes.clone()).or_insert_with(|| (key.clone(), None));
+                olds.entry(key.bytes.clone()).or_insert_with(|| (key.clone(), Old::Known(None)));
             }
         }
     }
