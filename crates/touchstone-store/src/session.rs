@@ -218,13 +218,15 @@ impl Session {
 
     /// Forgets what was known of the file's tables.
     pub(crate) fn forget(&self) {
-        self.forget_collections();
+        self.forget_undone();
         self.adopt(-1);
     }
 
-    /// Forgets the numbers of collections: after a rollback, another name may be given one of them.
-    pub(crate) fn forget_collections(&self) {
+    /// Forgets what was learnt in a transaction, or a part of one, that was rolled back, and that no schema's version tells:
+    /// the numbers of collections, of which another name may be given one now, and whether there are triggers.
+    pub(crate) fn forget_undone(&self) {
         self.collections.borrow_mut().clear();
+        self.capture.forget_acting();
     }
 
     /// Takes the schema's version; another than before makes the session look again at every table.

@@ -506,7 +506,7 @@ impl Drop for Open<'_> {
         }
         if self.session.schema() == self.schema {
             self.session.connection.end();
-            self.session.forget_collections();
+            self.session.forget_undone();
         } else {
             self.session.abandon();
         }

@@ -463,7 +463,7 @@ impl Drop for Part<'_> {
             self.session.connection.end();
         }
         if self.session.schema() == self.schema {
-            self.session.forget_collections();
+            self.session.forget_undone();
         } else {
             self.session.forget();
         }

@@ -320,6 +320,11 @@ impl Capture {
         }
     }
 
+    /// Forgets whether the file has triggers and the like: a rollback brings back those of the connection's own, too.
+    pub(crate) fn forget_acting(&self) {
+        self.acting.set(None);
+    }
+
     /// The columns of all tables' keys, and where to note the rows.
     fn tables(&self, session: &Session) -> Result<(Rc<Tables>, Gathering)> {
         let mut log = self.log.borrow_mut();

@@ -7,7 +7,8 @@ use crate::{Task, store, task};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use touchstone_store::dynamic::{self, Key, Type};
 use touchstone_store::{
-    ErrorKind, Feed, Kind, Mode, Options, Overflow, Record, Result, Results, Store, rusqlite,
+    Error, ErrorKind, Feed, Kind, Mode, Options, Overflow, Record, Result, Results, Store, Transaction,
+    rusqlite,
 };
 
 fn every(store: &Store) -> Result<Feed> {
@@ -62,7 +63,7 @@ fn a_result_that_cannot_be_read_is_told_of_once_and_comes_back() -> Result<()> {
     }
     let batch = feed.try_next()?.expect("it is told");
     let update = batch.get(all.id()).expect("it is concerned");
-    assert_eq!(update.error().map(touchstone_store::Error::kind), Some(ErrorKind::Mismatch));
+    assert_eq!(update.error().map(Error::kind), Some(ErrorKind::Mismatch));
     assert!(feed.try_next()?.is_none(), "it is told once");
     sql("drop table task; alter table kept rename to task; update task set due = 2")?;
     store.wait_delivered()?;
@@ -300,13 +301,50 @@ struct Word {
     meaning: String,
 }
 
+/// That there were no triggers was still believed when the transaction was undone that had dropped one, or a part of it.
+#[test]
+fn a_trigger_that_is_there_again_is_followed() -> Result<()> {
+    let (_directory, store) = store();
+    let word = |word: &str| Word { word: word.into(), meaning: "told".into() };
+    store.insert(&task(1, 1, None))?;
+    store.insert(&word("first"))?;
+    store.write(|transaction| {
+        transaction.sql(|sql| {
+            sql.execute_batch(
+                "create temp trigger told after insert on main.task begin insert into word values (new.title, 'told'); end",
+            )
+        })
+    })?;
+    let feed = store.feed()?;
+    let words = feed.query::<Word>().watch()?;
+    let told = || -> Result<usize> {
+        store.wait_delivered()?;
+        let batch = feed.try_next()?.expect("it is told");
+        Ok(batch.get(words.id()).expect("it is concerned").results::<Word>()?.len())
+    };
+    let drop_in_vain = |transaction: &mut Transaction<'_>| -> Result<()> {
+        transaction.sql(|sql| sql.execute_batch("drop trigger temp.told"))?;
+        transaction.insert(&task(100, 1, None))?;
+        Err(Error::new(ErrorKind::Invalid, "never mind"))
+    };
+    assert!(store.write(drop_in_vain).is_err());
+    store.insert(&task(2, 1, None))?;
+    assert_eq!(told()?, 2);
+    store.write(|transaction| {
+        assert!(transaction.savepoint(drop_in_vain).is_err());
+        transaction.insert(&task(3, 1, None))
+    })?;
+    assert_eq!(told()?, 3);
+    Ok(())
+}
+
 /// `Emma` was put where SQLite has `EMMA`, and results then had both.
 #[test]
 fn a_table_with_a_collation_is_not_watched_by_it() -> Result<()> {
     let (_directory, store) = store();
     let sql = |batch: &str| store.write(|transaction| transaction.sql(|sql| sql.execute_batch(batch)));
     let feed = store.feed()?;
-    let kind = |error: touchstone_store::Error| error.kind();
+    let kind = |error: Error| error.kind();
     sql("create table word (word TEXT COLLATE NOCASE PRIMARY KEY, meaning TEXT NOT NULL)")?;
     assert_eq!(feed.query::<Word>().watch().map_err(kind).err(), Some(ErrorKind::Refused));
     assert_eq!(feed.watch::<Word>("Emma").map_err(kind).err(), Some(ErrorKind::Refused));
@@ -324,7 +362,7 @@ fn a_table_with_a_collation_is_not_watched_by_it() -> Result<()> {
     store.wait_delivered()?;
     let batch = feed.try_next()?.expect("it is told");
     let update = batch.get(all.id()).expect("it is concerned");
-    assert_eq!(update.error().map(touchstone_store::Error::kind), Some(ErrorKind::Refused));
+    assert_eq!(update.error().map(Error::kind), Some(ErrorKind::Refused));
     Ok(())
 }
 
