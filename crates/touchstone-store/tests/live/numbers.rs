@@ -235,6 +235,23 @@ fn a_row_that_cannot_be_read_is_counted_anew_when_it_is_written_twice() -> Resul
     Ok(())
 }
 
+/// One row between them, which none of them has, kept numbers from being told when there were more than eight.
+#[test]
+fn a_row_that_no_number_counts_need_not_be_readable() -> Result<()> {
+    let (directory, store) =
+        store_of_others("(1, 'one', 1, null), (5, null, 5, null), (9, 'nine', 9, null)")?;
+    let feed = store.feed()?;
+    let of_list = |list| feed.query::<Task>().filter(move |task| task.list.eq(list)).watch_count();
+    let _numbers = (1..=10).filter(|list| *list != 5).map(of_list).collect::<Result<Vec<_>>>()?;
+    let plain = rusqlite::Connection::open(directory.path().join("tasks.db")).expect("it opens");
+    plain.execute("insert into task values (11, 'more', 9, null)", ()).expect("it is written");
+    store.wait_delivered()?;
+    let batch = feed.try_next()?.expect("it is told");
+    let told: Vec<_> = batch.iter().map(|update| update.count()).collect::<Result<_>>()?;
+    assert_eq!(told, [2]);
+    Ok(())
+}
+
 /// Another program says nothing of what rows were: then they are counted anew.
 #[test]
 fn numbers_follow_what_others_commit() -> Result<()> {
