@@ -10,6 +10,10 @@ use crate::store::Store;
 use crate::sync::{self, ThreadId};
 use crate::transaction::{Part, RELEASE, SAVEPOINT, Transaction};
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The number of the next savepoint: one that has ended, or is another transaction's, is not taken for one that is open.
+static SAVEPOINTS: AtomicU64 = AtomicU64::new(0);
 
 /// A transaction that has begun. It has the turn to write until it is committed, or undone by being dropped.
 ///
@@ -36,7 +40,8 @@ pub struct Begun {
     before: Option<LogState>,
     schema: i64,
     durable: bool,
-    savepoints: usize,
+    /// The numbers of the savepoints that are open, the innermost last.
+    savepoints: Vec<u64>,
     /// Who has used it last, and would wait for itself.
     thread: ThreadId,
 }
@@ -59,7 +64,8 @@ pub struct Begun {
 /// ```
 #[derive(Debug, PartialEq, Eq)]
 pub struct Savepoint {
-    depth: usize,
+    /// No other savepoint of the process has it.
+    number: u64,
     schema: i64,
     mark: Mark,
 }
@@ -89,8 +95,8 @@ impl Store {
     pub fn begin(&self) -> Result<Begun> {
         let (leased, before) = self.lend_writer()?;
         let schema = leased.call_last(Session::schema);
-        let (store, thread) = (self.clone(), sync::current().id());
-        Ok(Begun { store, leased: Some(leased), before, schema, durable: false, savepoints: 0, thread })
+        let (store, savepoints, thread) = (self.clone(), Vec::new(), sync::current().id());
+        Ok(Begun { store, leased: Some(leased), before, schema, durable: false, savepoints, thread })
     }
 }
 
@@ -146,8 +152,9 @@ impl Begun {
             session.connection.sql().execute_batch(SAVEPOINT)?;
             Ok((session.schema(), session.capture.mark()))
         })?;
-        self.savepoints += 1;
-        Ok(Savepoint { depth: self.savepoints, schema, mark })
+        let number = SAVEPOINTS.fetch_add(1, Ordering::Relaxed);
+        self.savepoints.push(number);
+        Ok(Savepoint { number, schema, mark })
     }
 
     /// Keeps the part, and with it those that began within it.
@@ -168,7 +175,7 @@ impl Begun {
     /// ```
     ///
     /// # Errors
-    /// When the part has ended already, or the transaction has.
+    /// When the part has ended already, or the transaction has; and when it is a part of another one.
     pub fn release(&mut self, savepoint: Savepoint) -> Result<()> {
         self.leave(&savepoint)?;
         self.leased().in_transaction(|session| Ok(session.connection.sql().execute_batch(RELEASE)?))
@@ -203,11 +210,11 @@ impl Begun {
 
     /// Ends the parts within this one, and this one but for the last statement.
     fn leave(&mut self, savepoint: &Savepoint) -> Result<()> {
-        if savepoint.depth > self.savepoints {
+        let Some(at) = self.savepoints.iter().rposition(|open| *open == savepoint.number) else {
             return Err(Error::new(ErrorKind::Invalid, "the savepoint has ended already"));
-        }
-        let within = self.savepoints - savepoint.depth;
-        self.savepoints = savepoint.depth - 1;
+        };
+        let within = self.savepoints.len() - at - 1;
+        self.savepoints.truncate(at);
         self.leased().in_transaction(|session| {
             Ok((0..within).try_for_each(|_| session.connection.sql().execute_batch(RELEASE))?)
         })

@@ -296,6 +296,31 @@ fn a_transaction_without_a_closure_is_whole() {
     assert_eq!((pages(), store.flushes()), (vec![1, 4, 6, 7], 1));
 }
 
+/// A part that had ended undid another one, where as many had begun since, and so did a part of another transaction.
+#[test]
+fn a_part_that_has_ended_is_not_taken_for_another() {
+    let (directory, other) = (folder(), folder());
+    let (store, other) = (open(&directory), open(&other));
+    let (mut begun, mut elsewhere) = (store.begin().expect("begins"), other.begin().expect("begins"));
+    let insert = |begun: &mut Begun, page| begun.with(|transaction| transaction.insert(&typed(page)));
+    let begin = |begun: &mut Begun| begun.savepoint().expect("it begins");
+    let (first, second) = (begin(&mut begun), begin(&mut begun));
+    let of_other = [begin(&mut elsewhere), begin(&mut elsewhere)];
+    begun.release(first).expect("kept, with what is within");
+    insert(&mut begun, 1).expect("inserted");
+    let (third, fourth) = (begin(&mut begun), begin(&mut begun));
+    insert(&mut begun, 2).expect("inserted");
+    for ended in std::iter::once(second).chain(of_other) {
+        let refused = begun.undo(ended).expect_err("it has ended already, or is not of this transaction");
+        assert_eq!(refused.kind(), ErrorKind::Invalid);
+        assert!(refused.to_string().contains("the savepoint has ended already"), "{refused}");
+    }
+    begun.release(fourth).expect("kept");
+    begun.release(third).expect("kept");
+    begun.commit().expect("committed");
+    assert_eq!(store.all::<Note>().expect("read").len(), 2);
+}
+
 #[test]
 fn threads_wait_for_a_transaction_without_a_closure() {
     let directory = folder();
