@@ -417,7 +417,9 @@ fn feed<'r, T: Record>(
     let error = match (result, why) {
         (Ok(()), None) => {
             if are_new && session.capture.counts() {
-                records.iter().for_each(|record| note_absent(session, table, *record));
+                // A trigger may have left some of them out, which may be there.
+                let are_there = statement.changes() == records.len() as u64;
+                records.iter().for_each(|record| note_new(session, table, *record, are_there));
             }
             return Ok(records.len() as u64);
         }
@@ -430,11 +432,15 @@ fn feed<'r, T: Record>(
     })
 }
 
-/// Notes that there was no record with the key of one that was inserted.
-fn note_absent<T: Record>(session: &Session, table: &Section, record: &T) {
+/// Notes that there was no record with the key of one that was inserted, or that nobody knows whether it was.
+fn note_new<T: Record>(session: &Session, table: &Section, record: &T, is_there: bool) {
     let mut cells = Cells::default();
     record.write_key(&mut cells);
-    session.capture.absent::<T>(table, &cells, 0);
+    if is_there {
+        session.capture.absent::<T>(table, &cells, 0);
+    } else {
+        session.capture.unseen::<T>(table, &cells, 0);
+    }
 }
 
 /// Says which record a failure was about.

@@ -185,6 +185,14 @@ impl Capture {
         }
     }
 
+    /// Notes that nobody knows what a row was, but for what SQLite's hook has told of it.
+    pub(crate) fn unseen<T: Record>(&self, section: &Section, cells: &Cells<'_>, skipped: usize) {
+        if self.counts.get() {
+            let key = RowKey::at(cells, skipped, section.shape.keys);
+            self.each_of::<T>(section, |changes| changes.lose(&key), |others, _| others.lose(&key));
+        }
+    }
+
     /// Whether numbers of a topic were watched when the transaction began.
     fn is_counted(&self, topic: usize) -> bool {
         self.open.borrow().counted.get(topic).is_some_and(|is_counted| *is_counted)

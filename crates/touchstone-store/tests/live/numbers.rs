@@ -235,6 +235,21 @@ fn a_row_that_cannot_be_read_is_counted_anew_when_it_is_written_twice() -> Resul
     Ok(())
 }
 
+/// Of a batch each record was said not to have been there, also of those that a trigger had left out.
+#[test]
+fn what_a_trigger_leaves_out_of_a_batch_is_counted_once() -> Result<()> {
+    let (_directory, store) = store();
+    store.insert(&task(1, 0, None))?;
+    let keeps = "create trigger keeps before insert on task when new.id = 1 begin select raise(ignore); end";
+    store.write(|transaction| transaction.sql(|sql| sql.execute_batch(keeps)))?;
+    let feed = store.feed()?;
+    let all = feed.query::<Task>().watch_count()?;
+    store.insert_all(&[task(1, 0, Some(1)), task(2, 0, None)])?;
+    store.wait_delivered()?;
+    assert_eq!(last_told(&feed, &all)?, 2);
+    Ok(())
+}
+
 /// One row between them, which none of them has, kept numbers from being told when there were more than eight.
 #[test]
 fn a_row_that_no_number_counts_need_not_be_readable() -> Result<()> {
