@@ -75,13 +75,16 @@ pub(crate) fn rows<T: Record>(
     if spans.len() > GAPS_MAX {
         let hull = Span { low: first.low.clone(), high: last.high.clone() };
         let is_wanted = |ord, record: &T| gaps.contains(sorter, ord, record);
-        read(access, family, &hull, is_wanted, &mut rows)?;
-    } else {
-        for span in spans {
-            // Of this gap only: what the condition lets through besides may lie in the next, which is read too.
-            let is_wanted = |ord, record: &T| span.contains(sorter, ord, record);
-            read(access, family, span, is_wanted, &mut rows)?;
+        match read(access, family, &hull, is_wanted, &mut rows) {
+            // The row that cannot be read may lie between the gaps, and be in no result.
+            Err(error) if error.kind() == ErrorKind::Mismatch => rows.clear(),
+            all => return all.map(|()| rows),
         }
+    }
+    for span in spans {
+        // Of this gap only: what the condition lets through besides may lie in the next, which is read too.
+        let is_wanted = |ord, record: &T| span.contains(sorter, ord, record);
+        read(access, family, span, is_wanted, &mut rows)?;
     }
     Ok(rows)
 }

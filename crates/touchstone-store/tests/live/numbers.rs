@@ -185,7 +185,7 @@ fn rows_that_a_part_removed_in_vain_are_counted() -> Result<()> {
 }
 
 /// A store whose table of tasks another program has made, which takes what no task can be: such rows, as SQL has them.
-fn store_of_others(rows: &str) -> Result<(tempfile::TempDir, Store)> {
+pub fn store_of_others(rows: &str) -> Result<(tempfile::TempDir, Store)> {
     let (directory, store) = store();
     let made = "create table task (id integer primary key, title text, list integer, due integer); \
         insert into task values ";

@@ -2,6 +2,7 @@
 //! not disturbed.
 
 use crate::acting::{Acting, Acts};
+use crate::numbers::store_of_others;
 use crate::shim::{Call, Fault, Shim};
 use crate::{Task, store, task};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -133,6 +134,26 @@ fn a_record_whose_reading_panics_is_counted_anew_when_it_is_written_twice() -> R
     store.wait_delivered()?;
     let batch = feed.try_next()?.expect("it is told");
     assert_eq!(batch.get(all.id()).expect("it is concerned").count()?, 2);
+    Ok(())
+}
+
+/// One row between them, which none of them has, kept windows from being read when there were more than eight.
+#[test]
+fn a_row_that_is_in_no_window_need_not_be_readable() -> Result<()> {
+    let (directory, store) =
+        store_of_others("(1, 'one', 1, null), (5, null, 5, null), (9, 'nine', 9, null)")?;
+    let feed = store.feed()?;
+    let of_list = |list| feed.query::<Task>().filter(move |task| task.list.eq(list));
+    let lists = || (1..=10).filter(|list| *list != 5).map(of_list);
+    let _windows = lists().map(|window| window.watch()).collect::<Result<Vec<_>>>()?;
+    let plain = rusqlite::Connection::open(directory.path().join("tasks.db")).expect("it opens");
+    plain.execute("insert into task values (11, 'more', 9, null)", ()).expect("it is written");
+    store.wait_delivered()?;
+    let batch = feed.try_next()?.expect("it is told");
+    let told: Vec<_> = batch.iter().map(|update| update.results::<Task>()).collect::<Result<_>>()?;
+    assert_eq!(told.iter().map(Results::len).collect::<Vec<_>>(), [2]);
+    let windows = feed.watch_all(lists().map(|window| window.order(|task| task.title.ascending())))?;
+    assert_eq!(windows.iter().map(|window| window.results().len()).sum::<usize>(), 3);
     Ok(())
 }
 
