@@ -84,6 +84,7 @@ TYPE(((unixInodeInfo *)0)->pShmNode, unixShmNode *);
 TYPE(((unixInodeInfo *)0)->fileId.dev, dev_t);
 TYPE(((unixInodeInfo *)0)->fileId.ino, u64);
 TYPE(((unixShmNode *)0)->hShm, int);
+TYPE(osFstat(0, (struct stat *)0), int);
 TYPE(((unixShmNode *)0)->nRegion, u16);
 TYPE(((unixShmNode *)0)->apRegion, char **);
 TYPE(unixEnterMutex, void (*)(void));
@@ -426,6 +427,28 @@ static int index_file(u64 device, u64 number, const void *region) {
   return -1;
 }
 
+/* The device and the number of the file whose index is mapped there, as SQLite found them when it opened the file, and those of
+ * the index's own file, which is open: nobody need look for either by a name, which may be another file's by then. 0 where no file
+ * has that index, or it lies in the process's own memory. */
+int touchstone_indexed(const void *region, u64 *file, u64 *index) {
+  unixInodeInfo *inode;
+  struct stat own;
+  int is_found = 0;
+  unixEnterMutex();
+  for (inode = inodeList; inode && !is_found; inode = inode->pNext) {
+    unixShmNode *node = inode->pShmNode;
+    if (node == 0 || node->nRegion == 0 || (const void *)node->apRegion[0] != region) continue;
+    if (node->hShm < 0 || osFstat(node->hShm, &own) != 0) break;
+    file[0] = (u64)inode->fileId.dev;
+    file[1] = inode->fileId.ino;
+    index[0] = (u64)own.st_dev;
+    index[1] = (u64)own.st_ino;
+    is_found = 1;
+  }
+  unixLeaveMutex();
+  return is_found;
+}
+
 /* Locks of the index's file that say which classes of durability have it open: see classes.rs. They lie where neither
  * SQLite's locks nor its bytes are, and end with their process. */
 #define CLASSES_AT 0x546f7573
@@ -470,6 +493,11 @@ int touchstone_is_class_marked(u64 device, u64 number, const void *region, int w
 #else
 void touchstone_watch_forks(void (*before)(void), void (*after)(int in_child)) {
   (void)before; (void)after;
+}
+
+int touchstone_indexed(const void *region, u64 *file, u64 *index) {
+  (void)region; (void)file; (void)index;
+  return 0;
 }
 
 int touchstone_mark_class(u64 device, u64 number, const void *region, int which, int mark) {

@@ -9,18 +9,22 @@
 use super::classes::ClassMark;
 use super::connection::Connection;
 use super::fork::Origin;
-use super::log::{LogIndex, Region};
+use super::log::{LogIndex, LogState, Region};
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::Options;
 use crate::place::companion;
 use crate::sync::{Mutex, lock};
 use libsqlite3_sys as ffi;
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 use std::fs::{self, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+unsafe extern "C" {
+    fn touchstone_indexed(region: *const c_void, file: *mut [u64; 2], index: *mut [u64; 2]) -> c_int;
+}
 
 /// A file, whatever its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -41,6 +45,15 @@ impl FileId {
         Some(FileId { device: file.dev(), inode: file.ino() })
     }
 
+    /// The file whose index is mapped there, and the index's own, as SQLite has them open; none where it has them otherwise.
+    fn indexed(region: Region) -> Option<(FileId, FileId)> {
+        let (mut file, mut index) = ([0; 2], [0; 2]);
+        // SAFETY: the region is a number by which the index is looked for, and each file has two numbers.
+        let is_found = unsafe { touchstone_indexed(region.address(), &raw mut file, &raw mut index) } != 0;
+        let id = |[device, inode]: [u64; 2]| FileId { device, inode };
+        is_found.then(|| (id(file), id(index)))
+    }
+
     /// Elsewhere the system does not let go of the name of a file that is open.
     #[cfg(not(unix))]
     fn of(_file: &Metadata) -> Option<FileId> {
@@ -53,23 +66,29 @@ impl FileId {
 struct Named {
     path: PathBuf,
     id: Option<FileId>,
-    /// How long it was.
-    bytes: u64,
 }
 
 impl Named {
-    fn new(path: PathBuf) -> Named {
+    /// What has that name now, with how many bytes.
+    fn at(path: PathBuf) -> (Named, u64) {
         let file = fs::metadata(&path).ok();
         let id = file.as_ref().and_then(FileId::of);
-        Named { path, id, bytes: file.map_or(0, |file| file.len()) }
+        (Named { path, id }, file.map_or(0, |file| file.len()))
     }
 
     /// Whether the name is still that file's, as far as can be told.
     fn is_there(&self) -> bool {
-        let Some(id) = self.id else { return true };
+        self.look().0
+    }
+
+    /// The same, with how many bytes the file has that has the name, where that can be told.
+    fn look(&self) -> (bool, Option<u64>) {
+        let Some(id) = self.id else { return (true, None) };
         match fs::metadata(&self.path) {
-            Ok(file) => FileId::of(&file) == Some(id),
-            Err(error) => !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory),
+            Ok(file) => (FileId::of(&file) == Some(id), Some(file.len())),
+            Err(error) => {
+                (!matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory), None)
+            }
         }
     }
 }
@@ -87,6 +106,8 @@ pub(crate) struct Pin {
     _class: Option<ClassMark>,
     region: Option<Region>,
     file: Named,
+    /// How long it was when the store was opened.
+    bytes_at_first: u64,
     log: Named,
     /// The log's index, where it is a file that others share.
     index: Option<Named>,
@@ -108,14 +129,24 @@ impl Pin {
     pub(crate) fn new(connection: &mut Connection, options: &Options) -> Result<Arc<Pin>> {
         let region = if connection.has_log() { Region::of(connection) } else { None };
         let path = connection.path();
-        let (file, log) = (Named::new(path.clone()), Named::new(companion(&path, "-wal")));
-        if region.is_some_and(|region| is_cut_off(&log, region)) {
+        let (file, bytes_at_first) = Named::at(path.clone());
+        let state = region.and_then(Region::state);
+        let (log, log_bytes) = Named::at(companion(&path, "-wal"));
+        let log_bytes = log.id.map(|_| log_bytes);
+        if region.is_some_and(|region| is_cut_off(region, state, log_bytes)) {
             return Err(replaced(&file.path, "log"));
         }
-        let index = region.filter(|_| !options.exclusive).map(|_| Named::new(companion(&path, "-shm")));
-        if has_moved(connection.handle()) {
+        let opened = region.and_then(FileId::indexed);
+        if opened.map_or_else(|| has_moved(connection.handle()), |(opened, _)| file.id != Some(opened)) {
             return Err(replaced(&file.path, "file"));
         }
+        let index = region.filter(|_| !options.exclusive).map(|_| {
+            let path = companion(&path, "-shm");
+            match opened {
+                Some((_, id)) => Named { path, id: Some(id) },
+                None => Named::at(path).0,
+            }
+        });
         let class = match (file.id, region) {
             (Some(id), Some(region)) if !options.read_only => {
                 Some(ClassMark::set(id, region, options.durability)?)
@@ -127,6 +158,7 @@ impl Pin {
             _class: class,
             region,
             file,
+            bytes_at_first,
             log,
             index,
             looked: AtomicU64::new(tick()),
@@ -153,7 +185,7 @@ impl Pin {
 
     /// How long the file was when the store was opened. As long as nobody has committed, the log's index does not say.
     pub(crate) fn bytes_at_first(&self) -> u64 {
-        self.file.bytes
+        self.bytes_at_first
     }
 
     /// The process that has it open.
@@ -210,11 +242,18 @@ impl Pin {
 
     /// Whether the log is there, with what was committed to it.
     fn has_log(&self) -> bool {
-        if self.region.is_some_and(|region| is_cut_off(&self.log, region)) {
+        self.look_at_log().0
+    }
+
+    /// The same, with how many bytes the log has, where that can be told.
+    fn look_at_log(&self) -> (bool, Option<u64>) {
+        let state = self.region.and_then(Region::state);
+        let (is_there, bytes) = self.log.look();
+        if self.region.is_some_and(|region| is_cut_off(region, state, bytes)) {
             // What is written next hides it, behind a hole.
             self.was_cut_off.store(true, Ordering::Relaxed);
         }
-        self.log.is_there() && !self.was_cut_off.load(Ordering::Relaxed)
+        (is_there && !self.was_cut_off.load(Ordering::Relaxed), bytes)
     }
 
     /// Whether the log's index is there. Who finds none makes another, with locks of its own: two would write at once.
@@ -243,8 +282,12 @@ impl Drop for Pin {
     fn drop(&mut self) {
         // Who removed the log has copied it, and others may have committed to the file since: what this process wrote to a
         // log without a name is not copied over that, nor is a log removed that others have begun. Where the file itself is
-        // gone, SQLite does not copy either.
-        let leaves_log = self.origin.is_here() && !(self.has_log() && self.has_index());
+        // gone, SQLite does not copy either. A log without a byte has nothing to copy or to lose, whoever's the index is.
+        let is_there = || match self.look_at_log() {
+            (has_log, Some(0)) => has_log,
+            (has_log, _) => has_log && self.has_index(),
+        };
+        let leaves_log = self.origin.is_here() && !is_there();
         // Before the class is taken back: it may be who copies the log.
         if let Some(first) = lock(&self.first).take() {
             first.close(leaves_log);
@@ -263,13 +306,12 @@ fn replaced(path: &Path, what: &str) -> Error {
     Error::new(ErrorKind::Replaced, message)
 }
 
-/// Whether the log's file is shorter than its index says: it was deleted, or cut off, while others had it open. What they
-/// write to it lies behind a hole, which nobody reads over.
-fn is_cut_off(log: &Named, region: Region) -> bool {
-    let (Some(state), Some(_)) = (region.state(), log.id) else { return false };
-    let is_shorter = || fs::metadata(&log.path).is_ok_and(|file| file.len() < state.log_file_bytes());
+/// Whether the log's file is shorter than its index said before somebody looked how long it is: it was deleted, or cut off, while
+/// others had it open. What they write to it lies behind a hole, which nobody reads over.
+fn is_cut_off(region: Region, said: Option<LogState>, bytes: Option<u64>) -> bool {
+    let (Some(said), Some(bytes)) = (said, bytes) else { return false };
     // Who begins the log anew says so first, and then cuts it off.
-    state.frames() > 0 && is_shorter() && region.state() == Some(state)
+    bytes < said.log_file_bytes() && region.state() == Some(said)
 }
 
 /// Whether the path no longer names the file that a connection has open.
