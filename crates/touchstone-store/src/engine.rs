@@ -8,6 +8,7 @@ pub(crate) mod capture;
 pub(crate) mod cipher;
 mod classes;
 pub(crate) mod connection;
+pub(crate) mod entry;
 pub(crate) mod feed;
 pub(crate) mod fork;
 pub(crate) mod guard;

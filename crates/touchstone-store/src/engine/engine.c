@@ -53,6 +53,10 @@ TYPE(((Db *)0)->pSchema, Schema *);
 TYPE(((Schema *)0)->trigHash, Hash);
 TYPE(((Schema *)0)->schemaFlags, u16);
 TYPE(((Schema *)0)->cache_size, int);
+TYPE(((Schema *)0)->schema_cookie, int);
+TYPE(((Table *)0)->tnum, Pgno);
+TYPE(sqlite3FindTable, Table *(*)(sqlite3 *, const char *, const char *));
+TYPE(sqlite3BtreeGetMeta, void (*)(Btree *, int, u32 *));
 TYPE(((Hash *)0)->count, unsigned int);
 TYPE(((Btree *)0)->nBackup, int);
 TYPE(sqlite3PagerBackupPtr, sqlite3_backup **(*)(Pager *));
@@ -270,6 +274,19 @@ int touchstone_may_have_triggers(sqlite3 *connection) {
     if (schema == 0 || !(schema->schemaFlags & DB_SchemaLoaded) || schema->trigHash.count > 0) return 1;
   }
   return 0;
+}
+
+/* The root of a table of the main file, by the schema that SQLite has in memory, and reads where it has none; 0 where that schema
+ * has no such table, or is of another version than the transaction's. */
+unsigned touchstone_root(sqlite3 *connection, const char *name) {
+  Db *file = &connection->aDb[0];
+  Table *table;
+  u32 version;
+  if (sqlite3BtreeTxnState(file->pBt) == SQLITE_TXN_NONE) return 0;
+  if (sqlite3_table_column_metadata(connection, "main", name, 0, 0, 0, 0, 0, 0) != SQLITE_OK) return 0;
+  sqlite3BtreeGetMeta(file->pBt, BTREE_SCHEMA_VERSION, &version);
+  table = sqlite3FindTable(connection, name, "main");
+  return table != 0 && (u32)file->pSchema->schema_cookie == version ? table->tnum : 0;
 }
 
 /* Forgets the copies that are made from the connection's files. One that a program has forgotten keeps the connection from

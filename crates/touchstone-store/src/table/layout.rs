@@ -2,7 +2,7 @@
 
 use super::Table;
 use crate::engine::connection::Connection;
-use crate::engine::pager;
+use crate::engine::{entry, pager};
 use crate::error::{Error, ErrorKind, Result};
 use crate::record::{ColumnShape, Shape};
 use crate::value::Kind;
@@ -36,17 +36,12 @@ struct Found {
     is_plain: bool,
 }
 
-/// A table's entry in the schema, as SQLite writes it.
-const AS_WRITTEN: &str =
-    "select rootpage, sql from sqlite_schema where type = 'table' and name = ?1 collate nocase";
-/// The same as SQLite reads it. Values of other kinds, by damage or by another program's hand, are the same for it. This
-/// costs more to prepare.
-const AS_READ: &str = "select cast(rootpage as integer), cast(sql as text) from sqlite_schema \
-     where cast(type as text) = 'table' collate nocase and cast(name as text) = ?1 collate nocase";
-
-/// A table's root, and the statement that has made it, where they are of the kinds that SQLite writes.
-fn entry(connection: &Connection, sql: &str, name: &str) -> Result<Option<rusqlite::Result<(u32, String)>>> {
-    let mut statement = connection.sql().prepare(sql)?;
+/// A table's root, and the statement that has made it, as SQLite reads them. Values of other kinds than it writes, by damage or by
+/// another program's hand, are the same for it.
+fn as_read(connection: &Connection, name: &str) -> Result<Option<rusqlite::Result<(u32, String)>>> {
+    const SQL: &str = "select cast(rootpage as integer), cast(sql as text) from sqlite_schema \
+         where cast(type as text) = 'table' collate nocase and cast(name as text) = ?1 collate nocase";
+    let mut statement = connection.sql().prepare(SQL)?;
     let mut rows = statement.query([name])?;
     Ok(rows.next()?.map(|row| Ok((row.get(0)?, row.get(1)?))))
 }
@@ -58,9 +53,10 @@ impl Layout {
     /// When the table there is none of the type's.
     pub(super) fn find(connection: &Connection, table: &Table) -> Result<Option<Layout>> {
         let damaged = |_| pager::damaged(1).context(format_args!("looking for the table `{}`", table.name));
-        let found = match entry(connection, AS_WRITTEN, &table.name)? {
-            Some(Ok(found)) => Some(found),
-            _ => entry(connection, AS_READ, &table.name)?.transpose().map_err(damaged)?,
+        let found = match entry::find(connection, &table.name) {
+            Ok(Some(found)) => Some(found),
+            // Where the schema is damaged, SQL says so, or reads it all the same.
+            _ => as_read(connection, &table.name)?.transpose().map_err(damaged)?,
         };
         let Some((root, made_by)) = found else { return Layout::absent(connection) };
         // A table that was made by this very type needs no look at its columns.
