@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 /// When the system does not tell in which directory the program is.
 pub(crate) fn absolute(given: &Path) -> Result<PathBuf> {
     // They name no file, which SQLite says better.
-    if given == Path::new("") || given == Path::new(":memory:") {
+    if given.as_os_str().is_empty() || given.as_os_str() == ":memory:" {
         return Ok(given.to_owned());
     }
     path::absolute(given).map_err(|error| Error::io(&error, "finding the directory of", given))

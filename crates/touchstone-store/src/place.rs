@@ -147,7 +147,8 @@ fn create_private(path: &Path) -> io::Result<File> {
 
 /// The path with that ending behind its name.
 pub(crate) fn companion(path: &Path, ending: &str) -> PathBuf {
-    let mut name: OsString = path.as_os_str().to_owned();
+    let mut name = OsString::with_capacity(path.as_os_str().len() + ending.len());
+    name.push(path);
     name.push(ending);
     PathBuf::from(name)
 }
