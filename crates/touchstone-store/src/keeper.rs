@@ -149,10 +149,10 @@ impl Keeper {
         std::mem::forget(std::mem::take(&mut self.thread));
     }
 
-    /// Stops the thread.
+    /// Stops the thread, where it is there: to ring for nobody is a call to the system, too.
     pub(crate) fn stop(&self) {
-        self.shared.alarm.stop();
         if let Some(thread) = lock(&self.thread).take() {
+            self.shared.alarm.stop();
             // It has nothing to tell.
             let _ = thread.join();
         }
