@@ -89,6 +89,7 @@ TYPE(((unixInodeInfo *)0)->fileId.dev, dev_t);
 TYPE(((unixInodeInfo *)0)->fileId.ino, u64);
 TYPE(((unixShmNode *)0)->hShm, int);
 TYPE(osFstat(0, (struct stat *)0), int);
+TYPE(((unixShmNode *)0)->pShmMutex, sqlite3_mutex *);
 TYPE(((unixShmNode *)0)->nRegion, u16);
 TYPE(((unixShmNode *)0)->apRegion, char **);
 TYPE(unixEnterMutex, void (*)(void));
@@ -431,6 +432,17 @@ void touchstone_watch_forks(void (*before)(void), void (*after)(int in_child)) {
   pthread_atfork(before_fork, after_fork, in_child);
 }
 
+/* Whether an index has its first region mapped there. The caller holds the mutex of all open files, under which no index goes; its
+ * list of regions is under a mutex of its own, for whoever maps more of a log that grows has the list elsewhere then. That mutex is
+ * taken within the other, and by nobody the other way round. */
+static int is_mapped_at(unixShmNode *index, const void *region) {
+  int is_it;
+  sqlite3_mutex_enter(index->pShmMutex);
+  is_it = index->nRegion > 0 && (const void *)index->apRegion[0] == region;
+  sqlite3_mutex_leave(index->pShmMutex);
+  return is_it;
+}
+
 /* The file of an index, by whose index it is and by where its first region is mapped, whichever layers lie between it and a
  * connection; less than 0 where there is none. By then another index may be mapped where a file's index was. The caller holds
  * the mutex of all open files. */
@@ -439,7 +451,7 @@ static int index_file(u64 device, u64 number, const void *region) {
   for (inode = inodeList; inode; inode = inode->pNext) {
     unixShmNode *index = inode->pShmNode;
     if (inode->fileId.dev != (dev_t)device || inode->fileId.ino != number || index == 0) continue;
-    if (index->nRegion > 0 && (const void *)index->apRegion[0] == region) return index->hShm;
+    if (is_mapped_at(index, region)) return index->hShm;
   }
   return -1;
 }
@@ -454,7 +466,7 @@ int touchstone_indexed(const void *region, u64 *file, u64 *index) {
   unixEnterMutex();
   for (inode = inodeList; inode && !is_found; inode = inode->pNext) {
     unixShmNode *node = inode->pShmNode;
-    if (node == 0 || node->nRegion == 0 || (const void *)node->apRegion[0] != region) continue;
+    if (node == 0 || !is_mapped_at(node, region)) continue;
     if (node->hShm < 0 || osFstat(node->hShm, &own) != 0) break;
     file[0] = (u64)inode->fileId.dev;
     file[1] = inode->fileId.ino;
