@@ -14,7 +14,7 @@ use crate::options::{Durability, Options};
 use libsqlite3_sys as ffi;
 use rusqlite::{InterruptHandle, OpenFlags};
 use std::cell::OnceCell;
-use std::ffi::{CStr, CString, c_char, c_int};
+use std::ffi::{CStr, CString, c_char, c_int, c_uint};
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
@@ -28,6 +28,7 @@ unsafe extern "C" {
     fn touchstone_let_go_of_tables(connection: *mut ffi::sqlite3);
     fn touchstone_is_running(connection: *mut ffi::sqlite3) -> c_int;
     fn touchstone_may_have_triggers(connection: *mut ffi::sqlite3) -> c_int;
+    fn touchstone_page_bytes(connection: *mut ffi::sqlite3) -> c_uint;
 }
 
 /// Says in the file's header whose it is: "Tous" in ASCII.
@@ -483,9 +484,10 @@ impl Connection {
         self.raw.get_interrupt_handle()
     }
 
-    /// The size of a page.
+    /// The size of a page, once something was read.
     pub(crate) fn page_bytes(&self) -> u64 {
-        u64::from(self.raw.pragma_query_value(None, "page_size", |row| row.get::<_, u32>(0)).unwrap_or(4096))
+        // SAFETY: the connection is open.
+        u64::from(unsafe { touchstone_page_bytes(self.handle()) })
     }
 
     /// The name of the VFS that the main file is reached through, as the engine tells it.

@@ -207,6 +207,11 @@ unsigned touchstone_page_count(sqlite3 *connection) {
   return sqlite3BtreeTxnState(tree) == SQLITE_TXN_NONE ? 0 : sqlite3BtreeLastPage(tree);
 }
 
+/* The size of a page, once something was read of the file. Other than the pragma it is no statement, which can be interrupted. */
+unsigned touchstone_page_bytes(sqlite3 *connection) {
+  return sqlite3BtreeGetPageSize(connection->aDb[0].pBt);
+}
+
 /* Whether the transaction has the last page that can be numbered, which only damage leads to. After a commit SQLite lets go of
  * what it holds from the page after the last one on: that has the number 0 then, and the first page goes too, in use. */
 int touchstone_has_last_page(sqlite3 *connection) {

@@ -3,7 +3,7 @@
 use super::{Place, ROWS, Task, run, task};
 use std::mem::{ManuallyDrop, forget};
 use touchstone_store::rusqlite::{self, Connection, ffi};
-use touchstone_store::{Error, ErrorKind, Record, Result};
+use touchstone_store::{Error, ErrorKind, Options, Record, Result};
 
 /// The writer went on to lock the other file with each of its transactions, and some snapshots knew it.
 #[test]
@@ -47,6 +47,32 @@ struct Note {
     id: i64,
     #[record(index)]
     text: String,
+}
+
+/// A question for the size of pages that was interrupted was answered with the usual size, which the connection then read by
+/// for as long as it was open: every walk said that the file is damaged.
+#[test]
+fn an_interrupt_leaves_a_connection_its_size_of_pages() -> Result<()> {
+    let place = Place::new();
+    let path = place.path.with_file_name("large.db");
+    let store = Options::new().page_size(8192).open(&path)?;
+    store.insert_all(&(0..ROWS).map(task).collect::<Vec<_>>())?;
+    drop(store);
+    let store = Options::new().open(&path)?;
+    let mut met = 0;
+    let interrupted = store.read(|snapshot| {
+        let handle = snapshot.sql(|connection| Ok(connection.get_interrupt_handle()))?;
+        snapshot.query::<Task>().order(|task| task.title.descending()).each_view(|_| {
+            handle.interrupt();
+            met += usize::from(snapshot.of::<Task>().all().is_ok());
+            Ok(true)
+        })
+    });
+    assert!(interrupted.is_err() && met <= 1, "the statement is interrupted");
+    for _ in 0..20 {
+        assert_eq!(store.all::<Task>()?.len() as i64, ROWS);
+    }
+    Ok(())
 }
 
 /// SQLite resolves a name to a temporary table first: typed writes went there, and were gone with the connection.
