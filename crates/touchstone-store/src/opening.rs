@@ -43,6 +43,7 @@ pub(crate) fn open(path: &Path, options: Options) -> Result<(Options, Arc<Pin>, 
         match if is_made { Ok(()) } else { make(&connection, header, &resolved) } {
             Ok(()) => {
                 let pin = Pin::new(&mut connection, &resolved).map_err(about)?;
+                connection.spare_flushes(&resolved).map_err(about)?;
                 return Ok((resolved, pin, connection));
             }
             // Another process made the file since it was looked at, perhaps with another salt.

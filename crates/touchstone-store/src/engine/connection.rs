@@ -200,7 +200,18 @@ impl Connection {
         let raw =
             open(pin.path(), flags(options.read_only, false), options).map_err(|error| pin.explain(error))?;
         pin.admit(&raw)?;
-        Connection::with(raw, options)
+        let connection = Connection::with(raw, options)?;
+        connection.spare_flushes(options)?;
+        Ok(connection)
+    }
+
+    /// From now on flushes nothing, where the class asks for no flush. A connection that is not known to be of a store of that class
+    /// flushes: it may be the last on its file, and copy and remove a log that others relied on.
+    pub(crate) fn spare_flushes(&self, options: &Options) -> Result<()> {
+        if options.durability == Durability::Process {
+            self.raw.execute_batch("pragma synchronous = off")?;
+        }
+        Ok(())
     }
 
     /// Gives the key and the settings to a connection that has read nothing yet.
@@ -625,9 +636,6 @@ fn configure(raw: &rusqlite::Connection, options: &Options) -> Result<()> {
     unsafe { ffi::sqlite3_wal_autocheckpoint(raw.handle(), 0) };
     if let Some(bytes) = options.page_size {
         raw.execute_batch(&format!("pragma page_size = {bytes}"))?;
-    }
-    if options.durability == Durability::Process {
-        raw.execute_batch("pragma synchronous = off")?;
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 //! commit without those before it. `TOUCHSTONE_CUTS=1000` cuts as often for each test. The disk is a model (see
 //! `shim/disk.rs`): what a real one does beyond it is not tested here.
 
+mod refused;
 #[path = "../shim/mod.rs"]
 mod shim;
 #[path = "../workload/mod.rs"]
