@@ -649,7 +649,7 @@ impl Inner {
         self.live.wake();
         self.keeper.committed();
         if durable || self.options.durability == Durability::Strict {
-            self.flushes.reach(commit, || self.flush())?;
+            self.flushes.reach(commit, || self.flush().inspect_err(|_| self.pin.note_lost_flush()))?;
         }
         Ok(())
     }

@@ -116,6 +116,8 @@ pub(crate) struct Pin {
     is_gone: AtomicBool,
     /// Whether the log was once found shorter than its index says.
     was_cut_off: AtomicBool,
+    /// Whether the disk may lack what the log's file has.
+    has_lost_flush: AtomicBool,
     origin: Origin,
 }
 
@@ -164,6 +166,7 @@ impl Pin {
             looked: AtomicU64::new(tick()),
             is_gone: AtomicBool::new(false),
             was_cut_off: AtomicBool::new(false),
+            has_lost_flush: AtomicBool::new(false),
             origin: Origin::here(),
         }))
     }
@@ -171,6 +174,11 @@ impl Pin {
     /// Closes the store's first connection after everything that looks at the log's index.
     pub(crate) fn close_last(&self, first: Box<dyn First>) {
         *lock(&self.first) = Some(first);
+    }
+
+    /// A flush of the log has failed: closing the store leaves the log as it is.
+    pub(crate) fn note_lost_flush(&self) {
+        self.has_lost_flush.store(true, Ordering::Relaxed);
     }
 
     /// The log's index; none where the file was read without one.
@@ -282,12 +290,14 @@ impl Drop for Pin {
     fn drop(&mut self) {
         // Who removed the log has copied it, and others may have committed to the file since: what this process wrote to a
         // log without a name is not copied over that, nor is a log removed that others have begun. Where the file itself is
-        // gone, SQLite does not copy either. A log without a byte has nothing to copy or to lose, whoever's the index is.
+        // gone, SQLite does not copy either. A log without a byte has nothing to copy or to lose, whoever's the index is. After a failed
+        // flush the system may hold for written what the disk lacks: a log with a hole is not copied into a file that is whole.
         let is_there = || match self.look_at_log() {
             (has_log, Some(0)) => has_log,
             (has_log, _) => has_log && self.has_index(),
         };
-        let leaves_log = self.origin.is_here() && !is_there();
+        let is_lost = || self.has_lost_flush.load(Ordering::Relaxed) || !is_there();
+        let leaves_log = self.origin.is_here() && is_lost();
         // Before the class is taken back: it may be who copies the log.
         if let Some(first) = lock(&self.first).take() {
             first.close(leaves_log);

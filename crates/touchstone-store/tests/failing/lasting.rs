@@ -1,7 +1,7 @@
 //! Failures that last, failures of the keeper's, and failures while a file is recovered.
 
 use super::{FILE, LOG, Run, memory, strict};
-use crate::shim::{Call, Fault, Shim};
+use crate::shim::{Call, Event, Fault, Shim};
 use crate::workload::{KINDS, check_whole, states, step, steps_held};
 use touchstone_store::{ErrorKind, Options};
 
@@ -62,6 +62,33 @@ fn after_a_failed_flush_a_strict_store_commits_nothing_until_it_is_opened_again(
         run.look(run.held + 1);
         run.step();
         run.end();
+    }
+}
+
+/// The keeper copied nothing of a log whose flush had failed, and closing the store copied and removed it.
+#[test]
+fn a_log_whose_flush_has_failed_is_left_where_it_is() {
+    for exclusive in [false, true] {
+        let shim = Shim::register(exclusive, false);
+        let options = strict().exclusive(exclusive).checkpoint_pages(u32::MAX);
+        let mut run = Run::new(shim, &options, format!("a flush fails, exclusive: {exclusive}"));
+        run.open();
+        run.step();
+        let log = run.path().with_file_name(LOG);
+        shim.fail(Fault { calls: &[Call::Sync], file: LOG, after: 0, lasting: false, full: false });
+        step(0, run.held).run(run.store()).expect_err("the flush fails");
+        assert_eq!(shim.heal(), 1);
+        shim.record();
+        run.store = None;
+        let copied =
+            shim.take_events().iter().any(|event| matches!(event, Event::Write { file, .. } if file == FILE));
+        assert!(!copied, "{}: the log was copied", run.about);
+        assert!(log.exists(), "{}: the log was removed", run.about);
+        run.open();
+        run.look(run.held + 1);
+        run.step();
+        run.end();
+        assert!(!log.exists(), "a log that was flushed is copied");
     }
 }
 
