@@ -296,7 +296,7 @@ unsigned touchstone_root(sqlite3 *connection, const char *name) {
 }
 
 /* Forgets the copies that are made from the connection's files. One that a program has forgotten keeps the connection from
- * being closed; none is used any more when that is tried. */
+ * being closed, and is told of what is committed, as is what it copied to, which may be freed. None is used any more by then. */
 void touchstone_forget_copies(sqlite3 *connection) {
   int at;
   for (at = 0; at < connection->nDb; at++) {

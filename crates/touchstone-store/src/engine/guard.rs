@@ -21,6 +21,7 @@ const OWN: &str = "touchstone";
 unsafe extern "C" {
     fn touchstone_ask(connection: *mut ffi::sqlite3, authorizer: Option<Authorizer>, argument: *mut c_void);
     fn touchstone_refuse(connection: *mut ffi::sqlite3, why: *const c_char) -> c_int;
+    fn touchstone_forget_copies(connection: *mut ffi::sqlite3);
     fn touchstone_savepoints(connection: *mut ffi::sqlite3) -> c_int;
     fn touchstone_release_savepoints(connection: *mut ffi::sqlite3, left: c_int);
 }
@@ -75,8 +76,12 @@ impl Drop for Lent<'_> {
             // SAFETY: as above.
             unsafe { set(handle, guard) };
         } else {
-            // SAFETY: as above; no authorizer is set any more.
-            unsafe { guard.changed.put_back(handle) };
+            // SAFETY: as above; no authorizer is set any more. A copy that the program has begun is used by nobody any more: it has
+            // borrowed the connection, which was lent until now. What is committed next would be copied, too, into what may be freed.
+            unsafe {
+                touchstone_forget_copies(handle);
+                guard.changed.put_back(handle);
+            }
         }
     }
 }
