@@ -5,6 +5,7 @@ use super::{Task, alone, kind, task, ways};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use touchstone_store::{ErrorKind, Options, Store};
@@ -174,6 +175,58 @@ fn a_child_that_comes_out_of_the_transaction_commits_nothing() {
             written.expect("it is written");
             assert_eq!(store.all::<Task>().expect("it is readable").len(), 500);
             assert!(store.check().records::<Task>().run().expect("it is readable").is_whole());
+        }
+    });
+}
+
+/// A child that went on inside a call of its parent's wrote what the parent had gathered into the parent's log, when it next
+/// read there: by then others' frames were in that place.
+#[test]
+fn a_child_that_goes_on_inside_a_call_writes_nothing_to_its_parents_log() {
+    alone("forks::a_child_that_goes_on_inside_a_call_writes_nothing_to_its_parents_log", |directory| {
+        for (number, options) in ways().into_iter().enumerate() {
+            let path = directory.join(format!("{number}.db"));
+            let small = options.clone().cache_bytes(100_000).checkpoint_pages(u32::MAX);
+            let store = small.open(&path).expect("it opens");
+            let tasks = |ids: std::ops::Range<i64>, title: &str| -> Vec<Task> {
+                ids.map(|id| task(id, &title.repeat(100))).collect()
+            };
+            store.insert_all(&tasks(0..500, "first")).expect("it is written");
+            let (mut parents, mut childs) = UnixStream::pair().expect("there are sockets");
+            let mut child = None;
+            let undone = store.write(|transaction| {
+                transaction.insert_all(&tasks(500..1000, "never"))?;
+                transaction.sql(|sql| {
+                    // The parent's half of the child's socket is closed with the closure.
+                    child = Some(Forked::does(move || {
+                        childs.read_exact(&mut [0]).expect("the parent has committed");
+                        let count = "select count(title) from task where title > ''";
+                        for _ in 0..2 {
+                            assert!(sql.query_row(count, (), |row| row.get::<_, i64>(0)).is_err());
+                            assert!(sql.execute("update task set title = 'child'", ()).is_err());
+                        }
+                        childs.write_all(b"r").expect("it is heard");
+                    }));
+                    Ok(())
+                })?;
+                Err::<(), _>(touchstone_store::Error::new(ErrorKind::Invalid, "never mind"))
+            });
+            assert_eq!(kind(undone), Some(ErrorKind::Invalid));
+            store.insert_all(&tasks(500..1000, "after")).expect("it is written");
+            parents.write_all(b"c").expect("it is heard");
+            // A child that fails says nothing, and is told of below.
+            let _ = parents.read(&mut [0]).expect("it ends");
+            let copy = directory.join(format!("{number}-copy.db"));
+            for ending in ["", "-wal"] {
+                let of = |path: &Path| format!("{}{ending}", path.display());
+                std::fs::copy(of(&path), of(&copy)).expect("there is room");
+            }
+            for store in [store, options.open(&copy).expect("it opens")] {
+                assert_eq!(store.all::<Task>().expect("it is readable").len(), 1000);
+                let report = store.check().records::<Task>().run().expect("it is readable");
+                assert!(report.is_whole(), "{number}: {:?}", report.problems());
+            }
+            child.expect("it was forked").ends_well();
         }
     });
 }

@@ -1,8 +1,10 @@
 //! The log as one connection has it open: it gathers what is written, until the frame that commits, until it is read, or
 //! until the lock to write is given back. What a transaction gathered that is rolled back is forgotten: as soon as its
-//! lock is gone, its place in the log is somebody else's.
+//! lock is gone, its place in the log is somebody else's. The child of a fork has a copy of what its parent has gathered, and writes
+//! nothing of it.
 
 use super::{close_behind, main_file};
+use crate::engine::fork::Origin;
 use crate::engine::vfs_file::call;
 use libsqlite3_sys as ffi;
 use std::ffi::{c_char, c_int, c_void};
@@ -32,6 +34,8 @@ pub(super) struct Gathering {
     end: i64,
     /// Whether the frame whose header came last commits.
     commits: bool,
+    /// The process that has opened it.
+    origin: Origin,
 }
 
 impl Gathering {
@@ -48,7 +52,18 @@ impl Gathering {
             start: 0,
             end: 0,
             commits: false,
+            origin: Origin::here(),
         }
+    }
+
+    /// Whether it is the copy that a child has of its parent's file. Under the parent's lock nothing of the child's is written, nor
+    /// read: others write meanwhile.
+    fn is_parents(&mut self) -> bool {
+        let is_parents = !self.origin.is_here();
+        if is_parents {
+            self.gathered.clear();
+        }
+        is_parents
     }
 
     /// Forgets what was gathered under a lock that was given back since. Whatever was committed had reached the file
@@ -138,7 +153,8 @@ unsafe extern "C" fn write(
     // SAFETY: SQLite passes so many bytes.
     unsafe {
         let bytes = std::slice::from_raw_parts(bytes.cast(), usize::try_from(length).unwrap_or(0));
-        log(file).write(bytes, offset)
+        let log = log(file);
+        if log.is_parents() { ffi::SQLITE_IOERR_WRITE } else { log.write(bytes, offset) }
     }
 }
 
@@ -154,6 +170,9 @@ macro_rules! after_writing {
             // SAFETY: SQLite passes a file that is open, and what the system's takes.
             unsafe {
                 let log = log(file);
+                if log.is_parents() {
+                    return ffi::SQLITE_IOERR;
+                }
                 let code = log.write_gathered();
                 if code != ffi::SQLITE_OK {
                     return code;

@@ -1,8 +1,12 @@
 //! The main file of a database as one connection has it open: the system's file, and a count of how often the connection
 //! has given its lock to write back. The log beside the file asks for the count, so it needs no hook of the connection,
 //! which a program may replace, and no name of a schema: a file that a program attaches has its own.
+//!
+//! The child of a fork has its parent's file open without its locks. A call of SQLite that the fork came within may go on there: it
+//! reads and writes nothing, and locks nothing of the index, which is shared.
 
 use super::close_behind;
+use crate::engine::fork::Origin;
 use crate::engine::vfs_file::call;
 use libsqlite3_sys as ffi;
 use std::ffi::{c_char, c_int, c_void};
@@ -25,6 +29,8 @@ pub(super) struct MainFile {
     /// The system's file, which lies behind this structure.
     below: *mut ffi::sqlite3_file,
     releases: Arc<AtomicU64>,
+    /// The process that has opened it.
+    origin: Origin,
 }
 
 impl MainFile {
@@ -38,7 +44,19 @@ impl MainFile {
             2 => &raw const WITHOUT_MAPPING,
             _ => &raw const WHOLE,
         };
-        MainFile { base: ffi::sqlite3_file { pMethods: methods }, below, releases: Arc::default() }
+        MainFile {
+            base: ffi::sqlite3_file { pMethods: methods },
+            below,
+            releases: Arc::default(),
+            origin: Origin::here(),
+        }
+    }
+}
+
+impl MainFile {
+    /// Whether it is the copy that a child has of its parent's file.
+    fn is_parents(&self) -> bool {
+        !self.origin.is_here()
     }
 }
 
@@ -113,33 +131,40 @@ unsafe extern "C" fn unlock(file: *mut ffi::sqlite3_file, level: c_int) -> c_int
     }
 }
 
-/// Methods that pass a call on to the system's file; what it has not, fails.
+/// Methods that pass a call on to the system's file; what it has not, fails. So does what is refused, in a child of the process
+/// that has opened the file.
 macro_rules! pass_on {
-    ($($function:ident: $method:ident($($name:ident: $type:ty),*) $(-> $result:ty)? , $missing:expr;)*) => {$(
+    ($($function:ident: $method:ident($($name:ident: $type:ty),*) $(-> $result:ty)? , $missing:expr $(, $refused:ident)?;)*) => {$(
         unsafe extern "C" fn $function(file: *mut ffi::sqlite3_file, $($name: $type),*) $(-> $result)? {
             // SAFETY: SQLite passes a file that is open, and what the system's takes.
-            unsafe { call!(main_file(file).below, $method($($name),*) or $missing) }
+            unsafe {
+                let main = main_file(file);
+                $(if main.$refused() {
+                    return $missing;
+                })?
+                call!(main.below, $method($($name),*) or $missing)
+            }
         }
     )*};
 }
 
 pass_on! {
-    read: xRead(bytes: *mut c_void, length: c_int, offset: i64) -> c_int, ffi::SQLITE_IOERR_READ;
-    write: xWrite(bytes: *const c_void, length: c_int, offset: i64) -> c_int, ffi::SQLITE_IOERR_WRITE;
-    truncate: xTruncate(size: i64) -> c_int, ffi::SQLITE_IOERR_TRUNCATE;
-    sync: xSync(flags: c_int) -> c_int, ffi::SQLITE_IOERR_FSYNC;
-    size: xFileSize(out: *mut i64) -> c_int, ffi::SQLITE_IOERR_FSTAT;
-    lock: xLock(level: c_int) -> c_int, ffi::SQLITE_IOERR_LOCK;
+    read: xRead(bytes: *mut c_void, length: c_int, offset: i64) -> c_int, ffi::SQLITE_IOERR_READ, is_parents;
+    write: xWrite(bytes: *const c_void, length: c_int, offset: i64) -> c_int, ffi::SQLITE_IOERR_WRITE, is_parents;
+    truncate: xTruncate(size: i64) -> c_int, ffi::SQLITE_IOERR_TRUNCATE, is_parents;
+    sync: xSync(flags: c_int) -> c_int, ffi::SQLITE_IOERR_FSYNC, is_parents;
+    size: xFileSize(out: *mut i64) -> c_int, ffi::SQLITE_IOERR_FSTAT, is_parents;
+    lock: xLock(level: c_int) -> c_int, ffi::SQLITE_IOERR_LOCK, is_parents;
     pass_unlock: xUnlock(level: c_int) -> c_int, ffi::SQLITE_IOERR_UNLOCK;
     reserved: xCheckReservedLock(out: *mut c_int) -> c_int, ffi::SQLITE_IOERR_CHECKRESERVEDLOCK;
     pass_control: xFileControl(operation: c_int, argument: *mut c_void) -> c_int, ffi::SQLITE_NOTFOUND;
     sector_size: xSectorSize() -> c_int, 0;
     characteristics: xDeviceCharacteristics() -> c_int, 0;
-    map_index: xShmMap(region: c_int, size: c_int, extends: c_int, out: *mut *mut c_void) -> c_int, ffi::SQLITE_IOERR_SHMMAP;
-    pass_lock_index: xShmLock(offset: c_int, count: c_int, flags: c_int) -> c_int, ffi::SQLITE_IOERR_SHMLOCK;
+    map_index: xShmMap(region: c_int, size: c_int, extends: c_int, out: *mut *mut c_void) -> c_int, ffi::SQLITE_IOERR_SHMMAP, is_parents;
+    pass_lock_index: xShmLock(offset: c_int, count: c_int, flags: c_int) -> c_int, ffi::SQLITE_IOERR_SHMLOCK, is_parents;
     barrier: xShmBarrier(), ();
     unmap_index: xShmUnmap(deletes: c_int) -> c_int, ffi::SQLITE_OK;
-    fetch: xFetch(offset: i64, length: c_int, out: *mut *mut c_void) -> c_int, none_mapped(out);
+    fetch: xFetch(offset: i64, length: c_int, out: *mut *mut c_void) -> c_int, none_mapped(out), is_parents;
     unfetch: xUnfetch(offset: i64, page: *mut c_void) -> c_int, ffi::SQLITE_OK;
 }
 
