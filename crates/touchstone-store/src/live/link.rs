@@ -103,7 +103,8 @@ impl Inbox {
     }
 }
 
-/// What writers, subscribers and the live thread share.
+/// What writers, subscribers and the live thread share. Feeds have it for longer than their store is open, so nothing in it
+/// has the file.
 pub(crate) struct Shared {
     /// The process that has the threads.
     origin: Origin,
@@ -114,10 +115,8 @@ pub(crate) struct Shared {
     inbox: Mutex<Inbox>,
     waiting: Condvar,
     pub(crate) room: Arc<Room>,
-    pub(crate) readers: Arc<Readers>,
-    pub(crate) index: Option<LogIndex>,
-    /// Rung for the watchers of other processes, and heard of theirs.
-    bell: Option<Bell>,
+    /// Whether a thread listens for commits of others.
+    listens: bool,
     /// What the log was after the last commit that was taken in.
     seen: Mutex<Option<LogState>>,
     is_stopping: AtomicBool,
@@ -126,6 +125,11 @@ pub(crate) struct Shared {
 /// The store's side of it.
 pub(crate) struct Link {
     pub(crate) shared: Arc<Shared>,
+    /// What the live thread reads by.
+    readers: Arc<Readers>,
+    index: Option<LogIndex>,
+    /// Rung for the watchers of other processes, and heard of theirs.
+    bell: Option<Arc<Bell>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -138,13 +142,17 @@ impl Link {
             inbox: Mutex::default(),
             waiting: Condvar::new(),
             room: Arc::default(),
-            readers: Arc::clone(readers),
-            index: pin.index(),
-            bell: pin.index().map(Bell::new),
+            listens: pin.index().is_some(),
             seen: Mutex::new(None),
             is_stopping: AtomicBool::new(false),
         };
-        Link { shared: Arc::new(shared), threads: Mutex::default() }
+        Link {
+            shared: Arc::new(shared),
+            readers: Arc::clone(readers),
+            index: pin.index(),
+            bell: pin.index().map(|index| Arc::new(Bell::new(index))),
+            threads: Mutex::default(),
+        }
     }
 
     /// Commits, and hands over what was captured; nothing where the commit fails.
@@ -166,7 +174,7 @@ impl Link {
     /// has given up his turn.
     #[inline]
     pub(crate) fn wake(&self) {
-        if let Some(bell) = &self.shared.bell {
+        if let Some(bell) = &self.bell {
             bell.ring();
         }
         if self.shared.observed.is_any() {
@@ -184,14 +192,15 @@ impl Link {
         if !threads.is_empty() {
             return Ok(());
         }
-        let shared = Arc::clone(&self.shared);
+        let (shared, readers, index) =
+            (Arc::clone(&self.shared), Arc::clone(&self.readers), self.index.clone());
         threads.push(spawn("touchstone-live", move || {
             let _within = Within::of(&Arc::clone(&shared));
-            Live::new(shared).run();
+            Live::new(shared, readers, index).run();
         })?);
-        if self.shared.bell.is_some() {
-            let shared = Arc::clone(&self.shared);
-            threads.push(spawn("touchstone-bell", move || shared.listen())?);
+        if let Some(bell) = &self.bell {
+            let (shared, bell) = (Arc::clone(&self.shared), Arc::clone(bell));
+            threads.push(spawn("touchstone-bell", move || shared.listen(&bell))?);
         }
         Ok(())
     }
@@ -227,7 +236,7 @@ impl Link {
                 std::thread::yield_now();
             } else {
                 // Not once for all: a statement that is about to begin hears nothing.
-                self.shared.readers.expire(&self.shared.readers.owners());
+                self.readers.expire(&self.readers.owners());
                 std::thread::sleep(PAUSE);
             }
         }
@@ -259,7 +268,7 @@ impl Shared {
     /// many a commit: it takes it in when it next has something to do. Who listens for others sees before long that the
     /// log is another, and then it has; where nobody listens it is woken.
     fn concerns_nobody(&self, captured: &Captured) -> bool {
-        self.bell.is_some() && captured.is_empty() && captured.generation == self.observed.generation()
+        self.listens && captured.is_empty() && captured.generation == self.observed.generation()
     }
 
     /// # Errors
@@ -356,10 +365,9 @@ impl Shared {
     }
 
     /// Listens for commits of others until the store is closed, and calls the live thread when there may be one.
-    fn listen(&self) {
+    fn listen(&self, bell: &Bell) {
         /// How long a wait may be that nothing ends.
         const WAIT: Duration = Duration::from_millis(100);
-        let Some(bell) = &self.bell else { return };
         let is_stopping = || self.is_stopping.load(Ordering::Relaxed);
         while !is_stopping() {
             let state = bell.settled(is_stopping);

@@ -21,6 +21,7 @@ use crate::derived::Stored;
 use crate::engine::log::{LogIndex, LogState};
 use crate::error::{Error, ErrorKind, Result};
 use crate::leased::Leased;
+use crate::readers::Readers;
 use crate::record::{Record, Shape};
 use crate::sync::Arc;
 use slab::Slab;
@@ -36,6 +37,9 @@ pub(crate) type Mail = Mailbox<Update, Error>;
 /// What the thread has.
 pub(crate) struct Live {
     shared: Arc<Shared>,
+    readers: Arc<Readers>,
+    /// Where the state of the log is read; none where the file is read without one.
+    index: Option<LogIndex>,
     topics: Slab<Entry>,
     statements: Slab<Statement>,
     feeds: Slab<Arc<Mail>>,
@@ -175,9 +179,11 @@ pub(crate) struct Begun<T> {
 }
 
 impl Live {
-    pub(crate) fn new(shared: Arc<Shared>) -> Live {
+    pub(crate) fn new(shared: Arc<Shared>, readers: Arc<Readers>, index: Option<LogIndex>) -> Live {
         Live {
             shared,
+            readers,
+            index,
             topics: Slab::new(),
             statements: Slab::new(),
             feeds: Slab::new(),
@@ -254,7 +260,7 @@ impl Live {
     /// Takes a commit in, if it can be followed.
     fn take(&mut self, commit: Commit) {
         self.version = commit.version;
-        let is_next = self.shared.index.is_none() || is_same_commit(self.state, commit.before);
+        let is_next = self.index.is_none() || is_same_commit(self.state, commit.before);
         if self.is_behind || !self.has_watched() {
             self.is_behind |= self.has_watched();
             return;
@@ -279,7 +285,7 @@ impl Live {
         }
         self.entry = commit.logged.map_or(self.entry, |logged| logged.number);
         self.set_state(commit.after);
-        self.is_behind |= self.shared.index.is_some() && self.state.is_none();
+        self.is_behind |= self.index.is_some() && self.state.is_none();
     }
 
     /// Whether windows lack rows that must be read.
@@ -299,7 +305,7 @@ impl Live {
         let begun = self.begin_to_read();
         let (leased, work, _) = &begun;
         let seen = leased.as_ref().ok().and_then(|leased| leased.parked.get());
-        let is_now = self.shared.index.is_none() || is_same_commit(self.state, seen);
+        let is_now = self.index.is_none() || is_same_commit(self.state, seen);
         if !is_now || work.lost || !work.commits.is_empty() {
             self.out.keep();
             return self.end_to_catch_up(begun);
@@ -369,8 +375,7 @@ impl Live {
 
     /// Whether there is a commit that no writer of this store has made.
     fn others_committed(&self) -> bool {
-        self.has_watched()
-            && !is_same_commit(self.state, self.shared.index.as_ref().and_then(LogIndex::state))
+        self.has_watched() && !is_same_commit(self.state, self.index.as_ref().and_then(LogIndex::state))
     }
 
     /// Takes in what has been committed, or reads everything anew, and tells what is other than it was.
@@ -407,11 +412,10 @@ impl Live {
 
     /// Takes a snapshot, and what was committed before it.
     fn begin_to_read(&self) -> Begins {
-        let shared = &self.shared;
         // What is about to be read must not be left out by who changes it meanwhile.
-        shared.between_commits(|| {
+        self.shared.between_commits(|| {
             self.topics.iter().for_each(|(_, entry)| entry.topic.interest.open());
-            Held::begin(&shared.readers)
+            Held::begin(&self.readers)
         })
     }
 
@@ -426,7 +430,7 @@ impl Live {
         let seen = leased.parked.get();
         let pending = std::mem::take(&mut self.pending);
         self.version = version;
-        let is_same = self.shared.index.is_none() || is_same_commit(self.state, seen);
+        let is_same = self.index.is_none() || is_same_commit(self.state, seen);
         let is_current = is_same && pending.is_empty();
         let followed = match (self.is_behind, is_current) {
             (true, _) => None,

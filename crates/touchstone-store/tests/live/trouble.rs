@@ -6,6 +6,7 @@ use crate::numbers::store_of_others;
 use crate::shim::{Call, Fault, Shim};
 use crate::{Task, store, task};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::time::Duration;
 use touchstone_store::dynamic::{self, Key, Type};
 use touchstone_store::{
     Error, ErrorKind, Feed, Kind, Mode, Options, Overflow, Record, Result, Results, Store, Transaction,
@@ -45,6 +46,33 @@ fn a_commit_that_the_disk_has_no_room_for_delivers_nothing() -> Result<()> {
         let expected: Vec<_> = store.all::<Task>()?.iter().map(|task| task.due).collect();
         assert_eq!(dues(&update.results::<Task>().expect("they are tasks")), expected);
     }
+    Ok(())
+}
+
+/// The feed kept the store's file open, and on it a snapshot that was left open and that nobody looked after any more: the log
+/// could not begin anew, and the key not be changed, for as long as the feed was there.
+#[test]
+fn a_feed_that_outlives_its_store_keeps_nothing_of_its_file() -> Result<()> {
+    let (directory, store) = store();
+    let path = directory.path().join("tasks.db");
+    store.insert(&task(1, 1, Some(1)))?;
+    for _ in 0..20 {
+        store.get::<Task>(&1)?;
+    }
+    let feed = store.feed()?;
+    let all = feed.query::<Task>().watch()?;
+    store.get::<Task>(&1)?;
+    drop(store);
+    let other = Options::new().checkpoint_pages(u32::MAX).open(&path)?;
+    other.insert(&task(2, 1, Some(2)))?;
+    let sql = rusqlite::Connection::open(&path)?;
+    sql.busy_timeout(Duration::ZERO)?;
+    let busy: i64 = sql.query_row("pragma wal_checkpoint(truncate)", (), |row| row.get(0))?;
+    drop((sql, other));
+    let changed = Store::change_key(&path, Options::new(), Options::new());
+    assert_eq!((busy, changed.map_err(|error| error.kind())), (0, Ok(())));
+    assert!(feed.next()?.is_none(), "it has ended");
+    assert!(all.explain().is_err());
     Ok(())
 }
 
