@@ -90,6 +90,8 @@ TYPE(((unixInodeInfo *)0)->fileId.ino, u64);
 TYPE(((unixShmNode *)0)->hShm, int);
 TYPE(osFstat(0, (struct stat *)0), int);
 TYPE(((unixShmNode *)0)->pShmMutex, sqlite3_mutex *);
+TYPE(((unixShmNode *)0)->szRegion, int);
+TYPE(unixShmRegionPerMap, int (*)(void));
 TYPE(((unixShmNode *)0)->nRegion, u16);
 TYPE(((unixShmNode *)0)->apRegion, char **);
 TYPE(unixEnterMutex, void (*)(void));
@@ -394,11 +396,20 @@ static void each_cipher_mutex(void (*act)(sqlite3_mutex *)) {
   }
 }
 
+/* Does the same with the mutex of each log's index. The caller holds the mutex of all open files. */
+static void each_index_mutex(void (*act)(sqlite3_mutex *)) {
+  unixInodeInfo *inode;
+  for (inode = inodeList; inode; inode = inode->pNext) {
+    if (inode->pShmNode) act(inode->pShmNode->pShmMutex);
+  }
+}
+
 static void before_fork(void) {
   int at;
   before_callback();
   for (at = 0; at < ArraySize(shared_mutexes); at++) sqlite3_mutex_enter(sqlite3_mutex_alloc(shared_mutexes[at]));
   each_cipher_mutex(sqlite3_mutex_enter);
+  each_index_mutex(sqlite3_mutex_enter);
 }
 
 /* A recursive mutex knows by its number the thread that has it, and the child's only thread has another number than the one
@@ -413,6 +424,7 @@ static void make_anew(sqlite3_mutex *mutex) {
 
 static void leave_mutexes(void (*leave_recursive)(sqlite3_mutex *)) {
   int at;
+  each_index_mutex(sqlite3_mutex_leave);
   each_cipher_mutex(leave_recursive);
   for (at = ArraySize(shared_mutexes) - 1; at >= 0; at--) sqlite3_mutex_leave(sqlite3_mutex_alloc(shared_mutexes[at]));
 }
@@ -422,9 +434,23 @@ static void after_fork(void) {
   after_callback(0);
 }
 
+/* Maps an index for the child alone, where it was mapped. A transaction that the child is in the middle of is undone there as soon
+ * as a statement fails, and undoing it takes frames out of the index: the parent's, by then. */
+static void take_index_apart(unixShmNode *index) {
+  int at, together = unixShmRegionPerMap();
+  if (index->hShm < 0) return;
+  for (at = 0; at < index->nRegion; at += together) {
+    osMmap(index->apRegion[at], (size_t)index->szRegion * together, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED,
+           index->hShm, index->szRegion * (i64)at);
+  }
+}
+
 static void in_child(void) {
   unixInodeInfo *inode;
-  for (inode = inodeList; inode; inode = inode->pNext) memset(&inode->fileId, 0xff, sizeof(inode->fileId));
+  for (inode = inodeList; inode; inode = inode->pNext) {
+    memset(&inode->fileId, 0xff, sizeof(inode->fileId));
+    if (inode->pShmNode) take_index_apart(inode->pShmNode);
+  }
   leave_mutexes(make_anew);
   after_callback(1);
 }

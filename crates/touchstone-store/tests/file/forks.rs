@@ -184,51 +184,82 @@ fn a_child_that_comes_out_of_the_transaction_commits_nothing() {
 #[test]
 fn a_child_that_goes_on_inside_a_call_writes_nothing_to_its_parents_log() {
     alone("forks::a_child_that_goes_on_inside_a_call_writes_nothing_to_its_parents_log", |directory| {
-        for (number, options) in ways().into_iter().enumerate() {
-            let path = directory.join(format!("{number}.db"));
-            let small = options.clone().cache_bytes(100_000).checkpoint_pages(u32::MAX);
-            let store = small.open(&path).expect("it opens");
-            let tasks = |ids: std::ops::Range<i64>, title: &str| -> Vec<Task> {
-                ids.map(|id| task(id, &title.repeat(100))).collect()
-            };
-            store.insert_all(&tasks(0..500, "first")).expect("it is written");
-            let (mut parents, mut childs) = UnixStream::pair().expect("there are sockets");
-            let mut child = None;
-            let undone = store.write(|transaction| {
-                transaction.insert_all(&tasks(500..1000, "never"))?;
-                transaction.sql(|sql| {
-                    // The parent's half of the child's socket is closed with the closure.
-                    child = Some(Forked::does(move || {
-                        childs.read_exact(&mut [0]).expect("the parent has committed");
-                        let count = "select count(title) from task where title > ''";
-                        for _ in 0..2 {
-                            assert!(sql.query_row(count, (), |row| row.get::<_, i64>(0)).is_err());
-                            assert!(sql.execute("update task set title = 'child'", ()).is_err());
-                        }
-                        childs.write_all(b"r").expect("it is heard");
-                    }));
-                    Ok(())
-                })?;
-                Err::<(), _>(touchstone_store::Error::new(ErrorKind::Invalid, "never mind"))
-            });
-            assert_eq!(kind(undone), Some(ErrorKind::Invalid));
-            store.insert_all(&tasks(500..1000, "after")).expect("it is written");
-            parents.write_all(b"c").expect("it is heard");
-            // A child that fails says nothing, and is told of below.
-            let _ = parents.read(&mut [0]).expect("it ends");
-            let copy = directory.join(format!("{number}-copy.db"));
-            for ending in ["", "-wal"] {
-                let of = |path: &Path| format!("{}{ending}", path.display());
-                std::fs::copy(of(&path), of(&copy)).expect("there is room");
-            }
-            for store in [store, options.open(&copy).expect("it opens")] {
-                assert_eq!(store.all::<Task>().expect("it is readable").len(), 1000);
-                let report = store.check().records::<Task>().run().expect("it is readable");
-                assert!(report.is_whole(), "{number}: {:?}", report.problems());
-            }
-            child.expect("it was forked").ends_well();
+        for options in ways() {
+            go_on_inside(directory, &options, false);
         }
     });
+}
+
+/// The statement of such a child fails, and SQLite undoes the transaction for that. It took what its parent had written of another
+/// transaction since out of the log's index, which they shared: the parent found what had been there before.
+#[test]
+fn a_child_that_goes_on_inside_a_call_takes_nothing_out_of_the_index() {
+    alone("forks::a_child_that_goes_on_inside_a_call_takes_nothing_out_of_the_index", |directory| {
+        for options in ways() {
+            go_on_inside(directory, &options, true);
+        }
+    });
+}
+
+/// A child goes on with lent SQL when its parent has undone that transaction, and committed another; or is in the middle of that.
+fn go_on_inside(directory: &Path, options: &Options, within: bool) {
+    let tasks = |ids: std::ops::Range<i64>, title: &str| -> Vec<Task> {
+        ids.map(|id| task(id, &title.repeat(100))).collect()
+    };
+    let directory = tempfile::tempdir_in(directory).expect("a directory can be made");
+    let (path, copy) = (directory.path().join("tasks.db"), directory.path().join("copy.db"));
+    let small = options.clone().cache_bytes(100_000).checkpoint_pages(u32::MAX);
+    let store = small.open(&path).expect("it opens");
+    store.insert_all(&tasks(0..500, "first")).expect("it is written");
+    let (mut parents, mut childs) = UnixStream::pair().expect("there are sockets");
+    let mut child = None;
+    let undone = store.write(|transaction| {
+        transaction.insert_all(&tasks(500..1000, "never"))?;
+        transaction.sql(|sql| {
+            // What the cache has now is not to be written before the child can read.
+            let count = "select count(title) from task where title > ''";
+            assert_eq!(sql.query_row(count, (), |row| row.get::<_, i64>(0))?, 1000);
+            // The parent's half of the child's socket is closed with the closure.
+            child = Some(Forked::does(move || {
+                childs.read_exact(&mut [0]).expect("the parent has written");
+                for _ in 0..2 {
+                    assert!(sql.query_row(count, (), |row| row.get::<_, i64>(0)).is_err());
+                    assert!(sql.execute("update task set title = 'child'", ()).is_err());
+                }
+                childs.write_all(b"r").expect("it is heard");
+            }));
+            Ok(())
+        })?;
+        Err::<(), _>(touchstone_store::Error::new(ErrorKind::Invalid, "never mind"))
+    });
+    assert_eq!(kind(undone), Some(ErrorKind::Invalid));
+    let mut let_child = || {
+        parents.write_all(b"c").expect("it is heard");
+        // A child that fails says nothing, and is told of below.
+        let _ = parents.read(&mut [0]).expect("it ends");
+    };
+    let written = store.write(|transaction| {
+        transaction.insert_all(&tasks(500..1000, "after"))?;
+        if within {
+            let_child();
+            assert_eq!(transaction.of::<Task>().all()?.len(), 1000);
+        }
+        Ok(())
+    });
+    written.expect("it is written");
+    if !within {
+        let_child();
+    }
+    for ending in ["", "-wal"] {
+        let of = |path: &Path| format!("{}{ending}", path.display());
+        std::fs::copy(of(&path), of(&copy)).expect("there is room");
+    }
+    for store in [store, options.clone().open(&copy).expect("it opens")] {
+        assert_eq!(store.all::<Task>().expect("it is readable").len(), 1000);
+        let report = store.check().records::<Task>().run().expect("it is readable");
+        assert!(report.is_whole(), "{:?}", report.problems());
+    }
+    child.expect("it was forked").ends_well();
 }
 
 /// The locks that the parent had were taken for the child's own: the parent, the last to close the file as far as the
