@@ -1,10 +1,19 @@
 //! What is made of an answer: whether it is right, and what the user keeps of it.
 
 use crate::failure::Failure;
-use crate::response::{Complete, Response};
 use crate::scenario;
 use memchr::memmem::Finder;
 use std::borrow::Cow;
+
+/// A whole answer, whichever engine has received it.
+pub trait Answer {
+    /// Its status.
+    fn status(&self) -> u16;
+    /// Its body.
+    fn body(&self) -> &[u8];
+    /// The value of a header, the first of its name.
+    fn header(&self, name: &str) -> Option<&[u8]>;
+}
 
 /// What must be true of an answer, and what is kept of it.
 #[derive(Debug, Default)]
@@ -69,33 +78,27 @@ impl Expectation {
     ///
     /// # Errors
     /// What is wrong with it. The user then keeps nothing of it.
-    pub fn judge(
-        &self,
-        complete: Complete,
-        response: &Response,
-        values: &mut [Vec<u8>],
-    ) -> Result<(), Wrong> {
+    #[inline]
+    pub fn judge(&self, answer: &impl Answer, values: &mut [Vec<u8>]) -> Result<(), Wrong> {
         let right = if self.statuses.is_empty() {
-            (200..300).contains(&complete.status)
+            (200..300).contains(&answer.status())
         } else {
-            self.statuses.contains(&complete.status)
+            self.statuses.contains(&answer.status())
         };
         if !right {
-            let detail = format!("status {}{}", complete.status, excerpt(response.body()));
+            let detail = format!("status {}{}", answer.status(), excerpt(answer.body()));
             return Err(Wrong { failure: Failure::Status, detail });
         }
         for check in &self.checks {
-            check
-                .judge(response.body(), values)
-                .map_err(|detail| Wrong { failure: Failure::Check, detail })?;
+            check.judge(answer.body(), values).map_err(|detail| Wrong { failure: Failure::Check, detail })?;
         }
-        self.keep(response, values)
+        self.keep(answer, values)
     }
 
-    fn keep(&self, response: &Response, values: &mut [Vec<u8>]) -> Result<(), Wrong> {
+    fn keep(&self, answer: &impl Answer, values: &mut [Vec<u8>]) -> Result<(), Wrong> {
         for (number, capture) in &self.captures {
-            let Some(found) = capture.find(response) else {
-                let detail = format!("{} is not in it{}", capture.name(), excerpt(response.body()));
+            let Some(found) = capture.find(answer) else {
+                let detail = format!("{} is not in it{}", capture.name(), excerpt(answer.body()));
                 return Err(Wrong { failure: Failure::Capture, detail });
             };
             let value = &mut values[*number];
@@ -195,10 +198,10 @@ impl Capture {
         }
     }
 
-    fn find<'r>(&self, response: &'r Response) -> Option<Cow<'r, [u8]>> {
+    fn find<'a>(&self, answer: &'a impl Answer) -> Option<Cow<'a, [u8]>> {
         match self {
             Capture::Text { after, until, last } => {
-                let body = response.body();
+                let body = answer.body();
                 let at = match last {
                     Some(last) => last.rfind(body)?,
                     None => after.find(body)?,
@@ -207,13 +210,13 @@ impl Capture {
                 Some(Cow::Borrowed(&rest[..until.find(rest)?]))
             }
             Capture::Json(pointer) => {
-                let body: serde_json::Value = serde_json::from_slice(response.body()).ok()?;
+                let body: serde_json::Value = serde_json::from_slice(answer.body()).ok()?;
                 Some(Cow::Owned(match body.pointer(pointer)? {
                     serde_json::Value::String(text) => text.clone().into_bytes(),
                     other => other.to_string().into_bytes(),
                 }))
             }
-            Capture::Header(name) => response.header(name).map(Cow::Borrowed),
+            Capture::Header(name) => answer.header(name).map(Cow::Borrowed),
         }
     }
 }
@@ -241,6 +244,7 @@ fn excerpt(body: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::response::{Complete, Response, Whole};
 
     fn response(body: &str) -> (Complete, Response) {
         let mut response = Response::default();
@@ -255,7 +259,9 @@ mod tests {
         let expectation = Expectation { checks, ..Expectation::default() };
         let (complete, response) = response(body);
         let mut values = [value.as_bytes().to_vec()];
-        expectation.judge(complete, &response, &mut values).map_err(|wrong| wrong.failure)
+        expectation
+            .judge(&Whole { complete, response: &response }, &mut values)
+            .map_err(|wrong| wrong.failure)
     }
 
     fn rising(above: bool, contiguous: bool) -> scenario::Check {
@@ -313,7 +319,7 @@ mod tests {
                 Expectation { captures: vec![(0, Capture::of(&capture))], ..Default::default() };
             let (complete, response) = response(body);
             let mut values = [b"before".to_vec()];
-            let outcome = expectation.judge(complete, &response, &mut values);
+            let outcome = expectation.judge(&Whole { complete, response: &response }, &mut values);
             match expected {
                 Some(expected) => assert_eq!(values[0], expected.as_bytes(), "{capture:?}"),
                 None => {

@@ -1,5 +1,6 @@
 //! Waiting for the next event or the next start, whichever comes first.
 
+use crate::journey::Wait;
 use crate::scenario::Pacing;
 use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
@@ -9,7 +10,7 @@ use std::os::fd::OwnedFd;
 
 /// Before a start the kernel is left this early, where the rest is waited for in a loop: longer than it is ever late when it is not
 /// kept from running.
-const SPIN_NS: u64 = 60_000;
+pub const SPIN_NS: u64 = 60_000;
 
 /// Asks the kernel to be punctual: by default it may be 50 µs late, to wake less often.
 pub fn be_punctual() {
@@ -17,21 +18,20 @@ pub fn be_punctual() {
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
 }
 
-/// Waits for events, for at most `wait_ns`; where the next start is what ends it, as punctually as the pacing says.
+/// Waits for events; where the next start is what ends it, as punctually as the pacing says.
 ///
 /// # Errors
 /// What the system says.
 pub fn wait(
     epoll: &OwnedFd,
     events: &mut Vec<epoll::Event>,
-    wait_ns: u64,
-    is_for_start: bool,
+    wait: Wait,
     pacing: Pacing,
 ) -> rustix::io::Result<()> {
     let wait_ns = match pacing {
-        Pacing::Sleep => wait_ns,
-        Pacing::Hybrid if is_for_start => wait_ns.saturating_sub(SPIN_NS),
-        Pacing::Hybrid => wait_ns,
+        Pacing::Sleep => wait.ns,
+        Pacing::Hybrid if wait.is_for_start => wait.ns.saturating_sub(SPIN_NS),
+        Pacing::Hybrid => wait.ns,
         Pacing::Spin => 0,
     };
     let timeout =

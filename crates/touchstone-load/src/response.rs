@@ -3,6 +3,7 @@
 //! The bytes stay in one buffer; a chunked body is joined where it lies. Nothing is guessed: what is no response is an error, and the
 //! connection it came on is of no more use.
 
+use crate::answer::Answer;
 use std::fmt;
 
 /// A response whose headers are longer is refused.
@@ -31,6 +32,8 @@ pub enum Malformed {
     Surplus,
     /// The connection ended within the response.
     Cut,
+    /// It is an alert of TLS.
+    Tls,
 }
 
 impl fmt::Display for Malformed {
@@ -43,6 +46,7 @@ impl fmt::Display for Malformed {
             Malformed::TooLong => write!(formatter, "the body is longer than {BODY_BYTES_MAX} bytes"),
             Malformed::Surplus => formatter.write_str("more came than was asked for"),
             Malformed::Cut => formatter.write_str("the connection ended within the response"),
+            Malformed::Tls => formatter.write_str("the service speaks TLS there: say https:// for the host"),
         }
     }
 }
@@ -54,6 +58,29 @@ pub struct Complete {
     pub status: u16,
     /// Whether the connection may be used again.
     pub keeps: bool,
+}
+
+/// A whole response, as answers are judged.
+#[derive(Clone, Copy, Debug)]
+pub struct Whole<'r> {
+    /// What it says.
+    pub complete: Complete,
+    /// The rest.
+    pub response: &'r Response,
+}
+
+impl Answer for Whole<'_> {
+    fn status(&self) -> u16 {
+        self.complete.status
+    }
+
+    fn body(&self) -> &[u8] {
+        self.response.body()
+    }
+
+    fn header(&self, name: &str) -> Option<&[u8]> {
+        self.response.header(name)
+    }
 }
 
 /// How the end of a body is told.
@@ -176,7 +203,7 @@ impl Response {
             let mut parsed = httparse::Response::new(&mut []);
             let config = httparse::ParserConfig::default();
             let status = config.parse_response_with_uninit_headers(&mut parsed, &self.buffer, &mut headers);
-            let bytes = match status.map_err(Malformed::Head)? {
+            let bytes = match status.map_err(|error| not_http(error, &self.buffer))? {
                 httparse::Status::Complete(bytes) if bytes <= HEAD_BYTES_MAX => bytes,
                 httparse::Status::Partial if self.buffer.len() <= HEAD_BYTES_MAX => return Ok(None),
                 _ => return Err(Malformed::HeadTooLong),
@@ -320,6 +347,11 @@ fn read_framing(parsed: &httparse::Response<'_, '_>, status: u16, is_head: bool)
         Framing::UntilClosed
     };
     Ok(Head { status, bytes: 0, framing, keeps: keeps && status != 101 })
+}
+
+/// What bytes are that are no head: a service that speaks TLS answers plain HTTP with an alert (RFC 8446, section 5.1).
+fn not_http(error: httparse::Error, bytes: &[u8]) -> Malformed {
+    if bytes.starts_with(&[0x15, 0x03]) { Malformed::Tls } else { Malformed::Head(error) }
 }
 
 fn whole_number(digits: &[u8]) -> Result<u64, Malformed> {

@@ -1,8 +1,9 @@
 //! A run: lanes that are set up, begin at the same moment, and are added up when they have ended.
 
 use crate::clock::Clock;
+use crate::engine::{Left, Plays};
 use crate::error::{Error, Result};
-use crate::lane::{Lane, Left};
+use crate::lane::Lane;
 use crate::live::Board;
 use crate::outcome::Outcome;
 use crate::plan::Plan;
@@ -104,7 +105,16 @@ fn lane(
     let share = plan.share.part(number as u64, threads as u64);
     let connections = u64::from(plan.connections);
     let mine = connections / share.of + u64::from(share.number < connections % share.of);
-    let lane = Lane::new(plan, share, mine as usize, stop, board).and_then(|mut lane| {
+    play(Lane::new(plan, share, mine as usize, stop, board), begin, fail, processor)
+}
+
+fn play(
+    lane: Result<impl Plays>,
+    begin: &Begin,
+    fail: impl Fn(Error),
+    processor: Option<usize>,
+) -> Option<Ended> {
+    let lane = lane.and_then(|mut lane| {
         lane.set_up()?;
         Ok(lane)
     });
@@ -112,23 +122,17 @@ fn lane(
     begin.go.wait();
     let clock = *begin.clock.get()?;
     thread::sleep(clock.until_begin());
-    let lane = match lane {
-        Ok(lane) => lane,
-        Err(error) => {
-            fail(error);
-            return None;
-        }
-    };
     let before = processor_ns();
-    let left = match lane.run(clock) {
-        Ok(left) => left,
+    match lane.and_then(|lane| lane.run(clock)) {
+        Ok(left) => {
+            let busy_share = (processor_ns() - before) as f64 / left.ended_ns.max(1) as f64;
+            Some(Ended { left, thread: Thread { busy_share, processor } })
+        }
         Err(error) => {
             fail(error);
-            return None;
+            None
         }
-    };
-    let busy_share = (processor_ns() - before) as f64 / left.ended_ns.max(1) as f64;
-    Some(Ended { left, thread: Thread { busy_share, processor } })
+    }
 }
 
 /// Nanoseconds in which this thread had a processor.

@@ -1,0 +1,112 @@
+//! What is counted of a request that has ended, however it did.
+
+use super::{Journey, Next, Stage};
+use crate::answer::Answer;
+use crate::failure::Failure;
+use std::sync::atomic::Ordering;
+
+/// When a request was sent and when it ended, and how many bytes went which way.
+#[derive(Clone, Copy, Debug)]
+pub struct Times {
+    /// When it was sent, or since when a connection was being made for it.
+    pub since_ns: u64,
+    /// When it ended: for one that was overdue, when its time was over.
+    pub at_ns: u64,
+    /// When that was noticed.
+    pub now_ns: u64,
+    /// Bytes of the request.
+    pub sent_bytes: u64,
+    /// Bytes of the answer.
+    pub received_bytes: u64,
+}
+
+impl Times {
+    /// Of a request without an answer.
+    pub fn unanswered(since_ns: u64, now_ns: u64) -> Times {
+        Times { since_ns, at_ns: now_ns, now_ns, sent_bytes: 0, received_bytes: 0 }
+    }
+}
+
+impl Journey<'_> {
+    /// A whole answer has come to a user.
+    #[inline]
+    pub fn answered(&mut self, user: usize, answer: &impl Answer, times: Times) -> Next {
+        let number = self.request_of(user);
+        let request = &self.plan.requests[number];
+        let at = self.users[user].at;
+        let judged = request.expectation.judge(answer, &mut self.users[user].values);
+        let row = self.recorder.row(at.phase, number);
+        let response_ns = times.at_ns.saturating_sub(at.due_ns);
+        row.response.record(response_ns);
+        row.service.record(times.at_ns.saturating_sub(times.since_ns));
+        row.lag.record(times.since_ns.saturating_sub(at.ready_ns));
+        row.count_status(answer.status(), 1);
+        row.sent_bytes += times.sent_bytes;
+        row.received_bytes += times.received_bytes;
+        let failure = judged.err().map(|wrong| {
+            row.count_failure(wrong.failure, || wrong.detail.clone());
+            if self.stage == Stage::Setup {
+                self.setup_failed.get_or_insert(format!("`{}`: {}", request.name, wrong.detail));
+            }
+            wrong.failure
+        });
+        self.recorder.series.record(times.now_ns, response_ns, failure.is_some());
+        self.after_step(user, times.now_ns, failure)
+    }
+
+    /// A user's request was not answered. The user never asks again at once.
+    pub fn failed(&mut self, user: usize, times: Times, failure: Failure, detail: &str) {
+        let number = self.request_of(user);
+        let at = self.users[user].at;
+        let row = self.recorder.row(at.phase, number);
+        let response_ns = times.at_ns.saturating_sub(at.due_ns);
+        row.response.record(response_ns);
+        row.service.record(times.at_ns.saturating_sub(times.since_ns));
+        row.count_failure(failure, || detail.to_owned());
+        self.recorder.series.record(times.now_ns, response_ns, true);
+        if self.stage == Stage::Setup {
+            self.setup_failed
+                .get_or_insert_with(|| format!("`{}`: {detail}", self.plan.requests[number].name));
+        }
+        let next = self.after_step(user, times.now_ns, Some(failure));
+        debug_assert_eq!(next, Next::Rests);
+    }
+
+    /// Counts what was due and is not answered when the run ends: the requests of those who wait for a connection, of those who wait for
+    /// an answer, and starts that were not begun, whose number is returned. A run that was stopped by hand leaves them uncounted: they
+    /// may still have been.
+    pub fn count_unsent(
+        &mut self,
+        now_ns: u64,
+        waiting: impl IntoIterator<Item = usize>,
+        busy: impl IntoIterator<Item = usize>,
+    ) -> u64 {
+        if self.stop.load(Ordering::Relaxed) {
+            return 0;
+        }
+        for user in waiting {
+            self.count_unanswered(user, now_ns, Failure::Unsent);
+        }
+        for user in busy {
+            self.count_unanswered(user, now_ns, Failure::Timeout);
+        }
+        let mut unsent = 0;
+        while let Some(start) = self.schedule.as_mut().and_then(Iterator::next) {
+            unsent += 1;
+            self.recorder.due += 1;
+            let request = self.plan.flows[self.plan.choose(start.index)].steps[0];
+            let row = self.recorder.row(start.phase, request);
+            row.response.record(now_ns.saturating_sub(start.due_ns));
+            row.count_failure(Failure::Unsent, || Failure::Unsent.to_string());
+        }
+        unsent
+    }
+
+    fn count_unanswered(&mut self, user: usize, now_ns: u64, failure: Failure) {
+        let request = self.request_of(user);
+        let at = self.users[user].at;
+        let row = self.recorder.row(at.phase, request);
+        row.response.record(now_ns.saturating_sub(at.due_ns));
+        row.count_failure(failure, || failure.to_string());
+    }
+}
