@@ -8,6 +8,7 @@
 //! It runs on Linux: the lanes wait in an event queue with a timer of nanoseconds.
 
 pub mod answer;
+pub mod async_lane;
 pub mod capacity;
 pub mod clock;
 pub mod command;
@@ -26,6 +27,7 @@ pub mod merge;
 pub mod outcome;
 pub mod pacing;
 pub mod plan;
+pub mod probe;
 pub mod recorder;
 pub mod report;
 pub mod response;
@@ -35,6 +37,7 @@ pub mod schedule;
 pub mod series;
 pub mod target;
 pub mod template;
+pub mod tls;
 pub mod trust;
 pub mod user;
 

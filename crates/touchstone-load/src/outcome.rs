@@ -1,5 +1,6 @@
 //! What a run leaves: everything that was counted, as a file that says how it came about and that can be added to others of its plan.
 
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::failure::Failure;
 use crate::latency::Latencies;
@@ -9,7 +10,7 @@ use crate::recorder::{Connections, Recorder, Row};
 use crate::scenario::Scenario;
 use crate::series::Series;
 use crate::trust::{self, Machine, Thread};
-use base64::Engine;
+use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -32,6 +33,9 @@ pub struct Outcome {
     pub ended_at: String,
     /// What was asked.
     pub scenario: Scenario,
+    /// What sent the requests, and the protocol: `own, HTTP/1.1`. The first versions had only that.
+    #[serde(default = "first_engine")]
+    pub engine: String,
     /// What must be the same in outcomes that are added.
     pub plan_digest: u32,
     /// Whether the next start waited for an answer.
@@ -134,6 +138,10 @@ pub struct ConnectionsOutcome {
     pub resent: u64,
 }
 
+fn first_engine() -> String {
+    Engine::Own.to_string()
+}
+
 fn to_text<S: Serializer>(latencies: &Latencies, serializer: S) -> std::result::Result<S::Ok, S::Error> {
     serializer.serialize_str(&STANDARD.encode(latencies.to_bytes()))
 }
@@ -174,6 +182,7 @@ impl Outcome {
             version: env!("CARGO_PKG_VERSION").into(),
             ended_at: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
             scenario: plan.scenario.clone(),
+            engine: plan.engine.to_string(),
             plan_digest: plan.digest(),
             is_closed: plan.is_closed,
             users: plan.users,

@@ -2,12 +2,14 @@
 //! is said here, before the first request.
 
 use crate::answer::{Capture, Check, Expectation};
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::limit::Limits;
-use crate::scenario::{Arrivals, Load, Phase, Scenario, Think};
+use crate::scenario::{Arrivals, Http, Load, Phase, Scenario, Think};
 use crate::schedule::{Intensity, Share, Stretch};
 use crate::target::Target;
 use crate::template::{Names, Template};
+use crate::tls::Trust;
 use crate::user::User;
 use std::collections::BTreeMap;
 use touchstone::name::there_are;
@@ -17,6 +19,8 @@ const USERS: u32 = 64;
 /// More users, connections or threads than these are a mistake.
 const USERS_MAX: u32 = 1_000_000;
 const CONNECTIONS_MAX: u32 = 60_000;
+/// HTTP/2 numbers streams with 31 bits, and services allow some hundreds.
+const STREAMS_MAX: u32 = 100_000;
 const THREADS_MAX: u16 = 1_024;
 const PHASES_MAX: usize = 1_000;
 /// A schedule is at most this long: a week.
@@ -30,6 +34,10 @@ pub struct Plan {
     pub scenario: Scenario,
     /// Where the service is.
     pub target: Target,
+    /// What sends its requests.
+    pub engine: Engine,
+    /// Whose certificates are trusted.
+    pub trust: Trust,
     /// What may be asked.
     pub requests: Vec<Request>,
     /// What a user does in an iteration; the last is the setup, which may be empty.
@@ -128,7 +136,8 @@ impl Plan {
                 "a phase has {users_of_phases} users, and `load.users` says there are {users}: leave that out, or raise it"
             )));
         }
-        let connections = scenario.load.connections.unwrap_or(users.min(CONNECTIONS_MAX));
+        let connections =
+            scenario.load.connections.unwrap_or_else(|| usual_connections(&scenario.load, users, share));
         check_load(&scenario.load, users, connections, share)?;
         let requests = requests(&scenario, &target, &value_names)?;
         let flows = flows(&scenario)?;
@@ -139,6 +148,8 @@ impl Plan {
         let limits =
             scenario.limits.as_deref().map_or(Ok(Limits::default()), str::parse).map_err(Error::input)?;
         Ok(Plan {
+            engine: Engine::of(&target, scenario.load.http),
+            trust: Trust::of(&scenario.load, &target)?,
             target,
             requests,
             flows,
@@ -207,6 +218,7 @@ impl Plan {
     pub fn digest(&self) -> u32 {
         let mut scenario = self.scenario.clone();
         scenario.host.clear();
+        scenario.load.ca = None;
         crc32fast::hash(&serde_json::to_vec(&scenario).expect("a scenario is data"))
     }
 
@@ -303,6 +315,18 @@ fn window(phase: &Phase, begins_ns: u64) -> Result<Window> {
     Ok(Window { name: String::new(), begins_ns, ends_ns, is_counted: phase.counted, rate, users })
 }
 
+/// As many connections as the users need, where nobody says: in HTTP/2 as few as their streams allow, and one for each lane at least.
+fn usual_connections(load: &Load, users: u32, share: Share) -> u32 {
+    match load.http {
+        Http::One => users.min(CONNECTIONS_MAX),
+        Http::Two => {
+            let lanes = share.of.saturating_mul(u64::from(load.threads));
+            let lanes = u32::try_from(lanes).unwrap_or(u32::MAX);
+            users.div_ceil(load.streams.max(1)).max(lanes).min(users).min(CONNECTIONS_MAX)
+        }
+    }
+}
+
 fn check_load(load: &Load, users: u32, connections: u32, share: Share) -> Result<()> {
     let threads = u32::from(load.threads);
     let between = |what: &str, said: u32, most: u32| match said {
@@ -314,6 +338,7 @@ fn check_load(load: &Load, users: u32, connections: u32, share: Share) -> Result
     };
     between("users", users, USERS_MAX)?;
     between("connections", connections, CONNECTIONS_MAX)?;
+    between("streams", load.streams, STREAMS_MAX)?;
     between("threads", threads, u32::from(THREADS_MAX))?;
     if load.timeout.nanos() == 0 {
         return Err(Error::input("`load.timeout` is 0: every request would fail"));

@@ -180,13 +180,17 @@ fn generator(outcome: &Outcome) -> String {
     let threads: Vec<String> = threads.collect();
     let pacing = format!("{:?}", outcome.scenario.load.pacing).to_lowercase();
     let mut text = format!(
-        "Generator: its threads took {}; pacing: {pacing}; {} connections made, {} closed by the service while idle, \
+        "Generator: {}; its threads took {}; pacing: {pacing}; {} connections made, {} closed by the service while idle, \
          {} requests sent once more.",
+        outcome.engine,
         threads.join(", "),
         figure::count(outcome.connections.made as f64),
         figure::count(outcome.connections.closed_idle as f64),
         figure::count(outcome.connections.resent as f64)
     );
+    if outcome.scenario.load.insecure {
+        text += " Any certificate was taken for the service's: whom the requests went to is not known.";
+    }
     for machine in &outcome.machines {
         let pressure = machine.cpu_pressure.map_or(String::new(), |share| {
             format!(", some program waited for a processor in {:.0} % of the time", share * 100.0)

@@ -1,18 +1,19 @@
 //! A run: lanes that are set up, begin at the same moment, and are added up when they have ended.
 
+use crate::async_lane::AsyncLane;
 use crate::clock::Clock;
-use crate::engine::{Left, Plays};
+use crate::engine::{Engine, Left, Plays};
 use crate::error::{Error, Result};
 use crate::lane::Lane;
 use crate::live::Board;
 use crate::outcome::Outcome;
 use crate::plan::Plan;
+use crate::probe::is_there;
 use crate::recorder::Recorder;
 use crate::series::Series;
 use crate::trust::{Counters, Machine, Thread};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
-use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Barrier, Mutex, OnceLock};
 use std::thread;
@@ -105,7 +106,12 @@ fn lane(
     let share = plan.share.part(number as u64, threads as u64);
     let connections = u64::from(plan.connections);
     let mine = connections / share.of + u64::from(share.number < connections % share.of);
-    play(Lane::new(plan, share, mine as usize, stop, board), begin, fail, processor)
+    match plan.engine {
+        Engine::Own => play(Lane::new(plan, share, mine as usize, stop, board), begin, fail, processor),
+        Engine::Hyper { .. } => {
+            play(AsyncLane::new(plan, share, mine as usize, stop, board), begin, fail, processor)
+        }
+    }
 }
 
 fn play(
@@ -149,20 +155,6 @@ fn pin(plan: &Plan, number: usize) -> Option<usize> {
     set.set(processor);
     sched_setaffinity(None, &set).ok()?;
     Some(processor)
-}
-
-/// Asks for one connection, so that a service that is not up is told in a sentence and not in a table of failures.
-fn is_there(plan: &Plan) -> Result<()> {
-    let timeout = Duration::from_nanos(plan.scenario.load.timeout.nanos());
-    let mut why = None;
-    for address in &plan.target.addresses {
-        match TcpStream::connect_timeout(address, timeout) {
-            Ok(_) => return Ok(()),
-            Err(error) => why = Some(error),
-        }
-    }
-    let why = why.map(|error| error.to_string()).unwrap_or_default();
-    Err(Error::unavailable(format!("no service answers at {}: {why} (start it first)", plan.scenario.host)))
 }
 
 fn added(boards: &[Board]) -> Series {

@@ -6,6 +6,8 @@ use crate::duration::Duration;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
 
 /// What a scenario's file says.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
@@ -54,8 +56,17 @@ pub struct Load {
     /// How many users there are: each has its captured values, and is in one iteration at a time. 64, unless said; where a phase
     /// says `users`, as many as the largest of them.
     pub users: Option<u32>,
-    /// Connections at the most; one a user, unless said.
+    /// Connections at the most. Unless said, one a user, and in HTTP/2 as few as their streams allow.
     pub connections: Option<u32>,
+    /// The version of HTTP that is spoken.
+    pub http: Http,
+    /// Requests at a time on a connection of HTTP/2, at the most.
+    pub streams: u32,
+    /// Whether any certificate is taken for the service's.
+    pub insecure: bool,
+    /// A file of certificates (PEM) that are trusted, in the place of those that browsers trust.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ca: Option<PathBuf>,
     /// How starts are spaced in an open loop.
     pub arrivals: Arrivals,
     /// After this long a request has failed, and is counted with this latency.
@@ -78,6 +89,10 @@ impl Default for Load {
         Load {
             users: None,
             connections: None,
+            http: Http::One,
+            streams: 100,
+            insecure: false,
+            ca: None,
             arrivals: Arrivals::Constant,
             timeout: Duration::from_secs(10),
             think: Think::default(),
@@ -86,6 +101,47 @@ impl Default for Load {
             processors: Vec::new(),
             seed: 42,
         }
+    }
+}
+
+/// A version of HTTP; it is written as its number.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(try_from = "u8", into = "u8")]
+pub enum Http {
+    /// HTTP/1.1: one request at a time on a connection.
+    #[default]
+    One,
+    /// HTTP/2: many at a time.
+    Two,
+}
+
+impl TryFrom<u8> for Http {
+    type Error = String;
+
+    fn try_from(number: u8) -> std::result::Result<Http, String> {
+        match number {
+            1 => Ok(Http::One),
+            2 => Ok(Http::Two),
+            _ => Err(format!("HTTP {number} is not spoken: there are 1 and 2")),
+        }
+    }
+}
+
+impl From<Http> for u8 {
+    fn from(http: Http) -> u8 {
+        match http {
+            Http::One => 1,
+            Http::Two => 2,
+        }
+    }
+}
+
+impl fmt::Display for Http {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Http::One => "HTTP/1.1",
+            Http::Two => "HTTP/2",
+        })
     }
 }
 

@@ -2,10 +2,10 @@
 
 use crate::duration::Duration;
 use crate::error::{Error, Result};
-use crate::scenario::{Arrivals, Pacing, Phase, Scenario};
+use crate::scenario::{Arrivals, Http, Pacing, Phase, Scenario};
 use crate::schedule::Share;
 use clap::Args;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Where the options of a scenario come from.
 #[derive(Args, Debug, Default)]
@@ -34,6 +34,18 @@ pub(super) struct Offer {
     /// Connections at the most
     #[arg(long, value_name = "NUMBER")]
     connections: Option<u32>,
+    /// Speak HTTP/2: by agreement over TLS, and without asking where the host is http://
+    #[arg(long)]
+    http2: bool,
+    /// Requests at a time on a connection of HTTP/2, at the most
+    #[arg(long, value_name = "NUMBER")]
+    streams: Option<u32>,
+    /// Take any certificate for the service's; the report says so
+    #[arg(long)]
+    insecure: bool,
+    /// Certificates that are trusted (PEM), in the place of those that browsers trust
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
     /// After this long a request has failed
     #[arg(long, value_name = "DURATION")]
     timeout: Option<Duration>,
@@ -91,6 +103,10 @@ impl Offer {
         let load = &mut scenario.load;
         load.arrivals = self.arrivals.unwrap_or(load.arrivals);
         load.connections = self.connections.or(load.connections);
+        load.http = if self.http2 { Http::Two } else { load.http };
+        load.streams = self.streams.unwrap_or(load.streams);
+        load.insecure |= self.insecure;
+        load.ca = self.ca.clone().or(load.ca.take());
         load.timeout = self.timeout.unwrap_or(load.timeout);
         load.threads = self.threads.unwrap_or(load.threads);
         load.pacing = self.pacing.unwrap_or(load.pacing);

@@ -1,0 +1,145 @@
+//! One request and its answer: what a task does that knows neither the user nor the plan, and what its failures mean.
+
+use super::connect::{Sender, Written};
+use crate::answer::Answer;
+use crate::failure::Failure;
+use crate::response::BODY_BYTES_MAX;
+use bytes::{Bytes, BytesMut};
+use http::header::{CONNECTION, HeaderMap};
+use http::{Response, Version};
+use http_body_util::BodyExt;
+use hyper::body::{Body, Incoming};
+use std::error::Error;
+
+/// A whole answer.
+pub(super) struct Received {
+    status: u16,
+    headers: HeaderMap,
+    body: Bytes,
+    /// Whether the connection may be used again, as far as the answer says.
+    pub(super) keeps: bool,
+}
+
+impl Answer for Received {
+    fn status(&self) -> u16 {
+        self.status
+    }
+
+    fn body(&self) -> &[u8] {
+        &self.body
+    }
+
+    fn header(&self, name: &str) -> Option<&[u8]> {
+        self.headers.get(name).map(http::HeaderValue::as_bytes)
+    }
+}
+
+/// A request without an answer.
+pub(super) struct Lost {
+    /// How it counts.
+    pub(super) failure: Failure,
+    /// What is told of it.
+    pub(super) detail: String,
+    /// The request, where none of it was sent: whatever it is, it may be sent again.
+    pub(super) unsent: Option<Box<Written>>,
+    /// Whether the connection has ended in a way in which an idle one may: a request that may be repeated is then sent once more.
+    pub(super) may_resend: bool,
+}
+
+/// Sends a request and receives the answer.
+pub(super) async fn run(sender: &mut Sender, request: Written) -> Result<Received, Lost> {
+    if let Err(error) = sender.ready().await {
+        return Err(Lost { unsent: Some(Box::new(request)), ..lost(&error) });
+    }
+    match sender.send(request).await {
+        Ok(response) => receive(response).await,
+        Err(mut error) => {
+            let unsent = error.take_message().map(Box::new);
+            Err(Lost { unsent, ..lost(error.error()) })
+        }
+    }
+}
+
+async fn receive(response: Response<Incoming>) -> Result<Received, Lost> {
+    let keeps = keeps(&response);
+    let (head, mut incoming) = response.into_parts();
+    let mut body = Bytes::new();
+    let mut joined = BytesMut::new();
+    while !incoming.is_end_stream() {
+        let Some(frame) = incoming.frame().await else { break };
+        let frame = frame.map_err(|error| Lost { may_resend: false, ..cut(&error) })?;
+        let Ok(data) = frame.into_data() else { continue };
+        if (joined.len() + body.len() + data.len()) as u64 > BODY_BYTES_MAX {
+            let detail = crate::response::Malformed::TooLong.to_string();
+            return Err(Lost { failure: Failure::Malformed, detail, unsent: None, may_resend: false });
+        }
+        // Most bodies come in one piece, which need not be copied.
+        if body.is_empty() && joined.is_empty() {
+            body = data;
+        } else {
+            joined.extend_from_slice(&std::mem::take(&mut body));
+            joined.extend_from_slice(&data);
+        }
+    }
+    if !joined.is_empty() {
+        body = joined.freeze();
+    }
+    Ok(Received { status: head.status.as_u16(), headers: head.headers, body, keeps })
+}
+
+/// Whether the service says that it keeps the connection (RFC 9112, section 9.3).
+fn keeps(response: &Response<Incoming>) -> bool {
+    let says = |word: &str| {
+        let values = response.headers().get_all(CONNECTION).iter();
+        values
+            .filter_map(|value| value.to_str().ok())
+            .any(|value| value.split(',').any(|said| said.trim().eq_ignore_ascii_case(word)))
+    };
+    match response.version() {
+        Version::HTTP_2 => true,
+        Version::HTTP_10 => says("keep-alive") && !says("close"),
+        _ => !says("close"),
+    }
+}
+
+/// What an error within a body means.
+fn cut(error: &hyper::Error) -> Lost {
+    let lost = lost(error);
+    if lost.failure == Failure::Closed && of_http2(error).is_none() {
+        return Lost { detail: crate::response::Malformed::Cut.to_string(), ..lost };
+    }
+    lost
+}
+
+fn of_http2(error: &hyper::Error) -> Option<&h2::Error> {
+    error.source()?.downcast_ref()
+}
+
+/// What an error of hyper's means.
+fn lost(error: &hyper::Error) -> Lost {
+    let of = |failure, detail, may_resend| Lost { failure, detail, unsent: None, may_resend };
+    if let Some(error) = of_http2(error) {
+        let reason = error.reason().map_or_else(|| error.to_string(), |reason| reason.to_string());
+        // What this side complains of, the other has said wrongly.
+        if error.is_library() {
+            return of(Failure::Malformed, format!("what came is not HTTP/2: {reason}"), false);
+        }
+        if error.is_reset() {
+            // A stream that was refused was not worked on (RFC 9113, section 8.7).
+            let is_refused = error.reason() == Some(h2::Reason::REFUSED_STREAM);
+            return of(Failure::Closed, format!("the service reset the stream: {reason}"), is_refused);
+        }
+        if error.is_go_away() {
+            let is_friendly = error.reason() == Some(h2::Reason::NO_ERROR);
+            return of(Failure::Closed, format!("the service ended the connection: {reason}"), is_friendly);
+        }
+    }
+    if error.is_parse() {
+        let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+        return of(Failure::Malformed, format!("the head is not HTTP: {why}"), false);
+    }
+    if error.is_user() {
+        return of(Failure::Malformed, format!("the request is not HTTP: {error}"), false);
+    }
+    of(Failure::Closed, Failure::Closed.to_string(), true)
+}
