@@ -1,8 +1,13 @@
-//! Runs against real services, good ones and bad ones. Nothing here asserts a time: counts, kinds and order are asserted.
+//! Runs against real services, good ones and bad ones, in every protocol that is spoken, and so with both engines. Nothing here asserts
+//! a time: counts, kinds and order are asserted.
 
+#[path = "lanes/agreement.rs"]
+mod agreement;
 mod service;
+#[path = "lanes/streams.rs"]
+mod streams;
 
-use service::{Asked, Reply, Service, answer, bytes_of, start};
+use service::{Asked, Reply, Service, Speaks, answer, bytes_of, start, start_as};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -21,7 +26,9 @@ fn scenario(service: &Service, more: &str, request: &str) -> Scenario {
         "name = \"test\"\nhost = \"{}\"\n{more}\n[[request]]\nname = \"ask\"\npath = \"/ask\"\n{request}\n",
         service.host
     );
-    Scenario::parse(&text, "test.toml").unwrap_or_else(|error| panic!("{error}\n{text}"))
+    let mut scenario = Scenario::parse(&text, "test.toml").unwrap_or_else(|error| panic!("{error}\n{text}"));
+    service.agree(&mut scenario);
+    scenario
 }
 
 fn play(scenario: Scenario) -> Outcome {
@@ -42,63 +49,74 @@ fn failures(outcome: &Outcome) -> Vec<(Failure, u64)> {
 
 #[test]
 fn every_start_of_an_open_loop_is_accounted_for() {
-    let asked = Arc::new(AtomicU64::new(0));
-    let counted = Arc::clone(&asked);
-    let service = start(move |_| {
-        counted.fetch_add(1, Ordering::Relaxed);
-        answer("fine")
-    });
-    let outcome = play(scenario(&service, OPEN, ""));
-    assert_eq!((outcome.due, outcome.total().ended(), outcome.unsent), (200, 200, 0));
-    assert_eq!((failures(&outcome), asked.load(Ordering::Relaxed)), (vec![], 200));
-    assert_eq!(outcome.total().statuses, [(200, 200)].into());
-    let in_series: u64 = outcome.series.0.iter().map(|interval| interval.ended).sum();
-    assert_eq!(in_series, 200);
+    for speaks in Speaks::ALL {
+        let asked = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&asked);
+        let service = start_as(speaks, move |_| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            answer("fine")
+        });
+        let outcome = play(scenario(&service, OPEN, ""));
+        assert_eq!((outcome.due, outcome.total().ended(), outcome.unsent), (200, 200, 0), "{speaks:?}");
+        assert_eq!((failures(&outcome), asked.load(Ordering::Relaxed)), (vec![], 200));
+        assert_eq!(outcome.total().statuses, [(200, 200)].into());
+        let in_series: u64 = outcome.series.0.iter().map(|interval| interval.ended).sum();
+        assert_eq!(in_series, 200);
+    }
 }
 
 /// A service that stands still for 300 ms in the middle: what was due meanwhile has waited, though none of it was sent.
 #[test]
 fn a_stall_is_in_the_latencies_of_what_was_due_meanwhile() {
-    let service = start(|asked: Asked| {
-        let stall = if asked.before == 100 { 300 } else { 0 };
-        Reply::Late(Duration::from_millis(stall), bytes_of(200, "fine"))
-    });
-    let outcome = play(scenario(&service, &format!("[load]\nusers = 1\n{OPEN}"), ""));
-    let all = outcome.total();
-    assert_eq!((outcome.due, all.ended(), all.failed()), (200, 200, 0));
-    // One waits for 300 ms, and behind it 119 more, each 2.5 ms less: that does not depend on how quick this machine is.
-    assert!(all.quantile_ns(0.9) > 200e6, "{}", all.quantile_ns(0.9));
-    let waited_ns: f64 = all.response.recorded().map(|(ns, count)| ns as f64 * count as f64).sum();
-    assert!(waited_ns > 100.0 * 150e6, "{waited_ns}");
-    assert!(all.service.quantile_ns(0.5) < all.response.quantile_ns(0.8));
+    for speaks in Speaks::ALL {
+        let service = start_as(speaks, |asked: Asked| {
+            let stall = if asked.before == 100 { 300 } else { 0 };
+            Reply::Late(Duration::from_millis(stall), bytes_of(200, "fine"))
+        });
+        let outcome = play(scenario(&service, &format!("[load]\nusers = 1\n{OPEN}"), ""));
+        let all = outcome.total();
+        assert_eq!((outcome.due, all.ended(), all.failed()), (200, 200, 0));
+        // One waits for 300 ms, and behind it 119 more, each 2.5 ms less: that does not depend on how quick this machine is.
+        assert!(all.quantile_ns(0.9) > 200e6, "{}", all.quantile_ns(0.9));
+        let waited_ns: f64 = all.response.recorded().map(|(ns, count)| ns as f64 * count as f64).sum();
+        assert!(waited_ns > 100.0 * 150e6, "{waited_ns}");
+        assert!(all.service.quantile_ns(0.5) < all.response.quantile_ns(0.8));
+    }
 }
 
 #[test]
 fn a_closed_loop_obeys_littles_law() {
-    let service = start(|_| Reply::Late(Duration::from_millis(2), bytes_of(200, "fine")));
-    let outcome = play(scenario(&service, CLOSED, ""));
-    let all = outcome.total();
-    let busy = all.ended() as f64 * all.mean_ns() / 1e9 / outcome.counted_seconds();
-    // Requests that began in the phase may end after it, so it can be more than 4, by a request each.
-    let allowed = 4.0 + 4.0 * all.max_ns() / 1e9 / outcome.counted_seconds();
-    assert!(busy > 2.0 && busy <= allowed, "{busy} of {allowed}");
-    assert_eq!((outcome.connections.made, failures(&outcome)), (4, vec![]));
+    for speaks in Speaks::ALL {
+        let service = start_as(speaks, |_| Reply::Late(Duration::from_millis(2), bytes_of(200, "fine")));
+        let outcome = play(scenario(&service, CLOSED, ""));
+        let all = outcome.total();
+        let busy = all.ended() as f64 * all.mean_ns() / 1e9 / outcome.counted_seconds();
+        // Requests that began in the phase may end after it, so it can be more than 4, by a request each.
+        let allowed = 4.0 + 4.0 * all.max_ns() / 1e9 / outcome.counted_seconds();
+        assert!(busy > 2.0 && busy <= allowed, "{busy} of {allowed}");
+        // In HTTP/2 one connection carries them all, unless more are asked for.
+        let made = if speaks.is_second() { 1 } else { 4 };
+        assert_eq!((outcome.connections.made, failures(&outcome)), (made, vec![]), "{speaks:?}");
+    }
 }
 
 #[test]
 fn more_users_than_connections_take_turns() {
-    let service = start(|_| answer("fine"));
-    let load = "[load]\nconnections = 8\n[[phase]]\nlength = \"300ms\"\nusers = 64\n";
-    let outcome = play(scenario(&service, load, ""));
-    assert_eq!((outcome.connections.made, failures(&outcome)), (8, vec![]));
-    // The one connection that asks whether the service is there is not the run's.
-    assert_eq!(service.connections.load(Ordering::Relaxed), 9);
-    assert!(outcome.total().ended() > 64);
+    for speaks in Speaks::ALL {
+        let service = start_as(speaks, |_| answer("fine"));
+        let load = "[load]\nconnections = 8\n[[phase]]\nlength = \"300ms\"\nusers = 64\n";
+        let outcome = play(scenario(&service, load, ""));
+        assert_eq!((outcome.connections.made, failures(&outcome)), (8, vec![]));
+        // The one connection that asks whether the service is there is not the run's.
+        assert_eq!(service.connections.load(Ordering::Relaxed), 9);
+        assert!(outcome.total().ended() > 64);
+    }
 }
 
 #[test]
 fn what_a_service_does_wrong_is_told_by_its_kind() {
     type Answering = fn(Asked) -> Reply;
+    const RAW: usize = 3;
     let services: [(&str, Answering, &str, Failure); 9] = [
         ("rubbish", |_| Reply::Bytes(b"220 mail.example ESMTP\r\n".to_vec()), "", Failure::Malformed),
         (
@@ -107,14 +125,14 @@ fn what_a_service_does_wrong_is_told_by_its_kind() {
             "",
             Failure::Closed,
         ),
-        ("no answer but an end", |_| Reply::Close, "", Failure::Closed),
-        ("never an answer", |_| Reply::Nothing, "", Failure::Timeout),
         (
             "headers without end",
             |_| Reply::Bytes([b"HTTP/1.1 200 OK\r\n".to_vec(), b"A: b\r\n".repeat(20_000)].concat()),
             "",
             Failure::Malformed,
         ),
+        ("no answer but an end", |_| Reply::Close, "", Failure::Closed),
+        ("never an answer", |_| Reply::Nothing, "", Failure::Timeout),
         ("another status", |_| Reply::Bytes(bytes_of(500, "it broke")), "", Failure::Status),
         (
             "a status that is not the one",
@@ -125,148 +143,179 @@ fn what_a_service_does_wrong_is_told_by_its_kind() {
         ("another text", |_| answer("no"), "check = { contains = [\"yes\"] }", Failure::Check),
         ("nothing to keep", |_| answer("{}"), "capture = { id = { json = \"/id\" } }", Failure::Capture),
     ];
-    for (name, answering, request, expected) in services {
-        let service = start(answering);
-        let load = "[load]\ntimeout = \"200ms\"\n[[phase]]\nlength = \"100ms\"\nrate = 100\n";
-        let outcome = play(scenario(&service, load, request));
-        assert_eq!(failures(&outcome), [(expected, 10)], "{name}");
-        assert_eq!((outcome.due, outcome.total().ended()), (10, 10), "{name}");
-        if expected == Failure::Timeout {
-            let service_ns = outcome.total().service;
-            assert!(service_ns.recorded().all(|(ns, _)| (200_000_000..200_300_000).contains(&ns)), "{name}");
+    for (at, (name, answering, request, expected)) in services.into_iter().enumerate() {
+        // What is no HTTP/1.1 at all cannot be said in HTTP/2.
+        for speaks in Speaks::ALL.into_iter().filter(|speaks| at >= RAW || !speaks.is_second()) {
+            let service = start_as(speaks, answering);
+            let load = "[load]\ntimeout = \"200ms\"\n[[phase]]\nlength = \"100ms\"\nrate = 100\n";
+            let outcome = play(scenario(&service, load, request));
+            assert_eq!(failures(&outcome), [(expected, 10)], "{name}, {speaks:?}");
+            assert_eq!((outcome.due, outcome.total().ended()), (10, 10), "{name}, {speaks:?}");
+            if expected == Failure::Timeout {
+                let service_ns = outcome.total().service;
+                assert!(
+                    service_ns.recorded().all(|(ns, _)| (200_000_000..200_300_000).contains(&ns)),
+                    "{name}, {speaks:?}"
+                );
+            }
         }
     }
 }
 
 #[test]
 fn a_service_that_resets_now_and_then_costs_those_requests_alone() {
-    let service = start(|asked: Asked| if asked.before % 10 == 9 { Reply::Close } else { answer("fine") });
-    // A POST is not sent again: the service may have done it.
-    let outcome = play(scenario(&service, OPEN, "method = \"POST\""));
-    assert_eq!((outcome.total().ended(), failures(&outcome)), (200, vec![(Failure::Closed, 20)]));
-    assert_eq!(outcome.connections.resent, 0);
+    for speaks in Speaks::ALL {
+        let service = start_as(
+            speaks,
+            |asked: Asked| if asked.before % 10 == 9 { Reply::Close } else { answer("fine") },
+        );
+        // A POST is not sent again: the service may have done it.
+        let outcome = play(scenario(&service, OPEN, "method = \"POST\""));
+        assert_eq!((outcome.total().ended(), failures(&outcome)), (200, vec![(Failure::Closed, 20)]));
+        assert_eq!(outcome.connections.resent, 0);
+    }
 }
 
 #[test]
 fn a_connection_that_was_closed_while_idle_is_replaced_in_silence() {
-    // Each connection is closed after two answers, without a word in them.
-    let service = start(|asked: Asked| {
-        let bytes = bytes_of(200, "fine");
-        if asked.before_here == 1 { Reply::BytesThenClose(bytes) } else { Reply::Bytes(bytes) }
-    });
-    let outcome = play(scenario(&service, OPEN, ""));
-    assert_eq!((outcome.total().ended(), failures(&outcome)), (200, vec![]));
-    assert!(outcome.connections.made >= 100, "{:?}", outcome.connections);
-    assert!(outcome.connections.closed_idle + outcome.connections.resent > 0, "{:?}", outcome.connections);
+    for speaks in Speaks::FIRST {
+        // Each connection is closed after two answers, without a word in them.
+        let service = start_as(speaks, |asked: Asked| {
+            let bytes = bytes_of(200, "fine");
+            if asked.before_here == 1 { Reply::BytesThenClose(bytes) } else { Reply::Bytes(bytes) }
+        });
+        let outcome = play(scenario(&service, OPEN, ""));
+        assert_eq!((outcome.total().ended(), failures(&outcome)), (200, vec![]));
+        assert!(outcome.connections.made >= 100, "{:?}", outcome.connections);
+        assert!(
+            outcome.connections.closed_idle + outcome.connections.resent > 0,
+            "{:?}",
+            outcome.connections
+        );
+    }
 }
 
 #[test]
 fn a_service_that_says_it_closes_is_believed() {
-    let service = start(|_| {
-        Reply::BytesThenClose(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok".to_vec())
-    });
-    let outcome = play(scenario(&service, OPEN, ""));
-    assert_eq!((outcome.connections.made, failures(&outcome)), (200, vec![]));
+    for speaks in Speaks::FIRST {
+        let service = start_as(speaks, |_| {
+            Reply::BytesThenClose(
+                b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok".to_vec(),
+            )
+        });
+        let outcome = play(scenario(&service, OPEN, ""));
+        assert_eq!((outcome.connections.made, failures(&outcome)), (200, vec![]));
+    }
 }
 
 #[test]
 fn chunks_and_interim_answers_are_read() {
-    let service = start(|_| {
-        Reply::Bytes(
-            b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n3\r\ndef\r\n0\r\n\r\n"
-                .to_vec(),
-        )
-    });
-    let outcome = play(scenario(&service, OPEN, "check = { contains = [\"abcdef\"] }"));
-    assert_eq!((outcome.total().ended(), failures(&outcome)), (200, vec![]));
+    for speaks in Speaks::FIRST {
+        let service = start_as(speaks, |_| {
+            Reply::Bytes(
+                b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n3\r\ndef\r\n0\r\n\r\n"
+                    .to_vec(),
+            )
+        });
+        let outcome = play(scenario(&service, OPEN, "check = { contains = [\"abcdef\"] }"));
+        assert_eq!((outcome.total().ended(), failures(&outcome)), (200, vec![]));
+    }
 }
 
 #[test]
 fn users_are_set_up_and_keep_what_they_were_given() {
-    let seen: Arc<Mutex<Vec<String>>> = Arc::default();
-    let kept = Arc::clone(&seen);
-    let service = start(move |asked: Asked| {
-        if asked.line.starts_with("POST /register") {
-            return answer(&format!("{{\"token\":\"t{}\"}}", String::from_utf8_lossy(&asked.body)));
+    for speaks in Speaks::ALL {
+        let seen: Arc<Mutex<Vec<String>>> = Arc::default();
+        let kept = Arc::clone(&seen);
+        let service = start_as(speaks, move |asked: Asked| {
+            if asked.line.starts_with("POST /register") {
+                return answer(&format!("{{\"token\":\"t{}\"}}", String::from_utf8_lossy(&asked.body)));
+            }
+            kept.lock().expect("no test panics with it").push(asked.line);
+            answer("fine")
+        });
+        let setup = "setup = [\"register\"]\n[[request]]\nname = \"register\"\npath = \"/register\"\nbody = \"${user}\"\n\
+                     capture = { token = { json = \"/token\" } }\n";
+        let text = scenario(&service, &format!("{setup}{CLOSED}"), "");
+        let mut text = text;
+        text.requests[1].path = "/ask?t=${token}&n=${sequence}".into();
+        let outcome = play(text);
+        assert_eq!(failures(&outcome), vec![]);
+        let setups: Vec<_> = outcome.rows.iter().filter(|row| row.phase == "setup").collect();
+        assert_eq!((setups.len(), setups[0].ended()), (1, 4));
+        let mut seen = seen.lock().expect("no test panics with it").clone();
+        let all = seen.len();
+        for user in 0..4 {
+            assert!(seen.iter().any(|line| line.contains(&format!("t=t{user}&"))), "{user}");
         }
-        kept.lock().expect("no test panics with it").push(asked.line);
-        answer("fine")
-    });
-    let setup = "setup = [\"register\"]\n[[request]]\nname = \"register\"\npath = \"/register\"\nbody = \"${user}\"\n\
-                 capture = { token = { json = \"/token\" } }\n";
-    let text = scenario(&service, &format!("{setup}{CLOSED}"), "");
-    let mut text = text;
-    text.requests[1].path = "/ask?t=${token}&n=${sequence}".into();
-    let outcome = play(text);
-    assert_eq!(failures(&outcome), vec![]);
-    let setups: Vec<_> = outcome.rows.iter().filter(|row| row.phase == "setup").collect();
-    assert_eq!((setups.len(), setups[0].ended()), (1, 4));
-    let mut seen = seen.lock().expect("no test panics with it").clone();
-    let all = seen.len();
-    for user in 0..4 {
-        assert!(seen.iter().any(|line| line.contains(&format!("t=t{user}&"))), "{user}");
+        seen.sort();
+        seen.dedup();
+        assert_eq!(seen.len(), all, "a sequence has no number twice");
     }
-    seen.sort();
-    seen.dedup();
-    assert_eq!(seen.len(), all, "a sequence has no number twice");
 }
 
 #[test]
 fn a_setup_that_fails_is_told_before_anything_is_measured() {
-    let service = start(|_| Reply::Bytes(bytes_of(503, "not yet")));
-    let setup = "setup = [\"register\"]\n[[request]]\nname = \"register\"\npath = \"/register\"\n";
-    let plan =
-        Plan::new(scenario(&service, &format!("{setup}{CLOSED}"), ""), Share::WHOLE).expect("it is right");
-    let error = run(&plan, &AtomicBool::new(false), |_| {}).expect_err("it cannot begin").to_string();
-    assert!(error.contains("register") && error.contains("503") && error.contains("not yet"), "{error}");
+    for speaks in Speaks::ALL {
+        let service = start_as(speaks, |_| Reply::Bytes(bytes_of(503, "not yet")));
+        let setup = "setup = [\"register\"]\n[[request]]\nname = \"register\"\npath = \"/register\"\n";
+        let plan = Plan::new(scenario(&service, &format!("{setup}{CLOSED}"), ""), Share::WHOLE)
+            .expect("it is right");
+        let error = run(&plan, &AtomicBool::new(false), |_| {}).expect_err("it cannot begin").to_string();
+        assert!(error.contains("register") && error.contains("503") && error.contains("not yet"), "{error}");
+    }
 }
 
 #[test]
 fn steps_of_a_flow_follow_each_other_and_a_failed_one_ends_it() {
-    let service = start(|asked: Asked| {
-        if asked.line.contains("/second") && asked.before % 4 == 3 {
-            return Reply::Bytes(bytes_of(500, ""));
-        }
-        answer("\"cursor\":7,")
-    });
-    let flows = "[[flow]]\nname = \"both\"\nsteps = [\"ask\", \"second\", \"third\"]\n\
-                 [[request]]\nname = \"second\"\npath = \"/second?c=${cursor}\"\n[[request]]\nname = \"third\"\npath = \"/third\"\n";
-    let capture = "capture = { cursor = { after = '\"cursor\":', until = \",\" } }";
-    let outcome = play(scenario(&service, &format!("{flows}{OPEN}"), capture));
-    let count = |name: &str| {
-        let rows = outcome.by_request();
-        rows.iter().find(|row| row.request == name).map_or((0, 0), |row| (row.ended(), row.failed()))
-    };
-    let (asked, second, third) = (count("ask"), count("second"), count("third"));
-    assert_eq!((asked, second.0, third.1), ((200, 0), 200, 0));
-    assert_eq!(third.0, second.0 - second.1);
+    for speaks in Speaks::ALL {
+        let service = start_as(speaks, |asked: Asked| {
+            if asked.line.contains("/second") && asked.before % 4 == 3 {
+                return Reply::Bytes(bytes_of(500, ""));
+            }
+            answer("\"cursor\":7,")
+        });
+        let flows = "[[flow]]\nname = \"both\"\nsteps = [\"ask\", \"second\", \"third\"]\n\
+                     [[request]]\nname = \"second\"\npath = \"/second?c=${cursor}\"\n[[request]]\nname = \"third\"\npath = \"/third\"\n";
+        let capture = "capture = { cursor = { after = '\"cursor\":', until = \",\" } }";
+        let outcome = play(scenario(&service, &format!("{flows}{OPEN}"), capture));
+        let count = |name: &str| {
+            let rows = outcome.by_request();
+            rows.iter().find(|row| row.request == name).map_or((0, 0), |row| (row.ended(), row.failed()))
+        };
+        let (asked, second, third) = (count("ask"), count("second"), count("third"));
+        assert_eq!((asked, second.0, third.1), ((200, 0), 200, 0));
+        assert_eq!(third.0, second.0 - second.1);
+    }
 }
 
 #[test]
 fn shards_together_ask_what_one_run_asks() {
-    let lines = || Arc::new(Mutex::new(Vec::new()));
-    let (whole, parts) = (lines(), lines());
-    let serve = |into: &Arc<Mutex<Vec<String>>>| {
-        let into = Arc::clone(into);
-        start(move |asked: Asked| {
-            into.lock().expect("no test panics with it").push(asked.line);
-            answer("fine")
-        })
-    };
-    let flows = "[[flow]]\nname = \"a\"\nsteps = [\"ask\"]\n[[flow]]\nname = \"b\"\nsteps = [\"other\"]\n\
-                 [[request]]\nname = \"other\"\npath = \"/other\"\n";
-    let load = format!("{flows}[load]\narrivals = \"poisson\"\nthreads = 2\n{OPEN}");
-    let one = play(scenario(&serve(&whole), &load, ""));
-    let service = serve(&parts);
-    let shards = (0..3).map(|number| play_share(scenario(&service, &load, ""), Share { number, of: 3 }));
-    let sum = merge(shards.collect()).expect("they are of one plan");
-    assert_eq!((sum.due, sum.total().ended(), sum.shards.len()), (one.due, one.total().ended(), 3));
-    let sorted = |lines: Arc<Mutex<Vec<String>>>| {
-        let mut lines = lines.lock().expect("no test panics with it").clone();
-        lines.sort();
-        lines
-    };
-    assert_eq!(sorted(whole), sorted(parts));
+    for speaks in Speaks::ALL {
+        let lines = || Arc::new(Mutex::new(Vec::new()));
+        let (whole, parts) = (lines(), lines());
+        let serve = |into: &Arc<Mutex<Vec<String>>>| {
+            let into = Arc::clone(into);
+            start_as(speaks, move |asked: Asked| {
+                into.lock().expect("no test panics with it").push(asked.line);
+                answer("fine")
+            })
+        };
+        let flows = "[[flow]]\nname = \"a\"\nsteps = [\"ask\"]\n[[flow]]\nname = \"b\"\nsteps = [\"other\"]\n\
+                     [[request]]\nname = \"other\"\npath = \"/other\"\n";
+        let load = format!("{flows}[load]\narrivals = \"poisson\"\nthreads = 2\n{OPEN}");
+        let one = play(scenario(&serve(&whole), &load, ""));
+        let service = serve(&parts);
+        let shards = (0..3).map(|number| play_share(scenario(&service, &load, ""), Share { number, of: 3 }));
+        let sum = merge(shards.collect()).expect("they are of one plan");
+        assert_eq!((sum.due, sum.total().ended(), sum.shards.len()), (one.due, one.total().ended(), 3));
+        let sorted = |lines: Arc<Mutex<Vec<String>>>| {
+            let mut lines = lines.lock().expect("no test panics with it").clone();
+            lines.sort();
+            lines
+        };
+        assert_eq!(sorted(whole), sorted(parts));
+    }
 }
 
 #[test]
@@ -297,53 +346,62 @@ fn an_outcome_is_read_as_it_was_written() {
 
 #[test]
 fn a_run_that_is_stopped_tells_what_it_has() {
-    let stop = Arc::new(AtomicBool::new(false));
-    let stopping = Arc::clone(&stop);
-    let service = start(move |asked: Asked| {
-        if asked.before == 50 {
-            stopping.store(true, Ordering::Relaxed);
-        }
-        answer("fine")
-    });
-    let plan = Plan::new(scenario(&service, "[[phase]]\nlength = \"60s\"\nrate = 400\n", ""), Share::WHOLE);
-    let plan = plan.expect("nothing is wrong with it");
-    let outcome = run(&plan, &stop, |_| {}).expect("it runs");
-    assert!(outcome.stopped.is_some() && outcome.total().ended() >= 50 && outcome.unsent == 0, "{outcome:?}");
-    assert_eq!(failures(&outcome), vec![]);
+    for speaks in Speaks::ALL {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopping = Arc::clone(&stop);
+        let service = start_as(speaks, move |asked: Asked| {
+            if asked.before == 50 {
+                stopping.store(true, Ordering::Relaxed);
+            }
+            answer("fine")
+        });
+        let plan =
+            Plan::new(scenario(&service, "[[phase]]\nlength = \"60s\"\nrate = 400\n", ""), Share::WHOLE);
+        let plan = plan.expect("nothing is wrong with it");
+        let outcome = run(&plan, &stop, |_| {}).expect("it runs");
+        assert!(
+            outcome.stopped.is_some() && outcome.total().ended() >= 50 && outcome.unsent == 0,
+            "{outcome:?}"
+        );
+        assert_eq!(failures(&outcome), vec![]);
+    }
 }
 
 #[test]
 fn a_service_that_is_not_there_is_told_in_a_sentence() {
-    let port = std::net::TcpListener::bind("127.0.0.1:0")
-        .and_then(|listener| listener.local_addr())
-        .expect("one is free");
-    let service = Service { host: format!("http://{port}"), connections: Arc::default() };
-    let plan = Plan::new(scenario(&service, OPEN, ""), Share::WHOLE).expect("nothing is wrong with it");
-    let error = run(&plan, &AtomicBool::new(false), |_| {}).expect_err("nobody answers").to_string();
-    assert!(
-        error.contains("no service answers at http://127.0.0.1") && error.contains("start it"),
-        "{error}"
-    );
+    for speaks in Speaks::ALL {
+        let port = std::net::TcpListener::bind("127.0.0.1:0")
+            .and_then(|listener| listener.local_addr())
+            .expect("one is free");
+        let service =
+            Service::of(format!("http{}://{port}", if speaks == Speaks::Tls { "s" } else { "" }), speaks);
+        let plan = Plan::new(scenario(&service, OPEN, ""), Share::WHOLE).expect("nothing is wrong with it");
+        let error = run(&plan, &AtomicBool::new(false), |_| {}).expect_err("nobody answers").to_string();
+        assert!(error.contains("no service answers at http") && error.contains("start it"), "{error}");
+    }
 }
 
 #[test]
 fn users_join_a_closed_loop_one_after_the_other() {
-    let service = start(|_| Reply::Late(Duration::from_millis(1), bytes_of(200, "fine")));
-    let load =
-        "[[phase]]\nlength = \"400ms\"\nusers = 1\nusers_to = 8\n[[phase]]\nlength = \"100ms\"\nusers = 2\n";
-    let outcome = play(scenario(&service, load, ""));
-    assert_eq!((outcome.users, failures(&outcome)), (8, vec![]));
-    assert!(outcome.connections.made <= 8, "{:?}", outcome.connections);
-    let rows: Vec<_> = outcome.rows.iter().map(|row| (row.phase.as_str(), row.ended() > 0)).collect();
-    assert_eq!(rows, [("1", true), ("2", true)]);
+    for speaks in Speaks::ALL {
+        let service = start_as(speaks, |_| Reply::Late(Duration::from_millis(1), bytes_of(200, "fine")));
+        let load = "[[phase]]\nlength = \"400ms\"\nusers = 1\nusers_to = 8\n[[phase]]\nlength = \"100ms\"\nusers = 2\n";
+        let outcome = play(scenario(&service, load, ""));
+        assert_eq!((outcome.users, failures(&outcome)), (8, vec![]));
+        assert!(outcome.connections.made <= 8, "{:?}", outcome.connections);
+        let rows: Vec<_> = outcome.rows.iter().map(|row| (row.phase.as_str(), row.ended() > 0)).collect();
+        assert_eq!(rows, [("1", true), ("2", true)]);
+    }
 }
 
 #[test]
 fn think_time_is_not_a_latency() {
-    let service = start(|_| answer("fine"));
-    let load = "[load]\nthink = [\"20ms\", \"30ms\"]\n[[phase]]\nlength = \"400ms\"\nusers = 4\n";
-    let outcome = play(scenario(&service, load, ""));
-    // At most one every 20 ms and user, and one at the beginning.
-    assert!(outcome.total().ended() <= 4 * 21, "{}", outcome.total().ended());
-    assert!(outcome.total().ended() > 4);
+    for speaks in Speaks::ALL {
+        let service = start_as(speaks, |_| answer("fine"));
+        let load = "[load]\nthink = [\"20ms\", \"30ms\"]\n[[phase]]\nlength = \"400ms\"\nusers = 4\n";
+        let outcome = play(scenario(&service, load, ""));
+        // At most one every 20 ms and user, and one at the beginning.
+        assert!(outcome.total().ended() <= 4 * 21, "{}", outcome.total().ended());
+        assert!(outcome.total().ended() > 4);
+    }
 }

@@ -1,22 +1,58 @@
-//! A service for tests, on a port of its own: a real one, on sockets, which answers as a test says and misbehaves on purpose.
+//! A service for tests, on a port of its own: a real one, on sockets, which answers as a test says and misbehaves on purpose. It speaks
+//! whichever protocol a test wants; over TLS with a certificate that is made for it.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+mod certificate;
+mod first;
+mod second;
+
+pub use certificate::Certificate;
+use std::net::TcpListener;
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+use touchstone_load::scenario::{Http, Scenario};
+
+/// What a service speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Speaks {
+    /// HTTP/1.1.
+    Plain,
+    /// HTTP/1.1 over TLS.
+    Tls,
+    /// HTTP/2, without agreeing on it.
+    Second,
+    /// HTTP/2 over TLS.
+    SecondTls,
+}
+
+impl Speaks {
+    /// Everything.
+    pub const ALL: [Speaks; 4] = [Speaks::Plain, Speaks::Tls, Speaks::Second, Speaks::SecondTls];
+    /// HTTP/1.1, in which a service answers with whatever bytes it likes.
+    pub const FIRST: [Speaks; 2] = [Speaks::Plain, Speaks::Tls];
+
+    /// Whether it is HTTP/2.
+    pub fn is_second(self) -> bool {
+        matches!(self, Speaks::Second | Speaks::SecondTls)
+    }
+
+    fn is_secure(self) -> bool {
+        matches!(self, Speaks::Tls | Speaks::SecondTls)
+    }
+}
 
 /// What a service does with a request.
 pub enum Reply {
-    /// These bytes, and the connection stays.
+    /// These bytes, and the connection stays. In HTTP/2 they are translated.
     Bytes(Vec<u8>),
-    /// These bytes, and then the connection is closed.
+    /// These bytes, and then the connection is closed; in HTTP/2, as soon as all others on it are answered.
     BytesThenClose(Vec<u8>),
     /// These bytes, after so long.
     Late(Duration, Vec<u8>),
     /// Nothing, ever; the connection stays.
     Nothing,
-    /// The connection is closed at once.
+    /// The connection is closed at once; in HTTP/2, the stream.
     Close,
 }
 
@@ -32,94 +68,71 @@ pub struct Asked {
     pub before_here: u64,
 }
 
+/// What answers.
+pub type Answering = dyn Fn(Asked) -> Reply + Send + Sync;
+
 /// A service.
 pub struct Service {
     /// Where it is.
     pub host: String,
+    /// What it speaks.
+    pub speaks: Speaks,
     /// How many connections were made to it.
     pub connections: Arc<AtomicU64>,
+    certificate: Option<Certificate>,
 }
 
-/// Starts one. It ends with the test's process.
+impl Service {
+    /// One that is not there.
+    pub fn of(host: String, speaks: Speaks) -> Service {
+        Service { host, speaks, connections: Arc::default(), certificate: None }
+    }
+
+    /// The file of its certificate.
+    pub fn ca(&self) -> Option<PathBuf> {
+        self.certificate.as_ref().map(Certificate::file)
+    }
+
+    /// Lets a scenario speak as it does.
+    pub fn agree(&self, scenario: &mut Scenario) {
+        scenario.load.http = if self.speaks.is_second() { Http::Two } else { Http::One };
+        scenario.load.ca = self.ca();
+    }
+}
+
+/// Starts one that speaks HTTP/1.1. It ends with the test's process.
 pub fn start(reply: impl Fn(Asked) -> Reply + Send + Sync + 'static) -> Service {
+    start_as(Speaks::Plain, reply)
+}
+
+/// Starts one.
+pub fn start_as(speaks: Speaks, reply: impl Fn(Asked) -> Reply + Send + Sync + 'static) -> Service {
+    let certificate = speaks.is_secure().then(Certificate::usual);
+    start_with(speaks, certificate, reply)
+}
+
+/// Starts one with a certificate of the test's own.
+pub fn start_with(
+    speaks: Speaks,
+    certificate: Option<Certificate>,
+    reply: impl Fn(Asked) -> Reply + Send + Sync + 'static,
+) -> Service {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
-    let host = format!("http://{}", listener.local_addr().expect("it is bound"));
+    let protocol = if speaks.is_secure() { "https" } else { "http" };
+    let host = format!("{protocol}://{}", listener.local_addr().expect("it is bound"));
     let connections = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&connections);
-    let reply = Arc::new(reply);
-    let before = Arc::new(AtomicU64::new(0));
+    let reply: Arc<Answering> = Arc::new(reply);
+    let protocol = if speaks.is_second() { "h2" } else { "http/1.1" };
+    let tls = certificate.as_ref().map(|certificate| certificate.config(protocol));
     std::thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            counted.fetch_add(1, Ordering::Relaxed);
-            let (reply, before) = (Arc::clone(&reply), Arc::clone(&before));
-            std::thread::spawn(move || serve(stream, &*reply, &before));
+        if speaks.is_second() {
+            second::serve(&listener, tls, reply, counted);
+        } else {
+            first::serve(&listener, tls, &reply, &counted);
         }
     });
-    Service { host, connections }
-}
-
-fn serve(stream: TcpStream, reply: &dyn Fn(Asked) -> Reply, before: &AtomicU64) {
-    let mut reader = BufReader::new(stream.try_clone().expect("a socket can be cloned"));
-    let mut writer = stream;
-    writer.set_nodelay(true).expect("it is a socket");
-    for before_here in 0.. {
-        let Some((line, body)) = read(&mut reader) else { return };
-        let asked = Asked { line, body, before: before.fetch_add(1, Ordering::Relaxed), before_here };
-        match reply(asked) {
-            Reply::Bytes(bytes) => {
-                if writer.write_all(&bytes).is_err() {
-                    return;
-                }
-            }
-            Reply::Late(after, bytes) => {
-                take(after);
-                if writer.write_all(&bytes).is_err() {
-                    return;
-                }
-            }
-            Reply::BytesThenClose(bytes) => {
-                let _ = writer.write_all(&bytes);
-                let _ = writer.shutdown(Shutdown::Both);
-                return;
-            }
-            Reply::Nothing => {}
-            Reply::Close => {
-                let _ = writer.shutdown(Shutdown::Both);
-                return;
-            }
-        }
-    }
-}
-
-fn read(reader: &mut BufReader<TcpStream>) -> Option<(String, Vec<u8>)> {
-    let mut line = String::new();
-    if reader.read_line(&mut line).ok()? == 0 {
-        return None;
-    }
-    let mut length = 0;
-    loop {
-        let mut header = String::new();
-        if reader.read_line(&mut header).ok()? == 0 {
-            return None;
-        }
-        if header.trim().is_empty() {
-            break;
-        }
-        if let Some(value) = header.to_ascii_lowercase().strip_prefix("content-length:") {
-            length = value.trim().parse().ok()?;
-        }
-    }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).ok()?;
-    Some((line.trim().to_owned(), body))
-}
-
-/// What a slow service does: it takes its time. No test waits with this for something to have happened.
-fn take(time: Duration) {
-    let end = Instant::now() + time;
-    while let Some(left) = end.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
-        std::thread::park_timeout(left);
-    }
+    Service { host, speaks, connections, certificate }
 }
 
 /// A plain answer.

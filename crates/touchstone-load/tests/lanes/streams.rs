@@ -1,0 +1,135 @@
+//! What is particular to the engine for TLS and HTTP/2: streams that share a connection, long bodies, connections that end in a friendly
+//! way, and requests that cannot be written.
+
+use crate::service::{Asked, Reply, Speaks, answer, bytes_of, start_as};
+use crate::{OPEN, failures, play, scenario};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use touchstone_load::failure::Failure;
+
+/// Those of the engine for TLS and HTTP/2.
+const HYPER: [Speaks; 3] = [Speaks::Tls, Speaks::Second, Speaks::SecondTls];
+
+#[test]
+fn as_many_streams_share_a_connection_as_they_may() {
+    let service = start_as(Speaks::Second, |_| Reply::Late(Duration::from_millis(10), bytes_of(200, "")));
+    let load = "[load]\nconnections = 2\nstreams = 3\n[[phase]]\nlength = \"300ms\"\nusers = 32\n";
+    let outcome = play(scenario(&service, load, ""));
+    assert_eq!((outcome.connections.made, failures(&outcome)), (2, vec![]));
+    // Six at a time, of 10 ms at least; those who wait at the end are answered too.
+    let ended = outcome.total().ended();
+    assert!(ended <= 6 * 31 + 32, "{ended}");
+    assert!(ended >= 32, "{ended}");
+}
+
+#[test]
+fn connections_are_as_few_as_the_streams_allow_unless_more_are_asked_for() {
+    let service = start_as(Speaks::Second, |_| answer("fine"));
+    for (load, made) in [
+        ("[load]\nstreams = 10\n[[phase]]\nlength = \"200ms\"\nusers = 25\n", 3),
+        ("[load]\nthreads = 2\n[[phase]]\nlength = \"200ms\"\nusers = 25\n", 2),
+        ("[load]\nconnections = 5\n[[phase]]\nlength = \"200ms\"\nusers = 25\n", 5),
+    ] {
+        let outcome = play(scenario(&service, load, ""));
+        assert_eq!((outcome.connections.made, failures(&outcome)), (made, vec![]), "{load}");
+    }
+}
+
+#[test]
+fn a_connection_that_takes_no_more_is_replaced_in_silence() {
+    for speaks in [Speaks::Second, Speaks::SecondTls] {
+        // It says that it goes away, with the twentieth answer; what is under way is answered, and what came too late was not looked at.
+        let service = start_as(speaks, |asked: Asked| {
+            let bytes = bytes_of(200, "fine");
+            if asked.before_here == 19 { Reply::BytesThenClose(bytes) } else { Reply::Bytes(bytes) }
+        });
+        for more in ["", "method = \"POST\"\nbody = \"x\""] {
+            let outcome = play(scenario(&service, OPEN, more));
+            assert_eq!((outcome.total().ended(), failures(&outcome)), (200, vec![]), "{speaks:?} {more}");
+            assert!(outcome.connections.made >= 10, "{speaks:?} {:?}", outcome.connections);
+        }
+    }
+}
+
+#[test]
+fn long_bodies_go_both_ways() {
+    let body = "0123456789abcdef".repeat(20_000);
+    let sent = body.clone();
+    for speaks in Speaks::ALL {
+        let (expected, answered) = (sent.clone(), format!("{body}end"));
+        let service = start_as(speaks, move |asked: Asked| {
+            let is_whole = asked.body == expected.as_bytes();
+            Reply::Bytes(bytes_of(if is_whole { 200 } else { 400 }, &answered))
+        });
+        let load = "[[phase]]\nlength = \"200ms\"\nrate = 100\n";
+        let mut scenario = scenario(&service, load, "check = { contains = [\"fend\"] }");
+        scenario.requests[0].body = Some(sent.clone());
+        let outcome = play(scenario);
+        assert_eq!((outcome.total().ended(), failures(&outcome)), (20, vec![]), "{speaks:?}");
+        let all = outcome.total();
+        let bytes = 20 * body.len() as u64;
+        for counted in [all.sent_bytes, all.received_bytes] {
+            assert!(counted > bytes && counted < bytes + 20 * 2_000, "{speaks:?}: {counted} of {bytes}");
+        }
+    }
+}
+
+#[test]
+fn headers_are_sent_and_kept() {
+    for speaks in HYPER {
+        let service = start_as(speaks, |_| {
+            Reply::Bytes(b"HTTP/1.1 204 It is\r\nETag: \"x\"\r\nContent-Length: 0\r\n\r\n".to_vec())
+        });
+        let request = "headers = { Authorization = \"Bearer ${user}\" }\nstatus = [204]";
+        let outcome = play(scenario(&service, OPEN, request));
+        assert_eq!((outcome.total().ended(), failures(&outcome)), (200, vec![]), "{speaks:?}");
+    }
+}
+
+/// What a user has kept can make a text that is no path. The own engine sends what a scenario says, whatever it is.
+#[test]
+fn a_request_that_cannot_be_written_is_told() {
+    for speaks in HYPER {
+        let service = start_as(speaks, |_| answer("a b"));
+        let flows = "[values]\nid = \"a b\"\n";
+        let mut scenario = scenario(&service, &format!("{flows}{OPEN}"), "");
+        scenario.requests[0].path = "/ask/${id}".into();
+        let all = play(scenario).total();
+        assert_eq!(all.failures, [(Failure::Malformed, 200)].into(), "{speaks:?}");
+        let wrong = &all.first_wrong[&Failure::Malformed];
+        assert!(wrong.contains("`/ask/a b` is no path"), "{wrong}");
+    }
+}
+
+#[test]
+fn every_pacing_begins_every_start() {
+    for speaks in HYPER {
+        for pacing in ["sleep", "hybrid", "spin"] {
+            let asked = Arc::new(AtomicU64::new(0));
+            let counted = Arc::clone(&asked);
+            let service = start_as(speaks, move |_| {
+                counted.fetch_add(1, Ordering::Relaxed);
+                answer("fine")
+            });
+            let load = format!("[load]\npacing = \"{pacing}\"\n[[phase]]\nlength = \"200ms\"\nrate = 200\n");
+            let outcome = play(scenario(&service, &load, ""));
+            assert_eq!((outcome.due, outcome.total().ended(), outcome.unsent), (40, 40, 0), "{pacing}");
+            assert_eq!(asked.load(Ordering::Relaxed), 40, "{speaks:?} {pacing}");
+        }
+    }
+}
+
+/// A timeout of one stream leaves the others on its connection alone.
+#[test]
+fn a_stream_that_is_given_up_costs_itself_alone() {
+    for speaks in [Speaks::Second, Speaks::SecondTls] {
+        let service = start_as(
+            speaks,
+            |asked: Asked| if asked.before % 20 == 7 { Reply::Nothing } else { answer("fine") },
+        );
+        let outcome = play(scenario(&service, &format!("[load]\ntimeout = \"150ms\"\n{OPEN}"), ""));
+        assert_eq!((outcome.total().ended(), failures(&outcome)), (200, vec![(Failure::Timeout, 10)]));
+        assert_eq!(outcome.connections.made, 1, "{speaks:?}");
+    }
+}
