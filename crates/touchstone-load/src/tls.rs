@@ -38,7 +38,7 @@ impl Trust {
         }
         match &load.ca {
             _ if load.insecure => Ok(Trust::All),
-            Some(file) => authorities(file).map(|store| Trust::Authorities(Arc::new(store))),
+            Some(file) => authorities(file).map(|roots| Trust::Authorities(Arc::new(roots))),
             None => {
                 let roots = webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect();
                 Ok(Trust::Authorities(Arc::new(roots)))

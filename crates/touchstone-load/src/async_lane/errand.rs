@@ -42,8 +42,19 @@ pub(super) struct Lost {
     pub(super) detail: String,
     /// The request, where none of it was sent: whatever it is, it may be sent again.
     pub(super) unsent: Option<Box<Written>>,
-    /// Whether the connection has ended in a way in which an idle one may: a request that may be repeated is then sent once more.
-    pub(super) may_resend: bool,
+    /// Which requests may then be sent once more.
+    pub(super) resend: Resend,
+}
+
+/// Which requests may be sent once more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Resend {
+    /// None.
+    Never,
+    /// Those that may be repeated: the connection has ended in a way in which an idle one may.
+    Repeatable,
+    /// All: the service says that it has not looked at it.
+    Any,
 }
 
 /// Sends a request and receives the answer.
@@ -67,11 +78,11 @@ async fn receive(response: Response<Incoming>) -> Result<Received, Lost> {
     let mut joined = BytesMut::new();
     while !incoming.is_end_stream() {
         let Some(frame) = incoming.frame().await else { break };
-        let frame = frame.map_err(|error| Lost { may_resend: false, ..cut(&error) })?;
+        let frame = frame.map_err(|error| Lost { resend: Resend::Never, ..cut(&error) })?;
         let Ok(data) = frame.into_data() else { continue };
         if (joined.len() + body.len() + data.len()) as u64 > BODY_BYTES_MAX {
             let detail = crate::response::Malformed::TooLong.to_string();
-            return Err(Lost { failure: Failure::Malformed, detail, unsent: None, may_resend: false });
+            return Err(Lost { failure: Failure::Malformed, detail, unsent: None, resend: Resend::Never });
         }
         // Most bodies come in one piece, which need not be copied.
         if body.is_empty() && joined.is_empty() {
@@ -117,29 +128,32 @@ fn of_http2(error: &hyper::Error) -> Option<&h2::Error> {
 
 /// What an error of hyper's means.
 fn lost(error: &hyper::Error) -> Lost {
-    let of = |failure, detail, may_resend| Lost { failure, detail, unsent: None, may_resend };
+    let of = |failure, detail, resend| Lost { failure, detail, unsent: None, resend };
     if let Some(error) = of_http2(error) {
         let reason = error.reason().map_or_else(|| error.to_string(), |reason| reason.to_string());
         // What this side complains of, the other has said wrongly.
         if error.is_library() {
-            return of(Failure::Malformed, format!("what came is not HTTP/2: {reason}"), false);
+            return of(Failure::Malformed, format!("what came is not HTTP/2: {reason}"), Resend::Never);
         }
         if error.is_reset() {
-            // A stream that was refused was not worked on (RFC 9113, section 8.7).
+            // A stream that was refused was not worked on, nor one that came after the last that is named where a service goes away without
+            // an error (RFC 9113, section 8.7): to such streams alone that is told.
             let is_refused = error.reason() == Some(h2::Reason::REFUSED_STREAM);
-            return of(Failure::Closed, format!("the service reset the stream: {reason}"), is_refused);
+            let resend = if is_refused { Resend::Any } else { Resend::Never };
+            return of(Failure::Closed, format!("the service reset the stream: {reason}"), resend);
         }
         if error.is_go_away() {
             let is_friendly = error.reason() == Some(h2::Reason::NO_ERROR);
-            return of(Failure::Closed, format!("the service ended the connection: {reason}"), is_friendly);
+            let resend = if is_friendly { Resend::Any } else { Resend::Never };
+            return of(Failure::Closed, format!("the service ended the connection: {reason}"), resend);
         }
     }
     if error.is_parse() {
         let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);
-        return of(Failure::Malformed, format!("the head is not HTTP: {why}"), false);
+        return of(Failure::Malformed, format!("the head is not HTTP: {why}"), Resend::Never);
     }
     if error.is_user() {
-        return of(Failure::Malformed, format!("the request is not HTTP: {error}"), false);
+        return of(Failure::Malformed, format!("the request is not HTTP: {error}"), Resend::Never);
     }
-    of(Failure::Closed, Failure::Closed.to_string(), true)
+    of(Failure::Closed, Failure::Closed.to_string(), Resend::Repeatable)
 }

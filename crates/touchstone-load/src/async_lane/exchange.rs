@@ -2,13 +2,16 @@
 
 use super::Traveller;
 use super::connect::{Made, Written};
-use super::errand::{self, Lost};
+use super::errand::{self, Lost, Resend};
 use super::inbox::{Ended, Event};
 use super::pool::Key;
 use crate::failure::Failure;
 use crate::journey::{Next, Times};
 use std::rc::Rc;
 use tokio::task::AbortHandle;
+
+/// A request that no service has looked at is sent again at most so often: each time on another connection, and all of them could end.
+const UNSEEN_RESENT_MAX: u32 = 3;
 
 /// Where a user's request is.
 #[derive(Default)]
@@ -19,8 +22,8 @@ pub(super) struct Flight {
     /// When it was sent, or since when a connection is being made for it.
     since_ns: u64,
     key: Key,
-    /// Whether it was sent before, on a connection that was lost.
-    is_resent: bool,
+    /// How often it was sent before, on connections that were lost.
+    resent: u32,
     /// Whether its connection has carried an answer before.
     is_on_used: bool,
     /// What was written and never sent.
@@ -57,7 +60,7 @@ impl Traveller<'_> {
     /// Sends a user's request as soon as there is a connection.
     pub(super) fn ask(&mut self, user: usize) {
         let flight = &mut self.flights[user];
-        (flight.is_resent, flight.written) = (false, None);
+        (flight.resent, flight.written) = (0, None);
         // Who waits already comes first.
         if self.waiting.is_empty()
             && let Some(key) = self.pool.take_idle()
@@ -200,12 +203,17 @@ impl Traveller<'_> {
     fn lose(&mut self, user: usize, times: Times, lost: Lost, received_bytes: u64) {
         let request = &self.journey.plan.requests[self.journey.request_of(user)];
         let flight = &mut self.flights[user];
-        let is_untouched = flight.is_on_used && lost.may_resend && received_bytes == 0;
-        let may_resend = lost.unsent.is_some() || (is_untouched && request.is_idempotent);
-        if flight.is_resent || !may_resend {
+        let times_most = match lost.resend {
+            _ if lost.unsent.is_some() => UNSEEN_RESENT_MAX,
+            Resend::Any => UNSEEN_RESENT_MAX,
+            Resend::Repeatable if flight.is_on_used && received_bytes == 0 && request.is_idempotent => 1,
+            _ => 0,
+        };
+        if flight.resent >= times_most {
             return self.fail(user, times, lost.failure, &lost.detail);
         }
-        (flight.is_resent, flight.written) = (true, lost.unsent);
+        flight.resent += 1;
+        flight.written = lost.unsent;
         self.journey.recorder.connections.resent += 1;
         if self.pool.has_room() {
             self.connect(user);
