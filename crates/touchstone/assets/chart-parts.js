@@ -125,7 +125,8 @@ const parts = (() => {
   /**
    * Lines with their names at the right end, moved apart where they would meet. `dots` of a line are drawn
    * beside it. The chart is `least` high at least, with `between` as room for its lines, and its vertical axis reaches
-   * from 1 to `span` at least. Charts of the same `known` contenders give each the same look.
+   * from 1 to `span` at least. Charts of the same `known` contenders give each the same look; a line may bring its own.
+   * What is `within` the vertical axis of several charts makes it the same for all of them.
    */
   function lineChart({
     lines,
@@ -139,6 +140,7 @@ const parts = (() => {
     least = 330,
     between = 260,
     span = 1,
+    within = [],
     known = lines.map((line) => line.arm).filter((arm) => arm !== baseline),
   }) {
     const height = Math.max(least, lines.length * LABEL_GAP + 120);
@@ -153,12 +155,12 @@ const parts = (() => {
       marginBottom: 44,
     };
     const points = lines.flatMap((line) => [...line.points, ...(line.dots ?? [])]);
-    const domainY = spanning(logDomain(points.map((point) => point.y)), span);
+    const domainY = spanning(logDomain([...points.map((point) => point.y), ...within]), span);
     const scaleY = Plot.scale({
       y: { type: "log", domain: domainY, range: [height - margins.marginBottom, margins.marginTop] },
     });
     const looks = new Map(
-      lines.map(({ arm }) => [arm, arm === baseline ? PLAIN : lookOf(known.indexOf(arm))]),
+      lines.map(({ arm, look }) => [arm, look ?? (arm === baseline ? PLAIN : lookOf(known.indexOf(arm)))]),
     );
     const atY = ticks(domainY, 8);
     const labels = apart(

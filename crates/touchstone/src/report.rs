@@ -2,13 +2,15 @@
 //! browser, and a table to paste.
 //!
 //! Renderers decide nothing. `view` turns findings into ordered rows of text once, and all renderers print
-//! those rows, so they cannot disagree; `detail` and `chart` hold what only the page shows.
+//! those rows, so they cannot disagree; `detail` and `chart` hold what only the page shows. `page` is what other pages of the
+//! project are made of too.
 
 mod chart;
 mod detail;
 pub mod format;
 mod html;
 mod markdown;
+pub mod page;
 mod terminal;
 mod view;
 

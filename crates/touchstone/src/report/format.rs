@@ -37,7 +37,7 @@ pub(super) fn elapsed(seconds: f64) -> String {
 }
 
 /// Bytes in binary steps: `4.00 KiB`.
-pub(super) fn bytes(bytes: f64) -> String {
+pub fn bytes(bytes: f64) -> String {
     let (scaled, step) = scale(bytes, 1_024.0, BINARY.len());
     let figure = if step == 0 { format!("{scaled:.0}") } else { digits(scaled) };
     format!("{figure} {}", BINARY[step])

@@ -4,6 +4,7 @@ use super::Findings;
 use super::chart::{self, Chart};
 use super::detail::{self, Build, Detail, SubjectDetail};
 use super::format::{self, NONE};
+use super::page;
 use super::view::{ArmView, CaseView, ClaimGroup, Standing, SuiteView, View, counted};
 use crate::error::{Error, Result};
 use crate::record::{Environment, file};
@@ -28,7 +29,7 @@ struct Page<'p> {
     interval_level: String,
     record_files: [(&'static str, &'static str); 7],
     style: &'static str,
-    scripts: [&'static str; 6],
+    scripts: Vec<&'static str>,
 }
 
 struct PageSuite<'p> {
@@ -60,18 +61,18 @@ pub(super) fn render(findings: &Findings<'_>, view: &View) -> Result<String> {
         environment: &findings.record.environment,
         interval_level: format::percent(1.0 - P_LOOK),
         record_files: RECORD_FILES,
-        style: include_str!("../../assets/report.css"),
-        scripts: [
-            include_str!("../../assets/vendor/d3-7.9.2.min.js"),
-            include_str!("../../assets/vendor/plot-0.6.17.min.js"),
-            include_str!("../../assets/chart-parts.js"),
-            include_str!("../../assets/case-charts.js"),
-            include_str!("../../assets/suite-charts.js"),
-            include_str!("../../assets/report.js"),
-        ],
+        style: page::STYLE,
+        scripts: page::SCRIPTS.into_iter().chain(OWN_SCRIPTS).collect(),
     };
     page.render().map_err(|error| Error::record(format!("the report's page could not be written: {error}")))
 }
+
+/// What draws the charts of a record, and the page's own.
+const OWN_SCRIPTS: [&str; 3] = [
+    include_str!("../../assets/case-charts.js"),
+    include_str!("../../assets/suite-charts.js"),
+    include_str!("../../assets/report.js"),
+];
 
 const RECORD_FILES: [(&str, &str); 7] = [
     (file::PLAN, "what was run, every random choice settled"),
