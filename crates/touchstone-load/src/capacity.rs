@@ -117,6 +117,11 @@ impl Search {
         None
     }
 
+    /// The highest rate that has held, and the lowest that has not.
+    pub fn bracket(&self) -> (Option<f64>, Option<f64>) {
+        (self.held, self.failed)
+    }
+
     fn decide(&mut self, held: bool) {
         (self.passes, self.failures) = (0, 0);
         if held {

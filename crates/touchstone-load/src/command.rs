@@ -1,6 +1,7 @@
 //! The command line. Each verb is a file.
 
 mod capacity;
+mod folder;
 mod merge;
 mod offer;
 mod report;

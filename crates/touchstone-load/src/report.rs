@@ -3,7 +3,7 @@
 mod figure;
 mod log;
 
-pub use figure::{duration, share};
+pub use figure::{count, duration, seconds, share};
 pub use log::histogram_log;
 
 use crate::limit::Limits;
@@ -26,10 +26,9 @@ pub fn summary(outcome: &Outcome, width: u16) -> String {
 fn heading(outcome: &Outcome) -> String {
     let counted = outcome.counted_seconds();
     let rest: f64 = outcome.phases.iter().filter(|phase| !phase.is_counted).map(|phase| phase.seconds).sum();
-    let warmed = if rest > 0.0 { format!(" after {}", figure::seconds(rest)) } else { String::new() };
-    let stopped = outcome
-        .stopped
-        .map_or(String::new(), |at| format!("; PARTIAL: stopped after {}", figure::seconds(at)));
+    let warmed = if rest > 0.0 { format!(" after {}", seconds(rest)) } else { String::new() };
+    let stopped =
+        outcome.stopped.map_or(String::new(), |at| format!("; PARTIAL: stopped after {}", seconds(at)));
     let shards = match outcome.shards.as_slice() {
         [shard] if shard.of == 1 => String::new(),
         shards => format!(", {} of {} shards", shards.len(), shards[0].of),
@@ -38,22 +37,19 @@ fn heading(outcome: &Outcome) -> String {
         "{}: {}, {} counted{warmed}{shards}, {}{stopped}",
         outcome.scenario.name,
         offered(outcome),
-        figure::seconds(counted),
+        seconds(counted),
         outcome.scenario.host
     )
 }
 
-fn offered(outcome: &Outcome) -> String {
+/// What was offered: what kind of loop, and how much.
+pub(crate) fn offered(outcome: &Outcome) -> String {
     let counted: Vec<_> = outcome.phases.iter().filter(|phase| phase.is_counted).collect();
     let ends = |of: fn(&crate::outcome::PhaseOutcome) -> (f64, f64)| {
         let all: Vec<f64> = counted.iter().flat_map(|phase| [of(phase).0, of(phase).1]).collect();
         let (least, most) =
             (all.iter().copied().fold(f64::MAX, f64::min), all.iter().copied().fold(0.0, f64::max));
-        if least == most {
-            figure::count(most)
-        } else {
-            format!("{} to {}", figure::count(least), figure::count(most))
-        }
+        if least == most { count(most) } else { format!("{} to {}", count(least), count(most)) }
     };
     if outcome.is_closed {
         let users = ends(|phase| (f64::from(phase.users.0), f64::from(phase.users.1)));
@@ -90,13 +86,13 @@ fn table(outcome: &Outcome, width: u16) -> String {
 fn cells(label: String, row: &RowOutcome, seconds: Option<f64>) -> Vec<Cell> {
     let quantile = |quantile| duration(row.response.quantile_ns(quantile) as f64);
     let rate = match seconds {
-        Some(seconds) if seconds > 0.0 => figure::count(row.ended() as f64 / seconds),
+        Some(seconds) if seconds > 0.0 => count(row.ended() as f64 / seconds),
         _ => "–".to_owned(),
     };
     let all = [
         label,
-        figure::count(row.ended() as f64),
-        figure::count(row.failed() as f64),
+        count(row.ended() as f64),
+        count(row.failed() as f64),
         rate,
         duration(row.response.mean_ns()),
         quantile(0.5),
@@ -124,8 +120,8 @@ fn notes(outcome: &Outcome) -> Vec<String> {
     } else if outcome.unsent > 0 {
         notes.push(format!(
             "Backlog: {} of {} starts were due and had not begun when the run ended; they are counted as failed.",
-            figure::count(outcome.unsent as f64),
-            figure::count(outcome.due as f64)
+            count(outcome.unsent as f64),
+            count(outcome.due as f64)
         ));
     }
     for row in outcome.rows.iter().filter(|row| outcome.is_counted(row) && !row.failures.is_empty()) {
@@ -161,9 +157,9 @@ fn times(outcome: &Outcome, all: &RowOutcome) -> String {
 
 fn failed(row: &RowOutcome) -> String {
     let mut text = format!("Failed, {} ({}): ", row.label, row.phase);
-    for (at, (failure, count)) in row.failures.iter().enumerate() {
+    for (at, (failure, times)) in row.failures.iter().enumerate() {
         let comma = if at > 0 { "; " } else { "" };
-        let _ = write!(text, "{comma}{} {failure}", figure::count(*count as f64));
+        let _ = write!(text, "{comma}{} {failure}", count(*times as f64));
         if let Some(wrong) = row.first_wrong.get(failure).filter(|wrong| **wrong != failure.to_string()) {
             let _ = write!(text, ", the first with: {wrong}");
         }
@@ -184,9 +180,9 @@ fn generator(outcome: &Outcome) -> String {
          {} requests sent once more.",
         outcome.engine,
         threads.join(", "),
-        figure::count(outcome.connections.made as f64),
-        figure::count(outcome.connections.closed_idle as f64),
-        figure::count(outcome.connections.resent as f64)
+        count(outcome.connections.made as f64),
+        count(outcome.connections.closed_idle as f64),
+        count(outcome.connections.resent as f64)
     );
     if outcome.scenario.load.insecure {
         text += " Any certificate was taken for the service's: whom the requests went to is not known.";

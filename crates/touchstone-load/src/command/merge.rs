@@ -1,6 +1,7 @@
 //! `touchstone-load merge`: adds the outcomes of shards.
 
-use super::run::{Folder, OUTCOME, tell};
+use super::folder::{Folder, OUTCOME};
+use super::run::tell;
 use super::say;
 use crate::merge::{merge, missing};
 use crate::outcome::Outcome;

@@ -1,5 +1,6 @@
 //! `touchstone-load FILE`: runs a scenario.
 
+use super::folder::Folder;
 use super::offer::{Offer, shard};
 use super::{say, stop_on_signal, watch};
 use crate::error::Error;
@@ -11,7 +12,7 @@ use crate::report;
 use crate::run::run;
 use crate::schedule::Share;
 use clap::Args;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 #[derive(Args, Debug)]
@@ -68,37 +69,5 @@ fn status(outcome: &Outcome) -> u8 {
         exit::LIMIT
     } else {
         0
-    }
-}
-
-/// A folder that an outcome is written to. It is made before the run: a run of an hour does not end without a place for what it found.
-pub(super) struct Folder(PathBuf);
-
-/// The outcome's file in it.
-pub(super) const OUTCOME: &str = "outcome.json";
-
-impl Folder {
-    pub(super) fn make(path: &Path) -> Result<Folder, Error> {
-        if let Some(parent) = path.parent() {
-            std::fs::create_dir_all(parent)
-                .map_err(|error| Error::io(format_args!("making the folder {}", parent.display()), &error))?;
-        }
-        std::fs::create_dir(path).map_err(|error| {
-            Error::io(format_args!("making the folder {} (--out)", path.display()), &error)
-        })?;
-        Ok(Folder(path.to_owned()))
-    }
-
-    pub(super) fn fill(&self, outcome: &Outcome) -> anyhow::Result<()> {
-        self.write(OUTCOME, format!("{}\n", serde_json::to_string_pretty(outcome)?).as_bytes())?;
-        self.write("latencies.hlog", &report::histogram_log(outcome)?)?;
-        say::note(&format!("the outcome is in {}", self.0.display()));
-        Ok(())
-    }
-
-    fn write(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
-        let path = self.0.join(name);
-        std::fs::write(&path, bytes)
-            .map_err(|error| Error::io(format_args!("writing {}", path.display()), &error))
     }
 }

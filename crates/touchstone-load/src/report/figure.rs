@@ -14,7 +14,7 @@ pub fn duration(ns: f64) -> String {
 }
 
 /// Seconds.
-pub(super) fn seconds(seconds: f64) -> String {
+pub fn seconds(seconds: f64) -> String {
     format!("{} s", if seconds == seconds.round() { format!("{seconds:.0}") } else { three_digits(seconds) })
 }
 
@@ -24,7 +24,7 @@ pub fn share(share: f64) -> String {
 }
 
 /// A number of things, its thousands apart.
-pub(super) fn count(number: f64) -> String {
+pub fn count(number: f64) -> String {
     if number < 100.0 && number != number.round() {
         return three_digits(number);
     }

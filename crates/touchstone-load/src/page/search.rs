@@ -1,0 +1,87 @@
+//! The picture of a search: what was measured at which rate, whether it held, and how the bracket closed.
+
+use crate::capacity::Found;
+use crate::report::{count, duration, share};
+use crate::search::{Searched, Step};
+use serde::Serialize;
+use touchstone::report::page::{Chart, rounded};
+
+/// A search, in words and a picture.
+pub(super) struct SearchView {
+    /// The picture; none, where no step was measured.
+    pub chart: Option<Chart>,
+    /// The steps, in order.
+    pub steps: Vec<StepRow>,
+}
+
+/// A step, in words.
+pub(super) struct StepRow {
+    /// What it was.
+    pub what: &'static str,
+    /// Whether it held.
+    pub held: bool,
+    /// Rate, requests a second, P50, P99 and the failed share.
+    pub cells: [String; 5],
+    /// Why it did not hold.
+    pub why: String,
+}
+
+#[derive(Serialize)]
+struct Data {
+    steps: Vec<Point>,
+    /// The answer.
+    at: Option<f64>,
+    not_at: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct Point {
+    rate: f64,
+    confirms: bool,
+    held: bool,
+    /// The highest rate that had held when it had ended.
+    low: Option<f64>,
+    /// The lowest that had not.
+    high: Option<f64>,
+    said: String,
+}
+
+impl SearchView {
+    pub(super) fn new(searched: &Searched) -> SearchView {
+        SearchView { chart: chart(searched), steps: searched.steps.iter().map(row).collect() }
+    }
+}
+
+fn row(step: &Step) -> StepRow {
+    StepRow {
+        what: if step.is_confirmation { "confirmation" } else { "step" },
+        held: step.held,
+        cells: [
+            count(step.rate.round()),
+            count(step.requests_a_second.round()),
+            duration(step.p50_ns as f64),
+            duration(step.p99_ns as f64),
+            share(step.failed_share),
+        ],
+        why: step.why.clone().unwrap_or_default(),
+    }
+}
+
+fn chart(searched: &Searched) -> Option<Chart> {
+    let points = searched.steps.iter().zip(searched.brackets()).map(|(step, (low, high))| Point {
+        rate: rounded(step.rate),
+        confirms: step.is_confirmation,
+        held: step.held,
+        low: low.map(rounded),
+        high: high.map(rounded),
+        said: format!("P50 {}, P99 {}", duration(step.p50_ns as f64), duration(step.p99_ns as f64)),
+    });
+    let (at, not_at) = match searched.found {
+        Some(Found::Holds { at, not_at }) => (Some(rounded(at)), not_at.map(rounded)),
+        _ => (None, None),
+    };
+    let data = Data { steps: points.collect(), at, not_at };
+    let caption = "Each mark is a step at its rate. It rises until a rate fails twice of three times; then the bracket, shaded, is halved \
+                   between what held and what did not, and its lower end is measured once more, for longer.";
+    (!data.steps.is_empty()).then(|| Chart::new("steps", "Steps of the search".into(), caption.into(), &data))
+}

@@ -1,0 +1,148 @@
+//! What a search for a capacity leaves: its steps, and its answer, as a file that says how it came about.
+
+use crate::capacity::{Found, Search};
+use crate::error::{Error, Result};
+use crate::limit::{Figures, Limits};
+use crate::outcome::Outcome;
+use crate::report::share;
+use crate::scenario::Scenario;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// The version of the file's format.
+pub const FORMAT: u32 = 1;
+/// A step whose starts are begun so late that this share of them is left over has failed whatever its limits say.
+const LEFT_SHARE_MAX: f64 = 0.02;
+
+/// A search, as far as it came.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Searched {
+    /// The version of this format.
+    pub format: u32,
+    /// The version of the generator.
+    pub version: String,
+    /// When it ended, in UTC.
+    pub ended_at: String,
+    /// What was asked; its phases are replaced by each step's own.
+    pub scenario: Scenario,
+    /// What must hold.
+    pub limits: Limits,
+    /// The answer; none, where the search did not come to one.
+    pub found: Option<Found>,
+    /// Why there is none, but for a search that was stopped.
+    pub doubts: Vec<String>,
+    /// What was measured, in order.
+    pub steps: Vec<Step>,
+}
+
+/// A step of a search.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Step {
+    /// Starts a second that were offered.
+    pub rate: f64,
+    /// Whether it measured an answer once more, for longer.
+    pub is_confirmation: bool,
+    /// Whether the limits held.
+    pub held: bool,
+    /// Requests that ended, a second.
+    pub requests_a_second: f64,
+    /// The median of the response times.
+    pub p50_ns: u64,
+    /// Their 99th percentile.
+    pub p99_ns: u64,
+    /// The share of requests that failed.
+    pub failed_share: f64,
+    /// Why it did not hold.
+    pub why: Option<String>,
+}
+
+impl Step {
+    /// Of what was counted at a rate.
+    pub fn new(rate: f64, is_confirmation: bool, limits: &Limits, outcome: &Outcome) -> Step {
+        let all = outcome.total();
+        let broken = limits.0.iter().filter(|limit| !limit.holds(&all).1);
+        let broken: Vec<String> = broken.map(|limit| format!("not {limit}")).collect();
+        let left = outcome.unsent as f64 / outcome.due.max(1) as f64;
+        let why = (left > LEFT_SHARE_MAX).then(|| format!("{} were never begun", share(left)));
+        let why = why.or_else(|| (!broken.is_empty()).then(|| broken.join(", ")));
+        Step {
+            rate,
+            is_confirmation,
+            held: why.is_none(),
+            requests_a_second: outcome.rate(),
+            p50_ns: all.response.quantile_ns(0.5),
+            p99_ns: all.response.quantile_ns(0.99),
+            failed_share: all.failed_share(),
+            why,
+        }
+    }
+}
+
+impl Searched {
+    /// One that has not begun.
+    pub fn new(scenario: &Scenario, limits: &Limits) -> Searched {
+        Searched {
+            format: FORMAT,
+            version: env!("CARGO_PKG_VERSION").into(),
+            ended_at: String::new(),
+            scenario: scenario.clone(),
+            limits: limits.clone(),
+            found: None,
+            doubts: Vec::new(),
+            steps: Vec::new(),
+        }
+    }
+
+    /// Reads one.
+    ///
+    /// # Errors
+    /// When it is not there, or no search.
+    pub fn read(path: &Path) -> Result<Searched> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Error::io(format_args!("reading {}", path.display()), &error))?;
+        serde_json::from_str(&text).map_err(|error| {
+            Error::input(format!("{}: it is no search for a capacity: {error}", path.display()))
+        })
+    }
+
+    /// What is known after each step: the highest rate that held, and the lowest that did not.
+    pub fn brackets(&self) -> Vec<(Option<f64>, Option<f64>)> {
+        let asked = &self.scenario.capacity;
+        let mut search = Search::new(asked.from, asked.to, asked.within);
+        let after = self.steps.iter().map(|step| {
+            search.found(step.held);
+            search.bracket()
+        });
+        after.collect()
+    }
+
+    /// The answer in a sentence, ending with a line break.
+    pub fn told(&self) -> String {
+        let limits = &self.limits;
+        match self.found {
+            Some(Found::Holds { at, not_at: Some(not_at) }) => {
+                format!("Capacity: {at:.0} starts a second hold {limits}; {not_at:.0} do not.\n")
+            }
+            Some(Found::Holds { at, not_at: None }) => {
+                format!(
+                    "Capacity: at least {at:.0} starts a second, as far as it was searched, hold {limits}.\n"
+                )
+            }
+            Some(Found::Nothing { at }) => {
+                format!("No capacity: not even {at:.0} starts a second hold {limits}; try a lower --from.\n")
+            }
+            Some(Found::Unsteady { at }) => {
+                format!(
+                    "No answer: rates that had held {limits} did not when they were confirmed, down to {at:.0} a second.\n"
+                )
+            }
+            None if self.doubts.is_empty() => "Stopped before there was an answer.\n".into(),
+            None => format!(
+                "INVALID: the search came to the generator's limits, and not the service's: {}.\n",
+                self.doubts.join("; ")
+            ),
+        }
+    }
+}

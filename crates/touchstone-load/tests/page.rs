@@ -1,0 +1,94 @@
+//! What stands in the page of an outcome, and in that of a search. How it looks is the browser's to say.
+
+mod made;
+
+use expect_test::{expect, expect_file};
+use made::{NASTY, outcome, searched};
+use touchstone_load::page;
+use touchstone_load::series::INTERVAL_NS;
+
+/// A page of an hour, of many requests, is no larger; style and scripts are half a megabyte of it.
+const PAGE_BYTES_MAX: usize = 900_000;
+
+/// A page without what all pages have: style and scripts.
+fn body(html: &str) -> String {
+    let from = html.find("<header>").expect("it has a head");
+    let to = html.find("<footer>").expect("it has an end");
+    let lines = html[from..to].lines().map(str::trim_end).filter(|line| !line.is_empty());
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
+/// What a chart is drawn from.
+fn chart<'h>(html: &'h str, kind: &str) -> &'h str {
+    let figure = html.split(&format!("data-chart=\"{kind}\"")).nth(1).expect(kind);
+    let data = figure.split("application/json\">").nth(1).expect("it has data");
+    data.split("</script>").next().expect("it ends")
+}
+
+#[test]
+fn the_page_says_what_was_counted() {
+    let html = page::of_outcome(&outcome()).expect("it is written");
+    expect_file!["golden/page.txt"].assert_eq(&body(&html));
+}
+
+#[test]
+fn what_a_service_says_is_text() {
+    let html = page::of_outcome(&outcome()).expect("it is written");
+    assert!(!html.contains(NASTY) && !html.contains("<b>"), "it is escaped");
+    assert!(html.contains("from a service"), "and it is there");
+    assert!(!html.contains("shop <one>") && html.contains("shop &#60;one&#62;"));
+    // Each script element ends where it ends: none was opened or closed by data.
+    assert_eq!(html.matches("<script").count(), html.matches("</script>").count());
+}
+
+#[test]
+fn the_page_loads_nothing() {
+    let html = page::of_outcome(&outcome()).expect("it is written");
+    assert!(html.contains("default-src 'none'"));
+    assert!(!html.contains(" src=") && !html.contains("<link rel=\"stylesheet\""));
+}
+
+#[test]
+fn a_search_is_drawn_with_its_bracket() {
+    let html = page::of_search(&searched(), None).expect("it is written");
+    expect![[r#"
+        {"steps":[{"rate":100.0,"confirms":false,"held":true,"low":100.0,"high":null,"said":"P50 2.00 ms, P99 30.0 ms"},
+        {"rate":200.0,"confirms":false,"held":false,"low":100.0,"high":null,"said":"P50 2.00 ms, P99 90.0 ms"},
+        {"rate":200.0,"confirms":false,"held":true,"low":100.0,"high":null,"said":"P50 2.00 ms, P99 30.0 ms"},
+        {"rate":200.0,"confirms":false,"held":true,"low":200.0,"high":null,"said":"P50 2.00 ms, P99 30.0 ms"},
+        {"rate":400.0,"confirms":false,"held":false,"low":200.0,"high":null,"said":"P50 2.00 ms, P99 90.0 ms"},
+        {"rate":400.0,"confirms":false,"held":false,"low":200.0,"high":400.0,"said":"P50 2.00 ms, P99 90.0 ms"},
+        {"rate":283.0,"confirms":false,"held":true,"low":282.8,"high":400.0,"said":"P50 2.00 ms, P99 30.0 ms"},
+        {"rate":336.0,"confirms":false,"held":true,"low":336.4,"high":400.0,"said":"P50 2.00 ms, P99 30.0 ms"},
+        {"rate":367.0,"confirms":false,"held":true,"low":366.8,"high":400.0,"said":"P50 2.00 ms, P99 30.0 ms"},
+        {"rate":383.0,"confirms":false,"held":false,"low":366.8,"high":400.0,"said":"P50 2.00 ms, P99 90.0 ms"},
+        {"rate":383.0,"confirms":false,"held":false,"low":366.8,"high":383.0,"said":"P50 2.00 ms, P99 90.0 ms"},
+        {"rate":367.0,"confirms":true,"held":true,"low":366.8,"high":383.0,"said":"P50 2.00 ms, P99 30.0 ms"}],"at":367.0,"not_at":383.0}"#]].assert_eq(&chart(&html, "steps").replace("},{", "},\n{"));
+    assert!(html.contains("Capacity: 367 starts a second hold p99 &#60; 50ms; 383 do not."));
+    assert!(html.contains("capacity.json") && !html.contains("outcome.json"));
+}
+
+#[test]
+fn the_page_of_a_long_run_is_no_larger_and_keeps_its_longest() {
+    let mut outcome = outcome();
+    for tenth in 0..36_000u64 {
+        for number in 0..20 {
+            outcome.series.record(tenth * INTERVAL_NS, 50_000 << (number % 14), false);
+        }
+    }
+    outcome.series.record(20_000 * INTERVAL_NS, 9_876_000_000, false);
+    outcome.phases[1].seconds = 3_599.0;
+    for number in 0..100 {
+        let mut row = outcome.rows[1].clone();
+        let mut request = outcome.scenario.requests[1].clone();
+        row.request = format!("request {number}");
+        row.label = format!("GET /{number}");
+        request.name.clone_from(&row.request);
+        outcome.rows.push(row);
+        outcome.scenario.requests.push(request);
+    }
+    let html = page::of_outcome(&outcome).expect("it is written");
+    assert!(html.len() < PAGE_BYTES_MAX, "{}", html.len());
+    assert!(chart(&html, "latencies").contains("9876000000"), "the longest is there");
+    assert!(html.contains("more requests have no chart here"));
+}
