@@ -1,7 +1,7 @@
 //! Statuses, and failures by kind with what was wrong first. The texts are the service's own, and are shown as texts.
 
 use crate::failure::Failure;
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, SETUP};
 use crate::report::{count, share};
 
 /// Letters of a wrong answer that are shown.
@@ -11,8 +11,8 @@ const WRONG_LETTERS_MOST: usize = 600;
 pub(super) struct Statuses {
     /// The request.
     pub label: String,
-    /// Its phase.
-    pub phase: String,
+    /// Whether it set users up.
+    pub is_setup: bool,
     /// The statuses, with their counts.
     pub counts: Vec<(u16, String)>,
 }
@@ -33,13 +33,14 @@ pub(super) struct Failed {
     pub first: Option<String>,
 }
 
-/// By request and phase, the setup too.
+/// By request, of the counted phases and of the setup.
 pub(super) fn statuses(outcome: &Outcome) -> Vec<Statuses> {
-    let rows = outcome.rows.iter().filter(|row| !row.statuses.is_empty());
+    let setup = outcome.rows.iter().filter(|row| row.phase == SETUP).cloned();
+    let rows = setup.chain(outcome.by_request()).filter(|row| !row.statuses.is_empty());
     rows.map(|row| Statuses {
-        label: row.label.clone(),
-        phase: row.phase.clone(),
+        is_setup: row.phase == SETUP,
         counts: row.statuses.iter().map(|(status, times)| (*status, count(*times as f64))).collect(),
+        label: row.label,
     })
     .collect()
 }

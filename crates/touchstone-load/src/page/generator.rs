@@ -28,7 +28,7 @@ pub(super) fn facts(outcome: &Outcome) -> Vec<(&'static str, String)> {
         (
             "Connections",
             format!(
-                "{} made of {} at the most; {} closed by the service while idle, {} requests sent once more because of it",
+                "{} made after the setup, of {} at the most; {} closed by the service while idle, {} requests sent once more because of it",
                 count(outcome.connections.made as f64),
                 count(f64::from(outcome.connections_most)),
                 count(outcome.connections.closed_idle as f64),
