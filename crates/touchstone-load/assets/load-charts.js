@@ -143,6 +143,14 @@ const loadCharts = (() => {
           fill: "var(--series-1)",
           fillOpacity: 0.2,
         }),
+        Plot.line(
+          stairs(
+            (range ?? []).map(([least]) => least),
+            step,
+            ends,
+          ),
+          { x: "x", y: "y", stroke: "var(--series-1)", strokeWidth: 0.9 },
+        ),
         Plot.rect(
           blocks(failed).filter((block) => block.y > 0),
           { x1: "x1", x2: "x2", y1: 0, y2: "y", fill: "var(--worse)", fillOpacity: 0.75, shapeRendering: "crispEdges" },

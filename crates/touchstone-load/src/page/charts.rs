@@ -68,14 +68,16 @@ fn throughput(thinned: &Thinned, phases: &[Phase], ends: f64) -> Chart {
         failed: all.iter().map(|stretch| rate(stretch.sum.failed, stretch.intervals)).collect(),
         range,
     };
-    let mut caption = format!(
-        "Requests that ended, a second, for each {}. Where the line falls to the bottom nothing was answered.",
+    let bottom = if data.range.is_some() {
+        "The band reaches from the least to the most of the tenths of a second in it; where it falls to the bottom, nothing was answered for \
+         one of them."
+    } else {
+        "Where the line falls to the bottom, nothing was answered."
+    };
+    let caption = format!(
+        "Requests that ended, a second, for each {}. {bottom} Shaded phases are not counted.",
         thinned.step_said()
     );
-    if data.range.is_some() {
-        caption += " The band reaches from the least to the most of the tenths of a second in it.";
-    }
-    caption += " Shaded phases are not counted.";
     Chart::new("throughput", "Requests a second over time".into(), caption, &data)
 }
 
