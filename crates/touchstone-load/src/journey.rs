@@ -266,7 +266,8 @@ impl<'p> Journey<'p> {
     /// The step of its iteration that a user has come to.
     fn step(&mut self, user: usize, due_ns: u64) {
         let at = &mut self.users[user].at;
-        (at.due_ns, at.ready_ns) = (due_ns, due_ns);
+        // A start that has waited for a user is not late by the generator's doing.
+        (at.due_ns, at.ready_ns) = (due_ns, due_ns.max(at.free_ns));
     }
 
     /// What comes after a step.
@@ -290,6 +291,9 @@ impl<'p> Journey<'p> {
         self.users[user].iteration += 1;
         self.users[user].at.step = 0;
         if self.stage == Stage::Setup || !self.plan.is_closed {
+            if self.stage == Stage::Phases {
+                self.users[user].at.free_ns = now_ns;
+            }
             self.idle.push_back(user);
             return Next::Rests;
         }

@@ -1,6 +1,5 @@
 //! What a run leaves: everything that was counted, as a file that says how it came about and that can be added to others of its plan.
 
-use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::failure::Failure;
 use crate::latency::Latencies;
@@ -33,8 +32,7 @@ pub struct Outcome {
     pub ended_at: String,
     /// What was asked.
     pub scenario: Scenario,
-    /// What sent the requests, and the protocol: `own, HTTP/1.1`. The first versions had only that.
-    #[serde(default = "first_engine")]
+    /// What sent the requests, and the protocol: `own, HTTP/1.1`.
     pub engine: String,
     /// What must be the same in outcomes that are added.
     pub plan_digest: u32,
@@ -136,10 +134,6 @@ pub struct ConnectionsOutcome {
     pub closed_idle: u64,
     /// Requests sent once more because of it.
     pub resent: u64,
-}
-
-fn first_engine() -> String {
-    Engine::Own.to_string()
 }
 
 fn to_text<S: Serializer>(latencies: &Latencies, serializer: S) -> std::result::Result<S::Ok, S::Error> {

@@ -32,6 +32,8 @@ pub struct At {
     pub due_ns: u64,
     /// From when on nothing but the generator kept it from being sent.
     pub ready_ns: u64,
+    /// When its last iteration of an open loop ended.
+    pub free_ns: u64,
     /// The phase to which it counts.
     pub phase: usize,
 }

@@ -3,6 +3,8 @@
 
 #[path = "lanes/agreement.rs"]
 mod agreement;
+#[path = "lanes/command.rs"]
+mod command;
 mod service;
 #[path = "lanes/streams.rs"]
 mod streams;
@@ -81,6 +83,8 @@ fn a_stall_is_in_the_latencies_of_what_was_due_meanwhile() {
         let waited_ns: f64 = all.response.recorded().map(|(ns, count)| ns as f64 * count as f64).sum();
         assert!(waited_ns > 100.0 * 150e6, "{waited_ns}");
         assert!(all.service.quantile_ns(0.5) < all.response.quantile_ns(0.8));
+        // They waited for their user, which the service kept, and not for the generator.
+        assert!(all.lag.quantile_ns(0.9) < all.response.quantile_ns(0.9) / 2);
     }
 }
 

@@ -78,6 +78,7 @@ pub fn outcome() -> Outcome {
         is_closed: false,
         users: 64,
         connections_most: 64,
+        engine: "own, HTTP/1.1".into(),
         shards: vec![Shard { number: 2, of: 3 }],
         stopped: Some(2.5),
         phases: vec![

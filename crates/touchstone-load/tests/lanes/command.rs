@@ -1,0 +1,178 @@
+//! The program as a user runs it: what it prints, what it leaves, and how it ends.
+
+use super::service::{Reply, answer, bytes_of, start};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_touchstone-load"));
+    command.args(arguments);
+    command
+}
+
+fn run(arguments: &[&str]) -> Output {
+    command(arguments).output().expect("the program can be started")
+}
+
+fn status(output: &Output) -> i32 {
+    output.status.code().unwrap_or(-1)
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Not every machine of these tests is quiet enough for a valid result, and none of them is about that.
+fn is_done(output: &Output) -> bool {
+    [0, 3].contains(&status(output))
+}
+
+#[test]
+fn a_url_is_asked_and_told_of() {
+    let service = start(|_| answer("fine"));
+    let output = run(&[&service.host, "--rate", "200", "--for", "300ms"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(is_done(&output), "{}", said(&output));
+    assert!(text.contains("open loop of 200 starts a second") && text.contains("GET /"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+}
+
+#[test]
+fn mistakes_end_with_64_and_a_sentence_that_names_them() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let file = folder.path().join("broken.toml");
+    std::fs::write(&file, "name = \"x\"\nhots = \"http://a\"\n").expect("there is room");
+    let file = file.display().to_string();
+    let cases: [(&[&str], &str); 9] = [
+        (&[], "scenario's file or a URL"),
+        (&["missing.toml"], "missing.toml cannot be read"),
+        (&[&file], "hots"),
+        (&["http://127.0.0.1:1"], "--rate or --users"),
+        (&["http://127.0.0.1:1", "--for", "3s"], "add --rate or --users"),
+        (&["http://127.0.0.1:1", "--rate", "5", "--for", "3"], "no duration"),
+        (&["http://127.0.0.1:1", "--rate", "5", "--shard", "3/2"], "no shard"),
+        (&["http://127.0.0.1:1", "--rate", "5", "--limits", "p99 > 1s"], "no limit"),
+        (&["capacity", "http://127.0.0.1:1"], "what must hold"),
+    ];
+    for (arguments, part) in cases {
+        let output = run(arguments);
+        assert_eq!(status(&output), 64, "{arguments:?}: {}", said(&output));
+        assert!(said(&output).contains(part), "{arguments:?}: {}", said(&output));
+        assert!(output.stdout.is_empty(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_mistake_is_told_to_machines_too() {
+    let output = run(&["missing.toml", "--json"]);
+    let document: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    assert_eq!((&document["error"]["kind"], &document["error"]["exit"]), (&"usage".into(), &64.into()));
+}
+
+#[test]
+fn a_service_that_is_not_up_ends_with_69() {
+    let output = run(&["http://127.0.0.1:1", "--rate", "5"]);
+    assert_eq!(status(&output), 69, "{}", said(&output));
+    assert!(said(&output).contains("start it first"), "{}", said(&output));
+}
+
+#[test]
+fn a_limit_that_does_not_hold_is_a_status() {
+    let service = start(|_| Reply::Bytes(bytes_of(500, "broken")));
+    let output = run(&[&service.host, "--rate", "100", "--for", "300ms", "--limits", "failures < 1%"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!([1, 3].contains(&status(&output)), "{}", said(&output));
+    assert!(
+        text.contains("failures < 1% DOES NOT HOLD (100 %)") && text.contains("status 500: broken"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_folder_keeps_the_outcome_and_is_not_written_over() {
+    let service = start(|_| answer("fine"));
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let out = folder.path().join("record").display().to_string();
+    let arguments = [&service.host, "--rate", "200", "--for", "200ms", "--out", &out];
+    assert!(is_done(&run(&arguments)));
+    let first = run(&["report", &out]);
+    assert!(is_done(&first) && first.stdout.starts_with(b"url: open loop"), "{}", said(&first));
+    let log = std::fs::read_to_string(Path::new(&out).join("latencies.hlog")).expect("it was written");
+    assert!(log.contains("Tag=load/GET_//response,") && log.contains("Tag=load/GET_//lag,"), "{log}");
+    let again = run(&arguments);
+    assert_eq!(status(&again), 74, "{}", said(&again));
+    assert!(said(&again).contains("--out"), "{}", said(&again));
+}
+
+#[test]
+fn parts_are_added_and_strangers_refused() {
+    let service = start(|_| answer("fine"));
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let part = |name: &str, shard: &str, rate: &str| {
+        let out = folder.path().join(name).display().to_string();
+        let output = run(&[&service.host, "--rate", rate, "--for", "200ms", "--shard", shard, "--out", &out]);
+        assert!(is_done(&output), "{}", said(&output));
+        out
+    };
+    let (one, two, other) =
+        (part("one", "1/2", "200"), part("two", "2/2", "200"), part("other", "2/2", "300"));
+    let sum = run(&["merge", &one, &two, "--json"]);
+    let sum: Value = serde_json::from_slice(&sum.stdout).expect("it is JSON");
+    assert_eq!(sum["due"], 44, "40 of the load, and 4 of the warm-up");
+    let half = run(&["merge", &one]);
+    assert!(is_done(&half) && said(&half).contains("1 of its shards are missing (2)"), "{}", said(&half));
+    for (strangers, part) in [([&one, &other], "different plans"), ([&one, &one], "there twice")] {
+        let refused = run(&["merge", strangers[0], strangers[1]]);
+        assert_eq!(status(&refused), 64);
+        assert!(said(&refused).contains(part), "{}", said(&refused));
+    }
+}
+
+#[test]
+fn ctrl_c_tells_what_was_counted_and_leaves_no_process() {
+    let asked = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&asked);
+    let service = start(move |_| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        answer("fine")
+    });
+    let mut child = command(&[&service.host, "--rate", "500", "--for", "60s", "--warm-up", "0s", "--json"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the program can be started");
+    while asked.load(Ordering::Relaxed) < 100 {
+        std::thread::yield_now();
+    }
+    kill_process(Pid::from_child(&child), Signal::INT).expect("it runs");
+    let mut text = String::new();
+    let mut lines = BufReader::new(child.stdout.take().expect("it is piped"));
+    while lines.read_line(&mut text).expect("it is text") > 0 {}
+    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    let outcome: Value = serde_json::from_str(&text).expect("it is JSON");
+    assert!(outcome["stopped"].as_f64().is_some_and(|seconds| seconds < 60.0), "{}", outcome["stopped"]);
+    assert!(outcome["due"].as_u64().is_some_and(|due| due >= 99), "{}", outcome["due"]);
+    assert_eq!(outcome["unsent"], 0);
+}
+
+#[test]
+fn a_capacity_is_searched_for_and_confirmed() {
+    let service = start(|_| answer("fine"));
+    let search = ["capacity", &service.host, "--limits", "failures < 1%", "--from", "50", "--to", "200"];
+    let output = run(&[&search[..], &["--step", "100ms", "--confirm", "100ms"]].concat());
+    assert_eq!(status(&output), 0, "{}", said(&output));
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("at least 200 starts a second"), "{text}");
+    assert!(said(&output).contains("step 50/s: holds") && said(&output).contains("confirming 200/s: holds"));
+}
+
+#[test]
+fn completions_are_made() {
+    let output = run(&["completions", "bash"]);
+    assert!(status(&output) == 0 && output.stdout.starts_with(b"_touchstone__load()"));
+}
