@@ -129,6 +129,10 @@ impl Traveller<'_> {
             }
             let now_ns = self.journey.clock.now_ns();
             while let Some(user) = self.journey.next_due(now_ns) {
+                if user >= self.flights.len() {
+                    // Users of a steered loop join while it runs.
+                    self.flights.resize_with(self.journey.users.len(), Flight::default);
+                }
                 self.ask(user);
             }
             if self.journey.is_over(now_ns) {

@@ -6,6 +6,7 @@
 
 mod count;
 mod part;
+mod steered;
 
 use crate::clock::Clock;
 use crate::error::{Error, Result};
@@ -23,6 +24,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::iter::Peekable;
 use std::sync::atomic::{AtomicBool, Ordering};
+use steered::Steered;
 
 /// How often it is looked whether an answer is overdue: a timeout is at most this late.
 const OVERDUE_EVERY_NS: u64 = 10_000_000;
@@ -81,6 +83,8 @@ pub struct Journey<'p> {
     /// Users that are in an iteration.
     active: usize,
     setup_failed: Option<String>,
+    /// A loop whose users are told while it runs, and do the setup when they join; none elsewhere.
+    steered: Option<Steered<'p>>,
     stop: &'p AtomicBool,
     board: &'p Board,
 }
@@ -88,7 +92,8 @@ pub struct Journey<'p> {
 impl<'p> Journey<'p> {
     /// The users of a share, before their setup.
     pub fn new(plan: &'p Plan, share: Share, stop: &'p AtomicBool, board: &'p Board) -> Journey<'p> {
-        let users = plan.users_of(share);
+        let steered = board.steer().map(|steer| Steered::new(steer, plan.share, share));
+        let users = if steered.is_some() { Vec::new() } else { plan.users_of(share) };
         let schedule = (!plan.is_closed).then(|| {
             Schedule::new(plan.intensity(), plan.arrivals(), plan.scenario.load.seed, share).peekable()
         });
@@ -107,6 +112,7 @@ impl<'p> Journey<'p> {
             overdue_looked_ns: 0,
             active: 0,
             setup_failed: None,
+            steered,
             stop,
             board,
         }
@@ -210,9 +216,12 @@ impl<'p> Journey<'p> {
     }
 
     /// Shows what was counted until now.
-    pub fn tell(&self, now_ns: u64) {
+    pub fn tell(&mut self, now_ns: u64) {
         if self.stage == Stage::Phases {
             self.board.tell(&self.recorder, now_ns);
+            if self.steered.is_some() {
+                self.follow(now_ns);
+            }
         }
     }
 
@@ -245,6 +254,11 @@ impl<'p> Journey<'p> {
     /// The next iteration of a closed loop.
     fn begin_again(&mut self, user: usize, due_ns: u64) -> Next {
         let Some(phase) = self.phase_at(due_ns) else { return Next::Rests };
+        if self.steered.is_some()
+            && let Some(next) = self.joins_or_leaves(user, due_ns)
+        {
+            return next;
+        }
         let iteration = self.users[user].iteration * u64::from(self.plan.users) + self.users[user].number;
         self.recorder.due += 1;
         self.begin(user, self.plan.choose(iteration), due_ns, phase);
@@ -297,14 +311,12 @@ impl<'p> Journey<'p> {
             self.idle.push_back(user);
             return Next::Rests;
         }
+        let failure = if self.steered.is_some() { self.joined(user, at.flow, failure) } else { failure };
         let think_ns = self.pause(user, self.plan.scenario.load.think);
         let pause_ns =
             if failure == Some(Failure::Connect) { REFUSED_PAUSE_NS.max(think_ns) } else { think_ns };
         // At once, and not after what else has happened meanwhile: others' events would make the generator late.
-        if pause_ns == 0
-            && failure.is_none()
-            && takes_part_from(self.plan, self.users[user].number, now_ns) == Some(now_ns)
-        {
+        if pause_ns == 0 && failure.is_none() && self.takes_part_from(user, now_ns) == Some(now_ns) {
             return self.begin_again(user, now_ns);
         }
         self.rest(user, now_ns + pause_ns);
@@ -313,8 +325,16 @@ impl<'p> Journey<'p> {
 
     /// Lets a user of a closed loop begin again at a moment, or as soon after it as it takes part.
     fn rest(&mut self, user: usize, from_ns: u64) {
-        if let Some(at_ns) = takes_part_from(self.plan, self.users[user].number, from_ns) {
-            self.pausing.push(Reverse((at_ns, user)));
+        match self.takes_part_from(user, from_ns) {
+            Some(at_ns) => self.pausing.push(Reverse((at_ns, user))),
+            None => self.idle.push_back(user),
+        }
+    }
+
+    fn takes_part_from(&self, user: usize, from_ns: u64) -> Option<u64> {
+        match &self.steered {
+            Some(steered) => (user < steered.users).then_some(from_ns),
+            None => takes_part_from(self.plan, self.users[user].number, from_ns),
         }
     }
 

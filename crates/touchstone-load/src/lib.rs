@@ -37,6 +37,7 @@ pub mod scenario;
 pub mod schedule;
 pub mod search;
 pub mod series;
+pub mod steer;
 pub mod target;
 pub mod template;
 pub mod tls;

@@ -2,11 +2,13 @@
 //! is said here, before the first request.
 
 use crate::answer::{Capture, Check, Expectation};
+use crate::duration::Duration;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::limit::Limits;
 use crate::scenario::{Arrivals, Http, Load, Phase, Scenario, Think};
 use crate::schedule::{Intensity, Share, Stretch};
+use crate::steer::USERS_MAX;
 use crate::target::Target;
 use crate::template::{Names, Template};
 use crate::tls::Trust;
@@ -16,13 +18,14 @@ use touchstone::name::there_are;
 
 /// How many users there are where nobody says.
 const USERS: u32 = 64;
-/// More users, connections or threads than these are a mistake.
-const USERS_MAX: u32 = 1_000_000;
+/// More connections or threads than these are a mistake.
 const CONNECTIONS_MAX: u32 = 60_000;
 /// HTTP/2 numbers streams with 31 bits, and services allow some hundreds.
 const STREAMS_MAX: u32 = 100_000;
 const THREADS_MAX: u16 = 1_024;
 const PHASES_MAX: usize = 1_000;
+/// Workers of a fleet: with all their users, their numbers fit 32 bits.
+const WORKERS_MAX: u64 = 1_000;
 /// A schedule is at most this long: a week.
 const SECONDS_MAX: f64 = 7.0 * 86_400.0;
 const RATE_MAX: f64 = 1e8;
@@ -123,6 +126,30 @@ impl Plan {
         Ok(Plan { target: Target::of(&plan.scenario.host)?.resolve()?, ..plan })
     }
 
+    /// Makes a scenario ready for one worker of a fleet: a closed loop without an end, whose users are told while it runs. Its own
+    /// phases are left out. `worker` is the worker's number in the fleet, from 0 on.
+    ///
+    /// # Errors
+    /// As [`new`](Plan::new), and when there are more workers than numbers.
+    pub fn of_fleet(mut scenario: Scenario, worker: u64) -> Result<Plan> {
+        if worker >= WORKERS_MAX {
+            return Err(Error::input(format!("a fleet has at most {WORKERS_MAX} workers")));
+        }
+        let length = Duration::from_secs(SECONDS_MAX as u64);
+        scenario.load.users = None;
+        // As many as there are threads are enough to share out; more are made as they are told.
+        let users = Some(u32::from(scenario.load.threads).max(1));
+        scenario.phases =
+            vec![Phase { name: Some("fleet".into()), length, users, counted: true, ..Phase::default() }];
+        let mut plan = Plan::new(scenario, Share::WHOLE)?;
+        plan.scenario.phases.clear();
+        plan.connections = plan.scenario.load.connections.unwrap_or(CONNECTIONS_MAX);
+        // Whatever a number is made of a user's, no other user of the fleet has it.
+        (plan.share, plan.users) =
+            (Share { number: worker, of: WORKERS_MAX }, WORKERS_MAX as u32 * USERS_MAX);
+        Ok(plan)
+    }
+
     /// As [`new`](Plan::new), without an address.
     fn unplaced(scenario: Scenario, share: Share) -> Result<Plan> {
         let target = Target::of(&scenario.host)?;
@@ -214,11 +241,19 @@ impl Plan {
         .collect()
     }
 
-    /// What must be the same in runs whose results are added: the scenario, without where it ran.
+    /// Another user of a share, with the values that it begins with: `place` is how many of the share there are before it.
+    pub fn user_of(&self, share: Share, place: usize) -> User {
+        let number = share.number + share.of * place as u64;
+        User::new(number, u64::from(self.users), self.scenario.load.seed, self.values.clone())
+    }
+
+    /// What must be the same in runs whose results are added: the scenario, without where it ran and what a machine of a fleet may
+    /// have more of than another.
     pub fn digest(&self) -> u32 {
         let mut scenario = self.scenario.clone();
         scenario.host.clear();
-        scenario.load.ca = None;
+        let Load { threads, processors, pacing, .. } = Load::default();
+        scenario.load = Load { threads, processors, pacing, ca: None, ..scenario.load };
         crc32fast::hash(&serde_json::to_vec(&scenario).expect("a scenario is data"))
     }
 

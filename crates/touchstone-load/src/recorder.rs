@@ -110,6 +110,18 @@ impl Recorder {
         self.rows[phase * self.requests + request].get_or_insert_default()
     }
 
+    /// Takes the rows out. What is counted from now on begins at nothing; all else stays here.
+    pub fn take_rows(&mut self) -> Recorder {
+        let empty = vec![None; self.rows.len()];
+        Recorder {
+            requests: self.requests,
+            rows: std::mem::replace(&mut self.rows, empty),
+            series: Series::default(),
+            connections: Connections::default(),
+            due: 0,
+        }
+    }
+
     /// The rows that have anything, with their phase and request.
     pub fn rows(&self) -> impl Iterator<Item = (usize, usize, &Row)> {
         let place = |at: usize| (at / self.requests, at % self.requests);

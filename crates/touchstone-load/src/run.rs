@@ -10,19 +10,25 @@ use crate::outcome::Outcome;
 use crate::plan::Plan;
 use crate::probe::is_there;
 use crate::recorder::Recorder;
+use crate::schedule::Share;
 use crate::series::Series;
+use crate::steer::{Counted, Steer};
 use crate::trust::{Counters, Machine, Thread};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Barrier, Mutex, OnceLock};
+use std::sync::{Arc, Barrier, Mutex, OnceLock};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Between the end of the setup and the first start.
 const AHEAD: Duration = Duration::from_millis(20);
 /// How often what goes on is shown.
 const SHOW_EVERY: Duration = Duration::from_millis(250);
+/// How often rows of a steered loop are gathered: who stops it waits this long for the last of them.
+const GATHER_EVERY: Duration = Duration::from_millis(50);
+/// The longest that a lane waits for a common start before it looks whether it should stop.
+const START_WAIT_MAX: Duration = Duration::from_millis(50);
 
 /// What is shown of a run while it goes on.
 pub struct Progress<'p> {
@@ -39,14 +45,36 @@ struct Ended {
     thread: Thread,
 }
 
+/// What is said to a run from outside.
+#[derive(Clone, Copy)]
+pub struct Control<'c> {
+    /// Ends it early; what was counted until then is kept.
+    pub stop: &'c AtomicBool,
+    /// When its first phase begins, so that shards on several machines begin together; as soon as users are set up, unless said.
+    pub starts_at: Option<SystemTime>,
+    /// What tells a closed loop how many users take part, and takes what it counts.
+    pub steer: Option<&'c Arc<Steer>>,
+}
+
 /// Runs a plan. `stop` ends it early; what was counted until then is kept.
 ///
 /// # Errors
 /// When the service is not there, a user's setup fails, or the system refuses.
-pub fn run(plan: &Plan, stop: &AtomicBool, mut show: impl FnMut(&Progress<'_>)) -> Result<Outcome> {
-    is_there(plan)?;
+pub fn run(plan: &Plan, stop: &AtomicBool, show: impl FnMut(&Progress<'_>)) -> Result<Outcome> {
+    run_with(plan, Control { stop, starts_at: None, steer: None }, show)
+}
+
+/// Runs a plan, and lets it be steered.
+///
+/// # Errors
+/// As [`run`], and when users were not set up by the common start. A steered loop begins without the service: its users fail.
+pub fn run_with(plan: &Plan, control: Control<'_>, mut show: impl FnMut(&Progress<'_>)) -> Result<Outcome> {
+    if control.steer.is_none() {
+        is_there(plan)?;
+    }
+    let mut kept = Recorder::new(plan.phases.len() + 1, plan.requests.len());
     let threads = usize::from(plan.scenario.load.threads);
-    let boards: Vec<Board> = (0..threads).map(|_| Board::default()).collect();
+    let boards: Vec<Board> = (0..threads).map(|_| Board::of(control.steer.cloned())).collect();
     let begin =
         Begin { ready: Barrier::new(threads + 1), clock: OnceLock::new(), go: Barrier::new(threads + 1) };
     let failed: Mutex<Option<Error>> = Mutex::new(None);
@@ -56,29 +84,64 @@ pub fn run(plan: &Plan, stop: &AtomicBool, mut show: impl FnMut(&Progress<'_>)) 
             .enumerate()
             .map(|(number, board)| {
                 let (begin, failed) = (&begin, &failed);
-                scope.spawn(move || lane(plan, number, threads, stop, board, begin, failed))
+                scope.spawn(move || lane(plan, number, threads, control, board, begin, failed))
             })
             .collect();
         show(&Progress { plan, seconds: None, series: &Series::default() });
         begin.ready.wait();
-        let clock = *begin.clock.get_or_init(|| Clock::begins_in(AHEAD));
+        let ahead = until(control.starts_at).unwrap_or_else(|error| {
+            fail(control.stop, &failed, error);
+            AHEAD
+        });
+        let clock = *begin.clock.get_or_init(|| Clock::begins_in(ahead));
         let before = Counters::now();
         begin.go.wait();
         while !lanes.iter().all(thread::ScopedJoinHandle::is_finished) {
-            thread::sleep(SHOW_EVERY);
+            thread::sleep(if control.steer.is_some() { GATHER_EVERY } else { SHOW_EVERY });
+            gather(&boards, control.steer.map(Arc::as_ref), clock, &mut kept);
             let series = added(&boards);
             show(&Progress { plan, seconds: Some(clock.now_ns() as f64 / 1e9), series: &series });
         }
         let seconds = clock.now_ns() as f64 / 1e9;
         let ended: Vec<Option<Ended>> =
             lanes.into_iter().map(|lane| lane.join().expect("a lane does not panic")).collect();
+        gather(&boards, control.steer.map(Arc::as_ref), clock, &mut kept);
         let own_busy = ended.iter().flatten().map(|ended| ended.thread.busy_share).sum();
         (ended, Counters::now().since(&before, seconds, own_busy), seconds)
     });
     if let Some(error) = failed.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()) {
         return Err(error);
     }
-    outcome(plan, ended, machine, seconds, stop.load(Ordering::Relaxed))
+    let was_stopped = control.stop.load(Ordering::Relaxed);
+    outcome(plan, kept, ended, machine, seconds, was_stopped)
+}
+
+/// How long until the common start.
+fn until(starts_at: Option<SystemTime>) -> Result<Duration> {
+    let Some(starts_at) = starts_at else { return Ok(AHEAD) };
+    starts_at.duration_since(SystemTime::now()).map_err(|late| {
+        Error::input(format!(
+            "the common start was {:.1} s ago when all users were set up: choose a later one",
+            late.duration().as_secs_f64()
+        ))
+    })
+}
+
+/// Takes the rows of a steered loop from the lanes: a copy is for who steers it, the sum is the outcome's.
+fn gather(boards: &[Board], steer: Option<&Steer>, clock: Clock, kept: &mut Recorder) {
+    let Some(steer) = steer else { return };
+    steer.tell_at_rest(boards.iter().all(Board::is_at_rest));
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+    let began = since_1970 - clock.now_ns() as f64 / 1e9;
+    for (at_ns, recorder) in boards.iter().flat_map(Board::take) {
+        kept.add(&recorder);
+        steer.put_up(Counted { at: began + at_ns as f64 / 1e9, recorder });
+    }
+}
+
+fn fail(stop: &AtomicBool, failed: &Mutex<Option<Error>>, error: Error) {
+    stop.store(true, Ordering::Relaxed);
+    failed.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).get_or_insert(error);
 }
 
 /// How lanes begin together.
@@ -92,30 +155,27 @@ fn lane(
     plan: &Plan,
     number: usize,
     threads: usize,
-    stop: &AtomicBool,
+    control: Control<'_>,
     board: &Board,
     begin: &Begin,
     failed: &Mutex<Option<Error>>,
 ) -> Option<Ended> {
-    let fail = |error: Error| {
-        stop.store(true, Ordering::Relaxed);
-        failed.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).get_or_insert(error);
-    };
+    let fail = |error: Error| fail(control.stop, failed, error);
     let processor = pin(plan, number);
     // Shards and threads share users and connections out in the same way: the first ones have one more.
     let share = plan.share.part(number as u64, threads as u64);
-    let connections = u64::from(plan.connections);
-    let mine = connections / share.of + u64::from(share.number < connections % share.of);
+    let mine = connections(plan, control.steer.is_some(), share, threads);
     match plan.engine {
-        Engine::Own => play(Lane::new(plan, share, mine as usize, stop, board), begin, fail, processor),
+        Engine::Own => play(Lane::new(plan, share, mine, control.stop, board), control.stop, begin, fail, processor),
         Engine::Hyper { .. } => {
-            play(AsyncLane::new(plan, share, mine as usize, stop, board), begin, fail, processor)
+            play(AsyncLane::new(plan, share, mine, control.stop, board), control.stop, begin, fail, processor)
         }
     }
 }
 
 fn play(
     lane: Result<impl Plays>,
+    stop: &AtomicBool,
     begin: &Begin,
     fail: impl Fn(Error),
     processor: Option<usize>,
@@ -127,7 +187,9 @@ fn play(
     begin.ready.wait();
     begin.go.wait();
     let clock = *begin.clock.get()?;
-    thread::sleep(clock.until_begin());
+    while !clock.until_begin().is_zero() && !stop.load(Ordering::Relaxed) {
+        thread::sleep(clock.until_begin().min(START_WAIT_MAX));
+    }
     let before = processor_ns();
     match lane.and_then(|lane| lane.run(clock)) {
         Ok(left) => {
@@ -139,6 +201,15 @@ fn play(
             None
         }
     }
+}
+
+/// How many connections a lane may have: its share of the plan's, or, where nobody knows how many shares there are, of the process's.
+fn connections(plan: &Plan, is_steered: bool, share: Share, threads: usize) -> usize {
+    let lane = Share { number: share.number / plan.share.of, of: threads as u64 };
+    let share = if is_steered { lane } else { share };
+    let all = u64::from(plan.connections);
+    let mine = all / share.of + u64::from(share.number < all % share.of);
+    mine.max(1) as usize
 }
 
 /// Nanoseconds in which this thread had a processor.
@@ -165,12 +236,12 @@ fn added(boards: &[Board]) -> Series {
 
 fn outcome(
     plan: &Plan,
+    mut recorder: Recorder,
     ended: Vec<Option<Ended>>,
     machine: Machine,
     seconds: f64,
     was_stopped: bool,
 ) -> Result<Outcome> {
-    let mut recorder = Recorder::new(plan.phases.len() + 1, plan.requests.len());
     let mut threads = Vec::new();
     let mut unsent = 0;
     for ended in ended.into_iter().flatten() {

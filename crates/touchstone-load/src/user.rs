@@ -12,6 +12,8 @@ pub struct User {
     pub iteration: u64,
     /// What its captures have kept, by the number of the value.
     pub values: Vec<Vec<u8>>,
+    /// Whether the setup is behind it, where users join while a loop runs.
+    pub is_set_up: bool,
     /// Its random choices.
     pub random: Xoshiro256PlusPlus,
     /// The next of the numbers that no other request has.
@@ -47,6 +49,7 @@ impl User {
             number,
             iteration: 0,
             values,
+            is_set_up: false,
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
             sequence: number,
             users,

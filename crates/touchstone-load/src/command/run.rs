@@ -9,11 +9,13 @@ use crate::limit::Limits;
 use crate::outcome::Outcome;
 use crate::plan::Plan;
 use crate::report;
-use crate::run::run;
+use crate::run::{Control, run_with};
 use crate::schedule::Share;
 use clap::Args;
+use jiff::Timestamp;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::SystemTime;
 
 #[derive(Args, Debug)]
 pub(super) struct Run {
@@ -22,6 +24,9 @@ pub(super) struct Run {
     /// Run only this part of the plan, as 3/10; `merge` adds the parts
     #[arg(long, value_name = "PART", value_parser = shard)]
     shard: Option<Share>,
+    /// Begin the first phase at this time, as 2030-01-31T12:00:00Z, so that shards on several machines begin together
+    #[arg(long, value_name = "TIME")]
+    start_at: Option<Timestamp>,
     /// The folder for the outcome, its log of latencies and its page; it must not be there
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
@@ -39,7 +44,8 @@ impl Run {
         let folder = self.out.as_deref().map(Folder::make).transpose()?;
         let stop = stop_on_signal()?;
         let watch = watch::Watch::new(json);
-        let outcome = run(&plan, &stop, |progress| watch.show(progress));
+        let control = Control { stop: &stop, starts_at: self.start_at.map(SystemTime::from), steer: None };
+        let outcome = run_with(&plan, control, |progress| watch.show(progress));
         watch.clear();
         let outcome = outcome?;
         if let Some(folder) = folder {
