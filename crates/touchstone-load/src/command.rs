@@ -8,6 +8,7 @@ mod report;
 mod run;
 mod say;
 mod watch;
+mod worker;
 
 use clap::{Args, ColorChoice, Parser, Subcommand};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -29,7 +30,8 @@ use std::sync::atomic::AtomicBool;
         touchstone-load upload.toml --out upload-record                a scenario; its record in a folder\n  \
         touchstone-load capacity upload.toml --limits 'p99 < 50ms, failures < 0.1%'\n  \
         touchstone-load upload.toml --shard 1/2 --out one              half of it, here; the other half elsewhere\n  \
-        touchstone-load merge one two --out both\n\n\
+        touchstone-load merge one two --out both\n  \
+        touchstone-load worker upload.toml --master 127.0.0.1:5557     a worker of a Locust fleet\n\n\
         Exit status: 0 done, 1 a limit does not hold, 3 invalid, 64 makes no sense, 69 no service, 74 input or output, 130 stopped"
 )]
 pub struct Cli {
@@ -47,6 +49,7 @@ enum Command {
     Capacity(Box<capacity::Capacity>),
     Merge(merge::Merge),
     Report(report::Report),
+    Worker(Box<worker::Worker>),
     Completions(Completions),
 }
 
@@ -68,6 +71,7 @@ impl Cli {
             Some(Command::Capacity(capacity)) => capacity.run(self.json),
             Some(Command::Merge(merge)) => merge.run(self.json),
             Some(Command::Report(report)) => report.run(self.json),
+            Some(Command::Worker(worker)) => worker.run(),
             Some(Command::Completions(completions)) => {
                 let mut command = <Cli as clap::CommandFactory>::command();
                 clap_complete::generate(

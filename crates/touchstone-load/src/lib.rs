@@ -18,6 +18,7 @@ pub mod engine;
 pub mod error;
 pub mod exit;
 pub mod failure;
+pub mod fleet;
 pub mod journey;
 pub mod lane;
 pub mod latency;

@@ -47,6 +47,13 @@ fn check(sum: &Outcome, other: &Outcome) -> Result<()> {
 }
 
 fn add(sum: &mut Outcome, other: Outcome) {
+    // Shards are parts of one plan, which knows all users; workers of a fleet know their own.
+    if sum.shards.iter().all(|shard| shard.of == 0) {
+        sum.users = sum.users.saturating_add(other.users);
+        for (mine, others) in sum.phases.iter_mut().zip(&other.phases) {
+            mine.users = (mine.users.0 + others.users.0, mine.users.1 + others.users.1);
+        }
+    }
     for row in other.rows {
         match sum.rows.iter_mut().find(|mine| (&mine.phase, &mine.request) == (&row.phase, &row.request)) {
             Some(mine) => mine.add(&row),

@@ -38,7 +38,7 @@ pub struct Outcome {
     pub plan_digest: u32,
     /// Whether the next start waited for an answer.
     pub is_closed: bool,
-    /// Users of the whole run.
+    /// Users of the whole run; of a worker of a fleet, the most that it had at once.
     pub users: u32,
     /// Connections of the whole run at the most.
     pub connections_most: u32,
@@ -71,7 +71,7 @@ pub struct Outcome {
 pub struct Shard {
     /// From 1 on.
     pub number: u64,
-    /// How many there are.
+    /// How many there are; 0 where workers of a fleet come and go.
     pub of: u64,
 }
 

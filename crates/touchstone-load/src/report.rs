@@ -31,6 +31,7 @@ fn heading(outcome: &Outcome) -> String {
         outcome.stopped.map_or(String::new(), |at| format!("; PARTIAL: stopped after {}", seconds(at)));
     let shards = match outcome.shards.as_slice() {
         [shard] if shard.of == 1 => String::new(),
+        workers if workers[0].of == 0 => format!(", workers of a fleet: {}", workers.len()),
         shards => format!(", {} of {} shards", shards.len(), shards[0].of),
     };
     format!(

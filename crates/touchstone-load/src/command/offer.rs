@@ -118,6 +118,11 @@ impl Offer {
         Ok(scenario)
     }
 
+    /// Whether the command line says how much to offer, or for how long.
+    pub(super) fn says_how_much(&self) -> bool {
+        self.rate.is_some() || self.users.is_some() || self.length.is_some() || self.warm_up.is_some()
+    }
+
     /// The phases that the command line asks for.
     fn phases(&self) -> Result<Option<Vec<Phase>>> {
         if self.rate.is_none() && self.users.is_none() {
