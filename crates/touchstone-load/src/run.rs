@@ -166,7 +166,9 @@ fn lane(
     let share = plan.share.part(number as u64, threads as u64);
     let mine = connections(plan, control.steer.is_some(), share, threads);
     match plan.engine {
-        Engine::Own => play(Lane::new(plan, share, mine, control.stop, board), control.stop, begin, fail, processor),
+        Engine::Own => {
+            play(Lane::new(plan, share, mine, control.stop, board), control.stop, begin, fail, processor)
+        }
         Engine::Hyper { .. } => {
             play(AsyncLane::new(plan, share, mine, control.stop, board), control.stop, begin, fail, processor)
         }

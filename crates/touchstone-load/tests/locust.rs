@@ -230,8 +230,8 @@ fn a_fleet_is_driven_from_locusts_web_page() {
         for users in users {
             fleet.swarm(users);
         }
-        let seen = fleet
-            .until("counted", |stats| requests(stats) > 500 && stats["total_rps"].as_f64() > Some(1.0));
+        let seen =
+            fleet.until("counted", |stats| requests(stats) > 500 && stats["total_rps"].as_f64() > Some(1.0));
         println!("test {test}: {} a second now, {:.3} failed", seen["total_rps"], seen["fail_ratio"]);
         let stops = fleet.web("POST", "/stop", "").or_else(|| fleet.web("GET", "/stop", ""));
         assert_eq!(stops.expect("it answers")["success"], true);

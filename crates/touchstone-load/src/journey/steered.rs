@@ -39,7 +39,8 @@ impl Journey<'_> {
         }
         if now_ns >= steered.hands_over_ns {
             let at_ns = steered.hands_over_ns - HAND_OVER_EVERY_NS / 2;
-            steered.hands_over_ns = (now_ns / HAND_OVER_EVERY_NS).saturating_add(1).saturating_mul(HAND_OVER_EVERY_NS);
+            steered.hands_over_ns =
+                (now_ns / HAND_OVER_EVERY_NS).saturating_add(1).saturating_mul(HAND_OVER_EVERY_NS);
             self.board.put_up(at_ns, self.recorder.take_rows());
         }
         if wanted != steered.users && now_ns != u64::MAX {
