@@ -1,3 +1,5 @@
+//! Entries of tables that are read from the pages of the schema, beside what SQL says of them.
+
 use super::find;
 use crate::Store;
 use crate::engine::connection::Connection;
