@@ -2,7 +2,7 @@
 //! itself.
 //!
 //! The lane's own future knows the users and the connections, and decides. What waits for the service are tasks that know neither: each
-//! makes one connection, moves one connection's bytes or does one errand, and puts what came of it into the [`inbox`].
+//! makes one connection, moves one connection's bytes or does one errand, and puts what came of it into the `inbox`.
 
 mod alarm;
 mod connect;
