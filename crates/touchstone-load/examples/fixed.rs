@@ -25,7 +25,11 @@ fn main() -> std::io::Result<()> {
     let mut scratch = vec![0; 64 * 1024];
     loop {
         events.clear();
-        epoll::wait(&epoll, spare_capacity(&mut events), None)?;
+        match epoll::wait(&epoll, spare_capacity(&mut events), None) {
+            // Whoever stops it for a second and lets it go on interrupts the wait.
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
         for event in &events {
             let place = event.data.u64();
             if place == u64::MAX {
