@@ -6,6 +6,7 @@ pub mod failure;
 mod interrupt;
 mod progress;
 mod say;
+mod tools;
 
 use clap::{ColorChoice, Parser, Subcommand};
 use std::path::PathBuf;

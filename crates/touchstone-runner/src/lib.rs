@@ -17,6 +17,7 @@ pub mod random;
 pub mod recorded;
 pub mod run;
 pub mod scratch;
+pub mod service;
 pub mod session;
 pub mod strays;
 mod surroundings;

@@ -21,13 +21,13 @@ use touchstone_protocol::{Lane, Request, Run, Verb};
 use touchstone_recorder::{Kept, Options, Recording, Trace};
 
 /// Commits recorded of an arm: odd, so that the median is one of them.
-const COMMITS: u64 = 41;
+pub(crate) const COMMITS: u64 = 41;
 
 /// Of a commit's records one byte in so many must have reached the disk.
 const KEPT_SHARE: u64 = 4;
 
 /// How long a driver may take to leave once it was asked to.
-const GRACE: Duration = Duration::from_secs(10);
+pub(crate) const GRACE: Duration = Duration::from_secs(10);
 
 /// Records every writing arm of a case with a single lane, a commit at a time. `templates` are those of the arms that
 /// were still in the run at its end.
@@ -165,40 +165,56 @@ impl Recorded<'_> {
             .iter()
             .position(|stretch| stretch.ended_by.is_some_and(|line| replies(line, "run")))
             .unwrap_or(kept.len());
-        let mut syncs: Vec<u64> = commits.iter().map(|commit| commit.awaited).collect();
-        syncs.sort_unstable();
-        let mut bytes: Vec<u64> = commits.iter().map(|commit| commit.bytes).collect();
-        bytes.sort_unstable();
         let written = commits.iter().filter(|commit| commit.bytes >= self.bytes_to_keep()).count() as u64;
-        let sum = |part: fn(&Kept) -> u64| commits.iter().map(part).sum();
+        let (case, arm) = (&self.stage.case.id, &self.arm.name);
         SyncCount {
-            case: self.stage.case.id.clone(),
-            arm: self.arm.name.clone(),
-            unavailable: None,
-            commits: commits.len() as u64,
-            syncs_per_commit: syncs.get(syncs.len() / 2).copied().unwrap_or(0),
-            syncs_most: syncs.last().copied().unwrap_or(0),
-            syncs: sum(|commit| commit.awaited),
             syncs_at_close: of("close").iter().map(|close| close.awaited).sum(),
-            idle_syncs: sum(|commit| commit.idle_syncs),
-            synchronous_writes: sum(|commit| commit.synchronous_writes),
-            durable_commits: Some(commits.iter().filter(|commit| self.is_durable(commit)).count() as u64),
-            bytes_written: sum(|commit| commit.bytes),
-            bytes_of_median: bytes.get(bytes.len() / 2).copied(),
             written_commits: Some(written),
             syncs_to_end: Some(kept.iter().skip(first).map(|stretch| stretch.awaited).sum()),
-            refused: trace.unsupported().into_iter().map(str::to_owned).collect(),
-            mapped: trace
-                .mapped_files()
-                .iter()
-                .filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned()))
-                .collect(),
+            ..sum_up(case, arm, trace, &commits, |commit| self.is_durable(commit))
         }
     }
 }
 
+/// What the commits of a trace cost; nothing is said of what came after them.
+pub(crate) fn sum_up(
+    case: &str,
+    arm: &str,
+    trace: &Trace,
+    commits: &[Kept],
+    is_durable: impl Fn(&Kept) -> bool,
+) -> SyncCount {
+    let sorted = |part: fn(&Kept) -> u64| {
+        let mut parts: Vec<u64> = commits.iter().map(part).collect();
+        parts.sort_unstable();
+        parts
+    };
+    let (syncs, bytes) = (sorted(|commit| commit.awaited), sorted(|commit| commit.bytes));
+    let sum = |part: fn(&Kept) -> u64| commits.iter().map(part).sum();
+    let of_path = |path: &&Path| Some(path.file_name()?.to_string_lossy().into_owned());
+    SyncCount {
+        case: case.to_owned(),
+        arm: arm.to_owned(),
+        unavailable: None,
+        commits: commits.len() as u64,
+        syncs_per_commit: syncs.get(syncs.len() / 2).copied().unwrap_or(0),
+        syncs_most: syncs.last().copied().unwrap_or(0),
+        syncs: sum(|commit| commit.awaited),
+        syncs_at_close: 0,
+        idle_syncs: sum(|commit| commit.idle_syncs),
+        synchronous_writes: sum(|commit| commit.synchronous_writes),
+        durable_commits: Some(commits.iter().filter(|commit| is_durable(commit)).count() as u64),
+        bytes_written: sum(|commit| commit.bytes),
+        bytes_of_median: bytes.get(bytes.len() / 2).copied(),
+        written_commits: None,
+        syncs_to_end: None,
+        refused: trace.unsupported().into_iter().map(str::to_owned).collect(),
+        mapped: trace.mapped_files().iter().filter_map(of_path).collect(),
+    }
+}
+
 /// Whether a line is a reply of that name. No kit's JSON is written as another's.
-fn replies(line: &str, name: &str) -> bool {
+pub(crate) fn replies(line: &str, name: &str) -> bool {
     let reply = serde_json::from_str::<serde_json::Value>(line);
     reply.is_ok_and(|reply| reply["reply"] == name)
 }

@@ -3,20 +3,23 @@
 //! Rounds go over the cases so that minutes of noise hit every case alike and launch n of one case can be paired
 //! with launch n of another.
 
+mod block;
+
+pub(crate) use block::Block;
+
 use crate::data::{CaseData, Datasets};
 use crate::error::{Error, ErrorKind, Result};
 use crate::kits::Project;
 use crate::launch::{Player, Stage, enter_all, latency_file, make_template};
-use crate::noise::{NoiseMeter, NoiseReading};
 use crate::place::Place;
 use crate::probe::FlushProbe;
 use crate::processor::Confined;
 use crate::random::{Seeds, Stream, block_order, random_order, stream};
 use crate::recorded::record_syncs;
+use crate::service::{self, Tools};
 use crate::session::{Manners, SessionError};
 use crate::strays;
 use crate::surroundings::nameless;
-use crate::witness::flushes_completed;
 use crate::writer::Writer;
 use rand::seq::SliceRandom;
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,7 +28,7 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use touchstone::plan::{Plan, PlannedArm, PlannedCase, calibrated_count_max};
 use touchstone::record::file;
-use touchstone::sample::{Introduction, Launch, Noise, Outcome, Phase, Probe};
+use touchstone::sample::{Introduction, Launch, Outcome, Phase};
 use touchstone::statistics::{Estimate, LookedAt, median, settled};
 use touchstone::verdict::{correction, judged_together};
 use touchstone_protocol::{Hello, Verb};
@@ -71,6 +74,8 @@ pub struct Setting<'s> {
     pub project: &'s Project,
     /// How to speak to them.
     pub manners: Manners,
+    /// What loads services.
+    pub tools: Tools,
     /// Where databases live while they are measured: the disk that is measured.
     pub scratch: PathBuf,
     /// What its values are made of beside the plan's seed.
@@ -92,7 +97,7 @@ pub fn run(plan: &Plan, setting: &Setting<'_>, writer: &mut Writer) -> Result<()
     let last = plan.looks.last().copied().unwrap_or_default();
     setting.progress.begin((plan.cases.len() * last) as u64);
     for case in &plan.cases {
-        stopped(setting)?;
+        stopped(&setting.manners)?;
         setting.progress.doing(&format!("preparing {}", case.id));
         let data = CaseData::generate(case, seeds, scratch.path(), &mut datasets)?;
         cases.push(CaseRun::prepare(case, data, plan, setting, &scratch, &mut templates, writer)?);
@@ -113,21 +118,30 @@ pub fn run(plan: &Plan, setting: &Setting<'_>, writer: &mut Writer) -> Result<()
         }
     }
     for case in &cases {
-        stopped(setting)?;
+        stopped(&setting.manners)?;
         setting.progress.doing(&format!("counting the syncs of {}", case.case.id));
         let mut random = stream(plan.seed, &format!("recorded {}", case.case.id));
         let place = Place::new(scratch.path().join(nameless(&mut random)))?;
+        if case.case.load.is_some() {
+            let stage = service_stage(case.case, setting);
+            case.services.record(&stage, &case.playing(), place.path(), &mut random, writer)?;
+            continue;
+        }
         record_syncs(&case.stage(setting), &case.arms(), place.path(), &mut random, writer)?;
     }
     Ok(())
 }
 
 /// The user asked to stop.
-fn stopped(setting: &Setting<'_>) -> Result<()> {
-    if setting.manners.stop.load(Ordering::Relaxed) {
+pub(crate) fn stopped(manners: &Manners) -> Result<()> {
+    if manners.stop.load(Ordering::Relaxed) {
         return Err(Error::new(ErrorKind::Interrupted, "the run was stopped"));
     }
     Ok(())
+}
+
+fn service_stage<'s>(case: &'s PlannedCase, setting: &'s Setting<'_>) -> service::Stage<'s> {
+    service::Stage { project: setting.project, case, manners: &setting.manners, tools: &setting.tools }
 }
 
 /// Databases to start from, shared by all arms that start from the same.
@@ -179,6 +193,8 @@ struct CaseRun<'p> {
     case: &'p PlannedCase,
     data: CaseData,
     templates: BTreeMap<String, Rc<Place>>,
+    /// Those of services.
+    services: service::run::Templates,
     dropped: BTreeSet<String>,
     calibrated: u64,
     /// Per arm, per launch: median time of an operation. For deciding when to stop, and nothing else.
@@ -200,19 +216,28 @@ impl<'p> CaseRun<'p> {
             case,
             data,
             templates: BTreeMap::new(),
+            services: service::run::Templates::default(),
             dropped: BTreeSet::new(),
             calibrated: 1,
             medians: BTreeMap::new(),
             decided: false,
         };
-        for arm in &case.arms {
+        for arm in case.arms.iter().filter(|_| case.load.is_some()) {
+            let mut random = stream(plan.seed, &format!("template {} {}", case.id, arm.name));
+            let stage = service_stage(case, setting);
+            if let Err(error) = run.services.make(&stage, arm, scratch.path(), &mut random)? {
+                stopped(&setting.manners)?;
+                run.drop_arm(arm, &error, writer)?;
+            }
+        }
+        for arm in case.arms.iter().filter(|_| case.load.is_none()) {
             let stage = run.stage(setting);
             match templates.get(&stage, arm, scratch, plan.seed)? {
                 Ok(template) => {
                     run.templates.insert(arm.name.clone(), template);
                 }
                 Err(error) => {
-                    stopped(setting)?;
+                    stopped(&setting.manners)?;
                     run.drop_arm(arm, &error, writer)?;
                 }
             }
@@ -277,8 +302,10 @@ impl<'p> CaseRun<'p> {
     }
 
     fn arms(&self) -> Vec<(&PlannedArm, &Place)> {
-        let playing = self.case.arms.iter().filter(|arm| !self.dropped.contains(&arm.name));
-        playing.filter_map(|arm| Some((arm, self.templates.get(&arm.name)?.as_ref()))).collect()
+        self.playing()
+            .into_iter()
+            .filter_map(|arm| Some((arm, self.templates.get(&arm.name)?.as_ref())))
+            .collect()
     }
 
     /// Finds the count of operations with which the slowest arm needs 2 ms, in a launch that is thrown away.
@@ -299,7 +326,7 @@ impl<'p> CaseRun<'p> {
                 continue;
             }
             counts.extend(count_for_slice(player, count_max)?);
-            stopped(setting)?;
+            stopped(&setting.manners)?;
         }
         self.calibrated = shared_count(&counts).unwrap_or(count_max);
         Ok(())
@@ -315,6 +342,13 @@ impl<'p> CaseRun<'p> {
     ) -> Result<()> {
         let mut random = stream(plan.seed, &format!("launch {launch} {}", self.case.id));
         let place = Place::new(scratch.path().join(nameless(&mut random)))?;
+        if self.case.load.is_some() {
+            let stage = service_stage(self.case, setting);
+            let launched =
+                self.services.launch(&stage, &self.playing(), launch, &place, &mut random, writer)?;
+            self.take(launched.lines, &launched.times);
+            return Ok(());
+        }
         let stage = self.stage(setting);
         let confined = self.confine(&mut random);
         let awaits_disk = self.case.flushes || self.case.awaits_disk();
@@ -328,16 +362,26 @@ impl<'p> CaseRun<'p> {
         floor.latencies(&mut players, &mut random)?;
         let medians = std::mem::take(&mut floor.medians);
         let lines = floor.leave(players)?;
+        self.take(lines, &medians);
+        Ok(())
+    }
+
+    /// Keeps what became of a launch: the median time of an operation of who completed it.
+    fn take(&mut self, lines: Vec<Launch>, times: &BTreeMap<String, Vec<f64>>) {
         for line in lines {
             if line.outcome == Outcome::Completed {
-                if let Some(times) = medians.get(&line.arm).filter(|times| !times.is_empty()) {
-                    self.medians.entry(line.arm).or_default().insert(launch, median(times));
+                if let Some(times) = times.get(&line.arm).filter(|times| !times.is_empty()) {
+                    self.medians.entry(line.arm.clone()).or_default().insert(line.launch, median(times));
                 }
             } else {
                 self.dropped.insert(line.arm);
             }
         }
-        Ok(())
+    }
+
+    /// The arms that are still in the run.
+    fn playing(&self) -> Vec<&'p PlannedArm> {
+        self.case.arms.iter().filter(|arm| !self.dropped.contains(&arm.name)).collect()
     }
 
     /// How it stands at a look: every arm against the baseline. An arm that dropped out will not be compared.
@@ -454,23 +498,13 @@ impl Floor<'_, '_> {
     ) -> Result<()> {
         for block in 0..self.run.case.blocks {
             let order = block_order(players.len(), random);
-            let meter = NoiseMeter::start();
+            let beside = Block::begin(&self.run.case.id, self.launch, block);
             for (position, player) in order.iter().enumerate() {
                 let half = (position >= players.len()) as u64;
                 let number = self.run.warm_slices() + u64::from(block) * 2 + half;
                 self.slice(&mut players[*player], Phase::Measure, block, position as u32, number)?;
             }
-            let NoiseReading { cpu_pressure, io_pressure, steal } = meter.stop();
-            let (case, launch) = (self.run.case.id.clone(), self.launch);
-            let noise = Noise { case: case.clone(), launch, block, cpu_pressure, io_pressure, steal };
-            self.writer.line(file::NOISE, &noise)?;
-            if let Some(probe) = &mut probe {
-                let before = flushes_completed();
-                let flush_ns = probe.row_ns()?;
-                let flushes = flushes_completed().zip(before).and_then(|(now, then)| now.checked_sub(then));
-                let flushes = flushes.map(FlushProbe::flushes_each);
-                self.writer.line(file::PROBES, &Probe { case, launch, block, flush_ns, flushes })?;
-            }
+            beside.end(probe.as_mut(), self.writer)?;
         }
         Ok(())
     }
@@ -484,10 +518,10 @@ impl Floor<'_, '_> {
         position: u32,
         number: u64,
     ) -> Result<()> {
-        stopped(self.setting)?;
+        stopped(&self.setting.manners)?;
         let count = self.run.calibrated;
         let first = self.run.first_operation(number, count);
-        let Some(played) = player.slice(first, count, None)? else { return stopped(self.setting) };
+        let Some(played) = player.slice(first, count, None)? else { return stopped(&self.setting.manners) };
         let line = played.line(&self.run.case.id, self.launch, &player.arm.name, phase, block, position);
         if phase == Phase::Measure && line.operations > 0 {
             let times = self.medians.entry(player.arm.name.clone()).or_default();
@@ -510,7 +544,7 @@ impl Floor<'_, '_> {
             {
                 continue;
             }
-            stopped(self.setting)?;
+            stopped(&self.setting.manners)?;
             let path = latency_file(self.writer.folder(), &case.id, &player.arm.name, self.launch);
             let first = self.run.first_operation(self.run.slices(), count);
             let Some(played) = player.slice(first, count, Some(path))? else { continue };
@@ -524,7 +558,7 @@ impl Floor<'_, '_> {
     /// none can tell another what it kept. And all of these start before the first is waited for.
     fn leave(&mut self, mut players: Vec<Player<'_>>) -> Result<Vec<Launch>> {
         for player in &mut players {
-            stopped(self.setting)?;
+            stopped(&self.setting.manners)?;
             player.explain_before(self.launch, self.run.calibrated)?;
         }
         players.iter_mut().for_each(Player::end_process);
@@ -533,9 +567,9 @@ impl Floor<'_, '_> {
         }
         let mut lines = Vec::new();
         for player in players {
-            stopped(self.setting)?;
+            stopped(&self.setting.manners)?;
             let line = player.leave(self.launch, self.run.calibrated)?;
-            stopped(self.setting)?;
+            stopped(&self.setting.manners)?;
             self.writer.line(file::LAUNCHES, &line)?;
             lines.push(line);
         }
@@ -543,7 +577,7 @@ impl Floor<'_, '_> {
     }
 }
 
-fn introduction(project: &Project, arm: &PlannedArm, hello: &Hello) -> Result<Introduction> {
+pub(crate) fn introduction(project: &Project, arm: &PlannedArm, hello: &Hello) -> Result<Introduction> {
     let program = project.program_file(arm)?;
     let crc32 = std::fs::read(&program).map(|bytes| format!("{:08x}", crc32fast::hash(&bytes)));
     Ok(Introduction {

@@ -1,0 +1,441 @@
+//! One launch of a case whose arms are services: a fresh process and a fresh copy of the database for each, windows of load in the
+//! place of slices, and then the question whether everything that was acknowledged is there.
+
+mod api;
+mod counted;
+mod held;
+mod processors;
+pub(crate) mod run;
+mod template;
+mod window;
+
+use counted::record_syncs;
+
+use crate::error::Result;
+use crate::kits::Project;
+use crate::place::Place;
+use crate::random::Stream;
+use crate::session::{Manners, Session, SessionError, SessionResult, unexpected};
+use crate::surroundings::{Surroundings, nameless};
+use crate::task::{children, threads};
+use crate::witness::Seen;
+use api::Api;
+use held::Held;
+use processors::Sides;
+use rand::Rng;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use touchstone::kit::DurabilityClass;
+use touchstone::plan::{PlannedArm, PlannedCase, PlannedLoad};
+use touchstone::sample::{Launch, LoadWindow, Outcome, Phase, Slice, Witness};
+use touchstone_protocol::{Failure, FailureKind, Hello, LaneSample, Reply, Request, Served, Settings, Usage};
+use window::{Counted, Window};
+
+/// What a service must be able to do.
+const CAPABILITY: &str = "change.serve";
+
+/// What loads services, and what slows their flushes.
+#[derive(Clone, Debug, Default)]
+pub struct Tools {
+    /// The load generator's program; where no case is a load, nobody asks.
+    pub generator: PathBuf,
+    /// The library that makes a flush last as long as an arm says.
+    pub flush: PathBuf,
+}
+
+/// Everything a launch of a service's case plays with.
+pub(crate) struct Stage<'s> {
+    pub(crate) project: &'s Project,
+    pub(crate) case: &'s PlannedCase,
+    pub(crate) manners: &'s Manners,
+    pub(crate) tools: &'s Tools,
+}
+
+impl Stage<'_> {
+    fn load(&self) -> &PlannedLoad {
+        self.case.load.as_ref().expect("a service's case has a load")
+    }
+
+    /// The command that starts an arm's kit, surrounded, on the service's processors.
+    fn command(&self, arm: &PlannedArm, around: &Surroundings, sides: &Sides) -> Result<Command> {
+        let mut command = around.around(self.project.command(arm)?)?;
+        if let Some(us) = arm.flush_us {
+            command.env("LD_PRELOAD", &self.tools.flush).env("TOUCHSTONE_FLUSH_US", us.to_string());
+        }
+        sides.confine(&mut command);
+        Ok(command)
+    }
+}
+
+/// A window that was played, as its two lines of the record.
+pub(crate) struct Played {
+    pub(crate) slice: Slice,
+    pub(crate) load: LoadWindow,
+    pub(crate) latencies_ns: Vec<u64>,
+}
+
+/// Where a window stands in its launch.
+#[derive(Clone, Copy)]
+pub(crate) struct At {
+    pub(crate) launch: usize,
+    pub(crate) phase: Phase,
+    pub(crate) block: u32,
+    pub(crate) position: u32,
+}
+
+/// An arm in a launch: its process, its database, and what its users know.
+pub(crate) struct Servant<'s> {
+    stage: &'s Stage<'s>,
+    pub(crate) arm: &'s PlannedArm,
+    pub(crate) hello: Option<Hello>,
+    place: Place,
+    /// The generator's files.
+    desk: Place,
+    surroundings: Surroundings,
+    session: Option<Session>,
+    sides: Sides,
+    port: u16,
+    settings: Settings,
+    /// By user.
+    held: Vec<Held>,
+    /// Where each user's changes begin that are not from the template.
+    cursors: Vec<u64>,
+    windows: u64,
+    threads: Option<u64>,
+    children: Option<u64>,
+    outcome: Outcome,
+    error: Option<String>,
+}
+
+impl<'s> Servant<'s> {
+    /// Copies the template and starts the process, which is not waited for.
+    ///
+    /// # Errors
+    /// When the lab itself fails.
+    pub(crate) fn enter(
+        stage: &'s Stage<'s>,
+        arm: &'s PlannedArm,
+        template: &template::Template,
+        scratch: &Path,
+        random: &mut Stream,
+    ) -> Result<Servant<'s>> {
+        let place = Place::new(scratch.join(nameless(random)))?;
+        place.restore(&template.place)?;
+        let mut servant = Servant {
+            stage,
+            arm,
+            hello: None,
+            place,
+            desk: Place::new(scratch.join(nameless(random)))?,
+            surroundings: Surroundings::new(scratch, random)?,
+            session: None,
+            sides: Sides::of_this_machine(),
+            port: 0,
+            settings: Settings::new(),
+            held: vec![Held::default(); stage.load().users as usize],
+            cursors: template.cursors.clone(),
+            windows: 0,
+            threads: None,
+            children: None,
+            outcome: Outcome::Completed,
+            error: None,
+        };
+        servant.start()?;
+        Ok(servant)
+    }
+
+    /// Whether it is still in the launch.
+    pub(crate) fn plays(&self) -> bool {
+        self.outcome == Outcome::Completed && self.session.is_some()
+    }
+
+    /// Waits until it serves.
+    pub(crate) fn be_introduced(&mut self) {
+        if self.plays() {
+            let served = self.serve();
+            self.note(served);
+        }
+    }
+
+    fn start(&mut self) -> Result<()> {
+        let command = self.stage.command(self.arm, &self.surroundings, &self.sides)?;
+        let started = Session::start(command, self.stage.manners.clone());
+        self.session = self.note(started.map(|mut session| {
+            session.greet();
+            session
+        }));
+        Ok(())
+    }
+
+    fn serve(&mut self) -> SessionResult<()> {
+        let session = self.session.as_mut().expect("only what was started serves");
+        let hello = session.hello()?;
+        require(&hello)?;
+        let served = serve(session, self.place.path(), self.arm)?;
+        (self.port, self.settings) = (served.port, served.settings);
+        self.hello = Some(hello);
+        Ok(())
+    }
+
+    /// Lets users ask for a window's time. A service that fails ends its part and gives `None`.
+    ///
+    /// # Errors
+    /// When the lab itself fails.
+    pub(crate) fn window(&mut self, at: At, length_ms: u64, random: &mut Stream) -> Result<Option<Played>> {
+        if !self.plays() {
+            return Ok(None);
+        }
+        let process = self.session.as_ref().and_then(Session::process).unwrap_or_default();
+        let awaits = self.arm.class.reaches_disk();
+        let (before, cpu_before) = (Seen::now(process, awaits), processors::cpu_ns(process));
+        let began = std::time::Instant::now();
+        let counted = Window {
+            generator: &self.stage.tools.generator,
+            load: self.stage.load(),
+            port: self.port,
+            run: format!("w{}", self.windows),
+            seed: random.next_u64(),
+            length_ms,
+            is_first: self.windows == 0,
+            processor: self.sides.generator(),
+            folder: self.desk.path(),
+        }
+        .run()?;
+        let waited_ns = began.elapsed().as_nanos() as u64;
+        let after = Seen::now(process, awaits);
+        let cpu_ns = processors::cpu_ns(process).saturating_sub(cpu_before);
+        self.windows += 1;
+        self.threads = self.threads.max(threads(process));
+        self.children = self.children.max(children(process));
+        let failed = |message| SessionError::Refused(Failure { kind: FailureKind::Other, message });
+        let Some(counted) = self.note(counted.map_err(failed)) else { return Ok(None) };
+        self.remember(&counted);
+        let seen = after.since(&before);
+        let witness = Witness {
+            waited_ns,
+            read_bytes: seen.read_bytes,
+            written_bytes: seen.written_bytes,
+            flushes: seen.flushes,
+            ..Witness::default()
+        };
+        Ok(Some(self.played(at, counted, witness, cpu_ns)))
+    }
+
+    fn remember(&mut self, counted: &Counted) {
+        for upload in &counted.uploads {
+            let Some(held) = self.held.get_mut(upload.user as usize) else { continue };
+            for id in &upload.ids {
+                if upload.is_acknowledged { held.acknowledge(id.clone()) } else { held.doubt(id.clone()) }
+            }
+        }
+    }
+
+    fn played(&self, at: At, counted: Counted, witness: Witness, cpu_ns: u64) -> Played {
+        let (case, arm) = (self.stage.case.id.clone(), self.arm.name.clone());
+        let lane = LaneSample {
+            wall_ns: counted.wall_ns,
+            answers: counted.answered,
+            digest: String::new(),
+            errors: counted.failures,
+            delivery: None,
+        };
+        let slice = Slice {
+            case: case.clone(),
+            launch: at.launch,
+            arm: arm.clone(),
+            phase: at.phase,
+            block: at.block,
+            position: at.position,
+            operations: counted.answered,
+            wall_ns: counted.wall_ns,
+            cpu_ns,
+            lanes: vec![lane],
+            usage: Usage {
+                read_bytes: witness.read_bytes.unwrap_or(0),
+                written_bytes: witness.written_bytes.unwrap_or(0),
+                ..Usage::default()
+            },
+            witness: Some(witness),
+            wrong: None,
+        };
+        let load = LoadWindow {
+            case,
+            launch: at.launch,
+            arm,
+            phase: at.phase,
+            block: at.block,
+            position: at.position,
+            seconds: counted.wall_ns as f64 / 1e9,
+            users: self.stage.load().users,
+            endpoints: counted.endpoints,
+            generator_busy: counted.generator_busy,
+            doubts: counted.doubts,
+        };
+        Played { slice, load, latencies_ns: counted.latencies_ns }
+    }
+
+    /// Asks the same question before and after an upload: who answers from an old answer is found out while it lives.
+    pub(crate) fn ask_twice(&mut self) {
+        if self.plays() {
+            let asked = self.asked_twice();
+            self.judge(asked);
+        }
+    }
+
+    fn asked_twice(&mut self) -> std::result::Result<Option<String>, String> {
+        let api = self.api();
+        for user in 0..self.held.len() {
+            let (name, device) = (template::user(user), template::device(user));
+            let cursor = self.cursors[user];
+            let before = api.follow(&device, cursor)?;
+            let id = format!("lab-{user}-asked");
+            api.upload(&device, &[(id.clone(), format!("{id} asked"))])?;
+            self.held[user].acknowledge(id.clone());
+            let after = api.follow(&device, cursor)?;
+            let has = |change: &api::Change| change.id == id;
+            if !after.last().is_some_and(has) || after[..after.len() - 1] != before {
+                return Ok(Some(format!(
+                    "a device of {name} downloaded from the same cursor before and after an upload of one change: {} \
+                     changes and then {}, the last of which should be that one",
+                    before.len(),
+                    after.len()
+                )));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Ends the process at the moment at which it has acknowledged one more change of each user. A class that promises nothing after
+    /// a crash is closed instead.
+    pub(crate) fn end_process(&mut self) {
+        if !self.plays() {
+            return;
+        }
+        let uploaded = self.upload_last();
+        if uploaded.is_ok() && self.arm.class == DurabilityClass::None {
+            let closed = self.session.as_mut().map(|session| session.ask(&Request::Close));
+            self.note(closed.transpose());
+        }
+        self.session = None;
+        if let Err(why) = uploaded {
+            self.judge(Err(why));
+        }
+    }
+
+    fn upload_last(&mut self) -> std::result::Result<(), String> {
+        let api = self.api();
+        for user in 0..self.held.len() {
+            let id = format!("lab-{user}-last");
+            api.upload(&template::device(user), &[(id.clone(), format!("{id} last"))])?;
+            self.held[user].acknowledge(id);
+        }
+        Ok(())
+    }
+
+    /// Starts another process on the same database. It is not waited for.
+    ///
+    /// # Errors
+    /// When the lab itself fails.
+    pub(crate) fn start_anew(&mut self) -> Result<()> {
+        if self.session.is_none() && self.outcome == Outcome::Completed {
+            self.start()?;
+        }
+        Ok(())
+    }
+
+    /// Downloads everything by other devices of the users, and leaves.
+    ///
+    /// # Errors
+    /// When the lab itself fails.
+    pub(crate) fn leave(mut self, launch: usize) -> Result<Launch> {
+        self.be_introduced();
+        let expected = self.held.iter().map(Held::count).sum();
+        let mut found = 0;
+        if self.plays() {
+            let downloaded = self.download_all(&mut found);
+            self.judge(downloaded);
+        }
+        let file_bytes = self.place.file_bytes();
+        if let Some(session) = self.session.take() {
+            let left = session.quit();
+            self.note(left);
+        }
+        let whole = self.outcome == Outcome::Completed || self.outcome == Outcome::Void;
+        Ok(Launch {
+            case: self.stage.case.id.clone(),
+            launch,
+            arm: self.arm.name.clone(),
+            outcome: self.outcome,
+            error: self.error.take(),
+            failed_with: None,
+            calibrated: 0,
+            processor: None,
+            threads: self.threads,
+            children: self.children,
+            strayed: None,
+            settings: std::mem::take(&mut self.settings),
+            expected: if whole { expected } else { found },
+            found,
+            plan: Vec::new(),
+            counters: BTreeMap::new(),
+            file_bytes,
+        })
+    }
+
+    fn download_all(&self, found: &mut u64) -> std::result::Result<Option<String>, String> {
+        let api = self.api();
+        for (user, held) in self.held.iter().enumerate() {
+            let (name, device) = (template::user(user), format!("{}-other", template::device(user)));
+            api.register(&name, &device)?;
+            let given = api.follow(&device, self.cursors[user])?;
+            let (here, wrong) = held.judge(&name, &given);
+            *found += here;
+            if wrong.is_some() {
+                return Ok(wrong);
+            }
+        }
+        Ok(None)
+    }
+
+    fn api(&self) -> Api {
+        Api::new(self.port, self.stage.manners.limit)
+    }
+
+    /// A wrong answer makes the launch void, and one that does not come is a failure.
+    fn judge(&mut self, judged: std::result::Result<Option<String>, String>) {
+        let (outcome, why) = match judged {
+            Ok(None) => return,
+            Ok(Some(wrong)) => (Outcome::Void, wrong),
+            Err(why) => (Outcome::Failed, why),
+        };
+        (self.outcome, self.error, self.session) = (outcome, Some(why), None);
+    }
+
+    /// Keeps a failure as the arm's outcome and ends its process.
+    fn note<T>(&mut self, result: SessionResult<T>) -> Option<T> {
+        match result {
+            Ok(value) => Some(value),
+            Err(error) => {
+                (self.outcome, self.error, self.session) = (error.outcome(), Some(error.to_string()), None);
+                None
+            }
+        }
+    }
+}
+
+fn require(hello: &Hello) -> SessionResult<()> {
+    if hello.capabilities.iter().any(|known| known == CAPABILITY) {
+        return Ok(());
+    }
+    let message = format!("the driver has no capability {CAPABILITY}: it is no service");
+    Err(SessionError::Refused(Failure { kind: FailureKind::Unsupported, message }))
+}
+
+fn serve(session: &mut Session, directory: &Path, arm: &PlannedArm) -> SessionResult<Served> {
+    let request = Request::Serve { directory: directory.to_owned(), port: 0, settings: arm.settings.clone() };
+    match session.ask(&request)? {
+        Reply::Serve(served) => Ok(served),
+        other => Err(unexpected("serve", &other)),
+    }
+}

@@ -1,0 +1,55 @@
+//! Which processors a service and its generator have: one side each, where the machine has two.
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+/// The generator has the last processor that this process may use, and the service the others; on a machine of one they share it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sides {
+    service: Option<CpuSet>,
+    generator: Option<usize>,
+}
+
+impl Sides {
+    /// As this process finds the machine.
+    pub(super) fn of_this_machine() -> Sides {
+        let shared = Sides { service: None, generator: None };
+        let Ok(mut allowed) = sched_getaffinity(None) else { return shared };
+        let last = (0..CpuSet::MAX_CPU).rev().find(|processor| allowed.is_set(*processor));
+        match last.filter(|_| allowed.count() > 1) {
+            None => shared,
+            Some(last) => {
+                allowed.unset(last);
+                Sides { service: Some(allowed), generator: Some(last) }
+            }
+        }
+    }
+
+    /// The generator's.
+    pub(super) fn generator(self) -> Option<usize> {
+        self.generator
+    }
+
+    /// Keeps a process that is about to be started on the service's.
+    pub(super) fn confine(self, command: &mut Command) {
+        let Some(service) = self.service else { return };
+        // SAFETY: between fork and exec one system call is made, which takes no lock.
+        unsafe {
+            command.pre_exec(move || Ok(sched_setaffinity(None, &service)?));
+        }
+    }
+}
+
+/// Processor time of a process so far and of its children that it has waited for, in nanoseconds; 0 where the system does not tell.
+pub(super) fn cpu_ns(process: u32) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    // The name before these stands in brackets, and may hold some itself.
+    let after = stat.rsplit(')').next().unwrap_or_default();
+    let ticks: u64 =
+        after.split_whitespace().skip(11).take(4).filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
+    // SAFETY: asks for a number and touches no memory.
+    let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+    ticks.saturating_mul(1_000_000_000 / u64::try_from(per_second).unwrap_or(100).max(1))
+}

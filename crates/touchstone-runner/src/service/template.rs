@@ -1,0 +1,86 @@
+//! The database that every launch of a service starts from: users with a device each, and what they have uploaded long before.
+
+use super::{Api, Sides, Stage, require, serve};
+use crate::error::Result;
+use crate::place::Place;
+use crate::random::Stream;
+use crate::session::{Manners, Session, SessionError, SessionResult};
+use crate::surroundings::{Surroundings, nameless};
+use std::path::Path;
+use touchstone::plan::PlannedArm;
+use touchstone_protocol::{Failure, FailureKind, Request};
+
+/// Changes of an upload while a database is filled.
+const BATCH: u64 = 500;
+
+/// A database, and where each user's changes end in it.
+pub(crate) struct Template {
+    pub(super) place: Place,
+    pub(super) cursors: Vec<u64>,
+}
+
+/// A user's name. A scenario calls user `${user}` so.
+pub(super) fn user(number: usize) -> String {
+    format!("user-{number}")
+}
+
+/// The name of a user's first device.
+pub(super) fn device(number: usize) -> String {
+    format!("device-{number}")
+}
+
+/// Makes the database that every launch of an arm starts from, over HTTP.
+///
+/// # Errors
+/// When the lab itself fails. A service that cannot make its database is an outcome: the second result.
+pub(crate) fn make_template(
+    stage: &Stage<'_>,
+    arm: &PlannedArm,
+    scratch: &Path,
+    random: &mut Stream,
+) -> Result<SessionResult<Template>> {
+    let place = Place::new(scratch.join(nameless(random)))?;
+    let surroundings = Surroundings::new(scratch, random)?;
+    let command = stage.command(arm, &surroundings, &Sides::of_this_machine())?;
+    Ok(fill(stage, arm, &place, command).map(|cursors| Template { place, cursors }))
+}
+
+fn fill(
+    stage: &Stage<'_>,
+    arm: &PlannedArm,
+    place: &Place,
+    command: std::process::Command,
+) -> SessionResult<Vec<u64>> {
+    // Uploading many changes is no window: it may take ten times as long.
+    let manners = Manners { limit: stage.manners.limit * 10, ..stage.manners.clone() };
+    let limit = manners.limit;
+    let mut session = Session::start(command, manners)?;
+    require(&session.hello()?)?;
+    let served = serve(&mut session, place.path(), arm)?;
+    let api = Api::new(served.port, limit);
+    let failed = |message| SessionError::Refused(Failure { kind: FailureKind::Other, message });
+    let mut cursors = Vec::new();
+    for number in 0..stage.load().users as usize {
+        cursors.push(fill_user(&api, number, stage).map_err(failed)?);
+    }
+    session.ask(&Request::Close)?;
+    session.quit()?;
+    Ok(cursors)
+}
+
+fn fill_user(api: &Api, number: usize, stage: &Stage<'_>) -> std::result::Result<u64, String> {
+    let (stored, bytes) = (stage.case.filled, stage.case.dataset.value_bytes as usize);
+    let device = device(number);
+    api.register(&user(number), &device)?;
+    let mut cursor = 0;
+    for from in (0..stored).step_by(BATCH as usize) {
+        let one = |at: u64| {
+            let id = format!("seed-{number}-{at}");
+            let data = format!("{id} {}", "s".repeat(bytes.saturating_sub(id.len() + 1)));
+            (id, data)
+        };
+        let changes: Vec<(String, String)> = (from..stored.min(from + BATCH)).map(one).collect();
+        cursor = api.upload(&device, &changes)?;
+    }
+    Ok(cursor)
+}
