@@ -4,7 +4,9 @@ package tests
 
 import (
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -81,7 +83,15 @@ func TestAServiceThatIsClosedFreesItsPortAndAnotherGoesOn(t *testing.T) {
 	phone.upload(numbered("note", 3)...)
 	before := phone.full()
 	for range 2 {
+		// Somebody who never asks does not keep a connection. It is accepted before one that is made later.
+		silent, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", s.port))
+		must(t, err)
+		http.DefaultClient.CloseIdleConnections()
+		phone.full()
 		equal(t, s.ask(map[string]any{"request": "close"})["reply"], any("close"))
+		_, err = io.ReadAll(silent)
+		must(t, err)
+		must(t, silent.Close())
 		free, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", s.port))
 		must(t, err)
 		must(t, free.Close())
