@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, NamedTuple, Optional
 
@@ -37,18 +38,12 @@ class About(NamedTuple):
     compile_options: tuple[str, ...] = ()
 
 
-class Open(NamedTuple):
-    """What `open` asks for."""
+@dataclass(frozen=True)
+class Asked:
+    """Where a database lies, and what is asked of it by neutral names."""
 
     directory: Path
-    record: str
-    create: bool
-    tables: int
-    indexes: list[str]
     settings: dict[str, Any]
-    table: int = 1
-    # Rows are got by their key, so that a table that would else have none makes it its key.
-    keyed: bool = False
 
     def number(self, name: str) -> Optional[int]:
         """The number that a setting asks for."""
@@ -63,6 +58,19 @@ class Open(NamedTuple):
         if value is not None and value not in words:
             raise Failure("unsupported", f"setting {name}: `{value}` is not one of {', '.join(words)}")
         return value
+
+
+@dataclass(frozen=True)
+class Open(Asked):
+    """What `open` asks for."""
+
+    record: str
+    create: bool
+    tables: int
+    indexes: list[str]
+    table: int = 1
+    # Rows are got by their key, so that a table that would else have none makes it its key.
+    keyed: bool = False
 
 
 class Model(NamedTuple):

@@ -1,84 +1,36 @@
-"""The protocol loop: one request, one reply, until standard input ends or the lab says `quit`."""
+"""What the lab asks of a driver of records: one database, its handles, and the lanes that are played on them."""
 
 from __future__ import annotations
 
 import gc
-import json
-import os
 import struct
-import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, BinaryIO, Optional
+from typing import Any, Optional
 
 from .answers import Answers
-from .clock import measure
+from .conversation import REQUIRED, Conversation, checked
 from .driver import VERBS, About, Driver, Failure, Model, Open
 from .lane import Lane, play, play_open
 from .records import Malformed, digest, read_dataset, read_operations, sort_key
 
-PROTOCOL = 1
-LINE_BYTES_MAX = 1 << 20
-
-_TABLE = {"table": (int, 1)}
-_REQUIRED: Any = object()
-#: What each request may have: its type, and what it is when it is left out.
-_FIELDS: dict[str, dict[str, tuple[Any, Any]]] = {
-    "hello": {"protocol": (int, _REQUIRED)},
-    "prepare": {
-        "record": (str, _REQUIRED),
-        "dataset": (str, _REQUIRED),
-        "operations": ((str, type(None)), None),
-        "states": ((str, type(None)), None),
-        "subscriptions": ((str, type(None)), None),
-    },
-    "open": {
-        "directory": (str, _REQUIRED),
-        "record": (str, _REQUIRED),
-        "schema": (dict, _REQUIRED),
-        "settings": (dict, _REQUIRED),
-    },
-    "fill": {"from": (int, _REQUIRED), "count": (int, _REQUIRED), **_TABLE},
-    "churn": {"from": (int, _REQUIRED), "count": (int, _REQUIRED), "times": (int, _REQUIRED), **_TABLE},
-    "run": {"lanes": (list, _REQUIRED), "latency": ((str, type(None)), None)},
-    "explain": {"lanes": (list, _REQUIRED)},
-    "check": _TABLE,
-    "close": {},
-    "quit": {},
-}
 _LANE = {
-    "verb": (str, _REQUIRED),
-    "from": (int, _REQUIRED),
-    "count": (int, _REQUIRED),
+    "verb": (str, REQUIRED),
+    "from": (int, REQUIRED),
+    "count": (int, REQUIRED),
     "held": (bool, False),
     "above": ((int, type(None)), None),
-    **_TABLE,
+    "table": (int, 1),
 }
-_SCHEMA = {"create": (bool, _REQUIRED), "tables": (int, 1), "keyed": (bool, False), "typed": (bool, False), "indexes": (list, ())}
+_SCHEMA = {"create": (bool, REQUIRED), "tables": (int, 1), "keyed": (bool, False), "typed": (bool, False), "indexes": (list, ())}
 
 
-def _checked(given: Any, fields: dict[str, tuple[Any, Any]], what: str) -> dict[str, Any]:
-    if not isinstance(given, dict):
-        raise Failure("protocol", f"{what} is no object")
-    unknown = set(given) - set(fields)
-    if unknown:
-        raise Failure("protocol", f"{what} has no field `{sorted(unknown)[0]}`")
-    values = {}
-    for name, (kind, default) in fields.items():
-        value = given.get(name, default)
-        if value is _REQUIRED:
-            raise Failure("protocol", f"{what} lacks its field `{name}`")
-        is_wrong = not isinstance(value, kind) or (kind is int and (isinstance(value, bool) or value < 0))
-        if name in given and is_wrong:
-            raise Failure("protocol", f"{what} has `{value}` for `{name}`")
-        values[name] = value
-    return values
-
-
-class Kit:
+class Kit(Conversation):
     """Speaks for one driver."""
 
     def __init__(self, about: About, driver: type[Driver]) -> None:
-        self.about, self.driver = about, driver
+        super().__init__(about)
+        self.driver = driver
         self.record: Optional[str] = None
         self.objects: list[Any] = []
         self.operations: Optional[list[int]] = None
@@ -86,60 +38,16 @@ class Kit:
         self.asked: Optional[Open] = None
         self.handles: list[tuple[int, Driver]] = []
 
-    def main(self) -> None:
-        """Serves the lab until it is gone."""
-        with _replies() as answered:
-            self.serve(sys.stdin.buffer, answered)
-
-    def serve(self, said: BinaryIO, answered: BinaryIO) -> None:
-        """Answers each line."""
-        while True:
-            line = said.readline(LINE_BYTES_MAX)
-            if not line.endswith(b"\n"):
-                if len(line) < LINE_BYTES_MAX:
-                    return self.close()
-                while line and not line.endswith(b"\n"):
-                    line = said.readline(LINE_BYTES_MAX)
-                reply = {"reply": "error", "kind": "protocol", "message": "the line is longer than 1 MiB"}
-            else:
-                reply = self.reply(line)
-            answered.write(json.dumps(reply).encode() + b"\n")
-            answered.flush()
-            if reply["reply"] == "quit":
-                return None
-
-    def reply(self, line: bytes) -> dict[str, Any]:
-        """The reply to a line: what was asked for, or an error."""
-        try:
-            try:
-                request = json.loads(line)
-                name = request.pop("request")
-                fields = _checked(request, _FIELDS[name], f"`{name}`")
-            except (ValueError, KeyError, AttributeError, TypeError) as error:
-                raise Failure("protocol", f"not a request: {error!r}") from error
-            return {"reply": name, **getattr(self, f"_{name}")(**{f"{key}_": value for key, value in fields.items()})}
-        except Failure as failure:
-            return {"reply": "error", "kind": failure.kind, "message": str(failure)}
-        except Exception as error:  # whatever a subject raises is a result
-            return {"reply": "error", "kind": self.driver.kind_of(error), "message": f"{error!r}"}
-
-    def _hello(self, protocol_: int) -> dict[str, Any]:
-        if protocol_ != PROTOCOL:
-            raise Failure("protocol", f"the lab speaks protocol {protocol_}, this kit speaks {PROTOCOL}")
+    def capabilities(self) -> list[str]:
         capabilities = []
         for record, model in self.driver.models.items():
             capabilities += [f"{record}.{verb}" for verb in VERBS if verb in model.verbs]
             capabilities += [f"{record}.held"] if self.driver.holds else []
             capabilities += [f"{record}.tables"] if model.tables else []
-        version = ".".join(str(part) for part in sys.version_info[:3])
-        return {
-            "protocol": PROTOCOL,
-            "kit": f"python {version}",
-            **self.about._asdict(),
-            "compile_options": list(self.about.compile_options),
-            "capabilities": capabilities,
-            "clock": measure(),
-        }
+        return capabilities
+
+    def kind_of(self, error: Exception) -> str:
+        return self.driver.kind_of(error)
 
     def _model(self, record: str) -> Model:
         model = self.driver.models.get(record)
@@ -181,21 +89,21 @@ class Kit:
         self._model(record_)
         if self.handles:
             raise Failure("protocol", "a database is open; close it first")
-        schema = _checked(schema_, _SCHEMA, "a schema")
+        schema = checked(schema_, _SCHEMA, "a schema")
         if schema["typed"]:
             raise Failure("unsupported", f"the driver has no {record_}.typed")
         asked = Open(
             Path(directory_),
+            settings_,
             record_,
             schema["create"],
             schema["tables"],
             schema["indexes"],
-            settings_,
             keyed=schema["keyed"],
         )
         handle = self.driver(asked)
         self.handles.append((1, handle))
-        self.asked = asked._replace(create=False)
+        self.asked = replace(asked, create=False)
         return {"settings": handle.settings()}
 
     def _playing(self) -> tuple[str, Open, Model]:
@@ -219,7 +127,7 @@ class Kit:
         for table in tables:
             idle = [at for at, (known, _) in enumerate(self.handles) if known == table and at not in taken]
             if not idle:
-                self.handles.append((table, self.handles[0][1].another(asked._replace(table=table))))
+                self.handles.append((table, self.handles[0][1].another(replace(asked, table=table))))
                 idle = [len(self.handles) - 1]
             taken.append(idle[0])
         return [self.handles[at][1] for at in taken]
@@ -251,7 +159,7 @@ class Kit:
         record, _, model = self._playing()
         if not given:
             raise Failure("protocol", "a run has at least one lane")
-        lanes = [_checked(lane, _LANE, "a lane") for lane in given]
+        lanes = [checked(lane, _LANE, "a lane") for lane in given]
         for lane in lanes:
             if lane["verb"] not in VERBS:
                 raise Failure("protocol", f"there is no verb `{lane['verb']}`")
@@ -287,7 +195,7 @@ class Kit:
     def _run(self, lanes_: list[Any], latency_: Optional[str]) -> dict[str, Any]:
         is_open = [isinstance(lane, dict) and lane.get("verb") == "open" for lane in lanes_]
         if is_open == [True]:
-            sample, latency = self._run_open(_checked(lanes_[0], _LANE, "a lane"))
+            sample, latency = self._run_open(checked(lanes_[0], _LANE, "a lane"))
         else:
             lanes = self._lanes(lanes_, latency_ is not None)
             for told, lane in lanes:
@@ -332,16 +240,6 @@ class Kit:
     def _close(self) -> dict[str, Any]:
         self.close()
         return {}
-
-    _quit = _close
-
-
-def _replies() -> BinaryIO:
-    """Where replies go: what was standard output. A library that prints, in Python or below it, prints to standard error."""
-    answered = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    sys.stdout = sys.stderr
-    return answered
 
 
 def _part(of: list[Any], start: int, count: int, what: str) -> list[Any]:

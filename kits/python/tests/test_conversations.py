@@ -2,43 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from lab import CONVERSATIONS as HERE
+from lab import SUBJECTS, Session
 
-KIT = Path(__file__).parent.parent
-HERE = KIT.parent.parent / "protocol" / "conversations"
-DRIVERS = sorted((KIT / "drivers").glob("*.py"))
 CONVERSATIONS = sorted(HERE.glob("*.jsonl"))
-
-
-class Session:
-    """A driver that was started, and the lab's part of speaking with it."""
-
-    def __init__(self, driver: Path) -> None:
-        self.process = subprocess.Popen([sys.executable, driver], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-
-    def say(self, text: str) -> bytes:
-        assert self.process.stdin and self.process.stdout
-        self.process.stdin.write(text.encode() + b"\n")
-        self.process.stdin.flush()
-        return self.process.stdout.readline()
-
-    def hang_up(self) -> None:
-        assert self.process.stdin
-        self.process.stdin.close()
-
-    def end(self) -> tuple[int, bytes]:
-        assert self.process.stdin and self.process.stdout
-        if not self.process.stdin.closed:
-            self.process.stdin.close()
-        rest = self.process.stdout.read()
-        self.process.stdout.close()
-        return self.process.wait(), rest
 
 
 def matches(expected: Any, value: Any) -> bool:
@@ -56,18 +29,23 @@ def matches(expected: Any, value: Any) -> bool:
     return bool(expected == value)
 
 
-@pytest.mark.parametrize("conversation", CONVERSATIONS, ids=lambda path: path.stem)
-@pytest.mark.parametrize("driver", DRIVERS, ids=lambda path: path.stem)
-def test_a_driver_speaks_the_golden_conversations(driver: Path, conversation: Path, tmp_path: Path) -> None:
-    head, *lines = [json.loads(line) for line in conversation.read_text().splitlines()]
-    session = Session(driver)
-    told = json.loads(session.say('{"request": "hello", "protocol": 1}'))
+@functools.lru_cache(maxsize=None)
+def capabilities(subject: str) -> set[str]:
+    session = Session(subject)
+    told = session.ask("hello", protocol=1)
     assert session.end() == (0, b"")
-    missing = sorted(set(head["needs"]) - set(told["capabilities"]))
+    return set(told["capabilities"])
+
+
+@pytest.mark.parametrize("conversation", CONVERSATIONS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_a_driver_speaks_the_golden_conversations(subject: str, conversation: Path, tmp_path: Path) -> None:
+    head, *lines = [json.loads(line) for line in conversation.read_text().splitlines()]
+    missing = sorted(set(head["needs"]) - capabilities(subject))
     if missing:
         # What a driver cannot do the lab does not ask of it.
-        pytest.skip(f"{driver.stem} has no {', '.join(missing)}")
-    session, answer = Session(driver), b""
+        pytest.skip(f"{subject} has no {', '.join(missing)}")
+    session, answer = Session(subject), b""
     for number, line in enumerate(lines, 2):
         if "lab" in line and line["lab"] is None:
             session.hang_up()
@@ -81,4 +59,5 @@ def test_a_driver_speaks_the_golden_conversations(driver: Path, conversation: Pa
 
 
 def test_there_are_conversations_and_drivers() -> None:
-    assert len(CONVERSATIONS) >= 10 and len(DRIVERS) == 2
+    services = [name for name, row in SUBJECTS.items() if "services" in row["build"]]
+    assert len(CONVERSATIONS) >= 10 and len(SUBJECTS) == 6 and len(services) == 4

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from test_conversations import HERE, KIT
+from lab import CONVERSATIONS, KIT
 
 PRINTS = f"""
 import os, subprocess, sys
@@ -34,7 +34,7 @@ def test_what_a_driver_prints_is_no_reply(tmp_path: Path) -> None:
     schema = {"create": True, "tables": 1, "indexes": []}
     requests = [
         {"request": "hello", "protocol": 1},
-        {"request": "prepare", "record": "row", "dataset": str(HERE / "rows.tsdata"), "operations": None},
+        {"request": "prepare", "record": "row", "dataset": str(CONVERSATIONS / "rows.tsdata"), "operations": None},
         {"request": "open", "directory": str(tmp_path), "record": "row", "schema": schema, "settings": {}},
         {"request": "run", "lanes": [{"verb": "get", "from": 0, "count": 2}]},
         {"request": "quit"},

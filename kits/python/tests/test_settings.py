@@ -7,7 +7,7 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-from test_conversations import HERE, KIT, Session
+from lab import CONVERSATIONS, Session
 
 ASKED = {
     "journal_mode": "wal",
@@ -23,7 +23,7 @@ ASKED = {
 
 
 def test_everything_that_sqlite_can_be_asked_for_takes_effect(tmp_path: Path) -> None:
-    session = Session(KIT / "drivers" / "sqlite3_python.py")
+    session = Session("sqlite3-python")
     request = {
         "request": "open",
         "directory": str(tmp_path),
@@ -37,7 +37,7 @@ def test_everything_that_sqlite_can_be_asked_for_takes_effect(tmp_path: Path) ->
 
 
 def opened(directory: Path, create: bool, settings: dict[str, Any]) -> dict[str, Any]:
-    session = Session(KIT / "drivers" / "sqlite3_python.py")
+    session = Session("sqlite3-python")
     schema = {"create": create, "tables": 1, "indexes": []}
     request = {"request": "open", "directory": str(directory), "record": "row", "schema": schema, "settings": settings}
     told = json.loads(session.say(json.dumps(request)))["settings"]
@@ -66,10 +66,10 @@ def test_rows_that_are_got_by_their_key_are_searched_for(tmp_path: Path) -> None
         (False, ["SCAN benchmark"]),
         (True, ["SEARCH benchmark USING INTEGER PRIMARY KEY (rowid=?)"]),
     ):
-        session = Session(KIT / "drivers" / "sqlite3_python.py")
+        session = Session("sqlite3-python")
         directory = tmp_path / str(keyed)
         directory.mkdir()
-        prepare = {"request": "prepare", "record": "row", "dataset": str(HERE / "rows.tsdata"), "operations": None}
+        prepare = {"request": "prepare", "record": "row", "dataset": str(CONVERSATIONS / "rows.tsdata"), "operations": None}
         opened = {"request": "open", "directory": str(directory), "record": "row", "settings": {}}
         schema = {"create": True, "tables": 1, "keyed": keyed, "indexes": []}
         fill = {"request": "fill", "from": 0, "count": 8}

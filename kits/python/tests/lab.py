@@ -1,0 +1,68 @@
+"""The lab's part: the subjects of `kit.toml`, each built and started by the commands of its row, and the lines said to one."""
+
+from __future__ import annotations
+
+import functools
+import json
+import subprocess
+from pathlib import Path
+from typing import Any, Optional
+
+try:
+    import tomllib
+except ImportError:  # before Python 3.11; pytest brings the package that became the library
+    import tomli as tomllib  # type: ignore[no-redef]
+
+KIT = Path(__file__).parent.parent
+CONVERSATIONS = KIT.parent.parent / "protocol" / "conversations"
+SUBJECTS: dict[str, dict[str, Any]] = {
+    subject["name"]: subject for subject in tomllib.loads((KIT / "kit.toml").read_text())["subject"]
+}
+
+
+@functools.lru_cache(maxsize=None)
+def build(command: tuple[str, ...]) -> None:
+    """Builds what a row asks for, once for all tests."""
+    subprocess.run(command, cwd=KIT, check=True)
+
+
+class Session:
+    """A subject that was started, and the lab's part of speaking with it."""
+
+    def __init__(self, subject: str, environment: Optional[dict[str, str]] = None) -> None:
+        row = SUBJECTS[subject]
+        build(tuple(row["build"]))
+        self.process = subprocess.Popen(
+            row["run"], cwd=KIT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+        )
+
+    def say(self, text: str) -> bytes:
+        assert self.process.stdin and self.process.stdout
+        self.process.stdin.write(text.encode() + b"\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline()
+
+    def ask(self, request: str, **fields: Any) -> dict[str, Any]:
+        """The reply to a request, whatever it is."""
+        reply: dict[str, Any] = json.loads(self.say(json.dumps({"request": request, **fields})))
+        return reply
+
+    def hang_up(self) -> None:
+        assert self.process.stdin
+        self.process.stdin.close()
+
+    def end(self) -> tuple[int, bytes]:
+        assert self.process.stdin and self.process.stdout
+        if not self.process.stdin.closed:
+            self.process.stdin.close()
+        rest = self.process.stdout.read()
+        self.process.stdout.close()
+        return self.process.wait(), rest
+
+    def kill(self) -> None:
+        """Ends it without a chance to do anything more."""
+        assert self.process.stdin and self.process.stdout
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
