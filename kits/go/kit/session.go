@@ -90,7 +90,7 @@ func (s *session) answer(asked request) (reply, error) {
 		return s.serve(asked)
 	case "close":
 		if s.service == nil {
-			return nil, Fail("protocol", "nothing is served")
+			return nil, Fail("protocol", "nothing is served: ask for `serve` first")
 		}
 	}
 	return reply{}, s.end()
@@ -123,7 +123,7 @@ func (s *session) serve(asked request) (reply, error) {
 	}
 	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", asked.Port))
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, Fail("busy", "port %d is in use", asked.Port)
+		return nil, Fail("busy", "port %d is in use: end what listens there, or ask for another", asked.Port)
 	}
 	if err != nil {
 		return nil, err
