@@ -12,7 +12,7 @@ PYTHON ?= python3
 # The package is built by pip, and linted, in a folder of its own: its engine is compiled once.
 PYTHON_TARGET := $(CURDIR)/target/python
 
-.PHONY: help bench test mutations sanitize tools tools-python tools-cpp tools-java tools-sanitize browser build format lint unit targets hand-offs kits kits-cpp kits-java python clean
+.PHONY: help bench test mutations sanitize tools tools-python tools-cpp tools-java tools-go tools-sanitize browser build format lint unit targets hand-offs kits kits-cpp kits-java kits-go python clean
 
 help:
 	@echo "make build   target/release/touchstone alone, to be put on the PATH"
@@ -24,7 +24,7 @@ help:
 bench: tools build
 	$(TOUCHSTONE) bench
 
-test: tools tools-python tools-cpp tools-java browser format lint unit targets hand-offs kits kits-cpp kits-java python
+test: tools tools-python tools-cpp tools-java tools-go browser format lint unit targets hand-offs kits kits-cpp kits-java kits-go python
 	@echo "All of it passed."
 
 # A missing piece is named with its remedy, before anything is built.
@@ -61,6 +61,10 @@ tools-java:
 	@for tool in java mvn; do command -v $$tool >/dev/null || { \
 	  echo "$$tool is missing, which the Java kit is built with: apt-get install openjdk-17-jdk-headless maven" >&2; \
 	  exit 69; }; done
+
+tools-go:
+	@for tool in go gofmt; do command -v $$tool >/dev/null || { \
+	  echo "$$tool is missing, which the Go kit is built with: install Go 1.25 or later" >&2; exit 69; }; done
 
 # Nightly Rust alone has sanitizers; what its own runtime needs of the C compiler is that it instruments.
 tools-sanitize: tools
@@ -139,6 +143,10 @@ kits-cpp: tools-cpp
 kits-java: tools-java
 	$(MAKE) --silent --directory kits/java test
 
+kits-go: tools-go
+	@unformatted=$$(gofmt -l kits/go); [ -z "$$unformatted" ] || { echo "not as gofmt has it: $$unformatted" >&2; exit 1; }
+	cd kits/go && go vet ./... && go test ./...
+
 # The package as a user installs it, in an environment of its own.
 python: tools-python
 	$(PYTHON) -m venv $(PYTHON_TARGET)/venv
@@ -147,7 +155,7 @@ python: tools-python
 	cd kits/python && $(PYTHON_TARGET)/venv/bin/pytest --quiet -p no:cacheprovider tests
 
 clean:
-	rm -rf kits/cpp/target kits/objc/target kits/java/target kits/java/*/target kits/java/drivers/*/target
+	rm -rf kits/cpp/target kits/objc/target kits/go/target kits/java/target kits/java/*/target kits/java/drivers/*/target
 	cargo clean
 	cargo clean --manifest-path $(KIT_RUST)
 	cargo clean --manifest-path $(KIT_CIPHER)

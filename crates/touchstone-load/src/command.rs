@@ -28,6 +28,7 @@ use std::sync::atomic::AtomicBool;
         touchstone-load http://127.0.0.1:8000/ --rate 2000 --for 10s   an open loop\n  \
         touchstone-load http://127.0.0.1:8000/ --users 8 --for 20s     a closed loop\n  \
         touchstone-load upload.toml --out upload-record                a scenario; its record in a folder\n  \
+        touchstone-load upload.toml --requests upload.csv              a line for every request that ended\n  \
         touchstone-load capacity upload.toml --limits 'p99 < 50ms, failures < 0.1%'\n  \
         touchstone-load upload.toml --shard 1/2 --out one              half of it, here; the other half elsewhere\n  \
         touchstone-load merge one two --out both\n  \

@@ -38,6 +38,20 @@ impl Failure {
         Failure::Unsent,
     ];
 
+    /// Its word in files.
+    pub fn word(self) -> &'static str {
+        match self {
+            Failure::Connect => "connect",
+            Failure::Timeout => "timeout",
+            Failure::Closed => "closed",
+            Failure::Malformed => "malformed",
+            Failure::Status => "status",
+            Failure::Check => "check",
+            Failure::Capture => "capture",
+            Failure::Unsent => "unsent",
+        }
+    }
+
     /// Its place in [`ALL`](Failure::ALL).
     pub fn index(self) -> usize {
         self as usize
@@ -56,5 +70,17 @@ impl fmt::Display for Failure {
             Failure::Capture => "nothing to keep",
             Failure::Unsent => "not sent by the end",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_has_one_word_in_all_files() {
+        for failure in Failure::ALL {
+            assert_eq!(serde_json::to_value(failure).expect("it is data"), failure.word());
+        }
     }
 }

@@ -14,6 +14,7 @@ use crate::failure::Failure;
 use crate::live::Board;
 use crate::plan::{Plan, Request};
 use crate::recorder::Recorder;
+use crate::requests::Gathered;
 use crate::scenario::Think;
 use crate::schedule::{Schedule, Share, Start};
 use crate::user::User;
@@ -85,6 +86,8 @@ pub struct Journey<'p> {
     setup_failed: Option<String>,
     /// A loop whose users are told while it runs, and do the setup when they join; none elsewhere.
     steered: Option<Steered<'p>>,
+    /// Every request that has ended, where somebody wants them all.
+    gathered: Option<Gathered>,
     stop: &'p AtomicBool,
     board: &'p Board,
 }
@@ -113,6 +116,7 @@ impl<'p> Journey<'p> {
             active: 0,
             setup_failed: None,
             steered,
+            gathered: board.outlet().cloned().map(Gathered::new),
             stop,
             board,
         }
@@ -131,6 +135,9 @@ impl<'p> Journey<'p> {
 
     /// Begins the phases, by a clock that all lanes share.
     pub fn begin_phases(&mut self, clock: Clock) {
+        if let Some(gathered) = &mut self.gathered {
+            gathered.begin_phases(clock.later_ns(&self.clock));
+        }
         (self.clock, self.stage, self.overdue_looked_ns) = (clock, Stage::Phases, 0);
         self.recorder.connections = Default::default();
         self.recorder.series = Default::default();
@@ -219,6 +226,9 @@ impl<'p> Journey<'p> {
     pub fn tell(&mut self, now_ns: u64) {
         if self.stage == Stage::Phases {
             self.board.tell(&self.recorder, now_ns);
+            if let Some(gathered) = &mut self.gathered {
+                gathered.tell(now_ns);
+            }
             if self.steered.is_some() {
                 self.follow(now_ns);
             }

@@ -32,6 +32,7 @@ pub mod plan;
 pub mod probe;
 pub mod recorder;
 pub mod report;
+pub mod requests;
 pub mod response;
 pub mod run;
 pub mod scenario;

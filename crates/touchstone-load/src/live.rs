@@ -1,6 +1,7 @@
 //! What is shown while a run goes on: each lane puts up what it has counted, ten times a second.
 
 use crate::recorder::Recorder;
+use crate::requests::Outlet;
 use crate::series::{INTERVAL_NS, Series};
 use crate::steer::Steer;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,12 +18,19 @@ pub struct Board {
     is_at_rest: AtomicBool,
     /// What tells a steered loop how many users take part.
     steer: Option<Arc<Steer>>,
+    /// Where the lane hands over every request that has ended.
+    outlet: Option<Outlet>,
 }
 
 impl Board {
-    /// An empty one; with what steers the loop, where something does.
-    pub fn of(steer: Option<Arc<Steer>>) -> Board {
-        Board { steer, ..Board::default() }
+    /// An empty one; with what steers the loop, where something does, and where its requests go, where somebody wants them.
+    pub fn of(steer: Option<Arc<Steer>>, outlet: Option<Outlet>) -> Board {
+        Board { steer, outlet, ..Board::default() }
+    }
+
+    /// Where the lane hands over every request that has ended.
+    pub fn outlet(&self) -> Option<&Outlet> {
+        self.outlet.as_ref()
     }
 
     /// What steers the loop.

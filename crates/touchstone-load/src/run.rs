@@ -1,7 +1,7 @@
 //! A run: lanes that are set up, begin at the same moment, and are added up when they have ended.
 
 use crate::async_lane::AsyncLane;
-use crate::clock::Clock;
+use crate::clock::{Clock, processor_ns};
 use crate::engine::{Engine, Left, Plays};
 use crate::error::{Error, Result};
 use crate::lane::Lane;
@@ -10,12 +10,12 @@ use crate::outcome::Outcome;
 use crate::plan::Plan;
 use crate::probe::is_there;
 use crate::recorder::Recorder;
+use crate::requests::{Outlet, RequestsFile};
 use crate::schedule::Share;
 use crate::series::Series;
 use crate::steer::{Counted, Steer};
 use crate::trust::{Counters, Machine, Thread};
 use rustix::thread::{CpuSet, sched_setaffinity};
-use rustix::time::{ClockId, clock_gettime};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, Mutex, OnceLock};
 use std::thread;
@@ -54,6 +54,15 @@ pub struct Control<'c> {
     pub starts_at: Option<SystemTime>,
     /// What tells a closed loop how many users take part, and takes what it counts.
     pub steer: Option<&'c Arc<Steer>>,
+    /// Where a line is written for every request that ends.
+    pub requests: Option<&'c RequestsFile>,
+}
+
+impl<'c> Control<'c> {
+    /// Ends a run early; nothing else is said to it.
+    pub fn of(stop: &'c AtomicBool) -> Control<'c> {
+        Control { stop, starts_at: None, steer: None, requests: None }
+    }
 }
 
 /// Runs a plan. `stop` ends it early; what was counted until then is kept.
@@ -61,20 +70,35 @@ pub struct Control<'c> {
 /// # Errors
 /// When the service is not there, a user's setup fails, or the system refuses.
 pub fn run(plan: &Plan, stop: &AtomicBool, show: impl FnMut(&Progress<'_>)) -> Result<Outcome> {
-    run_with(plan, Control { stop, starts_at: None, steer: None }, show)
+    run_with(plan, Control::of(stop), show)
 }
 
 /// Runs a plan, and lets it be steered.
 ///
 /// # Errors
 /// As [`run`], and when users were not set up by the common start. A steered loop begins without the service: its users fail.
-pub fn run_with(plan: &Plan, control: Control<'_>, mut show: impl FnMut(&Progress<'_>)) -> Result<Outcome> {
+pub fn run_with(plan: &Plan, control: Control<'_>, show: impl FnMut(&Progress<'_>)) -> Result<Outcome> {
     if control.steer.is_none() {
         is_there(plan)?;
     }
-    let mut kept = Recorder::new(plan.phases.len() + 1, plan.requests.len());
     let threads = usize::from(plan.scenario.load.threads);
-    let boards: Vec<Board> = (0..threads).map(|_| Board::of(control.steer.cloned())).collect();
+    match control.requests {
+        None => run_lanes(plan, control, vec![None; threads], show),
+        Some(file) => file.during(plan, threads, |outlets| run_lanes(plan, control, outlets, show)),
+    }
+}
+
+/// Runs a lane for each outlet.
+fn run_lanes(
+    plan: &Plan,
+    control: Control<'_>,
+    outlets: Vec<Option<Outlet>>,
+    mut show: impl FnMut(&Progress<'_>),
+) -> Result<Outcome> {
+    let mut kept = Recorder::new(plan.phases.len() + 1, plan.requests.len());
+    let threads = outlets.len();
+    let boards: Vec<Board> =
+        outlets.into_iter().map(|outlet| Board::of(control.steer.cloned(), outlet)).collect();
     let begin =
         Begin { ready: Barrier::new(threads + 1), clock: OnceLock::new(), go: Barrier::new(threads + 1) };
     let failed: Mutex<Option<Error>> = Mutex::new(None);
@@ -106,7 +130,9 @@ pub fn run_with(plan: &Plan, control: Control<'_>, mut show: impl FnMut(&Progres
         let ended: Vec<Option<Ended>> =
             lanes.into_iter().map(|lane| lane.join().expect("a lane does not panic")).collect();
         gather(&boards, control.steer.map(Arc::as_ref), clock, &mut kept);
-        let own_busy = ended.iter().flatten().map(|ended| ended.thread.busy_share).sum();
+        let writing = control.requests.map_or(0, RequestsFile::busy_ns) as f64 / 1e9 / seconds.max(1e-9);
+        let lanes: f64 = ended.iter().flatten().map(|ended| ended.thread.busy_share).sum();
+        let own_busy = lanes + writing;
         (ended, Counters::now().since(&before, seconds, own_busy), seconds)
     });
     if let Some(error) = failed.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()) {
@@ -212,12 +238,6 @@ fn connections(plan: &Plan, is_steered: bool, share: Share, threads: usize) -> u
     let all = u64::from(plan.connections);
     let mine = all / share.of + u64::from(share.number < all % share.of);
     mine.max(1) as usize
-}
-
-/// Nanoseconds in which this thread had a processor.
-fn processor_ns() -> u64 {
-    let used = clock_gettime(ClockId::ThreadCPUTime);
-    used.tv_sec as u64 * 1_000_000_000 + used.tv_nsec as u64
 }
 
 /// Keeps a lane on its processor, where the scenario names some.

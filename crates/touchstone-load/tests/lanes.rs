@@ -5,6 +5,8 @@
 mod agreement;
 #[path = "lanes/command.rs"]
 mod command;
+#[path = "lanes/requests.rs"]
+mod requests;
 mod service;
 #[path = "lanes/streams.rs"]
 mod streams;

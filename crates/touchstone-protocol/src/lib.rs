@@ -19,7 +19,7 @@ pub use digest::Digest;
 pub use doc::{Colour, Content, Doc, Position};
 pub use message::{
     Clock, Delivery, Depth, Failure, FailureKind, Hello, Lane, LaneSample, Opened, Plan, Reply, Request, Run,
-    Sample, Schema, Stretch, Usage, Verb,
+    Sample, Schema, Served, Stretch, Usage, Verb,
 };
 pub use settings::{SETTING_NAMES, Setting, Settings};
 pub use typed::{DocV2, DocV3, DocV4, TYPED_TABLES};

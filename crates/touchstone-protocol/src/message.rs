@@ -82,7 +82,16 @@ pub enum Request {
         #[serde(default = "first_table")]
         table: u32,
     },
-    /// Close the database.
+    /// Serve requests over HTTP from the database in `directory`, which is made there where there is none.
+    Serve {
+        /// An existing directory that belongs to this contender alone.
+        directory: PathBuf,
+        /// The port of 127.0.0.1; 0 for any that is free.
+        port: u16,
+        /// What the lab asks for, by name.
+        settings: Settings,
+    },
+    /// Close the database, or end the service.
     Close,
     /// Reply, then exit with status 0.
     Quit,
@@ -362,6 +371,8 @@ pub enum Reply {
         /// Their digest, in key order.
         digest: String,
     },
+    /// To `serve`.
+    Serve(Served),
     /// To `close`.
     Close,
     /// To `quit`.
@@ -413,6 +424,15 @@ pub struct Clock {
     pub cost_ns: f64,
     /// The smallest step it was seen to make, in nanoseconds.
     pub resolution_ns: u64,
+}
+
+/// A service that answers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Served {
+    /// The port it listens on.
+    pub port: u16,
+    /// What took effect, read back.
+    pub settings: Settings,
 }
 
 /// What took effect on opening.

@@ -10,7 +10,7 @@ use std::fmt;
 pub type Settings = BTreeMap<String, Setting>;
 
 /// The neutral names that the protocol's page explains. A subject may have others of its own.
-pub const SETTING_NAMES: [&str; 15] = [
+pub const SETTING_NAMES: [&str; 19] = [
     "journal_mode",
     "locking_mode",
     "synchronous",
@@ -26,6 +26,10 @@ pub const SETTING_NAMES: [&str; 15] = [
     "evaluator",
     "cipher",
     "durability",
+    "temp_store",
+    "foreign_keys",
+    "endpoints",
+    "download",
 ];
 
 /// One value. Numbers carry their unit in the setting's name.

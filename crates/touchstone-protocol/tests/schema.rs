@@ -7,7 +7,8 @@ use std::fs;
 use std::path::PathBuf;
 use touchstone_protocol::{
     Clock, Delivery, Depth, Failure, FailureKind, Hello, Lane, LaneSample, Opened, PROTOCOL_VERSION, Plan,
-    RecordKind, Reply, Request, Run, SETTING_NAMES, Sample, Schema, Setting, Settings, Stretch, Usage, Verb,
+    RecordKind, Reply, Request, Run, SETTING_NAMES, Sample, Schema, Served, Setting, Settings, Stretch,
+    Usage, Verb,
 };
 
 fn protocol() -> PathBuf {
@@ -73,6 +74,7 @@ fn requests() -> Vec<Request> {
         Request::Run(Run { lanes: lanes.clone(), latency: None }),
         Request::Explain { lanes },
         Request::Check { table: 3 },
+        Request::Serve { directory: "launch/one".into(), port: 0, settings: settings.clone() },
         Request::Close,
         Request::Quit,
     ];
@@ -86,7 +88,7 @@ fn requests() -> Vec<Request> {
             | Request::Run(_)
             | Request::Explain { .. }
             | Request::Check { .. } => {}
-            Request::Close | Request::Quit => {}
+            Request::Serve { .. } | Request::Close | Request::Quit => {}
         }
     }
     requests
@@ -116,9 +118,16 @@ fn replies() -> Vec<Reply> {
         engine: "none".into(),
         engine_source: String::new(),
         compile_options: vec!["THREADSAFE=1".into()],
-        capabilities: ["row.get", "row.read-all", "document.held", "doc.deliver", "doc.watch-one"]
-            .map(str::to_owned)
-            .to_vec(),
+        capabilities: [
+            "row.get",
+            "row.read-all",
+            "document.held",
+            "doc.deliver",
+            "doc.watch-one",
+            "change.serve",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
         clock: Clock { name: "monotonic".into(), cost_ns: 24.5, resolution_ns: 1 },
     };
     let error = |kind| Reply::Error(Failure { kind, message: "database is locked".into() });
@@ -135,6 +144,7 @@ fn replies() -> Vec<Reply> {
             counters: [("vm_steps".to_owned(), 12), ("odd".to_owned(), -1)].into(),
         }),
         Reply::Check { answers: 500, digest: "00000000".into() },
+        Reply::Serve(Served { port: 8000, settings: Settings::new() }),
         Reply::Close,
         Reply::Quit,
     ];
@@ -145,7 +155,12 @@ fn replies() -> Vec<Reply> {
         match reply {
             Reply::Hello(_) | Reply::Prepare { .. } | Reply::Open(_) | Reply::Fill | Reply::Churn => {}
             Reply::Run(_) | Reply::Watch => {}
-            Reply::Explain(_) | Reply::Check { .. } | Reply::Close | Reply::Quit | Reply::Error(_) => {}
+            Reply::Explain(_)
+            | Reply::Check { .. }
+            | Reply::Serve(_)
+            | Reply::Close
+            | Reply::Quit
+            | Reply::Error(_) => {}
         }
     }
     replies
@@ -201,7 +216,7 @@ fn every_request_of_the_types_is_one_of_the_schema() {
         assert!(schema.is_valid(&request), "{request}: {:?}", schema.iter_errors(&request).next());
         kinds.insert(request["request"].as_str().expect("a request has a name").to_owned());
     }
-    assert_eq!(kinds.len(), 11, "{kinds:?}");
+    assert_eq!(kinds.len(), 12, "{kinds:?}");
 }
 
 #[test]
@@ -212,7 +227,7 @@ fn every_reply_of_the_types_is_one_of_the_schema() {
         assert!(schema.is_valid(&reply), "{reply}: {:?}", schema.iter_errors(&reply).next());
         kinds.insert(reply["reply"].as_str().expect("a reply has a name").to_owned());
     }
-    assert_eq!(kinds.len(), 12, "{kinds:?}");
+    assert_eq!(kinds.len(), 13, "{kinds:?}");
 }
 
 #[test]

@@ -2,9 +2,11 @@
 //!
 //! Nothing is decided here. Void slices are left out; an arm that did not complete a launch has no value for it.
 
+mod load;
 mod settings;
 mod witnessed;
 
+pub use load::{AskedStatistics, EndpointStatistics, LoadStatistics};
 pub use settings::SettingStatistics;
 use settings::settings;
 use witnessed::SLICES_LEAST;
@@ -12,7 +14,7 @@ pub use witnessed::Witnessed;
 
 use crate::plan::{PlannedArm, PlannedCase};
 use crate::record::Record;
-use crate::sample::{Launch, Noise, Outcome, Phase, Probe, Slice, SyncCount};
+use crate::sample::{Launch, LoadWindow, Noise, Outcome, Phase, Probe, Slice, SyncCount};
 use crate::statistics::{
     CurvePoint, Estimate, Kinds, Latencies, LatencyPercentile, PERCENTILES, launch_percentiles, quantile,
 };
@@ -129,6 +131,9 @@ pub struct ArmStatistics {
     pub flush_equivalents: Option<f64>,
     /// The upper quartile of the same.
     pub flush_equivalents_high: Option<f64>,
+    /// What users met who loaded it, where it is a service.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<LoadStatistics>,
     /// What the lab itself saw.
     pub witnessed: Witnessed,
 }
@@ -337,9 +342,15 @@ impl<'r> CaseSamples<'r> {
             flush_equivalents: quantile_of(&flush_equivalents, 0.5),
             flush_equivalents_high: quantile_of(&flush_equivalents, 0.75)
                 .filter(|_| flush_equivalents.len() >= SLICES_LEAST),
+            load: LoadStatistics::of(&self.windows(&arm.name)),
             witnessed: Witnessed::of(arm, slices, stretches, parts, probes),
             launches,
         }
+    }
+
+    fn windows(&self, arm: &str) -> Vec<&LoadWindow> {
+        let mine = |window: &&LoadWindow| window.case == self.case.id && window.arm == arm;
+        self.record.loads.iter().filter(mine).collect()
     }
 
     fn launch_values(&self, arm: &PlannedArm, slices: &[&Slice], parts: &[&Launch]) -> Vec<LaunchValue> {

@@ -18,7 +18,7 @@ pub use supply::{GETS, Start, calibrated_count_max};
 use crate::error::{Error, Result};
 use crate::kit::{Contender, DurabilityClass, Kits};
 use crate::name::{is_unreadable, plain_words, suite_of};
-use crate::suite::{Cache, Claim, Reference, Scaled, Size, StandIn, Suite};
+use crate::suite::{Cache, Claim, Reference, Scaled, Scenario, Size, StandIn, Suite};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use touchstone_protocol::{Depth, RecordKind, Schema, Settings, Stretch, Verb, Watched};
@@ -114,6 +114,9 @@ pub struct PlannedCase {
     /// The number of the only record that gets ask for; none where they ask for a random one each time.
     #[serde(default)]
     pub get_record: Option<u64>,
+    /// The load that services bear, in the place of lanes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<PlannedLoad>,
     /// Tables in the database.
     pub tables: u32,
     /// Whether tables 2 to 4 hold objects of types of their own.
@@ -222,8 +225,25 @@ pub struct PlannedArm {
     /// It works in threads of its own.
     #[serde(default)]
     pub threads: bool,
+    /// What a flush of a file takes, in microseconds, in the place of the disk's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flush_us: Option<u64>,
     /// What runs side by side.
     pub lanes: Vec<PlannedLane>,
+}
+
+/// The load of a case, at this plan's size.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlannedLoad {
+    /// What the users ask.
+    pub scenario: Scenario,
+    /// How many users ask.
+    pub users: u32,
+    /// How long a window lasts, in milliseconds.
+    pub window_ms: u64,
+    /// How long load is offered before the first window of a launch.
+    pub warm_ms: u64,
 }
 
 /// One thread's work, at this plan's size.
@@ -362,12 +382,13 @@ impl PlannedCase {
 
     /// Whether any arm stores anything.
     pub fn writes(&self) -> bool {
-        self.arms.iter().any(PlannedArm::writes)
+        self.load.is_some() || self.arms.iter().any(PlannedArm::writes)
     }
 
     /// Whether the commits of an arm await the disk.
     pub fn awaits_disk(&self) -> bool {
-        self.arms.iter().any(PlannedArm::awaits_disk)
+        let promises = |arm: &PlannedArm| self.load.is_some() && arm.class.reaches_disk();
+        self.arms.iter().any(|arm| promises(arm) || arm.awaits_disk())
     }
 
     /// Whether any arm gets rows by their key. Then the tables of all of them have one.

@@ -8,7 +8,7 @@ mod whole;
 use crate::error::{Error, Result};
 use crate::name::{is_unreadable, make_plain};
 use crate::plan::Plan;
-use crate::sample::{Introduction, Launch, Noise, Probe, Slice, SyncCount};
+use crate::sample::{Introduction, Launch, LoadWindow, Noise, Probe, Slice, SyncCount};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -38,6 +38,8 @@ pub mod file {
     pub const NOISE: &str = "noise.jsonl";
     /// [`crate::sample::SyncCount`]s.
     pub const SYNCS: &str = "syncs.jsonl";
+    /// [`crate::sample::LoadWindow`]s.
+    pub const LOADS: &str = "loads.jsonl";
     /// A folder of raw per-operation nanoseconds, u64 little-endian: `case.arm.launch.u64`.
     pub const LATENCY: &str = "latency";
     /// What the samples say, computed.
@@ -111,6 +113,8 @@ pub struct Record {
     pub noise: Vec<Noise>,
     /// Syncs and bytes per commit.
     pub syncs: Vec<SyncCount>,
+    /// Windows of load on services.
+    pub loads: Vec<LoadWindow>,
     /// Per-operation latencies, by case, arm and launch.
     pub latencies: BTreeMap<(String, String, usize), Vec<u64>>,
 }
@@ -147,6 +151,7 @@ impl Record {
             probes: read_lines(&folder.join(file::PROBES), complete)?,
             noise: read_lines(&folder.join(file::NOISE), complete)?,
             syncs: read_lines(&folder.join(file::SYNCS), complete)?,
+            loads: read_lines(&folder.join(file::LOADS), complete)?,
             manifest,
             plan,
             launches,

@@ -3,6 +3,10 @@
 //! Raw samples are the truth: they are appended as they happen and never changed; everything after is computed
 //! from them and can be computed again.
 
+mod load;
+
+pub use load::{Endpoint, LoadWindow};
+
 use crate::kit::Contender;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

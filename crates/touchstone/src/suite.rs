@@ -4,6 +4,7 @@
 //! a typing error.
 
 mod claim;
+mod load;
 mod published;
 mod rule;
 mod scale;
@@ -12,6 +13,7 @@ pub use claim::{
     By, CLAIMED_PERCENTILES, Claim, ClaimTest, Figure, Measure, Pair, Part, Reference, ReferenceKind,
     StandIn, Untested,
 };
+pub use load::{LoadPlan, Scenario};
 pub(crate) use published::{Published, is_blank};
 pub use rule::{Aspect, Bounds, Rule};
 pub use scale::{Scaled, ScaledCase};
@@ -51,6 +53,9 @@ pub struct Suite {
     /// Generated data, by name.
     #[serde(default, rename = "dataset")]
     pub datasets: Vec<Dataset>,
+    /// Loads that services are asked to bear, by name.
+    #[serde(default, rename = "scenario")]
+    pub scenarios: Vec<Scenario>,
     /// What is measured.
     #[serde(default, rename = "case")]
     pub cases: Vec<Case>,
@@ -169,8 +174,13 @@ pub struct Case {
     pub churn: Option<BySize<u32>>,
     /// What is watched; nothing, unless said.
     pub watch: Option<WatchPlan>,
-    /// What runs side by side.
+    /// What runs side by side; nothing where a service bears a load.
+    #[serde(default)]
     pub lanes: Vec<LanePlan>,
+    /// The load that services bear, in the place of lanes.
+    pub load: Option<LoadPlan>,
+    /// The only size that has the case; both, unless said.
+    pub only: Option<Size>,
     /// The number of the only record that gets ask for, from 0; a random one each time, unless said.
     pub get_record: Option<BySize<u64>>,
     /// Tables in the database; 1, unless said.
@@ -291,6 +301,8 @@ pub struct VariedArm {
     /// Fields to index.
     #[serde(default)]
     pub indexes: Vec<String>,
+    /// What a flush of a file takes, in microseconds, in the place of the disk's own: it waits for so long, and keeps nothing.
+    pub flush_us: Option<u64>,
 }
 
 impl ArmSpec {
@@ -332,6 +344,7 @@ impl Suite {
         }
         unique("dataset", self.datasets.iter().map(|dataset| &dataset.name))?;
         unique("case", self.cases.iter().map(|case| &case.id))?;
+        unique("scenario", self.scenarios.iter().map(|scenario| &scenario.name))?;
         for dataset in &self.datasets {
             let has_values = dataset.record != RecordKind::Doc;
             let remedy = match (dataset.record, dataset.value_bytes) {
@@ -366,6 +379,7 @@ impl Suite {
             return Err(format!("there is no dataset `{}` in this suite", case.dataset));
         }
         case.check_scales()?;
+        self.check_load(case)?;
         unique("arm", case.arms.iter().map(ArmSpec::name))?;
         for (role, arm) in [("baseline", Some(&case.baseline)), ("floor", case.floor.as_ref())] {
             if let Some(arm) = arm.filter(|arm| !case.has_arm(arm)) {

@@ -130,6 +130,7 @@ fn generated(tree: &Tree, page: &str, region: &str, formats: &BTreeMap<&str, Typ
     match region.split_once(" of ") {
         None if region == "suites" => Some(table::suites(&suites)),
         None if region == "places" => Some(places()),
+        None if region == "columns" => Some(columns()),
         None if region == "factors" => Some(factors()),
         None if region == "subjects" => Some(table::subjects(&project.kits)),
         None if region == "result" || region == "results" => None,
@@ -148,6 +149,14 @@ fn places() -> String {
     let head = "| place | gives |\n|---|---|\n".to_owned();
     head + &touchstone_load::template::FIELDS
         .map(|(field, gives)| format!("| `${{{field}}}` | {gives} |\n"))
+        .concat()
+}
+
+/// What stands in a line of the file of requests.
+fn columns() -> String {
+    let head = "| column | holds |\n|---|---|\n".to_owned();
+    head + &touchstone_load::requests::COLUMNS
+        .map(|(column, holds)| format!("| `{column}` | {holds} |\n"))
         .concat()
 }
 

@@ -9,6 +9,7 @@ use crate::limit::Limits;
 use crate::outcome::Outcome;
 use crate::plan::Plan;
 use crate::report;
+use crate::requests::RequestsFile;
 use crate::run::{Control, run_with};
 use crate::schedule::Share;
 use clap::Args;
@@ -30,6 +31,9 @@ pub(super) struct Run {
     /// The folder for the outcome, its log of latencies and its page; it must not be there
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
+    /// A file for every request that ended, a line of CSV for each; one that is there is written over
+    #[arg(long, value_name = "FILE")]
+    requests: Option<PathBuf>,
 }
 
 impl Run {
@@ -42,16 +46,24 @@ impl Run {
             );
         }
         let folder = self.out.as_deref().map(Folder::make).transpose()?;
+        let requests = self.requests.as_deref().map(RequestsFile::make).transpose()?;
         let stop = stop_on_signal()?;
         let watch = watch::Watch::new(json);
-        let control = Control { stop: &stop, starts_at: self.start_at.map(SystemTime::from), steer: None };
+        let control = Control {
+            starts_at: self.start_at.map(SystemTime::from),
+            requests: requests.as_ref(),
+            ..Control::of(&stop)
+        };
         let outcome = run_with(&plan, control, |progress| watch.show(progress));
         watch.clear();
         let outcome = outcome?;
         if let Some(folder) = folder {
             folder.fill(&outcome)?;
         }
-        tell(&outcome, json)
+        let status = tell(&outcome, json)?;
+        // What was counted is told whatever became of the file.
+        requests.map_or(Ok(()), RequestsFile::end)?;
+        Ok(status)
     }
 }
 

@@ -41,7 +41,7 @@ impl Session {
         let run = {
             let (plan, steer, stop) = (Arc::clone(&plan), Arc::clone(&steer), Arc::clone(&stop));
             std::thread::spawn(move || {
-                run_with(&plan, Control { stop: &stop, starts_at: None, steer: Some(&steer) }, |_| {})
+                run_with(&plan, Control { steer: Some(&steer), ..Control::of(&stop) }, |_| {})
             })
         };
         let (began, classes) = (now(), Value::Map(Vec::new()));

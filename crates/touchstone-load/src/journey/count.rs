@@ -3,6 +3,8 @@
 use super::{Journey, Next, Stage};
 use crate::answer::Answer;
 use crate::failure::Failure;
+use crate::requests::Ended;
+use crate::user::User;
 use std::sync::atomic::Ordering;
 
 /// When a request was sent and when it ended, and how many bytes went which way.
@@ -21,6 +23,11 @@ pub struct Times {
 }
 
 impl Times {
+    /// From the sending to the end.
+    fn service_ns(&self) -> u64 {
+        self.at_ns.saturating_sub(self.since_ns)
+    }
+
     /// Of a request without an answer.
     pub fn unanswered(since_ns: u64, now_ns: u64) -> Times {
         Times { since_ns, at_ns: now_ns, now_ns, sent_bytes: 0, received_bytes: 0 }
@@ -38,7 +45,7 @@ impl Journey<'_> {
         let row = self.recorder.row(at.phase, number);
         let response_ns = times.at_ns.saturating_sub(at.due_ns);
         row.response.record(response_ns);
-        row.service.record(times.at_ns.saturating_sub(times.since_ns));
+        row.service.record(times.service_ns());
         row.lag.record(times.since_ns.saturating_sub(at.ready_ns));
         row.count_status(answer.status(), 1);
         row.sent_bytes += times.sent_bytes;
@@ -51,6 +58,7 @@ impl Journey<'_> {
             wrong.failure
         });
         self.recorder.series.record(times.now_ns, response_ns, failure.is_some());
+        self.gather(user, times, Some(times.service_ns()), Some(answer.status()), failure);
         self.after_step(user, times.now_ns, failure)
     }
 
@@ -61,9 +69,10 @@ impl Journey<'_> {
         let row = self.recorder.row(at.phase, number);
         let response_ns = times.at_ns.saturating_sub(at.due_ns);
         row.response.record(response_ns);
-        row.service.record(times.at_ns.saturating_sub(times.since_ns));
+        row.service.record(times.service_ns());
         row.count_failure(failure, || detail.to_owned());
         self.recorder.series.record(times.now_ns, response_ns, true);
+        self.gather(user, times, Some(times.service_ns()), None, Some(failure));
         if self.stage == Stage::Setup {
             self.setup_failed
                 .get_or_insert_with(|| format!("`{}`: {detail}", self.plan.requests[number].name));
@@ -108,5 +117,38 @@ impl Journey<'_> {
         let row = self.recorder.row(at.phase, request);
         row.response.record(now_ns.saturating_sub(at.due_ns));
         row.count_failure(failure, || failure.to_string());
+        self.gather(user, Times::unanswered(now_ns, now_ns), None, None, Some(failure));
+    }
+
+    /// Keeps what has ended, where somebody wants every request.
+    #[inline]
+    fn gather(
+        &mut self,
+        user: usize,
+        times: Times,
+        service_ns: Option<u64>,
+        status: Option<u16>,
+        failure: Option<Failure>,
+    ) {
+        if self.gathered.is_none() {
+            return;
+        }
+        let request = self.request_of(user);
+        let User { number, iteration, at, .. } = &self.users[user];
+        let ended = Ended {
+            seen_ns: times.now_ns as i64,
+            began_ns: at.due_ns as i64,
+            user: *number,
+            iteration: *iteration,
+            phase: at.phase,
+            request,
+            status,
+            failure,
+            response_ns: times.at_ns.saturating_sub(at.due_ns),
+            service_ns,
+        };
+        if let Some(gathered) = &mut self.gathered {
+            gathered.add(ended);
+        }
     }
 }

@@ -134,6 +134,7 @@ impl PlannedCase {
         self.check_data()?;
         for arm in &self.arms {
             let checked = file_name(&arm.name)
+                .and_then(|()| self.check_load(arm))
                 .and_then(|()| arm.check())
                 .and_then(|()| self.check_lanes(arm))
                 .and_then(|()| self.check_stored(arm));
@@ -148,6 +149,25 @@ impl PlannedCase {
                         make two cases of them"
                     .into(),
             );
+        }
+        Ok(())
+    }
+
+    /// An arm has lanes, or the case a load.
+    fn check_load(&self, arm: &PlannedArm) -> Checked {
+        let Some(load) = &self.load else {
+            let does_nothing = arm.lanes.is_empty();
+            return if does_nothing {
+                Err("it has no lanes, so there is nothing to do".into())
+            } else {
+                Ok(())
+            };
+        };
+        if !arm.lanes.is_empty() || self.dataset.record != RecordKind::Row || self.tables != 1 {
+            return Err("a service bears a load over rows of one table, and plays no lanes".into());
+        }
+        if load.users == 0 || load.window_ms == 0 {
+            return Err("its `load` needs at least one user and a window of at least 1 ms".into());
         }
         Ok(())
     }
@@ -424,9 +444,6 @@ impl PlannedArm {
             return Err(format!(
                 "its contender is `{contender}`: name it so, with `#` and a variant where there is one"
             ));
-        }
-        if self.lanes.is_empty() {
-            return Err("it has no lanes, so there is nothing to do".into());
         }
         self.lanes.iter().try_for_each(PlannedLane::check)?;
         for (place, lane) in self.lanes.iter().enumerate() {

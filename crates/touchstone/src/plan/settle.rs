@@ -1,9 +1,9 @@
 //! A case of a suite, settled for a plan: its data, its arms with their settings, and its lanes at one size.
 
-use super::{Choice, PlannedArm, PlannedCase, PlannedDataset, PlannedLane, PlannedWatch};
+use super::{Choice, PlannedArm, PlannedCase, PlannedDataset, PlannedLane, PlannedLoad, PlannedWatch};
 use crate::error::{Error, Result};
 use crate::kit::Kits;
-use crate::suite::{ArmSpec, Case, Dataset, LanePlan, Scaled, ScaledCase, Size, Suite, WatchPlan};
+use crate::suite::{ArmSpec, Case, Dataset, LanePlan, LoadPlan, Scaled, ScaledCase, Size, Suite, WatchPlan};
 use touchstone_protocol::Verb;
 
 /// The smallest relative difference that matters in a report.
@@ -58,6 +58,7 @@ fn plan_case(
         churn: case.churn.as_ref().map_or(0, |churn| churn.at(choice.size)),
         dataset,
         get_record: case.get_record.as_ref().map(|record| record.at(choice.size)),
+        load: case.load.as_ref().map(|load| plan_load(suite, load, choice.size)),
         tables: case.tables.at(choice.size),
         typed: case.typed,
         cache: case.cache,
@@ -86,6 +87,15 @@ fn plan_dataset(dataset: &Dataset, records: Option<u64>, size: Size) -> PlannedD
         records: records.unwrap_or_else(|| dataset.records.at(size)),
         value_bytes: dataset.value_bytes.unwrap_or(0),
         spacing: dataset.spacing.unwrap_or(0),
+    }
+}
+
+fn plan_load(suite: &Suite, load: &LoadPlan, size: Size) -> PlannedLoad {
+    PlannedLoad {
+        scenario: suite.scenario(&load.scenario).expect("the suite was checked").clone(),
+        users: load.users.at(size),
+        window_ms: load.window_ms.at(size),
+        warm_ms: load.warm_ms.at(size),
     }
 }
 
@@ -125,13 +135,16 @@ fn plan_arm(
     let mut settings = suite.settings.clone();
     settings.extend(case.settings.clone());
     settings.extend(profile.settings.clone());
-    let (lanes, indexes) = match arm {
-        ArmSpec::Plain(_) => (&case.lanes, Vec::new()),
-        ArmSpec::Varied(varied) => (varied.lanes.as_ref().unwrap_or(&case.lanes), varied.indexes.clone()),
+    let (lanes, indexes, flush_us) = match arm {
+        ArmSpec::Plain(_) => (&case.lanes, Vec::new(), None),
+        ArmSpec::Varied(varied) => {
+            (varied.lanes.as_ref().unwrap_or(&case.lanes), varied.indexes.clone(), varied.flush_us)
+        }
     };
     let lanes = plan_lanes(lanes, data, size);
     // Whether or not the suite said that its commits reach the disk: an arm that promises it waits for it.
-    let waits_for_disk = profile.class.reaches_disk() && lanes.iter().any(|lane| lane.verb.writes());
+    let writes = case.load.is_some() || lanes.iter().any(|lane| lane.verb.writes());
+    let waits_for_disk = profile.class.reaches_disk() && writes;
     Ok(PlannedArm {
         name: arm.name(),
         contender: contender.clone(),
@@ -145,6 +158,7 @@ fn plan_arm(
         profile_settings: profile.settings.clone(),
         indexes,
         threads: profile.threads,
+        flush_us,
         lanes,
     })
 }

@@ -49,6 +49,9 @@ impl ScaledCase {
 impl Case {
     /// The cases that this one is at a size.
     pub fn at(&self, size: Size) -> Vec<ScaledCase> {
+        if self.only.is_some_and(|only| only != size) {
+            return Vec::new();
+        }
         let Some(scales) = &self.scales else {
             return vec![ScaledCase { id: self.id.clone(), scale: None, scaled: self.scaled }];
         };

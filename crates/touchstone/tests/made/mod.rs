@@ -68,6 +68,7 @@ pub fn blank(plan: Plan) -> Record {
         probes: Vec::new(),
         noise: Vec::new(),
         syncs: Vec::new(),
+        loads: Vec::new(),
         latencies: BTreeMap::new(),
     }
 }

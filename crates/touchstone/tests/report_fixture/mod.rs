@@ -96,6 +96,7 @@ fn blank(plan: Plan) -> Record {
         probes: Vec::new(),
         noise: Vec::new(),
         syncs: Vec::new(),
+        loads: Vec::new(),
         latencies: BTreeMap::new(),
     }
 }

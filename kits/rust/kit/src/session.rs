@@ -169,6 +169,9 @@ impl<D: Driver> Kit<D> {
                 handle.close().map_err(Into::into)?;
                 reply
             }
+            Request::Serve { .. } => {
+                Err(failure(FailureKind::Unsupported, "this subject is no service: it serves nobody".into()))
+            }
             Request::Close => self.close().map(|()| Reply::Close),
             Request::Quit => self.close().map(|()| Reply::Quit),
         }
