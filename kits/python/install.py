@@ -22,8 +22,8 @@ OLDEST = {"check": (3, 9), "store": (3, 9), "services": (3, 11), "snippets": (3,
 
 def main(what: str) -> int:
     if sys.version_info < OLDEST[what]:
-        oldest = ".".join(map(str, OLDEST[what]))
-        print(f"Python {oldest} or later is needed, and this one is {sys.version.split()[0]}: install it as python3", file=sys.stderr)
+        oldest, this = ".".join(map(str, OLDEST[what])), sys.version.split()[0]
+        print(f"Python {oldest} or later is needed, and this one is {this}: install it as python3", file=sys.stderr)
         return 1
     if what == "check":
         return 0

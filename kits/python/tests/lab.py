@@ -6,7 +6,7 @@ import functools
 import json
 import subprocess
 from pathlib import Path
-from typing import Any, Optional
+from typing import IO, Any, Optional
 
 try:
     import tomllib
@@ -29,11 +29,11 @@ def build(command: tuple[str, ...]) -> None:
 class Session:
     """A subject that was started, and the lab's part of speaking with it."""
 
-    def __init__(self, subject: str, environment: Optional[dict[str, str]] = None) -> None:
+    def __init__(self, subject: str, environment: Optional[dict[str, str]] = None, stderr: Optional[IO[bytes]] = None) -> None:
         row = SUBJECTS[subject]
         build(tuple(row["build"]))
         self.process = subprocess.Popen(
-            row["run"], cwd=KIT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+            row["run"], cwd=KIT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, env=environment
         )
 
     def say(self, text: str) -> bytes:
