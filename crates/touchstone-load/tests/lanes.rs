@@ -122,8 +122,8 @@ fn more_users_than_connections_take_turns() {
 #[test]
 fn what_a_service_does_wrong_is_told_by_its_kind() {
     type Answering = fn(Asked) -> Reply;
-    const RAW: usize = 3;
-    let services: [(&str, Answering, &str, Failure); 9] = [
+    const RAW: usize = 4;
+    let services: [(&str, Answering, &str, Failure); 12] = [
         ("rubbish", |_| Reply::Bytes(b"220 mail.example ESMTP\r\n".to_vec()), "", Failure::Malformed),
         (
             "a cut body",
@@ -136,6 +136,19 @@ fn what_a_service_does_wrong_is_told_by_its_kind() {
             |_| Reply::Bytes([b"HTTP/1.1 200 OK\r\n".to_vec(), b"A: b\r\n".repeat(20_000)].concat()),
             "",
             Failure::Malformed,
+        ),
+        (
+            "a reset within an answer",
+            |_| Reply::Reset(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf".to_vec()),
+            "",
+            Failure::Closed,
+        ),
+        ("a reset and no answer", |_| Reply::Reset(Vec::new()), "", Failure::Closed),
+        (
+            "an answer that comes too late",
+            |_| Reply::Late(Duration::from_millis(600), bytes_of(200, "fine")),
+            "",
+            Failure::Timeout,
         ),
         ("no answer but an end", |_| Reply::Close, "", Failure::Closed),
         ("never an answer", |_| Reply::Nothing, "", Failure::Timeout),
