@@ -1,6 +1,7 @@
 //! A service that answers every request with the same hundred bytes, as quickly as one thread can: what generators are compared on.
+//! `/page` has a hundred items instead, and a cursor, which stays where it is.
 //!
-//! It reads only where a request ends, so it takes no bodies. `cargo run --release --example fixed -- 127.0.0.1:8080`
+//! It reads only where the head of a request ends: a body must come with it. `cargo run --release --example fixed -- 127.0.0.1:8080`
 
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll;
@@ -16,10 +17,7 @@ fn main() -> std::io::Result<()> {
     let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
     epoll::add(&epoll, &listener, epoll::EventData::new_u64(u64::MAX), epoll::EventFlags::IN)?;
     println!("answering on {address}");
-    let answer = format!(
-        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{BODY}",
-        BODY.len()
-    );
+    let (small, page) = (answer(BODY), answer(&page()));
     let mut connections: Vec<Option<TcpStream>> = Vec::new();
     let mut events: Vec<epoll::Event> = Vec::with_capacity(256);
     let mut scratch = vec![0; 64 * 1024];
@@ -49,6 +47,7 @@ fn main() -> std::io::Result<()> {
                 // Requests come whole from all generators that are compared.
                 Ok(bytes) => {
                     let requests = memchr::memmem::find_iter(&scratch[..bytes], b"\r\n\r\n").count();
+                    let answer = if scratch.starts_with(b"GET /page") { &page } else { &small };
                     (0..requests).all(|_| stream.write_all(answer.as_bytes()).is_ok())
                 }
                 Err(error) => error.kind() == ErrorKind::WouldBlock,
@@ -58,4 +57,20 @@ fn main() -> std::io::Result<()> {
             }
         }
     }
+}
+
+fn answer(body: &str) -> String {
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ";
+    format!("{head}{}\r\n\r\n{body}", body.len())
+}
+
+/// 25.7 KB, as a page of a sync service has.
+fn page() -> String {
+    let text = "a note of a length ".repeat(9);
+    let item = |revision: usize| {
+        let id = format!("00000000-0000-4000-8000-{revision:012}");
+        format!(r#"{{"id":"{id}","revision":{revision},"kind":"update","text":"{text}"}}"#)
+    };
+    let items: Vec<String> = (1..=100).map(item).collect();
+    format!(r#"{{"changes":[{}],"cursor":0}}"#, items.join(","))
 }

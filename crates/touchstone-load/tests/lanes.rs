@@ -122,8 +122,8 @@ fn more_users_than_connections_take_turns() {
 #[test]
 fn what_a_service_does_wrong_is_told_by_its_kind() {
     type Answering = fn(Asked) -> Reply;
-    const RAW: usize = 3;
-    let services: [(&str, Answering, &str, Failure); 9] = [
+    const RAW: usize = 4;
+    let services: [(&str, Answering, &str, Failure); 12] = [
         ("rubbish", |_| Reply::Bytes(b"220 mail.example ESMTP\r\n".to_vec()), "", Failure::Malformed),
         (
             "a cut body",
@@ -136,6 +136,19 @@ fn what_a_service_does_wrong_is_told_by_its_kind() {
             |_| Reply::Bytes([b"HTTP/1.1 200 OK\r\n".to_vec(), b"A: b\r\n".repeat(20_000)].concat()),
             "",
             Failure::Malformed,
+        ),
+        (
+            "a reset within an answer",
+            |_| Reply::Reset(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf".to_vec()),
+            "",
+            Failure::Closed,
+        ),
+        ("a reset and no answer", |_| Reply::Reset(Vec::new()), "", Failure::Closed),
+        (
+            "an answer that comes too late",
+            |_| Reply::Late(Duration::from_millis(600), bytes_of(200, "fine")),
+            "",
+            Failure::Timeout,
         ),
         ("no answer but an end", |_| Reply::Close, "", Failure::Closed),
         ("never an answer", |_| Reply::Nothing, "", Failure::Timeout),
@@ -153,8 +166,11 @@ fn what_a_service_does_wrong_is_told_by_its_kind() {
         // What is no HTTP/1.1 at all cannot be said in HTTP/2.
         for speaks in Speaks::ALL.into_iter().filter(|speaks| at >= RAW || !speaks.is_second()) {
             let service = start_as(speaks, answering);
-            let load = "[load]\ntimeout = \"200ms\"\n[[phase]]\nlength = \"100ms\"\nrate = 100\n";
-            let outcome = play(scenario(&service, load, request));
+            // A busy machine is late itself: who answers is given the time for it.
+            let timeout = if expected == Failure::Timeout { "200ms" } else { "10s" };
+            let load =
+                format!("[load]\ntimeout = \"{timeout}\"\n[[phase]]\nlength = \"100ms\"\nrate = 100\n");
+            let outcome = play(scenario(&service, &load, request));
             assert_eq!(failures(&outcome), [(expected, 10)], "{name}, {speaks:?}");
             assert_eq!((outcome.due, outcome.total().ended()), (10, 10), "{name}, {speaks:?}");
             if expected == Failure::Timeout {

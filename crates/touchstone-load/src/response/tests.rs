@@ -3,6 +3,8 @@
 use super::*;
 use proptest::prelude::*;
 
+mod damaged;
+
 /// A response: its name and bytes, whether a HEAD asked for it, whether the end of the connection ends it, and what it says: status,
 /// body, and whether the connection is kept.
 type Known = (&'static str, Vec<u8>, bool, bool, u16, &'static [u8], bool);

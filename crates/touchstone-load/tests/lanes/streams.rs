@@ -134,7 +134,7 @@ fn a_stream_that_is_given_up_costs_itself_alone() {
             speaks,
             |asked: Asked| if asked.before % 20 == 7 { Reply::Nothing } else { answer("fine") },
         );
-        let outcome = play(scenario(&service, &format!("[load]\ntimeout = \"150ms\"\n{OPEN}"), ""));
+        let outcome = play(scenario(&service, &format!("[load]\ntimeout = \"1s\"\n{OPEN}"), ""));
         assert_eq!((outcome.total().ended(), failures(&outcome)), (200, vec![(Failure::Timeout, 10)]));
         assert_eq!(outcome.connections.made, 1, "{speaks:?}");
     }

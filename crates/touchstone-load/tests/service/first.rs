@@ -1,6 +1,7 @@
 //! A service of HTTP/1.1: a thread for each connection, which writes whatever bytes a test says.
 
 use super::{Answering, Asked, Reply};
+use rustix::net::sockopt::set_socket_linger;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -12,11 +13,17 @@ use std::time::{Duration, Instant};
 trait Stream: Read + Write {
     /// Ends it.
     fn end(&mut self);
+    /// Lets it be reset when it is dropped.
+    fn reset(&mut self);
 }
 
 impl Stream for TcpStream {
     fn end(&mut self) {
         let _ = self.shutdown(Shutdown::Both);
+    }
+
+    fn reset(&mut self) {
+        set_socket_linger(self, Some(Duration::ZERO)).expect("it is a socket");
     }
 }
 
@@ -25,6 +32,10 @@ impl Stream for StreamOwned<ServerConnection, TcpStream> {
         self.conn.send_close_notify();
         let _ = self.flush();
         self.sock.end();
+    }
+
+    fn reset(&mut self) {
+        self.sock.reset();
     }
 }
 
@@ -64,6 +75,11 @@ fn answer(stream: impl Stream, reply: &Answering, before: &AtomicU64) {
             }
             Reply::Nothing => (Vec::new(), false),
             Reply::Close => (Vec::new(), true),
+            Reply::Reset(bytes) => {
+                let stream = stream.get_mut();
+                let _ = stream.write_all(&bytes).and_then(|()| stream.flush());
+                return stream.reset();
+            }
         };
         let stream = stream.get_mut();
         let is_written = stream.write_all(&bytes).and_then(|()| stream.flush()).is_ok();

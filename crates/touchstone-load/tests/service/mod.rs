@@ -54,6 +54,8 @@ pub enum Reply {
     Nothing,
     /// The connection is closed at once; in HTTP/2, the stream.
     Close,
+    /// These bytes, and then the connection is reset, as when a process dies; in HTTP/2, the stream.
+    Reset(Vec<u8>),
 }
 
 /// A request as it came.

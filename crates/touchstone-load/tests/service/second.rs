@@ -98,7 +98,7 @@ async fn answer(
             Ok(translated(&bytes))
         }
         Reply::Nothing => std::future::pending().await,
-        Reply::Close => Err("the test says so".into()),
+        Reply::Close | Reply::Reset(_) => Err("the test says so".into()),
     }
 }
 
