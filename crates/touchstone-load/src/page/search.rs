@@ -82,6 +82,6 @@ fn chart(searched: &Searched) -> Option<Chart> {
     };
     let data = Data { steps: points.collect(), at, not_at };
     let caption = "Each mark is a step at its rate. It rises until a rate fails twice of three times; then the bracket, shaded, is halved \
-                   between what held and what did not, and its lower end is measured once more, for longer.";
+                   between what held and what did not, and both of its ends are measured once more, the lower for longer.";
     (!data.steps.is_empty()).then(|| Chart::new("steps", "Steps of the search".into(), caption.into(), &data))
 }

@@ -126,13 +126,13 @@ pub fn searched() -> Searched {
         (283.0, true),
         (336.0, true),
     ];
-    let later = [(367.0, true), (383.0, false), (383.0, false), (367.0, true)];
+    let later = [(367.0, true), (383.0, false), (383.0, false), (383.0, false), (367.0, true)];
     let all = rates.iter().chain(&later);
     searched.steps = all
         .enumerate()
         .map(|(at, (rate, held))| Step {
             rate: *rate,
-            is_confirmation: at == 11,
+            is_confirmation: at == 12,
             held: *held,
             requests_a_second: rate * 0.99,
             p50_ns: 2_000_000,
