@@ -16,7 +16,7 @@ use crate::series::Series;
 use crate::steer::{Counted, Steer};
 use crate::trust::{Counters, Machine, Thread};
 use rustix::thread::{CpuSet, sched_setaffinity};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, OnceLock};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -102,13 +102,20 @@ fn run_lanes(
     let begin =
         Begin { ready: Barrier::new(threads + 1), clock: OnceLock::new(), go: Barrier::new(threads + 1) };
     let failed: Mutex<Option<Error>> = Mutex::new(None);
+    let (running, shower) = (AtomicUsize::new(threads), thread::current());
     let (ended, machine, seconds) = thread::scope(|scope| {
         let lanes: Vec<_> = boards
             .iter()
             .enumerate()
             .map(|(number, board)| {
-                let (begin, failed) = (&begin, &failed);
-                scope.spawn(move || lane(plan, number, threads, control, board, begin, failed))
+                let (begin, failed, running, shower) = (&begin, &failed, &running, &shower);
+                scope.spawn(move || {
+                    let ended = lane(plan, number, threads, control, board, begin, failed);
+                    running.fetch_sub(1, Ordering::Release);
+                    // Who shows what goes on would else sleep on.
+                    shower.unpark();
+                    ended
+                })
             })
             .collect();
         show(&Progress { plan, seconds: None, series: &Series::default() });
@@ -120,8 +127,8 @@ fn run_lanes(
         let clock = *begin.clock.get_or_init(|| Clock::begins_in(ahead));
         let before = Counters::now();
         begin.go.wait();
-        while !lanes.iter().all(thread::ScopedJoinHandle::is_finished) {
-            thread::sleep(if control.steer.is_some() { GATHER_EVERY } else { SHOW_EVERY });
+        while running.load(Ordering::Acquire) > 0 {
+            thread::park_timeout(if control.steer.is_some() { GATHER_EVERY } else { SHOW_EVERY });
             gather(&boards, control.steer.map(Arc::as_ref), clock, &mut kept);
             let series = added(&boards);
             show(&Progress { plan, seconds: Some(clock.now_ns() as f64 / 1e9), series: &series });

@@ -57,13 +57,12 @@ impl Stage<'_> {
         self.case.load.as_ref().expect("a service's case has a load")
     }
 
-    /// The command that starts an arm's kit, surrounded, on the service's processors.
-    fn command(&self, arm: &PlannedArm, around: &Surroundings, sides: &Sides) -> Result<Command> {
+    /// The command that starts an arm's kit, surrounded.
+    fn command(&self, arm: &PlannedArm, around: &Surroundings) -> Result<Command> {
         let mut command = around.around(self.project.command(arm)?)?;
         if let Some(us) = arm.flush_us {
             command.env("LD_PRELOAD", &self.tools.flush).env("TOUCHSTONE_FLUSH_US", us.to_string());
         }
-        sides.confine(&mut command);
         Ok(command)
     }
 }
@@ -159,7 +158,7 @@ impl<'s> Servant<'s> {
     }
 
     fn start(&mut self) -> Result<()> {
-        let command = self.stage.command(self.arm, &self.surroundings, &self.sides)?;
+        let command = self.stage.command(self.arm, &self.surroundings)?;
         let started = Session::start(command, self.stage.manners.clone());
         self.session = self.note(started.map(|mut session| {
             session.greet();
@@ -173,6 +172,7 @@ impl<'s> Servant<'s> {
         let hello = session.hello()?;
         require(&hello)?;
         let served = serve(session, self.place.path(), self.arm)?;
+        session.process().into_iter().for_each(|process| self.sides.confine(process));
         (self.port, self.settings) = (served.port, served.settings);
         self.hello = Some(hello);
         Ok(())

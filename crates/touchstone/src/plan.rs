@@ -18,7 +18,7 @@ pub use supply::{GETS, Start, calibrated_count_max};
 use crate::error::{Error, Result};
 use crate::kit::{Contender, DurabilityClass, Kits};
 use crate::name::{is_unreadable, plain_words, suite_of};
-use crate::suite::{Cache, Claim, Reference, Scaled, Scenario, Size, StandIn, Suite};
+use crate::suite::{Cache, Claim, PublishedLoad, Reference, Scaled, Scenario, Size, StandIn, Suite};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use touchstone_protocol::{Depth, RecordKind, Schema, Settings, Stretch, Verb, Watched};
@@ -80,6 +80,9 @@ pub struct PlannedSuite {
     /// Which subjects take the place of the page's libraries.
     #[serde(default)]
     pub stand_ins: Vec<StandIn>,
+    /// Rows of the page's own tables of loads.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub published_loads: Vec<PublishedLoad>,
     /// All its claims: which of them the plan's cases and arms are about is decided with the verdict.
     pub claims: Vec<Claim>,
 }
@@ -318,6 +321,7 @@ impl Plan {
                 device: suite.device.clone(),
                 references: suite.references.clone(),
                 stand_ins: suite.stand_ins.clone(),
+                published_loads: suite.published_loads.clone(),
                 claims: suite.claims.clone(),
             });
         }

@@ -13,7 +13,7 @@ pub use claim::{
     By, CLAIMED_PERCENTILES, Claim, ClaimTest, Figure, Measure, Pair, Part, Reference, ReferenceKind,
     StandIn, Untested,
 };
-pub use load::{LoadPlan, Scenario};
+pub use load::{LoadPlan, PublishedLoad, Scenario};
 pub(crate) use published::{Published, is_blank};
 pub use rule::{Aspect, Bounds, Rule};
 pub use scale::{Scaled, ScaledCase};
@@ -53,6 +53,9 @@ pub struct Suite {
     /// Generated data, by name.
     #[serde(default, rename = "dataset")]
     pub datasets: Vec<Dataset>,
+    /// Rows of the page's own tables of loads.
+    #[serde(default, rename = "published_load")]
+    pub published_loads: Vec<PublishedLoad>,
     /// Loads that services are asked to bear, by name.
     #[serde(default, rename = "scenario")]
     pub scenarios: Vec<Scenario>,
@@ -371,6 +374,7 @@ impl Suite {
         }
         let scaled = self.cases.iter().flat_map(Case::everywhere);
         unique("case", scaled.map(|case| case.id))?;
+        self.check_published_loads()?;
         self.check_claims()
     }
 

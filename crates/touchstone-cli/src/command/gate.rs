@@ -160,9 +160,13 @@ fn find(case: &Case, name: &str) -> anyhow::Result<ArmSpec> {
 
 fn varied(case: &Case, name: &str, variant: &str) -> anyhow::Result<VariedArm> {
     Ok(match find(case, name)? {
-        ArmSpec::Plain(contender) => {
-            VariedArm { contender, variant: variant.to_owned(), lanes: None, indexes: Vec::new(), flush_us: None }
-        }
+        ArmSpec::Plain(contender) => VariedArm {
+            contender,
+            variant: variant.to_owned(),
+            lanes: None,
+            indexes: Vec::new(),
+            flush_us: None,
+        },
         ArmSpec::Varied(arm) => VariedArm { variant: format!("{}-{variant}", arm.variant), ..arm },
     })
 }

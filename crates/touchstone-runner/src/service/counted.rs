@@ -2,7 +2,7 @@
 //!
 //! The recorder cuts its trace where the service's process answers the lab, so the lab asks who it is after each iteration.
 
-use super::{Api, Sides, Stage, require, serve, template};
+use super::{Api, Stage, require, serve, template};
 use crate::error::{Error, ErrorKind, Result};
 use crate::place::Place;
 use crate::random::Stream;
@@ -36,7 +36,7 @@ pub(crate) fn record_syncs(
         let place = Place::new(scratch.join(nameless(random)))?;
         place.restore(&template.place)?;
         let surroundings = Surroundings::new(scratch, random)?;
-        let command = stage.command(arm, &surroundings, &Sides::of_this_machine())?;
+        let command = stage.command(arm, &surroundings)?;
         let counted = match touchstone_recorder::unavailable() {
             Some(why) => Err(why),
             None => pass(stage, arm, template, command, place.path()),

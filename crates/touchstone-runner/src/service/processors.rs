@@ -1,9 +1,8 @@
 //! Which processors a service and its generator have: one side each, where the machine has two.
 
+use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::fs;
-use std::os::unix::process::CommandExt;
-use std::process::Command;
 
 /// The generator has the last processor that this process may use, and the service the others; on a machine of one they share it.
 #[derive(Clone, Copy, Debug)]
@@ -32,12 +31,14 @@ impl Sides {
         self.generator
     }
 
-    /// Keeps a process that is about to be started on the service's.
-    pub(super) fn confine(self, command: &mut Command) {
+    /// Keeps a service that has started on its own, with all its threads and what they start from now on: before that it may use the
+    /// whole machine, so that several start at once.
+    pub(super) fn confine(self, process: u32) {
         let Some(service) = self.service else { return };
-        // SAFETY: between fork and exec one system call is made, which takes no lock.
-        unsafe {
-            command.pre_exec(move || Ok(sched_setaffinity(None, &service)?));
+        let tasks = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+        for task in tasks.filter_map(|task| Pid::from_raw(task.file_name().to_str()?.parse().ok()?)) {
+            // A thread that has ended meanwhile needs no processor, and a system that refuses leaves it where it is.
+            let _ = sched_setaffinity(Some(task), &service);
         }
     }
 }

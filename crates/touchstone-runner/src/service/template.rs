@@ -1,6 +1,6 @@
 //! The database that every launch of a service starts from: users with a device each, and what they have uploaded long before.
 
-use super::{Api, Sides, Stage, require, serve};
+use super::{Api, Stage, require, serve};
 use crate::error::Result;
 use crate::place::Place;
 use crate::random::Stream;
@@ -41,7 +41,7 @@ pub(crate) fn make_template(
 ) -> Result<SessionResult<Template>> {
     let place = Place::new(scratch.join(nameless(random)))?;
     let surroundings = Surroundings::new(scratch, random)?;
-    let command = stage.command(arm, &surroundings, &Sides::of_this_machine())?;
+    let command = stage.command(arm, &surroundings)?;
     Ok(fill(stage, arm, &place, command).map(|cursors| Template { place, cursors }))
 }
 

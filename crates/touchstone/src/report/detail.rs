@@ -1,6 +1,7 @@
 //! The tables that only the page shows: what stands behind a case's figures, arm by arm.
 
 mod cost;
+mod load;
 mod settings;
 mod subject;
 
@@ -93,6 +94,7 @@ pub(super) fn of_case(case: &CaseView, statistics: &CaseStatistics) -> Vec<Detai
         .filter(|arm| !arm.outcomes.is_empty())
         .collect();
     let details = [
+        case.load.as_ref().map(load::detail),
         settings::detail(&arms, &case.baseline),
         parts(&arms),
         cost::latency(&arms),

@@ -3,6 +3,7 @@
 
 mod brief;
 mod claim;
+mod load;
 mod table;
 mod text;
 
@@ -119,6 +120,7 @@ fn case_lines(case: &CaseView, table: &Table, sheet: &Sheet) -> Vec<String> {
         return lines;
     }
     lines.extend(rows(case).flat_map(|row| table.lines(&row, sheet)));
+    lines.extend(case.load.iter().flat_map(|tables| load::lines(tables, sheet)));
     let shown = |note: &&Note| !note.canary || case.only_canaries();
     for note in case.notes.iter().filter(shown) {
         lines.extend(sheet.wrapped(&format!("- {}", note.text), 2, 4));

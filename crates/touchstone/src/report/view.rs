@@ -8,6 +8,7 @@ mod caution;
 mod claim;
 mod facts;
 mod flag;
+mod load;
 mod measured;
 mod note;
 mod pair;
@@ -17,6 +18,7 @@ mod tally;
 pub(super) use case::{ArmView, CaseView, Standing};
 pub(super) use claim::{ClaimGroup, ClaimView, StandInView};
 pub(super) use flag::{FlagGroup, FlagView, counted};
+pub(super) use load::{COLUMNS, ENDPOINT_COLUMNS, LoadRow, LoadTables};
 pub(super) use note::Note;
 pub(super) use pair::PairView;
 

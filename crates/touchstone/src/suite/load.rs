@@ -29,7 +29,52 @@ pub struct LoadPlan {
     pub warm_ms: BySize<u64>,
 }
 
+/// A row of the page's own tables of a load.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PublishedLoad {
+    /// The case that it is of.
+    pub case: String,
+    /// Of which of the page's runs it is, as `before`.
+    pub of: String,
+    /// The endpoint; all requests, unless said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
+    /// Requests.
+    pub requests: u64,
+    /// How many of them failed, where the page says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failures: Option<u64>,
+    /// Their average response time, in milliseconds.
+    pub average_ms: f64,
+    /// The time that half of them did not exceed, where the page says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p50_ms: Option<f64>,
+    /// The time that 95 of 100 did not exceed, where the page says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p95_ms: Option<f64>,
+    /// The time that 99 of 100 did not exceed, where the page says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_ms: Option<f64>,
+    /// The longest.
+    pub max_ms: f64,
+    /// Requests a second, where the page says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_second: Option<f64>,
+}
+
 impl Suite {
+    /// The page's rows are of cases that there are.
+    pub(super) fn check_published_loads(&self) -> Result<(), String> {
+        let is_there = |row: &&PublishedLoad| !self.cases.iter().any(|case| case.id == row.case);
+        match self.published_loads.iter().find(is_there) {
+            Some(row) => {
+                Err(format!("a `published_load` is of case `{}`, which this suite has not", row.case))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// The scenario of that name.
     pub(crate) fn scenario(&self, name: &str) -> Option<&Scenario> {
         self.scenarios.iter().find(|scenario| scenario.name == name)

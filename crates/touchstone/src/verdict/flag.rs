@@ -211,7 +211,8 @@ fn slept(arm: &ArmStatistics) -> Raised {
 }
 
 fn beyond_cores(planned: &PlannedArm, arm: &ArmStatistics) -> Raised {
-    let lanes = planned.lanes.len() as f64;
+    // A service has no lanes, and works for all of its users at once.
+    let lanes = Some(planned.lanes.len()).filter(|lanes| *lanes > 0)? as f64;
     let share = arm.cpu_share.filter(|share| *share > lanes + 0.5)?;
     let evidence =
         format!("{share:.1} processors busy for {lanes} lanes: the subject works in threads of its own");

@@ -1,6 +1,7 @@
 //! A case as rows: each contender's rate, its ratio to the baseline, the verdict, and the notes that explain
 //! it.
 
+use super::load::{self, LoadTables};
 use super::note::{self, Note};
 use super::{facts, flag};
 use crate::estimate::{ArmStatistics, CaseStatistics};
@@ -8,6 +9,7 @@ use crate::kit::DurabilityClass;
 use crate::plan::{PlannedArm, PlannedCase};
 use crate::report::{Findings, format};
 use crate::sample::Outcome;
+use crate::suite::PublishedLoad;
 use crate::verdict::{Comparison, FlagKind, Verdict};
 use std::cmp::Ordering;
 
@@ -25,6 +27,8 @@ pub(in crate::report) struct CaseView {
     pub writes: bool,
     pub baseline: String,
     pub arms: Vec<ArmView>,
+    /// What users met, where its arms are services.
+    pub load: Option<LoadTables>,
     /// Why verdicts are what they are, each reason once, and what went missing.
     pub notes: Vec<Note>,
     /// Kinds of red flags that are about it; those on canaries only where there is nothing else to compare.
@@ -106,6 +110,7 @@ impl CaseView {
             margin: case.margin,
             writes: case.writes(),
             baseline: case.baseline.clone(),
+            load: load::of(case, statistics, published_loads(findings, case.suite())),
             notes: note::notes(&comparisons, &arms, &statistics.arms),
             flags: flag::kinds_of(findings, case, |arm| only_canaries || !arm.canary),
             arms,
@@ -128,6 +133,11 @@ impl CaseView {
         let only_canaries = self.only_canaries();
         self.arms.iter().filter(|arm| only_canaries || !arm.canary).collect()
     }
+}
+
+fn published_loads<'f>(findings: &Findings<'f>, suite: &str) -> &'f [PublishedLoad] {
+    let mut suites = findings.record.plan.suites.iter();
+    suites.find(|known| known.name == suite).map_or(&[], |known| &known.published_loads)
 }
 
 fn only_canaries(arms: &[ArmView]) -> bool {
