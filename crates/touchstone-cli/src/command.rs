@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod calibrate;
+pub mod capacity;
 pub mod choice;
 pub mod completions;
 pub mod doctor;

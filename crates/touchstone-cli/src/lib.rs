@@ -52,6 +52,7 @@ enum Command {
     Calibrate(command::calibrate::Calibrate),
     Gate(command::gate::Gate),
     Load(command::load::Load),
+    Capacity(command::capacity::Capacity),
     Completions(command::completions::Completions),
     Man(command::man::Man),
 }
@@ -86,6 +87,7 @@ impl Cli {
             Command::Calibrate(calibrate) => calibrate.run(&context),
             Command::Gate(gate) => gate.run(&context),
             Command::Load(load) => load.run(&context),
+            Command::Capacity(capacity) => capacity.run(&context),
             Command::Completions(completions) => completions.run(),
             Command::Man(man) => man.run(),
         }

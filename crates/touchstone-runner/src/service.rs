@@ -6,10 +6,12 @@ mod counted;
 mod held;
 mod processors;
 pub(crate) mod run;
+mod standing;
 mod template;
 mod window;
 
 use counted::record_syncs;
+pub use standing::{Standing, with_service};
 
 use crate::error::Result;
 use crate::kits::Project;
@@ -45,11 +47,15 @@ pub struct Tools {
 }
 
 /// Everything a launch of a service's case plays with.
-pub(crate) struct Stage<'s> {
-    pub(crate) project: &'s Project,
-    pub(crate) case: &'s PlannedCase,
-    pub(crate) manners: &'s Manners,
-    pub(crate) tools: &'s Tools,
+pub struct Stage<'s> {
+    /// Where the kits are.
+    pub project: &'s Project,
+    /// The case.
+    pub case: &'s PlannedCase,
+    /// How to speak to kits.
+    pub manners: &'s Manners,
+    /// What loads services.
+    pub tools: &'s Tools,
 }
 
 impl Stage<'_> {

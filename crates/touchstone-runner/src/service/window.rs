@@ -98,10 +98,7 @@ impl Window<'_> {
     pub(super) fn run(&self) -> Result<std::result::Result<Counted, String>> {
         let scenario = self.folder.join("scenario.toml");
         let requests = self.folder.join("requests.csv");
-        let text = toml::to_string(&self.scenario()).map_err(|error| {
-            let name = &self.load.scenario.name;
-            Error::new(ErrorKind::Input, format!("the scenario `{name}` cannot be written: {error}"))
-        })?;
+        let text = self.written(&self.scenario())?;
         write(&scenario, &text)?;
         let output = Command::new(self.generator)
             .args([scenario.as_os_str(), "--json".as_ref(), "--requests".as_ref(), requests.as_os_str()])
@@ -143,6 +140,26 @@ impl Window<'_> {
             }
         }
         Value::Object(asks)
+    }
+
+    /// The scenario's text for whoever says how much is asked: without phases, and with names that no step of a search has twice.
+    ///
+    /// # Errors
+    /// When the scenario cannot be written.
+    pub(super) fn open_ended(&self) -> Result<String> {
+        let mut scenario = self.scenario();
+        if let Some(asks) = scenario.as_object_mut() {
+            asks.remove("phase");
+            asks["load"]["users"] = json!(self.load.users);
+        }
+        Ok(self.written(&scenario)?.replace("${run}", "${uuid}"))
+    }
+
+    fn written(&self, scenario: &Value) -> Result<String> {
+        toml::to_string(scenario).map_err(|error| {
+            let name = &self.load.scenario.name;
+            Error::new(ErrorKind::Input, format!("the scenario `{name}` cannot be written: {error}"))
+        })
     }
 
     /// The names of the requests that upload.

@@ -1,0 +1,104 @@
+//! Services through the whole pipeline: real servers, real load, killed for real. The suite `services` as a user would run it.
+
+mod support;
+
+use std::sync::LazyLock;
+use support::{Judged, plan, run_plan, shared_folder};
+use touchstone::sample::{Launch, Outcome, Phase};
+
+/// Launches of each case: a canary leaves with its first.
+const LAUNCHES: usize = 2;
+
+static RUN: LazyLock<Judged> = LazyLock::new(|| {
+    let (ended, record) = run_plan(&shared_folder(), &plan("services", &[], LAUNCHES), &[]);
+    ended.succeeded();
+    Judged::read(&record)
+});
+
+fn launches(case: &str, arm: &str) -> Vec<&'static Launch> {
+    RUN.launches(&format!("services/{case}"), arm)
+}
+
+fn caught(canary: &str) -> &'static str {
+    let [launch] = launches("canaries", &format!("{canary}@wal-normal"))[..] else {
+        panic!("{canary} went on after its first launch")
+    };
+    assert_eq!(launch.outcome, Outcome::Void, "{canary}: {:?}", launch.error);
+    launch.error.as_deref().expect("what is wrong is told")
+}
+
+#[test]
+fn an_honest_service_keeps_everything_that_it_acknowledged() {
+    let honest = launches("canaries", "fastapi-sqlalchemy@wal-normal");
+    assert_eq!(honest.len(), LAUNCHES);
+    for launch in honest {
+        assert_eq!((launch.outcome, &launch.error), (Outcome::Completed, &None));
+        assert!(launch.expected > 0 && launch.found == launch.expected, "{launch:?}");
+        // A log is there as long as the service is.
+        for file in ["sync.db", "sync.db-wal", "sync.db-shm"] {
+            assert!(launch.file_bytes.contains_key(file), "{file}: {:?}", launch.file_bytes);
+        }
+    }
+}
+
+#[test]
+fn revisions_of_the_wall_clock_are_caught() {
+    let why = caught("canary-clock-cursor");
+    assert!(why.contains("do not rise") || why.contains("are in no download"), "{why}");
+}
+
+#[test]
+fn downloads_from_a_cache_are_caught() {
+    let why = caught("canary-cached-download");
+    assert!(why.contains("before and after an upload"), "{why}");
+}
+
+#[test]
+fn an_acknowledgement_before_the_storing_is_caught() {
+    let why = caught("canary-early-acknowledge");
+    assert!(why.contains("acknowledged changes of user-") && why.contains("-last`"), "{why}");
+}
+
+#[test]
+fn what_users_met_is_in_the_record_by_endpoint() {
+    let windows = RUN.record.loads.iter().filter(|window| window.phase == Phase::Measure);
+    for window in windows.clone() {
+        let asked: Vec<&str> = window
+            .endpoints
+            .iter()
+            .filter(|endpoint| !endpoint.is_setup)
+            .map(|row| row.label.as_str())
+            .collect();
+        assert_eq!(asked, ["POST /v1/sync/delta", "GET /v1/sync/delta"], "{window:?}");
+        assert!(window.endpoints.iter().all(|row| row.failures == 0), "{window:?}");
+        assert!(window.endpoints.iter().all(|row| row.histogram().is_some_and(|times| !times.is_empty())));
+    }
+    assert!(windows.count() >= 2 * LAUNCHES);
+}
+
+/// DELETE and FULL flush four times for each of the two requests, one after the other: none can be quicker than that.
+#[test]
+fn a_flush_lasts_as_long_as_the_case_says() {
+    let arm = "fastapi-sqlalchemy@as-found#flush-20ms";
+    let windows =
+        RUN.record.loads.iter().filter(|window| window.arm == arm && window.phase == Phase::Measure);
+    for window in windows {
+        for endpoint in window.endpoints.iter().filter(|endpoint| !endpoint.is_setup) {
+            let shortest_ns = endpoint.histogram().expect("it is one").min();
+            assert!(shortest_ns >= 60_000_000, "{}: {shortest_ns} ns", endpoint.label);
+        }
+    }
+    assert!(launches("flushes", arm).iter().all(|launch| launch.outcome == Outcome::Completed));
+}
+
+#[test]
+fn syncs_are_counted_an_iteration() {
+    let of = |arm: &str| RUN.record.syncs.iter().find(|count| count.arm == arm).expect("it was recorded");
+    let (wal, found) = (of("fastapi-sqlalchemy@wal-normal"), of("fastapi-sqlalchemy@as-found"));
+    if let Some(why) = &wal.unavailable {
+        println!("not tested: the recorder cannot run here: {why}");
+        return;
+    }
+    assert_eq!(wal.syncs_per_commit, 0, "{wal:?}");
+    assert_eq!(found.syncs_per_commit, 8, "{found:?}");
+}

@@ -1,0 +1,64 @@
+//! A service that stands for as long as somebody asks it: started as in a launch, on a database of its own.
+
+use super::window::Window;
+use super::{Servant, Stage, template};
+use crate::error::{Error, ErrorKind, Result};
+use crate::place::Place;
+use crate::random::stream;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What is asked of a service that stands.
+pub struct Standing {
+    /// The scenario's file, with the service's host and without phases: whoever asks says how much.
+    pub scenario: PathBuf,
+    /// The processor of the generator, where the service has others.
+    pub processor: Option<usize>,
+}
+
+/// Fills a database, starts the service on it and lets `ask` ask. The second result is what the service failed with.
+///
+/// # Errors
+/// When the lab itself fails, or `ask` does.
+pub fn with_service<T>(
+    stage: &Stage<'_>,
+    arm: &str,
+    scratch: &Path,
+    seed: u64,
+    ask: impl FnOnce(&Standing) -> Result<T>,
+) -> Result<std::result::Result<T, String>> {
+    let Some(arm) = stage.case.arm(arm) else {
+        return Err(Error::new(ErrorKind::Input, format!("case `{}` has no arm `{arm}`", stage.case.id)));
+    };
+    let mut random = stream(seed, &format!("standing {} {}", stage.case.id, arm.name));
+    let place = Place::new(scratch.to_owned())?;
+    let template = match template::make_template(stage, arm, place.path(), &mut random)? {
+        Ok(template) => template,
+        Err(error) => return Ok(Err(error.to_string())),
+    };
+    let mut servant = Servant::enter(stage, arm, &template, place.path(), &mut random)?;
+    servant.be_introduced();
+    if let Some(why) = servant.error.take() {
+        return Ok(Err(why));
+    }
+    let window = Window {
+        generator: &stage.tools.generator,
+        load: stage.load(),
+        port: servant.port,
+        run: String::new(),
+        seed,
+        length_ms: 1,
+        is_first: true,
+        processor: servant.sides.generator(),
+        folder: servant.desk.path(),
+    };
+    let scenario = servant.desk.path().join("scenario.toml");
+    fs::write(&scenario, window.open_ended()?)
+        .map_err(|error| Error::io(format_args!("cannot write {}", scenario.display()), &error))?;
+    let asked = ask(&Standing { scenario, processor: servant.sides.generator() })?;
+    if let Some(session) = servant.session.take() {
+        let left = session.quit();
+        servant.note(left);
+    }
+    Ok(servant.error.take().map_or(Ok(asked), Err))
+}
