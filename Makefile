@@ -36,8 +36,8 @@ tools:
 
 # Only the store's package and the kit for Python are tested with it: `make bench` needs no Python.
 tools-python:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 9))' 2>/dev/null || { \
-	  echo "Python 3.9 or later is missing, which the store's package is tested with: apt-get install python3, or set PYTHON to its program" >&2; exit 69; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "Python 3.11 or later is missing, which the Python kit's services need: apt-get install python3, or set PYTHON to its program" >&2; exit 69; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
 	  echo "Python's venv is missing: apt-get install python3-venv" >&2; exit 69; }
 

@@ -124,6 +124,20 @@ impl Project {
     ) -> Result<Plan> {
         let mut plan = plan.clone();
         let mut left_out: BTreeMap<Lack<'_>, BTreeSet<String>> = BTreeMap::new();
+        // A case of services whose baseline cannot be had is none: a bench of all suites does without it.
+        for case in std::mem::take(&mut plan.cases) {
+            let is_baseline = |arm: &&PlannedArm| case.load.is_some() && arm.name == case.baseline;
+            let lack = match case.arms.iter().find(is_baseline) {
+                Some(arm) => self.lack(arm, &is_there, &value)?,
+                None => None,
+            };
+            let Some(lack) = lack else {
+                plan.cases.push(case);
+                continue;
+            };
+            let contenders = case.arms.iter().map(|arm| arm.contender.to_string());
+            left_out.entry(lack).or_default().extend(contenders);
+        }
         for case in &mut plan.cases {
             let mut kept = Vec::new();
             for arm in std::mem::take(&mut case.arms) {

@@ -12,9 +12,10 @@ use xtask::fields::Types;
 use xtask::{Tree, assert_none, markdown, published, table};
 
 /// Where the types of each format are.
-const SUITE: [&str; 7] = [
+const SUITE: [&str; 8] = [
     "crates/touchstone/src/suite.rs",
     "crates/touchstone/src/suite/claim.rs",
+    "crates/touchstone/src/suite/load.rs",
     "crates/touchstone/src/suite/rule.rs",
     "crates/touchstone/src/suite/scale.rs",
     "crates/touchstone-protocol/src/message.rs",
@@ -22,13 +23,15 @@ const SUITE: [&str; 7] = [
     "crates/touchstone-protocol/src/watch.rs",
 ];
 const KIT: [&str; 1] = ["crates/touchstone/src/kit.rs"];
-const RECORD: [&str; 10] = [
+const RECORD: [&str; 12] = [
     "crates/touchstone/src/plan.rs",
     "crates/touchstone/src/plan/overriding.rs",
     "crates/touchstone/src/plan/reduced.rs",
     "crates/touchstone/src/sample.rs",
+    "crates/touchstone/src/sample/load.rs",
     "crates/touchstone/src/record.rs",
     "crates/touchstone/src/estimate.rs",
+    "crates/touchstone/src/estimate/load.rs",
     "crates/touchstone/src/estimate/witnessed.rs",
     "crates/touchstone-statistics/src/duel.rs",
     "crates/touchstone-statistics/src/kinds.rs",
@@ -64,6 +67,7 @@ const ELSEWHERE: [(&str, &[&str]); 4] = [
             "Hello",
             "Clock",
             "Opened",
+            "Served",
             "Sample",
             "LaneSample",
             "Delivery",
@@ -83,12 +87,14 @@ const ELSEWHERE: [(&str, &[&str]); 4] = [
             "Run",
             "Lane",
             "Opened",
+            "Served",
             "Sample",
             "Failure",
             "Suite",
             "Dataset",
             "Case",
             "LanePlan",
+            "LoadPlan",
             "WatchPlan",
             "ScaledCase",
             "Bounds",
@@ -253,6 +259,8 @@ fn every_key_that_the_parsers_know_stands_on_its_page() {
         format!("{head}[[case]]\nzzz = 1"),
         format!("{head}[[case]]\nlanes = [{{ zzz = 1 }}]"),
         format!("{head}[[case]]\narms = [{{ zzz = 1 }}]"),
+        format!("{head}[[case]]\nload = {{ zzz = 1 }}"),
+        format!("{head}[[published_load]]\nzzz = 1"),
         format!("{head}[[reference]]\nzzz = 1"),
         format!("{head}[[stand_in]]\nzzz = 1"),
         format!("{head}[[claim]]\nzzz = 1"),

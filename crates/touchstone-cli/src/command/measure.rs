@@ -196,7 +196,7 @@ impl<'m> Measuring<'m> {
             return Err(Error::new(ErrorKind::Interrupted, stopped).into());
         }
         built?;
-        Ok(tools.map(drop)?)
+        tools.map(drop)
     }
 
     fn begin(&mut self) -> anyhow::Result<Writer> {
