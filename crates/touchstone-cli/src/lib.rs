@@ -3,10 +3,10 @@
 mod command;
 pub mod exit;
 pub mod failure;
+mod generator;
 mod interrupt;
 mod progress;
 mod say;
-mod tools;
 
 use clap::{ColorChoice, Parser, Subcommand};
 use std::path::PathBuf;

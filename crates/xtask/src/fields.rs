@@ -122,6 +122,7 @@ impl Types {
         }
         match (rust, self.types.get(rust)) {
             ("String" | "PathBuf", _) => "text".into(),
+            ("Map<String, Value>", _) => "any keys".into(),
             ("u16" | "u32" | "u64" | "i64" | "usize", _) => "integer".into(),
             ("Duration", _) => "duration".into(),
             ("Think", _) => "duration, or a list of two".into(),

@@ -1,7 +1,7 @@
 //! `touchstone capacity`: how much each service of a case holds within limits, in an open loop.
 
 use crate::interrupt::stop_on_signal;
-use crate::{Context, say, tools};
+use crate::{Context, generator, say};
 use anyhow::{Context as _, bail};
 use clap::Args;
 use serde::Serialize;
@@ -70,7 +70,7 @@ impl Capacity {
         let plan = project.at_hand(&self.plan(&project)?)?;
         let stop = stop_on_signal()?;
         project.build(&plan, &stop, say::note)?;
-        let tools = tools::of_plan(&project, &plan)?;
+        let tools = generator::of_plan(&project, &plan)?;
         let manners = Manners { limit: Duration::from_secs(120), stop };
         let case = &plan.cases[0];
         let stage = Stage { project: &project, case, manners: &manners, tools: &tools };

@@ -1,6 +1,6 @@
 //! `touchstone load`: hands over to the load generator, which is a program of its own: the lab links none of it.
 
-use crate::{Context, tools};
+use crate::{Context, generator};
 use clap::Args;
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -24,7 +24,7 @@ pub struct Load {
 
 impl Load {
     pub(crate) fn run(self, context: &Context) -> anyhow::Result<ExitCode> {
-        let program = tools::generator(|| Ok(context.project()?.root))?;
+        let program = generator::program(|| Ok(context.project()?.root))?;
         let mut command = Command::new(&program);
         command.args(&self.arguments);
         if context.json {

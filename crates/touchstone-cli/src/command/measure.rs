@@ -8,7 +8,7 @@ pub use judged::{Judged, judge_folder};
 
 use crate::interrupt::stop_on_signal;
 use crate::progress::Bar;
-use crate::{say, tools};
+use crate::{generator, say};
 use anyhow::Context as _;
 use clap::Args;
 use jiff::Timestamp;
@@ -177,7 +177,7 @@ impl<'m> Measuring<'m> {
         let setting = Setting {
             project: self.project,
             manners: Manners { limit: self.limit, stop: self.stop.clone() },
-            tools: tools::of_plan(self.project, part.plan)?,
+            tools: generator::of_plan(self.project, part.plan)?,
             scratch: self.place.scratch.clone(),
             salt: self.salt,
             progress: &bar,
@@ -190,7 +190,7 @@ impl<'m> Measuring<'m> {
 
     fn build(&self, plan: &Plan, stopped: &str) -> anyhow::Result<()> {
         let built = self.project.build(plan, &self.stop, say::note);
-        let tools = tools::of_plan(self.project, plan);
+        let tools = generator::of_plan(self.project, plan);
         // Ctrl-C in a terminal reaches the build tool as well, which then fails for no reason of its own.
         if self.stop.load(Ordering::Relaxed) {
             return Err(Error::new(ErrorKind::Interrupted, stopped).into());

@@ -1,4 +1,5 @@
-//! Programs and libraries of the project that the command starts and does not link: built where they are missing or may be old.
+//! The load generator and what else services are measured with: programs of the project that the command starts and does not link, built
+//! where they are missing or may be old.
 
 use anyhow::Context as _;
 use std::path::{Path, PathBuf};
@@ -21,7 +22,7 @@ const FLUSH: (&str, &str) = ("touchstone-flush", "libtouchstone_flush.so");
 pub fn of_plan(project: &Project, plan: &Plan) -> anyhow::Result<Tools> {
     let mut tools = Tools::default();
     if plan.cases.iter().any(|case| case.load.is_some()) {
-        tools.generator = generator(|| Ok(project.root.clone()))?;
+        tools.generator = program(|| Ok(project.root.clone()))?;
     }
     if plan.cases.iter().flat_map(|case| &case.arms).any(|arm| arm.flush_us.is_some()) {
         tools.flush = build(&project.root, FLUSH.0, FLUSH.1)?;
@@ -33,7 +34,7 @@ pub fn of_plan(project: &Project, plan: &Plan) -> anyhow::Result<Tools> {
 ///
 /// # Errors
 /// When it cannot be built, or there is no project.
-pub fn generator(root: impl FnOnce() -> anyhow::Result<PathBuf>) -> anyhow::Result<PathBuf> {
+pub fn program(root: impl FnOnce() -> anyhow::Result<PathBuf>) -> anyhow::Result<PathBuf> {
     match beside()? {
         Some(program) => Ok(program),
         None => build(&root()?, GENERATOR, GENERATOR),
