@@ -170,7 +170,7 @@ impl<D: Driver> Kit<D> {
                 reply
             }
             Request::Serve { .. } => {
-                Err(failure(FailureKind::Unsupported, "this subject is no service: it serves nobody".into()))
+                Err(failure(FailureKind::Unsupported, "this subject is no service: it serves nobody"))
             }
             Request::Close => self.close().map(|()| Reply::Close),
             Request::Quit => self.close().map(|()| Reply::Quit),
