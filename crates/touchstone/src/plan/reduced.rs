@@ -52,9 +52,13 @@ impl PlannedCase {
             ("tables", self.tables.into()),
             ("rounds of churn", self.churn.into()),
         ];
+        let load = self
+            .load
+            .iter()
+            .flat_map(|load| [("users", load.users.into()), ("milliseconds of a window", load.window_ms)]);
         let lanes = self.arms.iter().flat_map(|arm| &arm.lanes).flat_map(of_lane);
         let mut quantities: Vec<Quantity> = Vec::new();
-        for (what, count) in stored.into_iter().chain(watch).chain(lanes) {
+        for (what, count) in stored.into_iter().chain(watch).chain(load).chain(lanes) {
             match quantities.iter_mut().find(|known| known.what == what) {
                 Some(known) => known.count = known.count.max(count),
                 None => quantities.push(Quantity { what: what.into(), count }),

@@ -1,12 +1,15 @@
 //! What a case does, in a sentence.
 
-use crate::plan::{PlannedCase, PlannedLane, PlannedWatch};
+use crate::plan::{PlannedCase, PlannedLane, PlannedLoad, PlannedWatch};
 use crate::report::format;
 use crate::suite::Cache;
 use touchstone_protocol::{RecordKind, Verb, Watched};
 
 /// `100,000 rows of 100 B; read-all; library caches empty; 15 blocks a launch; margin 1 %`.
 pub(super) fn facts(case: &PlannedCase) -> String {
+    if let Some(load) = &case.load {
+        return of_load(case, load);
+    }
     let dataset = &case.dataset;
     let noun = match dataset.record {
         RecordKind::Doc => "docs".to_owned(),
@@ -56,6 +59,19 @@ pub(super) fn facts(case: &PlannedCase) -> String {
     .flatten()
     .collect::<Vec<String>>()
     .join("; ")
+}
+
+/// `8 users ask, each as soon as it is answered; 6 changes of each stored before; windows of 833 ms; 1 block a launch; …`.
+fn of_load(case: &PlannedCase, load: &PlannedLoad) -> String {
+    let users = format::counted(u64::from(load.users), "user asks", "users ask");
+    let stored = format::counted(case.filled, "change", "changes");
+    let blocks = format::counted(u64::from(case.blocks), "block", "blocks");
+    let window = format::duration(load.window_ms as f64 * 1e6);
+    let margin = format::percent_chosen(case.margin);
+    format!(
+        "{users}, each as soon as it is answered; {stored} of each stored beforehand; windows of {window}; {blocks} a \
+         launch; differences under {margin} do not matter"
+    )
 }
 
 /// `100 windows of 1,000 watched`.
