@@ -6,11 +6,11 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::launch::Stage;
 use crate::place::Place;
 use crate::random::Stream;
-use crate::session::{Session, SessionError, SessionResult};
+use crate::session::{Manners, Session, SessionError, SessionResult};
 use crate::surroundings::{Surroundings, nameless};
 use crate::writer::Writer;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use touchstone::kit::DurabilityClass;
@@ -24,10 +24,10 @@ use touchstone_recorder::{Kept, Options, Recording, Trace};
 pub(crate) const COMMITS: u64 = 41;
 
 /// Of a commit's records one byte in so many must have reached the disk.
-const KEPT_SHARE: u64 = 4;
+pub(crate) const KEPT_SHARE: u64 = 4;
 
 /// How long a driver may take to leave once it was asked to.
-pub(crate) const GRACE: Duration = Duration::from_secs(10);
+const GRACE: Duration = Duration::from_secs(10);
 
 /// Records every writing arm of a case with a single lane, a commit at a time. `templates` are those of the arms that
 /// were still in the run at its end.
@@ -70,24 +70,9 @@ struct Recorded<'r> {
 }
 
 impl Recorded<'_> {
-    fn pass(
-        &self,
-        mut command: std::process::Command,
-        directory: &Path,
-    ) -> std::result::Result<SyncCount, String> {
-        // What it says there nobody keeps in this pass, and the lab's own standard error is the user's.
-        command.stderr(Stdio::null());
-        let mut recording =
-            Recording::start(command, Options::new(directory)).map_err(|error| error.to_string())?;
-        let pipes = recording.take_stdin().zip(recording.take_stdout());
-        let (stdin, stdout) = pipes.ok_or("the recorder kept the driver's pipes")?;
-        let session = Session::over(stdin.into(), stdout.into(), self.stage.manners.clone());
-        let talked = self.talk(session, directory);
-        if talked.is_err() {
-            recording.kill();
-        }
-        let trace = recording.finish(GRACE).map_err(|error| error.to_string())?;
-        talked.map_err(|error| error.to_string())?;
+    fn pass(&self, command: Command, directory: &Path) -> std::result::Result<SyncCount, String> {
+        let talk = |session| self.talk(session, directory).map_err(|error| error.to_string());
+        let trace = traced(command, directory, self.stage.manners, talk)?;
         let count = self.count(&trace);
         let (asked, seen) = (self.asked(), count.commits);
         if seen < asked {
@@ -174,6 +159,27 @@ impl Recorded<'_> {
             ..sum_up(case, arm, trace, &commits, |commit| self.is_durable(commit))
         }
     }
+}
+
+/// Starts a program under the recorder, lets `talk` speak to it, and gives what it did until it had ended.
+pub(crate) fn traced(
+    mut command: Command,
+    directory: &Path,
+    manners: &Manners,
+    talk: impl FnOnce(Session) -> std::result::Result<(), String>,
+) -> std::result::Result<Trace, String> {
+    // What it says there nobody keeps in this pass, and the lab's own standard error is the user's.
+    command.stderr(Stdio::null());
+    let mut recording =
+        Recording::start(command, Options::new(directory)).map_err(|error| error.to_string())?;
+    let pipes = recording.take_stdin().zip(recording.take_stdout());
+    let (stdin, stdout) = pipes.ok_or("the recorder kept the driver's pipes")?;
+    let talked = talk(Session::over(stdin.into(), stdout.into(), manners.clone()));
+    if talked.is_err() {
+        recording.kill();
+    }
+    let trace = recording.finish(GRACE).map_err(|error| error.to_string())?;
+    talked.map(|()| trace)
 }
 
 /// What the commits of a trace cost; nothing is said of what came after them.

@@ -14,6 +14,7 @@ use counted::record_syncs;
 pub use standing::{Standing, with_service};
 
 use crate::error::Result;
+use crate::header::contradicted;
 use crate::kits::Project;
 use crate::place::Place;
 use crate::random::Stream;
@@ -363,6 +364,9 @@ impl<'s> Servant<'s> {
             self.judge(downloaded);
         }
         let file_bytes = self.place.file_bytes();
+        let paths: Vec<PathBuf> = file_bytes.keys().map(|file| self.place.path().join(file)).collect();
+        let contradicted = contradicted(paths.iter().map(PathBuf::as_path), &self.settings);
+        self.settings.extend(contradicted);
         if let Some(session) = self.session.take() {
             let left = session.quit();
             self.note(left);

@@ -228,6 +228,9 @@ pub struct PlannedArm {
     /// It works in threads of its own.
     #[serde(default)]
     pub threads: bool,
+    /// It is a service that bears the case's load, which stores something.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub serves: bool,
     /// What a flush of a file takes, in microseconds, in the place of the disk's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flush_us: Option<u64>,
@@ -386,13 +389,12 @@ impl PlannedCase {
 
     /// Whether any arm stores anything.
     pub fn writes(&self) -> bool {
-        self.load.is_some() || self.arms.iter().any(PlannedArm::writes)
+        self.arms.iter().any(PlannedArm::writes)
     }
 
     /// Whether the commits of an arm await the disk.
     pub fn awaits_disk(&self) -> bool {
-        let promises = |arm: &PlannedArm| self.load.is_some() && arm.class.reaches_disk();
-        self.arms.iter().any(|arm| promises(arm) || arm.awaits_disk())
+        self.arms.iter().any(PlannedArm::awaits_disk)
     }
 
     /// Whether any arm gets rows by their key. Then the tables of all of them have one.
@@ -436,12 +438,12 @@ impl PlannedCase {
 impl PlannedArm {
     /// Whether it stores anything.
     pub fn writes(&self) -> bool {
-        self.lanes.iter().any(|lane| lane.verb.writes())
+        self.serves || self.lanes.iter().any(|lane| lane.verb.writes())
     }
 
-    /// Whether its commits await the disk, as its class promises.
+    /// Whether its commits await the disk, as its class promises. A flush of a length of the case's own asks no disk.
     pub fn awaits_disk(&self) -> bool {
-        self.writes() && self.class.reaches_disk()
+        self.writes() && self.class.reaches_disk() && self.flush_us.is_none()
     }
 
     /// One commit of the arm, as the recorder asks for it: its verb and the records in it. None for an arm that does not commit

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use touchstone::estimate::estimate;
 use touchstone::kit::{Contender, DurabilityClass};
 use touchstone::record::Record;
-use touchstone::sample::{Introduction, Phase, Probe, Slice, SyncCount, Witness};
+use touchstone::sample::{Introduction, LoadWindow, Phase, Probe, Slice, SyncCount, Witness};
 use touchstone::suite::Cache;
 use touchstone::verdict::{Comparison, FlagKind, Judgement, Verdict, judge};
 use touchstone_protocol::{Clock, Hello, Setting, Verb};
@@ -122,6 +122,57 @@ fn the_reason_names_with_what_the_first_operation_failed() {
     let told = reasons(Some("no such row: 7"));
     assert!(told.contains(": operations failed (280 other), the first with: no such row: 7"), "{told}");
     assert!(reasons(None).ends_with(": operations failed (280 other)"), "an old record does not say");
+}
+
+/// The arms as services that bear a load: they have no lanes.
+fn served(record: &mut Record) {
+    for arm in &mut record.plan.cases[0].arms {
+        (arm.serves, arm.lanes) = (true, Vec::new());
+    }
+}
+
+/// Found on reading: a service has no lane that writes, and was asked for no promise.
+#[test]
+fn a_service_keeps_the_promise_of_its_class_like_any_other() {
+    assert_kept(served);
+    let unkept = |record: &mut Record| {
+        served(record);
+        record.syncs[1].durable_commits = Some(0);
+    };
+    assert_broken(unkept, "of 41 recorded commits 0 had been kept");
+    // A flush of a length of the case's own asks no disk.
+    assert_kept(|record| {
+        unkept(record);
+        record.plan.cases[0].arms[1].flush_us = Some(500);
+    });
+}
+
+#[test]
+fn a_load_that_its_generator_doubts_is_compared_with_nothing() {
+    let windows = |doubted: usize| {
+        move |record: &mut Record| {
+            served(record);
+            let window = |position: usize| LoadWindow {
+                case: CASE.into(),
+                launch: 0,
+                arm: ARM.into(),
+                phase: Phase::Measure,
+                block: 0,
+                position: position as u32,
+                seconds: 1.0,
+                users: 8,
+                endpoints: Vec::new(),
+                generator_busy: 0.9,
+                doubts: if position < doubted { vec!["it was busy".into()] } else { Vec::new() },
+            };
+            record.loads = (0..8).map(window).collect();
+        }
+    };
+    assert_kept(windows(2));
+    let (comparison, _) = commits(windows(3));
+    let told = comparison.reasons.join("\n");
+    assert_eq!(comparison.verdict, Verdict::Incomparable, "{told}");
+    assert!(told.contains("the load generator doubts 3 of 8 windows: it was busy"), "{told}");
 }
 
 #[test]

@@ -6,20 +6,20 @@ use super::{Api, Stage, require, serve, template};
 use crate::error::{Error, ErrorKind, Result};
 use crate::place::Place;
 use crate::random::Stream;
-use crate::recorded::{COMMITS, GRACE, replies, sum_up};
+use crate::recorded::{COMMITS, KEPT_SHARE, replies, sum_up, traced};
 use crate::session::{Session, SessionError};
 use crate::surroundings::{Surroundings, nameless};
 use crate::writer::Writer;
 use serde_json::Value;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::atomic::Ordering;
 use touchstone::kit::DurabilityClass;
 use touchstone::plan::PlannedArm;
 use touchstone::record::file;
 use touchstone::sample::SyncCount;
 use touchstone_protocol::Request;
-use touchstone_recorder::{Kept, Options, Recording};
+use touchstone_recorder::Kept;
 
 /// Records every arm, an iteration at a time.
 ///
@@ -27,19 +27,24 @@ use touchstone_recorder::{Kept, Options, Recording};
 /// When the lab itself fails or the user stops it. An arm that cannot be recorded has a line that says why.
 pub(crate) fn record_syncs(
     stage: &Stage<'_>,
-    arms: &[(&PlannedArm, &template::Template)],
+    playing: &[(&PlannedArm, &template::Template)],
     scratch: &Path,
     random: &mut Stream,
     writer: &mut Writer,
 ) -> Result<()> {
-    for (arm, template) in arms {
-        let place = Place::new(scratch.join(nameless(random)))?;
-        place.restore(&template.place)?;
-        let surroundings = Surroundings::new(scratch, random)?;
-        let command = stage.command(arm, &surroundings)?;
-        let counted = match touchstone_recorder::unavailable() {
-            Some(why) => Err(why),
-            None => pass(stage, arm, template, command, place.path()),
+    let unavailable = touchstone_recorder::unavailable();
+    for arm in &stage.case.arms {
+        let template = playing.iter().find(|(known, _)| known.name == arm.name);
+        let counted = match (&unavailable, template) {
+            (Some(why), _) => Err(why.clone()),
+            (None, None) => Err("it did not complete its launches".to_owned()),
+            (None, Some((_, template))) => {
+                let place = Place::new(scratch.join(nameless(random)))?;
+                place.restore(&template.place)?;
+                let surroundings = Surroundings::new(scratch, random)?;
+                let command = stage.command(arm, &surroundings)?;
+                Pass { stage, arm, template, steps: Steps::of(stage) }.run(command, place.path())
+            }
         };
         if stage.manners.stop.load(Ordering::Relaxed) {
             return Err(Error::new(ErrorKind::Interrupted, "the run was stopped"));
@@ -50,77 +55,54 @@ pub(crate) fn record_syncs(
     writer.flush()
 }
 
-fn pass(
-    stage: &Stage<'_>,
-    arm: &PlannedArm,
-    template: &template::Template,
-    mut command: Command,
-    directory: &Path,
-) -> std::result::Result<SyncCount, String> {
-    command.stderr(Stdio::null());
-    let mut recording =
-        Recording::start(command, Options::new(directory)).map_err(|error| error.to_string())?;
-    let pipes = recording.take_stdin().zip(recording.take_stdout());
-    let (stdin, stdout) = pipes.ok_or("the recorder kept the service's pipes")?;
-    let session = Session::over(stdin.into(), stdout.into(), stage.manners.clone());
-    let talked = talk(stage, arm, template, session, directory);
-    if talked.is_err() {
-        recording.kill();
-    }
-    let trace = recording.finish(GRACE).map_err(|error| error.to_string())?;
-    talked?;
-    // The first introduction stands before the service served.
-    let ends: Vec<bool> = trace
-        .between_marks()
-        .iter()
-        .map(|stretch| stretch.ended_by.is_some_and(|line| replies(line, "hello")))
-        .collect();
-    let first = ends.iter().position(|ends| *ends).map_or(0, |at| at + 1);
-    let iterations: Vec<usize> = (first..ends.len()).filter(|at| ends[*at]).collect();
-    let kept = trace.kept_between_marks();
-    let commits: Vec<Kept> = iterations.iter().map(|at| kept[*at]).collect();
-    if (commits.len() as u64) < COMMITS {
-        return Err(format!(
-            "{COMMITS} iterations were asked for, and {} replies after them were seen",
-            commits.len()
-        ));
-    }
-    let strict = arm.class == DurabilityClass::Strict;
-    let is_durable = |commit: &Kept| !(strict && commit.name_is_unkept) && commit.covers(0);
-    Ok(sum_up(&stage.case.id, &arm.name, &trace, &commits, is_durable))
+/// The pass of one arm.
+struct Pass<'p> {
+    stage: &'p Stage<'p>,
+    arm: &'p PlannedArm,
+    template: &'p template::Template,
+    steps: Steps,
 }
 
-fn talk(
-    stage: &Stage<'_>,
-    arm: &PlannedArm,
-    template: &template::Template,
-    mut session: Session,
-    directory: &Path,
-) -> std::result::Result<(), String> {
-    let told = |error: SessionError| error.to_string();
-    let hello = session.hello().map_err(told)?;
-    require(&hello).map_err(told)?;
-    let served = serve(&mut session, directory, arm).map_err(told)?;
-    let api = Api::new(served.port, stage.manners.limit);
-    let steps = Steps::of(&stage.load().scenario.asks);
-    let device = template::device(0);
-    let mut cursor = template.cursors.first().copied().unwrap_or(0);
-    for number in 0..COMMITS {
-        if steps.uploads {
-            let change = |item| (format!("lab-{number}-{item}"), format!("lab-{number}-{item} counted"));
-            let changes: Vec<_> = (0..steps.changes).map(change).collect();
-            let after = api.upload(&device, &changes)?;
-            cursor = if steps.downloads { cursor } else { after };
+impl Pass<'_> {
+    fn run(&self, command: Command, directory: &Path) -> std::result::Result<SyncCount, String> {
+        let trace = traced(command, directory, self.stage.manners, |session| self.talk(session, directory))?;
+        // The first introduction stands before the service served.
+        let ends = trace.between_marks();
+        let after = ends.iter().map(|stretch| stretch.ended_by.is_some_and(|line| replies(line, "hello")));
+        let kept = trace.kept_between_marks();
+        let iterations = kept.iter().zip(after).filter(|(_, is_after)| *is_after).skip(1);
+        let iterations: Vec<Kept> = iterations.map(|(kept, _)| *kept).collect();
+        let seen = iterations.len() as u64;
+        if seen < COMMITS {
+            return Err(format!(
+                "{COMMITS} iterations were asked for, and {seen} replies after them were seen"
+            ));
         }
-        if steps.downloads {
-            cursor = api.download(&device, cursor)?.cursor;
-        }
-        session.hello().map_err(told)?;
+        let least = self.steps.bytes() / KEPT_SHARE;
+        let named = |kept: &Kept| self.arm.class != DurabilityClass::Strict || !kept.name_is_unkept;
+        let written = iterations.iter().filter(|kept| kept.bytes >= least).count() as u64;
+        let (case, arm) = (&self.stage.case.id, &self.arm.name);
+        Ok(SyncCount {
+            written_commits: Some(written),
+            ..sum_up(case, arm, &trace, &iterations, |kept| named(kept) && kept.covers(least))
+        })
     }
-    session.ask(&Request::Close).map_err(told)?;
-    match session.ask(&Request::Quit) {
-        Ok(_) | Err(SessionError::Ended(_)) => Ok(()),
-        Err(error) => Err(error.to_string()),
+
+    fn talk(&self, mut session: Session, directory: &Path) -> std::result::Result<(), String> {
+        let told = |error: SessionError| error.to_string();
+        require(&session.hello().map_err(told)?).map_err(told)?;
+        let served = serve(&mut session, directory, self.arm).map_err(told)?;
+        let api = Api::new(served.port, self.stage.manners.limit);
+        let mut cursor = self.template.cursors.first().copied().unwrap_or(0);
+        for number in 0..COMMITS {
+            self.steps.take(&api, number, &mut cursor)?;
+            session.hello().map_err(told)?;
+        }
+        session.ask(&Request::Close).map_err(told)?;
+        match session.ask(&Request::Quit) {
+            Ok(_) | Err(SessionError::Ended(_)) => Ok(()),
+            Err(error) => Err(error.to_string()),
+        }
     }
 }
 
@@ -128,26 +110,52 @@ fn talk(
 struct Steps {
     uploads: bool,
     downloads: bool,
+    /// Changes of an upload, and bytes of each.
     changes: u64,
+    change_bytes: u64,
 }
 
 impl Steps {
-    fn of(asks: &serde_json::Map<String, Value>) -> Steps {
-        let requests = asks.get("request").and_then(Value::as_array).cloned().unwrap_or_default();
-        let flows = asks.get("flow").and_then(Value::as_array).cloned().unwrap_or_default();
-        let steps: Vec<&str> = flows
-            .iter()
+    fn of(stage: &Stage<'_>) -> Steps {
+        let asks = &stage.load().scenario.asks;
+        let list = |name: &str| asks.get(name).and_then(Value::as_array).into_iter().flatten();
+        let steps: Vec<&str> = list("flow")
             .filter_map(|flow| flow["steps"].as_array())
             .flatten()
             .filter_map(Value::as_str)
             .collect();
         let does = |with_body: bool| {
-            requests.iter().any(|request| {
+            list("request").any(|request| {
                 let is_step = request["name"].as_str().is_some_and(|name| steps.contains(&name));
                 is_step && request.get("body").is_some() == with_body
             })
         };
         let changes = asks.get("fragment").and_then(|all| all["changes"]["count"].as_u64()).unwrap_or(1);
-        Steps { uploads: does(true), downloads: does(false), changes }
+        Steps {
+            uploads: does(true),
+            downloads: does(false),
+            changes,
+            change_bytes: stage.case.dataset.value_bytes,
+        }
+    }
+
+    /// Bytes of data that an iteration stores, where it uploads.
+    fn bytes(&self) -> u64 {
+        if self.uploads { self.changes * self.change_bytes } else { 0 }
+    }
+
+    /// One iteration. A download is from where the user stood before the upload.
+    fn take(&self, api: &Api, number: u64, cursor: &mut u64) -> std::result::Result<(), String> {
+        let device = template::device(0);
+        if self.uploads {
+            let change = |item| template::change(&format!("lab-{number}-{item}"), self.change_bytes);
+            let changes: Vec<_> = (0..self.changes).map(change).collect();
+            let after = api.upload(&device, &changes)?;
+            *cursor = if self.downloads { *cursor } else { after };
+        }
+        if self.downloads {
+            *cursor = api.download(&device, *cursor)?.cursor;
+        }
+        Ok(())
     }
 }

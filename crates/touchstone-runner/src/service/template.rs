@@ -29,6 +29,12 @@ pub(super) fn device(number: usize) -> String {
     format!("device-{number}")
 }
 
+/// An object of that name, with so many bytes of data, which begin with its name.
+pub(super) fn change(id: &str, bytes: u64) -> (String, String) {
+    let rest = (bytes as usize).saturating_sub(id.len() + 1);
+    (id.to_owned(), format!("{id} {}", "s".repeat(rest)))
+}
+
 /// Makes the database that every launch of an arm starts from, over HTTP.
 ///
 /// # Errors
@@ -69,16 +75,12 @@ fn fill(
 }
 
 fn fill_user(api: &Api, number: usize, stage: &Stage<'_>) -> std::result::Result<u64, String> {
-    let (stored, bytes) = (stage.case.filled, stage.case.dataset.value_bytes as usize);
+    let (stored, bytes) = (stage.case.filled, stage.case.dataset.value_bytes);
     let device = device(number);
     api.register(&user(number), &device)?;
     let mut cursor = 0;
     for from in (0..stored).step_by(BATCH as usize) {
-        let one = |at: u64| {
-            let id = format!("seed-{number}-{at}");
-            let data = format!("{id} {}", "s".repeat(bytes.saturating_sub(id.len() + 1)));
-            (id, data)
-        };
+        let one = |at: u64| change(&format!("seed-{number}-{at}"), bytes);
         let changes: Vec<(String, String)> = (from..stored.min(from + BATCH)).map(one).collect();
         cursor = api.upload(&device, &changes)?;
     }

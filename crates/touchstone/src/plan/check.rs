@@ -163,7 +163,8 @@ impl PlannedCase {
                 Ok(())
             };
         };
-        if !arm.lanes.is_empty() || self.dataset.record != RecordKind::Row || self.tables != 1 {
+        if !arm.serves || !arm.lanes.is_empty() || self.dataset.record != RecordKind::Row || self.tables != 1
+        {
             return Err("a service bears a load over rows of one table, and plays no lanes".into());
         }
         if load.users == 0 || load.window_ms == 0 {

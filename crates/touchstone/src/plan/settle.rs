@@ -158,6 +158,7 @@ fn plan_arm(
         profile_settings: profile.settings.clone(),
         indexes,
         threads: profile.threads,
+        serves: case.load.is_some(),
         flush_us,
         lanes,
     })

@@ -202,7 +202,7 @@ impl<'r> Left<'r> {
         }
         let counted =
             |record: &Record| record.syncs.iter().any(|count| count.case == case.id && count.arm == arm.name);
-        if arm.commit().is_some() && !counted(self.record) {
+        if (arm.serves || arm.commit().is_some()) && !counted(self.record) {
             return Err(missing(&folder.join(file::SYNCS), case, arm, None, "its syncs have no line"));
         }
         Ok(())

@@ -235,6 +235,7 @@ pub(super) fn incomplete(arm: &ArmStatistics) -> Vec<String> {
 pub(super) fn obstacles(planned: &PlannedArm, arm: &ArmStatistics) -> Vec<String> {
     let mut obstacles: Vec<String> = incomplete(arm).into_iter().chain(not_honoured(arm)).collect();
     obstacles.extend(broken_promise(planned, arm));
+    obstacles.extend(doubted(arm));
     let failed = arm.errors.values().copied().fold(0, u64::saturating_add);
     if failed > 0 {
         let kinds: Vec<String> = arm.errors.iter().map(|(kind, number)| format!("{number} {kind}")).collect();
@@ -247,6 +248,16 @@ pub(super) fn obstacles(planned: &PlannedArm, arm: &ArmStatistics) -> Vec<String
             .push(format!("{}: {} acknowledged records were not there in the end", arm.arm, arm.missing));
     }
     obstacles
+}
+
+/// Of a load whose generator came to its own limits, the figures are the generator's: one window in four may be so.
+fn doubted(arm: &ArmStatistics) -> Option<String> {
+    let load = arm.load.as_ref().filter(|load| load.doubted.saturating_mul(4) > load.windows)?;
+    let why = load.doubts.join("; ");
+    Some(format!(
+        "{}: the load generator doubts {} of {} windows: {why}",
+        arm.arm, load.doubted, load.windows
+    ))
 }
 
 /// Settings that were asked for and did not take effect.
