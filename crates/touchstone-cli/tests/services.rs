@@ -3,7 +3,7 @@
 mod support;
 
 use std::sync::LazyLock;
-use support::{Judged, plan, run_plan, shared_folder};
+use support::{Judged, plan, run, run_plan, shared_folder};
 use touchstone::sample::{Launch, Outcome, Phase};
 
 /// Launches of each case: a canary leaves with its first.
@@ -103,4 +103,13 @@ fn syncs_are_counted_an_iteration() {
     }
     assert_eq!(wal.syncs_per_commit, 0, "{wal:?}");
     assert_eq!(found.syncs_per_commit, 8, "{found:?}");
+}
+
+#[test]
+fn a_search_for_a_capacity_is_of_services_that_there_are() {
+    run(&["capacity", "couch/get"]).refused(64, &["`couch/get` has no load", "no services"]);
+    run(&["capacity", "plantodo/nothing"]).refused(64, &["no case `plantodo/nothing`", "plantodo/oo_cross"]);
+    run(&["capacity", "oo_cross"]).refused(64, &["not a case", "suite/case"]);
+    let nobody = ["capacity", "plantodo/oo_cross", "--contender", "nobody@x"];
+    run(&nobody).refused(64, &["nobody@x", "fastapi-sqlalchemy@wal"]);
 }

@@ -1,7 +1,7 @@
 //! `touchstone capacity`: how much each service of a case holds within limits, in an open loop.
 
 use crate::interrupt::stop_on_signal;
-use crate::{Context, generator, say};
+use crate::{Context, exit, generator, say};
 use anyhow::{Context as _, bail};
 use clap::Args;
 use serde::Serialize;
@@ -11,10 +11,10 @@ use std::process::{Command, ExitCode};
 use std::time::Duration;
 use touchstone::plan::{Choice, Plan, PlannedCase, PlannedSuite};
 use touchstone::suite::Size;
-use touchstone_runner::Error;
 use touchstone_runner::kits::Project;
 use touchstone_runner::service::{Stage, Standing, Tools, with_service};
 use touchstone_runner::session::Manners;
+use touchstone_runner::{Error, ErrorKind};
 
 /// Where every random choice comes from.
 const SEED: u64 = 42;
@@ -38,7 +38,7 @@ pub struct Capacity {
     #[arg(long, value_name = "LIMITS", default_value = "p99 < 50ms, failures < 0.1%")]
     limits: String,
     /// Users, who begin iterations whether others are answered or not
-    #[arg(long, value_name = "NUMBER", default_value_t = 64)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     users: u32,
     /// The first rate, a second
     #[arg(long, value_name = "RATE", default_value_t = 25.0)]
@@ -158,10 +158,14 @@ impl Capacity {
             command.args(["--processors", &processor.to_string()]);
         }
         // Its live view is the user's; its own summary would stand before ours.
-        let started = command.stdout(std::process::Stdio::null()).status();
-        started
-            .map(drop)
-            .map_err(|error| Error::io(format_args!("cannot start {}", tools.generator.display()), &error))
+        let ended = command.stdout(std::process::Stdio::null()).status();
+        let ended = ended
+            .map_err(|error| Error::io(format_args!("cannot start {}", tools.generator.display()), &error))?;
+        // It has said what makes no sense; another service would be asked the same.
+        if ended.code() == Some(i32::from(exit::USAGE)) {
+            return Err(Error::new(ErrorKind::Input, "the load generator refuses what it is asked (above)"));
+        }
+        Ok(())
     }
 
     fn describe(&self, case: &PlannedCase, suite: &PlannedSuite, held: &[Held]) -> String {

@@ -99,7 +99,7 @@ fn endpoints_of_arm(arm: &ArmStatistics) -> Vec<LoadRow> {
     let endpoints = arm.load.iter().flat_map(|load| &load.endpoints);
     let row = |endpoint: &crate::estimate::EndpointStatistics| {
         let asked = &endpoint.asked;
-        let first = if endpoint.is_setup { ", once by each user of a launch" } else { "" };
+        let first = if endpoint.is_setup { " (once a user)" } else { "" };
         let mut cells = vec![grouped(asked.requests), grouped(asked.failures)];
         cells.extend(times(asked));
         LoadRow { name: format!("{}: {}{first}", arm.arm, endpoint.label), cells }
