@@ -4,7 +4,7 @@
 
 use crate::engine::fork::Origin;
 use crate::engine::log::{LogPlace, LogState};
-use crate::engine::pin::First;
+use crate::engine::pin::{First, Pin};
 use crate::error::{Error, Result};
 use crate::lease::{Gate, Lease};
 use crate::session::Session;
@@ -12,13 +12,16 @@ use crate::sync::MutexGuard;
 use std::cell::Cell;
 use std::mem::ManuallyDrop;
 use std::ptr;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// A session that is used in calls. One thread has it at a time.
 pub(crate) struct Leased<S = Session> {
     inside: ManuallyDrop<S>,
     /// None where nobody else knows of the session, and nobody could end what its owner has begun.
     lease: Option<Arc<Lease>>,
+    /// The store's file, which tells why it cannot be read where it is gone. It closes the store's first session, and is not
+    /// kept by it.
+    pin: Weak<Pin>,
     /// The process that it is of: what it has is not touched in a child of that one.
     origin: Origin,
     /// How many calls are under way: one within a program's closure within another.
@@ -59,12 +62,20 @@ impl<S> Leased<S> {
         Leased {
             inside: ManuallyDrop::new(inside),
             lease,
+            pin: Weak::new(),
             origin: Origin::here(),
             depth: Cell::new(0),
             parked: Cell::new(None),
             is_used: Cell::new(false),
             is_first: Cell::new(false),
         }
+    }
+
+    /// A session of that file.
+    pub(crate) fn with_pin(self, pin: &Arc<Pin>) -> Leased<S> {
+        let mut leased = self;
+        leased.pin = Arc::downgrade(pin);
+        leased
     }
 
     /// Makes it the store's first session.
@@ -131,12 +142,16 @@ impl<S> Leased<S> {
         (is_whole.unwrap_or(true), work(&self.inside))
     }
 
-    /// Why the owner's statement was interrupted, where it was.
+    /// Why the owner's statement was interrupted, where it was; or why the file cannot be read or written.
     #[cold]
     fn explained(&self, error: Error) -> Error {
         let asked =
             self.lease.as_ref().filter(|_| error.is_interrupted()).map(|lease| lease.check_interrupted());
-        asked.and_then(Result::err).unwrap_or(error)
+        let error = asked.and_then(Result::err).unwrap_or(error);
+        match self.pin.upgrade() {
+            Some(pin) => pin.explain(error),
+            None => error,
+        }
     }
 
     /// Whether it is this lease's session.

@@ -136,6 +136,7 @@ fn unlock(path: &Path, options: Options) -> Result<(Options, Connection, Header)
     let mut tries = if may_be_new { 2 } else { 1 };
     loop {
         tries -= 1;
+        check_not_emptied(path)?;
         let resolved = cipher::resolve(path, options.clone())?;
         let opened = Connection::open(path, &resolved).and_then(|connection| {
             // Before statements are prepared, which would be prepared anew.
@@ -153,6 +154,29 @@ fn unlock(path: &Path, options: Options) -> Result<(Options, Connection, Header)
             }
         }
     }
+}
+
+/// A file without a byte is a new one, unless a log with commits lies beside it: it was cut off, and SQLite would delete the log.
+fn check_not_emptied(path: &Path) -> Result<()> {
+    let bytes =
+        |path: &Path| std::fs::metadata(path).ok().filter(|file| file.is_file()).map(|file| file.len());
+    if bytes(path) != Some(0) {
+        return Ok(());
+    }
+    // The log lies beside the file, not beside a link to it.
+    let Ok(file) = path.canonicalize() else { return Ok(()) };
+    let log = companion(&file, "-wal");
+    // Another process that makes the file writes its first page before the log: the log is looked at first.
+    let is_emptied = bytes(&log).is_some_and(|bytes| bytes > 0) && bytes(&file) == Some(0);
+    if !is_emptied {
+        return Ok(());
+    }
+    let message = format!(
+        "{} is empty, and the log beside it is not: the file was cut off (restore a backup; to begin anew, remove {} first)",
+        path.display(),
+        log.display()
+    );
+    Err(Error::new(ErrorKind::Damaged, message))
 }
 
 /// A log of a version that no SQLite has written is damaged, and SQLite tells it as a file that it cannot open.

@@ -52,17 +52,15 @@ impl NewFile {
                 Err(error) => return Err(Error::io(&error, "looking at", &path)),
             }
         }
-        remove_abandoned(target);
+        remove_left(target, is_abandoned);
         Ok(NewFile { target: target.to_owned(), made: on_its_way(target), is_placed: false })
     }
 
-    /// As [`beside`](NewFile::beside), for a place whose file is to be replaced by the one who has its lock. What
-    /// somebody before him left half made is removed.
+    /// As [`beside`](NewFile::beside), for a place whose file is to be replaced by the process that has its lock: no other
+    /// process is on its way there, and what one has left half made is removed at once, for it may be a copy without a key.
     pub(crate) fn replacing(target: &Path) -> NewFile {
-        let made = companion(target, ".new.tmp");
-        // It is not there, or cannot be removed and is then in the way of the next step, which says so.
-        let _ = fs::remove_file(&made);
-        NewFile { target: target.to_owned(), made, is_placed: false }
+        remove_left(target, |_| true);
+        NewFile { target: target.to_owned(), made: on_its_way(target), is_placed: false }
     }
 
     /// Makes the file, empty, with the permissions of another one: a copy is no more public than what it is of, at no
@@ -160,9 +158,9 @@ fn on_its_way(target: &Path) -> PathBuf {
     companion(target, &format!(".{number:0DIGITS$x}{ON_ITS_WAY}"))
 }
 
-/// Removes what killed processes left beside the place. Most often nothing is there, and what cannot be removed is in
-/// nobody's way.
-fn remove_abandoned(target: &Path) {
+/// Removes what killed processes left beside the place, where all the files of one number may go. Most often nothing is there,
+/// and what cannot be removed is in nobody's way.
+fn remove_left(target: &Path, may_go: impl Fn(&Path) -> bool) {
     let (Some(name), Ok(entries)) = (target.file_name(), fs::read_dir(directory(target))) else { return };
     let mut left: HashMap<Vec<u8>, Vec<PathBuf>> = HashMap::new();
     for entry in entries.flatten() {
@@ -170,8 +168,8 @@ fn remove_abandoned(target: &Path) {
             left.entry(number.to_vec()).or_default().push(entry.path());
         }
     }
-    let abandoned = left.into_values().filter(|paths| paths.iter().all(|path| is_abandoned(path)));
-    for path in abandoned.flatten() {
+    let left = left.into_values().filter(|paths| paths.iter().all(|path| may_go(path)));
+    for path in left.flatten() {
         let _ = fs::remove_file(&path).or_else(|_| fs::remove_dir_all(&path));
     }
 }

@@ -161,7 +161,7 @@ impl Readers {
         let (stopper, interrupter) = (session.connection.stopper(), session.connection.interrupter());
         let (leased, lease) = session.leased();
         lock(&self.all).push(Known { lease, stopper, interrupter: Arc::new(interrupter) });
-        Box::new(leased)
+        Box::new(leased.with_pin(&self.pin))
     }
 
     #[inline]

@@ -60,9 +60,7 @@ fn change(path: &Path, current: Options, new: Options) -> Result<()> {
     let current = cipher::resolve(path, Options { read_only: false, create: false, ..current })?;
     // Closed after the connection, also after a failure: closing it ends the locks of this process.
     let old;
-    let source = seize(path, &current)?;
-    let header = source.header()?;
-    check(header)?;
+    let (source, header) = seize(path, &current)?;
     check_page_size(&source, &current, &new)?;
     let new = cipher::resolve_new(Options { vfs: current.vfs.clone(), ..new })?;
     // Opened only now: before it was seized, the file may have been another one.
@@ -100,8 +98,9 @@ fn spoil(mut old: &File) {
 #[cfg(not(unix))]
 fn spoil(_old: &File) {}
 
-/// A connection that nobody else can read or write beside, to a file without a log.
-fn seize(path: &Path, options: &Options) -> Result<Connection> {
+/// A connection that nobody else can read or write beside, to a store without a log; with what the store says of itself. A
+/// file that is no store, or that a newer library has made, keeps its log: nothing is changed before that is known.
+fn seize(path: &Path, options: &Options) -> Result<(Connection, Header)> {
     let options = Options { exclusive: false, ..options.clone() };
     let connection = Connection::open(path, &options)?;
     let elsewhere = |error: Error| match error.kind() {
@@ -112,9 +111,11 @@ fn seize(path: &Path, options: &Options) -> Result<Connection> {
     let sql = connection.sql();
     let locked = sql.execute_batch("pragma locking_mode = exclusive; begin exclusive; commit");
     locked.map_err(|error| elsewhere(error.into()))?;
+    let header = connection.header().map_err(elsewhere)?;
+    check(header)?;
     let mode = sql.query_row("pragma journal_mode = delete", (), |row| row.get::<_, String>(0));
     match mode {
-        Ok(mode) if mode == "delete" => Ok(connection),
+        Ok(mode) if mode == "delete" => Ok((connection, header)),
         Ok(_) => Err(Error::new(ErrorKind::Busy, "the store is open elsewhere (close it there first)")),
         Err(error) => Err(elsewhere(error.into())),
     }

@@ -261,7 +261,7 @@ impl Store {
         let writer = inner.writer()?;
         let leased = writer.leased();
         let (result, durable) = leased.call_last(|session| {
-            session.begin_write()?;
+            session.begin_write().map_err(|error| inner.pin.explain(error))?;
             let before = inner.log_state();
             session.capture.begin(session.schema(), before);
             let mut open = Open { leased, session, schema: session.schema(), committed: false };
@@ -490,7 +490,8 @@ impl Open<'_> {
         }
         inner.live.commit(|| {
             let (captured, logged) = self.session.capture.finish(self.leased);
-            self.session.connection.commit().map_err(|error| error.context("committing"))?;
+            let committed = self.session.connection.commit();
+            committed.map_err(|error| inner.pin.explain(error).context("committing"))?;
             self.committed = true;
             let after = LogState::of(&self.session.connection);
             self.session.note_commit(after, true);
@@ -521,7 +522,7 @@ impl Store {
         let turn = inner.turn()?;
         let mut writer = inner.writer()?;
         let before = writer.leased().call_last(|session| {
-            session.begin_write()?;
+            session.begin_write().map_err(|error| inner.pin.explain(error))?;
             let before = inner.log_state();
             session.capture.begin(session.schema(), before);
             Ok::<_, Error>(before)
@@ -637,7 +638,7 @@ impl Inner {
             session.connection.patience.ask_through(self.pin.index());
             session.capture.of(&self.live.shared.observed, self.options.log_changes);
             *lock(&self.log) = Some(Log { file, is_listed: false });
-            *writer = Some(Box::new(Leased::alone(session)));
+            *writer = Some(Box::new(Leased::alone(session).with_pin(&self.pin)));
         }
         Ok(Writer(writer))
     }

@@ -274,7 +274,7 @@ fn beside_the_file_lies_what_the_page_says() {
         drop(store);
         assert_eq!(names(folder.path()), [FILE], "closed");
     }
-    for ending in ["-wal", "-shm", ".new.tmp", ".NUMBER.tmp", ".NUMBER.tmp-damaged"] {
+    for ending in ["-wal", "-shm", ".NUMBER.tmp", ".NUMBER.tmp-damaged"] {
         assert!(PAGE.contains(&format!("| `notes.db{ending}` |")), "{ending}");
     }
 }

@@ -34,6 +34,7 @@ PLACE(WalIndexHdr, aSalt, 32, 8);
 PLACE(WalIndexHdr, aCksum, 40, 8);
 /* Behind its two copies, and the only bytes of the index that the store writes: four that SQLite has no use for. */
 NUMBER(WALINDEX_HDR_SIZE, 136);
+PLACE(WalCkptInfo, nBackfill, 0, 4);
 PLACE(WalCkptInfo, aLock, 24, SQLITE_SHM_NLOCK);
 PLACE(WalCkptInfo, notUsed0, 36, 4);
 NUMBER(2 * sizeof(WalIndexHdr) + offsetof(WalCkptInfo, notUsed0), 132);

@@ -22,6 +22,9 @@ const ASKS_BYTE: usize = 132;
 /// Sixteen bits in the processor's order, one for each process that waits for commits: see `bell.rs`.
 const WATCHES_BYTE: usize = 134;
 
+/// Where the index has the number of frames that are copied into the file, in 32-bit words.
+const COPIED: usize = 24;
+
 /// The size of a region of the index, fixed by its format.
 const REGION_BYTES: c_int = 32_768;
 
@@ -29,6 +32,9 @@ unsafe extern "C" {
     fn touchstone_log_header(connection: *mut ffi::sqlite3, header: *mut u64) -> c_int;
     fn touchstone_count_commit_as(connection: *mut ffi::sqlite3, count: c_uint) -> c_int;
 }
+
+/// The size of the smallest page.
+const PAGE_BYTES_MIN: u64 = 512;
 
 /// Where the log is: its length, the file's size, the checksum over all of its frames, and its salts.
 pub(crate) type LogPlace = [u64; 3];
@@ -183,6 +189,14 @@ impl Region {
             *word = unsafe { self.0.add(from + at).as_ref() }.load(Ordering::Relaxed);
         }
         words
+    }
+
+    /// How many bytes the file had at least when its index was in that state. All of a log is copied only when the file has the
+    /// size that the log's last commit gave it. Without a commit since the index was made, a file has its first page.
+    pub(super) fn file_bytes_min(self, state: LogState) -> u64 {
+        // SAFETY: the word lies within the region, which is mapped and aligned.
+        let copied = unsafe { self.0.cast::<AtomicU32>().add(COPIED).as_ref() }.load(Ordering::Acquire);
+        if copied == state.frames() { state.file_bytes().max(PAGE_BYTES_MIN) } else { PAGE_BYTES_MIN }
     }
 
     /// The address, to find the index by.

@@ -6,6 +6,7 @@
 
 mod gathering;
 mod main_file;
+mod opened;
 
 use super::fork;
 use super::vfs_file::call;
@@ -115,6 +116,7 @@ macro_rules! pass_on {
 
         fn forward(vfs: &mut ffi::sqlite3_vfs) {
             vfs.xOpen = Some(open);
+            vfs.xDelete = Some(delete);
             $(vfs.$method = vfs.$method.and(Some($method));)*
         }
     };
@@ -122,7 +124,6 @@ macro_rules! pass_on {
 
 // Each takes the VFS that it belongs to, so none may be called with another's: what is not passed on is not copied.
 pass_on! {
-    xDelete(path: *const c_char, sync: c_int) -> c_int;
     xAccess(path: *const c_char, flags: c_int, out: *mut c_int) -> c_int;
     xFullPathname(path: *const c_char, size: c_int, out: *mut c_char) -> c_int;
     xDlOpen(path: *const c_char) -> *mut c_void;
@@ -158,6 +159,19 @@ unsafe extern "C" fn open(
         } else {
             open_real(below, path, file, flags, out)
         }
+    }
+}
+
+/// A log that a connection of this process has open is not deleted: SQLite would, where it takes a main file that another program
+/// has cut off for a new one. The last connection that closes a log has it open no more when it deletes it.
+unsafe extern "C" fn delete(vfs: *mut ffi::sqlite3_vfs, path: *const c_char, sync: c_int) -> c_int {
+    // SAFETY: SQLite passes this module's VFS, and a name that ends with a zero.
+    unsafe {
+        if opened::is_open(CStr::from_ptr(path)) {
+            return ffi::SQLITE_CORRUPT;
+        }
+        let below = (*vfs.cast::<LogVfs>()).below;
+        (*below).xDelete.map_or(ffi::SQLITE_IOERR_DELETE, |delete| delete(below, path, sync))
     }
 }
 

@@ -115,6 +115,8 @@ pub(crate) struct Pin {
     looked: AtomicU64,
     is_gone: AtomicBool,
     /// Whether the log was once found shorter than its index says.
+    was_log_cut_off: AtomicBool,
+    /// Whether the file was.
     was_cut_off: AtomicBool,
     /// Whether the disk may lack what the log's file has.
     has_lost_flush: AtomicBool,
@@ -126,17 +128,20 @@ impl Pin {
     /// it, to be [closed last](Pin::close_last), or for ever.
     ///
     /// # Errors
-    /// [`Replaced`](ErrorKind::Replaced) where the file was replaced since it was opened;
-    /// [`Durability`](ErrorKind::Durability) where others have it open with a class that this one cannot stand beside.
+    /// [`Replaced`](ErrorKind::Replaced) where the file was replaced since it was opened; [`Damaged`](ErrorKind::Damaged) where
+    /// it was cut off before; [`Durability`](ErrorKind::Durability) where others have it open with a class that this one cannot stand beside.
     pub(crate) fn new(connection: &mut Connection, options: &Options) -> Result<Arc<Pin>> {
         let region = if connection.has_log() { Region::of(connection) } else { None };
         let path = connection.path();
         let (file, bytes_at_first) = Named::at(path.clone());
-        let state = region.and_then(Region::state);
-        let (log, log_bytes) = Named::at(companion(&path, "-wal"));
-        let log_bytes = log.id.map(|_| log_bytes);
-        if region.is_some_and(|region| is_cut_off(region, state, log_bytes)) {
+        let expected = Expected::of(region);
+        let (log, _) = Named::at(companion(&path, "-wal"));
+        if expected.is_log_cut_off(log.look().1) {
             return Err(replaced(&file.path, "log"));
+        }
+        if expected.is_file_cut_off(file.look().1) {
+            let why = "it is shorter than its log says: it was cut off (restore a backup)";
+            return Err(Error::new(ErrorKind::Damaged, why));
         }
         let opened = region.and_then(FileId::indexed);
         if opened.map_or_else(|| has_moved(connection.handle()), |(opened, _)| file.id != Some(opened)) {
@@ -165,6 +170,7 @@ impl Pin {
             index,
             looked: AtomicU64::new(tick()),
             is_gone: AtomicBool::new(false),
+            was_log_cut_off: AtomicBool::new(false),
             was_cut_off: AtomicBool::new(false),
             has_lost_flush: AtomicBool::new(false),
             origin: Origin::here(),
@@ -214,8 +220,13 @@ impl Pin {
         if self.file.id.is_some() && has_moved(handle) { Err(self.replaced()) } else { self.check_there() }
     }
 
-    /// Why no connection could be opened: the file is gone, or what the system says.
+    /// Why a connection could not be opened, or a transaction begun or committed: the file is gone, or what the system says.
+    #[cold]
     pub(crate) fn explain(&self, error: Error) -> Error {
+        use ErrorKind::{Damaged, Foreign, Io, NotFound};
+        if !matches!(error.kind(), Damaged | Foreign | Io | NotFound) {
+            return error;
+        }
         self.check_there().err().unwrap_or(error)
     }
 
@@ -244,8 +255,15 @@ impl Pin {
     /// # Errors
     /// [`Replaced`](ErrorKind::Replaced) where they are not.
     pub(crate) fn check_there(&self) -> Result<()> {
-        let is_there = self.file.is_there() && self.has_log() && self.has_index();
+        let is_there = self.has_file() && self.has_log() && self.has_index();
         if is_there { Ok(()) } else { Err(self.replaced()) }
+    }
+
+    /// Whether the file is there, with what was copied to it.
+    fn has_file(&self) -> bool {
+        let expected = Expected::of(self.region);
+        let (is_there, bytes) = self.file.look();
+        is_there && !seen(&self.was_cut_off, expected.is_file_cut_off(bytes))
     }
 
     /// Whether the log is there, with what was committed to it.
@@ -255,13 +273,9 @@ impl Pin {
 
     /// The same, with how many bytes the log has, where that can be told.
     fn look_at_log(&self) -> (bool, Option<u64>) {
-        let state = self.region.and_then(Region::state);
+        let expected = Expected::of(self.region);
         let (is_there, bytes) = self.log.look();
-        if self.region.is_some_and(|region| is_cut_off(region, state, bytes)) {
-            // What is written next hides it, behind a hole.
-            self.was_cut_off.store(true, Ordering::Relaxed);
-        }
-        (is_there && !self.was_cut_off.load(Ordering::Relaxed), bytes)
+        (is_there && !seen(&self.was_log_cut_off, expected.is_log_cut_off(bytes)), bytes)
     }
 
     /// Whether the log's index is there. Who finds none makes another, with locks of its own: two would write at once.
@@ -272,12 +286,12 @@ impl Pin {
     /// Whether the log, or its index, was removed from beside the file: others write to the file then, and do not see who
     /// reads it here.
     pub(crate) fn has_lost_log(&self) -> bool {
-        self.file.is_there() && !(self.has_log() && self.has_index())
+        self.has_file() && !(self.has_log() && self.has_index())
     }
 
     #[cold]
     fn replaced(&self) -> Error {
-        let what = match (self.file.is_there(), self.has_log(), self.has_index()) {
+        let what = match (self.has_file(), self.has_log(), self.has_index()) {
             (true, false, _) => "log",
             (true, true, false) => "log's index",
             _ => "file",
@@ -290,13 +304,14 @@ impl Drop for Pin {
     fn drop(&mut self) {
         // Who removed the log has copied it, and others may have committed to the file since: what this process wrote to a
         // log without a name is not copied over that, nor is a log removed that others have begun. Where the file itself is
-        // gone, SQLite does not copy either. A log without a byte has nothing to copy or to lose, whoever's the index is. After a failed
+        // gone, SQLite does not copy either; where it was cut off, the log has what is left. A log without a byte has nothing to copy or to lose, whoever's the index is. After a failed
         // flush the system may hold for written what the disk lacks: a log with a hole is not copied into a file that is whole.
         let is_there = || match self.look_at_log() {
             (has_log, Some(0)) => has_log,
             (has_log, _) => has_log && self.has_index(),
         };
-        let is_lost = || self.has_lost_flush.load(Ordering::Relaxed) || !is_there();
+        let is_cut_off = || self.file.is_there() && !self.has_file();
+        let is_lost = || self.has_lost_flush.load(Ordering::Relaxed) || is_cut_off() || !is_there();
         let leaves_log = self.origin.is_here() && is_lost();
         // Before the class is taken back: it may be who copies the log.
         if let Some(first) = lock(&self.first).take() {
@@ -316,12 +331,42 @@ fn replaced(path: &Path, what: &str) -> Error {
     Error::new(ErrorKind::Replaced, message)
 }
 
-/// Whether the log's file is shorter than its index said before somebody looked how long it is: it was deleted, or cut off, while
-/// others had it open. What they write to it lies behind a hole, which nobody reads over.
-fn is_cut_off(region: Region, said: Option<LogState>, bytes: Option<u64>) -> bool {
-    let (Some(said), Some(bytes)) = (said, bytes) else { return false };
-    // Who begins the log anew says so first, and then cuts it off.
-    bytes < said.log_file_bytes() && region.state() == Some(said)
+/// Whether that was seen, now or before: what is written next hides it.
+fn seen(before: &AtomicBool, now: bool) -> bool {
+    if now {
+        before.store(true, Ordering::Relaxed);
+    }
+    now || before.load(Ordering::Relaxed)
+}
+
+/// How long the file and its log are at least, as the index says before their lengths are asked for. One that is shorter then, while
+/// the index says the same, was cut off: whoever makes one shorter changes the index first.
+#[derive(Clone, Copy)]
+struct Expected(Option<(Region, LogState, u64)>);
+
+impl Expected {
+    fn of(region: Option<Region>) -> Expected {
+        let said = |region: Region| region.state().map(|state| (region, state, region.file_bytes_min(state)));
+        Expected(region.and_then(said))
+    }
+
+    /// What is written to such a log lies behind a hole, over which nobody reads.
+    fn is_log_cut_off(self, bytes: Option<u64>) -> bool {
+        let (Some((_, state, _)), Some(bytes)) = (self.0, bytes) else { return false };
+        bytes < state.log_file_bytes() && self.is_still_so()
+    }
+
+    /// SQLite takes a file without a page for a new one, and deletes the log beside it.
+    fn is_file_cut_off(self, bytes: Option<u64>) -> bool {
+        let (Some((.., bytes_min)), Some(bytes)) = (self.0, bytes) else { return false };
+        bytes < bytes_min && self.is_still_so()
+    }
+
+    fn is_still_so(self) -> bool {
+        self.0.is_some_and(|(region, state, bytes_min)| {
+            region.state() == Some(state) && region.file_bytes_min(state) == bytes_min
+        })
+    }
 }
 
 /// Whether the path no longer names the file that a connection has open.

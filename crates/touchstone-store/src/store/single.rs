@@ -281,7 +281,7 @@ impl Inner {
         session.capture.begin(session.schema(), before);
         self.live.commit(|| {
             let changes = session.connection.changes();
-            let result = statement()?;
+            let result = statement().map_err(|error| self.pin.explain(error))?;
             let (captured, logged) = session.capture.finish(leased);
             let after = LogState::of(&session.connection);
             // Before the statement had the lock, somebody else may have committed.

@@ -137,10 +137,31 @@ fn a_change_that_was_cut_short_is_begun_anew() {
     let mode: String = raw_file.query_row("pragma journal_mode = delete", (), |row| row.get(0)).unwrap();
     assert_eq!(mode, "delete");
     drop(raw_file);
-    std::fs::write(directory.path().join("store.db.new.tmp"), "half of a copy").unwrap();
+    std::fs::write(directory.path().join("store.db.0123456789abcdef.tmp"), "half of a copy").unwrap();
+    std::fs::write(directory.path().join("store.db.new.tmp"), "a file of somebody else").unwrap();
     assert_eq!(Store::open(&path).unwrap().all::<Secret>().unwrap(), secrets(10));
     Store::change_key(&path, Options::new(), raw(7)).unwrap();
     assert_eq!(raw(7).open(&path).unwrap().all::<Secret>().unwrap(), secrets(10));
+    assert_eq!(files(directory.path()), ["store.db", "store.db.new.tmp"]);
+}
+
+/// A log was taken from a file before anybody had looked whether the file is a store that this library knows.
+#[test]
+fn what_is_no_store_of_this_format_keeps_its_log() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("theirs.db");
+    let sql = |text: &str| rusqlite::Connection::open(&path).unwrap().execute_batch(text).unwrap();
+    let mode = || -> String {
+        let theirs = rusqlite::Connection::open(&path).unwrap();
+        theirs.query_row("pragma journal_mode", (), |row| row.get(0)).unwrap()
+    };
+    let refused = || Store::change_key(&path, Options::new(), raw(7)).unwrap_err().kind();
+    sql("pragma journal_mode = wal; create table mine (x); insert into mine values (1)");
+    assert_eq!((refused(), mode().as_str()), (ErrorKind::Foreign, "wal"));
+    std::fs::remove_file(&path).unwrap();
+    Store::open(&path).unwrap().insert_all(&secrets(1)).unwrap();
+    sql("pragma user_version = 1000");
+    assert_eq!((refused(), mode().as_str()), (ErrorKind::Newer, "wal"));
 }
 
 /// Whose process is killed, at whatever moment, has the store under one of the two keys, with all that was in it.

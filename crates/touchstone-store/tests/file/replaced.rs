@@ -183,11 +183,7 @@ fn a_log_that_is_cut_off_is_told() {
         fill(&path, &options, 3, "this");
         let store = options.clone().open(&path).expect("it opens");
         store.put(&task(0, "again")).expect("it is written");
-        fs::OpenOptions::new()
-            .write(true)
-            .open(&files(&path)[LOG])
-            .and_then(|log| log.set_len(0))
-            .expect("it is there");
+        cut_off(&files(&path)[LOG], 0);
         // The next snapshots open connections, which look at once.
         let refused = (0..18).map(|_| store.snapshot()).collect::<Result<Vec<_>, _>>();
         assert_eq!(kind(refused), REPLACED);
@@ -196,6 +192,78 @@ fn a_log_that_is_cut_off_is_told() {
         let tasks = options.open(&path).and_then(|store| store.all::<Task>()).expect("the file is as it was");
         assert_eq!(tasks.iter().filter(|task| task.title == "this").count(), 3);
     }
+}
+
+/// What was committed next filled the log up to its length and hid that it had been cut off: commits were acknowledged behind a
+/// hole, and the file was damaged.
+#[test]
+fn no_commit_is_acknowledged_behind_a_hole() {
+    for options in ways() {
+        let directory = tempfile::tempdir().expect("a directory can be made");
+        let path = directory.path().join("tasks.db");
+        fill(&path, &options, 3, "this");
+        let store = options.clone().open(&path).expect("it opens");
+        let mut acknowledged = (0..3).map(|id| task(id, "this")).collect::<Vec<_>>();
+        for id in 3..100 {
+            store.insert(&task(id, "that")).expect("it is written");
+        }
+        cut_off(&files(&path)[LOG], 0);
+        for id in 100..110 {
+            match store.insert(&task(id, "behind")) {
+                Ok(()) => acknowledged.push(task(id, "behind")),
+                told => assert_eq!(kind(told), REPLACED),
+            }
+        }
+        assert_eq!(kind(store.write(|transaction| transaction.insert(&task(200, "behind")))), REPLACED);
+        drop(store);
+        let tasks = options.open(&path).and_then(|store| store.all::<Task>()).expect("the file is as it was");
+        assert_eq!(tasks, acknowledged);
+    }
+}
+
+/// SQLite takes a file without a byte for a new one. A connection that the store opened deleted the log, and read that the store
+/// had no rows.
+#[test]
+fn a_file_that_is_cut_off_is_told_and_its_log_stays() {
+    for options in ways() {
+        let directory = tempfile::tempdir().expect("a directory can be made");
+        let path = directory.path().join("tasks.db");
+        fill(&path, &options, 3, "this");
+        let store = options.clone().open(&path).expect("it opens");
+        store.put(&task(0, "again")).expect("it is written");
+        let log = fs::read(&files(&path)[LOG]).expect("it is there");
+        cut_off(&path, 0);
+        let begun = (0..18).map(|_| store.snapshot()).collect::<Result<Vec<_>, _>>();
+        assert_eq!(kind(begun), REPLACED);
+        assert_eq!(until_told(|| store.put(&task(1, "nowhere"))), REPLACED);
+        assert_eq!(until_told(|| store.get::<Task>(&1)), REPLACED);
+        drop(store);
+        let left = fs::read(&files(&path)[LOG]).expect("it is there");
+        assert!(left.starts_with(&log), "what was committed is there");
+        let refused = options.open(&path).map(drop).expect_err("it is cut off");
+        assert_eq!(refused.kind(), ErrorKind::Damaged);
+        assert!(refused.to_string().contains("to begin anew"), "{refused}");
+    }
+}
+
+/// All of the log was copied, so the index says how long the file is.
+#[test]
+fn a_file_that_lacks_its_last_pages_is_told() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let path = directory.path().join("tasks.db");
+    fill(&path, &Options::new(), 3, "this");
+    let store = Store::open(&path).expect("it opens");
+    store.put(&task(0, &"long ".repeat(2000))).expect("it is written");
+    let sql = rusqlite::Connection::open(&path).expect("it opens");
+    sql.query_row("pragma wal_checkpoint(restart)", (), |_| Ok(())).expect("it is copied");
+    assert!(store.get::<Task>(&0).expect("it is readable").is_some());
+    cut_off(&path, fs::metadata(&path).expect("it is there").len() - 4096);
+    assert_eq!(until_told(|| store.get::<Task>(&0)), REPLACED);
+}
+
+fn cut_off(path: &Path, bytes: u64) {
+    let file = fs::OpenOptions::new().write(true).open(path).expect("it is there");
+    file.set_len(bytes).expect("it is this user's");
 }
 
 /// A read of what nobody commits to asks the system nothing, and went on with the file that was gone.

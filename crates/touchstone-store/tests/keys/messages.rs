@@ -155,19 +155,19 @@ fn whatever_call_fails_tells_no_key() {
     });
 }
 
-/// What the new file's name leads to is no file, or the folder is gone, or the key is another.
+/// The new file's name is too long, or the folder is gone, or the key is another.
 #[test]
 fn what_is_in_the_way_tells_no_key() {
     alone("messages::what_is_in_the_way_tells_no_key", || {
         listen();
         for change in changes() {
             let directory = tempfile::tempdir().expect("there is room");
+            // No file system has room for a name that is longer by a number.
+            let path = directory.path().join("n".repeat(240));
+            change.options(0).open(&path).expect("it opens").insert_all(&notes()).expect("they are written");
+            assert_eq!(change.fails(&path, None), Some(ErrorKind::Io));
             let path = directory.path().join("notes.db");
             change.options(0).open(&path).expect("it opens").insert_all(&notes()).expect("they are written");
-            let in_the_way = directory.path().join("notes.db.new.tmp");
-            std::fs::create_dir(&in_the_way).expect("there is room");
-            assert_eq!(change.fails(&path, None), Some(ErrorKind::Io));
-            std::fs::remove_dir(&in_the_way).expect("it is empty");
             let gone = directory.path().join("gone").join("notes.db");
             assert_eq!(change.fails(&gone, None), Some(ErrorKind::NotFound));
             let another = Change { keys: [Secret::new(13), change.keys[1]], ciphers: change.ciphers };

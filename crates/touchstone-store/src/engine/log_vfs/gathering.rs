@@ -3,6 +3,7 @@
 //! lock is gone, its place in the log is somebody else's. The child of a fork has a copy of what its parent has gathered, and writes
 //! nothing of it.
 
+use super::opened::Opened;
 use super::{close_behind, main_file};
 use crate::engine::fork::Origin;
 use crate::engine::vfs_file::call;
@@ -36,6 +37,8 @@ pub(super) struct Gathering {
     commits: bool,
     /// The process that has opened it.
     origin: Origin,
+    /// As long as it is open, nobody in this process deletes it.
+    _opened: Option<Opened>,
 }
 
 impl Gathering {
@@ -53,6 +56,8 @@ impl Gathering {
             end: 0,
             commits: false,
             origin: Origin::here(),
+            // SAFETY: the caller's promise.
+            _opened: unsafe { Opened::new(path) },
         }
     }
 
@@ -84,12 +89,25 @@ impl Gathering {
         unsafe { call!(self.below, xWrite(bytes.as_ptr().cast(), length, offset) or ffi::SQLITE_IOERR_WRITE) }
     }
 
+    /// How long the system's file is; none where the system does not say.
+    fn bytes(&self) -> Option<i64> {
+        let mut bytes = 0;
+        // SAFETY: the system's file is open.
+        let code = unsafe { call!(self.below, xFileSize(&raw mut bytes) or ffi::SQLITE_IOERR_FSTAT) };
+        (code == ffi::SQLITE_OK).then_some(bytes)
+    }
+
     /// Writes what was gathered. What cannot be written is kept: where only a statement fails for it, the transaction
     /// goes on, and relies on the frames of the statements before.
     fn write_gathered(&mut self) -> c_int {
         self.settle();
         if self.gathered.is_empty() {
             return ffi::SQLITE_OK;
+        }
+        // Behind a hole nobody would read it: another program has cut the log off. It keeps the length that it was cut off to,
+        // by which that is seen.
+        if self.bytes().is_none_or(|bytes| bytes < self.start) {
+            return ffi::SQLITE_IOERR_WRITE;
         }
         let code = self.write_through(&self.gathered, self.start);
         if code == ffi::SQLITE_OK {

@@ -114,3 +114,23 @@ fn a_vfs_that_was_unregistered_is_used_for_no_new_connection() {
     assert_eq!(error.kind(), crate::ErrorKind::Invalid);
     assert!(error.to_string().contains("a name of its own"), "{error}");
 }
+
+/// A connection takes a file without a byte for a new one, and deletes the log beside it: the file may be cut off after the store
+/// has looked how long it is.
+#[test]
+fn a_log_that_is_open_is_not_deleted() {
+    let directory = tempfile::tempdir().expect("there is room");
+    let path = directory.path().join("a.db");
+    let log = directory.path().join("a.db-wal");
+    let open = || Connection::open(&path, &Options::new()).expect("it opens");
+    let first = open();
+    first.sql().execute_batch("pragma journal_mode = wal; create table t (a)").expect("it runs");
+    let bytes = std::fs::read(&log).expect("it is there");
+    std::fs::File::options().write(true).open(&path).and_then(|file| file.set_len(0)).expect("it is ours");
+    let second = open();
+    let told = second.header().expect_err("the file is cut off");
+    assert_eq!(told.kind(), crate::ErrorKind::Damaged);
+    assert_eq!(std::fs::read(&log).expect("it is there"), bytes);
+    drop((first, second));
+    assert!(!log.exists(), "the last connection deletes it");
+}
