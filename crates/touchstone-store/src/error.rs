@@ -57,7 +57,7 @@ pub enum ErrorKind {
     /// The record, or the query, is beyond SQLite's limits.
     TooBig,
     /// What was given cannot be: a value that no column can hold, such as NaN; an option, a path or a name; a record whose
-    /// key was changed; a statement that is none for this call.
+    /// key was changed; a condition on the columns of another type; a statement that is none for this call.
     Invalid,
     /// A transaction was begun inside another of the same thread; or live queries were asked by code that they call.
     Nested,

@@ -13,8 +13,8 @@ use crate::access::Access;
 use crate::error::Result;
 use crate::record::{Record, Shape};
 use crate::snapshot::Reading;
-use condition::Node;
 pub use condition::{Condition, Operand, Order};
+use condition::{Node, Unasked, check_same};
 pub use run::{Explanation, Rows};
 use std::marker::PhantomData;
 
@@ -56,21 +56,34 @@ pub(crate) struct Request<T> {
     pub(crate) order: Vec<Order<T>>,
     pub(crate) limit: Option<u64>,
     pub(crate) offset: u64,
+    /// Why it cannot be asked, where an order is none of the type's.
+    pub(crate) unasked: Option<Unasked>,
 }
 
 impl<T> Request<T> {
     /// The condition's tree.
     ///
     /// # Errors
-    /// When it is too deep.
+    /// When it is too deep, or the condition or an order is of another type.
     pub(crate) fn node(&self) -> Result<Option<&Node>> {
-        self.condition.as_ref().map(Condition::node).transpose()
+        match self.unasked {
+            Some(why) => Err(why.error()),
+            None => self.condition.as_ref().map(Condition::node).transpose(),
+        }
+    }
+
+    /// Whether it can be asked, also of a table that is not there.
+    ///
+    /// # Errors
+    /// As for [`node`](Request::node).
+    pub(crate) fn check(&self) -> Result<()> {
+        self.node().map(drop)
     }
 }
 
 impl<T> Default for Request<T> {
     fn default() -> Request<T> {
-        Request { condition: None, order: Vec::new(), limit: None, offset: 0 }
+        Request { condition: None, order: Vec::new(), limit: None, offset: 0, unasked: None }
     }
 }
 
@@ -82,6 +95,9 @@ impl<'s, T: Record, S> Query<'s, T, S> {
 
     /// Keeps the records for which the condition is true: not those for which it is unknown, as in SQL. Of several
     /// filters, all must be true.
+    ///
+    /// A condition on the columns of another type that is made at run time is refused by the call that runs the query, as
+    /// [`Invalid`](crate::ErrorKind::Invalid); so is such an order.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -101,8 +117,7 @@ impl<'s, T: Record, S> Query<'s, T, S> {
     /// ```
     #[must_use]
     pub fn filter(mut self, condition: impl FnOnce(T::Columns) -> Condition<T>) -> Query<'s, T, S> {
-        let condition = condition(T::COLUMNS);
-        condition::assert_same(Some(self.shape), condition.of);
+        let condition = condition(T::COLUMNS).about(self.shape);
         self.request.condition = Some(match self.request.condition.take() {
             Some(before) => before.and(condition),
             None => condition,
@@ -129,7 +144,7 @@ impl<'s, T: Record, S> Query<'s, T, S> {
     #[must_use]
     pub fn order(mut self, order: impl FnOnce(T::Columns) -> Order<T>) -> Query<'s, T, S> {
         let order = order(T::COLUMNS);
-        condition::assert_same(Some(self.shape), order.of);
+        self.request.unasked = self.request.unasked.or(check_same(Some(self.shape), order.of).err());
         self.request.order.push(order);
         self
     }
@@ -200,7 +215,8 @@ impl<'s, T: Record> Query<'s, T> {
     /// ```
     ///
     /// # Errors
-    /// When a page is damaged or cannot be read, or a value is none of its field's.
+    /// When a page is damaged or cannot be read, or a value is none of its field's; when a condition or an order is of
+    /// another type, which can be where types are made at run time.
     pub fn all(self) -> Result<Vec<T>> {
         let mut found = Vec::new();
         self.each(|record| {

@@ -3,7 +3,6 @@
 use crate::access::Access;
 use crate::error::{Error, ErrorKind, Result};
 use crate::live::capture::Capture;
-use crate::query::condition::assert_same;
 use crate::query::sql::Sql;
 use crate::query::{Condition, Query};
 use crate::record::{Finds, Record};
@@ -400,17 +399,17 @@ impl<T: Record> Writing<'_, T> {
     /// ```
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// When the file cannot be written, or the condition is of another type, which can be where types are made at run time.
     pub fn remove_where(&mut self, condition: impl FnOnce(T::Columns) -> Condition<T>) -> Result<u64> {
         let access = self.access();
         access.call(|session| {
             let table = access.table(session)?;
+            let condition = condition(T::COLUMNS).about(access.shape);
+            let node = condition.node()?;
             if !table.exists() {
                 return Ok(0);
             }
-            let condition = condition(T::COLUMNS);
-            assert_same(Some(access.shape), condition.of);
-            let sql = Sql::delete(&table, condition.node()?);
+            let sql = Sql::delete(&table, node);
             session.query(&sql.text, |statement| {
                 // SAFETY: the parameters outlive the closure, after which the statement is reset.
                 unsafe { statement.bind(&sql.parameters)? };

@@ -232,10 +232,8 @@ impl Feed {
     /// ```
     ///
     /// # Errors
-    /// When what they begin with cannot be read, or the feed has ended, which it does with the store.
-    ///
-    /// # Panics
-    /// When they are queries of several types that are made at run time.
+    /// When what they begin with cannot be read, or the feed has ended, which it does with the store;
+    /// [`Invalid`](crate::ErrorKind::Invalid) when they are queries of several types that are made at run time.
     pub fn watch_all<'f, T: Record>(
         &'f self,
         queries: impl IntoIterator<Item = Query<'f, T, &'f Feed>>,
@@ -243,7 +241,13 @@ impl Feed {
         let mut queries = queries.into_iter().peekable();
         let Some(shape) = queries.peek().map(|query| query.shape) else { return Ok(Vec::new()) };
         let plans = queries.map(|query| {
-            assert!(*query.shape == *shape, "queries that begin together are of one type");
+            if *query.shape != *shape {
+                let (one, other) = (shape.name, query.shape.name);
+                let why = "queries that begin together are of one type";
+                let message =
+                    format!("{why}, and these are of `{one}` and `{other}` (watch each type by itself)");
+                return Err(Error::new(ErrorKind::Invalid, message));
+            }
             plan(query.shape, &query.request, false)
         });
         let begun = self.begin(shape, plans, false)?;

@@ -33,8 +33,7 @@ use std::marker::PhantomData;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Condition<T> {
-    /// None where conditions lay too deep within each other.
-    node: Option<Node>,
+    node: Result<Node, Unasked>,
     /// How deep they do.
     depth: u32,
     /// The type, where it is made at run time.
@@ -52,8 +51,8 @@ impl<T> Clone for Condition<T> {
 impl<T> fmt::Debug for Condition<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.node {
-            Some(node) => formatter.debug_tuple("Condition").field(node).finish(),
-            None => formatter.write_str("Condition(too deep)"),
+            Ok(node) => formatter.debug_tuple("Condition").field(node).finish(),
+            Err(why) => formatter.debug_tuple("Condition").field(why).finish(),
         }
     }
 }
@@ -128,10 +127,39 @@ impl Comparison {
 /// How deep conditions may lie within each other. SQLite's own limit is twice that.
 const DEPTH_MAX: u32 = 500;
 
-#[cold]
-fn too_deep() -> Error {
-    let message = format!("conditions lie more than {DEPTH_MAX} deep within each other");
-    Error::new(ErrorKind::TooBig, message)
+/// Why a condition, or an order, cannot be asked: told by the call that would ask it, because what builds a query returns
+/// no error.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Unasked {
+    /// Conditions lie too deep within each other.
+    TooDeep,
+    /// It is of the second type, which is made at run time, where the first one is asked.
+    OtherType(&'static Shape, &'static Shape),
+}
+
+impl Unasked {
+    #[cold]
+    pub(crate) fn error(self) -> Error {
+        match self {
+            Unasked::TooDeep => {
+                let message = format!("conditions lie more than {DEPTH_MAX} deep within each other");
+                Error::new(ErrorKind::TooBig, message)
+            }
+            Unasked::OtherType(asked, given) if asked.name == given.name => {
+                let name = asked.name;
+                let why =
+                    "has the columns of another type of that name (take them from the type that is asked)";
+                Error::new(ErrorKind::Invalid, format!("a condition or an order of `{name}` {why}"))
+            }
+            Unasked::OtherType(asked, given) => {
+                let (asked, given) = (asked.name, given.name);
+                let message = format!(
+                    "a condition or an order of `{given}` was given where `{asked}` is asked (take the columns from `{asked}`)"
+                );
+                Error::new(ErrorKind::Invalid, message)
+            }
+        }
+    }
 }
 
 /// The value that a condition compares with.
@@ -291,7 +319,7 @@ impl Operand<Vec<u8>> for &Vec<u8> {
 impl<T> Condition<T> {
     /// A condition in which none was joined with another by the program.
     pub(crate) fn of_node(node: Node) -> Condition<T> {
-        Condition { node: Some(node), depth: 0, of: None, marker: PhantomData }
+        Condition { node: Ok(node), depth: 0, of: None, marker: PhantomData }
     }
 
     /// A condition on a type that is made at run time.
@@ -302,26 +330,38 @@ impl<T> Condition<T> {
     /// The tree.
     ///
     /// # Errors
-    /// When conditions lie so deep within each other that a stack might not do to look at them.
+    /// When conditions lie so deep within each other that a stack might not do to look at them, or are of another type.
     pub(crate) fn node(&self) -> Result<&Node> {
-        self.node.as_ref().ok_or_else(too_deep)
+        self.node.as_ref().map_err(|why| why.error())
+    }
+
+    /// The condition where that type is asked: none of another type.
+    pub(crate) fn about(self, asked: &'static Shape) -> Condition<T> {
+        match check_same(Some(asked), self.of) {
+            Ok(()) => self,
+            Err(why) => Condition { node: Err(why), ..self },
+        }
     }
 
     fn join(self, word: Word, other: Condition<T>) -> Condition<T> {
-        assert_same(self.of, other.of);
+        let is_same = check_same(self.of, other.of);
         let depth = self.depth_under(word).max(other.depth_under(word));
-        let node = self.node.zip(other.node).map(|(left, right)| left.join(word, right));
+        let node = match (is_same, self.node, other.node) {
+            (Ok(()), Ok(left), Ok(right)) => Ok(left.join(word, right)),
+            (Err(why), ..) | (_, Err(why), _) | (_, _, Err(why)) => Err(why),
+        };
         Condition { node, depth: 0, of: self.of, marker: PhantomData }.at_depth(depth)
     }
 
     /// How deep it is with what joins it to another: what the same word joins lies side by side.
     fn depth_under(&self, word: Word) -> u32 {
-        let is_joined_by_it = matches!(&self.node, Some(Node::Joined(own, _)) if *own == word);
+        let is_joined_by_it = matches!(&self.node, Ok(Node::Joined(own, _)) if *own == word);
         self.depth + u32::from(!is_joined_by_it)
     }
 
     fn at_depth(self, depth: u32) -> Condition<T> {
-        Condition { node: self.node.filter(|_| depth <= DEPTH_MAX), depth, ..self }
+        let node = if depth <= DEPTH_MAX { self.node } else { self.node.and(Err(Unasked::TooDeep)) };
+        Condition { node, depth, ..self }
     }
 
     /// True where both are true, false where one is false.
@@ -720,13 +760,17 @@ impl<T> fmt::Debug for Order<T> {
 
 /// That two conditions, or a query and what it is asked, are about one type. Of types that the program declares the
 /// compiler knows it.
-pub(crate) fn assert_same(left: Option<&'static Shape>, right: Option<&'static Shape>) {
-    if let (Some(left), Some(right)) = (left, right) {
-        assert!(
-            std::ptr::eq(left, right) || left == right,
-            "a condition or an order of `{}` is no such of `{}`",
-            right.name,
-            left.name
-        );
+///
+/// # Errors
+/// When the second is of another type than the first.
+pub(crate) fn check_same(
+    asked: Option<&'static Shape>,
+    given: Option<&'static Shape>,
+) -> Result<(), Unasked> {
+    match (asked, given) {
+        (Some(asked), Some(given)) if !std::ptr::eq(asked, given) && asked != given => {
+            Err(Unasked::OtherType(asked, given))
+        }
+        _ => Ok(()),
     }
 }

@@ -199,6 +199,7 @@ fn each_row<T: Record>(query: &Query<'_, T>, mut visit: impl Visit) -> Result<()
     query.source.0.call(|session| {
         let table = query.source.0.table(session)?;
         let request = &query.request;
+        request.check()?;
         if !table.exists() || request.limit == Some(0) {
             return Ok(());
         }
@@ -226,6 +227,7 @@ pub(crate) fn count<T: Record>(query: &Query<'_, T>) -> Result<u64> {
     query.source.0.call(|session| {
         let table = query.source.0.table(session)?;
         let request = &query.request;
+        request.check()?;
         if !table.exists() || request.limit == Some(0) {
             return Ok(0);
         }
@@ -255,6 +257,7 @@ pub(crate) fn explain<T: Record>(query: &Query<'_, T>) -> Result<Explanation> {
 
 fn explain_in<T: Record>(session: &Session, query: &Query<'_, T>) -> Result<Explanation> {
     let table = query.source.0.table(session)?;
+    query.request.check()?;
     if !table.exists() {
         let plan = vec!["the file has no such table: nothing is read".to_owned()];
         return Ok(Explanation { by_pages: false, sql: None, plan });
@@ -315,6 +318,7 @@ pub(crate) fn rows<T: Record>(query: Query<'_, T>) -> Result<Rows<'_, T>> {
 /// Where the rows come from.
 fn source<T: Record>(session: &Session, access: &Access<'_, T>, request: &Request<T>) -> Result<Source<T>> {
     let table = access.table(session)?;
+    request.check()?;
     if !table.exists() || request.limit == Some(0) {
         return Ok(Source::Ended);
     }

@@ -207,15 +207,47 @@ fn what_is_no_type_is_refused() {
     }
 }
 
+/// The program ended, where a record and a key of another type are refused.
 #[test]
-fn a_condition_of_another_type_is_a_mistake_of_the_program() {
+fn a_condition_or_an_order_of_another_type_is_refused() {
     let directory = folder();
-    let snapshot = open(&directory).snapshot().expect("it is there");
-    let other = Type::new("other", [Field::key("id", Kind::Integer)]).expect("it is a type");
-    let condition = other.column("id").expect("it has one").eq(1).expect("a number");
-    let asked =
-        std::panic::AssertUnwindSafe(|| snapshot.dynamic(note()).query().filter(|()| condition).count());
-    assert!(std::panic::catch_unwind(asked).is_err());
+    let store = open(&directory);
+    let other = Type::new("other", [Field::key("page", Kind::Integer)]).expect("it is a type");
+    let column = other.column("page").expect("it has one");
+    let condition = || column.eq(1).expect("a number");
+    let own = || note().column("page").expect("it has one").eq(1).expect("a number");
+    // A table that is not there yet is asked no less.
+    for is_there in [false, true] {
+        if is_there {
+            store.dynamic(note()).insert(&untyped(1)).expect("it is written");
+        }
+        let snapshot = store.snapshot().expect("it is there");
+        let feed = store.feed().expect("it begins");
+        let query = || snapshot.dynamic(note()).query();
+        let refused = [
+            query().filter(|()| condition()).count().map(drop),
+            query().filter(|()| condition()).all().map(drop),
+            query().filter(|()| condition()).first().map(drop),
+            query().filter(|()| condition()).rows().map(drop),
+            query().filter(|()| condition()).explain().map(drop),
+            query().filter(|()| condition()).filter(|()| own()).count().map(drop),
+            query().filter(|()| own().or(condition().not())).count().map(drop),
+            query().filter(|()| condition().and(own())).count().map(drop),
+            query().order(|()| column.ascending()).all().map(drop),
+            query().order(|()| column.ascending()).limit(0).each(|_| Ok(true)),
+            feed.dynamic(note()).filter(|()| condition()).watch().map(drop),
+            feed.dynamic(note()).order(|()| column.descending()).watch().map(drop),
+            feed.watch_all([feed.dynamic(note()), feed.dynamic(other)]).map(drop),
+            store.write(|transaction| transaction.dynamic(note()).remove_where(|()| condition()).map(drop)),
+        ];
+        for (number, refused) in refused.into_iter().enumerate() {
+            let error = refused.expect_err("it is of another type");
+            assert_eq!(error.kind(), ErrorKind::Invalid, "{number}: {error}");
+            let words = error.to_string();
+            assert!(words.contains("`other`") && words.contains("`note`"), "{number}: {error}");
+        }
+        assert_eq!(query().filter(|()| own()).count().expect("it is its own"), u64::from(is_there));
+    }
 }
 
 #[test]
