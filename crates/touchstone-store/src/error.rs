@@ -63,7 +63,7 @@ pub enum ErrorKind {
     Nested,
     /// The snapshot was held while so much was committed that the log would have grown without bound.
     Expired,
-    /// The file or its directory is not there.
+    /// The file or its directory is not there, or the path is a directory's.
     NotFound,
     /// The file, its log or the log's index was deleted, renamed or replaced since the store was opened.
     Replaced,
@@ -71,7 +71,7 @@ pub enum ErrorKind {
     Durability,
     /// The store was opened by a process that this one was forked from.
     Forked,
-    /// The operating system failed to open, read, write or sync: permissions may be why.
+    /// The operating system failed to open, read, write or sync: permissions may be why, or the limit of open files.
     Io,
     /// SQLite refused, for a reason that has no kind of its own; or the store did, where a program's SQL would have ended its
     /// transaction or made the file another kind of file, and where a transaction, a feed or the store itself has ended.
@@ -197,7 +197,8 @@ impl Error {
             std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => ErrorKind::Full,
             _ => ErrorKind::Io,
         };
-        Error::new(kind, format!("{doing} {}: {error}", path.display()))
+        let remedy = if is_of_too_many_files(error) { TOO_MANY_FILES } else { "" };
+        Error::new(kind, format!("{doing} {}: {error}{remedy}", path.display()))
     }
 }
 
@@ -215,6 +216,7 @@ fn classify(code: i32) -> (ErrorKind, &'static str) {
             return (ErrorKind::ReadOnly, remedy);
         }
         ffi::SQLITE_CONSTRAINT_DATATYPE => return (ErrorKind::Mismatch, ""),
+        ffi::SQLITE_IOERR_NOMEM => return (ErrorKind::Io, " (the process is short of memory)"),
         _ => {}
     }
     match code & 0xff {
@@ -227,15 +229,66 @@ fn classify(code: i32) -> (ErrorKind, &'static str) {
             (ErrorKind::Damaged, " (restore a backup, or save what is readable with `Store::salvage`)")
         }
         ffi::SQLITE_FULL => (ErrorKind::Full, " (free some space; of what failed nothing was kept)"),
-        ffi::SQLITE_READONLY | ffi::SQLITE_PERM => (ErrorKind::ReadOnly, ""),
+        ffi::SQLITE_READONLY | ffi::SQLITE_PERM => (
+            ErrorKind::ReadOnly,
+            " (look at the permissions of the file, and at how its file system is mounted)",
+        ),
         ffi::SQLITE_TOOBIG => {
             (ErrorKind::TooBig, " (a value may have a billion bytes, all of a row together)")
         }
+        ffi::SQLITE_CANTOPEN if may_not_open_more() => (ErrorKind::Io, TOO_MANY_FILES),
         ffi::SQLITE_CANTOPEN => (ErrorKind::Io, " (is it there, and may it and its directory be written?)"),
-        ffi::SQLITE_IOERR => (ErrorKind::Io, ""),
+        ffi::SQLITE_IOERR => (ErrorKind::Io, remedy_of_io(code)),
         ffi::SQLITE_MISMATCH => (ErrorKind::Mismatch, ""),
         _ => (ErrorKind::Refused, ""),
     }
+}
+
+/// What the system failed to do, and what to do about it.
+fn remedy_of_io(code: i32) -> &'static str {
+    match code {
+        ffi::SQLITE_IOERR_READ | ffi::SQLITE_IOERR_SHORT_READ | ffi::SQLITE_IOERR_FSTAT => {
+            " (the system failed to read the file: look at the disk; where it has lost something, restore a backup)"
+        }
+        ffi::SQLITE_IOERR_WRITE | ffi::SQLITE_IOERR_TRUNCATE | ffi::SQLITE_IOERR_DELETE => {
+            " (the system failed to write: look at the disk and its quota, and try again)"
+        }
+        ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_DIR_FSYNC | ffi::SQLITE_IOERR_CLOSE => {
+            " (the system failed to flush: look at the disk, and open the store anew)"
+        }
+        ffi::SQLITE_IOERR_LOCK
+        | ffi::SQLITE_IOERR_UNLOCK
+        | ffi::SQLITE_IOERR_RDLOCK
+        | ffi::SQLITE_IOERR_BLOCKED
+        | ffi::SQLITE_IOERR_CHECKRESERVEDLOCK => {
+            " (the system gave no lock: a file system that is a network's may have none)"
+        }
+        ffi::SQLITE_IOERR_SHMOPEN
+        | ffi::SQLITE_IOERR_SHMSIZE
+        | ffi::SQLITE_IOERR_SHMMAP
+        | ffi::SQLITE_IOERR_SHMLOCK
+        | ffi::SQLITE_IOERR_MMAP => {
+            " (the system did not map the log's index, which lies beside the file: is there room, and can the file system share memory?)"
+        }
+        _ => " (the system failed: its own log of errors says more)",
+    }
+}
+
+const TOO_MANY_FILES: &str =
+    " (the process has as many files open as it may: close some, or raise its limit, as `ulimit -n` does)";
+
+/// Whether an error of the system says that the process, or the machine, has too many files open.
+fn is_of_too_many_files(error: &std::io::Error) -> bool {
+    /// The numbers that every Unix has for it.
+    const NUMBERS: [i32; 2] = [23, 24];
+    cfg!(unix) && error.raw_os_error().is_some_and(|number| NUMBERS.contains(&number))
+}
+
+/// Whether the process may open no more files: SQLite tells it as a file that it cannot open. What is opened to see it is no
+/// file of a store, whose locks would be gone when it is closed.
+#[cold]
+fn may_not_open_more() -> bool {
+    std::fs::File::open("/").is_err_and(|error| is_of_too_many_files(&error))
 }
 
 impl fmt::Display for Error {

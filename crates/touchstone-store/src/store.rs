@@ -610,7 +610,8 @@ impl Inner {
     pub(crate) fn turn(&self) -> Result<Turn<'_>> {
         self.pin.origin().check()?;
         if self.options.read_only {
-            let message = format!("{} was opened to read only", self.path.display());
+            let remedy = "open it without `Options::read_only` to write";
+            let message = format!("{} was opened to read only ({remedy})", self.path.display());
             return Err(Error::new(ErrorKind::ReadOnly, message));
         }
         self.pin.look()?;

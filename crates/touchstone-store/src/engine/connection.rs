@@ -582,6 +582,10 @@ fn path_of(name: &CStr) -> PathBuf {
 /// A connection without a key and without settings.
 pub(crate) fn open(path: &Path, flags: OpenFlags, options: &Options) -> Result<rusqlite::Connection> {
     let name = vfs_name(options)?;
+    // To read only, the system opens a directory, and fails to read it then.
+    if flags.contains(OpenFlags::SQLITE_OPEN_READ_ONLY) && path.is_dir() {
+        return Err(is_directory());
+    }
     rusqlite::Connection::open_with_flags_and_vfs(path, flags, name.as_c_str())
         .map_err(|error| unopened(Error::from(error), path, options))
 }
@@ -591,12 +595,18 @@ fn unopened(error: Error, path: &Path, options: &Options) -> Error {
     if error.sqlite_code().is_none_or(|code| code & 0xff != ffi::SQLITE_CANTOPEN) {
         return error;
     }
+    if path.is_dir() {
+        return is_directory();
+    }
     let parent =
         path.parent().map(|parent| if parent.as_os_str().is_empty() { Path::new(".") } else { parent });
     let could_be_made = options.create && !options.read_only && parent.is_some_and(Path::is_dir);
-    // A directory is no file.
-    let is_there = path.exists() && !path.is_dir();
-    if is_there || could_be_made && !path.is_dir() { error } else { error.of_kind(ErrorKind::NotFound) }
+    if path.exists() || could_be_made { error } else { error.of_kind(ErrorKind::NotFound) }
+}
+
+#[cold]
+fn is_directory() -> Error {
+    Error::new(ErrorKind::NotFound, "it is a directory, and no file (name a file in it)")
 }
 
 /// SQLite's own VFSes: the one that is shared with other processes, and the one that shuts them out, where there is one.

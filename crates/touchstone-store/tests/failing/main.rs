@@ -17,6 +17,8 @@ use workload::{KINDS, check_whole, states, step, steps_held};
 const STEPS: u64 = 2 * KINDS;
 const FILE: &str = "failing.db";
 const LOG: &str = "failing.db-wal";
+/// SQLite's code of what the system failed to do, without its extension.
+const IO: i32 = 10;
 
 fn memory() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("there is room")
@@ -62,6 +64,9 @@ impl Run {
         assert!(self.shim.failures() > 0, "{}: nothing was made to fail: {error:?}", self.about);
         let kinds = [ErrorKind::Full, ErrorKind::Io, ErrorKind::NotFound];
         assert!(kinds.contains(&error.kind()), "{}: {error:?}", self.about);
+        // A disk's failure was told in three words, whatever it was.
+        let is_of_the_disk = error.sqlite_code().is_some_and(|code| code & 0xff == IO);
+        assert!(!is_of_the_disk || error.to_string().contains("(the system "), "{}: {error:?}", self.about);
     }
 
     /// Takes the next step; where that fails, looks what the store holds, and goes on from there.

@@ -4,6 +4,8 @@
 
 mod classes;
 mod forks;
+#[cfg(unix)]
+mod handles;
 mod lent;
 mod media;
 mod paths;

@@ -69,9 +69,43 @@ fn what_is_not_there_is_not_found() {
     assert_eq!(kind(Store::open(place.path.join("file"))), ErrorKind::NotFound);
     assert_eq!(kind(Options::new().create(false).open(&place.path)), ErrorKind::NotFound);
     assert_eq!(kind(Options::new().read_only(true).open(&place.path)), ErrorKind::NotFound);
-    let directory = place.path.parent().expect("it lies in a directory");
-    assert_eq!(kind(Store::open(directory)), ErrorKind::NotFound, "a directory is no file");
     goes_on(&place.open());
+}
+
+/// It was told as a file that is not there, and to read only as a disk that fails.
+#[test]
+fn a_directory_is_told_as_one() {
+    let place = place();
+    let directory = place.path.parent().expect("it lies in a directory");
+    let key = EncryptionKey::passphrase("words");
+    let opened = [
+        Options::new(),
+        Options::new().create(false),
+        Options::new().read_only(true),
+        Options::new().key(key.clone()),
+        Options::new().key(key).read_only(true),
+    ]
+    .map(|options| options.open(directory).map(drop));
+    let others = [
+        Store::change_key(directory, Options::new(), Options::new()),
+        Store::salvage(directory, Options::new(), &place.path).map(drop),
+    ];
+    for refused in opened.into_iter().chain(others) {
+        let error = refused.expect_err("a directory is no file");
+        assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
+        assert!(error.to_string().contains("it is a directory"), "{error}");
+    }
+    goes_on(&place.open());
+}
+
+#[test]
+fn a_store_that_only_reads_says_how_it_is_opened_to_write() {
+    let place = place();
+    place.open().insert(&note(1)).expect("it goes in");
+    let store = Options::new().read_only(true).open(&place.path).expect("it opens");
+    let error = store.insert(&note(2)).expect_err("it was opened to read only");
+    assert_eq!(error.kind(), ErrorKind::ReadOnly);
+    assert!(error.to_string().contains("`Options::read_only`"), "{error}");
 }
 
 /// A directory that is there was told as one that is not. Nobody may make a file in this one, whoever runs the test.
