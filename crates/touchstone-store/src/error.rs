@@ -52,7 +52,7 @@ pub enum ErrorKind {
     Damaged,
     /// The disk, or the file's limit of pages, is full.
     Full,
-    /// The file or its directory cannot be written.
+    /// The file or its directory cannot be written, or a snapshot was asked to write.
     ReadOnly,
     /// The record, or the query, is beyond SQLite's limits.
     TooBig,
@@ -168,7 +168,15 @@ impl Error {
     #[cold]
     pub(crate) fn sqlite(code: i32, message: impl fmt::Display) -> Error {
         let (kind, remedy) = classify(code);
-        Error(Box::new(Inner { kind, message: format!("{message}{remedy}"), code: Some(code) }))
+        let words = message.to_string();
+        let remedy = if remedy.is_empty() { remedy_of(&words) } else { remedy };
+        Error(Box::new(Inner { kind, message: format!("{words}{remedy}"), code: Some(code) }))
+    }
+
+    /// The failure, told in better words than SQLite's.
+    pub(crate) fn saying(mut self, message: impl Into<String>) -> Error {
+        self.0.message = message.into();
+        self
     }
 
     /// Whether a statement was interrupted by another thread.
@@ -224,7 +232,11 @@ fn classify(code: i32) -> (ErrorKind, &'static str) {
             ErrorKind::Busy,
             " (another process is writing, or another `Store` of this one; wait longer with `Options::busy_timeout`)",
         ),
-        ffi::SQLITE_NOTADB => (ErrorKind::Foreign, ""),
+        // A store's own file is told better where it is opened.
+        ffi::SQLITE_NOTADB => (
+            ErrorKind::Foreign,
+            " (it is no SQLite file, or is encrypted with another key: for a file that SQL attaches, `attach … as … key …` tells the key)",
+        ),
         ffi::SQLITE_CORRUPT => {
             (ErrorKind::Damaged, " (restore a backup, or save what is readable with `Store::salvage`)")
         }
@@ -239,6 +251,10 @@ fn classify(code: i32) -> (ErrorKind, &'static str) {
         ffi::SQLITE_CANTOPEN if may_not_open_more() => (ErrorKind::Io, TOO_MANY_FILES),
         ffi::SQLITE_CANTOPEN => (ErrorKind::Io, " (is it there, and may it and its directory be written?)"),
         ffi::SQLITE_IOERR => (ErrorKind::Io, remedy_of_io(code)),
+        ffi::SQLITE_INTERRUPT => {
+            let remedy = " (the program interrupted the connection, through a handle or a hook that it took within `sql`: try again)";
+            (ErrorKind::Refused, remedy)
+        }
         ffi::SQLITE_MISMATCH => (ErrorKind::Mismatch, ""),
         _ => (ErrorKind::Refused, ""),
     }
@@ -272,6 +288,22 @@ fn remedy_of_io(code: i32) -> &'static str {
         }
         _ => " (the system failed: its own log of errors says more)",
     }
+}
+
+/// What to do about a failure that SQLite tells by its words alone.
+fn remedy_of(words: &str) -> &'static str {
+    if words.starts_with("no such table: ") {
+        return " (the table of a type is there once a record of it was written)";
+    }
+    // Where it may be a text in the wrong quotes SQLite says so.
+    let is_no_column = words.starts_with("no such column: ") && !words.contains("single-quotes");
+    if is_no_column || words.contains(" has no column named ") {
+        return " (the column of an added field is there once a record of the newer type was written)";
+    }
+    if words.starts_with("cannot VACUUM ") {
+        return " (`Store::change_key` from a key to the same writes the file anew, without what is free)";
+    }
+    ""
 }
 
 const TOO_MANY_FILES: &str =

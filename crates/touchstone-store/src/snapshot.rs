@@ -1,11 +1,12 @@
 //! A snapshot: everything as it was committed at one moment, however long it is looked at.
 
 use crate::access::{Access, Which};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::leased::Leased;
 use crate::query::Query;
 use crate::record::{Finds, Record};
 use crate::store::Store;
+use libsqlite3_sys as ffi;
 use std::fmt;
 
 /// The store as it was when the snapshot was taken. Get one from [`Store::read`](crate::Store::read) or
@@ -199,9 +200,20 @@ impl Snapshot {
             leased.parked.set(None);
             session.forbid_writing()?;
             let _lent = session.connection.lend();
-            Ok(query(session.connection.sql())?)
+            query(session.connection.sql()).map_err(|error| only_reads(error.into()))
         })
     }
+}
+
+/// A failure of SQL on a snapshot: that it writes is no matter of the file's permissions there.
+#[cold]
+fn only_reads(error: Error) -> Error {
+    if error.sqlite_code() == Some(ffi::SQLITE_READONLY) {
+        return error.saying(
+            "SQL on a snapshot only reads (write in the closure of `Store::write`, by `Transaction::sql`)",
+        );
+    }
+    error
 }
 
 impl Drop for Snapshot {

@@ -422,9 +422,19 @@ impl<'s> Transaction<'s> {
                 let _lent = session.connection.lend();
                 work(session.connection.sql())
             };
-            Ok(Capture::follow(session, lent)?)
+            Capture::follow(session, lent).map_err(|error| explained(error.into(), session))
         })
     }
+}
+
+/// A failure of SQL in a transaction. SQLite tells a transaction that waits for itself as one that waits for others.
+#[cold]
+fn explained(error: Error, session: &Session) -> Error {
+    if error.kind() == ErrorKind::Busy && session.connection.has_attached_itself() {
+        let why = "the file is attached to itself under another name, and a write through that name waits for the transaction that it is part of";
+        return error.saying(format!("{why} (write to the tables of `main`)"));
+    }
+    error
 }
 
 /// The program's own SQL may have changed tables, also where it failed or panicked.

@@ -473,6 +473,16 @@ impl Connection {
         }
     }
 
+    /// Whether a program has attached the file to itself: what is written through the other name waits for the transaction
+    /// that it is part of.
+    #[cold]
+    pub(crate) fn has_attached_itself(&self) -> bool {
+        const SQL: &str = "select 1 from pragma_database_list as it, pragma_database_list as main \
+            where main.name = 'main' and it.name not in ('main', 'temp') and it.file = main.file";
+        let raw = &self.raw;
+        self.guard.has_attached.get() && raw.prepare(SQL).and_then(|mut is| is.exists(())).unwrap_or(false)
+    }
+
     #[cold]
     fn detach(&self) {
         const NAMES: &str = "select name from pragma_database_list where name not in ('main', 'temp')";

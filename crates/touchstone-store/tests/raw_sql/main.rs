@@ -6,6 +6,7 @@ mod keeps;
 mod refused;
 mod savepoints;
 mod settings;
+mod told;
 mod version;
 
 use std::path::PathBuf;

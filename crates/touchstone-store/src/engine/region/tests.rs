@@ -148,7 +148,10 @@ fn what_is_no_question_is_refused_with_a_remedy() {
         assert!(error.to_string().contains("a live query is one statement"), "{sql}: {error}");
     }
     let error = region(&connection, "select * from nowhere").expect_err("there is none");
-    assert_eq!(error.to_string(), "preparing `select * from nowhere`: no such table: nowhere");
+    assert_eq!(
+        error.to_string(),
+        "preparing `select * from nowhere`: no such table: nowhere (the table of a type is there once a record of it was written)"
+    );
     // Nothing that was asked stays.
     connection
         .sql()
