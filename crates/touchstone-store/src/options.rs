@@ -266,8 +266,9 @@ impl Options {
         self
     }
 
-    /// Opens the file to read only. A file of an older version is read as it is. The log's index lies beside the file, so
-    /// the directory must be writable all the same.
+    /// Opens the file to read only. A file of an older version is read as it is. The log (`…-wal`) and its index (`…-shm`)
+    /// lie beside the file, and are made where they are missing, so the directory must be writable all the same. A store that
+    /// only reads leaves both there when it is closed; the next store that can write removes them.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};

@@ -306,7 +306,8 @@ pub enum Index {
     Unique,
 }
 
-/// A primary key: an integer, text, bytes, or a tuple of them.
+/// A primary key: an integer, `bool`, `String` or `Vec<u8>`, or a tuple of two to four of these. A float is none, because
+/// floats are not compared exactly; an `Option` is none, because a key is never NULL.
 ///
 /// ```
 /// use touchstone_store::{Key, Record};
@@ -342,6 +343,18 @@ pub trait Key: Clone + Ord + 'static {}
 /// store.insert(&Word { word: "emma".into(), count: 865 })?;
 /// // A `&str` finds what has a `String` for its key.
 /// assert!(store.get::<Word>("emma")?.is_some());
+///
+/// #[derive(Record)]
+/// struct Entry {
+///     #[record(key)]
+///     log: String,
+///     #[record(key)]
+///     number: i64,
+/// }
+///
+/// store.insert(&Entry { log: "log".into(), number: 1 })?;
+/// // A key of several fields is a tuple of them, each owned, in the order of the struct.
+/// assert!(store.get::<Entry>(&("log".to_owned(), 1))?.is_some());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait KeyPart {

@@ -200,8 +200,12 @@ impl SalvageReport {
 }
 
 impl Store {
-    /// Saves what is readable of a damaged store into a new one, under the same key. Nobody may have the damaged file
-    /// open, and nothing is written to it; beside the new file there must be room for it twice.
+    /// Saves what is readable of a damaged store into a new one, under the same key. Nothing is written to the damaged file;
+    /// beside the new file there must be room for it twice.
+    ///
+    /// No store may have the damaged file open, which is not checked. Where a program writes meanwhile, the file and its log
+    /// are copied at different moments: the new store may have a part of a transaction and lack the rest, and the report
+    /// says all the same that it [is complete](SalvageReport::is_complete).
     ///
     /// What was flipped inside a value cannot be told from the value, except in an encrypted store, whose every page is
     /// authenticated: there each row that is saved is as it was written. [`Store::check`] tells which rows of the new
