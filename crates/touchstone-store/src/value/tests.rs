@@ -1,0 +1,19 @@
+//! What is taken for text is what the library takes for it, wherever in the text a byte lies that is no ASCII.
+
+use super::{Mismatch, text};
+
+#[test]
+fn text_is_what_the_library_takes_for_text() {
+    let wrong: [&[u8]; 6] = [b"\x80", b"\xc3", b"\xff", b"\xc0\x80", b"\xed\xa0\x80", b"\xf5\x80\x80\x80"];
+    let right = ["", "\0", "a", "\u{7f}", "\u{80}", "é", "字", "𝄞"].map(str::as_bytes);
+    for length in 0..40 {
+        for at in 0..=length {
+            for part in right.iter().chain(&wrong) {
+                let mut bytes = vec![b'a'; length];
+                bytes.splice(at..at, part.iter().copied());
+                let expected = std::str::from_utf8(&bytes).map_err(|_| Mismatch::Utf8);
+                assert_eq!(text(&bytes), expected, "of {bytes:?}");
+            }
+        }
+    }
+}
