@@ -148,6 +148,8 @@ impl Capture {
         }
     }
 
+    /// Apart from [`before`](Capture::before), which every write asks: together they are too much to be inlined.
+    #[cold]
     fn note_before<T: Record>(&self, session: &Session, section: &Section, key: &RowKey) {
         let mut is_wanted = false;
         self.each_of::<T>(
