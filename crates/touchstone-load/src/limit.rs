@@ -42,10 +42,12 @@ pub trait Figures {
     fn max_ns(&self) -> f64;
     /// The share of requests that failed.
     fn failed_share(&self) -> f64;
+    /// Whether no request has ended: there is no figure then.
+    fn is_empty(&self) -> bool;
 }
 
 impl Limit {
-    /// The figure, and whether it is within the limit.
+    /// The figure, and whether it is within the limit. Without a request that has ended, no limit holds.
     pub fn holds(&self, figures: &impl Figures) -> (f64, bool) {
         let found = match self.figure {
             Figure::Quantile(quantile) => figures.quantile_ns(quantile),
@@ -53,7 +55,8 @@ impl Limit {
             Figure::Max => figures.max_ns(),
             Figure::Failures => figures.failed_share(),
         };
-        (found, if self.or_equal { found <= self.bound } else { found < self.bound })
+        let is_within = if self.or_equal { found <= self.bound } else { found < self.bound };
+        (found, is_within && !figures.is_empty())
     }
 }
 
@@ -184,6 +187,39 @@ mod tests {
         }
         fn failed_share(&self) -> f64 {
             0.001
+        }
+        fn is_empty(&self) -> bool {
+            false
+        }
+    }
+
+    /// A search found that a service holds a rate at which no request had ended.
+    struct Nothing;
+
+    impl Figures for Nothing {
+        fn quantile_ns(&self, _quantile: f64) -> f64 {
+            0.0
+        }
+        fn mean_ns(&self) -> f64 {
+            0.0
+        }
+        fn max_ns(&self) -> f64 {
+            0.0
+        }
+        fn failed_share(&self) -> f64 {
+            0.0
+        }
+        fn is_empty(&self) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn no_limit_holds_where_nothing_has_ended() {
+        for text in ["p99 < 50ms", "mean <= 1s", "max < 1s", "failures < 0.1%"] {
+            let limits: Limits = text.parse().expect("they are limits");
+            assert!(!limits.hold(&Nothing), "{text}");
+            assert!(!limits.0[0].holds(&Nothing).1, "{text}");
         }
     }
 

@@ -372,4 +372,8 @@ impl Figures for RowOutcome {
     fn failed_share(&self) -> f64 {
         if self.ended() == 0 { 0.0 } else { self.failed() as f64 / self.ended() as f64 }
     }
+
+    fn is_empty(&self) -> bool {
+        self.ended() == 0
+    }
 }

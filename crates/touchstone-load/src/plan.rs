@@ -13,6 +13,7 @@ use crate::target::Target;
 use crate::template::{Names, Template};
 use crate::tls::Trust;
 use crate::user::User;
+use rustix::thread::CpuSet;
 use std::collections::BTreeMap;
 use touchstone::name::there_are;
 
@@ -377,6 +378,11 @@ fn check_load(load: &Load, users: u32, connections: u32, share: Share) -> Result
     between("threads", threads, u32::from(THREADS_MAX))?;
     if load.timeout.nanos() == 0 {
         return Err(Error::input("`load.timeout` is 0: every request would fail"));
+    }
+    if let Some(processor) = load.processors.iter().find(|processor| **processor >= CpuSet::MAX_CPU) {
+        let most = CpuSet::MAX_CPU - 1;
+        let message = format!("`load.processors` has {processor}, and numbers of processors go to {most}");
+        return Err(Error::input(message));
     }
     // Each thread of each shard has a share of the users, and a connection at least.
     let parts = share.of * u64::from(threads);

@@ -66,6 +66,7 @@ impl Step {
         let broken: Vec<String> = broken.map(|limit| format!("not {limit}")).collect();
         let left = outcome.unsent as f64 / outcome.due.max(1) as f64;
         let why = (left > LEFT_SHARE_MAX).then(|| format!("{} were never begun", share(left)));
+        let why = why.or_else(|| (all.ended() == 0).then(|| "no request has ended".into()));
         let why = why.or_else(|| (!broken.is_empty()).then(|| broken.join(", ")));
         Step {
             rate,

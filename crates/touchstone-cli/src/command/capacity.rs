@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use touchstone::plan::{Choice, Plan, PlannedCase, PlannedSuite};
 use touchstone::suite::Size;
@@ -24,9 +25,11 @@ const EVERY_S: f64 = 600.0;
 
 /// Searches how many iterations a second each service of a case holds within limits, and what that is in devices
 #[derive(Args, Debug)]
-#[command(after_help = "Exit status: 0 done, also where a service holds nothing within the limits\n\n\
+#[command(
+    after_help = "Exit status: 0 done, also where a service holds nothing within the limits; 130 stopped by Ctrl-C, with what was found until then\n\n\
     Examples:\n  touchstone capacity plantodo/oo_cross\n  \
-    touchstone capacity plantodo/oo_cross --contender fastapi-sqlalchemy@wal --limits 'p99 < 100ms, failures < 0.1%'")]
+    touchstone capacity plantodo/oo_cross --contender fastapi-sqlalchemy@wal --limits 'p99 < 100ms, failures < 0.1%'"
+)]
 pub struct Capacity {
     /// A case whose arms are services, as `plantodo/oo_cross`
     #[arg(value_name = "CASE")]
@@ -78,13 +81,17 @@ impl Capacity {
         for arm in &case.arms {
             say::note(&format!("searching for what {} holds", arm.name));
             held.push(self.search(&stage, &arm.name)?);
+            if manners.stop.load(Ordering::Relaxed) {
+                break;
+            }
         }
         if context.json {
             say::json(&held)?;
         } else {
             say::text(&self.describe(case, &plan.suites[0], &held))?;
         }
-        Ok(ExitCode::SUCCESS)
+        let is_stopped = manners.stop.load(Ordering::Relaxed);
+        Ok(if is_stopped { ExitCode::from(exit::INTERRUPTED) } else { ExitCode::SUCCESS })
     }
 
     fn plan(&self, project: &Project) -> anyhow::Result<Plan> {

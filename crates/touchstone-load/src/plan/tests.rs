@@ -68,6 +68,7 @@ fn what_makes_no_sense_is_told() {
         ("[[phase]]", "[load]\nusers = 0\n[[phase]]", "`load.users` is 0"),
         ("[[phase]]", "[load]\nusers = 1\nthreads = 2\n[[phase]]", "cannot be shared out"),
         ("[[phase]]", "[load]\ntimeout = \"0s\"\n[[phase]]", "`load.timeout` is 0"),
+        ("[[phase]]", "[load]\nprocessors = [0, 5000]\n[[phase]]", "`load.processors` has 5000"),
         ("[[request]]", "[[flow]]\nname = \"f\"\nsteps = [\"gte\"]\n[[request]]", "did you mean `get`"),
         ("[[request]]", "[[flow]]\nname = \"f\"\nsteps = []\n[[request]]", "has no steps"),
     ];
