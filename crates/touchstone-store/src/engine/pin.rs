@@ -128,18 +128,19 @@ impl Pin {
     /// it, to be [closed last](Pin::close_last), or for ever.
     ///
     /// # Errors
-    /// [`Replaced`](ErrorKind::Replaced) where the file was replaced since it was opened; [`Damaged`](ErrorKind::Damaged) where
-    /// it was cut off before; [`Durability`](ErrorKind::Durability) where others have it open with a class that this one cannot stand beside.
+    /// [`Replaced`](ErrorKind::Replaced) where the file was replaced since it was opened;
+    /// [`Damaged`](ErrorKind::Damaged) where it was cut off before;
+    /// [`Durability`](ErrorKind::Durability) where others have it open with a class that this one cannot stand beside.
     pub(crate) fn new(connection: &mut Connection, options: &Options) -> Result<Arc<Pin>> {
         let region = if connection.has_log() { Region::of(connection) } else { None };
         let path = connection.path();
-        let (file, bytes_at_first) = Named::at(path.clone());
         let expected = Expected::of(region);
-        let (log, _) = Named::at(companion(&path, "-wal"));
-        if expected.is_log_cut_off(log.look().1) {
+        let (file, bytes_at_first) = Named::at(path.clone());
+        let (log, log_bytes) = Named::at(companion(&path, "-wal"));
+        if expected.is_log_cut_off(log.id.map(|_| log_bytes)) {
             return Err(replaced(&file.path, "log"));
         }
-        if expected.is_file_cut_off(file.look().1) {
+        if expected.is_file_cut_off(file.id.map(|_| bytes_at_first)) {
             let why = "it is shorter than its log says: it was cut off (restore a backup)";
             return Err(Error::new(ErrorKind::Damaged, why));
         }
@@ -304,8 +305,9 @@ impl Drop for Pin {
     fn drop(&mut self) {
         // Who removed the log has copied it, and others may have committed to the file since: what this process wrote to a
         // log without a name is not copied over that, nor is a log removed that others have begun. Where the file itself is
-        // gone, SQLite does not copy either; where it was cut off, the log has what is left. A log without a byte has nothing to copy or to lose, whoever's the index is. After a failed
-        // flush the system may hold for written what the disk lacks: a log with a hole is not copied into a file that is whole.
+        // gone, SQLite does not copy either; where it was cut off, the log has what is left. A log without a byte has nothing to
+        // copy or to lose, whichever process has the index. After a failed flush the system may hold for written what the disk
+        // lacks: a log with a hole is not copied into a file that is whole.
         let is_there = || match self.look_at_log() {
             (has_log, Some(0)) => has_log,
             (has_log, _) => has_log && self.has_index(),

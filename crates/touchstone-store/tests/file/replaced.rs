@@ -178,10 +178,7 @@ fn a_store_whose_log_was_deleted_leaves_the_next_one_alone() {
 #[test]
 fn a_log_that_is_cut_off_is_told() {
     for options in ways() {
-        let directory = tempfile::tempdir().expect("a directory can be made");
-        let path = directory.path().join("tasks.db");
-        fill(&path, &options, 3, "this");
-        let store = options.clone().open(&path).expect("it opens");
+        let (_directory, path, store) = filled(&options);
         store.put(&task(0, "again")).expect("it is written");
         cut_off(&files(&path)[LOG], 0);
         // The next snapshots open connections, which look at once.
@@ -199,10 +196,7 @@ fn a_log_that_is_cut_off_is_told() {
 #[test]
 fn no_commit_is_acknowledged_behind_a_hole() {
     for options in ways() {
-        let directory = tempfile::tempdir().expect("a directory can be made");
-        let path = directory.path().join("tasks.db");
-        fill(&path, &options, 3, "this");
-        let store = options.clone().open(&path).expect("it opens");
+        let (_directory, path, store) = filled(&options);
         let mut acknowledged = (0..3).map(|id| task(id, "this")).collect::<Vec<_>>();
         for id in 3..100 {
             store.insert(&task(id, "that")).expect("it is written");
@@ -226,10 +220,7 @@ fn no_commit_is_acknowledged_behind_a_hole() {
 #[test]
 fn a_file_that_is_cut_off_is_told_and_its_log_stays() {
     for options in ways() {
-        let directory = tempfile::tempdir().expect("a directory can be made");
-        let path = directory.path().join("tasks.db");
-        fill(&path, &options, 3, "this");
-        let store = options.clone().open(&path).expect("it opens");
+        let (_directory, path, store) = filled(&options);
         store.put(&task(0, "again")).expect("it is written");
         let log = fs::read(&files(&path)[LOG]).expect("it is there");
         cut_off(&path, 0);
@@ -249,16 +240,22 @@ fn a_file_that_is_cut_off_is_told_and_its_log_stays() {
 /// All of the log was copied, so the index says how long the file is.
 #[test]
 fn a_file_that_lacks_its_last_pages_is_told() {
-    let directory = tempfile::tempdir().expect("a directory can be made");
-    let path = directory.path().join("tasks.db");
-    fill(&path, &Options::new(), 3, "this");
-    let store = Store::open(&path).expect("it opens");
+    let (_directory, path, store) = filled(&Options::new());
     store.put(&task(0, &"long ".repeat(2000))).expect("it is written");
     let sql = rusqlite::Connection::open(&path).expect("it opens");
     sql.query_row("pragma wal_checkpoint(restart)", (), |_| Ok(())).expect("it is copied");
     assert!(store.get::<Task>(&0).expect("it is readable").is_some());
     cut_off(&path, fs::metadata(&path).expect("it is there").len() - 4096);
     assert_eq!(until_told(|| store.get::<Task>(&0)), REPLACED);
+}
+
+/// A store with three tasks, which was closed since and is open again.
+fn filled(options: &Options) -> (tempfile::TempDir, PathBuf, Store) {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let path = directory.path().join("tasks.db");
+    fill(&path, options, 3, "this");
+    let store = options.clone().open(&path).expect("it opens");
+    (directory, path, store)
 }
 
 fn cut_off(path: &Path, bytes: u64) {
@@ -269,10 +266,7 @@ fn cut_off(path: &Path, bytes: u64) {
 /// A read of what nobody commits to asks the system nothing, and went on with the file that was gone.
 #[test]
 fn a_reader_that_goes_on_with_its_snapshot_is_told() {
-    let directory = tempfile::tempdir().expect("a directory can be made");
-    let path = directory.path().join("tasks.db");
-    fill(&path, &Options::new(), 3, "this");
-    let store = Store::open(&path).expect("it opens");
+    let (_directory, path, store) = filled(&Options::new());
     for _ in 0..100 {
         assert!(store.get::<Task>(&1).expect("it is readable").is_some());
     }
