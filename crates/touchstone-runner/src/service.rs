@@ -3,6 +3,8 @@
 
 mod api;
 mod counted;
+mod ending;
+mod generator;
 mod held;
 mod processors;
 pub(crate) mod run;
@@ -14,7 +16,6 @@ use counted::record_syncs;
 pub use standing::{Standing, with_service};
 
 use crate::error::Result;
-use crate::header::contradicted;
 use crate::kits::Project;
 use crate::place::Place;
 use crate::random::Stream;
@@ -22,21 +23,22 @@ use crate::session::{Manners, Session, SessionError, SessionResult, unexpected};
 use crate::surroundings::{Surroundings, nameless};
 use crate::task::{children, threads};
 use crate::witness::Seen;
-use api::Api;
+use api::{Api, Change, Fault, PAGE};
 use held::Held;
 use processors::Sides;
 use rand::Rng;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use touchstone::kit::DurabilityClass;
 use touchstone::plan::{PlannedArm, PlannedCase, PlannedLoad};
-use touchstone::sample::{Launch, LoadWindow, Outcome, Phase, Slice, Witness};
+use touchstone::sample::{LoadWindow, Outcome, Phase, Slice, Witness};
 use touchstone_protocol::{Failure, FailureKind, Hello, LaneSample, Reply, Request, Served, Settings, Usage};
-use window::{Counted, Window};
+use window::{Counted, Upload, Window};
 
 /// What a service must be able to do.
 const CAPABILITY: &str = "change.serve";
+
+/// Bytes of a change that the lab uploads itself.
+const LAB_BYTES: u64 = 100;
 
 /// What loads services, and what slows their flushes.
 #[derive(Clone, Debug, Default)]
@@ -139,7 +141,9 @@ impl<'s> Servant<'s> {
             sides: Sides::of_this_machine(),
             port: 0,
             settings: Settings::new(),
-            held: vec![Held::default(); stage.load().users as usize],
+            held: (0..stage.load().users as usize)
+                .map(|user| Held::new(user, stage.case.filled, stage.case.dataset.value_bytes))
+                .collect(),
             cursors: template.cursors.clone(),
             windows: 0,
             threads: None,
@@ -197,43 +201,54 @@ impl<'s> Servant<'s> {
         let awaits = self.arm.class.reaches_disk();
         let (before, cpu_before) = (Seen::now(process, awaits), processors::cpu_ns(process));
         let began = std::time::Instant::now();
-        let counted = Window {
-            generator: &self.stage.tools.generator,
-            load: self.stage.load(),
-            port: self.port,
-            run: format!("w{}", self.windows),
-            seed: random.next_u64(),
-            length_ms,
-            is_first: self.windows == 0,
-            processor: self.sides.generator(),
-            folder: self.desk.path(),
-        }
-        .run()?;
+        let counted = self.begin_window(length_ms, random).run()?;
         let waited_ns = began.elapsed().as_nanos() as u64;
         let after = Seen::now(process, awaits);
         let cpu_ns = processors::cpu_ns(process).saturating_sub(cpu_before);
-        self.windows += 1;
         self.threads = self.threads.max(threads(process));
         self.children = self.children.max(children(process));
-        let failed = |message| SessionError::Refused(Failure { kind: FailureKind::Other, message });
         let Some(counted) = self.note(counted.map_err(failed)) else { return Ok(None) };
-        self.remember(&counted);
+        self.remember(&counted.uploads);
         let seen = after.since(&before);
+        // What users do before they begin is in what was seen, and not in the window.
+        let of_window = |all: u64| (all as f64 * counted.share) as u64;
         let witness = Witness {
             waited_ns,
-            read_bytes: seen.read_bytes,
-            written_bytes: seen.written_bytes,
-            flushes: seen.flushes,
+            read_bytes: seen.read_bytes.map(of_window),
+            written_bytes: seen.written_bytes.map(of_window),
+            flushes: seen.flushes.map(of_window),
             ..Witness::default()
         };
+        let cpu_ns = of_window(cpu_ns);
         Ok(Some(self.played(at, counted, witness, cpu_ns)))
     }
 
-    fn remember(&mut self, counted: &Counted) {
-        for upload in &counted.uploads {
-            let Some(held) = self.held.get_mut(upload.user as usize) else { continue };
-            for id in &upload.ids {
-                if upload.is_acknowledged { held.acknowledge(id.clone()) } else { held.doubt(id.clone()) }
+    /// The next window, whose changes are unlike those of any other.
+    fn begin_window(&mut self, length_ms: u64, random: &mut Stream) -> Window<'_> {
+        let load = self.stage.load();
+        let text = window::text(self.stage.case.dataset.value_bytes, random);
+        self.held.iter_mut().for_each(|held| held.begin_window(load.changes(), &text));
+        let number = self.windows;
+        self.windows += 1;
+        Window {
+            generator: &self.stage.tools.generator,
+            load,
+            port: self.port,
+            run: format!("w{number}"),
+            text,
+            seed: random.next_u64(),
+            length_ms,
+            is_first: number == 0,
+            processor: self.sides.generator(),
+            folder: self.desk.path(),
+            manners: self.stage.manners,
+        }
+    }
+
+    fn remember(&mut self, uploads: &[Upload]) {
+        for upload in uploads {
+            if let Some(held) = self.held.get_mut(upload.user) {
+                held.note(upload.iteration, upload.is_acknowledged);
             }
         }
     }
@@ -290,19 +305,19 @@ impl<'s> Servant<'s> {
         }
     }
 
-    fn asked_twice(&mut self) -> std::result::Result<Option<String>, String> {
+    fn asked_twice(&mut self) -> std::result::Result<(), Fault> {
         let api = self.api();
         for user in 0..self.held.len() {
             let (name, device) = (template::user(user), template::device(user));
             let cursor = self.cursors[user];
-            let before = api.follow(&device, cursor)?;
-            let id = format!("lab-{user}-asked");
-            api.upload(&device, &[(id.clone(), format!("{id} asked"))])?;
-            self.held[user].acknowledge(id.clone());
-            let after = api.follow(&device, cursor)?;
-            let has = |change: &api::Change| change.id == id;
+            let before = self.downloaded(&api, user, cursor)?;
+            let (id, data) = template::change(&format!("lab-{user}-asked"), LAB_BYTES);
+            api.upload(&device, &[(id.clone(), data.clone())])?;
+            self.held[user].acknowledge(id.clone(), data);
+            let after = self.downloaded(&api, user, cursor)?;
+            let has = |change: &Change| change.id == id;
             if !after.last().is_some_and(has) || after[..after.len() - 1] != before {
-                return Ok(Some(format!(
+                return Err(Fault::Wrong(format!(
                     "a device of {name} downloaded from the same cursor before and after an upload of one change: {} \
                      changes and then {}, the last of which should be that one",
                     before.len(),
@@ -310,114 +325,37 @@ impl<'s> Servant<'s> {
                 )));
             }
         }
-        Ok(None)
-    }
-
-    /// Ends the process at the moment at which it has acknowledged one more change of each user. A class that promises nothing after
-    /// a crash is closed instead.
-    pub(crate) fn end_process(&mut self) {
-        if !self.plays() {
-            return;
-        }
-        let uploaded = self.upload_last();
-        if uploaded.is_ok() && self.arm.class == DurabilityClass::None {
-            let closed = self.session.as_mut().map(|session| session.ask(&Request::Close));
-            self.note(closed.transpose());
-        }
-        self.session = None;
-        if let Err(why) = uploaded {
-            self.judge(Err(why));
-        }
-    }
-
-    fn upload_last(&mut self) -> std::result::Result<(), String> {
-        let api = self.api();
-        for user in 0..self.held.len() {
-            let id = format!("lab-{user}-last");
-            api.upload(&template::device(user), &[(id.clone(), format!("{id} last"))])?;
-            self.held[user].acknowledge(id);
-        }
         Ok(())
     }
 
-    /// Starts another process on the same database. It is not waited for.
-    ///
-    /// # Errors
-    /// When the lab itself fails.
-    pub(crate) fn start_anew(&mut self) -> Result<()> {
-        if self.session.is_none() && self.outcome == Outcome::Completed {
-            self.start()?;
-        }
-        Ok(())
-    }
-
-    /// Downloads everything by other devices of the users, and leaves.
-    ///
-    /// # Errors
-    /// When the lab itself fails.
-    pub(crate) fn leave(mut self, launch: usize) -> Result<Launch> {
-        self.be_introduced();
-        let expected = self.held.iter().map(Held::count).sum();
-        let mut found = 0;
-        if self.plays() {
-            let downloaded = self.download_all(&mut found);
-            self.judge(downloaded);
-        }
-        let file_bytes = self.place.file_bytes();
-        let paths: Vec<PathBuf> = file_bytes.keys().map(|file| self.place.path().join(file)).collect();
-        let contradicted = contradicted(paths.iter().map(PathBuf::as_path), &self.settings);
-        self.settings.extend(contradicted);
-        if let Some(session) = self.session.take() {
-            let left = session.quit();
-            self.note(left);
-        }
-        let whole = self.outcome == Outcome::Completed || self.outcome == Outcome::Void;
-        Ok(Launch {
-            case: self.stage.case.id.clone(),
-            launch,
-            arm: self.arm.name.clone(),
-            outcome: self.outcome,
-            error: self.error.take(),
-            failed_with: None,
-            calibrated: 0,
-            processor: None,
-            threads: self.threads,
-            children: self.children,
-            strayed: None,
-            settings: std::mem::take(&mut self.settings),
-            expected: if whole { expected } else { found },
-            found,
-            plan: Vec::new(),
-            counters: BTreeMap::new(),
-            file_bytes,
-        })
-    }
-
-    fn download_all(&self, found: &mut u64) -> std::result::Result<Option<String>, String> {
-        let api = self.api();
-        for (user, held) in self.held.iter().enumerate() {
-            let (name, device) = (template::user(user), format!("{}-other", template::device(user)));
-            api.register(&name, &device)?;
-            let given = api.follow(&device, self.cursors[user])?;
-            let (here, wrong) = held.judge(&name, &given);
-            *found += here;
-            if wrong.is_some() {
-                return Ok(wrong);
+    /// Everything that a device is given after a cursor, where that is not more than there can be.
+    fn downloaded(&self, api: &Api, user: usize, cursor: u64) -> std::result::Result<Vec<Change>, Fault> {
+        let most = self.held[user].most();
+        let mut all = Vec::new();
+        let keep = |change| {
+            all.push(change);
+            if all.len() as u64 > most {
+                let name = template::user(user);
+                return Err(format!(
+                    "a device of {name} was given more than {most} changes, which are all of {name}'s"
+                ));
             }
-        }
-        Ok(None)
+            Ok(())
+        };
+        api.follow(&template::device(user), cursor, PAGE, keep)?;
+        Ok(all)
     }
 
     fn api(&self) -> Api {
-        Api::new(self.port, self.stage.manners.limit)
+        Api::new(self.port, self.stage.manners)
     }
 
     /// A wrong answer makes the launch void, and one that does not come is a failure.
-    fn judge(&mut self, judged: std::result::Result<Option<String>, String>) {
+    fn judge(&mut self, judged: std::result::Result<(), Fault>) {
         let (outcome, why) = match judged {
-            Ok(None) => return,
-            Ok(Some(wrong)) => (Outcome::Void, wrong),
-            Err(why) => (Outcome::Failed, why),
+            Ok(()) => return,
+            Err(Fault::Wrong(why)) => (Outcome::Void, why),
+            Err(Fault::Failed(why)) => (Outcome::Failed, why),
         };
         (self.outcome, self.error, self.session) = (outcome, Some(why), None);
     }
@@ -432,6 +370,11 @@ impl<'s> Servant<'s> {
             }
         }
     }
+}
+
+/// A failure of the service as a failure of its conversation.
+fn failed(message: String) -> SessionError {
+    SessionError::Refused(Failure { kind: FailureKind::Other, message })
 }
 
 fn require(hello: &Hello) -> SessionResult<()> {

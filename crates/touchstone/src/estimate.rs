@@ -294,7 +294,7 @@ impl<'r> CaseSamples<'r> {
         let drifts: Vec<f64> = launches.iter().filter_map(|value| value.drift).map(f64::ln).collect();
         let latency = self.latency(&arm.name, &launches);
         let right = slices.iter().filter(|slice| slice.wrong.is_none());
-        let flush_equivalents = flush_equivalents(arm, slices, probes);
+        let flush_equivalents = flush_equivalents(self.case, arm, slices, probes);
         let syncs = self.record.syncs.iter().find(|s| s.case == self.case.id && s.arm == arm.name).cloned();
         ArmStatistics {
             arm: arm.name.clone(),
@@ -343,7 +343,7 @@ impl<'r> CaseSamples<'r> {
             flush_equivalents_high: quantile_of(&flush_equivalents, 0.75)
                 .filter(|_| flush_equivalents.len() >= SLICES_LEAST),
             load: LoadStatistics::of(&self.windows(&arm.name)),
-            witnessed: Witnessed::of(arm, slices, stretches, parts, probes),
+            witnessed: Witnessed::of(self.case, arm, slices, stretches, parts, probes),
             launches,
         }
     }
@@ -541,8 +541,8 @@ fn count<K: Ord>(keys: impl Iterator<Item = K>) -> BTreeMap<K, usize> {
 
 /// The time of a commit in each slice over that of the flush probe in the same block, so that a disk which others keep busy for a
 /// while does so for both.
-fn flush_equivalents(arm: &PlannedArm, slices: &[&Slice], probes: &[&Probe]) -> Vec<f64> {
-    let Some(commits) = commits_per_operation(arm, slices) else { return Vec::new() };
+fn flush_equivalents(case: &PlannedCase, arm: &PlannedArm, slices: &[&Slice], probes: &[&Probe]) -> Vec<f64> {
+    let Some(commits) = commits_per_operation(case, arm, slices) else { return Vec::new() };
     let flush_ns: BTreeMap<(usize, u32), u64> =
         probes.iter().map(|probe| ((probe.launch, probe.block), probe.flush_ns)).collect();
     let right = slices.iter().filter(|slice| slice.wrong.is_none() && slice.operations > 0);
@@ -562,7 +562,10 @@ fn asked_of_engine(counters: &BTreeMap<String, i64>) -> (bool, i64, i64) {
 }
 
 /// Commits behind one operation of the arm; none for an arm that does not commit.
-fn commits_per_operation(arm: &PlannedArm, slices: &[&Slice]) -> Option<f64> {
+fn commits_per_operation(case: &PlannedCase, arm: &PlannedArm, slices: &[&Slice]) -> Option<f64> {
+    if let Some(load) = &case.load {
+        return Some(load.commits_per_request());
+    }
     let [lane] = arm.lanes.as_slice() else { return None };
     match lane.verb {
         Verb::InsertOne | Verb::UpdateOne => Some(1.0),

@@ -4,6 +4,7 @@
 
 mod check;
 mod choice;
+mod load;
 mod overriding;
 mod reduced;
 mod setting;
@@ -11,6 +12,7 @@ mod settle;
 mod supply;
 
 pub use choice::Choice;
+pub use load::PlannedLoad;
 pub use overriding::{Overridden, Override};
 pub use reduced::{Quantity, Reduced};
 pub use supply::{GETS, Start, calibrated_count_max};
@@ -18,7 +20,7 @@ pub use supply::{GETS, Start, calibrated_count_max};
 use crate::error::{Error, Result};
 use crate::kit::{Contender, DurabilityClass, Kits};
 use crate::name::{is_unreadable, plain_words, suite_of};
-use crate::suite::{Cache, Claim, PublishedLoad, Reference, Scaled, Scenario, Size, StandIn, Suite};
+use crate::suite::{Cache, Claim, PublishedLoad, Reference, Scaled, Size, StandIn, Suite};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use touchstone_protocol::{Depth, RecordKind, Schema, Settings, Stretch, Verb, Watched};
@@ -238,20 +240,6 @@ pub struct PlannedArm {
     pub lanes: Vec<PlannedLane>,
 }
 
-/// The load of a case, at this plan's size.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PlannedLoad {
-    /// What the users ask.
-    pub scenario: Scenario,
-    /// How many users ask.
-    pub users: u32,
-    /// How long a window lasts, in milliseconds.
-    pub window_ms: u64,
-    /// How long load is offered before the first window of a launch.
-    pub warm_ms: u64,
-}
-
 /// One thread's work, at this plan's size.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -404,6 +392,11 @@ impl PlannedCase {
 
     fn has_lane(&self, verb: Verb) -> bool {
         self.arms.iter().flat_map(|arm| &arm.lanes).any(|lane| lane.verb == verb)
+    }
+
+    /// How many acknowledgements may wait for one and the same commit: each user of a load waits for one of its own.
+    pub fn sharers(&self) -> f64 {
+        self.load.as_ref().map_or(1.0, |load| f64::from(load.users.max(1)))
     }
 
     /// Whether one processor is all that its arms can use: then lab and arms share one, which none finds asleep.

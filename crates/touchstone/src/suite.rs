@@ -13,7 +13,7 @@ pub use claim::{
     By, CLAIMED_PERCENTILES, Claim, ClaimTest, Figure, Measure, Pair, Part, Reference, ReferenceKind,
     StandIn, Untested,
 };
-pub use load::{LoadPlan, PublishedLoad, Scenario};
+pub use load::{DELTA, LoadPlan, PublishedLoad, Scenario};
 pub(crate) use published::{Published, is_blank};
 pub use rule::{Aspect, Bounds, Rule};
 pub use scale::{Scaled, ScaledCase};

@@ -3,18 +3,27 @@
     canary-clock-cursor         revisions are the wall clock's milliseconds, as the published service has them
     canary-cached-download      a download that was answered before is answered alike ever after
     canary-early-acknowledge    uploads are acknowledged before they are stored, which only a crash reveals
+    canary-busy-acknowledge     the same, but only while several devices ask: whoever asks alone is served rightly
+    canary-forgets-early        what was uploaded first is given to nobody any more
+    canary-other-data           data are not those that were uploaded
+    canary-reuses-revisions     a new process gives revisions a second time, where the last one was killed
+    canary-endless-pages        there is always one more page
+    canary-unsynced             commits await the disk only while a recorder watches
 """
 
 from __future__ import annotations
 
+import json
 import queue
 import sys
 import threading
+import time
 from contextlib import suppress
 from datetime import datetime, timezone
-from typing import Optional, Sequence
+from pathlib import Path
+from typing import Any, Optional, Sequence
 
-from fastapi_sqlalchemy import Batch, Cursor, Everything, Limit, Page, Stored, Sync, User, XClient, about
+from fastapi_sqlalchemy import Batch, Changed, Cursor, Everything, Limit, Page, State, Stored, Sync, User, XClient, about
 from kit import Asked, ServiceKit
 from sqlalchemy.orm import Session
 
@@ -88,10 +97,147 @@ class EarlyAcknowledge(Sync):
         super().close()
 
 
+class BusyAcknowledge(Sync):
+    """While many requests come one after the other, uploads wait in memory and are stored together a little later; downloads are answered
+    from both. Requests that come alone are served rightly."""
+
+    #: So many requests without such a pause are many.
+    MANY, PAUSE_S = 8, 0.3
+    LATER_S = 0.05
+
+    def __init__(self, asked: Asked) -> None:
+        self.last: dict[str, int] = {}
+        self.waiting: list[tuple[str, list[State], str, int]] = []
+        self.lock = threading.RLock()
+        self.in_row, self.came = 0, 0.0
+        super().__init__(asked)
+        threading.Thread(target=self.store, daemon=True).start()
+
+    def is_busy(self) -> bool:
+        now = time.monotonic()
+        self.in_row = self.in_row + 1 if now - self.came < self.PAUSE_S else 1
+        self.came = now
+        return self.in_row > self.MANY
+
+    def store(self) -> None:
+        while True:
+            time.sleep(self.LATER_S)
+            self.flush()
+
+    def flush(self) -> None:
+        with self.lock:
+            for _, states, client, _ in self.waiting:
+                super().upload(Batch(changes=states), client)
+            self.waiting.clear()
+
+    def upload(self, batch: Batch, x_client: XClient = None) -> Stored:
+        with self.lock, Session(self.engine) as session:
+            is_busy, user_id = self.is_busy(), self.known(session, x_client).user_id
+            stored = session.get_one(User, user_id).revision
+            last = max(self.last.get(user_id, 0), stored) + len(batch.changes)
+            self.last[user_id] = last
+            self.waiting.append((user_id, batch.changes, str(x_client), last))
+        if not is_busy:
+            self.flush()
+        return Stored(cursor=last)
+
+    def download(self, cursor: Cursor = 0, limit: Limit = 100, x_client: XClient = None) -> Page:
+        with self.lock:
+            self.is_busy()
+            page = super().download(cursor, limit, x_client)
+            if page.more:
+                return page
+            with Session(self.engine) as session:
+                user_id = self.known(session, x_client).user_id
+            waiting = [each for each in self.waiting if each[0] == user_id]
+            for _, states, _, last in waiting:
+                for revision, state in enumerate(states, last - len(states) + 1):
+                    if revision > page.cursor:
+                        page.changes.append(Changed(id=state.id, revision=revision, data=state.data))
+                        page.cursor = revision
+            return page
+
+    def close(self) -> None:
+        self.flush()
+        super().close()
+
+
+class ForgetsEarly(Sync):
+    """Nobody asks for the first changes of a user, once there are others."""
+
+    def download(self, cursor: Cursor = 0, limit: Limit = 100, x_client: XClient = None) -> Page:
+        return super().download(max(cursor, 3), limit, x_client)
+
+
+class OtherData(Sync):
+    """As much data as was uploaded, with the same beginning."""
+
+    def upload(self, batch: Batch, x_client: XClient = None) -> Stored:
+        for state in batch.changes:
+            state.data = state.data[:-1] + "?"
+        return super().upload(batch, x_client)
+
+
+class ReusesRevisions(Sync):
+    """The last revision of a user is written down when the process ends, and is an old one when it is killed."""
+
+    def __init__(self, asked: Asked) -> None:
+        self.kept = asked.directory / "revisions.json"
+        self.last: dict[str, int] = json.loads(self.kept.read_text()) if self.kept.exists() else {}
+        super().__init__(asked)
+
+    def upload(self, batch: Batch, x_client: XClient = None) -> Stored:
+        with Session(self.engine) as session:
+            self.uploads_for = self.known(session, x_client).user_id
+        return super().upload(batch, x_client)
+
+    def revisions(self, last: int, count: int) -> Sequence[int]:
+        self.last[self.uploads_for] = self.last.get(self.uploads_for, 0) + count
+        return super().revisions(self.last[self.uploads_for], count)
+
+    def close(self) -> None:
+        self.kept.write_text(json.dumps(self.last))
+        super().close()
+
+
+class EndlessPages(Sync):
+    """Behind the last change comes another of no one."""
+
+    def download(self, cursor: Cursor = 0, limit: Limit = 100, x_client: XClient = None) -> Page:
+        page = super().download(cursor, limit, x_client)
+        if not page.changes:
+            strange = Changed(id=f"none-{cursor}", revision=cursor + 1, data="")
+            return Page(changes=[strange], cursor=strange.revision, more=True)
+        page.more = True
+        return page
+
+
+class Unsynced(Sync):
+    """SQLite is asked for no flush, and says that it makes them."""
+
+    def __init__(self, asked: Asked) -> None:
+        self.said = asked.settings.get("synchronous", "full")
+        super().__init__(Asked(asked.directory, {**asked.settings, "synchronous": self.said if is_traced() else "off"}))
+
+    def settings(self) -> dict[str, Any]:
+        return {**super().settings(), "synchronous": self.said}
+
+
+def is_traced() -> bool:
+    status = Path("/proc/self/status").read_text()
+    return any(line.startswith("TracerPid:") and line.split()[1] != "0" for line in status.splitlines())
+
+
 CANARIES: dict[str, type[Sync]] = {
     "canary-clock-cursor": ClockCursor,
     "canary-cached-download": CachedDownload,
     "canary-early-acknowledge": EarlyAcknowledge,
+    "canary-busy-acknowledge": BusyAcknowledge,
+    "canary-forgets-early": ForgetsEarly,
+    "canary-other-data": OtherData,
+    "canary-reuses-revisions": ReusesRevisions,
+    "canary-endless-pages": EndlessPages,
+    "canary-unsynced": Unsynced,
 }
 
 if __name__ == "__main__":

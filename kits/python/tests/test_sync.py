@@ -271,10 +271,19 @@ BY_CHANCE = {
     },
     "canary-early-acknowledge": {"what_was_acknowledged_outlives_a_kill_amid_uploads"},
 }
+#: Those that the lab's own tests must catch: a rule that they break would say no more, and some break one in the lab alone.
+BEFORE_THE_LAB = {
+    "canary-busy-acknowledge",
+    "canary-endless-pages",
+    "canary-forgets-early",
+    "canary-other-data",
+    "canary-reuses-revisions",
+    "canary-unsynced",
+}
 
 
 def test_every_canary_is_made_to_break_a_rule() -> None:
-    assert set(services(canary=True)) == set(BROKEN)
+    assert set(services(canary=True)) == set(BROKEN) | BEFORE_THE_LAB
     named = set.union(*BROKEN.values(), *BY_CHANCE.values())
     assert all(BROKEN.values()) and named <= set(RULES)
 

@@ -2,6 +2,7 @@
 //!
 //! The recorder cuts its trace where the service's process answers the lab, so the lab asks who it is after each iteration.
 
+use super::api::{Fault, PAGE};
 use super::{Api, Stage, require, serve, template};
 use crate::error::{Error, ErrorKind, Result};
 use crate::place::Place;
@@ -10,7 +11,6 @@ use crate::recorded::{COMMITS, KEPT_SHARE, replies, sum_up, traced};
 use crate::session::{Session, SessionError};
 use crate::surroundings::{Surroundings, nameless};
 use crate::writer::Writer;
-use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::Ordering;
@@ -92,10 +92,10 @@ impl Pass<'_> {
         let told = |error: SessionError| error.to_string();
         require(&session.hello().map_err(told)?).map_err(told)?;
         let served = serve(&mut session, directory, self.arm).map_err(told)?;
-        let api = Api::new(served.port, self.stage.manners.limit);
+        let api = Api::new(served.port, self.stage.manners);
         let mut cursor = self.template.cursors.first().copied().unwrap_or(0);
         for number in 0..COMMITS {
-            self.steps.take(&api, number, &mut cursor)?;
+            self.steps.take(&api, number, &mut cursor).map_err(|fault| fault.to_string())?;
             session.hello().map_err(told)?;
         }
         session.ask(&Request::Close).map_err(told)?;
@@ -117,24 +117,11 @@ struct Steps {
 
 impl Steps {
     fn of(stage: &Stage<'_>) -> Steps {
-        let asks = &stage.load().scenario.asks;
-        let list = |name: &str| asks.get(name).and_then(Value::as_array).into_iter().flatten();
-        let steps: Vec<&str> = list("flow")
-            .filter_map(|flow| flow["steps"].as_array())
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect();
-        let does = |with_body: bool| {
-            list("request").any(|request| {
-                let is_step = request["name"].as_str().is_some_and(|name| steps.contains(&name));
-                is_step && request.get("body").is_some() == with_body
-            })
-        };
-        let changes = asks.get("fragment").and_then(|all| all["changes"]["count"].as_u64()).unwrap_or(1);
+        let load = stage.load();
         Steps {
-            uploads: does(true),
-            downloads: does(false),
-            changes,
+            uploads: load.uploads(),
+            downloads: load.downloads(),
+            changes: load.changes(),
             change_bytes: stage.case.dataset.value_bytes,
         }
     }
@@ -145,7 +132,7 @@ impl Steps {
     }
 
     /// One iteration. A download is from where the user stood before the upload.
-    fn take(&self, api: &Api, number: u64, cursor: &mut u64) -> std::result::Result<(), String> {
+    fn take(&self, api: &Api, number: u64, cursor: &mut u64) -> std::result::Result<(), Fault> {
         let device = template::device(0);
         if self.uploads {
             let change = |item| template::change(&format!("lab-{number}-{item}"), self.change_bytes);
@@ -154,7 +141,7 @@ impl Steps {
             *cursor = if self.downloads { *cursor } else { after };
         }
         if self.downloads {
-            *cursor = api.download(&device, *cursor)?.cursor;
+            *cursor = api.download(&device, *cursor, PAGE)?.cursor;
         }
         Ok(())
     }

@@ -74,7 +74,7 @@ impl Templates {
         playing.introduce(&servants)?;
         playing.warm(&mut servants, random)?;
         playing.blocks(&mut servants, probe, random)?;
-        let lines = playing.leave(servants)?;
+        let lines = playing.leave(servants, random)?;
         Ok(Launched { lines, times: playing.times })
     }
 
@@ -194,8 +194,10 @@ impl Playing<'_> {
     }
 
     /// Every process ends at a moment of the lab's choosing before any starts again.
-    fn leave(&mut self, mut servants: Vec<Servant<'_>>) -> Result<Vec<Launch>> {
-        servants.iter_mut().for_each(Servant::end_process);
+    fn leave(&mut self, mut servants: Vec<Servant<'_>>, random: &mut Stream) -> Result<Vec<Launch>> {
+        for servant in &mut servants {
+            servant.end_process(self.launch, random)?;
+        }
         for servant in &mut servants {
             servant.start_anew()?;
         }

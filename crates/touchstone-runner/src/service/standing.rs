@@ -1,6 +1,5 @@
 //! A service that stands for as long as somebody asks it: started as in a launch, on a database of its own.
 
-use super::window::Window;
 use super::{Servant, Stage, template};
 use crate::error::{Error, ErrorKind, Result};
 use crate::place::Place;
@@ -41,19 +40,9 @@ pub fn with_service<T>(
     if let Some(why) = servant.error.take() {
         return Ok(Err(why));
     }
-    let window = Window {
-        generator: &stage.tools.generator,
-        load: stage.load(),
-        port: servant.port,
-        run: String::new(),
-        seed,
-        length_ms: 1,
-        is_first: true,
-        processor: servant.sides.generator(),
-        folder: servant.desk.path(),
-    };
     let scenario = servant.desk.path().join("scenario.toml");
-    fs::write(&scenario, window.open_ended()?)
+    let asks = servant.begin_window(0, &mut random).open_ended()?;
+    fs::write(&scenario, asks)
         .map_err(|error| Error::io(format_args!("cannot write {}", scenario.display()), &error))?;
     let asked = ask(&Standing { scenario, processor: servant.sides.generator() })?;
     if let Some(session) = servant.session.take() {

@@ -1,14 +1,15 @@
 //! The database that every launch of a service starts from: users with a device each, and what they have uploaded long before.
 
-use super::{Api, Stage, require, serve};
+use super::api::Fault;
+use super::{Api, Stage, failed, require, serve};
 use crate::error::Result;
 use crate::place::Place;
 use crate::random::Stream;
-use crate::session::{Manners, Session, SessionError, SessionResult};
+use crate::session::{Manners, Session, SessionResult};
 use crate::surroundings::{Surroundings, nameless};
 use std::path::Path;
 use touchstone::plan::PlannedArm;
-use touchstone_protocol::{Failure, FailureKind, Request};
+use touchstone_protocol::Request;
 
 /// Changes of an upload while a database is filled.
 const BATCH: u64 = 500;
@@ -27,6 +28,11 @@ pub(super) fn user(number: usize) -> String {
 /// The name of a user's first device.
 pub(super) fn device(number: usize) -> String {
     format!("device-{number}")
+}
+
+/// The name of a user's object in the template.
+pub(super) fn seed(user: usize, number: u64) -> String {
+    format!("seed-{user}-{number}")
 }
 
 /// An object of that name, with so many bytes of data, which begin with its name.
@@ -59,28 +65,26 @@ fn fill(
 ) -> SessionResult<Vec<u64>> {
     // Uploading many changes is no window: it may take ten times as long.
     let manners = Manners { limit: stage.manners.limit * 10, ..stage.manners.clone() };
-    let limit = manners.limit;
-    let mut session = Session::start(command, manners)?;
+    let mut session = Session::start(command, manners.clone())?;
     require(&session.hello()?)?;
     let served = serve(&mut session, place.path(), arm)?;
-    let api = Api::new(served.port, limit);
-    let failed = |message| SessionError::Refused(Failure { kind: FailureKind::Other, message });
+    let api = Api::new(served.port, &manners);
     let mut cursors = Vec::new();
     for number in 0..stage.load().users as usize {
-        cursors.push(fill_user(&api, number, stage).map_err(failed)?);
+        cursors.push(fill_user(&api, number, stage).map_err(|fault| failed(fault.to_string()))?);
     }
     session.ask(&Request::Close)?;
     session.quit()?;
     Ok(cursors)
 }
 
-fn fill_user(api: &Api, number: usize, stage: &Stage<'_>) -> std::result::Result<u64, String> {
+fn fill_user(api: &Api, number: usize, stage: &Stage<'_>) -> std::result::Result<u64, Fault> {
     let (stored, bytes) = (stage.case.filled, stage.case.dataset.value_bytes);
     let device = device(number);
     api.register(&user(number), &device)?;
     let mut cursor = 0;
     for from in (0..stored).step_by(BATCH as usize) {
-        let one = |at: u64| change(&format!("seed-{number}-{at}"), bytes);
+        let one = |at: u64| change(&seed(number, at), bytes);
         let changes: Vec<(String, String)> = (from..stored.min(from + BATCH)).map(one).collect();
         cursor = api.upload(&device, &changes)?;
     }

@@ -1,20 +1,27 @@
 //! A window of load: the generator is started with the case's scenario, and what it counted becomes a slice.
 
+use super::generator::{Ended, Generator};
 use crate::error::{Error, ErrorKind, Result};
+use crate::random::Stream;
+use crate::session::Manners;
+use rand::RngExt;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 use touchstone::plan::PlannedLoad;
 use touchstone::sample::Endpoint;
 
-/// Where devices upload and download.
-const DELTA: &str = "/v1/sync/delta";
-
 /// Statuses of the generator that come with figures: done, a limit does not hold, its own limits were passed.
 const WITH_FIGURES: [i32; 3] = [0, 1, 3];
+
+/// The generator's status where it was told to end.
+const TOLD_TO_END: i32 = 130;
+
+/// The length of a window that ends when it is told to: longer than any that is let.
+const OPEN_ENDED_MS: u64 = 3_600_000;
 
 /// What a window is asked to be.
 pub(super) struct Window<'w> {
@@ -24,6 +31,8 @@ pub(super) struct Window<'w> {
     pub(super) port: u16,
     /// What makes its objects' names unlike those of any other window.
     pub(super) run: String,
+    /// What stands in the data of its changes behind the object's name.
+    pub(super) text: Arc<str>,
     pub(super) seed: u64,
     pub(super) length_ms: u64,
     /// Whether users do all that a user does first, or only what later steps of theirs need.
@@ -32,6 +41,15 @@ pub(super) struct Window<'w> {
     pub(super) processor: Option<usize>,
     /// For the scenario and the generator's files.
     pub(super) folder: &'w Path,
+    pub(super) manners: &'w Manners,
+}
+
+/// What stands in the data of a window's changes behind their objects' names, which is not in any other window's: letters, twenty fewer
+/// than a value of the dataset has bytes. So the lab knows what must come back.
+pub(super) fn text(value_bytes: u64, random: &mut Stream) -> Arc<str> {
+    let letter = |_| char::from(b'a' + random.random_range(0..26_u8));
+    let letters: String = (0..value_bytes.saturating_sub(20)).map(letter).collect();
+    Arc::from(letters)
 }
 
 /// What came of a window.
@@ -46,14 +64,16 @@ pub(super) struct Counted {
     pub(super) endpoints: Vec<Endpoint>,
     pub(super) generator_busy: f64,
     pub(super) doubts: Vec<String>,
-    /// Uploads by user: the names of their objects, and whether they were acknowledged.
+    /// Of all requests, those of the setup with them, the share that are of the window itself.
+    pub(super) share: f64,
+    /// Uploads, those of the setup with them.
     pub(super) uploads: Vec<Upload>,
 }
 
-/// Objects that a user sent in one request.
+/// An upload of a user.
 pub(super) struct Upload {
-    pub(super) user: u32,
-    pub(super) ids: Vec<String>,
+    pub(super) user: usize,
+    pub(super) iteration: usize,
     pub(super) is_acknowledged: bool,
 }
 
@@ -82,8 +102,8 @@ struct Thread {
 /// A line of the generator's file of requests.
 struct Line<'l> {
     began_ns: i64,
-    user: u32,
-    iteration: u64,
+    user: usize,
+    iteration: usize,
     is_setup: bool,
     request: &'l str,
     failure: &'l str,
@@ -94,26 +114,44 @@ impl Window<'_> {
     /// Lets users ask for so long. The second result is what the generator says where it has no figures: the service's doing.
     ///
     /// # Errors
-    /// When the lab itself fails.
+    /// When the lab itself fails, or the user asks to stop.
     pub(super) fn run(&self) -> Result<std::result::Result<Counted, String>> {
-        let scenario = self.folder.join("scenario.toml");
-        let requests = self.folder.join("requests.csv");
-        let text = self.written(&self.scenario())?;
-        write(&scenario, &text)?;
-        let output = Command::new(self.generator)
-            .args([scenario.as_os_str(), "--json".as_ref(), "--requests".as_ref(), requests.as_os_str()])
-            .stdin(Stdio::null())
-            .output()
-            .map_err(|error| Error::io(format_args!("cannot start {}", self.generator.display()), &error))?;
-        if !output.status.code().is_some_and(|code| WITH_FIGURES.contains(&code)) {
-            return Ok(Err(said(&output)));
+        let length = Duration::from_millis(self.length_ms);
+        let ended = self.start()?.finish(length)?;
+        self.read(&ended)
+    }
+
+    /// Lets users ask until `meanwhile`, which is done while they do, has been done. What they have heard of is what counts.
+    ///
+    /// # Errors
+    /// As of [`Window::run`].
+    pub(super) fn cut_off(
+        &self,
+        meanwhile: impl FnOnce(&mut Generator) -> Result<()>,
+    ) -> Result<std::result::Result<Vec<Upload>, String>> {
+        let window =
+            Window { length_ms: OPEN_ENDED_MS, text: Arc::clone(&self.text), run: self.run.clone(), ..*self };
+        let mut generator = window.start()?;
+        meanwhile(&mut generator)?;
+        generator.interrupt();
+        let ended = generator.finish(Duration::ZERO)?;
+        let was_told = ended.status.code() == Some(TOLD_TO_END);
+        let figures = if was_told { Ok(()) } else { has_figures(&ended) };
+        Ok(figures.map(|()| self.uploads(&ended.requests)))
+    }
+
+    fn start(&self) -> Result<Generator> {
+        Generator::start(self.generator, &self.written(&self.scenario())?, self.folder, self.manners)
+    }
+
+    fn read(&self, ended: &Ended) -> Result<std::result::Result<Counted, String>> {
+        if let Err(why) = has_figures(ended) {
+            return Ok(Err(why));
         }
-        let outcome: Outcome = serde_json::from_slice(&output.stdout).map_err(|error| {
+        let outcome: Outcome = serde_json::from_slice(&ended.outcome).map_err(|error| {
             Error::new(ErrorKind::Input, format!("the load generator's outcome cannot be read: {error}"))
         })?;
-        let lines = fs::read_to_string(&requests)
-            .map_err(|error| Error::io(format_args!("cannot read {}", requests.display()), &error))?;
-        Ok(Ok(self.counted(outcome, &lines)))
+        Ok(Ok(self.counted(outcome, &ended.requests)))
     }
 
     /// The suite's scenario with what a run alone knows: where the service is, how long and how many ask, names, a seed.
@@ -131,12 +169,11 @@ impl Window<'_> {
         }
         let values = asks.entry("values").or_insert_with(|| json!({}));
         values["run"] = json!(self.run);
+        values["text"] = json!(&*self.text);
         if !self.is_first {
-            let uploads = self.uploading();
+            let uploads = self.load.scenario.uploading();
             if let Some(setup) = asks.get_mut("setup").and_then(Value::as_array_mut) {
-                setup.retain(|name| {
-                    name.as_str().is_some_and(|name| uploads.iter().any(|known| known == name))
-                });
+                setup.retain(|name| name.as_str().is_some_and(|name| uploads.contains(&name)));
             }
         }
         Value::Object(asks)
@@ -162,23 +199,18 @@ impl Window<'_> {
         })
     }
 
-    /// The names of the requests that upload.
-    fn uploading(&self) -> Vec<String> {
-        let requests = self.load.scenario.asks.get("request").and_then(Value::as_array);
-        let uploads = requests
-            .into_iter()
-            .flatten()
-            .filter(|request| request["path"].as_str() == Some(DELTA) && request.get("body").is_some());
-        uploads.filter_map(|request| Some(request["name"].as_str()?.to_owned())).collect()
-    }
-
-    /// How many changes an upload has.
-    fn changes(&self) -> u64 {
-        self.load.scenario.asks.get("fragment").and_then(|all| all["changes"]["count"].as_u64()).unwrap_or(0)
+    fn uploads(&self, text: &str) -> Vec<Upload> {
+        let uploading = self.load.scenario.uploading();
+        let lines = text.lines().skip(1).filter_map(Line::parse);
+        let upload = |line: Line<'_>| Upload {
+            user: line.user,
+            iteration: line.iteration,
+            is_acknowledged: line.failure.is_empty(),
+        };
+        lines.filter(|line| uploading.contains(&line.request)).map(upload).collect()
     }
 
     fn counted(&self, outcome: Outcome, text: &str) -> Counted {
-        let (uploading, changes) = (self.uploading(), self.changes());
         let mut counted = Counted {
             answered: 0,
             wall_ns: 0,
@@ -187,25 +219,18 @@ impl Window<'_> {
             endpoints: outcome.rows.into_iter().map(endpoint).collect(),
             generator_busy: outcome.threads.iter().map(|thread| thread.busy_share).fold(0.0, f64::max),
             doubts: outcome.doubts,
-            uploads: Vec::new(),
+            share: 1.0,
+            uploads: self.uploads(text),
         };
         counted.endpoints.sort_by_key(|endpoint| !endpoint.is_setup);
-        let mut ends: BTreeMap<u32, u64> = BTreeMap::new();
+        let mut paces: BTreeMap<usize, Pace> = BTreeMap::new();
+        let mut before = 0_u64;
         for line in text.lines().skip(1).filter_map(Line::parse) {
-            if uploading.iter().any(|name| name == line.request) {
-                let id = |item| format!("{}-{}-{}-{item}", self.run, line.user, line.iteration);
-                counted.uploads.push(Upload {
-                    user: line.user,
-                    ids: (0..changes).map(id).collect(),
-                    is_acknowledged: line.failure.is_empty(),
-                });
-            }
             if line.is_setup {
+                before += 1;
                 continue;
             }
-            let ended_ns = line.began_ns.max(0) as u64 + line.response_ns;
-            let end = ends.entry(line.user).or_default();
-            *end = ended_ns.max(*end);
+            paces.entry(line.user).or_default().add(line.began_ns.max(0) as u64 + line.response_ns);
             counted.latencies_ns.push(line.response_ns);
             if line.failure.is_empty() {
                 counted.answered += 1;
@@ -213,9 +238,39 @@ impl Window<'_> {
                 *counted.failures.entry(line.failure.to_owned()).or_default() += 1;
             }
         }
-        // Each user asks until its last answer, a little longer than the window: what they did is held against that.
-        counted.wall_ns = ends.values().sum::<u64>() / (ends.len() as u64).max(1);
+        let all = counted.latencies_ns.len() as f64;
+        counted.share = all / (all + before as f64).max(1.0);
+        let per_ns: f64 = paces.values().filter_map(Pace::per_ns).sum();
+        counted.wall_ns = if per_ns > 0.0 { (all / per_ns) as u64 } else { 0 };
         counted
+    }
+}
+
+/// How quickly one answer of a user comes after another: what the users do in the window, without its ends. Of a service that answers
+/// one at a time, the last answers come to users one after the other, and a time until the last of them would be that of too many.
+#[derive(Clone, Copy, Default)]
+struct Pace {
+    ends: u64,
+    first_ns: u64,
+    last_ns: u64,
+}
+
+impl Pace {
+    /// The next of its requests ended then, counted from the beginning of the window.
+    fn add(&mut self, ended_ns: u64) {
+        self.first_ns = if self.ends == 0 { ended_ns } else { self.first_ns.min(ended_ns) };
+        self.last_ns = self.last_ns.max(ended_ns);
+        self.ends += 1;
+    }
+
+    /// Ends of requests a nanosecond. A user that has one alone had it since the beginning.
+    fn per_ns(&self) -> Option<f64> {
+        let (ends, ns) = match self.ends {
+            0 => return None,
+            1 => (1, self.last_ns),
+            ends => (ends - 1, self.last_ns - self.first_ns),
+        };
+        (ns > 0).then(|| ends as f64 / ns as f64)
     }
 }
 
@@ -249,13 +304,35 @@ fn endpoint(row: Row) -> Endpoint {
     }
 }
 
-/// What the generator said last, in a line.
-fn said(output: &std::process::Output) -> String {
-    let text = String::from_utf8_lossy(&output.stderr);
-    let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("nothing");
-    format!("the load generator ended with {}: {}", output.status, last.trim())
+/// Whether it counted; otherwise what it said last, in a line.
+fn has_figures(ended: &Ended) -> std::result::Result<(), String> {
+    if ended.status.code().is_some_and(|code| WITH_FIGURES.contains(&code)) {
+        return Ok(());
+    }
+    let last = ended.said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("nothing");
+    Err(format!("the load generator ended with {}: {}", ended.status, last.trim()))
 }
 
-fn write(path: &PathBuf, text: &str) -> Result<()> {
-    fs::write(path, text).map_err(|error| Error::io(format_args!("cannot write {}", path.display()), &error))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Eight users of a service that answers one request at a time, each in 10 ms, for a second.
+    #[test]
+    fn the_pace_of_a_serial_service_is_the_time_of_an_answer() {
+        let mut paces = [Pace::default(); 8];
+        for answer in 0..107_u64 {
+            paces[(answer % 8) as usize].add((answer + 1) * 10_000_000);
+        }
+        let per_ns: f64 = paces.iter().filter_map(Pace::per_ns).sum();
+        assert!((1.0 / per_ns - 10_000_000.0).abs() < 1.0, "{} ns", 1.0 / per_ns);
+    }
+
+    #[test]
+    fn a_single_answer_took_as_long_as_it_did() {
+        let mut pace = Pace::default();
+        assert_eq!(pace.per_ns(), None);
+        pace.add(500);
+        assert_eq!(pace.per_ns(), Some(1.0 / 500.0));
+    }
 }

@@ -81,12 +81,6 @@ impl LoadStatistics {
         self.all.requests as f64 / self.seconds
     }
 
-    /// Users that waited for an answer at a time, by Little's law: the rate times the mean. Where it is nearly the number of users,
-    /// the mean says nothing more than the rate does.
-    pub fn users_busy(&self) -> f64 {
-        self.rate() * self.all.mean_ns / 1e9
-    }
-
     /// Of the windows of an arm; none where none was measured.
     pub(super) fn of(windows: &[&LoadWindow]) -> Option<LoadStatistics> {
         let measured: Vec<&LoadWindow> =

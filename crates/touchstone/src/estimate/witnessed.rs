@@ -4,7 +4,7 @@
 
 use super::{commits_per_operation, quantile_of};
 use crate::kit::DurabilityClass;
-use crate::plan::PlannedArm;
+use crate::plan::{PlannedArm, PlannedCase};
 use crate::sample::{Launch, Probe, Slice, Witness};
 use crate::statistics::{Kinds, LOOKS};
 use serde::{Deserialize, Serialize};
@@ -71,6 +71,7 @@ pub struct Witnessed {
 impl Witnessed {
     /// Of an arm's compared slices, those in which latencies were kept, and its launches, beside the flush probes of its case.
     pub(super) fn of(
+        case: &PlannedCase,
         arm: &PlannedArm,
         slices: &[&Slice],
         stretches: &[&Slice],
@@ -91,7 +92,7 @@ impl Witnessed {
         let beside = Beside::of(arm, &quicker);
         let probed = flushes_probed(probes).filter(|_| arm.awaits_disk());
         let flushes = |launches: &[Vec<&Slice>]| {
-            Some(per_commit(arm, launches, |witness| witness.flushes)? / probed? as f64)
+            Some(per_commit(case, arm, launches, |witness| witness.flushes)? / probed? as f64)
         };
         let kept_at_once = arm.class != DurabilityClass::None;
         let writing = if kept_at_once { &quicker } else { &launches };
@@ -103,7 +104,7 @@ impl Witnessed {
             opening_read_bytes: median(|witness| witness.opening_read_bytes),
             read_bytes: median(|witness| witness.read_bytes),
             read_bytes_low: low(launches.iter().filter_map(|slices| read_bytes(slices)).collect()),
-            commit_written_bytes: per_commit(arm, writing, |witness| witness.written_bytes),
+            commit_written_bytes: per_commit(case, arm, writing, |witness| witness.written_bytes),
             commit_flushes: flushes(&quicker),
             latency_commit_flushes: flushes(&by_launch(stretches)),
             two_kinds_share: two_kinds_share(&launches).filter(|_| !arm.writes()),
@@ -204,12 +205,17 @@ fn is_whole(verb: Verb) -> bool {
 }
 
 /// What was counted over slices for each of their commits, in a low launch: see [`low`].
-fn per_commit(arm: &PlannedArm, launches: &[Vec<&Slice>], part: fn(&Witness) -> Option<u64>) -> Option<f64> {
+fn per_commit(
+    case: &PlannedCase,
+    arm: &PlannedArm,
+    launches: &[Vec<&Slice>],
+    part: fn(&Witness) -> Option<u64>,
+) -> Option<f64> {
     let in_launch = |slices: &Vec<&Slice>| {
         let counted: Option<f64> =
             slices.iter().map(|slice| Some(part(slice.witness.as_ref()?)? as f64)).sum();
         let operations: f64 = slices.iter().map(|slice| slice.operations as f64).sum();
-        let commits = operations * commits_per_operation(arm, slices)?;
+        let commits = operations * commits_per_operation(case, arm, slices)?;
         Some(counted? / commits).filter(|_| commits > 0.0)
     };
     let each: Option<Vec<f64>> = launches.iter().map(in_launch).collect();

@@ -137,7 +137,7 @@ pub fn compare(
         mine.zip(theirs).and_then(|(m, t)| paired(&m.launches, &t.launches, |v| Some(v.operation_ns)));
     let mut reasons: Vec<String> = [(arm, mine), (against, theirs)]
         .into_iter()
-        .filter_map(|(planned, measured)| Some(obstacles(planned, measured?)))
+        .filter_map(|(planned, measured)| Some(obstacles(case, planned, measured?)))
         .flatten()
         .collect();
     reasons.extend(mine.zip(theirs).and_then(|(mine, theirs)| cache_difference(mine, theirs)));
@@ -232,9 +232,9 @@ pub(super) fn incomplete(arm: &ArmStatistics) -> Vec<String> {
 }
 
 /// What keeps an arm from being compared with anything.
-pub(super) fn obstacles(planned: &PlannedArm, arm: &ArmStatistics) -> Vec<String> {
+pub(super) fn obstacles(case: &PlannedCase, planned: &PlannedArm, arm: &ArmStatistics) -> Vec<String> {
     let mut obstacles: Vec<String> = incomplete(arm).into_iter().chain(not_honoured(arm)).collect();
-    obstacles.extend(broken_promise(planned, arm));
+    obstacles.extend(broken_promise(case, planned, arm));
     obstacles.extend(doubted(arm));
     let failed = arm.errors.values().copied().fold(0, u64::saturating_add);
     if failed > 0 {

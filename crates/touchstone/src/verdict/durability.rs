@@ -2,7 +2,7 @@
 
 use crate::estimate::ArmStatistics;
 use crate::kit::DurabilityClass;
-use crate::plan::PlannedArm;
+use crate::plan::{PlannedArm, PlannedCase, PlannedLoad};
 use crate::sample::SyncCount;
 
 /// The share of its commits that must have awaited the disk: one in ten may have had nothing to keep.
@@ -20,15 +20,19 @@ const FLUSHED_SHARE_MIN: f64 = 0.5;
 
 /// Why an arm cannot be ranked in its class: its commits did not await the disk, or did other work while they were timed than
 /// while they were recorded.
-pub(super) fn broken_promise(planned: &PlannedArm, measured: &ArmStatistics) -> Option<String> {
+pub(super) fn broken_promise(
+    case: &PlannedCase,
+    planned: &PlannedArm,
+    measured: &ArmStatistics,
+) -> Option<String> {
     let recorded = measured.syncs.as_ref().filter(|syncs| syncs.unavailable.is_none() && syncs.commits > 0);
     let awaits = planned.awaits_disk();
     let why = recorded
         .filter(|_| awaits)
         .and_then(not_kept)
-        .or_else(|| if awaits { not_flushed(recorded, measured) } else { None })
+        .or_else(|| if awaits { not_flushed(case, recorded, measured) } else { None })
         .or_else(|| recorded.filter(|_| planned.class != DurabilityClass::None).and_then(not_written))
-        .or_else(|| recorded.and_then(|recorded| writes_less(recorded, measured)))?;
+        .or_else(|| recorded.and_then(|recorded| writes_less(case, recorded, measured)))?;
     let promise = if awaits {
         format!("class {} promises that a commit awaits the disk, but ", planned.class)
     } else {
@@ -55,7 +59,7 @@ fn not_kept(recorded: &SyncCount) -> Option<String> {
 
 /// A write that returns only when it is durable need not be a flush of the whole device: where most syncs are such writes,
 /// flushes tell nothing.
-fn not_flushed(recorded: Option<&SyncCount>, measured: &ArmStatistics) -> Option<String> {
+fn not_flushed(case: &PlannedCase, recorded: Option<&SyncCount>, measured: &ArmStatistics) -> Option<String> {
     let seen = &measured.witnessed;
     let while_timed = seen.commit_flushes.map(|flushes| (flushes, "it was timed"));
     let in_stretch = seen.latency_commit_flushes.map(|flushes| (flushes, "its latencies were kept"));
@@ -65,7 +69,10 @@ fn not_flushed(recorded: Option<&SyncCount>, measured: &ArmStatistics) -> Option
         return None;
     }
     let syncs = recorded.map_or(1.0, |recorded| recorded.syncs_per_commit as f64);
-    (flushes < KEPT_SHARE_MIN * (syncs * FLUSHED_SHARE_MIN).max(1.0)).then(|| {
+    // What commits in a case without uploads need not await the disk, unless it did so while it was recorded.
+    let promised = if case.load.as_ref().is_none_or(PlannedLoad::uploads) { 1.0 } else { 0.0 };
+    let asked = (syncs * FLUSHED_SHARE_MIN).max(promised);
+    (flushes < KEPT_SHARE_MIN * asked / case.sharers()).then(|| {
         let asked = recorded.map_or(String::new(), |recorded| {
             format!(", and while it was recorded it asked for {}", recorded.syncs_per_commit)
         });
@@ -84,13 +91,13 @@ fn not_written(recorded: &SyncCount) -> Option<String> {
 }
 
 /// What a driver has other processes write, or writes in a way that the recorder refuses, is not seen alike in both.
-fn writes_less(recorded: &SyncCount, measured: &ArmStatistics) -> Option<String> {
+fn writes_less(case: &PlannedCase, recorded: &SyncCount, measured: &ArmStatistics) -> Option<String> {
     if measured.witnessed.children.is_some_and(|children| children > 0) || !recorded.refused.is_empty() {
         return None;
     }
     let recorded = recorded.bytes_of_typical_commit().filter(|bytes| *bytes >= WRITTEN_BYTES_MIN)?;
     let timed = measured.witnessed.commit_written_bytes?;
-    (timed < recorded * WRITTEN_SHARE_MIN).then(|| {
+    (timed < recorded * WRITTEN_SHARE_MIN / case.sharers()).then(|| {
         format!(
             "it wrote {timed:.0} bytes a commit while it was timed, and {recorded:.0} while it was recorded"
         )

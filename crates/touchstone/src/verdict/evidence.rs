@@ -329,8 +329,10 @@ impl Evidence<'_> {
     /// What keeps an arm from being compared, and so a claim from being decided.
     fn without_obstacle(&self, case: &str, arm: &ArmStatistics) -> Result<(), String> {
         let id = format!("{}/{case}", self.suite);
-        let planned = self.plan.case(&id).and_then(|case| case.arm(&arm.arm));
-        if let Some(obstacle) = planned.and_then(|planned| obstacles(planned, arm).into_iter().next()) {
+        let planned = self.plan.case(&id).and_then(|case| Some((case, case.arm(&arm.arm)?)));
+        if let Some((case, planned)) = planned
+            && let Some(obstacle) = obstacles(case, planned, arm).into_iter().next()
+        {
             return Err(obstacle);
         }
         match null_arm(self.plan, self.statistics, &id) {

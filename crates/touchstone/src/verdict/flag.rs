@@ -142,7 +142,7 @@ pub(super) fn flags(plan: &Plan, statistics: &[CaseStatistics], subjects: &[Intr
             let Some(planned) = case.arm(&arm.arm) else { continue };
             let suspect = Suspect { case, measured, planned, arm };
             let raised = [
-                broken_promise(planned, arm).map(|evidence| (FlagKind::BrokenPromise, evidence)),
+                broken_promise(case, planned, arm).map(|evidence| (FlagKind::BrokenPromise, evidence)),
                 unrecorded(arm).filter(|_| recorder_works),
                 suspect.beside_the_clock(),
                 suspect.ready_before(),
@@ -155,7 +155,7 @@ pub(super) fn flags(plan: &Plan, statistics: &[CaseStatistics], subjects: &[Intr
                 below_resolution(arm, subjects, planned),
                 timer_tick(arm),
                 page_cache(case, arm),
-                quicker_than_flush(planned, arm, measured.flush_ns),
+                quicker_than_flush(case, planned, arm, measured.flush_ns),
                 gets_by_scanning(planned, arm),
                 short_slices(planned, arm),
                 beyond_cores(planned, arm),
@@ -285,8 +285,16 @@ fn page_cache(case: &PlannedCase, arm: &ArmStatistics) -> Raised {
     })
 }
 
-fn quicker_than_flush(planned: &PlannedArm, arm: &ArmStatistics, flush_ns: Option<f64>) -> Raised {
-    let high = arm.flush_equivalents_high.filter(|flushes| *flushes < 0.8)?;
+fn quicker_than_flush(
+    case: &PlannedCase,
+    planned: &PlannedArm,
+    arm: &ArmStatistics,
+    flush_ns: Option<f64>,
+) -> Raised {
+    if case.load.as_ref().is_some_and(|load| !load.uploads()) || planned.flush_us.is_some() {
+        return None;
+    }
+    let high = arm.flush_equivalents_high.filter(|flushes| *flushes < 0.8 / case.sharers())?;
     let equivalents = arm.flush_equivalents?;
     let flush_ns = flush_ns?;
     planned.class.reaches_disk().then(|| {

@@ -6,8 +6,8 @@ use crate::report::format::{self, NONE};
 use crate::suite::PublishedLoad;
 
 /// The headings of its columns.
-pub(in crate::report) const COLUMNS: [&str; 10] =
-    ["requests", "failed", "share", "average", "P50", "P95", "P99", "max", "a second", "users busy"];
+pub(in crate::report) const COLUMNS: [&str; 9] =
+    ["requests", "failed", "share", "average", "P50", "P95", "P99", "max", "a second"];
 
 /// The same of endpoints, which have fewer.
 pub(in crate::report) const ENDPOINT_COLUMNS: [&str; 7] =
@@ -50,7 +50,6 @@ pub(in crate::report) fn of(
 }
 
 fn whole_of_page(row: &PublishedLoad) -> LoadRow {
-    let busy = row.per_second.map(|rate| rate * row.average_ms / 1e3);
     LoadRow {
         name: format!("the page, {}", row.of),
         cells: vec![
@@ -63,7 +62,6 @@ fn whole_of_page(row: &PublishedLoad) -> LoadRow {
             row.p99_ms.map_or(NONE.into(), ms),
             ms(row.max_ms),
             row.per_second.map_or(NONE.into(), |rate| format!("{rate:.1}")),
-            busy.map_or(NONE.into(), |busy| format!("{busy:.2}")),
         ],
     }
 }
@@ -91,7 +89,7 @@ fn whole_of_arm(arm: &ArmStatistics) -> Option<LoadRow> {
         percent(load.all.failures, load.all.requests),
     ];
     cells.extend(times(&load.all));
-    cells.extend([format!("{:.1}", load.rate()), format!("{:.2}", load.users_busy())]);
+    cells.push(format!("{:.1}", load.rate()));
     Some(LoadRow { name: arm.arm.clone(), cells })
 }
 

@@ -1,0 +1,165 @@
+//! How a service leaves a launch: its process is killed while users ask, another is started on the same database, and everything that
+//! was acknowledged must be there for other devices, in the order of revisions.
+
+use super::api::{Api, Change, Fault, page_of};
+use super::held::Held;
+use super::{LAB_BYTES, Servant, failed, template};
+use crate::error::Result;
+use crate::header::contradicted;
+use crate::random::Stream;
+use rand::RngExt;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+use touchstone::kit::DurabilityClass;
+use touchstone::sample::{Launch, Outcome};
+use touchstone_protocol::Request;
+
+/// The longest that users ask, once they do, before the process is killed.
+const KILLED_WITHIN_MS: u64 = 300;
+
+impl Servant<'_> {
+    /// Ends the process at a moment of the lab's choosing: in the middle of what users upload, for a service may acknowledge before it
+    /// stores while it has much to do; and in every other launch, or where nobody uploads, right behind uploads of the lab's own, for it
+    /// may leave the newest for later. A class that promises nothing after a crash is closed instead.
+    ///
+    /// # Errors
+    /// When the lab itself fails, or the user asks to stop.
+    pub(crate) fn end_process(&mut self, launch: usize, random: &mut Stream) -> Result<()> {
+        if !self.plays() {
+            return Ok(());
+        }
+        let under_load = launch.is_multiple_of(2) && self.stage.load().uploads();
+        if under_load && self.arm.class != DurabilityClass::None {
+            return self.kill_under_load(random);
+        }
+        let uploaded = self.upload_own("last");
+        if uploaded.is_ok() && self.arm.class == DurabilityClass::None {
+            let closed = self.session.as_mut().map(|session| session.ask(&Request::Close));
+            self.note(closed.transpose());
+        }
+        self.session = None;
+        self.judge(uploaded);
+        Ok(())
+    }
+
+    fn kill_under_load(&mut self, random: &mut Stream) -> Result<()> {
+        let moment = Duration::from_millis(random.random_range(0..KILLED_WITHIN_MS));
+        let mut session = self.session.take();
+        let uploads = self.begin_window(0, random).cut_off(|generator| {
+            generator.wait_for_requests()?;
+            generator.let_ask(moment)?;
+            session = None;
+            Ok(())
+        })?;
+        drop(session);
+        match uploads {
+            Ok(uploads) => {
+                self.remember(&uploads);
+                self.held.iter_mut().for_each(Held::doubt_next);
+            }
+            Err(why) => {
+                self.note::<()>(Err(failed(why)));
+            }
+        }
+        Ok(())
+    }
+
+    fn upload_own(&mut self, word: &str) -> std::result::Result<(), Fault> {
+        let api = self.api();
+        for user in 0..self.held.len() {
+            let (id, data) = template::change(&format!("lab-{user}-{word}"), LAB_BYTES);
+            api.upload(&template::device(user), &[(id.clone(), data.clone())])?;
+            self.held[user].acknowledge(id, data);
+        }
+        Ok(())
+    }
+
+    /// Starts another process on the same database. It is not waited for.
+    ///
+    /// # Errors
+    /// When the lab itself fails.
+    pub(crate) fn start_anew(&mut self) -> Result<()> {
+        if self.session.is_none() && self.outcome == Outcome::Completed {
+            self.start()?;
+        }
+        Ok(())
+    }
+
+    /// Downloads everything by other devices of the users, and leaves.
+    ///
+    /// # Errors
+    /// When the lab itself fails.
+    pub(crate) fn leave(mut self, launch: usize) -> Result<Launch> {
+        self.be_introduced();
+        let expected = self.held.iter().map(Held::count).sum();
+        let mut found = 0;
+        if self.plays() {
+            let downloaded = self.download_all(&mut found);
+            self.judge(downloaded);
+        }
+        let file_bytes = self.place.file_bytes();
+        let paths: Vec<PathBuf> = file_bytes.keys().map(|file| self.place.path().join(file)).collect();
+        let contradicted = contradicted(paths.iter().map(PathBuf::as_path), &self.settings);
+        self.settings.extend(contradicted);
+        if let Some(session) = self.session.take() {
+            let left = session.quit();
+            self.note(left);
+        }
+        let whole = self.outcome == Outcome::Completed || self.outcome == Outcome::Void;
+        Ok(Launch {
+            case: self.stage.case.id.clone(),
+            launch,
+            arm: self.arm.name.clone(),
+            outcome: self.outcome,
+            error: self.error.take(),
+            failed_with: None,
+            calibrated: 0,
+            processor: None,
+            threads: self.threads,
+            children: self.children,
+            strayed: None,
+            settings: std::mem::take(&mut self.settings),
+            expected: if whole { expected } else { found },
+            found,
+            plan: Vec::new(),
+            counters: BTreeMap::new(),
+            file_bytes,
+        })
+    }
+
+    /// Compares what another device of each user is given, from the first change on.
+    fn download_all(&self, found: &mut u64) -> std::result::Result<(), Fault> {
+        let api = self.api();
+        let limit = page_of(self.stage.case.dataset.value_bytes.max(LAB_BYTES));
+        for (user, held) in self.held.iter().enumerate() {
+            let device = format!("{}-other", template::device(user));
+            api.register(&template::user(user), &device)?;
+            let mut check = held.check();
+            let followed = api.follow(&device, 0, limit, |change| check.take(&change));
+            *found += check.found();
+            let cursor = followed?;
+            check.end().map_err(Fault::Wrong)?;
+            goes_on(&api, &device, cursor)?;
+        }
+        Ok(())
+    }
+}
+
+/// After a crash, a revision that was given before it is never given again: devices would not ask for what has it.
+fn goes_on(api: &Api, device: &str, cursor: u64) -> std::result::Result<(), Fault> {
+    let (id, data) = template::change(&format!("{device}-after"), LAB_BYTES);
+    let answered = api.upload(device, &[(id.clone(), data.clone())])?;
+    let page = api.download(device, cursor, page_of(LAB_BYTES))?;
+    let is_it = |change: &Change| {
+        (&change.id, &change.data, change.revision) == (&id, &data, answered) && answered > cursor
+    };
+    match page.changes.as_slice() {
+        [change] if is_it(change) => Ok(()),
+        changes => Err(Fault::Wrong(format!(
+            "after its process was started again, an upload was answered with cursor {answered}, and a device that was at cursor {cursor} \
+             is given {} changes: it should be that one alone",
+            changes.len()
+        ))),
+    }
+}
