@@ -54,10 +54,7 @@ impl Servant<'_> {
         })?;
         drop(session);
         match uploads {
-            Ok(uploads) => {
-                self.remember(&uploads);
-                self.held.iter_mut().for_each(Held::doubt_next);
-            }
+            Ok(uploads) => self.remember(&uploads),
             Err(why) => {
                 self.note::<()>(Err(failed(why)));
             }

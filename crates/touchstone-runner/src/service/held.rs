@@ -75,12 +75,6 @@ impl Held {
         };
     }
 
-    /// The last window was cut off: nobody heard of the upload that was under way.
-    pub(super) fn doubt_next(&mut self) {
-        let next = self.windows.last().map_or(0, |window| window.fates.len());
-        self.note(next, false);
-    }
-
     /// The lab's own upload was acknowledged.
     pub(super) fn acknowledge(&mut self, id: String, data: String) {
         self.own.insert(id, data);
@@ -390,11 +384,12 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_was_cut_off_leaves_one_upload_in_doubt() {
+    fn what_was_acknowledged_in_a_window_and_what_is_in_doubt_are_of_that_window() {
         let mut held = held();
         held.begin_window(2, &Arc::from("abc"));
         held.note(0, true);
-        held.doubt_next();
+        held.note(0, false);
+        held.note(1, false);
         assert_eq!(held.count(), 7);
         let mut check = held.check();
         for id in ALL.iter().chain(&["w1-1-0-0", "w1-1-0-1", "w1-1-1-0", "w1-1-1-1"]) {

@@ -137,7 +137,11 @@ impl Window<'_> {
         let ended = generator.finish(Duration::ZERO)?;
         let was_told = ended.status.code() == Some(TOLD_TO_END);
         let figures = if was_told { Ok(()) } else { has_figures(&ended) };
-        Ok(figures.map(|()| self.uploads(&ended.requests)))
+        Ok(figures.map(|()| {
+            let mut uploads = self.uploads(&ended.requests);
+            uploads.extend(under_way(&ended.requests, self.load.users as usize));
+            uploads
+        }))
     }
 
     fn start(&self) -> Result<Generator> {
@@ -246,6 +250,23 @@ impl Window<'_> {
     }
 }
 
+/// Uploads that users may have sent when they were cut off, and heard nothing of: of the iteration in which a user was last heard of,
+/// and of the one behind it.
+fn under_way(text: &str, users: usize) -> impl Iterator<Item = Upload> {
+    let mut reached = vec![None; users];
+    for line in text.lines().skip(1).filter_map(Line::parse) {
+        if let Some(reached) = reached.get_mut(line.user) {
+            *reached = Some(line.iteration).max(*reached);
+        }
+    }
+    let possible = |user, iteration| Upload { user, iteration, is_acknowledged: false };
+    let of_user = move |(user, reached): (usize, Option<usize>)| {
+        let next = reached.map_or(0, |reached| reached + 1);
+        reached.into_iter().chain([next]).map(move |iteration| possible(user, iteration))
+    };
+    reached.into_iter().enumerate().flat_map(of_user)
+}
+
 /// How quickly one answer of a user comes after another: what the users do in the window, without its ends. Of a service that answers
 /// one at a time, the last answers come to users one after the other, and a time until the last of them would be that of too many.
 #[derive(Clone, Copy, Default)]
@@ -326,6 +347,15 @@ mod tests {
         }
         let per_ns: f64 = paces.iter().filter_map(Pace::per_ns).sum();
         assert!((1.0 / per_ns - 10_000_000.0).abs() < 1.0, "{} ns", 1.0 / per_ns);
+    }
+
+    #[test]
+    fn what_users_may_have_sent_when_they_were_cut_off_is_in_doubt() {
+        let text = "began_ns,user,iteration,phase,request,status,failure,response_ns,service_ns\n\
+                    -5,0,0,setup,begin,200,,14,13\n5,0,1,window,upload,200,,14,13\n5,0,3,window,download,200,,14,13\n";
+        let doubted: Vec<_> = under_way(text, 2).map(|upload| (upload.user, upload.iteration)).collect();
+        assert_eq!(doubted, [(0, 3), (0, 4), (1, 0)]);
+        assert!(under_way(text, 2).all(|upload| !upload.is_acknowledged));
     }
 
     #[test]
