@@ -171,8 +171,8 @@ pub fn check(path: &str, text: &str) -> Findings {
     findings
 }
 
-/// What a suite says of its page, in lines: its device, who takes whose place, and of each claim of the page what its tests
-/// ask, its words, its figures, and its pairs. Nothing for a suite that has no claim of a page.
+/// What a suite says of its page, in lines: its device, who takes whose place, of each claim of the page what its tests ask, its
+/// words, its figures and its pairs, and the rows of the page's tables of loads. Nothing for a suite that has no claim of a page.
 pub fn pinned(suite: &str, text: &str) -> Vec<String> {
     let file: Value = toml::from_str(text).expect("a suite is TOML");
     let of_page: Vec<&Value> =
@@ -183,7 +183,20 @@ pub fn pinned(suite: &str, text: &str) -> Vec<String> {
     let device = format!("{suite}: measured on {}", word(&file, "device").unwrap_or("-"));
     let places = list(&file, "stand_in").iter().map(|place| format!("{suite}: {}", place_of(place)));
     let claims = of_page.into_iter().flat_map(|claim| lines_of(suite, claim));
-    std::iter::once(device).chain(places).chain(claims).collect()
+    let rows = list(&file, "published_load").iter().map(|row| format!("{suite}/{}", row_of(row)));
+    std::iter::once(device).chain(places).chain(claims).chain(rows).collect()
+}
+
+/// The figures of a row of a page's table of loads, in the order of its columns.
+const COLUMNS: [&str; 8] =
+    ["requests", "failures", "average_ms", "p50_ms", "p95_ms", "p99_ms", "max_ms", "per_second"];
+
+/// `oo_upload before, POST /v1/clients: requests 8, average_ms 76.2`; a figure that the page does not have is left out.
+fn row_of(row: &Value) -> String {
+    let [case, of] = ["case", "of"].map(|key| word(row, key).unwrap_or("-"));
+    let endpoint = word(row, "endpoint").map_or(String::new(), |endpoint| format!(", {endpoint}"));
+    let figures = COLUMNS.iter().filter_map(|key| Some(format!("{key} {}", number(row, key)?)));
+    format!("{case} {of}{endpoint}: {}", figures.collect::<Vec<_>>().join(", "))
 }
 
 /// `wcdb is WCDB`, or `store for WCDB`.

@@ -54,8 +54,8 @@ fn every_figure_has_a_source_and_every_bound_follows_from_one() {
 }
 
 /// What the suites say of their pages, held against the pages by readers who did not write the suites: devices, places of
-/// libraries, words, figures, rules, and the contenders that are asked, in their order. A change of any of them is made here as
-/// well, with the place of the page that says so.
+/// libraries, words, figures, rules, the contenders that are asked, in their order, and the rows of the pages' tables of loads. A
+/// change of any of them is made here as well, with the place of the page that says so.
 const PINNED: &str = include_str!("published.txt");
 
 #[test]
@@ -91,4 +91,25 @@ fn a_figure_without_a_source_is_found() {
     assert!(bare[0].contains("the figure 3 has no source"), "{bare:?}");
     let unknown = check("unknown.toml", &SOUND.replace("source = \"page\", ", "source = \"hearsay\", "));
     assert!(unknown[0].contains("`hearsay`"), "{unknown:?}");
+}
+
+/// A row of a page's table of loads bears no claim, so nothing else would notice a slip of the pen in it.
+const ROW: &str = r#"
+[[published_load]]
+case = "read"
+of = "before"
+endpoint = "GET /rows"
+requests = 18027
+average_ms = 78.14
+max_ms = 272.81
+"#;
+
+#[test]
+fn every_figure_of_a_row_of_loads_is_pinned() {
+    let lines = |row: &str| pinned("sound", &format!("{SOUND}{row}"));
+    let line = "sound/read before, GET /rows: requests 18027, average_ms 78.14, max_ms 272.81";
+    assert_eq!(lines(ROW).last().map(String::as_str), Some(line));
+    for (figure, slip) in [("18027", "18072"), ("78.14", "78.41"), ("272.81", "27.81"), ("before", "after")] {
+        assert_ne!(lines(&ROW.replace(figure, slip)), lines(ROW), "{figure}");
+    }
 }
