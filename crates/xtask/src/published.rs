@@ -37,6 +37,29 @@ pub fn sources(suite: &Suite) -> String {
     text
 }
 
+/// The rows of a page's tables of loads, in the layout that a report has them in; a dash where the page has no figure.
+pub fn loads(suite: &Suite) -> String {
+    let head = ["run", "requests", "failed", "average", "P50", "P95", "P99", "max", "a second"].join(" | ");
+    let mut table = format!("| {head} |\n|---|{}\n", "---|".repeat(8));
+    for row in &suite.published_loads {
+        let endpoint = row.endpoint.as_ref().map_or(String::new(), |endpoint| format!(": `{endpoint}`"));
+        let ms = |ms: Option<f64>| ms.map_or("–".into(), |ms| format!("{ms} ms"));
+        let cells = [
+            format!("`{}`, {}{endpoint}", row.case, row.of),
+            format::count(row.requests),
+            row.failures.map_or("–".into(), format::count),
+            ms(Some(row.average_ms)),
+            ms(row.p50_ms),
+            ms(row.p95_ms),
+            ms(row.p99_ms),
+            ms(Some(row.max_ms)),
+            row.per_second.map_or("–".into(), |rate| rate.to_string()),
+        ];
+        let _ = writeln!(table, "| {} |", cells.join(" | "));
+    }
+    table
+}
+
 fn published(suite: &Suite, claim: &Claim) -> String {
     let words = claim.words.iter().map(|words| format!("“{words}”"));
     let figures = claim.figures.iter().map(|figure| worded(suite, claim, figure));

@@ -143,6 +143,7 @@ fn generated(tree: &Tree, page: &str, region: &str, formats: &BTreeMap<&str, Typ
         Some(("sources", name)) => Some(published::sources(suite_named(&suites, name))),
         Some(("claims", name)) => Some(published::claims(suite_named(&suites, name), By::Page)),
         Some(("ours", name)) => Some(published::claims(suite_named(&suites, name), By::Ours)),
+        Some(("loads", name)) => Some(published::loads(suite_named(&suites, name))),
         Some(("options", verb)) => Some(options(verb)),
         Some(("fields", name)) => types().fields_table(name),
         Some(("keys", name)) => types().keys_table(name),

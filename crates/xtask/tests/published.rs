@@ -1,6 +1,7 @@
 //! What was published: every figure of a page has its source, and every bound follows from a figure, so that none can be
 //! fitted to what a machine said.
 
+use xtask::markdown::regions;
 use xtask::published::{check, pinned};
 use xtask::{Tree, assert_none};
 
@@ -73,6 +74,27 @@ fn figures_and_rules_are_those_that_were_read_from_the_pages() {
     let gone =
         known.iter().filter(|line| !found.iter().any(|now| now == *line)).map(|line| format!("gone: {line}"));
     assert_none("figures and rules of the pages' claims", &changed.chain(gone).collect::<Vec<String>>());
+}
+
+/// A suite that speaks for a page has its claims, and its rows of loads, on the page of what was published.
+#[test]
+fn every_suite_of_a_page_stands_among_what_was_published() {
+    let tree = Tree::read();
+    let regions = regions(tree.text("docs/published.md"));
+    let suites = tree
+        .ending(&[".toml"])
+        .filter_map(|(path, text)| Some((path.strip_prefix("suites/")?.strip_suffix(".toml")?, text)));
+    let mut findings = Vec::new();
+    for (name, text) in suites.filter(|(name, text)| !pinned(name, text).is_empty()) {
+        let loads = text.contains("[[published_load]]").then_some("loads");
+        for what in ["sources", "claims", "ours"].into_iter().chain(loads) {
+            let region = format!("{what} of {name}");
+            if !regions.contains(&region) {
+                findings.push(format!("docs/published.md has no region `{region}`"));
+            }
+        }
+    }
+    assert_none("what was published", &findings);
 }
 
 #[test]
