@@ -22,8 +22,10 @@ const LANGUAGES: [&str; 5] = ["sh", "console", "toml", "json", "text"];
 
 /// What blocks may be in on one page, because a test of its own reads them there: `guide.rs` builds the driver guide's,
 /// and the store's crate runs what stands on the pages about it.
-const LANGUAGES_OF_PAGES: [(&str, &str); 7] = [
+const LANGUAGES_OF_PAGES: [(&str, &str); 8] = [
     ("docs/guide-driver.md", "rust"),
+    // Parts of the kits' files, which a test below compares.
+    (OF_PARTS, "python"),
     ("docs/guide-store.md", "rust"),
     ("docs/guide-live.md", "rust"),
     ("docs/store-format.md", "rust"),
@@ -35,6 +37,9 @@ const LANGUAGES_OF_PAGES: [(&str, &str); 7] = [
 
 /// Where commands of other programs stand, because a test of its own runs them: `tests/format.rs` of the store.
 const SQLITE_SESSIONS: &str = "docs/store-format.md";
+
+/// The page whose blocks are parts of the project's files, to the letter, but for its commands.
+const OF_PARTS: &str = "docs/guide-service.md";
 
 /// Verbs that leave nothing which a later command of the page needs: the same command is run once for all pages.
 const ONCE: [&str; 7] = ["bench", "gate", "calibrate", "doctor", "list", "completions", "man"];
@@ -332,6 +337,23 @@ fn snippet(block: &Block, whole: &str, kits: &Kits) -> Result<(), String> {
         })?;
     let choice = Choice { cases: vec![], contenders: vec![], size: Size::Full, seed: 42, looks: vec![8] };
     Plan::new(&[suite], kits, &choice).map(drop).map_err(|error| error.to_string())
+}
+
+#[test]
+fn every_block_of_the_guide_to_services_is_a_part_of_a_file() {
+    let tree = Tree::read();
+    let parts: Vec<Block> =
+        blocks(tree.text(OF_PARTS)).into_iter().filter(|block| block.language != "sh").collect();
+    assert!(parts.len() >= 10, "only {} blocks were found", parts.len());
+    let is_part = |block: &Block| {
+        tree.texts().any(|(path, text)| !path.ends_with(".md") && text.contains(block.text.trim_end()))
+    };
+    let findings: Vec<String> = parts
+        .iter()
+        .filter(|block| !is_part(block))
+        .map(|block| format!("{OF_PARTS}:{}: its file has moved on", block.line))
+        .collect();
+    assert_none("parts of files", &findings);
 }
 
 #[test]
