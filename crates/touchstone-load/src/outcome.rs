@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::failure::Failure;
+use crate::journey::seconds_of;
 use crate::latency::Latencies;
 use crate::limit::Figures;
 use crate::plan::{Plan, Window};
@@ -91,6 +92,20 @@ pub struct PhaseOutcome {
     pub rate: (f64, f64),
     /// Users at its beginning and end; 0 in an open loop.
     pub users: (u32, u32),
+    /// In a closed loop: seconds that users spent on what they began in it, until they were ready to ask again, and seconds of users that
+    /// it had. What ends after the phase takes longer than the phase had, so rates are over the time that was spent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_seconds: Option<(f64, f64)>,
+}
+
+impl PhaseOutcome {
+    /// Over how many seconds its requests were asked: in a closed loop until users had the answers to what they had begun in it.
+    pub fn asked_seconds(&self) -> f64 {
+        match self.user_seconds {
+            Some((spent, had)) if had > 0.0 => self.seconds * spent / had,
+            _ => self.seconds,
+        }
+    }
 }
 
 /// What was counted of a request in a phase.
@@ -156,8 +171,9 @@ impl Outcome {
         unsent: u64,
         stopped: Option<f64>,
     ) -> Outcome {
+        let spent = plan.phases.iter().zip(&recorder.user_ns);
         let mut phases: Vec<PhaseOutcome> =
-            plan.phases.iter().map(|phase| phase_outcome(phase, stopped)).collect();
+            spent.map(|(phase, spent_ns)| phase_outcome(plan, phase, stopped, *spent_ns)).collect();
         let ends = plan.ends_ns() as f64 / 1e9;
         phases.push(PhaseOutcome {
             name: SETUP.into(),
@@ -166,6 +182,7 @@ impl Outcome {
             is_counted: false,
             rate: (0.0, 0.0),
             users: (0, 0),
+            user_seconds: None,
         });
         let rows =
             recorder.rows().map(|(phase, request, row)| row_outcome(plan, &phases[phase].name, request, row));
@@ -237,6 +254,11 @@ impl Outcome {
         self.phases.iter().filter(|phase| phase.is_counted).map(|phase| phase.seconds).sum()
     }
 
+    /// The seconds that rates are over: the counted ones, and in a closed loop those until users had the answers to what they had begun.
+    pub fn asked_seconds(&self) -> f64 {
+        self.phases.iter().filter(|phase| phase.is_counted).map(PhaseOutcome::asked_seconds).sum()
+    }
+
     /// The rows of counted phases, added by request, in the order of the scenario.
     pub fn by_request(&self) -> Vec<RowOutcome> {
         let mut all: Vec<RowOutcome> = Vec::new();
@@ -268,7 +290,7 @@ impl Outcome {
 
     /// Requests a second, in the counted phases.
     pub fn rate(&self) -> f64 {
-        let seconds = self.counted_seconds();
+        let seconds = self.asked_seconds();
         if seconds > 0.0 { self.total().ended() as f64 / seconds } else { 0.0 }
     }
 }
@@ -278,16 +300,19 @@ struct Version {
     format: u32,
 }
 
-fn phase_outcome(phase: &Window, stopped: Option<f64>) -> PhaseOutcome {
+fn phase_outcome(plan: &Plan, phase: &Window, stopped: Option<f64>, spent_ns: u64) -> PhaseOutcome {
     let (begins, ends) = (phase.begins_ns as f64 / 1e9, phase.ends_ns as f64 / 1e9);
     let ends = stopped.map_or(ends, |stopped| ends.min(stopped.max(begins)));
+    let seconds = ends - begins;
+    let had = || plan.numbers_of(plan.share).map(|number| seconds_of(phase, number, seconds)).sum();
     PhaseOutcome {
         name: phase.name.clone(),
         begins,
-        seconds: ends - begins,
+        seconds,
         is_counted: phase.is_counted,
         rate: phase.rate,
         users: phase.users,
+        user_seconds: plan.is_closed.then(|| (spent_ns as f64 / 1e9, had())),
     }
 }
 

@@ -91,6 +91,8 @@ pub struct Recorder {
     pub connections: Connections,
     /// Starts that were due.
     pub due: u64,
+    /// By phase: how long users of a closed loop were at what they began in it, until they were ready to ask again.
+    pub user_ns: Vec<u64>,
 }
 
 impl Recorder {
@@ -102,6 +104,7 @@ impl Recorder {
             series: Series::default(),
             connections: Connections::default(),
             due: 0,
+            user_ns: vec![0; phases],
         }
     }
 
@@ -119,6 +122,7 @@ impl Recorder {
             series: Series::default(),
             connections: Connections::default(),
             due: 0,
+            user_ns: vec![0; self.user_ns.len()],
         }
     }
 
@@ -141,5 +145,8 @@ impl Recorder {
         self.connections.closed_idle += other.connections.closed_idle;
         self.connections.resent += other.connections.resent;
         self.due += other.due;
+        for (mine, others) in self.user_ns.iter_mut().zip(&other.user_ns) {
+            *mine += others;
+        }
     }
 }

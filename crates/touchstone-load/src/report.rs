@@ -66,7 +66,7 @@ fn table(outcome: &Outcome, width: u16) -> String {
     table.load_preset(presets::NOTHING).set_width(width);
     let head = ["request", "requests", "failed", "a second", "mean", "P50", "P95", "P99", "max"];
     table.set_header(head.iter().enumerate().map(|(at, head)| cell(at, (*head).to_owned())));
-    let seconds = outcome.counted_seconds();
+    let seconds = outcome.asked_seconds();
     let setup: Vec<&RowOutcome> = outcome.rows.iter().filter(|row| row.phase == SETUP).collect();
     for row in &setup {
         table.add_row(cells(format!("{} (setup)", row.label), row, None));
@@ -113,10 +113,11 @@ fn notes(outcome: &Outcome) -> Vec<String> {
     let all = outcome.total();
     let mut notes = vec![times(outcome, &all)];
     if outcome.is_closed {
-        let busy = all.ended() as f64 * all.response.mean_ns() / 1e9 / outcome.counted_seconds().max(1e-9);
         notes.push(format!(
-            "Little's law: rate times mean is {busy:.2}, the users that waited for an answer at a time, of {}.",
-            outcome.users
+            "Little's law: rate times mean is {:.2}, the users that waited for an answer at a time, of {}.{}",
+            waiting(outcome, &all),
+            outcome.users,
+            rates_over(outcome)
         ));
     } else if outcome.unsent > 0 {
         notes.push(format!(
@@ -134,6 +135,22 @@ fn notes(outcome: &Outcome) -> Vec<String> {
     }
     notes.push(verdict(outcome));
     notes
+}
+
+/// Users that waited for an answer at a time.
+pub(crate) fn waiting(outcome: &Outcome, all: &RowOutcome) -> f64 {
+    all.ended() as f64 * all.response.mean_ns() / 1e9 / outcome.asked_seconds().max(1e-9)
+}
+
+/// What rates of a closed loop are over, where that is not what was counted: a sentence behind others.
+pub(crate) fn rates_over(outcome: &Outcome) -> String {
+    let (counted, asked) = (seconds(outcome.counted_seconds()), seconds(outcome.asked_seconds()));
+    if counted == asked {
+        return String::new();
+    }
+    format!(
+        " Users had the answers to what they began in those {counted} after {asked} on average: rates are over these."
+    )
 }
 
 fn times(outcome: &Outcome, all: &RowOutcome) -> String {

@@ -117,6 +117,9 @@ impl Journey<'_> {
         let row = self.recorder.row(at.phase, request);
         row.response.record(now_ns.saturating_sub(at.due_ns));
         row.count_failure(failure, || failure.to_string());
+        if self.plan.is_closed {
+            self.recorder.user_ns[at.phase] += now_ns.saturating_sub(at.began_ns);
+        }
         self.gather(user, Times::unanswered(now_ns, now_ns), None, None, Some(failure));
     }
 

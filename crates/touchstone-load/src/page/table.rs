@@ -2,7 +2,7 @@
 
 use crate::limit::{Figure, Figures, Limits};
 use crate::outcome::{Outcome, RowOutcome, SETUP};
-use crate::report::{count, duration, share};
+use crate::report::{count, duration, rates_over, share, waiting};
 
 /// What stands above the columns, after the request's own.
 pub(super) const HEADS: [&str; 10] = [
@@ -42,7 +42,7 @@ pub(super) struct Table {
 
 impl Table {
     pub(super) fn new(outcome: &Outcome) -> Table {
-        let seconds = outcome.counted_seconds();
+        let seconds = outcome.asked_seconds();
         let rows = outcome.by_request();
         let setup = outcome.rows.iter().filter(|row| row.phase == SETUP);
         Table {
@@ -95,10 +95,11 @@ fn notes(outcome: &Outcome) -> Vec<String> {
             .to_owned()
     }];
     if outcome.is_closed {
-        let busy = all.ended() as f64 * all.response.mean_ns() / 1e9 / outcome.counted_seconds().max(1e-9);
         notes.push(format!(
-            "Little's law: rate times average is {busy:.2}, the users that waited for an answer at a time, of {}.",
-            count(f64::from(outcome.users))
+            "Little's law: rate times average is {:.2}, the users that waited for an answer at a time, of {}.{}",
+            waiting(outcome, &all),
+            count(f64::from(outcome.users)),
+            rates_over(outcome)
         ));
     } else if outcome.unsent > 0 {
         notes.push(format!(
