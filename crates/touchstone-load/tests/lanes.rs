@@ -428,6 +428,28 @@ fn a_service_that_is_not_there_is_told_in_a_sentence() {
     }
 }
 
+/// Each of 20,000 users that waited for the one connection failed on the stack of the one before it, which had no room for as many.
+#[test]
+fn however_many_wait_their_connections_may_all_fail() {
+    const WAITING: usize = 20_000;
+    // The address of a broadcast takes no connection, and the system says so at once.
+    let nowhere: std::net::SocketAddr = "255.255.255.255:9".parse().expect("it is an address");
+    let service = start(|asked: Asked| match asked.before {
+        0 => Reply::BytesThenClose(
+            b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok".to_vec(),
+        ),
+        _ => answer("fine"),
+    });
+    let load = format!(
+        "[load]\nconnections = 1\nthink = \"1h\"\n[[phase]]\nlength = \"100ms\"\nusers = {WAITING}\n"
+    );
+    let mut plan = Plan::new(scenario(&service, &load, ""), Share::WHOLE).expect("nothing is wrong with it");
+    plan.target.addresses.extend(vec![nowhere; WAITING - 1]);
+    let outcome = run(&plan, &AtomicBool::new(false), |_| {}).expect("it runs");
+    let failed = vec![(Failure::Connect, WAITING as u64 - 1)];
+    assert_eq!((outcome.total().ended(), failures(&outcome)), (WAITING as u64, failed));
+}
+
 #[test]
 fn users_join_a_closed_loop_one_after_the_other() {
     for speaks in Speaks::ALL {

@@ -71,6 +71,10 @@ impl Lane<'_> {
                 }
             }
         }
+        // Whatever happened, there may be room for another now.
+        if !self.waiting.is_empty() {
+            self.serve_waiting(self.journey.clock.now_ns());
+        }
     }
 
     fn is_made(&mut self, key: Key) {
@@ -150,7 +154,8 @@ impl Lane<'_> {
         }
     }
 
-    /// Gives the connection that has come free, or room for another, to the user that has waited for the longest.
+    /// Gives the connection that has come free, or room for another, to the user that has waited for the longest. What fails at once
+    /// leaves room for the next: this goes on to it, for all that wait may fail, and each must not stand on another's stack.
     fn serve_waiting(&mut self, now_ns: u64) {
         while let Some(&user) = self.waiting.front() {
             let key = self.pool.take_idle();
@@ -192,10 +197,9 @@ impl Lane<'_> {
         self.fail(user, Times::unanswered(since_ns, now_ns), failure, detail);
     }
 
-    /// Counts a request that was not answered, and goes on.
+    /// Counts a request that was not answered. Who calls this serves those that wait, once.
     fn fail(&mut self, user: usize, times: Times, failure: Failure, detail: &str) {
         self.journey.failed(user, times, failure, detail);
-        self.serve_waiting(times.now_ns);
     }
 
     /// Ends what has waited since before a moment: at the timeout's value, however late that was noticed.
@@ -210,6 +214,7 @@ impl Lane<'_> {
             let times = Times { at_ns: since_ns + timeout.nanos(), ..Times::unanswered(since_ns, now_ns) };
             self.fail(user, times, failure, &format!("no answer within {timeout}"));
         }
+        self.serve_waiting(now_ns);
     }
 }
 
