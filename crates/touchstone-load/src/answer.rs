@@ -5,6 +5,9 @@ use crate::scenario;
 use memchr::memmem::Finder;
 use std::borrow::Cow;
 
+/// A longer value is not kept: each user has its own.
+const KEPT_BYTES_MAX: usize = 1 << 20;
+
 /// A whole answer, whichever engine has received it.
 pub trait Answer {
     /// Its status.
@@ -101,6 +104,10 @@ impl Expectation {
                 let detail = format!("{} is not in it{}", capture.name(), excerpt(answer.body()));
                 return Err(Wrong { failure: Failure::Capture, detail });
             };
+            if found.len() > KEPT_BYTES_MAX {
+                let detail = format!("{} is longer than {} KiB", capture.name(), KEPT_BYTES_MAX >> 10);
+                return Err(Wrong { failure: Failure::Capture, detail });
+            }
             let value = &mut values[*number];
             value.clear();
             value.extend_from_slice(&found);
@@ -299,6 +306,18 @@ mod tests {
         let times = scenario::Check { times: Some(times), ..Default::default() };
         assert_eq!(judged(times.clone(), "id id", ""), Ok(()));
         assert_eq!(judged(times, "id id id", ""), Err(Failure::Check));
+    }
+
+    #[test]
+    fn a_value_without_measure_is_not_kept() {
+        let capture = scenario::Capture::Text { after: "<".into(), until: ">".into(), last: false };
+        let expectation = Expectation { captures: vec![(0, Capture::of(&capture))], ..Default::default() };
+        for (length, is_kept) in [(KEPT_BYTES_MAX, true), (KEPT_BYTES_MAX + 1, false)] {
+            let (complete, response) = response(&format!("<{}>", "x".repeat(length)));
+            let mut values = [Vec::new()];
+            let outcome = expectation.judge(&Whole { complete, response: &response }, &mut values);
+            assert_eq!((outcome.is_ok(), values[0].len()), (is_kept, if is_kept { length } else { 0 }));
+        }
     }
 
     #[test]

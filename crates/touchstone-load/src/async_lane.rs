@@ -20,6 +20,7 @@ use crate::journey::{Journey, Wait};
 use crate::live::Board;
 use crate::pacing;
 use crate::plan::Plan;
+use crate::room::Room;
 use crate::scenario::{Http, Pacing};
 use crate::schedule::Share;
 use alarm::Alarm;
@@ -57,6 +58,8 @@ struct Traveller<'p> {
     waiting: VecDeque<usize>,
     /// Where each user's request is.
     flights: Vec<Flight>,
+    /// Room for the answers that are under way.
+    room: Rc<Room>,
 }
 
 impl<'p> AsyncLane<'p> {
@@ -94,6 +97,7 @@ impl<'p> AsyncLane<'p> {
             waiting: VecDeque::new(),
             flights: (0..journey.users.len()).map(|_| Flight::default()).collect(),
             journey,
+            room: Room::of_lane(plan.scenario.load.threads),
         };
         Ok(AsyncLane { runtime, traveller })
     }

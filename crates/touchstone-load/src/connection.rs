@@ -1,6 +1,7 @@
 //! A connection that never waits: what cannot be done at once is done when the system says that it can.
 
 use crate::response::Response;
+use crate::room::Taken;
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, connect, ipproto, recv, send, socket_with,
@@ -53,11 +54,16 @@ pub enum Sent {
 }
 
 impl Connection {
-    /// Begins to make one.
+    /// Begins to make one, with room for its answers.
     ///
     /// # Errors
     /// What the system says.
-    pub fn begin(address: SocketAddr, user: usize, now_ns: u64) -> rustix::io::Result<Connection> {
+    pub fn begin(
+        address: SocketAddr,
+        user: usize,
+        now_ns: u64,
+        taken: Taken,
+    ) -> rustix::io::Result<Connection> {
         let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let socket = socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?;
@@ -71,7 +77,7 @@ impl Connection {
             state: State::Connecting,
             user,
             since_ns: now_ns,
-            response: Response::default(),
+            response: Response::within(taken),
             is_used: false,
             is_resent: false,
             out: Vec::new(),

@@ -15,6 +15,8 @@ pub enum Failure {
     Closed,
     /// What came is not HTTP.
     Malformed,
+    /// The body is longer than is kept, or all that are under way are.
+    TooLong,
     /// The status is none of those that are right.
     Status,
     /// A check of the body failed.
@@ -27,11 +29,12 @@ pub enum Failure {
 
 impl Failure {
     /// All kinds, in the order in which they are told.
-    pub const ALL: [Failure; 8] = [
+    pub const ALL: [Failure; 9] = [
         Failure::Connect,
         Failure::Timeout,
         Failure::Closed,
         Failure::Malformed,
+        Failure::TooLong,
         Failure::Status,
         Failure::Check,
         Failure::Capture,
@@ -45,6 +48,7 @@ impl Failure {
             Failure::Timeout => "timeout",
             Failure::Closed => "closed",
             Failure::Malformed => "malformed",
+            Failure::TooLong => "too_long",
             Failure::Status => "status",
             Failure::Check => "check",
             Failure::Capture => "capture",
@@ -65,6 +69,7 @@ impl fmt::Display for Failure {
             Failure::Timeout => "timed out",
             Failure::Closed => "closed before an answer",
             Failure::Malformed => "not HTTP",
+            Failure::TooLong => "too long a body",
             Failure::Status => "status",
             Failure::Check => "check",
             Failure::Capture => "nothing to keep",

@@ -13,6 +13,7 @@ use crate::journey::Journey;
 use crate::live::Board;
 use crate::pacing;
 use crate::plan::Plan;
+use crate::room::Room;
 use crate::schedule::Share;
 use pool::Pool;
 use rustix::event::epoll;
@@ -64,7 +65,11 @@ impl<'p> Lane<'p> {
     ) -> Result<Lane<'p>> {
         Ok(Lane {
             journey: Journey::new(plan, share, stop, board),
-            pool: Pool::new(plan.target.addresses.clone(), connections)?,
+            pool: Pool::new(
+                plan.target.addresses.clone(),
+                connections,
+                Room::of_lane(plan.scenario.load.threads),
+            )?,
             waiting: VecDeque::new(),
             scratch: vec![0; SCRATCH_BYTES].into_boxed_slice(),
             body: Vec::new(),

@@ -34,6 +34,7 @@ pub mod recorder;
 pub mod report;
 pub mod requests;
 pub mod response;
+pub mod room;
 pub mod run;
 pub mod scenario;
 pub mod schedule;

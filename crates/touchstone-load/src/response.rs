@@ -4,14 +4,14 @@
 //! connection it came on is of no more use.
 
 use crate::answer::Answer;
+use crate::failure::Failure;
+use crate::room::{ANSWERS_BYTES_MAX, BODY_BYTES_MAX, Taken};
 use std::fmt;
 
 /// A response whose headers are longer is refused.
 pub const HEAD_BYTES_MAX: usize = 64 * 1024;
 /// A response with more headers is refused.
 const HEADERS_MAX: usize = 128;
-/// A response with a longer body is refused.
-pub const BODY_BYTES_MAX: u64 = 1 << 30;
 /// A line that says how long a chunk is, with its extensions, and a trailer's line.
 const LINE_BYTES_MAX: usize = 8 * 1024;
 
@@ -28,6 +28,8 @@ pub enum Malformed {
     Chunk,
     /// A body longer than is kept.
     TooLong,
+    /// There is no room for it beside the others that are under way.
+    NoRoom,
     /// More came than was asked for.
     Surplus,
     /// The connection ended within the response.
@@ -43,10 +45,28 @@ impl fmt::Display for Malformed {
             Malformed::HeadTooLong => write!(formatter, "the head is longer than {HEAD_BYTES_MAX} bytes"),
             Malformed::Length => formatter.write_str("the length of the body cannot be told"),
             Malformed::Chunk => formatter.write_str("a chunk of the body is none"),
-            Malformed::TooLong => write!(formatter, "the body is longer than {BODY_BYTES_MAX} bytes"),
+            Malformed::TooLong => {
+                write!(formatter, "the body is longer than {} MiB", BODY_BYTES_MAX >> 20)
+            }
+            Malformed::NoRoom => write!(
+                formatter,
+                "the bodies that are under way together are longer than {} MiB: offer less at a time",
+                ANSWERS_BYTES_MAX >> 20
+            ),
             Malformed::Surplus => formatter.write_str("more came than was asked for"),
             Malformed::Cut => formatter.write_str("the connection ended within the response"),
             Malformed::Tls => formatter.write_str("the service speaks TLS there: say https:// for the host"),
+        }
+    }
+}
+
+impl Malformed {
+    /// How a request counts whose response is none for this reason.
+    pub fn failure(self) -> Failure {
+        match self {
+            Malformed::Cut => Failure::Closed,
+            Malformed::TooLong | Malformed::NoRoom => Failure::TooLong,
+            _ => Failure::Malformed,
         }
     }
 }
@@ -111,6 +131,10 @@ pub struct Response {
     chunk: Chunk,
     /// What came of interim responses before it.
     interim_bytes: u64,
+    /// What came besides and is not kept.
+    forgotten_bytes: u64,
+    /// Its room among all that are under way.
+    taken: Taken,
 }
 
 /// Where in a chunked body the reader is.
@@ -124,6 +148,11 @@ enum Chunk {
 }
 
 impl Response {
+    /// One that takes its room from what others may have too.
+    pub fn within(taken: Taken) -> Response {
+        Response { taken, ..Response::default() }
+    }
+
     /// What comes from the connection is appended here, followed by [`advance`](Response::advance).
     pub fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.buffer
@@ -134,14 +163,21 @@ impl Response {
         self.buffer.is_empty() && self.interim_bytes == 0
     }
 
+    /// How many bytes have come of it.
+    pub fn bytes(&self) -> u64 {
+        self.buffer.len() as u64 + self.interim_bytes + self.forgotten_bytes
+    }
+
     /// Makes it ready for the next response, and keeps the buffer unless it has grown beyond reason.
     pub fn clear(&mut self) {
         if self.buffer.capacity() > (1 << 20) {
             self.buffer = Vec::new();
         }
         self.buffer.clear();
+        self.taken.give_back();
         self.head = None;
-        (self.body_end, self.read, self.chunk, self.interim_bytes) = (0, 0, Chunk::Size, 0);
+        (self.body_end, self.read, self.chunk) = (0, 0, Chunk::Size);
+        (self.interim_bytes, self.forgotten_bytes) = (0, 0);
     }
 
     /// The body of a whole response.
@@ -162,6 +198,9 @@ impl Response {
     /// # Errors
     /// When it is no response.
     pub fn advance(&mut self, is_head: bool, closed: bool) -> Result<Option<Complete>, Malformed> {
+        if !self.taken.hold(self.buffer.len() as u64) {
+            return Err(Malformed::NoRoom);
+        }
         let head = match self.head {
             Some(head) => head,
             None => match self.read_head(is_head)? {
@@ -177,7 +216,13 @@ impl Response {
                 self.read = self.body_end;
                 self.body_end == head.bytes + length as usize
             }
-            Framing::Chunked => self.join_chunks()?,
+            Framing::Chunked => {
+                let is_done = self.join_chunks()?;
+                if !is_done {
+                    self.forget_what_was_moved();
+                }
+                is_done
+            }
             Framing::UntilClosed => {
                 self.body_end = self.buffer.len();
                 self.read = self.body_end;
@@ -247,7 +292,6 @@ impl Response {
                     let left = left - here as u64;
                     self.chunk = if left == 0 { Chunk::DataEnd } else { Chunk::Data(left) };
                     if left > 0 {
-                        self.forget_what_was_moved();
                         return Ok(false);
                     }
                 }
@@ -271,9 +315,13 @@ impl Response {
         }
     }
 
-    /// What lies between the joined body and what was read is not needed any more: without this, a long body would be kept twice.
+    /// What lies between the joined body and what was read is not needed any more: without this, a long body would be kept twice, and one
+    /// of tiny chunks many times.
     fn forget_what_was_moved(&mut self) {
-        self.buffer.truncate(self.body_end);
+        let bytes = self.read - self.body_end;
+        self.buffer.copy_within(self.read.., self.body_end);
+        self.buffer.truncate(self.buffer.len() - bytes);
+        self.forgotten_bytes += bytes as u64;
         self.read = self.body_end;
     }
 

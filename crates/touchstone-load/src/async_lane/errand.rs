@@ -3,7 +3,8 @@
 use super::connect::{Sender, Written};
 use crate::answer::Answer;
 use crate::failure::Failure;
-use crate::response::BODY_BYTES_MAX;
+use crate::response::Malformed;
+use crate::room::{BODY_BYTES_MAX, Taken};
 use bytes::{Bytes, BytesMut};
 use http::header::{CONNECTION, HeaderMap};
 use http::{Response, Version};
@@ -16,6 +17,8 @@ pub(super) struct Received {
     status: u16,
     headers: HeaderMap,
     body: Bytes,
+    /// The room that it takes for as long as it is there.
+    _taken: Taken,
     /// Whether the connection may be used again, as far as the answer says.
     pub(super) keeps: bool,
 }
@@ -57,13 +60,13 @@ pub(super) enum Resend {
     Any,
 }
 
-/// Sends a request and receives the answer.
-pub(super) async fn run(sender: &mut Sender, request: Written) -> Result<Received, Lost> {
+/// Sends a request and receives the answer, which takes its room.
+pub(super) async fn run(sender: &mut Sender, request: Written, taken: Taken) -> Result<Received, Lost> {
     if let Err(error) = sender.ready().await {
         return Err(Lost { unsent: Some(Box::new(request)), ..lost(&error) });
     }
     match sender.send(request).await {
-        Ok(response) => receive(response).await,
+        Ok(response) => receive(response, taken).await,
         Err(mut error) => {
             let unsent = error.take_message().map(Box::new);
             Err(Lost { unsent, ..lost(error.error()) })
@@ -71,18 +74,24 @@ pub(super) async fn run(sender: &mut Sender, request: Written) -> Result<Receive
     }
 }
 
-async fn receive(response: Response<Incoming>) -> Result<Received, Lost> {
+async fn receive(response: Response<Incoming>, mut taken: Taken) -> Result<Received, Lost> {
     let keeps = keeps(&response);
     let (head, mut incoming) = response.into_parts();
+    if incoming.size_hint().lower() > BODY_BYTES_MAX {
+        return Err(refused(Malformed::TooLong));
+    }
     let mut body = Bytes::new();
     let mut joined = BytesMut::new();
     while !incoming.is_end_stream() {
         let Some(frame) = incoming.frame().await else { break };
         let frame = frame.map_err(|error| Lost { resend: Resend::Never, ..cut(&error) })?;
         let Ok(data) = frame.into_data() else { continue };
-        if (joined.len() + body.len() + data.len()) as u64 > BODY_BYTES_MAX {
-            let detail = crate::response::Malformed::TooLong.to_string();
-            return Err(Lost { failure: Failure::Malformed, detail, unsent: None, resend: Resend::Never });
+        let bytes = (joined.len() + body.len() + data.len()) as u64;
+        if bytes > BODY_BYTES_MAX {
+            return Err(refused(Malformed::TooLong));
+        }
+        if !taken.hold(bytes) {
+            return Err(refused(Malformed::NoRoom));
         }
         // Most bodies come in one piece, which need not be copied.
         if body.is_empty() && joined.is_empty() {
@@ -95,7 +104,12 @@ async fn receive(response: Response<Incoming>) -> Result<Received, Lost> {
     if !joined.is_empty() {
         body = joined.freeze();
     }
-    Ok(Received { status: head.status.as_u16(), headers: head.headers, body, keeps })
+    Ok(Received { status: head.status.as_u16(), headers: head.headers, body, _taken: taken, keeps })
+}
+
+/// An answer that is not taken for what it is.
+fn refused(why: Malformed) -> Lost {
+    Lost { failure: why.failure(), detail: why.to_string(), unsent: None, resend: Resend::Never }
 }
 
 /// Whether the service says that it keeps the connection (RFC 9112, section 9.3).
@@ -117,7 +131,7 @@ fn keeps(response: &Response<Incoming>) -> bool {
 fn cut(error: &hyper::Error) -> Lost {
     let lost = lost(error);
     if lost.failure == Failure::Closed && of_http2(error).is_none() {
-        return Lost { detail: crate::response::Malformed::Cut.to_string(), ..lost };
+        return Lost { detail: Malformed::Cut.to_string(), ..lost };
     }
     lost
 }

@@ -117,9 +117,9 @@ impl Traveller<'_> {
         (flight.stage, flight.key, flight.since_ns) = (Stage::Busy, key, now_ns);
         flight.is_on_used = carrier.is_used;
         let (clock, inbox, number) = (self.journey.clock, Rc::clone(&self.inbox), flight.number);
-        let (mut sender, counts) = (carrier.sender, carrier.counts);
+        let (mut sender, counts, taken) = (carrier.sender, carrier.counts, self.room.taken());
         let task = tokio::task::spawn_local(async move {
-            let end = errand::run(&mut sender, written).await;
+            let end = errand::run(&mut sender, written, taken).await;
             let at_ns = clock.now_ns();
             let (sent_bytes, received_bytes) = counts.take();
             let ended = Ended { user, flight: number, key, sender, end, at_ns, sent_bytes, received_bytes };

@@ -5,7 +5,7 @@ use super::pool::Key;
 use crate::connection::{Sent, State};
 use crate::failure::Failure;
 use crate::journey::{Next, Times};
-use crate::response::{Complete, Malformed, Whole};
+use crate::response::{Complete, Whole};
 use rustix::event::epoll;
 use rustix::io::Errno;
 
@@ -120,10 +120,7 @@ impl Lane<'_> {
                 Ok(Some(complete)) => return self.answered(key, complete),
                 Ok(None) if is_full => {}
                 Ok(None) => return,
-                Err(why) => {
-                    let failure = if why == Malformed::Cut { Failure::Closed } else { Failure::Malformed };
-                    return self.fail_on(key, failure, &why.to_string());
-                }
+                Err(why) => return self.fail_on(key, why.failure(), &why.to_string()),
             }
         }
     }
@@ -139,7 +136,7 @@ impl Lane<'_> {
             at_ns: now_ns,
             now_ns,
             sent_bytes: connection.out.len() as u64,
-            received_bytes: connection.response.buffer().len() as u64,
+            received_bytes: connection.response.bytes(),
         };
         let answer = Whole { complete, response: &connection.response };
         let next = self.journey.answered(user, &answer, times);

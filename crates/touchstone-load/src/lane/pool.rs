@@ -2,11 +2,13 @@
 
 use crate::connection::{Connection, State};
 use crate::error::{Error, Result};
+use crate::room::Room;
 use rustix::event::epoll;
 use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
+use std::rc::Rc;
 
 /// A connection's place and how often the place was given away before: an event of a connection that is gone finds none.
 pub(super) type Key = (usize, u32);
@@ -20,6 +22,8 @@ pub(super) struct Pool {
     idle: VecDeque<Key>,
     most: usize,
     begun: usize,
+    /// Room for the answers that are under way.
+    room: Rc<Room>,
 }
 
 const READS: epoll::EventFlags = epoll::EventFlags::IN.union(epoll::EventFlags::RDHUP);
@@ -29,12 +33,12 @@ fn data((slot, generation): Key) -> epoll::EventData {
 }
 
 impl Pool {
-    /// At most so many connections, to these addresses in turn.
-    pub(super) fn new(addresses: Vec<SocketAddr>, most: usize) -> Result<Pool> {
+    /// At most so many connections, to these addresses in turn, and room for their answers.
+    pub(super) fn new(addresses: Vec<SocketAddr>, most: usize, room: Rc<Room>) -> Result<Pool> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)
             .map_err(|error| Error::io("making an event queue", &error.into()))?;
         let (slots, free, idle) = (Vec::new(), Vec::new(), VecDeque::new());
-        Ok(Pool { epoll, addresses, slots, free, idle, most, begun: 0 })
+        Ok(Pool { epoll, addresses, slots, free, idle, most, begun: 0, room })
     }
 
     pub(super) fn epoll(&self) -> &OwnedFd {
@@ -75,7 +79,7 @@ impl Pool {
     pub(super) fn begin(&mut self, user: usize, now_ns: u64) -> rustix::io::Result<Key> {
         let address = self.addresses[self.begun % self.addresses.len()];
         self.begun += 1;
-        let connection = Connection::begin(address, user, now_ns)?;
+        let connection = Connection::begin(address, user, now_ns, self.room.taken())?;
         let slot = self.free.pop().unwrap_or(self.slots.len());
         if slot == self.slots.len() {
             self.slots.push((0, None));

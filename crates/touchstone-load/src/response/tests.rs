@@ -1,6 +1,7 @@
 //! The reader of responses against every split of known ones, against what is none, and against noise.
 
 use super::*;
+use crate::room::Room;
 use proptest::prelude::*;
 
 mod damaged;
@@ -199,6 +200,37 @@ fn interim_responses_without_end_are_refused_in_time() {
         response.advance(false, false).err()
     });
     assert_eq!(outcome, Some(Malformed::HeadTooLong));
+}
+
+/// What is read of a chunked response was kept until its end: the sizes of tiny chunks, and trailers.
+#[test]
+fn only_the_body_of_chunks_is_kept() {
+    for (begins, piece, kept) in [("", "1;some=extension\r\na\r\n", 1), ("0\r\n", "Trailer: 1\r\n", 0)] {
+        let mut response = Response::default();
+        let head = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{begins}");
+        response.buffer().extend_from_slice(head.as_bytes());
+        for _ in 0..1_000 {
+            response.buffer().extend_from_slice(piece.as_bytes());
+            assert_eq!(response.advance(false, false), Ok(None));
+        }
+        assert!(response.buffer().len() <= head.len() + 1_000 * kept + 2, "{}", response.buffer().len());
+        assert_eq!(response.bytes(), (head.len() + 1_000 * piece.len()) as u64);
+    }
+}
+
+#[test]
+fn responses_share_the_room_that_there_is() {
+    let room = Room::of(300);
+    let mut responses = [room.taken(), room.taken()].map(Response::within);
+    let begun = [b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n".to_vec(), vec![b'x'; 200]].concat();
+    let mut outcomes = responses.iter_mut().map(|response| {
+        response.buffer().extend_from_slice(&begun);
+        response.advance(false, false)
+    });
+    assert_eq!((outcomes.next(), outcomes.next()), (Some(Ok(None)), Some(Err(Malformed::NoRoom))));
+    responses[0].clear();
+    assert_eq!(responses[1].advance(false, false), Ok(None));
+    assert_eq!(Malformed::NoRoom.failure(), Failure::TooLong);
 }
 
 #[test]

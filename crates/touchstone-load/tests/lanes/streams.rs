@@ -81,6 +81,29 @@ fn long_bodies_go_both_ways() {
     }
 }
 
+/// All that came was kept, up to 1 GiB for each connection.
+#[test]
+fn a_body_without_end_is_refused() {
+    for speaks in Speaks::ALL {
+        let service = start_as(speaks, |_| Reply::Endless);
+        let load = "[load]\ntimeout = \"5m\"\n[[phase]]\nlength = \"100ms\"\nrate = 20\n";
+        let all = play(scenario(&service, load, "")).total();
+        assert_eq!(all.failures, [(Failure::TooLong, 2)].into(), "{speaks:?} {:?}", all.first_wrong);
+        assert_eq!(all.first_wrong[&Failure::TooLong], "the body is longer than 64 MiB", "{speaks:?}");
+    }
+}
+
+#[test]
+fn a_body_that_says_it_is_too_long_is_refused_at_its_head() {
+    for speaks in Speaks::FIRST {
+        let head = "HTTP/1.1 200 OK\r\nContent-Length: 999999999999\r\n\r\n";
+        let service = start_as(speaks, |_| Reply::Bytes(head.into()));
+        let load = "[load]\ntimeout = \"5m\"\n[[phase]]\nlength = \"100ms\"\nrate = 20\n";
+        let outcome = play(scenario(&service, load, ""));
+        assert_eq!(failures(&outcome), [(Failure::TooLong, 2)], "{speaks:?}");
+    }
+}
+
 #[test]
 fn headers_are_sent_and_kept() {
     for speaks in HYPER {

@@ -73,6 +73,7 @@ fn answer(stream: impl Stream, reply: &Answering, before: &AtomicU64) {
                 take(after);
                 (bytes, false)
             }
+            Reply::Endless => return endless(stream.get_mut()),
             Reply::Nothing => (Vec::new(), false),
             Reply::Close => (Vec::new(), true),
             Reply::Reset(bytes) => {
@@ -86,6 +87,15 @@ fn answer(stream: impl Stream, reply: &Answering, before: &AtomicU64) {
         if is_last || !is_written {
             return stream.end();
         }
+    }
+}
+
+/// A body in chunks, until nobody takes it any more.
+fn endless(stream: &mut impl Write) {
+    let chunk = [b"10000\r\n".to_vec(), vec![b'x'; 0x10000], b"\r\n".to_vec()].concat();
+    let mut written = stream.write_all(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+    while written.is_ok() {
+        written = stream.write_all(&chunk);
     }
 }
 

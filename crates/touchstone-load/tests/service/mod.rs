@@ -50,6 +50,8 @@ pub enum Reply {
     BytesThenClose(Vec<u8>),
     /// These bytes, after so long.
     Late(Duration, Vec<u8>),
+    /// A body without end.
+    Endless,
     /// Nothing, ever; the connection stays.
     Nothing,
     /// The connection is closed at once; in HTTP/2, the stream.

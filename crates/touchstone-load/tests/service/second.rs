@@ -2,19 +2,39 @@
 
 use super::{Answering, Asked, Reply};
 use http::{Request, Response};
-use http_body_util::{BodyExt, Full};
-use hyper::body::{Bytes, Incoming};
+use http_body_util::{BodyExt, Either, Full};
+use hyper::body::{Body, Bytes, Frame, Incoming};
 use hyper::server::conn::http2::Builder;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::ServerConfig;
+use std::convert::Infallible;
 use std::future::{Future, poll_fn};
 use std::net::TcpListener;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsAcceptor;
+
+/// A body.
+type Answer = Either<Full<Bytes>, Endless>;
+
+/// One that does not end.
+struct Endless;
+
+impl Body for Endless {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(&[b'x'; 0x10000])))))
+    }
+}
 
 /// Serves, for as long as the process lives.
 pub(super) fn serve(
@@ -82,7 +102,7 @@ async fn answer(
     before: u64,
     before_here: u64,
     ends: Arc<AtomicBool>,
-) -> Result<Response<Full<Bytes>>, String> {
+) -> Result<Response<Answer>, String> {
     let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
     let line = format!("{} {path} HTTP/2", request.method());
     let body = request.into_body().collect().await.map_err(|error| error.to_string())?;
@@ -97,16 +117,17 @@ async fn answer(
             tokio::time::sleep(after).await;
             Ok(translated(&bytes))
         }
+        Reply::Endless => Ok(Response::new(Either::Right(Endless))),
         Reply::Nothing => std::future::pending().await,
         Reply::Close | Reply::Reset(_) => Err("the test says so".into()),
     }
 }
 
 /// The status and the body of an answer in HTTP/1.1.
-fn translated(bytes: &[u8]) -> Response<Full<Bytes>> {
+fn translated(bytes: &[u8]) -> Response<Answer> {
     let text = String::from_utf8_lossy(bytes);
     let (head, body) = text.split_once("\r\n\r\n").expect("it has a head");
     let status = head.split(' ').nth(1).and_then(|status| status.parse::<u16>().ok());
     let response = Response::builder().status(status.expect("it has a status"));
-    response.body(Full::new(Bytes::from(body.to_owned()))).expect("it is a response")
+    response.body(Either::Left(Full::new(Bytes::from(body.to_owned())))).expect("it is a response")
 }
