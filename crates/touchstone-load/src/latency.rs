@@ -1,12 +1,8 @@
 //! Latencies in nanoseconds, in HdrHistograms that can be added without loss.
 
 use hdrhistogram::Histogram;
-use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
-
-/// Three digits: a figure is within 0.1 % of what was measured.
-const DIGITS: u8 = 3;
-/// A day: what is longer counts as a day. One bound for all, so that the sum of parts has the bytes of the whole.
-const NS_MAX: u64 = 86_400_000_000_000;
+use hdrhistogram::serialization::{Serializer, V2Serializer};
+use touchstone::sample::{LOAD_DIGITS, LOAD_NS_MAX, read_load_histogram};
 
 /// Latencies that were counted.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,7 +10,7 @@ pub struct Latencies(Histogram<u64>);
 
 impl Default for Latencies {
     fn default() -> Latencies {
-        Latencies(Histogram::new_with_bounds(1, NS_MAX, DIGITS).expect("such bounds are possible"))
+        Latencies(Histogram::new_with_bounds(1, LOAD_NS_MAX, LOAD_DIGITS).expect("such bounds are possible"))
     }
 }
 
@@ -65,14 +61,8 @@ impl Latencies {
     ///
     /// # Errors
     /// What is wrong with the bytes.
-    pub fn from_bytes(mut bytes: &[u8]) -> Result<Latencies, String> {
-        let read: Histogram<u64> = Deserializer::new()
-            .deserialize(&mut bytes)
-            .map_err(|error| format!("it is no histogram: {error}"))?;
-        if (read.low(), read.high(), read.sigfig()) != (1, NS_MAX, DIGITS) {
-            return Err("its histogram has other bounds".into());
-        }
-        Ok(Latencies(read))
+    pub fn from_bytes(bytes: &[u8]) -> Result<Latencies, String> {
+        read_load_histogram(bytes).map(Latencies)
     }
 
     /// The histogram itself, for a log.

@@ -6,13 +6,17 @@ use crate::outcome::Outcome;
 /// Adds outcomes of one plan.
 ///
 /// # Errors
-/// When they are not of one plan, or a part is in two of them.
+/// When they are not of one plan, a part is in two of them, or there are more requests in them than can be counted.
 pub fn merge(outcomes: Vec<Outcome>) -> Result<Outcome> {
     let mut outcomes = outcomes.into_iter();
     let Some(mut sum) = outcomes.next() else { return Err(Error::input("there is nothing to add")) };
+    sum.check()?;
     for other in outcomes {
+        other.check()?;
         check(&sum, &other)?;
+        // Of two that were checked the sum fits.
         add(&mut sum, other);
+        sum.check().map_err(|error| error.within("the sum"))?;
     }
     sum.shards.sort_unstable();
     sum.doubt();
@@ -51,7 +55,8 @@ fn add(sum: &mut Outcome, other: Outcome) {
     if sum.shards.iter().all(|shard| shard.of == 0) {
         sum.users = sum.users.saturating_add(other.users);
         for (mine, others) in sum.phases.iter_mut().zip(&other.phases) {
-            mine.users = (mine.users.0 + others.users.0, mine.users.1 + others.users.1);
+            mine.users =
+                (mine.users.0.saturating_add(others.users.0), mine.users.1.saturating_add(others.users.1));
         }
     }
     for row in other.rows {

@@ -1,5 +1,7 @@
 //! What a run leaves: everything that was counted, as a file that says how it came about and that can be added to others of its plan.
 
+mod check;
+
 use crate::error::{Error, Result};
 use crate::failure::Failure;
 use crate::journey::seconds_of;
@@ -15,6 +17,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::path::Path;
+
+pub use check::SHARDS_MAX;
 
 /// The version of the file's format.
 pub const FORMAT: u32 = 1;
@@ -245,8 +249,19 @@ impl Outcome {
             );
             return Err(Error::input(message));
         }
-        serde_json::from_str(&text)
-            .map_err(|error| Error::input(format!("{}: it is no outcome of a load: {error}", path.display())))
+        let outcome: Outcome = serde_json::from_str(&text).map_err(|error| {
+            Error::input(format!("{}: it is no outcome of a load: {error}", path.display()))
+        })?;
+        outcome.check().map_err(|error| error.within(path.display()))?;
+        Ok(outcome)
+    }
+
+    /// Refuses what no run can leave: numbers that are damaged, and sums that cannot be counted.
+    ///
+    /// # Errors
+    /// What of it cannot be.
+    pub fn check(&self) -> Result<()> {
+        check::wrong(self).map_err(|why| Error::input(format!("damaged outcome: {why}")))
     }
 
     /// The counted seconds.

@@ -390,6 +390,44 @@ fn an_outcome_is_read_as_it_was_written() {
     assert!(Outcome::read(&path).expect_err("it is of a version to come").to_string().contains("newer"));
 }
 
+/// A damaged outcome was an index that is none, a time that is none, or a sum that wraps.
+#[test]
+fn an_outcome_that_no_run_can_leave_is_refused() {
+    let service = start(|_| answer("fine"));
+    let outcome = play(scenario(&service, OPEN, ""));
+    let folder = tempfile::tempdir().expect("there is room");
+    let path = folder.path().join("outcome.json");
+    let histogram = serde_json::to_value(&outcome).expect("it is data")["rows"][0]["response"].clone();
+    let histogram = histogram.as_str().expect("it is text").to_owned();
+    for (place, value, part) in [
+        ("/series/0/first_band", 60.into(), "interval 0 of its series has more than 44 bands"),
+        ("/phases/0/seconds", (-1.0).into(), "the phase `1` has a time that is none"),
+        ("/shards", serde_json::json!([]), "its shards are no parts of one plan"),
+        ("/shards/0/of", u64::MAX.into(), "its shards are no parts of one plan"),
+        ("/rows/0/statuses/200", u64::MAX.into(), "more statuses than can be counted"),
+        ("/rows/0/sent_bytes", u64::MAX.into(), "more sent bytes than can be counted"),
+        ("/due", u64::MAX.into(), "more starts than can be counted"),
+        ("/rows/0/response", histogram.replacen("HIST", "HISU", 1).into(), "histogram"),
+        ("/rows/0/response", histogram[..histogram.len() / 8 * 4].into(), "histogram"),
+    ] {
+        let mut damaged = serde_json::to_value(&outcome).expect("it is data");
+        *damaged.pointer_mut(place).expect(place) = value;
+        std::fs::write(&path, damaged.to_string()).expect("there is room");
+        let error = Outcome::read(&path).expect_err(place);
+        assert_eq!(error.kind(), touchstone_load::ErrorKind::Input);
+        let told = error.to_string();
+        assert!(told.contains(part) && told.contains("outcome.json") && !told.contains('\n'), "{told}");
+    }
+    let parts = [1, 2].map(|number| {
+        let mut part = outcome.clone();
+        part.shards[0] = touchstone_load::outcome::Shard { number, of: 2 };
+        part.rows[0].sent_bytes = 1 << 53;
+        part
+    });
+    let told = merge(parts.to_vec()).expect_err("they are too many").to_string();
+    assert!(told.contains("the sum: damaged outcome: it has more sent bytes than can be counted"), "{told}");
+}
+
 #[test]
 fn a_run_that_is_stopped_tells_what_it_has() {
     for speaks in Speaks::ALL {

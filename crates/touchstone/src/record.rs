@@ -264,6 +264,27 @@ mod tests {
     use serde_json::{Value, json};
     use std::path::Path;
 
+    /// A line of a record with a damaged histogram was read as one of no requests.
+    #[test]
+    fn a_window_whose_histogram_is_damaged_is_told_by_its_line() {
+        let folder = tempfile::tempdir().expect("there is room");
+        let path = folder.path().join(super::file::LOADS);
+        let window = |endpoints: Value| {
+            json!({
+                "case": "a", "launch": 0, "arm": "b", "phase": "measure", "block": 0, "position": 0, "seconds": 1.0, "users": 8,
+                "endpoints": endpoints, "generator_busy": 0.1
+            })
+        };
+        let damaged =
+            json!([{ "request": "a", "label": "GET /", "failures": 0, "latencies": "HISTE/////8AAAAA" }]);
+        std::fs::write(&path, format!("{}\n{}\n", window(json!([])), window(damaged)))
+            .expect("there is room");
+        let error = super::read_lines::<crate::sample::LoadWindow>(&path, true)
+            .expect_err("it is damaged")
+            .to_string();
+        assert!(error.contains("damaged record: line 2: its histogram is cut off"), "{error}");
+    }
+
     /// Found by an adversary: an edited record moved the terminal of whoever judged it, and told of a gate that never was.
     #[test]
     fn words_of_a_record_do_nothing_where_they_are_shown() {

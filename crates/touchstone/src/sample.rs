@@ -3,8 +3,10 @@
 //! Raw samples are the truth: they are appended as they happen and never changed; everything after is computed
 //! from them and can be computed again.
 
+mod histogram;
 mod load;
 
+pub use histogram::{LOAD_COUNT_MAX, LOAD_DIGITS, LOAD_NS_MAX, read_load_histogram};
 pub use load::{Endpoint, LoadWindow};
 
 use crate::kit::Contender;

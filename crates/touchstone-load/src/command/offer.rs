@@ -2,6 +2,7 @@
 
 use crate::duration::Duration;
 use crate::error::{Error, Result};
+use crate::outcome::SHARDS_MAX;
 use crate::scenario::{Arrivals, Http, Pacing, Phase, Scenario};
 use crate::schedule::Share;
 use clap::Args;
@@ -172,7 +173,7 @@ pub(super) fn shard(text: &str) -> std::result::Result<Share, String> {
     let wrong = || format!("`{text}` is no shard: write it as 3/10, from 1/10 to 10/10");
     let (number, of) = text.split_once('/').ok_or_else(wrong)?;
     let (number, of): (u64, u64) = (number.parse().map_err(|_| wrong())?, of.parse().map_err(|_| wrong())?);
-    if (1..=of).contains(&number) && of <= 100_000 {
+    if (1..=of).contains(&number) && of <= SHARDS_MAX {
         Ok(Share { number: number - 1, of })
     } else {
         Err(wrong())

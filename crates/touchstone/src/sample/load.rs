@@ -1,11 +1,10 @@
 //! A window of load on a service, as its generator counted it.
 
-use super::Phase;
+use super::{Phase, read_load_histogram};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
-use hdrhistogram::serialization::Deserializer;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// What users asked of a service in a window. A line of `loads.jsonl`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -51,13 +50,49 @@ pub struct Endpoint {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_setup: bool,
     /// From when a request was due to the end of its answer, in nanoseconds: an HdrHistogram in its format V2, in base 64.
+    #[serde(deserialize_with = "readable")]
     pub latencies: String,
 }
 
+/// Refuses a histogram that cannot be read, where its line is known: its requests would be missing without a word.
+fn readable<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    read(&text).map_err(serde::de::Error::custom)?;
+    Ok(text)
+}
+
+fn read(text: &str) -> Result<Histogram<u64>, String> {
+    let bytes = STANDARD.decode(text).map_err(|error| format!("its histogram is no base 64: {error}"))?;
+    read_load_histogram(&bytes)
+}
+
 impl Endpoint {
-    /// Its latencies; none where somebody has edited them into something else.
+    /// Its latencies; none where they are no histogram, as no endpoint of a record is that was read.
     pub fn histogram(&self) -> Option<Histogram<u64>> {
-        let bytes = STANDARD.decode(&self.latencies).ok()?;
-        Deserializer::new().deserialize(&mut bytes.as_slice()).ok()
+        read(&self.latencies).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hdrhistogram::serialization::{Serializer, V2Serializer};
+    use serde_json::json;
+
+    /// A line with a damaged histogram was read as one of no requests.
+    #[test]
+    fn an_endpoint_without_a_readable_histogram_is_refused() {
+        let times = Histogram::<u64>::new_with_bounds(1, super::super::LOAD_NS_MAX, 3);
+        let mut bytes = Vec::new();
+        V2Serializer::new()
+            .serialize(&times.expect("such bounds are possible"), &mut bytes)
+            .expect("there is room");
+        let endpoint = |bytes: &[u8]| {
+            let line = json!({ "request": "a", "label": "GET /", "failures": 0, "latencies": STANDARD.encode(bytes) });
+            serde_json::from_value::<Endpoint>(line)
+        };
+        assert!(endpoint(&bytes).is_ok_and(|endpoint| endpoint.histogram().is_some()));
+        let cut = endpoint(&bytes[..bytes.len() / 2]).expect_err("it is cut off").to_string();
+        assert!(cut.contains("histogram"), "{cut}");
     }
 }
