@@ -312,8 +312,7 @@ impl<'w> Worker<'w> {
         }
         let told = map(self.users());
         self.send("spawning_complete", told).await;
-        let stop_s = entry(job, "stop_timeout").and_then(number).unwrap_or(0.0).clamp(0.0, STOP_S_MAX);
-        self.stop_within = Duration::from_secs_f64(stop_s);
+        self.stop_within = stop_within(job);
         Ok(())
     }
 
@@ -358,9 +357,43 @@ impl<'w> Worker<'w> {
     }
 }
 
+/// How long users may take to end, as a `spawn` says; not at all, where it says no length of time.
+fn stop_within(job: &Value) -> Duration {
+    let said = entry(job, "stop_timeout").and_then(number).filter(|seconds| *seconds > 0.0);
+    Duration::from_secs_f64(said.unwrap_or(0.0).min(STOP_S_MAX))
+}
+
 /// How many users a `spawn` asks for, and by which classes.
 fn users_of(job: &Value) -> Option<(u32, Value)> {
     let classes = entry(job, "user_classes_count")?;
-    let users: u64 = classes.as_map()?.iter().map(|(_, count)| count.as_u64().unwrap_or(0)).sum();
+    let counts = classes.as_map()?.iter().map(|(_, count)| count.as_u64().unwrap_or(0));
+    let users = counts.fold(0u64, u64::saturating_add);
     Some((u32::try_from(users).unwrap_or(u32::MAX), classes.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A master that said a time that is none, or more users than can be counted, ended the worker with a panic.
+    #[test]
+    fn whatever_a_master_says_is_a_time_and_a_number() {
+        let day = Duration::from_secs_f64(STOP_S_MAX);
+        for (said, expected) in [
+            (Value::from(1.5), Duration::from_millis(1_500)),
+            (f64::NAN.into(), Duration::ZERO),
+            ((-3.0).into(), Duration::ZERO),
+            ((-3).into(), Duration::ZERO),
+            (f64::INFINITY.into(), day),
+            (f64::NEG_INFINITY.into(), Duration::ZERO),
+            (f64::MAX.into(), day),
+            (u64::MAX.into(), day),
+            ("soon".into(), Duration::ZERO),
+        ] {
+            assert_eq!(stop_within(&map([("stop_timeout", said.clone())])), expected, "{said}");
+        }
+        let classes = map([("A", u64::MAX.into()), ("B", 7.into()), ("C", (-1).into())]);
+        let users = users_of(&map([("user_classes_count", classes)])).map(|(users, _)| users);
+        assert_eq!((users, users_of(&Value::Nil)), (Some(u32::MAX), None));
+    }
 }
