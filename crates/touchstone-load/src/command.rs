@@ -4,11 +4,14 @@ mod capacity;
 mod folder;
 mod merge;
 mod offer;
+mod parent;
 mod report;
 mod run;
 mod say;
 mod watch;
 mod worker;
+
+pub use parent::PARENT;
 
 use clap::{Args, ColorChoice, Parser, Subcommand};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -67,6 +70,7 @@ impl Cli {
     /// # Errors
     /// When it could not be done; [`exit::of`](crate::exit::of) gives the status for it.
     pub fn run(self) -> anyhow::Result<ExitCode> {
+        parent::end_with_it()?;
         match self.command {
             None => self.run.run(self.json),
             Some(Command::Capacity(capacity)) => capacity.run(self.json),

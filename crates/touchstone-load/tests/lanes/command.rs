@@ -3,8 +3,9 @@
 use super::service::{Reply, answer, bytes_of, start};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use touchstone_load::command::PARENT;
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
@@ -158,6 +159,42 @@ fn ctrl_c_tells_what_was_counted_and_leaves_no_process() {
     assert!(outcome["stopped"].as_f64().is_some_and(|seconds| seconds < 60.0), "{}", outcome["stopped"]);
     assert!(outcome["due"].as_u64().is_some_and(|due| due >= 99), "{}", outcome["due"]);
     assert_eq!(outcome["unsent"], 0);
+}
+
+/// The generator of a lab that was killed went on for ten seconds, on what the next lab measured.
+#[test]
+fn a_generator_ends_with_the_process_that_has_started_it() {
+    let asked = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&asked);
+    let service = start(move |_| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        answer("fine")
+    });
+    let program = env!("CARGO_BIN_EXE_touchstone-load");
+    let mut parent = Command::new("sh")
+        .args(["-c", &format!("{PARENT}=$$ \"$@\" & wait"), "sh", program])
+        .args([&service.host, "--rate", "500", "--for", "30s", "--json"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("there is a shell");
+    while asked.load(Ordering::Relaxed) < 10 {
+        std::thread::yield_now();
+    }
+    parent.kill().expect("it runs");
+    // The pipe ends when the last process ends that has it.
+    let mut text = String::new();
+    let mut told = parent.stdout.take().expect("it is piped");
+    told.read_to_string(&mut text).expect("it is text");
+    parent.wait().expect("it has ended");
+    assert_eq!(text, "", "it told an outcome, 30 s later");
+}
+
+#[test]
+fn a_generator_that_another_process_started_does_not_begin() {
+    let output = command(&["http://127.0.0.1:1", "--rate", "5"]).env(PARENT, "1").output();
+    let output = output.expect("the program can be started");
+    assert_eq!(status(&output), 130, "{}", said(&output));
+    assert!(said(&output).contains(PARENT), "{}", said(&output));
 }
 
 #[test]
