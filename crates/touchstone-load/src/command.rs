@@ -79,12 +79,10 @@ impl Cli {
             Some(Command::Worker(worker)) => worker.run(),
             Some(Command::Completions(completions)) => {
                 let mut command = <Cli as clap::CommandFactory>::command();
-                clap_complete::generate(
-                    completions.shell,
-                    &mut command,
-                    "touchstone-load",
-                    &mut std::io::stdout(),
-                );
+                // Into memory first: what writes it takes a reader that has gone away, as `head` does, for a mistake of its own.
+                let mut script = Vec::new();
+                clap_complete::generate(completions.shell, &mut command, "touchstone-load", &mut script);
+                say::bytes(&script)?;
                 Ok(ExitCode::SUCCESS)
             }
         }

@@ -28,6 +28,7 @@ pub mod merge;
 pub mod outcome;
 pub mod pacing;
 pub mod page;
+pub mod plain;
 pub mod plan;
 pub mod probe;
 pub mod recorder;

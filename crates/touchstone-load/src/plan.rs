@@ -15,7 +15,7 @@ use crate::tls::Trust;
 use crate::user::User;
 use rustix::thread::CpuSet;
 use std::collections::BTreeMap;
-use touchstone::name::there_are;
+use touchstone::name::{is_unreadable, there_are};
 
 /// How many users there are where nobody says.
 const USERS: u32 = 64;
@@ -153,6 +153,7 @@ impl Plan {
 
     /// As [`new`](Plan::new), without an address.
     fn unplaced(scenario: Scenario, share: Share) -> Result<Plan> {
+        names_are_plain(&scenario)?;
         let target = Target::of(&scenario.host)?;
         let value_names = value_names(&scenario)?;
         let phases = windows(&scenario.phases)?;
@@ -265,6 +266,24 @@ impl Plan {
     pub fn value_names(&self) -> &[String] {
         &self.value_names
     }
+}
+
+/// Refuses names that would do something where they are shown, or that are on two lines of a report.
+fn names_are_plain(scenario: &Scenario) -> Result<()> {
+    let phases = scenario.phases.iter().filter_map(|phase| Some(("phase", phase.name.as_ref()?)));
+    let requests = scenario.requests.iter().map(|request| ("request", &request.name));
+    let flows = scenario.flows.iter().map(|flow| ("flow", &flow.name));
+    let own = [("scenario", &scenario.name), ("scenario's summary", &scenario.summary)];
+    let fragments = scenario.fragments.keys().map(|name| ("fragment", name));
+    let all = own.into_iter().chain(phases).chain(requests).chain(flows).chain(fragments);
+    for (what, name) in all {
+        if let Some(letter) = name.chars().find(|letter| is_unreadable(*letter)) {
+            return Err(Error::input(format!(
+                "the {what} {name:?} has the character {letter:?}, which nobody can read: leave it out"
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn value_names(scenario: &Scenario) -> Result<Vec<String>> {

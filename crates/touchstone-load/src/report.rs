@@ -8,6 +8,7 @@ pub use log::histogram_log;
 
 use crate::limit::Limits;
 use crate::outcome::{Outcome, RowOutcome, SETUP};
+use crate::plain::line;
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, Table, Width, presets};
 use std::fmt::Write;
 
@@ -17,7 +18,7 @@ pub const WIDTH_MAX: u16 = 100;
 /// The summary of a run, ending with a line break.
 pub fn summary(outcome: &Outcome, width: u16) -> String {
     let width = width.clamp(40, WIDTH_MAX);
-    let mut text = format!("{}\n\n", heading(outcome));
+    let mut text = format!("{}\n\n", line(&heading(outcome)));
     text += &format!("{}\n\n", table(outcome, width));
     text += &wrapped(&notes(outcome), width);
     text
@@ -105,7 +106,7 @@ fn cells(label: String, row: &RowOutcome, seconds: Option<f64>) -> Vec<Cell> {
 }
 
 fn cell(at: usize, text: String) -> Cell {
-    Cell::new(text).set_alignment(if at == 0 { CellAlignment::Left } else { CellAlignment::Right })
+    Cell::new(line(&text)).set_alignment(if at == 0 { CellAlignment::Left } else { CellAlignment::Right })
 }
 
 /// What is to be said beneath the table, a paragraph each.
@@ -244,7 +245,7 @@ fn wrapped(paragraphs: &[String], width: u16) -> String {
     let mut text = String::new();
     for paragraph in paragraphs {
         let mut column = 0;
-        for word in paragraph.split(' ') {
+        for word in line(paragraph).split(' ') {
             let letters = word.chars().count();
             if column > 0 && column + 1 + letters > usize::from(width) {
                 text.push('\n');

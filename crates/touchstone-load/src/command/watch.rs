@@ -38,7 +38,7 @@ impl Watch {
         let ends = progress.plan.ends_ns() as f64 / 1e9;
         let seconds = progress.seconds.unwrap_or_default();
         self.bar.set_position((seconds / ends.max(1e-9) * 1_000.0).min(1_000.0) as u64);
-        self.bar.set_message(line.clone());
+        self.bar.set_message(crate::plain::line(&line).into_owned());
         if !self.is_terminal && seconds >= self.next_line.get() {
             self.next_line.set(seconds + LINE_EVERY);
             super::say::note(&line);

@@ -69,6 +69,50 @@ fn mistakes_end_with_64_and_a_sentence_that_names_them() {
     }
 }
 
+/// What a file, an argument or a service says moved the terminal of whoever read the message.
+#[test]
+fn no_word_of_others_commands_a_terminal() {
+    const NASTY: &str = "x\u{1b}[2J\u{202e}y";
+    let service = start(|_| Reply::Bytes(bytes_of(503, &format!("{NASTY}\nValid: yes"))));
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let scenario = |name: &str, text: &str| {
+        let file = folder.path().join(name).display().to_string();
+        let rest = "[[phase]]\nlength = \"100ms\"\nrate = 50\n[[request]]\nname = \"a\"\npath = \"/\"\n";
+        std::fs::write(&file, format!("host = \"{}\"\n{text}\n{rest}", service.host)).expect("there is room");
+        file
+    };
+    let named = scenario("named.toml", "name = \"x\\u001b[2J\"");
+    let keyed = scenario("keyed.toml", "\"x\\u001b[2J\" = 1");
+    let raw = scenario("raw.toml", &format!("{NASTY} = 1"));
+    let set_up = "name = \"s\"\nsetup = [\"b\"]\n[[request]]\nname = \"b\"\npath = \"/b\"";
+    let set_up = scenario("set-up.toml", set_up);
+    let out = folder.path().join(NASTY).display().to_string();
+    let cases: [(&[&str], i32); 7] = [
+        (&[&named], 64),
+        (&[&keyed], 64),
+        (&[&raw], 64),
+        (&[NASTY], 64),
+        (&[&format!("--{NASTY}")], 64),
+        (&["report", &out], 74),
+        (&[&set_up], 69),
+    ];
+    for (arguments, expected) in cases {
+        let output = run(arguments);
+        let told = said(&output);
+        assert_eq!(status(&output), expected, "{arguments:?}: {told:?}");
+        assert!(!told.contains(['\u{1b}', '\u{202e}']) && !told.is_empty(), "{arguments:?}: {told:?}");
+        assert!(!told.lines().any(|line| line.starts_with("Valid")), "{told}");
+    }
+    let output = run(&[&service.host, "--rate", "50", "--for", "100ms", "--json"]);
+    let text = String::from_utf8_lossy(&output.stdout).replace("503: ", "503: \\u001b[2J\\nValid: yes ");
+    let edited = folder.path().join("edited.json");
+    std::fs::write(&edited, text.replace("\"name\": \"url\"", "\"name\": \"u\\u001b[2J\\nValid: u\""))
+        .expect("room");
+    let output = run(&["report", &edited.display().to_string()]);
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(told.contains("503:  [2J Valid: yes") && told.starts_with("u [2J Valid: u: open loop"), "{told}");
+}
+
 #[test]
 fn a_mistake_is_told_to_machines_too() {
     let output = run(&["missing.toml", "--json"]);
@@ -212,4 +256,16 @@ fn a_capacity_is_searched_for_and_confirmed() {
 fn completions_are_made() {
     let output = run(&["completions", "bash"]);
     assert!(status(&output) == 0 && output.stdout.starts_with(b"_touchstone__load()"));
+}
+
+/// `head` has what it wants and goes: writing to it was a panic.
+#[test]
+fn a_reader_that_goes_away_is_no_mistake() {
+    for arguments in [&["completions", "bash"][..], &["--help"], &["completions", "--help"]] {
+        let (reader, writer) = std::io::pipe().expect("the system has pipes");
+        drop(reader);
+        let output = command(arguments).stdout(writer).stderr(Stdio::piped()).output();
+        let output = output.expect("the program can be started");
+        assert_eq!((status(&output), said(&output).as_str()), (0, ""), "{arguments:?}");
+    }
 }
