@@ -25,8 +25,41 @@ pub struct Expectation {
     pub statuses: Vec<u16>,
     /// What the body must be.
     pub checks: Vec<Check>,
-    /// What is kept, by the number of the value.
-    pub captures: Vec<(usize, Capture)>,
+    /// What is kept, by the number of the value, and where it goes.
+    pub captures: Vec<(usize, Capture, Place)>,
+}
+
+/// Where a value goes in requests. What has no place there would end the line that it stands on, and begin another request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// Into bodies alone, or nowhere.
+    #[default]
+    Body,
+    /// Into a header.
+    Header,
+    /// Into a path.
+    Path,
+}
+
+impl Place {
+    /// The first byte that cannot stand there.
+    pub fn refuses(self, bytes: &[u8]) -> Option<u8> {
+        let is_refused = |byte: &u8| match self {
+            Place::Body => false,
+            Place::Header => (*byte < b' ' && *byte != b'\t') || *byte == 0x7f,
+            Place::Path => *byte <= b' ' || *byte == 0x7f,
+        };
+        bytes.iter().copied().find(is_refused)
+    }
+
+    /// What it is called.
+    pub fn word(self) -> &'static str {
+        match self {
+            Place::Body => "body",
+            Place::Header => "header",
+            Place::Path => "path",
+        }
+    }
 }
 
 /// What a body must be.
@@ -99,13 +132,20 @@ impl Expectation {
     }
 
     fn keep(&self, answer: &impl Answer, values: &mut [Vec<u8>]) -> Result<(), Wrong> {
-        for (number, capture) in &self.captures {
+        for (number, capture, place) in &self.captures {
             let Some(found) = capture.find(answer) else {
                 let detail = format!("{} is not in it{}", capture.name(), excerpt(answer.body()));
                 return Err(Wrong { failure: Failure::Capture, detail });
             };
             if found.len() > KEPT_BYTES_MAX {
                 let detail = format!("{} is longer than {} KiB", capture.name(), KEPT_BYTES_MAX >> 10);
+                return Err(Wrong { failure: Failure::Capture, detail });
+            }
+            if let Some(byte) = place.refuses(&found) {
+                let (name, place) = (capture.name(), place.word());
+                let detail = format!(
+                    "{name} has the byte {byte:#04x}, which cannot stand in the {place} that it goes into"
+                );
                 return Err(Wrong { failure: Failure::Capture, detail });
             }
             let value = &mut values[*number];
@@ -311,12 +351,35 @@ mod tests {
     #[test]
     fn a_value_without_measure_is_not_kept() {
         let capture = scenario::Capture::Text { after: "<".into(), until: ">".into(), last: false };
-        let expectation = Expectation { captures: vec![(0, Capture::of(&capture))], ..Default::default() };
+        let expectation =
+            Expectation { captures: vec![(0, Capture::of(&capture), Place::Body)], ..Default::default() };
         for (length, is_kept) in [(KEPT_BYTES_MAX, true), (KEPT_BYTES_MAX + 1, false)] {
             let (complete, response) = response(&format!("<{}>", "x".repeat(length)));
             let mut values = [Vec::new()];
             let outcome = expectation.judge(&Whole { complete, response: &response }, &mut values);
             assert_eq!((outcome.is_ok(), values[0].len()), (is_kept, if is_kept { length } else { 0 }));
+        }
+    }
+
+    /// A value of an answer ended the head of a request, and what followed it was another request.
+    #[test]
+    fn a_value_that_would_split_a_request_is_not_kept() {
+        for (place, value, is_kept) in [
+            (Place::Body, "a\r\nb", true),
+            (Place::Header, "a b\tc", true),
+            (Place::Header, "a\r\nb", false),
+            (Place::Header, "a\u{0}b", false),
+            (Place::Path, "a/b?c=%0D", true),
+            (Place::Path, "a b", false),
+            (Place::Path, "a\nb", false),
+        ] {
+            let capture = Capture::of(&scenario::Capture::Json { json: "/v".into() });
+            let expectation = Expectation { captures: vec![(0, capture, place)], ..Default::default() };
+            let (complete, response) = response(&serde_json::json!({ "v": value }).to_string());
+            let mut values = [Vec::new()];
+            let outcome = expectation.judge(&Whole { complete, response: &response }, &mut values);
+            assert_eq!(outcome.is_ok(), is_kept, "{place:?} {value:?}");
+            assert_eq!(values[0].is_empty(), !is_kept);
         }
     }
 
@@ -335,7 +398,7 @@ mod tests {
             (scenario::Capture::Header { header: "missing".into() }, None),
         ] {
             let expectation =
-                Expectation { captures: vec![(0, Capture::of(&capture))], ..Default::default() };
+                Expectation { captures: vec![(0, Capture::of(&capture), Place::Body)], ..Default::default() };
             let (complete, response) = response(body);
             let mut values = [b"before".to_vec()];
             let outcome = expectation.judge(&Whole { complete, response: &response }, &mut values);

@@ -1,12 +1,14 @@
 //! A scenario made ready to run: names are places, templates are parsed, addresses are known. Whatever is wrong with a scenario
 //! is said here, before the first request.
 
-use crate::answer::{Capture, Check, Expectation};
+mod bounds;
+
+use crate::answer::{Capture, Check, Expectation, Place};
 use crate::duration::Duration;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::limit::Limits;
-use crate::scenario::{Arrivals, Http, Load, Phase, Scenario, Think};
+use crate::scenario::{Arrivals, Http, Load, Phase, RATE_MAX, Scenario, Think};
 use crate::schedule::{Intensity, Share, Stretch};
 use crate::steer::USERS_MAX;
 use crate::target::Target;
@@ -29,7 +31,6 @@ const PHASES_MAX: usize = 1_000;
 const WORKERS_MAX: u64 = 1_000;
 /// A schedule is at most this long: a week.
 const SECONDS_MAX: f64 = 7.0 * 86_400.0;
-const RATE_MAX: f64 = 1e8;
 
 /// A scenario, ready to run.
 #[derive(Debug)]
@@ -168,12 +169,15 @@ impl Plan {
         let connections =
             scenario.load.connections.unwrap_or_else(|| usual_connections(&scenario.load, users, share));
         check_load(&scenario.load, users, connections, share)?;
-        let requests = requests(&scenario, &target, &value_names)?;
+        scenario.capacity.check()?;
+        bounds::check(&scenario, phases.len())?;
+        let mut requests = requests(&scenario, &target, &value_names)?;
         let flows = flows(&scenario)?;
         let values = value_names
             .iter()
             .map(|name| scenario.values.get(name).cloned().unwrap_or_default().into_bytes());
-        let values = values.collect();
+        let values: Vec<Vec<u8>> = values.collect();
+        bounds::place_values(&mut requests, &value_names, &values)?;
         let limits =
             scenario.limits.as_deref().map_or(Ok(Limits::default()), str::parse).map_err(Error::input)?;
         Ok(Plan {
@@ -447,13 +451,16 @@ fn request(said: &crate::scenario::Request, target: &Target, names: &Names<'_>) 
     if !said.path.starts_with('/') {
         return Err(Error::input(format!("the path `{}` does not begin with `/`", said.path)));
     }
-    if said.path.bytes().any(|byte| byte <= b' ' && !said.path.contains("${")) {
-        return Err(Error::input(format!("the path `{}` has a space: write `%20`", said.path)));
-    }
     if said.status.iter().any(|status| !(200..1_000).contains(status)) {
         return Err(Error::input("a status lies between 200 and 999"));
     }
     let path = Template::parse(&said.path, names).map_err(|error| error.within("path"))?;
+    if let Some(byte) = bounds::refused(&path, Place::Path) {
+        return Err(Error::input(format!(
+            "the path {:?} has the byte {byte:#04x}, in itself or in a fragment, which cannot stand there: write `%{byte:02X}`",
+            said.path
+        )));
+    }
     let headers = headers(said, target, names)?;
     let body = said.body.as_deref().map(|body| Template::parse(body, names)).transpose();
     let body = body.map_err(|error| error.within("body"))?;
@@ -466,8 +473,10 @@ fn request(said: &crate::scenario::Request, target: &Target, names: &Names<'_>) 
             there_are(above, names.values)
         )));
     }
-    let captures =
-        said.capture.iter().filter_map(|(name, capture)| Some((value(name)?, Capture::of(capture))));
+    let captures = said
+        .capture
+        .iter()
+        .filter_map(|(name, capture)| Some((value(name)?, Capture::of(capture), Place::Body)));
     let expectation = Expectation {
         statuses: said.status.clone(),
         checks: Check::of(&said.check, value),
@@ -512,11 +521,10 @@ fn headers(
             return Err(Error::input(format!("the header `{name}` is the generator's own")));
         }
         let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-        if name.is_empty()
-            || !name.bytes().all(is_token)
-            || value.bytes().any(|byte| byte == b'\r' || byte == b'\n')
+        if name.is_empty() || !name.bytes().all(is_token) || Place::Header.refuses(value.as_bytes()).is_some()
         {
-            return Err(Error::input(format!("`{name}: {value}` is no header")));
+            let header = format!("{name}: {value}");
+            return Err(Error::input(format!("{header:?} is no header: it has no control characters")));
         }
         headers.insert(name, value.clone());
     }

@@ -7,7 +7,13 @@ use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
+
+/// No rate is higher, a second.
+pub const RATE_MAX: f64 = 1e8;
+/// How narrow a bracket may have to be. Below a thousandth, what differs is chance; above 1, no step would follow the first that failed.
+const WITHIN: RangeInclusive<f64> = 0.001..=1.0;
 
 /// What a scenario's file says.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
@@ -378,6 +384,34 @@ impl Default for Capacity {
             within: 0.05,
             confirm: Duration::from_secs(10),
         }
+    }
+}
+
+impl Capacity {
+    /// Refuses a search that could not be made.
+    ///
+    /// # Errors
+    /// Which of its keys makes no sense, and what would.
+    pub fn check(&self) -> Result<()> {
+        let wrong = |key: &str, said: &dyn fmt::Display, remedy: &str| {
+            Err(Error::input(format!("`capacity.{key}` is {said}: {remedy}")))
+        };
+        if !(self.from > 0.0 && self.from.is_finite()) {
+            return wrong("from", &self.from, "it is a rate above 0 (--from)");
+        }
+        if !(self.to >= self.from && self.to <= RATE_MAX) {
+            let remedy = format!("it is a rate from `from`, {}, to {RATE_MAX} (--to)", self.from);
+            return wrong("to", &self.to, &remedy);
+        }
+        if !WITHIN.contains(&self.within) {
+            return wrong("within", &self.within, "it is a share from 0.001 to 1, as 0.05 for 5 %");
+        }
+        for (key, length) in [("step", self.step), ("confirm", self.confirm)] {
+            if length.nanos() == 0 {
+                return wrong(key, &length, &format!("nothing would be measured (--{key})"));
+            }
+        }
+        Ok(())
     }
 }
 

@@ -32,7 +32,7 @@ impl Target {
             _ => return Err(wrong("names no protocol")),
         };
         let authority = rest.trim_end_matches('/');
-        if authority.is_empty() || authority.contains(['/', '?', '#', '@', ' ']) {
+        if authority.is_empty() || authority.contains(|c: char| "/?#@ ".contains(c) || c.is_control()) {
             return Err(wrong("is not only a name and a port"));
         }
         let usual = if is_secure { 443 } else { 80 };
@@ -80,6 +80,7 @@ mod tests {
             ("http://a/b", None),
             ("http://a:b", None),
             ("http://user@a", None),
+            ("http://a\r\nb:80", None),
         ] {
             let found = Target::of(text).ok();
             let found = found.as_ref().map(|target| (target.is_secure, target.name.as_str(), target.port));

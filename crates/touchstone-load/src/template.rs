@@ -48,6 +48,15 @@ pub struct Template {
     pieces: Vec<Piece>,
 }
 
+/// What stands in a written text whatever else does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part<'t> {
+    /// These bytes.
+    Text(&'t [u8]),
+    /// The user's value of this number.
+    Value(usize),
+}
+
 /// The names that a template may speak of.
 pub struct Names<'n> {
     /// Values of users; the number of one is its place here.
@@ -72,6 +81,44 @@ impl Template {
             [Piece::Text(text)] => Some(text),
             _ => None,
         }
+    }
+
+    /// Its texts and values, those of its fragments too; what the generator makes is digits, letters and hyphens.
+    pub fn parts(&self) -> Vec<Part<'_>> {
+        let mut parts = Vec::new();
+        for piece in &self.pieces {
+            match piece {
+                Piece::Text(text) => parts.push(Part::Text(text)),
+                Piece::Value(number) => parts.push(Part::Value(*number)),
+                Piece::Fragment(repeated) => {
+                    parts.push(Part::Text(&repeated.separator));
+                    parts.extend(repeated.template.parts());
+                }
+                _ => {}
+            }
+        }
+        parts
+    }
+
+    /// How many bytes it is written with at the most, without those of values.
+    pub fn bytes_most(&self) -> u64 {
+        let bytes = self.pieces.iter().map(|piece| match piece {
+            Piece::Text(text) => text.len() as u64,
+            Piece::Value(_) => 0,
+            Piece::Uuid => 36,
+            Piece::Letters(count) => *count as u64,
+            Piece::Fragment(repeated) => {
+                let each = repeated.separator.len() as u64 + repeated.template.bytes_most();
+                each.saturating_mul(u64::from(repeated.count))
+            }
+            Piece::User
+            | Piece::Iteration
+            | Piece::Sequence
+            | Piece::Item
+            | Piece::TimeMs
+            | Piece::Integer(..) => 20,
+        });
+        bytes.fold(0, u64::saturating_add)
     }
 
     /// Writes it for a user.

@@ -54,14 +54,7 @@ impl Capacity {
         asked.to = self.to.unwrap_or(asked.to);
         asked.step = self.step.unwrap_or(asked.step);
         asked.confirm = self.confirm.unwrap_or(asked.confirm);
-        let is_sane =
-            asked.from > 0.0 && asked.to >= asked.from && asked.to.is_finite() && asked.within > 0.0;
-        if !is_sane || asked.step.nanos() == 0 || asked.confirm.nanos() == 0 {
-            return Err(Error::input(
-                "a capacity is searched from a rate above 0 to one that is not below it, in steps that last",
-            )
-            .into());
-        }
+        scenario.capacity.check()?;
         let limits: Limits = match &scenario.limits {
             Some(limits) => limits.parse().map_err(Error::input)?,
             None => {
@@ -71,6 +64,8 @@ impl Capacity {
                 .into());
             }
         };
+        // What is wrong with the scenario is said before a folder is made for what it finds.
+        self.offer.plan(at_rate(&scenario, scenario.capacity.from, scenario.capacity.step), Share::WHOLE)?;
         let folder = self.out.as_deref().map(Folder::make).transpose()?;
         let stop = stop_on_signal()?;
         let (searched, confirmed) = search(&scenario, &limits, &stop)?;

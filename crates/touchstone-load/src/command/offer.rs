@@ -1,8 +1,9 @@
 //! What is offered: a scenario's file or a URL, and what the command line says otherwise.
 
 use crate::duration::Duration;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::outcome::SHARDS_MAX;
+use crate::plan::Plan;
 use crate::scenario::{Arrivals, Http, Pacing, Phase, Scenario};
 use crate::schedule::Share;
 use clap::Args;
@@ -117,6 +118,15 @@ impl Offer {
         }
         scenario.limits = self.limits.clone().or(scenario.limits);
         Ok(scenario)
+    }
+
+    /// The plan of the scenario. What is wrong with it is told with the file that it stands in.
+    pub(super) fn plan(&self, scenario: Scenario, share: Share) -> Result<Plan> {
+        let file = self.what.as_deref().filter(|what| !what.contains("://"));
+        Plan::new(scenario, share).map_err(|error| match file {
+            Some(file) if error.kind() == ErrorKind::Input => error.within(file),
+            _ => error,
+        })
     }
 
     /// Whether the command line says how much to offer, or for how long.

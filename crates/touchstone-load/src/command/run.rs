@@ -7,7 +7,6 @@ use crate::error::Error;
 use crate::exit;
 use crate::limit::Limits;
 use crate::outcome::Outcome;
-use crate::plan::Plan;
 use crate::report;
 use crate::requests::RequestsFile;
 use crate::run::{Control, run_with};
@@ -39,7 +38,7 @@ pub(super) struct Run {
 impl Run {
     pub(super) fn run(self, json: bool) -> anyhow::Result<ExitCode> {
         let scenario = self.offer.scenario()?;
-        let plan = Plan::new(scenario, self.shard.unwrap_or(Share::WHOLE))?;
+        let plan = self.offer.plan(scenario, self.shard.unwrap_or(Share::WHOLE))?;
         if plan.phases.is_empty() {
             return Err(
                 Error::input("nothing says how much to offer: add a `[[phase]]`, --rate or --users").into()

@@ -29,10 +29,20 @@ fn a_plain_scenario_is_ready() {
     assert!(plan.flows.len() == 2 && plan.flows[1].steps.is_empty());
 }
 
+/// Makes each of the changes, and looks whether what is told of it has the part.
+fn are_told(cases: &[(&str, &str, &str)]) {
+    for (from, to, part) in cases {
+        let text = PLAIN.replace(from, to);
+        assert_ne!(text, PLAIN, "{from}");
+        let error = plan(&text).expect_err(&text).to_string();
+        assert!(error.contains(part), "{to}: {error}");
+    }
+}
+
 /// What is wrong is told with what was meant, as far as that can be known.
 #[test]
 fn what_makes_no_sense_is_told() {
-    let cases = [
+    are_told(&[
         ("length = \"1s\"", "length = \"1\"", "no duration"),
         ("length = \"1s\"", "length = \"0s\"", "length is 0"),
         ("rate = 10", "rate = 0", "rate is 0"),
@@ -71,13 +81,76 @@ fn what_makes_no_sense_is_told() {
         ("[[phase]]", "[load]\nprocessors = [0, 5000]\n[[phase]]", "`load.processors` has 5000"),
         ("[[request]]", "[[flow]]\nname = \"f\"\nsteps = [\"gte\"]\n[[request]]", "did you mean `get`"),
         ("[[request]]", "[[flow]]\nname = \"f\"\nsteps = []\n[[request]]", "has no steps"),
-    ];
-    for (from, to, part) in cases {
-        let text = PLAIN.replace(from, to);
-        assert_ne!(text, PLAIN, "{from}");
-        let error = plan(&text).expect_err(&text).to_string();
-        assert!(error.contains(part), "{to}: {error}");
-    }
+    ]);
+}
+
+/// What would take all memory, make two requests of one, or is the wrong way round.
+#[test]
+fn what_no_run_can_have_is_told_by_its_key() {
+    are_told(&[
+        ("path = \"/a?b=${user}\"", "path = \"/a b?c=${user}\"", "has the byte 0x20"),
+        ("path = \"/a?b=${user}\"", "path = \"/a\\r\\nX: y/${user}\"", "has the byte 0x0d"),
+        (
+            "path = \"/a?b=${user}\"",
+            "path = \"/${integer 1 5}\"\nheaders = { x = \"a\\u0000b\" }",
+            "no header",
+        ),
+        (
+            "path = \"/a?b=${user}\"",
+            "path = \"/${v}\"\n[values]\nv = \"a\\r\\nX: y\"",
+            "`values.v` has the byte 0x0d",
+        ),
+        (
+            "path = \"/a?b=${user}\"",
+            "path = \"/\"\nheaders = { x = \"${v}\" }\n[values]\nv = \"a\\nb\"",
+            "cannot stand in the header of the request `get`",
+        ),
+        (
+            "path = \"/a?b=${user}\"",
+            "path = \"/${f}\"\n[fragment.f]\ncount = 1\ntext = \"a b\"",
+            "in itself or in a fragment",
+        ),
+        (
+            "path = \"/a?b=${user}\"",
+            "path = \"/\"\n[fragment.f]\ncount = 4000000000\ntext = \"a\"",
+            "`fragment.f.count` is 4000000000, and at most 1000000",
+        ),
+        (
+            "path = \"/a?b=${user}\"",
+            "path = \"/\"\nbody = \"${f}\"\n[fragment.f]\ncount = 1000000\ntext = \"${letters 1000000}\"",
+            "may have 1000000000000 bytes",
+        ),
+        (
+            "[[phase]]",
+            "[capacity]\nwithin = 2\n[[phase]]",
+            "`capacity.within` is 2: it is a share from 0.001 to 1",
+        ),
+        ("[[phase]]", "[capacity]\nwithin = 1e-30\n[[phase]]", "`capacity.within` is 0.000"),
+        ("[[phase]]", "[capacity]\nfrom = nan\n[[phase]]", "`capacity.from` is NaN"),
+        ("[[phase]]", "[capacity]\nfrom = 9\nto = 8\n[[phase]]", "`capacity.to` is 8"),
+        ("[[phase]]", "[capacity]\nstep = \"0s\"\n[[phase]]", "`capacity.step` is 0s"),
+        ("[[phase]]", "[load]\nthink = [\"5s\", \"1s\"]\n[[phase]]", "`load.think` goes from 5s to 1s"),
+        (
+            "[[request]]",
+            "[[flow]]\nname = \"f\"\nsteps = [\"get\"]\npause = [\"2s\", \"1s\"]\n[[request]]",
+            "`pause` of the flow `f` goes from 2s to 1s",
+        ),
+    ]);
+}
+
+/// 30,000 requests were taken without a word.
+#[test]
+fn a_scenario_has_no_more_requests_than_can_be_counted() {
+    let more = |requests: usize| {
+        let request = |number| format!("[[request]]\nname = \"r{number}\"\npath = \"/\"\n");
+        PLAIN.to_owned() + &(1..requests).map(request).collect::<String>()
+    };
+    assert!(plan(&more(1_000)).is_ok());
+    let told = plan(&more(1_001)).expect_err("they are too many").to_string();
+    assert!(told.contains("there are 1001 requests (`[[request]]`), and at most 1000"), "{told}");
+    let threads = more(1_000).replace("[[phase]]", "[load]\nthreads = 6\n[[phase]]");
+    let told = plan(&threads).expect_err("they are too many").to_string();
+    assert!(told.contains("take 12000 rows") && told.contains("load.threads"), "{told}");
 }
 
 #[test]

@@ -50,7 +50,14 @@ fn mistakes_end_with_64_and_a_sentence_that_names_them() {
     let file = folder.path().join("broken.toml");
     std::fs::write(&file, "name = \"x\"\nhots = \"http://a\"\n").expect("there is room");
     let file = file.display().to_string();
-    let cases: [(&[&str], &str); 9] = [
+    let reversed = folder.path().join("reversed.toml");
+    let text = "name = \"x\"\nhost = \"http://127.0.0.1:1\"\n[load]\nthink = [\"5s\", \"1s\"]\n[[request]]\nname = \"a\"\npath = \"/\"\n";
+    std::fs::write(&reversed, text).expect("there is room");
+    let reversed = reversed.display().to_string();
+    let cases: [(&[&str], &str); 12] = [
+        (&[&reversed, "--rate", "5"], "reversed.toml: `load.think` goes from 5s to 1s"),
+        (&["capacity", &reversed, "--limits", "p99 < 1s"], "reversed.toml: `load.think` goes from 5s to 1s"),
+        (&["capacity", "http://127.0.0.1:1", "--limits", "p99 < 1s", "--from", "0"], "`capacity.from` is 0"),
         (&[], "scenario's file or a URL"),
         (&["missing.toml"], "missing.toml cannot be read"),
         (&[&file], "hots"),

@@ -3,8 +3,8 @@
 
 use crate::service::{Asked, Reply, Speaks, answer, bytes_of, start_as};
 use crate::{OPEN, failures, play, scenario};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use touchstone_load::failure::Failure;
 
@@ -116,18 +116,40 @@ fn headers_are_sent_and_kept() {
     }
 }
 
-/// What a user has kept can make a text that is no path. The own engine sends what a scenario says, whatever it is.
+/// What hyper takes for no path is told; the own engine sends what a scenario says.
 #[test]
 fn a_request_that_cannot_be_written_is_told() {
     for speaks in HYPER {
-        let service = start_as(speaks, |_| answer("a b"));
-        let flows = "[values]\nid = \"a b\"\n";
+        let service = start_as(speaks, |_| answer("fine"));
+        let flows = "[values]\nid = \"a<b\"\n";
         let mut scenario = scenario(&service, &format!("{flows}{OPEN}"), "");
         scenario.requests[0].path = "/ask/${id}".into();
         let all = play(scenario).total();
         assert_eq!(all.failures, [(Failure::Malformed, 200)].into(), "{speaks:?}");
         let wrong = &all.first_wrong[&Failure::Malformed];
-        assert!(wrong.contains("`/ask/a b` is no path"), "{wrong}");
+        assert!(wrong.contains("`/ask/a<b` is no path"), "{wrong}");
+    }
+}
+
+/// A service whose answer has a line break in what goes into a path made the generator ask for something else.
+#[test]
+fn no_answer_makes_two_requests_of_one() {
+    for speaks in Speaks::ALL {
+        let lines: Arc<Mutex<Vec<String>>> = Arc::default();
+        let seen = Arc::clone(&lines);
+        let service = start_as(speaks, move |asked: Asked| {
+            seen.lock().expect("no test panics with it").push(asked.line);
+            answer("<1 HTTP/1.1\r\nHost: a\r\n\r\nDELETE /all>")
+        });
+        let flows = "[[flow]]\nname = \"both\"\nsteps = [\"ask\", \"next\"]\n\
+                     [[request]]\nname = \"next\"\npath = \"/next/${id}\"\n";
+        let capture = "capture = { id = { after = \"<\", until = \">\" } }";
+        let outcome = play(scenario(&service, &format!("{flows}{OPEN}"), capture));
+        assert_eq!(failures(&outcome), [(Failure::Capture, 200)], "{speaks:?}");
+        let wrong = &outcome.total().first_wrong[&Failure::Capture];
+        assert!(wrong.contains("has the byte 0x20, which cannot stand in the path"), "{wrong}");
+        let lines = lines.lock().expect("no test panics with it");
+        assert!(lines.iter().all(|line| line.starts_with("GET /ask ")), "{speaks:?}: {lines:?}");
     }
 }
 
