@@ -2,8 +2,9 @@
 //!
 //! A step that fails is measured again, and counts as failed when two of three fail: one spoilt step must not end a search. On a machine
 //! that others use, two can be spoilt in a row, and the bracket would close far below what the service holds. So both of its ends are
-//! measured once more before it is believed: the lowest rate that did not hold, and, for longer, the highest that did. The search itself
-//! is a pure function of what its steps found.
+//! measured once more before it is believed: the lowest rate that did not hold, and, for longer, the highest that did. A rate that did not
+//! hold has to hold in two of three of these measurements to be one that does: by a single one, every rate near the limit would get a
+//! chance more, and the answer would be too high. The search itself is a pure function of what its steps found.
 
 use serde::{Deserialize, Serialize};
 
@@ -103,24 +104,25 @@ impl Search {
     pub fn next(&self) -> Next {
         match self.stage {
             Stage::Narrow | Stage::Doubt => Next::Step(self.now),
-            Stage::Confirm => match self.held {
-                Some(at) if self.backs < BACKS_MAX => Next::Confirm(at),
-                Some(at) => Next::Done(Found::Unsteady { at }),
-                None => Next::Done(Found::Nothing { at: self.now }),
+            Stage::Confirm => match (self.held, self.failed.last()) {
+                // The rate below it, which would be next, nobody has measured.
+                (Some(_), Some(at)) if self.backs >= BACKS_MAX => Next::Done(Found::Unsteady { at: *at }),
+                (Some(at), _) => Next::Confirm(at),
+                (None, _) => Next::Done(Found::Nothing { at: self.now }),
             },
         }
     }
 
     /// What the step has found that [`next`](Search::next) asked for. Returns the answer, once there is one.
     pub fn found(&mut self, held: bool) -> Option<Found> {
-        if self.stage == Stage::Doubt {
-            self.doubt(held);
-            return None;
-        }
         if held {
             self.passes += 1;
         } else {
             self.failures += 1;
+        }
+        if self.stage == Stage::Doubt {
+            self.doubt();
+            return None;
         }
         // One that holds at once is believed: a service is not quicker by chance.
         if self.failures > 0 && self.failures < 2 && self.passes < TRIES - 1 {
@@ -165,9 +167,15 @@ impl Search {
         };
     }
 
-    /// A rate that did not hold was measured once more. Where it holds after all, those above it are doubted too.
-    fn doubt(&mut self, held: bool) {
-        if held {
+    /// A rate that did not hold was measured once more: it does not, if it fails at once, or in two of three. Where it holds after all,
+    /// those above it are doubted too.
+    fn doubt(&mut self) {
+        let (passes, failures) = (self.passes, self.failures);
+        if passes > 0 && passes < TRIES - 1 && failures < TRIES - 1 {
+            return;
+        }
+        (self.passes, self.failures) = (0, 0);
+        if passes > failures {
             self.after_all += 1;
             self.held = self.failed.pop();
             match self.failed.last() {
@@ -238,6 +246,26 @@ mod tests {
         assert!(at > 950.0 && not_at < 1_050.0, "{found:?}");
     }
 
+    /// A rate that had failed twice was the answer as soon as it held once.
+    #[test]
+    fn one_lucky_step_makes_no_rate_hold() {
+        for (again, holds) in
+            [(&[true, false, false][..], false), (&[true, false, true], true), (&[true, true], true)]
+        {
+            let mut search = Search::new(100.0, 1e6, 0.05);
+            let mut again = again.iter().copied();
+            let mut doubted = None;
+            while let Next::Step(rate) = search.next() {
+                let is_doubt = search.stage == Stage::Doubt && *doubted.get_or_insert(rate) == rate;
+                search.found(if is_doubt { again.next().expect("it is decided") } else { rate <= 1_000.0 });
+            }
+            let doubted = doubted.expect("the bracket has an upper end");
+            let (held, failed) = search.bracket();
+            assert_eq!(held == Some(doubted), holds, "{held:?} {doubted}");
+            assert_eq!(failed == Some(doubted), !holds, "{failed:?} {doubted}");
+        }
+    }
+
     #[test]
     fn a_service_that_holds_nothing_is_told() {
         assert_eq!(search(50.0, 100.0, 1e6, |_| false).0, Found::Nothing { at: 100.0 });
@@ -253,9 +281,12 @@ mod tests {
         let mut search = Search::new(100.0, 100.0, 0.05);
         assert_eq!(search.next(), Next::Step(100.0));
         search.found(true);
-        while let Next::Confirm(_) = search.next() {
+        let mut last = 0.0;
+        while let Next::Confirm(rate) = search.next() {
+            last = rate;
             assert_eq!(search.found(false), None);
         }
-        assert!(matches!(search.next(), Next::Done(Found::Unsteady { .. })));
+        // What is told was measured.
+        assert_eq!(search.next(), Next::Done(Found::Unsteady { at: last }));
     }
 }

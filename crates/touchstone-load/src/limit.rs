@@ -60,7 +60,19 @@ impl Limit {
     }
 }
 
+/// What a search must hold where its limits say nothing of failures: a service that answers everything with an error is the quickest.
+const FAILURES_IMPLIED: Limit = Limit { figure: Figure::Failures, or_equal: false, bound: 0.01 };
+
 impl Limits {
+    /// These, and one of failures where none is among them.
+    #[must_use]
+    pub fn with_failures(mut self) -> Limits {
+        if !self.0.iter().any(|limit| limit.figure == Figure::Failures) {
+            self.0.push(FAILURES_IMPLIED);
+        }
+        self
+    }
+
     /// Whether all of them hold.
     pub fn hold(&self, figures: &impl Figures) -> bool {
         self.0.iter().all(|limit| limit.holds(figures).1)
@@ -238,6 +250,17 @@ mod tests {
             let limits: Limits = text.parse().expect(text);
             assert_eq!(limits.hold(&Found), holds, "{text}");
             assert_eq!(limits.to_string().parse(), Ok(limits), "{text}");
+        }
+    }
+
+    #[test]
+    fn failures_have_a_limit_where_a_search_names_none() {
+        for (text, expected) in [
+            ("p99 < 50ms", "p99 < 50ms, failures < 1%"),
+            ("failures <= 5%, max < 1s", "failures <= 5%, max < 1s"),
+        ] {
+            let limits: Limits = text.parse().expect(text);
+            assert_eq!(limits.with_failures().to_string(), expected);
         }
     }
 

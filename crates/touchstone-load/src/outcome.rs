@@ -234,6 +234,12 @@ impl Outcome {
         self.doubts.is_empty()
     }
 
+    /// Whether there were requests, and all failed: what was measured says nothing of answers.
+    pub fn is_all_failed(&self) -> bool {
+        let all = self.total();
+        all.ended() > 0 && all.failed() >= all.ended()
+    }
+
     /// Reads one.
     ///
     /// # Errors

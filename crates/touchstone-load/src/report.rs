@@ -233,7 +233,9 @@ fn held(limits: &Limits, all: &RowOutcome) -> String {
 }
 
 fn verdict(outcome: &Outcome) -> String {
-    if outcome.is_valid() {
+    if outcome.is_valid() && outcome.is_all_failed() {
+        "NO REQUEST WAS ANSWERED AS IT SHOULD BE: the generator kept within its own limits, and these are the times of failures.".to_owned()
+    } else if outcome.is_valid() {
         "Valid: the generator kept within its own limits.".to_owned()
     } else {
         format!("INVALID: {}.", outcome.doubts.join("; "))

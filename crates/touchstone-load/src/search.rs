@@ -4,7 +4,7 @@ use crate::capacity::{Found, Search};
 use crate::error::{Error, Result};
 use crate::limit::{Figures, Limits};
 use crate::outcome::Outcome;
-use crate::report::share;
+use crate::report::{count, share};
 use crate::scenario::Scenario;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -119,27 +119,42 @@ impl Searched {
         after.collect()
     }
 
+    /// Whether a rate held, and the run that confirmed it went beyond the generator's limits.
+    fn is_unconfirmed(&self) -> bool {
+        !self.doubts.is_empty() && self.steps.last().is_some_and(|step| step.is_confirmation && step.held)
+    }
+
     /// The answer in a sentence, ending with a line break.
     pub fn told(&self) -> String {
         let limits = &self.limits;
+        let rate = |rate: f64| count(rate.round());
         match self.found {
             Some(Found::Holds { at, not_at: Some(not_at) }) => {
-                format!("Capacity: {at:.0} starts a second hold {limits}; {not_at:.0} do not.\n")
+                let (at, not_at) = (rate(at), rate(not_at));
+                format!("Capacity: {at} starts a second hold {limits}; {not_at} do not.\n")
             }
             Some(Found::Holds { at, not_at: None }) => {
+                let at = rate(at);
                 format!(
-                    "Capacity: at least {at:.0} starts a second, as far as it was searched, hold {limits}.\n"
+                    "Capacity: at least {at} starts a second, as far as it was searched, hold {limits}.\n"
                 )
             }
             Some(Found::Nothing { at }) => {
-                format!("No capacity: not even {at:.0} starts a second hold {limits}; try a lower --from.\n")
+                let at = rate(at);
+                format!("No capacity: not even {at} starts a second hold {limits}; try a lower --from.\n")
             }
             Some(Found::Unsteady { at }) => {
+                let at = rate(at);
                 format!(
-                    "No answer: rates that had held {limits} did not when they were confirmed, down to {at:.0} a second.\n"
+                    "No answer: rates that had held {limits} did not when they were confirmed, down to {at} a second.\n"
                 )
             }
             None if self.doubts.is_empty() => "Stopped before there was an answer.\n".into(),
+            None if self.is_unconfirmed() => format!(
+                "INVALID: {at} starts a second held {limits}, but what confirmed it cannot be believed: {}.\n",
+                self.doubts.join("; "),
+                at = rate(self.steps.last().map_or(0.0, |step| step.rate))
+            ),
             None => format!(
                 "INVALID: the search came to the generator's limits, and not the service's: {}.\n",
                 self.doubts.join("; ")

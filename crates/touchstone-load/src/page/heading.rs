@@ -86,6 +86,8 @@ pub(super) struct Verdict {
     pub doubts: Vec<String>,
     /// What is missing in it.
     pub partial: Vec<String>,
+    /// Whether every request failed.
+    pub is_all_failed: bool,
 }
 
 impl Verdict {
@@ -107,7 +109,7 @@ impl Verdict {
                 first.join(", ")
             ));
         }
-        Verdict { doubts: outcome.doubts.clone(), partial }
+        Verdict { doubts: outcome.doubts.clone(), partial, is_all_failed: outcome.is_all_failed() }
     }
 }
 
