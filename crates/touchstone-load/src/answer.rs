@@ -75,8 +75,8 @@ pub enum Check {
     Rising {
         /// What stands before each.
         after: Finder<'static>,
-        /// The value than which the first is greater.
-        above: Option<usize>,
+        /// The value than which the first is greater: its number and its name.
+        above: Option<(usize, String)>,
         /// Each is the next.
         contiguous: bool,
     },
@@ -165,7 +165,7 @@ impl Check {
         checks.extend(said.times.iter().map(|times| Check::Times(finder(&times.text), times.count)));
         checks.extend(said.rising.iter().map(|rising| Check::Rising {
             after: finder(&rising.after),
-            above: rising.above.as_deref().and_then(&value),
+            above: rising.above.as_deref().and_then(|name| Some((value(name)?, name.to_owned()))),
             contiguous: rising.contiguous,
         }));
         checks
@@ -184,7 +184,9 @@ impl Check {
                 found => Err(format!("`{}` stands in it {found} times, not {count}", needle(finder))),
             },
             Check::Rising { after, above, contiguous } => {
-                let above = above.and_then(|number| leading_number(&values[number]));
+                let above = above
+                    .as_ref()
+                    .and_then(|(number, name)| Some((leading_number(&values[*number])?, name.as_str())));
                 rising(body, after, above, *contiguous)
             }
             _ => Ok(()),
@@ -192,9 +194,14 @@ impl Check {
     }
 }
 
-fn rising(body: &[u8], after: &Finder<'_>, above: Option<u64>, contiguous: bool) -> Result<(), String> {
-    let mut before = above;
-    for at in after.find_iter(body) {
+fn rising(
+    body: &[u8],
+    after: &Finder<'_>,
+    above: Option<(u64, &str)>,
+    contiguous: bool,
+) -> Result<(), String> {
+    let mut before = above.map(|(number, _)| number);
+    for (place, at) in after.find_iter(body).enumerate() {
         let here = &body[at + after.needle().len()..];
         let Some(number) = leading_number(here) else {
             return Err(format!("behind `{}` stands no whole number", needle(after)));
@@ -205,11 +212,15 @@ fn rising(body: &[u8], after: &Finder<'_>, above: Option<u64>, contiguous: bool)
             None => true,
         };
         if !right {
-            return Err(format!(
-                "{number} follows {} behind `{}`",
-                before.unwrap_or_default(),
-                needle(after)
-            ));
+            let (before, after) = (before.unwrap_or_default(), needle(after));
+            // Who is wrong is not known: the service may repeat what it had given, or the scenario's capture the value it had kept.
+            return Err(match above.filter(|_| place == 0) {
+                Some((_, name)) => format!(
+                    "the first number behind `{after}` is {number}, and the user's value `{name}` is {before}: either the service gave \
+                     again what it had given before, or the scenario keeps another value there than the last"
+                ),
+                None => format!("{number} follows {before} behind `{after}`"),
+            });
         }
         before = Some(number);
     }
@@ -332,6 +343,17 @@ mod tests {
             let expected = if right { Ok(()) } else { Err(Failure::Check) };
             assert_eq!(judged(rising(above, contiguous), body, value), expected, "{body} above {value}");
         }
+    }
+
+    /// A capture that always kept the same cursor was told as numbers of the service's that did not rise.
+    #[test]
+    fn a_value_that_stays_the_same_is_told_by_its_name() {
+        let checks = Check::of(&rising(true, false), |_| Some(0));
+        let told = |body: &str| checks[0].judge(body.as_bytes(), &[b"7".to_vec()]).expect_err(body);
+        assert!(
+            told(r#"[{"n":7}]"#).contains("the user's value `cursor` is 7: either the service gave again")
+        );
+        assert_eq!(told(r#"[{"n":8},{"n":8}]"#), "8 follows 8 behind `\"n\":`");
     }
 
     #[test]

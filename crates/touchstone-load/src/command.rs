@@ -36,6 +36,7 @@ use std::sync::atomic::AtomicBool;
         touchstone-load upload.toml --shard 1/2 --out one              half of it, here; the other half elsewhere\n  \
         touchstone-load merge one two --out both\n  \
         touchstone-load worker upload.toml --master 127.0.0.1:5557     a worker of a Locust fleet\n\n\
+        What is not given is as the scenario's file says.\n\n\
         Exit status: 0 done, 1 a limit does not hold, 3 invalid, 64 makes no sense, 69 no service, 74 input or output, 130 stopped"
 )]
 pub struct Cli {
@@ -108,4 +109,38 @@ fn stop_on_signal() -> anyhow::Result<Arc<AtomicBool>> {
 pub fn tell_machines(status: u8, message: &str) {
     let error = serde_json::json!({ "kind": crate::exit::kind(status), "message": message, "exit": status });
     let _ = say::json(&serde_json::json!({ "error": error }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::{Capacity, Load};
+    use clap::CommandFactory;
+
+    /// What an option is where nobody gives it stands in its help, and is what the code says.
+    #[test]
+    fn help_names_the_defaults_there_are() {
+        let (load, capacity) = (Load::default(), Capacity::default());
+        let command = Cli::command();
+        let help = |verb: Option<&str>, option: &str| {
+            let command = verb.map_or(&command, |verb| command.find_subcommand(verb).expect(verb));
+            let found = command.get_arguments().find(|argument| argument.get_id() == option).expect(option);
+            found.get_help().map(ToString::to_string).unwrap_or_default()
+        };
+        for (verb, option, default) in [
+            (None, "arrivals", format!("{:?}", load.arrivals).to_lowercase()),
+            (None, "streams", load.streams.to_string()),
+            (None, "timeout", load.timeout.to_string().replace(' ', "")),
+            (None, "threads", load.threads.to_string()),
+            (None, "pacing", format!("{:?}", load.pacing).to_lowercase()),
+            (None, "seed", load.seed.to_string()),
+            (Some("capacity"), "from", capacity.from.to_string()),
+            (Some("capacity"), "to", capacity.to.to_string()),
+            (Some("capacity"), "step", capacity.step.to_string().replace(' ', "")),
+            (Some("capacity"), "confirm", capacity.confirm.to_string().replace(' ', "")),
+        ] {
+            let said = help(verb, option);
+            assert!(said.ends_with(&format!("; {default} unless given")), "--{option}: {said} ({default})");
+        }
+    }
 }

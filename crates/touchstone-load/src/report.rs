@@ -117,7 +117,7 @@ fn notes(outcome: &Outcome) -> Vec<String> {
         notes.push(format!(
             "Little's law: rate times mean is {:.2}, the users that waited for an answer at a time, of {}.{}",
             waiting(outcome, &all),
-            outcome.users,
+            count(f64::from(outcome.users)),
             rates_over(outcome)
         ));
     } else if outcome.unsent > 0 {

@@ -66,7 +66,13 @@ pub struct Counters {
 impl Counters {
     /// Now. A machine that does not say gives 0.
     pub fn now() -> Counters {
-        let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
+        Counters::of(
+            &fs::read_to_string("/proc/stat").unwrap_or_default(),
+            &fs::read_to_string("/proc/pressure/cpu").unwrap_or_default(),
+        )
+    }
+
+    fn of(stat: &str, pressures: &str) -> Counters {
         let all = stat.lines().next().unwrap_or_default();
         let ticks: Vec<f64> = all.split_whitespace().skip(1).filter_map(|word| word.parse().ok()).collect();
         let at = |place: usize| ticks.get(place).copied().unwrap_or_default();
@@ -76,8 +82,9 @@ impl Counters {
             busy_ticks: at(0) + at(1) + at(2) + at(5) + at(6),
             steal_ticks: at(7),
             all_ticks,
-            pressure_us: pressure(&fs::read_to_string("/proc/pressure/cpu").unwrap_or_default()),
-            processors: std::thread::available_parallelism().map_or(1.0, |count| count.get() as f64),
+            pressure_us: pressure(pressures),
+            // Ticks are those of the machine, however few of its processors this process may use.
+            processors: stat.lines().skip(1).filter(|line| line.starts_with("cpu")).count().max(1) as f64,
         }
     }
 
@@ -116,6 +123,20 @@ mod tests {
         assert_eq!(doubts(0.81, 99.0, 1_000.0).len(), 1);
         assert_eq!(doubts(0.1, 101.0, 1_000.0).len(), 1);
         assert_eq!(doubts(1.0, 1e6, 1e3).len(), 2);
+    }
+
+    /// A generator that was kept on one processor of four told a quarter of what others did.
+    #[test]
+    fn others_are_told_of_all_processors_of_the_machine() {
+        let stat = |busy: u64, idle: u64| {
+            let each = |number: u64| format!("cpu{number} {} 0 0 {} 0 0 0 0 0 0\n", busy / 4, idle / 4);
+            format!("cpu  {busy} 0 0 {idle} 0 0 0 0 0 0\n")
+                + &(0..4).map(each).collect::<String>()
+                + "intr 1\n"
+        };
+        let (before, now) = (Counters::of(&stat(0, 0), ""), Counters::of(&stat(300, 100), ""));
+        let machine = now.since(&before, 1.0, 0.5);
+        assert!((machine.others_busy - 2.5).abs() < 1e-9, "{machine:?}");
     }
 
     #[test]

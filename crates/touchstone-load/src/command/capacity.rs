@@ -32,16 +32,16 @@ const CONFIRMATIONS_MAX: u32 = 3;
 pub(super) struct Capacity {
     #[command(flatten)]
     offer: Offer,
-    /// The first rate, a second
+    /// The first rate, a second; 100 unless given
     #[arg(long, value_name = "RATE")]
     from: Option<f64>,
-    /// The rate beyond which it is not searched
+    /// The rate beyond which it is not searched; 1000000 unless given
     #[arg(long, value_name = "RATE")]
     to: Option<f64>,
-    /// How long a step is measured
+    /// How long a step is measured; 3s unless given
     #[arg(long, value_name = "DURATION")]
     step: Option<Duration>,
-    /// How long the answer is measured once more
+    /// How long the answer is measured once more; 10s unless given
     #[arg(long, value_name = "DURATION")]
     confirm: Option<Duration>,
     /// The folder for the search, its page, and the outcome that confirmed its answer; it must not be there

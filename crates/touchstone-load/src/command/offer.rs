@@ -9,7 +9,8 @@ use crate::schedule::Share;
 use clap::Args;
 use std::path::{Path, PathBuf};
 
-/// Where the options of a scenario come from.
+/// Where the options of a scenario come from. What is not given is as the scenario's file says; what its help names is so where the file
+/// says nothing either.
 #[derive(Args, Debug, Default)]
 pub(super) struct Offer {
     /// A scenario's file, or a URL that is asked for again and again
@@ -30,16 +31,16 @@ pub(super) struct Offer {
     /// How long load is offered before that, uncounted; a tenth of --for unless given
     #[arg(long, value_name = "DURATION")]
     warm_up: Option<Duration>,
-    /// How starts are spaced: constant or poisson
+    /// How starts are spaced: constant or poisson; constant unless given
     #[arg(long, value_name = "SPACING", value_parser = arrivals)]
     arrivals: Option<Arrivals>,
-    /// Connections at the most
+    /// Connections at the most; one a user unless given, and with --http2 as few as their streams allow
     #[arg(long, value_name = "NUMBER")]
     connections: Option<u32>,
     /// Speak HTTP/2: by agreement over TLS, and without asking where the host is http://
     #[arg(long)]
     http2: bool,
-    /// Requests at a time on a connection of HTTP/2, at the most
+    /// Requests at a time on a connection of HTTP/2, at the most; 100 unless given
     #[arg(long, value_name = "NUMBER")]
     streams: Option<u32>,
     /// Take any certificate for the service's; the report says so
@@ -48,22 +49,22 @@ pub(super) struct Offer {
     /// Certificates that are trusted (PEM), in the place of those that browsers trust
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
-    /// After this long a request has failed
+    /// After this long a request has failed; 10s unless given
     #[arg(long, value_name = "DURATION")]
     timeout: Option<Duration>,
-    /// Threads of the generator
+    /// Threads of the generator; 1 unless given
     #[arg(long, value_name = "NUMBER")]
     threads: Option<u16>,
-    /// The processors that the threads are kept on, in turn, as 1 or 2,3
+    /// The processors that the threads are kept on, in turn, as 1 or 2,3; any unless given
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
     processors: Option<Vec<usize>>,
-    /// How the generator waits for a start: sleep, hybrid or spin
+    /// How the generator waits for a start: sleep, hybrid or spin; sleep unless given
     #[arg(long, value_name = "PACING", value_parser = pacing)]
     pacing: Option<Pacing>,
-    /// Where every random choice comes from
+    /// Where every random choice comes from; 42 unless given
     #[arg(long, value_name = "SEED")]
     seed: Option<u64>,
-    /// What must hold, as 'p99 < 50ms, failures < 0.1%'
+    /// What must hold, as 'p99 < 50ms, failures < 0.1%'; nothing unless given
     #[arg(long, value_name = "LIMITS")]
     pub(super) limits: Option<String>,
 }

@@ -1,6 +1,6 @@
 //! A run as it goes on, on standard error: a line that is written anew on a terminal, a line now and then elsewhere.
 
-use crate::report::duration;
+use crate::report::{count, duration};
 use crate::run::Progress;
 use crate::series::{INTERVAL_NS, Interval, Series};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -59,11 +59,14 @@ fn line(progress: &Progress<'_>) -> String {
     let last = last_second(progress.series);
     let failed: u64 = progress.series.0.iter().map(|interval| interval.failed).sum();
     format!(
-        "{seconds:.0} of {ends:.0} s, {phase}: {} a second, P50 {}, P99 {}, max {}, {failed} failed",
-        last.ended,
+        "{} of {} s, {phase}: {} a second, P50 {}, P99 {}, max {}, {} failed",
+        count(seconds.round()),
+        count(ends.round()),
+        count(last.ended as f64),
         duration(last.quantile_ns(0.5) as f64),
         duration(last.quantile_ns(0.99) as f64),
-        duration(last.max_ns as f64)
+        duration(last.max_ns as f64),
+        count(failed as f64)
     )
 }
 

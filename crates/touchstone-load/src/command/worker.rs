@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::exit;
 use crate::fleet::{End, Event, Settings, work};
 use crate::outcome::Outcome;
+use crate::report::count;
 use clap::Args;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -77,7 +78,7 @@ fn tell(event: Event, settings: &Settings, record: &mut Record) {
         Event::Ready(number) => {
             say::note(&format!("ready: the master at {master} knows this worker by number {number}"))
         }
-        Event::Users(users) => say::note(&format!("{users} users")),
+        Event::Users(users) => say::note(&format!("{} users", count(f64::from(users)))),
         Event::Ended(outcome) => record.keep(&outcome),
         Event::Failed(error) => say::note(&format!("the test cannot go on: {error}")),
         Event::Lost(why) => say::note(&format!("the connection to the master at {master} is lost: {why}")),
@@ -106,8 +107,8 @@ impl Record {
         say::note(&format!(
             "test {} has ended: {} requests, {} failed",
             self.tests,
-            all.ended(),
-            all.failed()
+            count(all.ended() as f64),
+            count(all.failed() as f64)
         ));
         let Some(folder) = &self.folder else { return };
         let place = folder.join(self.tests.to_string());
