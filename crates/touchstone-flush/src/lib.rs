@@ -2,9 +2,17 @@
 //!
 //! The lab loads it before a service's own libraries (`LD_PRELOAD`), so that what a commit costs can be shown over what a flush costs,
 //! on any disk. What a service under it promises about power cuts does not hold.
+//!
+//! These two calls of libc's are all that it takes the place of. What flushes in another way is as slow as the disk: a program that calls
+//! the kernel itself (Go's runtime, a static binary), `syncfs`, `msync`, `sync_file_range`, files opened with `O_SYNC` or `O_DSYNC`, and
+//! io_uring.
+//!
+//! Both calls may stand in a signal's handler, as the system's may: the length is read when the library is loaded, and nothing here asks
+//! for memory or a lock.
 
 use libc::{CLOCK_MONOTONIC, EBADF, EINTR, F_GETFD, c_int, timespec};
-use std::sync::OnceLock;
+use std::ffi::CStr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// A sleep is this much shorter than asked for, and the rest is spun: the system wakes a sleeper some 50 µs late.
@@ -35,15 +43,31 @@ fn flush(file: c_int) -> c_int {
         unsafe { *libc::__errno_location() = EBADF };
         return -1;
     }
-    static LENGTH: OnceLock<Duration> = OnceLock::new();
-    let length = *LENGTH.get_or_init(|| {
-        let said = std::env::var("TOUCHSTONE_FLUSH_US").ok();
-        Duration::from_micros(said.and_then(|us| us.parse().ok()).unwrap_or(0))
-    });
+    let length = Duration::from_micros(LENGTH_US.load(Ordering::Relaxed));
     if !length.is_zero() {
         wait_until(now() + length);
     }
     0
+}
+
+/// How long a flush takes.
+static LENGTH_US: AtomicU64 = AtomicU64::new(0);
+
+/// The dynamic linker calls what stands here, before the program's own first line.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static WHEN_LOADED: extern "C" fn() = read_length;
+
+extern "C" fn read_length() {
+    // SAFETY: the name ends with a nought, and no other thread is there yet that could change the environment.
+    let said = unsafe { libc::getenv(c"TOUCHSTONE_FLUSH_US".as_ptr()) };
+    if said.is_null() {
+        return;
+    }
+    // SAFETY: the environment's texts end with a nought.
+    let said = unsafe { CStr::from_ptr(said) };
+    let length_us = said.to_str().ok().and_then(|us| us.parse().ok()).unwrap_or(0);
+    LENGTH_US.store(length_us, Ordering::Relaxed);
 }
 
 fn wait_until(end: Duration) {
