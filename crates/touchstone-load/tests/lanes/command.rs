@@ -120,6 +120,47 @@ fn no_word_of_others_commands_a_terminal() {
     assert!(told.contains("503:  [2J Valid: yes") && told.starts_with("u [2J Valid: u: open loop"), "{told}");
 }
 
+/// What somebody wrote is 64, and what the system refuses is 74, on whichever path it comes.
+#[test]
+fn what_makes_no_sense_is_64_and_what_the_system_refuses_is_74() {
+    let service = start(|_| answer("fine"));
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let file = |name: &str, text: &str| {
+        std::fs::write(folder.path().join(name), text).expect("there is room");
+        path(name)
+    };
+    let (words, old, missing) = (file("a.json", "words"), file("b.json", "{\"format\":99}"), path("missing"));
+    let within = format!("{words}/within");
+    let host = service.host.as_str();
+    let cases: [(&[&str], i32, &str); 9] = [
+        (&["report", &words], 64, "usage"),
+        (&["report", &old], 64, "usage"),
+        (&["merge", &words, &words], 64, "usage"),
+        (&[host, "--rate", "0"], 64, "usage"),
+        (&[host, "--rate", "5", "--limits", "p99"], 64, "usage"),
+        (&["report", &missing], 74, "io"),
+        (&["merge", &missing], 74, "io"),
+        (&[host, "--rate", "50", "--for", "100ms", "--out", &within], 74, "io"),
+        (&[host, "--rate", "50", "--for", "100ms", "--requests", &within], 74, "io"),
+    ];
+    for (arguments, expected, kind) in cases {
+        let output = run(&[arguments, &["--json"]].concat());
+        assert_eq!(status(&output), expected, "{arguments:?}: {}", said(&output));
+        let document: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+        assert_eq!(
+            (&document["error"]["kind"], &document["error"]["exit"]),
+            (&kind.into(), &expected.into())
+        );
+        assert!(said(&output).starts_with("touchstone-load: "), "{}", said(&output));
+    }
+    // A disk that is full.
+    let full = std::fs::File::options().write(true).open("/dev/full").expect("Linux has it");
+    let output =
+        command(&[host, "--rate", "50", "--for", "100ms"]).stdout(full).stderr(Stdio::piped()).output();
+    assert_eq!(status(&output.expect("the program can be started")), 74);
+}
+
 #[test]
 fn a_mistake_is_told_to_machines_too() {
     let output = run(&["missing.toml", "--json"]);

@@ -106,13 +106,25 @@ fn a_body_that_says_it_is_too_long_is_refused_at_its_head() {
 
 #[test]
 fn headers_are_sent_and_kept() {
-    for speaks in HYPER {
-        let service = start_as(speaks, |_| {
-            Reply::Bytes(b"HTTP/1.1 204 It is\r\nETag: \"x\"\r\nContent-Length: 0\r\n\r\n".to_vec())
+    for speaks in Speaks::ALL {
+        let service = start_as(speaks, |asked: Asked| {
+            let is_right = match asked.line.split(' ').nth(1) {
+                Some("/ask") => {
+                    asked.headers.iter().any(|header| header.starts_with("authorization: Bearer "))
+                }
+                Some("/next") => asked.headers.contains(&"if-match: \"x\"".to_owned()),
+                _ => false,
+            };
+            let status = if is_right { 204 } else { 400 };
+            let head = format!("HTTP/1.1 {status} It is\r\nETag: \"x\"\r\nContent-Length: 0\r\n\r\n");
+            Reply::Bytes(head.into_bytes())
         });
-        let request = "headers = { Authorization = \"Bearer ${user}\" }\nstatus = [204]";
-        let outcome = play(scenario(&service, OPEN, request));
-        assert_eq!((outcome.total().ended(), failures(&outcome)), (200, vec![]), "{speaks:?}");
+        let flows = "[[flow]]\nname = \"both\"\nsteps = [\"ask\", \"next\"]\n\
+                     [[request]]\nname = \"next\"\npath = \"/next\"\nheaders = { If-Match = \"${tag}\" }\n";
+        let request =
+            "headers = { Authorization = \"Bearer ${user}\" }\ncapture = { tag = { header = \"etag\" } }";
+        let outcome = play(scenario(&service, &format!("{flows}{OPEN}"), request));
+        assert_eq!((outcome.total().ended(), failures(&outcome)), (400, vec![]), "{speaks:?}");
     }
 }
 

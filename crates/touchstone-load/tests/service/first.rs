@@ -64,8 +64,9 @@ pub(super) fn serve(
 fn answer(stream: impl Stream, reply: &Answering, before: &AtomicU64) {
     let mut stream = BufReader::new(stream);
     for before_here in 0.. {
-        let Some((line, body)) = read(&mut stream) else { return };
-        let asked = Asked { line, body, before: before.fetch_add(1, Ordering::Relaxed), before_here };
+        let Some((line, headers, body)) = read(&mut stream) else { return };
+        let asked =
+            Asked { line, headers, body, before: before.fetch_add(1, Ordering::Relaxed), before_here };
         let (bytes, is_last) = match reply(asked) {
             Reply::Bytes(bytes) => (bytes, false),
             Reply::BytesThenClose(bytes) => (bytes, true),
@@ -99,12 +100,12 @@ fn endless(stream: &mut impl Write) {
     }
 }
 
-fn read(reader: &mut impl BufRead) -> Option<(String, Vec<u8>)> {
+fn read(reader: &mut impl BufRead) -> Option<(String, Vec<String>, Vec<u8>)> {
     let mut line = String::new();
     if reader.read_line(&mut line).ok()? == 0 {
         return None;
     }
-    let mut length = 0;
+    let (mut headers, mut length) = (Vec::new(), 0);
     loop {
         let mut header = String::new();
         if reader.read_line(&mut header).ok()? == 0 {
@@ -113,13 +114,16 @@ fn read(reader: &mut impl BufRead) -> Option<(String, Vec<u8>)> {
         if header.trim().is_empty() {
             break;
         }
-        if let Some(value) = header.to_ascii_lowercase().strip_prefix("content-length:") {
-            length = value.trim().parse().ok()?;
+        let (name, value) = header.trim().split_once(": ")?;
+        let name = name.to_ascii_lowercase();
+        if name == "content-length" {
+            length = value.parse().ok()?;
         }
+        headers.push(format!("{name}: {value}"));
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
-    Some((line.trim().to_owned(), body))
+    Some((line.trim().to_owned(), headers, body))
 }
 
 /// What a slow service does: it takes its time. No test waits with this for something to have happened.

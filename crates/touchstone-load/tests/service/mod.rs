@@ -64,6 +64,8 @@ pub enum Reply {
 pub struct Asked {
     /// Its first line.
     pub line: String,
+    /// Its headers, `name: value` each, their names in small letters.
+    pub headers: Vec<String>,
     /// Its body.
     pub body: Vec<u8>,
     /// How many came before it, on all connections.

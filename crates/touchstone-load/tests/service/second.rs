@@ -1,7 +1,7 @@
 //! A service of HTTP/2: hyper's, on one thread, which translates what a test says in HTTP/1.1.
 
 use super::{Answering, Asked, Reply};
-use http::{Request, Response};
+use http::{HeaderName, HeaderValue, Request, Response};
 use http_body_util::{BodyExt, Either, Full};
 use hyper::body::{Body, Bytes, Frame, Incoming};
 use hyper::server::conn::http2::Builder;
@@ -105,8 +105,12 @@ async fn answer(
 ) -> Result<Response<Answer>, String> {
     let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
     let line = format!("{} {path} HTTP/2", request.method());
+    let header = |(name, value): (&HeaderName, &HeaderValue)| {
+        format!("{name}: {}", String::from_utf8_lossy(value.as_bytes()))
+    };
+    let headers = request.headers().iter().map(header).collect();
     let body = request.into_body().collect().await.map_err(|error| error.to_string())?;
-    let asked = Asked { line, body: body.to_bytes().to_vec(), before, before_here };
+    let asked = Asked { line, headers, body: body.to_bytes().to_vec(), before, before_here };
     match reply(asked) {
         Reply::Bytes(bytes) => Ok(translated(&bytes)),
         Reply::BytesThenClose(bytes) => {
@@ -128,6 +132,9 @@ fn translated(bytes: &[u8]) -> Response<Answer> {
     let text = String::from_utf8_lossy(bytes);
     let (head, body) = text.split_once("\r\n\r\n").expect("it has a head");
     let status = head.split(' ').nth(1).and_then(|status| status.parse::<u16>().ok());
-    let response = Response::builder().status(status.expect("it has a status"));
+    let mut response = Response::builder().status(status.expect("it has a status"));
+    for (name, value) in head.lines().skip(1).filter_map(|line| line.split_once(": ")) {
+        response = response.header(name, value);
+    }
     response.body(Either::Left(Full::new(Bytes::from(body.to_owned())))).expect("it is a response")
 }
