@@ -1,9 +1,11 @@
 //! The load generator and what else services are measured with: programs of the project that the command starts and does not link, built
 //! where they are missing or may be old.
 
+use crate::say;
 use anyhow::Context as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
 use touchstone::plan::Plan;
 use touchstone_runner::kits::Project;
 use touchstone_runner::service::Tools;
@@ -15,6 +17,12 @@ const GENERATOR: &str = "touchstone-load";
 /// The package of the library that makes flushes last, and its file.
 const FLUSH: (&str, &str) = ("touchstone-flush", "libtouchstone_flush.so");
 
+/// A build that takes longer than this is told of: the first takes minutes.
+const AT_ONCE: Duration = Duration::from_secs(1);
+
+/// How often a build is asked whether it has ended, until it is told of.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
 /// What the cases of a plan need: nothing is built for a plan without services.
 ///
 /// # Errors
@@ -25,43 +33,71 @@ pub fn of_plan(project: &Project, plan: &Plan) -> anyhow::Result<Tools> {
         tools.generator = program(|| Ok(project.root.clone()))?;
     }
     if plan.cases.iter().flat_map(|case| &case.arms).any(|arm| arm.flush_us.is_some()) {
-        tools.flush = build(&project.root, FLUSH.0, FLUSH.1)?;
+        let own = own_project()?;
+        tools.flush = build(own.as_ref().unwrap_or(&project.root), FLUSH.0, FLUSH.1)?;
     }
     Ok(tools)
 }
 
-/// The load generator's program. `root` is asked for the project where it must be built.
+/// The load generator's program: that of the project which the command itself was built in, or the one beside the command. `root` is
+/// asked for the project where there is neither.
 ///
 /// # Errors
 /// When it cannot be built, or there is no project.
 pub fn program(root: impl FnOnce() -> anyhow::Result<PathBuf>) -> anyhow::Result<PathBuf> {
+    if let Some(own) = own_project()? {
+        return build(&own, GENERATOR, GENERATOR);
+    }
     match beside()? {
         Some(program) => Ok(program),
-        None => build(&root()?, GENERATOR, GENERATOR),
+        None => build(&root().context("touchstone-load is not beside touchstone")?, GENERATOR, GENERATOR),
     }
 }
 
 /// The program beside the command, as an installation has it.
 fn beside() -> anyhow::Result<Option<PathBuf>> {
-    let own = std::env::current_exe().context("finding the command's own folder")?;
-    let program = own.with_file_name(GENERATOR);
-    Ok((program.exists() && !is_in_a_project(&own)).then_some(program))
+    let program = own_path()?.with_file_name(GENERATOR);
+    Ok(program.exists().then_some(program))
 }
 
-/// Whether a program lies where cargo builds a project's: it may be older than its source.
-fn is_in_a_project(program: &Path) -> bool {
-    program.ancestors().any(|folder| folder.join("kits").is_dir() && folder.join("suites").is_dir())
+/// The project that the command was built in, and that the generator's sources are in: what lies beside the command may be older than they.
+fn own_project() -> anyhow::Result<Option<PathBuf>> {
+    let own = own_path()?;
+    Ok(own.ancestors().find(|folder| has_sources(folder)).map(Path::to_owned))
+}
+
+fn has_sources(folder: &Path) -> bool {
+    folder.join("crates").join(GENERATOR).join("Cargo.toml").is_file()
+}
+
+fn own_path() -> anyhow::Result<PathBuf> {
+    std::env::current_exe().context("finding the command's own folder")
 }
 
 fn build(root: &Path, package: &str, file: &str) -> anyhow::Result<PathBuf> {
     let arguments =
         ["build", "--quiet", "--release", "--locked", "--target-dir", "target", "--package", package];
-    let status = Command::new("cargo").args(arguments).current_dir(root).status().map_err(|error| {
+    let mut cargo = Command::new("cargo").args(arguments).current_dir(root).spawn().map_err(|error| {
         let message = format!("{package} is not built, and cargo cannot be started: {error}");
         Error::new(ErrorKind::Missing, message)
     })?;
-    if !status.success() {
+    if !ends_at_once(&mut cargo)? {
+        say::note(&format!("building {package}"));
+    }
+    if !cargo.wait()?.success() {
         return Err(Error::new(ErrorKind::Build, format!("{package} could not be built")).into());
     }
     Ok(root.join("target/release").join(file))
+}
+
+/// Cargo alone knows whether there is anything to build. Where there is nothing it ends at once, and nothing is said of it.
+fn ends_at_once(cargo: &mut Child) -> std::io::Result<bool> {
+    let began = Instant::now();
+    while began.elapsed() < AT_ONCE {
+        if cargo.try_wait()?.is_some() {
+            return Ok(true);
+        }
+        std::thread::park_timeout(LOOK_EVERY);
+    }
+    Ok(false)
 }
