@@ -11,6 +11,8 @@ pub const WORSE: u8 = 1;
 pub const INCONCLUSIVE: u8 = 2;
 /// A gate's null arm moved.
 pub const UNTRUSTED: u8 = 3;
+/// A search's answer cannot be believed: the load generator came to its own limits. It says so with the same status.
+pub const INVALID: u8 = 3;
 /// A gate's two sides cannot be compared.
 pub const INCOMPARABLE: u8 = 4;
 /// The command line, a suite, a plan or a record makes no sense.

@@ -24,6 +24,8 @@ pub enum ErrorKind {
     Io,
     /// The user asked to stop.
     Interrupted,
+    /// The lab, or a program of its own, failed in a way that nobody foresaw.
+    Unforeseen,
 }
 
 impl Error {

@@ -10,6 +10,9 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use touchstone::record::file;
 
+/// What services hold: it stands in a folder of searches, which is no record, and is there from their beginning.
+pub const SEARCHES: &str = "capacity.json";
+
 /// The file that a living run holds locked.
 const LOCK: &str = ".touchstone-scratch";
 
@@ -59,14 +62,15 @@ impl Drop for Claim {
     }
 }
 
-/// Removes the scratch folders of runs that were killed: those directly in `given`, and those of the records that lie in
+/// Removes the scratch folders of runs and searches that were killed: those directly in `given`, and those of the records that lie in
 /// the folders `of_records`. Says which they were.
 pub fn remove_abandoned(given: Option<&Path>, of_records: &[&Path]) -> Vec<PathBuf> {
     let is_named =
         |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX));
     let in_given = given.into_iter().flat_map(folders).filter(is_named);
-    let records =
-        of_records.iter().copied().flat_map(folders).filter(|record| record.join(file::MANIFEST).is_file());
+    let is_ours =
+        |folder: &PathBuf| [file::MANIFEST, SEARCHES].iter().any(|name| folder.join(name).is_file());
+    let records = of_records.iter().copied().flat_map(folders).filter(is_ours);
     let candidates = in_given.chain(records.map(|record| record.join(IN_RECORD)));
     candidates.filter(|folder| is_abandoned(folder) && fs::remove_dir_all(folder).is_ok()).collect()
 }

@@ -2,18 +2,23 @@
 //! place of slices, and then the question whether everything that was acknowledged is there.
 
 mod api;
+mod check;
 mod counted;
+mod ended;
 mod ending;
 mod generator;
 mod held;
 mod processors;
 pub(crate) mod run;
+mod scene;
 mod standing;
 mod template;
 mod window;
 
+pub use check::{check_search, check_windows};
 use counted::record_syncs;
-pub use standing::{Standing, with_service};
+pub use ended::failed_by_itself;
+pub use standing::{Standing, Stood, with_service};
 
 use crate::error::Result;
 use crate::kits::Project;
@@ -27,6 +32,7 @@ use api::{Api, Change, Fault, PAGE};
 use held::Held;
 use processors::Sides;
 use rand::Rng;
+use scene::Scene;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use touchstone::plan::{PlannedArm, PlannedCase, PlannedLoad};
@@ -181,7 +187,7 @@ impl<'s> Servant<'s> {
     fn serve(&mut self) -> SessionResult<()> {
         let session = self.session.as_mut().expect("only what was started serves");
         let hello = session.hello()?;
-        require(&hello)?;
+        require(&hello, self.arm)?;
         let served = serve(session, self.place.path(), self.arm)?;
         session.process().into_iter().for_each(|process| self.sides.confine(process));
         (self.port, self.settings) = (served.port, served.settings);
@@ -226,20 +232,22 @@ impl<'s> Servant<'s> {
     /// The next window, whose changes are unlike those of any other.
     fn begin_window(&mut self, length_ms: u64, random: &mut Stream) -> Window<'_> {
         let load = self.stage.load();
-        let text = window::text(self.stage.case.dataset.value_bytes, random);
+        let text = scene::text(self.stage.case.dataset.value_bytes, random);
         self.held.iter_mut().for_each(|held| held.begin_window(load.changes(), &text));
         let number = self.windows;
         self.windows += 1;
         Window {
             generator: &self.stage.tools.generator,
-            load,
-            port: self.port,
-            run: format!("w{number}"),
-            text,
-            seed: random.next_u64(),
-            length_ms,
-            is_first: number == 0,
-            processor: self.sides.generator(),
+            scene: Scene {
+                load,
+                port: self.port,
+                run: format!("w{number}"),
+                text,
+                seed: random.next_u64(),
+                length_ms,
+                is_first: number == 0,
+                processor: self.sides.generator(),
+            },
             folder: self.desk.path(),
             manners: self.stage.manners,
         }
@@ -377,11 +385,19 @@ fn failed(message: String) -> SessionError {
     SessionError::Refused(Failure { kind: FailureKind::Other, message })
 }
 
-fn require(hello: &Hello) -> SessionResult<()> {
-    if hello.capabilities.iter().any(|known| known == CAPABILITY) {
+/// A service of an arm is a service, and the one that was asked for.
+fn require(hello: &Hello, arm: &PlannedArm) -> SessionResult<()> {
+    let wanted = &arm.contender.subject;
+    let message = if hello.subject != *wanted {
+        format!(
+            "its driver says that it is `{}`, and `{wanted}` was asked for: the row of `{wanted}` in kit.toml starts another subject",
+            hello.subject
+        )
+    } else if !hello.capabilities.iter().any(|known| known == CAPABILITY) {
+        format!("the driver has no capability {CAPABILITY}: it is no service")
+    } else {
         return Ok(());
-    }
-    let message = format!("the driver has no capability {CAPABILITY}: it is no service");
+    };
     Err(SessionError::Refused(Failure { kind: FailureKind::Unsupported, message }))
 }
 

@@ -1,32 +1,45 @@
 //! `touchstone capacity`: how much each service of a case holds within limits, in an open loop.
 
+mod found;
+mod told;
+
+use super::measure::Place;
 use crate::interrupt::stop_on_signal;
 use crate::{Context, exit, generator, say};
 use anyhow::{Context as _, bail};
 use clap::Args;
-use serde::Serialize;
-use serde_json::Value;
+use found::{Held, Searched};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use touchstone::plan::{Choice, Plan, PlannedCase, PlannedSuite};
+use told::Told;
+use touchstone::plan::{Choice, Plan, PlannedArm};
 use touchstone::suite::Size;
 use touchstone_runner::kits::Project;
-use touchstone_runner::service::{Stage, Standing, Tools, with_service};
-use touchstone_runner::session::Manners;
+use touchstone_runner::scratch::{Claim, SEARCHES};
+use touchstone_runner::service::{Stage, Standing, Tools, check_search, with_service};
+use touchstone_runner::session::{Manners, Stop};
+use touchstone_runner::writer::write_json;
 use touchstone_runner::{Error, ErrorKind};
 
 /// Where every random choice comes from.
 const SEED: u64 = 42;
 
-/// How often a device changes something in the published reckoning, in seconds.
-const EVERY_S: f64 = 600.0;
+/// How long a service is waited for.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// Where searches go that find no place.
+const REMEDY: &str = "give another folder with --out";
 
 /// Searches how many iterations a second each service of a case holds within limits, and what that is in devices
+///
+/// It kills no service and counts no syncs: whether acknowledged changes are kept is what `touchstone bench` looks at.
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Exit status: 0 done, also where a service holds nothing within the limits; 130 stopped by Ctrl-C, with what was found until then\n\n\
+    after_help = "Exit status: 0 done, also where a service holds nothing within the limits; 3 done, and an answer cannot be \
+    believed, because the generator came to its own limits; 69 not one of the services could be searched; 130 stopped by Ctrl-C, \
+    with what was found until then\n\n\
     Examples:\n  touchstone capacity plantodo/oo_cross\n  \
     touchstone capacity plantodo/oo_cross --contender fastapi-sqlalchemy@wal --limits 'p99 < 100ms, failures < 0.1%'"
 )]
@@ -34,7 +47,7 @@ pub struct Capacity {
     /// A case whose arms are services, as `plantodo/oo_cross`
     #[arg(value_name = "CASE")]
     case: String,
-    /// Of its contenders, only this one; may be given more than once
+    /// Of its contenders, only this one, as `fastapi-sqlalchemy@wal`; may be given more than once. All, unless given
     #[arg(long = "contender", value_name = "CONTENDER")]
     contenders: Vec<String>,
     /// What must hold
@@ -49,61 +62,55 @@ pub struct Capacity {
     /// How long a step is measured
     #[arg(long, value_name = "DURATION", default_value = "4s")]
     step: String,
-    /// The folder for the databases: it chooses the disk. The system's folder for temporary files, unless given
+    /// The folder for the searches: of each a folder with its steps and its page; runs/ and the time, unless given
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// The folder for the databases while they are measured: it chooses the disk. Inside the folder for the searches, unless given
     #[arg(long, value_name = "FOLDER")]
     scratch: Option<PathBuf>,
-}
-
-/// What a service holds.
-#[derive(Serialize)]
-struct Held {
-    arm: String,
-    /// Iterations a second that held, and that did not; none where there is no answer.
-    holds: Option<f64>,
-    fails: Option<f64>,
-    /// Why there is no answer.
-    why: Option<String>,
-    /// Devices that do one iteration each in ten minutes.
-    devices: Option<f64>,
 }
 
 impl Capacity {
     pub(crate) fn run(self, context: &Context) -> anyhow::Result<ExitCode> {
         let project = context.project()?;
-        let plan = project.at_hand(&self.plan(&project)?)?;
-        let stop = stop_on_signal()?;
-        project.build(&plan, &stop, say::note)?;
-        let tools = generator::of_plan(&project, &plan)?;
-        let manners = Manners { limit: Duration::from_secs(120), stop };
+        let plan = self.plan(&project)?;
+        let called = format!("{}-capacity", plan.cases[0].id.replace('/', "-"));
+        let mut place = Place::at(&project, &plan, self.out.as_deref(), self.scratch.as_deref(), &called)?;
+        let plan = project.at_hand(&plan)?;
+        plan.left_out.iter().for_each(|left_out| say::note(&format!("left out: {left_out}")));
         let case = &plan.cases[0];
+        let stop = stop_on_signal()?;
+        let tools = self.build(&project, &plan, &stop)?;
+        let folder = &place.record;
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+        place.record = folder.canonicalize()?;
+        let manners = Manners { limit: LIMIT, stop };
         let stage = Stage { project: &project, case, manners: &manners, tools: &tools };
-        let mut held = Vec::new();
-        for arm in &case.arms {
-            say::note(&format!("searching for what {} holds", arm.name));
-            held.push(self.search(&stage, &arm.name)?);
-            if manners.stop.load(Ordering::Relaxed) {
-                break;
-            }
-        }
-        if context.json {
-            say::json(&held)?;
-        } else {
-            say::text(&self.describe(case, &plan.suites[0], &held))?;
-        }
+        let (held, ended) = self.search_all(&stage, &place);
         let is_stopped = manners.stop.load(Ordering::Relaxed);
-        Ok(if is_stopped { ExitCode::from(exit::INTERRUPTED) } else { ExitCode::SUCCESS })
+        let told = Told {
+            case,
+            suite: &plan.suites[0],
+            named: self.suite(),
+            users: self.users,
+            limits: &self.limits,
+            folder: &place.record,
+        };
+        self.conclude(context, &told, &held, ended, is_stopped)
     }
 
     fn plan(&self, project: &Project) -> anyhow::Result<Plan> {
-        let Some((suite, name)) = self.case.split_once('/') else {
+        // A suite may be given by its file, whose folders have slashes too.
+        let Some((wanted, name)) = self.case.rsplit_once('/') else {
             bail!(touchstone::Error::input(format!(
                 "`{}` is not a case: write suite/case, such as plantodo/oo_cross",
                 self.case
             )));
         };
-        let suites = project.suites(&[suite.to_owned()])?;
+        let suites = project.suites(&[wanted.to_owned()])?;
         let choice = Choice {
-            cases: vec![format!("{suite}/{name}")],
+            cases: vec![format!("{}/{name}", suites[0].name)],
             contenders: self.contenders.clone(),
             size: Size::Full,
             seed: SEED,
@@ -118,103 +125,121 @@ impl Capacity {
                 )));
             };
             load.users = self.users;
+            // A baseline is there to be compared with, and nothing is compared here.
+            case.arms.retain(|arm| choice.asks_for(arm));
         }
         if plan.cases.len() != 1 {
+            let names: Vec<&str> = plan.cases.iter().map(|case| case.id.as_str()).collect();
             bail!(touchstone::Error::input(format!(
-                "`{}` is {} cases: name one of them",
+                "`{}` is {} cases: name one of them, of {}",
                 self.case,
-                plan.cases.len()
+                plan.cases.len(),
+                names.join(", ")
             )));
         }
         Ok(plan)
     }
 
-    fn search(&self, stage: &Stage<'_>, arm: &str) -> anyhow::Result<Held> {
-        let parent = self.scratch.clone().unwrap_or_else(std::env::temp_dir);
-        let folder = tempfile::Builder::new()
-            .prefix("touchstone-capacity")
-            .tempdir_in(&parent)
-            .with_context(|| format!("making a folder in {}", parent.display()))?;
-        let out = folder.path().join("search");
-        let scratch = folder.path().join("service");
-        let asked =
-            with_service(stage, arm, &scratch, SEED, |standing| self.ask(stage.tools, standing, &out))?;
-        let none =
-            |why: String| Held { arm: arm.into(), holds: None, fails: None, why: Some(why), devices: None };
-        if let Err(why) = asked {
-            return Ok(none(why));
+    /// Builds what is missing. What makes no sense is told before minutes are spent on that.
+    fn build(&self, project: &Project, plan: &Plan, stop: &Stop) -> anyhow::Result<Tools> {
+        let built = generator::of_plan(project, plan).and_then(|tools| {
+            check_search(&tools.generator, &plan.cases[0], &self.arguments())?;
+            project.build(plan, stop, say::note)?;
+            Ok(tools)
+        });
+        // Ctrl-C in a terminal reaches the build tool as well, which then fails for no reason of its own.
+        if stop.load(Ordering::Relaxed) {
+            let stopped = "stopped before the first search began";
+            return Err(Error::new(ErrorKind::Interrupted, stopped).into());
         }
-        let path = out.join("capacity.json");
-        let Ok(text) = std::fs::read_to_string(&path) else {
-            return Ok(none("the search came to no answer".into()));
-        };
-        let found: Value = serde_json::from_str(&text)?;
-        let number = |pointer: &str| found.pointer(pointer).and_then(Value::as_f64);
-        let holds = number("/found/holds/at");
-        let why = holds.is_none().then(|| no_answer(&found));
-        let devices = holds.map(|rate| rate * EVERY_S);
-        Ok(Held { arm: arm.into(), holds, fails: number("/found/holds/not_at"), why, devices })
+        built
     }
 
-    fn ask(&self, tools: &Tools, standing: &Standing, out: &Path) -> Result<(), Error> {
-        let mut command = Command::new(&tools.generator);
-        command.arg("capacity").arg(&standing.scenario).arg("--out").arg(out);
-        command.args(["--limits", &self.limits, "--step", &self.step, "--arrivals", "poisson"]);
-        command.args(["--from", &self.from.to_string(), "--connections", &self.users.to_string()]);
+    /// The suite as the user named it.
+    fn suite(&self) -> &str {
+        self.case.rsplit_once('/').map_or("", |(suite, _)| suite)
+    }
+
+    /// Searches one service after the other. What was found until something went wrong is there all the same.
+    fn search_all(&self, stage: &Stage<'_>, place: &Place) -> (Vec<Held>, anyhow::Result<()>) {
+        let mut held = Vec::new();
+        let mut search = || -> anyhow::Result<()> {
+            let kept = place.record.join(SEARCHES);
+            write_json(&kept, &held, REMEDY)?;
+            let claim = Claim::new(place.scratch.clone())?;
+            for arm in &stage.case.arms {
+                say::note(&format!("searching for what {} holds", arm.name));
+                let out = place.record.join(&arm.name);
+                held.push(self.search(stage, arm, &place.scratch, &out)?);
+                write_json(&kept, &held, REMEDY)?;
+                if stage.manners.stop.load(Ordering::Relaxed) {
+                    break;
+                }
+            }
+            drop(claim);
+            Ok(())
+        };
+        let ended = search();
+        (held, ended)
+    }
+
+    fn search(
+        &self,
+        stage: &Stage<'_>,
+        arm: &PlannedArm,
+        scratch: &Path,
+        out: &Path,
+    ) -> anyhow::Result<Held> {
+        let ask = |standing: &Standing| self.ask(&stage.tools.generator, standing, out);
+        let asked = with_service(stage, &arm.name, &scratch.join("service"), SEED, ask)?;
+        Ok(match asked {
+            Err(why) => Held::not_searched(arm, why),
+            Ok(stood) => Held::of(arm, &stood, Searched::read(out)?, out),
+        })
+    }
+
+    /// What the generator is told, besides what it asks.
+    fn arguments(&self) -> Vec<String> {
+        let (from, users) = (self.from.to_string(), self.users.to_string());
+        let words =
+            ["--limits", &self.limits, "--step", &self.step, "--from", &from, "--connections", &users];
+        words.into_iter().chain(["--arrivals", "poisson"]).map(str::to_owned).collect()
+    }
+
+    fn ask(&self, generator: &Path, standing: &Standing, out: &Path) -> Result<(), Error> {
+        let mut command = Command::new(generator);
+        command.arg("capacity").arg(&standing.scenario).args(self.arguments()).arg("--out").arg(out);
         if let Some(processor) = standing.processor {
             command.args(["--processors", &processor.to_string()]);
         }
         // Its live view is the user's; its own summary would stand before ours.
-        let ended = command.stdout(std::process::Stdio::null()).status();
-        let ended = ended
-            .map_err(|error| Error::io(format_args!("cannot start {}", tools.generator.display()), &error))?;
-        // It has said what makes no sense; another service would be asked the same.
-        if ended.code() == Some(i32::from(exit::USAGE)) {
-            return Err(Error::new(ErrorKind::Input, "the load generator refuses what it is asked (above)"));
-        }
-        Ok(())
+        let ended = command.stdout(Stdio::null()).status();
+        let ended =
+            ended.map_err(|error| Error::io(format_args!("cannot start {}", generator.display()), &error))?;
+        found::refuse_failed(ended)
     }
 
-    fn describe(&self, case: &PlannedCase, suite: &PlannedSuite, held: &[Held]) -> String {
-        let mut lines = vec![format!("{}: {}", case.id, case.title)];
-        lines.push(format!("Open loop, Poisson, {} users, {}:", self.users, self.limits));
-        for held in held {
-            lines.push(match (held.holds, held.fails, held.devices) {
-                (Some(holds), fails, Some(devices)) => {
-                    let not = fails.map_or(String::new(), |fails| format!(" ({fails:.0} do not hold)"));
-                    format!(
-                        "  {}: {holds:.0} iterations a second{not}; of devices that do one in ten minutes, {devices:.0}",
-                        held.arm
-                    )
-                }
-                _ => format!("  {}: no answer: {}", held.arm, held.why.as_deref().unwrap_or("none")),
-            });
+    fn conclude(
+        &self,
+        context: &Context,
+        told: &Told<'_>,
+        held: &[Held],
+        ended: anyhow::Result<()>,
+        is_stopped: bool,
+    ) -> anyhow::Result<ExitCode> {
+        let ended = ended.and_then(|()| if is_stopped { Ok(()) } else { found::refuse_none(held) });
+        if !context.json {
+            say::text(&told.text(held))?;
+        } else if ended.is_ok() {
+            // For machines an error is the document.
+            say::json(&held)?;
         }
-        let of_case = |claim: &&touchstone::suite::Claim| {
-            claim.untested.as_ref().is_some_and(|untested| untested.case == case.name())
-        };
-        for claim in suite.claims.iter().filter(of_case) {
-            let notes = claim.figures.iter().filter_map(|figure| figure.note.as_deref());
-            let notes: Vec<&str> = notes.collect();
-            let words = claim.words.as_deref().map_or(String::new(), |words| format!(": \"{words}\""));
-            lines.push(format!("Published: {}{words}; {}", claim.statement, notes.join("; ")));
-        }
-        lines.join("\n") + "\n"
+        ended?;
+        let is_valid = held.iter().all(Held::is_valid);
+        Ok(match (is_stopped, is_valid) {
+            (true, _) => exit::INTERRUPTED.into(),
+            (false, false) => exit::INVALID.into(),
+            (false, true) => ExitCode::SUCCESS,
+        })
     }
-}
-
-/// Why a search has no answer.
-fn no_answer(searched: &Value) -> String {
-    let found = &searched["found"];
-    if let Some(at) = found.pointer("/nothing/at") {
-        return format!("not even {at} iterations a second hold");
-    }
-    if let Some(at) = found.pointer("/unsteady/at") {
-        return format!(
-            "what it holds changes: rates that had held did not when they were confirmed, the last of them {at} a second"
-        );
-    }
-    let doubts = searched["doubts"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    let doubts: Vec<&str> = doubts.collect();
-    if doubts.is_empty() { "the search was stopped".into() } else { doubts.join("; ") }
 }

@@ -5,6 +5,7 @@ mod part;
 mod place;
 
 pub use judged::{Judged, judge_folder};
+pub use place::Place;
 
 use crate::interrupt::stop_on_signal;
 use crate::progress::Bar;
@@ -13,7 +14,6 @@ use anyhow::Context as _;
 use clap::Args;
 use jiff::Timestamp;
 use part::Part;
-use place::Place;
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::PathBuf;
@@ -26,6 +26,7 @@ use touchstone_runner::environment::environment;
 use touchstone_runner::kits::Project;
 use touchstone_runner::run::{Setting, run};
 use touchstone_runner::scratch::Claim;
+use touchstone_runner::service::check_windows;
 use touchstone_runner::session::{Manners, Stop};
 use touchstone_runner::writer::Writer;
 use touchstone_runner::{Error, ErrorKind};
@@ -189,14 +190,16 @@ impl<'m> Measuring<'m> {
     }
 
     fn build(&self, plan: &Plan, stopped: &str) -> anyhow::Result<()> {
-        let built = self.project.build(plan, &self.stop, say::note);
-        let tools = generator::of_plan(self.project, plan);
+        // A mistake in a scenario is told before minutes are spent on building what it is of.
+        let built = generator::of_plan(self.project, plan).and_then(|tools| {
+            plan.cases.iter().try_for_each(|case| check_windows(&tools.generator, case))?;
+            Ok(self.project.build(plan, &self.stop, say::note)?)
+        });
         // Ctrl-C in a terminal reaches the build tool as well, which then fails for no reason of its own.
         if self.stop.load(Ordering::Relaxed) {
             return Err(Error::new(ErrorKind::Interrupted, stopped).into());
         }
-        built?;
-        tools.map(drop)
+        built
     }
 
     fn begin(&mut self) -> anyhow::Result<Writer> {

@@ -90,7 +90,7 @@ impl Pass<'_> {
 
     fn talk(&self, mut session: Session, directory: &Path) -> std::result::Result<(), String> {
         let told = |error: SessionError| error.to_string();
-        require(&session.hello().map_err(told)?).map_err(told)?;
+        require(&session.hello().map_err(told)?, self.arm).map_err(told)?;
         let served = serve(&mut session, directory, self.arm).map_err(told)?;
         let api = Api::new(served.port, self.stage.manners);
         let mut cursor = self.template.cursors.first().copied().unwrap_or(0);

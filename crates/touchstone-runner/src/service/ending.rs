@@ -95,14 +95,8 @@ impl Servant<'_> {
             let downloaded = self.download_all(&mut found);
             self.judge(downloaded);
         }
-        let file_bytes = self.place.file_bytes();
-        let paths: Vec<PathBuf> = file_bytes.keys().map(|file| self.place.path().join(file)).collect();
-        let contradicted = contradicted(paths.iter().map(PathBuf::as_path), &self.settings);
-        self.settings.extend(contradicted);
-        if let Some(session) = self.session.take() {
-            let left = session.quit();
-            self.note(left);
-        }
+        let file_bytes = self.look_at_files();
+        self.quit();
         let whole = self.outcome == Outcome::Completed || self.outcome == Outcome::Void;
         Ok(Launch {
             case: self.stage.case.id.clone(),
@@ -123,6 +117,23 @@ impl Servant<'_> {
             counters: BTreeMap::new(),
             file_bytes,
         })
+    }
+
+    /// The database's files with their sizes. What the head of one says otherwise than the service does is what took effect.
+    pub(super) fn look_at_files(&mut self) -> BTreeMap<String, u64> {
+        let file_bytes = self.place.file_bytes();
+        let paths: Vec<PathBuf> = file_bytes.keys().map(|file| self.place.path().join(file)).collect();
+        let contradicted = contradicted(paths.iter().map(PathBuf::as_path), &self.settings);
+        self.settings.extend(contradicted);
+        file_bytes
+    }
+
+    /// Ends the process in the way of the protocol, if there is one.
+    pub(super) fn quit(&mut self) {
+        if let Some(session) = self.session.take() {
+            let left = session.quit();
+            self.note(left);
+        }
     }
 
     /// Compares what another device of each user is given, from the first change on.

@@ -6,6 +6,7 @@ use crate::place::Place;
 use crate::random::stream;
 use std::fs;
 use std::path::{Path, PathBuf};
+use touchstone_protocol::Settings;
 
 /// What is asked of a service that stands.
 pub struct Standing {
@@ -15,7 +16,17 @@ pub struct Standing {
     pub processor: Option<usize>,
 }
 
-/// Fills a database, starts the service on it and lets `ask` ask. The second result is what the service failed with.
+/// What came of a service that stood.
+pub struct Stood<T> {
+    /// What `ask` gave.
+    pub answer: T,
+    /// The settings that took effect: what the service read back, and what the head of its file contradicts.
+    pub settings: Settings,
+    /// What went wrong with the service after it was asked: it had died, or it did not quit as it should.
+    pub fault: Option<String>,
+}
+
+/// Fills a database, starts the service on it and lets `ask` ask. The second result is why the service could not be asked.
 ///
 /// # Errors
 /// When the lab itself fails, or `ask` does.
@@ -25,7 +36,7 @@ pub fn with_service<T>(
     scratch: &Path,
     seed: u64,
     ask: impl FnOnce(&Standing) -> Result<T>,
-) -> Result<std::result::Result<T, String>> {
+) -> Result<std::result::Result<Stood<T>, String>> {
     let Some(arm) = stage.case.arm(arm) else {
         return Err(Error::new(ErrorKind::Input, format!("case `{}` has no arm `{arm}`", stage.case.id)));
     };
@@ -41,13 +52,12 @@ pub fn with_service<T>(
         return Ok(Err(why));
     }
     let scenario = servant.desk.path().join("scenario.toml");
-    let asks = servant.begin_window(0, &mut random).open_ended()?;
+    let asks = servant.begin_window(0, &mut random).scene.open_ended()?;
     fs::write(&scenario, asks)
         .map_err(|error| Error::io(format_args!("cannot write {}", scenario.display()), &error))?;
-    let asked = ask(&Standing { scenario, processor: servant.sides.generator() })?;
-    if let Some(session) = servant.session.take() {
-        let left = session.quit();
-        servant.note(left);
-    }
-    Ok(servant.error.take().map_or(Ok(asked), Err))
+    let processor = servant.sides.generator();
+    let answer = ask(&Standing { scenario, processor })?;
+    servant.look_at_files();
+    servant.quit();
+    Ok(Ok(Stood { answer, settings: servant.settings, fault: servant.error }))
 }

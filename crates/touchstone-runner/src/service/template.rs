@@ -66,7 +66,7 @@ fn fill(
     // Uploading many changes is no window: it may take ten times as long.
     let manners = Manners { limit: stage.manners.limit * 10, ..stage.manners.clone() };
     let mut session = Session::start(command, manners.clone())?;
-    require(&session.hello()?)?;
+    require(&session.hello()?, arm)?;
     let served = serve(&mut session, place.path(), arm)?;
     let api = Api::new(served.port, &manners);
     let mut cursors = Vec::new();

@@ -1,17 +1,14 @@
 //! A window of load: the generator is started with the case's scenario, and what it counted becomes a slice.
 
+use super::ended::failed_by_itself;
 use super::generator::{Ended, Generator};
+use super::scene::Scene;
 use crate::error::{Error, ErrorKind, Result};
-use crate::random::Stream;
 use crate::session::Manners;
-use rand::RngExt;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
-use touchstone::plan::PlannedLoad;
 use touchstone::sample::Endpoint;
 
 /// Statuses of the generator that come with figures: done, a limit does not hold, its own limits were passed.
@@ -27,29 +24,10 @@ const OPEN_ENDED_MS: u64 = 3_600_000;
 pub(super) struct Window<'w> {
     /// The generator's program.
     pub(super) generator: &'w Path,
-    pub(super) load: &'w PlannedLoad,
-    pub(super) port: u16,
-    /// What makes its objects' names unlike those of any other window.
-    pub(super) run: String,
-    /// What stands in the data of its changes behind the object's name.
-    pub(super) text: Arc<str>,
-    pub(super) seed: u64,
-    pub(super) length_ms: u64,
-    /// Whether users do all that a user does first, or only what later steps of theirs need.
-    pub(super) is_first: bool,
-    /// The processor that the generator is kept on, where there are several.
-    pub(super) processor: Option<usize>,
+    pub(super) scene: Scene<'w>,
     /// For the scenario and the generator's files.
     pub(super) folder: &'w Path,
     pub(super) manners: &'w Manners,
-}
-
-/// What stands in the data of a window's changes behind their objects' names, which is not in any other window's: letters, twenty fewer
-/// than a value of the dataset has bytes. So the lab knows what must come back.
-pub(super) fn text(value_bytes: u64, random: &mut Stream) -> Arc<str> {
-    let letter = |_| char::from(b'a' + random.random_range(0..26_u8));
-    let letters: String = (0..value_bytes.saturating_sub(20)).map(letter).collect();
-    Arc::from(letters)
 }
 
 /// What came of a window.
@@ -116,7 +94,7 @@ impl Window<'_> {
     /// # Errors
     /// When the lab itself fails, or the user asks to stop.
     pub(super) fn run(&self) -> Result<std::result::Result<Counted, String>> {
-        let length = Duration::from_millis(self.length_ms);
+        let length = Duration::from_millis(self.scene.length_ms);
         let ended = self.start()?.finish(length)?;
         self.read(&ended)
     }
@@ -129,27 +107,26 @@ impl Window<'_> {
         &self,
         meanwhile: impl FnOnce(&mut Generator) -> Result<()>,
     ) -> Result<std::result::Result<Vec<Upload>, String>> {
-        let window =
-            Window { length_ms: OPEN_ENDED_MS, text: Arc::clone(&self.text), run: self.run.clone(), ..*self };
-        let mut generator = window.start()?;
+        let scene = Scene { length_ms: OPEN_ENDED_MS, ..self.scene.clone() };
+        let mut generator = Window { scene, ..*self }.start()?;
         meanwhile(&mut generator)?;
         generator.interrupt();
         let ended = generator.finish(Duration::ZERO)?;
         let was_told = ended.status.code() == Some(TOLD_TO_END);
-        let figures = if was_told { Ok(()) } else { has_figures(&ended) };
+        let figures = if was_told { Ok(()) } else { has_figures(&ended)? };
         Ok(figures.map(|()| {
             let mut uploads = self.uploads(&ended.requests);
-            uploads.extend(under_way(&ended.requests, self.load.users as usize));
+            uploads.extend(under_way(&ended.requests, self.scene.load.users as usize));
             uploads
         }))
     }
 
     fn start(&self) -> Result<Generator> {
-        Generator::start(self.generator, &self.written(&self.scenario())?, self.folder, self.manners)
+        Generator::start(self.generator, &self.scene.closed()?, self.folder, self.manners)
     }
 
     fn read(&self, ended: &Ended) -> Result<std::result::Result<Counted, String>> {
-        if let Err(why) = has_figures(ended) {
+        if let Err(why) = has_figures(ended)? {
             return Ok(Err(why));
         }
         let outcome: Outcome = serde_json::from_slice(&ended.outcome).map_err(|error| {
@@ -158,53 +135,8 @@ impl Window<'_> {
         Ok(Ok(self.counted(outcome, &ended.requests)))
     }
 
-    /// The suite's scenario with what a run alone knows: where the service is, how long and how many ask, names, a seed.
-    fn scenario(&self) -> Value {
-        let mut asks: Map<String, Value> = self.load.scenario.asks.clone();
-        asks.insert("name".into(), json!(self.load.scenario.name));
-        asks.insert("host".into(), json!(format!("http://127.0.0.1:{}", self.port)));
-        let mut phase = json!({ "name": "window", "users": self.load.users });
-        phase["length"] = json!(format!("{}ms", self.length_ms));
-        asks.insert("phase".into(), json!([phase]));
-        let load = asks.entry("load").or_insert_with(|| json!({}));
-        load["seed"] = json!(self.seed >> 1);
-        if let Some(processor) = self.processor {
-            load["processors"] = json!([processor]);
-        }
-        let values = asks.entry("values").or_insert_with(|| json!({}));
-        values["run"] = json!(self.run);
-        values["text"] = json!(&*self.text);
-        if !self.is_first {
-            let uploads = self.load.scenario.uploading();
-            if let Some(setup) = asks.get_mut("setup").and_then(Value::as_array_mut) {
-                setup.retain(|name| name.as_str().is_some_and(|name| uploads.contains(&name)));
-            }
-        }
-        Value::Object(asks)
-    }
-
-    /// The scenario's text for whoever says how much is asked: without phases, and with names that no step of a search has twice.
-    ///
-    /// # Errors
-    /// When the scenario cannot be written.
-    pub(super) fn open_ended(&self) -> Result<String> {
-        let mut scenario = self.scenario();
-        if let Some(asks) = scenario.as_object_mut() {
-            asks.remove("phase");
-            asks["load"]["users"] = json!(self.load.users);
-        }
-        Ok(self.written(&scenario)?.replace("${run}", "${uuid}"))
-    }
-
-    fn written(&self, scenario: &Value) -> Result<String> {
-        toml::to_string(scenario).map_err(|error| {
-            let name = &self.load.scenario.name;
-            Error::new(ErrorKind::Input, format!("the scenario `{name}` cannot be written: {error}"))
-        })
-    }
-
     fn uploads(&self, text: &str) -> Vec<Upload> {
-        let uploading = self.load.scenario.uploading();
+        let uploading = self.scene.load.scenario.uploading();
         let lines = text.lines().skip(1).filter_map(Line::parse);
         let upload = |line: Line<'_>| Upload {
             user: line.user,
@@ -326,12 +258,19 @@ fn endpoint(row: Row) -> Endpoint {
 }
 
 /// Whether it counted; otherwise what it said last, in a line.
-fn has_figures(ended: &Ended) -> std::result::Result<(), String> {
+///
+/// # Errors
+/// When that is no fault of the service.
+fn has_figures(ended: &Ended) -> Result<std::result::Result<(), String>> {
     if ended.status.code().is_some_and(|code| WITH_FIGURES.contains(&code)) {
-        return Ok(());
+        return Ok(Ok(()));
     }
     let last = ended.said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("nothing");
-    Err(format!("the load generator ended with {}: {}", ended.status, last.trim()))
+    let said = format!("the load generator ended with {}: {}", ended.status, last.trim());
+    match failed_by_itself(ended.status) {
+        Some(kind) => Err(Error::new(kind, said)),
+        None => Ok(Err(said)),
+    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Which part of the suites is planned: their cases and contenders by name.
 
+use super::PlannedArm;
 use crate::error::{Error, Result};
 use crate::name::{meant, nearest};
 use crate::suite::{ArmSpec, Case, Size, Suite};
@@ -22,6 +23,15 @@ pub struct Choice {
 }
 
 impl Choice {
+    /// Whether an arm is one of the contenders that were asked for: a baseline that runs beside them is none.
+    pub fn asks_for(&self, arm: &PlannedArm) -> bool {
+        let contender = &arm.contender;
+        let is_named = |wanted: &String| {
+            *wanted == arm.name || *wanted == contender.to_string() || *wanted == contender.subject
+        };
+        self.contenders.is_empty() || self.contenders.iter().any(is_named)
+    }
+
     pub(super) fn check(&self, suites: &[Suite]) -> Result<()> {
         for wanted in &self.cases {
             let named = |suite: &Suite, case: &Case| {

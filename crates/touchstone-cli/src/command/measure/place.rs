@@ -26,24 +26,40 @@ impl Place {
     /// # Errors
     /// When one of them cannot be used.
     pub fn new(project: &Project, plan: &Plan, arguments: &MeasureArguments) -> anyhow::Result<Place> {
-        let record = arguments.out.clone().unwrap_or_else(|| default_folder(project, plan));
-        let scratch = std::path::absolute(scratch::folder(arguments.scratch.as_deref(), &record))?;
+        let suites: Vec<&str> = plan.suites.iter().map(|suite| suite.name.as_str()).collect();
+        let called = format!("{}-{}", suites.join("-"), plan.size);
+        Place::at(project, plan, arguments.out.as_deref(), arguments.scratch.as_deref(), &called)
+    }
+
+    /// The same for a run that is `called` so, where no folder is given for its record.
+    ///
+    /// # Errors
+    /// As [`Place::new`].
+    pub fn at(
+        project: &Project,
+        plan: &Plan,
+        out: Option<&Path>,
+        given: Option<&Path>,
+        called: &str,
+    ) -> anyhow::Result<Place> {
+        let record = out.map_or_else(|| default_folder(project, called), Path::to_owned);
+        let scratch = std::path::absolute(scratch::folder(given, &record))?;
         refuse_occupied(&record)?;
         refuse_memory_disk(plan, &scratch)?;
         refuse_unwritable(&record, "the record", "--out")?;
-        if arguments.scratch.is_some() {
+        if given.is_some() {
             refuse_unwritable(&scratch, "databases", "--scratch")?;
         }
-        remove_abandoned(project, arguments, &record);
+        remove_abandoned(project, given, &record);
         Ok(Place { record, scratch })
     }
 }
 
 /// Killed runs could not remove their scratch folders: those that would lie beside this run's are removed now.
-fn remove_abandoned(project: &Project, arguments: &MeasureArguments, record: &Path) {
+fn remove_abandoned(project: &Project, given: Option<&Path>, record: &Path) {
     let (runs, record) = (project.root.join("runs"), std::path::absolute(record).unwrap_or_default());
     let of_records = [record.parent().unwrap_or(&runs), &runs];
-    for folder in scratch::remove_abandoned(arguments.scratch.as_deref(), &of_records) {
+    for folder in scratch::remove_abandoned(given, &of_records) {
         say::note(&format!("removed the scratch folder of a run that was killed: {}", folder.display()));
     }
 }
@@ -65,8 +81,7 @@ fn refuse_memory_disk(plan: &Plan, scratch: &Path) -> anyhow::Result<()> {
     }
 }
 
-fn default_folder(project: &Project, plan: &Plan) -> PathBuf {
-    let suites: Vec<&str> = plan.suites.iter().map(|suite| suite.name.as_str()).collect();
-    let name = format!("{}-{}-{}", Timestamp::now().strftime("%Y%m%dT%H%M%SZ"), suites.join("-"), plan.size);
+fn default_folder(project: &Project, called: &str) -> PathBuf {
+    let name = format!("{}-{called}", Timestamp::now().strftime("%Y%m%dT%H%M%SZ"));
     project.root.join("runs").join(name)
 }

@@ -1,0 +1,207 @@
+//! What a search found of a service, as it stands in `capacity.json`: read from what the load generator left, with what the service is.
+
+use serde::Serialize;
+use serde_json::Value;
+use std::path::Path;
+use std::process::ExitStatus;
+use touchstone::kit::DurabilityClass;
+use touchstone::plan::PlannedArm;
+use touchstone_protocol::Settings;
+use touchstone_runner::service::{Stood, failed_by_itself};
+use touchstone_runner::{Error, ErrorKind};
+
+/// How often a device changes something in the published reckoning, in seconds.
+const EVERY_S: f64 = 600.0;
+
+/// What a service holds.
+#[derive(Serialize)]
+pub(super) struct Held {
+    pub(super) arm: String,
+    /// What its kit says that it promises of an acknowledged change. A search does not look whether that is so.
+    pub(super) class: DurabilityClass,
+    /// What took effect of its profile, as the service read it back; nothing, where it could not be asked.
+    pub(super) settings: Settings,
+    /// What its profile asked for and did not take effect: `synchronous is normal, and full was asked for`.
+    pub(super) contradicted: Vec<String>,
+    /// Iterations a second that held, and that did not; none where there is no answer.
+    pub(super) holds: Option<f64>,
+    pub(super) fails: Option<f64>,
+    /// Devices that do one iteration each in ten minutes.
+    pub(super) devices: Option<f64>,
+    /// Why there is no answer.
+    pub(super) why: Option<String>,
+    /// Why the answer cannot be believed: what the generator doubts of itself.
+    pub(super) doubts: Vec<String>,
+    /// What went wrong with the service after it was searched.
+    pub(super) fault: Option<String>,
+    /// The folder with the steps of the search and their page; none where the service could not be searched.
+    pub(super) search: Option<String>,
+}
+
+impl Held {
+    /// Of a service that could not be searched.
+    pub(super) fn not_searched(arm: &PlannedArm, why: String) -> Held {
+        Held {
+            arm: arm.name.clone(),
+            class: arm.class,
+            settings: Settings::new(),
+            contradicted: Vec::new(),
+            holds: None,
+            fails: None,
+            devices: None,
+            why: Some(why),
+            doubts: Vec::new(),
+            fault: None,
+            search: None,
+        }
+    }
+
+    /// Of a service that stood, and what the generator left of its search.
+    pub(super) fn of(arm: &PlannedArm, stood: &Stood<()>, searched: Option<Searched>, folder: &Path) -> Held {
+        let why = "the search came to no answer: the load generator says why (above)".to_owned();
+        let is_asked = |name: &str| arm.profile_settings.contains_key(name);
+        let settings = stood.settings.clone().into_iter().filter(|(name, _)| is_asked(name)).collect();
+        let held = Held {
+            settings,
+            contradicted: contradicted(arm, &stood.settings),
+            fault: stood.fault.clone(),
+            ..Held::not_searched(arm, why)
+        };
+        let Some(Searched { found, doubts }) = searched else { return held };
+        let number = |pointer: &str| found.pointer(pointer).and_then(Value::as_f64);
+        let holds = number("/found/holds/at");
+        Held {
+            holds,
+            fails: number("/found/holds/not_at"),
+            devices: holds.map(|rate| rate * EVERY_S),
+            why: holds.is_none().then(|| no_answer(&found)),
+            doubts,
+            search: Some(folder.display().to_string()),
+            ..held
+        }
+    }
+
+    /// Whether what is said of it can be believed.
+    pub(super) fn is_valid(&self) -> bool {
+        self.doubts.is_empty()
+    }
+}
+
+/// What the generator left of a search.
+pub(super) struct Searched {
+    found: Value,
+    doubts: Vec<String>,
+}
+
+impl Searched {
+    /// Reads it; none where the generator came to nothing. A doubt of the run that confirmed the answer is one of the answer.
+    ///
+    /// # Errors
+    /// When what it left cannot be read.
+    pub(super) fn read(folder: &Path) -> anyhow::Result<Option<Searched>> {
+        let Ok(text) = std::fs::read_to_string(folder.join("capacity.json")) else { return Ok(None) };
+        let found: Value = serde_json::from_str(&text)?;
+        let mut doubts = doubts_of(&found);
+        if let Ok(text) = std::fs::read_to_string(folder.join("outcome.json")) {
+            let more = doubts_of(&serde_json::from_str(&text)?);
+            doubts.extend(more.into_iter().filter(|doubt| !doubts.contains(doubt)).collect::<Vec<_>>());
+        }
+        Ok(Some(Searched { found, doubts }))
+    }
+}
+
+fn doubts_of(left: &Value) -> Vec<String> {
+    let doubts = left["doubts"].as_array().into_iter().flatten();
+    doubts.filter_map(|doubt| Some(doubt.as_str()?.to_owned())).collect()
+}
+
+/// Why a search has no answer.
+fn no_answer(searched: &Value) -> String {
+    let found = &searched["found"];
+    let at = |pointer: &str| found.pointer(pointer).and_then(Value::as_f64);
+    if let Some(at) = at("/nothing/at") {
+        return format!("not even {} iterations a second hold", super::told::rate(at));
+    }
+    if let Some(at) = at("/unsteady/at") {
+        return format!(
+            "what it holds changes: rates that had held did not when they were confirmed, the last of them {} a second",
+            super::told::rate(at)
+        );
+    }
+    if doubts_of(searched).is_empty() {
+        "the search was stopped".into()
+    } else {
+        "the search is not valid".into()
+    }
+}
+
+fn contradicted(arm: &PlannedArm, settings: &Settings) -> Vec<String> {
+    let asked =
+        arm.profile_settings.iter().filter_map(|(name, asked)| Some((name, asked, settings.get(name)?)));
+    let others = asked.filter(|(_, asked, took)| asked != took);
+    others.map(|(name, asked, took)| format!("{name} is {took}, and {asked} was asked for")).collect()
+}
+
+/// A generator that fails is no fault of the service; what it says of itself stands on standard error.
+pub(super) fn refuse_failed(ended: ExitStatus) -> Result<(), Error> {
+    match failed_by_itself(ended) {
+        Some(kind) => {
+            Err(Error::new(kind, format!("the load generator failed ({ended}): what it says stands above")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// A search that found out nothing of anybody has failed.
+pub(super) fn refuse_none(held: &[Held]) -> anyhow::Result<()> {
+    if held.iter().any(|held| held.search.is_some()) {
+        return Ok(());
+    }
+    let why = held.iter().map(|held| format!("{}: {}", held.arm, held.why.as_deref().unwrap_or_default()));
+    let why: Vec<String> = why.collect();
+    let message = format!("none of the services could be searched: {}", why.join("; "));
+    Err(Error::new(ErrorKind::Missing, message).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+
+    fn left(files: &[(&str, &str)]) -> Searched {
+        let folder = tempfile::tempdir().unwrap();
+        files.iter().for_each(|(name, text)| std::fs::write(folder.path().join(name), text).unwrap());
+        Searched::read(folder.path()).unwrap().expect("there is a search")
+    }
+
+    /// A user was told that a service holds at least 1,600, whose confirming run the generator called invalid.
+    #[test]
+    fn a_doubt_of_the_run_that_confirmed_an_answer_is_one_of_the_answer() {
+        let search =
+            ("capacity.json", r#"{"found": {"holds": {"at": 1600.0, "not_at": null}}, "doubts": []}"#);
+        assert_eq!(left(&[search]).doubts, Vec::<String>::new());
+        let confirmed = ("outcome.json", r#"{"doubts": ["it sent late"]}"#);
+        assert_eq!(left(&[search, confirmed]).doubts, ["it sent late"]);
+        let both = ("capacity.json", r#"{"found": {"holds": {"at": 1600.0}}, "doubts": ["it sent late"]}"#);
+        assert_eq!(left(&[both, confirmed]).doubts, ["it sent late"], "once");
+    }
+
+    #[test]
+    fn why_there_is_no_answer_is_told() {
+        let nothing = left(&[("capacity.json", r#"{"found": {"nothing": {"at": 50.0}}, "doubts": []}"#)]);
+        assert_eq!(no_answer(&nothing.found), "not even 50 iterations a second hold");
+        let unsteady =
+            left(&[("capacity.json", r#"{"found": {"unsteady": {"at": 404.60037}}, "doubts": []}"#)]);
+        assert!(no_answer(&unsteady.found).ends_with("the last of them 404.60 a second"));
+        let stopped = left(&[("capacity.json", r#"{"found": null, "doubts": []}"#)]);
+        assert_eq!(no_answer(&stopped.found), "the search was stopped");
+    }
+
+    #[test]
+    fn a_generator_that_fails_is_not_the_services_fault() {
+        let exited = |code: i32| refuse_failed(ExitStatus::from_raw(code << 8));
+        assert!([0, 1, 3, 69, 130].map(exited).iter().all(Result::is_ok));
+        assert!([64, 70, 74].map(exited).iter().all(Result::is_err));
+        assert!(refuse_failed(ExitStatus::from_raw(9)).is_err(), "killed");
+    }
+}

@@ -1,0 +1,99 @@
+//! What searches found, in words: a service after the other, then what was published.
+
+use super::found::Held;
+use std::path::Path;
+use touchstone::plan::{PlannedCase, PlannedSuite};
+use touchstone::report::format::count;
+use touchstone::suite::Claim;
+
+/// From this rate on its decimals say nothing.
+const WHOLE_FROM: f64 = 1_000.0;
+
+/// What the words are about.
+pub(super) struct Told<'t> {
+    pub(super) case: &'t PlannedCase,
+    pub(super) suite: &'t PlannedSuite,
+    /// The suite as the user named it, which may be by a file.
+    pub(super) named: &'t str,
+    pub(super) users: u32,
+    pub(super) limits: &'t str,
+    /// Where the searches are.
+    pub(super) folder: &'t Path,
+}
+
+impl Told<'_> {
+    /// All of it.
+    pub(super) fn text(&self, held: &[Held]) -> String {
+        let mut lines = vec![format!("{}: {}", self.case.id, self.case.title)];
+        lines.push(format!("Open loop, Poisson, {} users, {}:", count(self.users.into()), self.limits));
+        lines.extend(held.iter().flat_map(lines_of));
+        lines.extend(self.published());
+        lines.push(format!(
+            "Nothing was killed and no sync was counted: that a service keeps what its class promises is looked at by touchstone bench \
+             --suite {} --case {}",
+            self.named,
+            self.case.name()
+        ));
+        lines.push(format!("Searches, with a page of each: {}", self.folder.display()));
+        lines.join("\n") + "\n"
+    }
+
+    fn published(&self) -> Vec<String> {
+        let of_case = |claim: &&Claim| {
+            claim.untested.as_ref().is_some_and(|untested| untested.case == self.case.name())
+        };
+        let line = |claim: &Claim| {
+            let notes = claim.figures.iter().filter_map(|figure| figure.note.as_deref());
+            let notes: Vec<&str> = notes.collect();
+            let words = claim.words.as_deref().map_or(String::new(), |words| format!(": \"{words}\""));
+            format!("Published: {}{words}; {}", claim.statement, notes.join("; "))
+        };
+        self.suite.claims.iter().filter(of_case).map(line).collect()
+    }
+}
+
+fn lines_of(held: &Held) -> Vec<String> {
+    let mut lines = vec![format!("  {}: {}", held.arm, answer(held))];
+    let read: Vec<String> = held.settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
+    let read = if read.is_empty() { String::new() } else { format!("; read back: {}", read.join(", ")) };
+    lines.push(format!("    class {}, as its kit states it{read}", held.class));
+    lines.extend(held.contradicted.iter().map(|what| format!("    not as its profile: {what}")));
+    lines.extend(held.fault.iter().map(|fault| format!("    fault, after the search: {fault}")));
+    lines
+}
+
+fn answer(held: &Held) -> String {
+    let doubts = held.doubts.join("; ");
+    let invalid = if held.is_valid() { String::new() } else { format!("INVALID ({doubts}): ") };
+    let (Some(holds), Some(devices)) = (held.holds, held.devices) else {
+        return format!("{invalid}no answer: {}", held.why.as_deref().unwrap_or("none"));
+    };
+    let (least, not) = match held.fails {
+        Some(fails) => ("", format!(" ({} do not hold)", rate(fails))),
+        None => ("at least ", String::new()),
+    };
+    format!(
+        "{invalid}{least}{} iterations a second{not}: {least}{} devices, at one iteration in ten minutes each",
+        rate(holds),
+        count(devices as u64)
+    )
+}
+
+/// A rate, so that the devices can be worked out from it: `47.88`, `1,601`.
+pub(super) fn rate(rate: f64) -> String {
+    if rate >= WHOLE_FROM {
+        return count(rate.round() as u64);
+    }
+    let written = format!("{rate:.2}");
+    written.strip_suffix(".00").unwrap_or(&written).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rate;
+
+    #[test]
+    fn a_rate_has_decimals_where_they_say_something() {
+        assert_eq!([25.0, 47.884, 1_600.6].map(rate), ["25", "47.88", "1,601"]);
+    }
+}
