@@ -3,6 +3,7 @@
 
 use crate::say;
 use anyhow::Context as _;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
@@ -16,6 +17,9 @@ const GENERATOR: &str = "touchstone-load";
 
 /// The package of the library that makes flushes last, and its file.
 const FLUSH: (&str, &str) = ("touchstone-flush", "libtouchstone_flush.so");
+
+/// How variables begin in which cargo tells of a package.
+const OF_A_PACKAGE: [&str; 2] = ["CARGO_MANIFEST_", "CARGO_PKG_"];
 
 /// A build that takes longer than this is told of: the first takes minutes.
 const AT_ONCE: Duration = Duration::from_secs(1);
@@ -77,7 +81,12 @@ fn own_path() -> anyhow::Result<PathBuf> {
 fn build(root: &Path, package: &str, file: &str) -> anyhow::Result<PathBuf> {
     let arguments =
         ["build", "--quiet", "--release", "--locked", "--target-dir", "target", "--package", package];
-    let mut cargo = Command::new("cargo").args(arguments).current_dir(root).spawn().map_err(|error| {
+    let mut command = Command::new("cargo");
+    command.args(arguments).current_dir(root);
+    for variable in of_a_package(std::env::vars_os()) {
+        command.env_remove(variable);
+    }
+    let mut cargo = command.spawn().map_err(|error| {
         let message = format!("{package} is not built, and cargo cannot be started: {error}");
         Error::new(ErrorKind::Missing, message)
     })?;
@@ -90,6 +99,15 @@ fn build(root: &Path, package: &str, file: &str) -> anyhow::Result<PathBuf> {
     Ok(root.join("target/release").join(file))
 }
 
+/// The variables in which cargo tells a program that it runs, as a test, of what package that is. A package below the generator is built
+/// anew, for minutes, whenever they are others than before.
+fn of_a_package(variables: impl Iterator<Item = (OsString, OsString)>) -> impl Iterator<Item = OsString> {
+    let is_told = |name: &OsString| {
+        name.to_str().is_some_and(|name| OF_A_PACKAGE.iter().any(|prefix| name.starts_with(prefix)))
+    };
+    variables.map(|(name, _)| name).filter(is_told)
+}
+
 /// Cargo alone knows whether there is anything to build. Where there is nothing it ends at once, and nothing is said of it.
 fn ends_at_once(cargo: &mut Child) -> std::io::Result<bool> {
     let began = Instant::now();
@@ -100,4 +118,18 @@ fn ends_at_once(cargo: &mut Child) -> std::io::Result<bool> {
         std::thread::park_timeout(LOOK_EVERY);
     }
     Ok(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of_a_package;
+    use std::ffi::OsString;
+
+    /// Found by waiting: the generator was built anew for each test, and anew for each command after that.
+    #[test]
+    fn a_test_does_not_tell_of_its_package() {
+        let names = ["CARGO_MANIFEST_DIR", "PATH", "CARGO_PKG_NAME", "CARGO_BUILD_JOBS", "CARGO_HOME"];
+        let told = of_a_package(names.map(|name| (name.into(), OsString::new())).into_iter());
+        assert_eq!(told.collect::<Vec<_>>(), ["CARGO_MANIFEST_DIR", "CARGO_PKG_NAME"]);
+    }
 }
