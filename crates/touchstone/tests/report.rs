@@ -5,8 +5,9 @@ mod report_fixture;
 
 use expect_test::expect_file;
 use report_fixture::Fixture;
-use touchstone::plan::Overridden;
+use touchstone::plan::{Overridden, PlannedLoad};
 use touchstone::report::{self, Style};
+use touchstone::suite::Scenario;
 use unicode_width::UnicodeWidthStr;
 
 /// A page must travel by mail.
@@ -141,6 +142,21 @@ fn who_would_have_decided_is_named_everywhere() {
     assert!(summary.contains(said), "{summary}");
     assert!(report::html(&fixture.findings()).unwrap().contains(said));
     assert!(report::markdown(&fixture.findings(), &[]).unwrap().contains(said));
+}
+
+/// The page told of services that their latencies were from a pass in which the clock is read after each operation.
+#[test]
+fn latencies_of_services_are_said_to_be_of_their_windows() {
+    let mut fixture = Fixture::new();
+    let page = |fixture: &Fixture| flowing(&report::html(&fixture.findings()).unwrap());
+    let (of_a_pass, of_windows) =
+        ("a pass in which the clock is read", "the windows of load that rates are of");
+    assert!(page(&fixture).contains(of_a_pass) && !page(&fixture).contains(of_windows));
+    for case in &mut fixture.record.plan.cases {
+        let scenario = Scenario { name: "s".into(), asks: serde_json::Map::new() };
+        case.load = Some(PlannedLoad { scenario, users: 2, window_ms: 100, warm_ms: 100 });
+    }
+    assert!(!page(&fixture).contains(of_a_pass) && page(&fixture).contains(of_windows));
 }
 
 #[test]

@@ -97,7 +97,7 @@ pub(super) fn of_case(case: &CaseView, statistics: &CaseStatistics) -> Vec<Detai
         case.load.as_ref().map(load::detail),
         settings::detail(&arms, &case.baseline),
         parts(&arms),
-        cost::latency(&arms),
+        cost::latency(&arms, case.load.is_some()),
         cost::commits(&arms, statistics.flush_ns),
         plans(&arms),
         Some(launches(&arms, statistics)),

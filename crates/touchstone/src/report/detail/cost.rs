@@ -6,14 +6,20 @@ use crate::report::format;
 use crate::sample::SyncCount;
 use std::collections::BTreeMap;
 
-pub(super) fn latency(arms: &[&ArmStatistics]) -> Option<Detail> {
+/// Where latencies of libraries are from.
+const OF_A_PASS: &str = "Time of single operations over all launches, from a pass in which the clock is read after each; \
+                         beneath, the interval by bootstrap over launches.";
+
+/// Where those of services are from: the load generator times every request, so they need no pass.
+const OF_WINDOWS: &str = "Response time of single requests over all launches, from the windows of load that rates are of; \
+                          beneath, the interval by bootstrap over launches.";
+
+/// `is_load` says that the arms are services.
+pub(super) fn latency(arms: &[&ArmStatistics], is_load: bool) -> Option<Detail> {
     let with: Vec<_> = arms.iter().filter_map(|arm| Some((&arm.arm, arm.latency.as_ref()?))).collect();
     let columns = with.first()?.1.percentiles.iter().map(|point| percentile_name(point.percentile));
     let grid = Grid {
-        caption:
-            "Time of single operations over all launches, from a pass in which the clock is read after each; \
-                  beneath, the interval by bootstrap over launches."
-                .into(),
+        caption: if is_load { OF_WINDOWS } else { OF_A_PASS }.into(),
         columns: columns.chain(["Operations".to_owned()]).collect(),
         rows: with
             .iter()
