@@ -9,13 +9,14 @@ use claimed::{ADVANTAGE, CASES, COUNTED, ELSEWHERE, EXACT, PERCENTILE};
 use made::{blank, part, slice};
 use std::collections::BTreeMap;
 use touchstone::estimate::estimate;
+use touchstone::kit::DurabilityClass;
 use touchstone::plan::{Choice, Plan};
 use touchstone::record::Record;
 use touchstone::report::{Findings, html, terminal};
 use touchstone::sample::{NOT_EXPLAINED, Phase};
 use touchstone::suite::{Aspect, By, CLAIMED_PERCENTILES, Size};
 use touchstone::verdict::{ClaimOutcome, ClaimStatus, judge};
-use touchstone_protocol::LaneSample;
+use touchstone_protocol::{LaneSample, Verb};
 
 /// A record in which reading takes so long, of eight launches that differ by a thousandth.
 fn record(claim: &str, one_ns: f64, two_ns: f64) -> Record {
@@ -50,6 +51,25 @@ fn better_by_less_than_half_of_what_was_published_is_no_refutation() {
     assert_eq!(verdict(1.2e6), (ClaimStatus::Holds, Some(ClaimStatus::Refuted)));
     assert_eq!(verdict(1.0e6), (ClaimStatus::Inconclusive, Some(ClaimStatus::Refuted)));
     assert_eq!(verdict(0.8e6), (ClaimStatus::Refuted, Some(ClaimStatus::Refuted)));
+}
+
+/// A user read that a service serves three times as much, and nowhere beside it that less is promised of its commits.
+#[test]
+fn classes_of_two_profiles_stand_beside_a_claim_about_a_service() {
+    let told = |is_service: bool| {
+        let mut record = record(ADVANTAGE, 1e6, 3e6);
+        let classes = [DurabilityClass::Consistent, DurabilityClass::Full];
+        for (arm, class) in record.plan.cases[0].arms.iter_mut().zip(classes) {
+            (arm.contender.subject, arm.class, arm.serves) = ("one".into(), class, is_service);
+            arm.lanes[0].verb = Verb::InsertOne;
+        }
+        let statistics = estimate(&record).cases;
+        let judgement = judge(&record.plan, &statistics, &[]);
+        terminal(&Findings { record: &record, statistics: &statistics, judgement: &judgement }, false)
+    };
+    let said = "classes differ: one@plain is consistent, two@plain is full";
+    assert!(told(true).contains(said), "{}", told(true));
+    assert!(!told(false).contains(said), "of a library the promise is the question");
 }
 
 #[test]

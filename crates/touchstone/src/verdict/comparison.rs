@@ -283,10 +283,10 @@ pub(super) fn cache_difference(mine: &ArmStatistics, theirs: &ArmStatistics) -> 
     }
 }
 
-/// Other promises about a commit make other work: said beside a ratio, unless one subject is asked in two profiles, where
-/// the promise is the question.
+/// Other promises about a commit make other work: said beside a ratio, unless one library is asked in two profiles, where
+/// the promise is the question. Of a service the question is how much it serves, in whatever profile.
 pub(super) fn class_difference(mine: &PlannedArm, theirs: &PlannedArm) -> Option<String> {
-    let asked = mine.contender.subject == theirs.contender.subject;
+    let asked = mine.contender.subject == theirs.contender.subject && !mine.serves;
     let differs = mine.class != theirs.class && (mine.writes() || theirs.writes());
     (differs && !asked).then(|| {
         format!("classes differ: {} is {}, {} is {}", mine.name, mine.class, theirs.name, theirs.class)
