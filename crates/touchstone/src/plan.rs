@@ -4,6 +4,7 @@
 
 mod check;
 mod choice;
+mod followed;
 mod load;
 mod overriding;
 mod reduced;

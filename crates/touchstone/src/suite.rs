@@ -304,7 +304,7 @@ pub struct VariedArm {
     /// Fields to index.
     #[serde(default)]
     pub indexes: Vec<String>,
-    /// What a flush of a file takes, in microseconds, in the place of the disk's own: it waits for so long, and keeps nothing.
+    /// What a flush of a service's file takes, in microseconds, in the place of the disk's own: it waits for so long, and keeps nothing.
     pub flush_us: Option<u64>,
 }
 

@@ -66,6 +66,68 @@ fn an_unknown_verb_is_named_with_those_there_are() {
     );
 }
 
+/// The durability of a library was not looked at where its row said how long a flush takes, and nothing took that long.
+#[test]
+fn flushes_of_a_librarys_are_as_long_as_the_disk_makes_them() {
+    let arms = "arms = [\"one@plain\", \"two@plain\"";
+    let error = error_with(
+        arms,
+        &format!("{arms}, {{ contender = \"two@plain\", variant = \"slow\", flush_us = 500 }}"),
+    );
+    assert_says(&error, &["case `small/read`", "two@plain#slow", "`flush_us`", "no `load`", "leave it out"]);
+}
+
+/// A case of services, whose users upload.
+const SERVED: &str = r#"
+[[dataset]]
+name = "seeds"
+record = "row"
+records = 1
+value_bytes = 10
+[[scenario]]
+name = "upload"
+[scenario.fragment.changes]
+count = 3
+separator = ","
+text = '{"id":"${run}-${user}-${iteration}-${item}","data":"${run}-${user}-${iteration}-${item} ${text}"}'
+[[scenario.request]]
+name = "send"
+path = "/v1/sync/delta"
+body = '{"changes":[${changes}]}'
+[[scenario.request]]
+name = "fetch"
+path = "/v1/sync/delta?cursor=0"
+[[case]]
+id = "served"
+title = "Users upload"
+dataset = "seeds"
+load = { scenario = "upload", users = 2, window_ms = 100, warm_ms = 100 }
+baseline = "one@plain"
+arms = ["one@plain", "two@plain"]
+"#;
+
+/// Found by a user: what the lab cannot follow made an honest service look like one that loses changes.
+#[test]
+fn a_scenario_whose_uploads_nobody_could_follow_is_refused() {
+    small::plan(SERVED, &choice()).unwrap();
+    let path = "path = \"/v1/sync/delta\"\n";
+    for (from, to, wanted) in [
+        ("name = \"send\"", "name = \"send, quickly\"", ["`send, quickly`", "a comma"]),
+        (path, "path = \"/v1/sync/delta?quick=1\"\n", ["`send`", "an upload's path is /v1/sync/delta alone"]),
+        ("[${changes}]", "[]", ["`send`", "its `body` is '{\"changes\":[${changes}]}'"]),
+        ("count = 3", "", ["`send`", "no fragment `changes`"]),
+        ("\"id\":\"${run}-", "\"id\":\"a-", ["`send`", "the `text` of the fragment `changes` is not"]),
+        (" ${text}", " ${letters 9}", ["`send`", "knows what must come back"]),
+        ("separator = \",\"", "separator = \" \"", ["`send`", "the `separator` of the fragment `changes`"]),
+    ] {
+        assert!(SERVED.contains(from), "the suite has no `{from}` to change");
+        let changed = SERVED.replacen(from, to, 1);
+        let error = small::plan(&changed, &choice()).expect_err("the change is wrong").to_string();
+        assert_says(&error, &["case `small/served`", "scenario `upload`"]);
+        assert_says(&error, &wanted);
+    }
+}
+
 #[test]
 fn an_unknown_dataset_is_named() {
     assert_says(

@@ -132,6 +132,10 @@ impl PlannedCase {
         self.check_churn()?;
         self.check_watch()?;
         self.check_data()?;
+        if let Some(load) = &self.load {
+            let name = &load.scenario.name;
+            load.scenario.check_followed().map_err(|message| format!("its scenario `{name}`: {message}"))?;
+        }
         for arm in &self.arms {
             let checked = file_name(&arm.name)
                 .and_then(|()| self.check_load(arm))
@@ -156,12 +160,15 @@ impl PlannedCase {
     /// An arm has lanes, or the case a load.
     fn check_load(&self, arm: &PlannedArm) -> Checked {
         let Some(load) = &self.load else {
-            let does_nothing = arm.lanes.is_empty();
-            return if does_nothing {
-                Err("it has no lanes, so there is nothing to do".into())
-            } else {
-                Ok(())
-            };
+            if arm.flush_us.is_some() {
+                return Err(
+                    "its `flush_us` is how long a flush of a service takes, and its case has no `load`: leave it out".into()
+                );
+            }
+            if arm.lanes.is_empty() {
+                return Err("it has no lanes, so there is nothing to do".into());
+            }
+            return Ok(());
         };
         if !arm.serves || !arm.lanes.is_empty() || self.dataset.record != RecordKind::Row || self.tables != 1
         {
