@@ -3,7 +3,7 @@
 mod support;
 
 use std::sync::LazyLock;
-use support::{Judged, plan, run, run_plan, shared_folder};
+use support::{Judged, finish, folder, plan, run, run_plan, shared_folder, touchstone};
 use touchstone::sample::{Launch, Outcome, Phase};
 
 /// Launches of each case: a canary leaves with its first.
@@ -160,4 +160,23 @@ fn a_search_for_a_capacity_is_of_services_that_there_are() {
     run(&["capacity", "oo_cross"]).refused(64, &["not a case", "suite/case"]);
     let nobody = ["capacity", "plantodo/oo_cross", "--contender", "nobody@x"];
     run(&nobody).refused(64, &["nobody@x", "fastapi-sqlalchemy@wal"]);
+}
+
+/// Services of an internal suite were looked for among the cases of all others, and those were listed.
+#[test]
+fn a_case_with_its_suite_is_looked_for_in_that_suite() {
+    let planned = run(&["plan", "--case", "services/canaries"]).succeeded().json();
+    assert_eq!(planned["cases"][0]["id"], "services/canaries");
+    let wrong = run(&["plan", "--case", "services/nothing"]);
+    wrong.refused(64, &["no case `services/nothing`", "services/canaries, services/flushes"]);
+    assert!(!wrong.stderr.contains("couch/"), "{}", wrong.told());
+    run(&["plan", "--case", "service/canaries"]).refused(64, &["no suite `service`", "services"]);
+}
+
+/// The generator was looked for at or above the current folder alone.
+#[test]
+fn load_is_offered_from_any_folder() {
+    let elsewhere = folder();
+    let ended = finish(touchstone().current_dir(elsewhere.path()).args(["load", "--help"])).succeeded();
+    assert!(ended.stdout.contains("touchstone-load"), "{}", ended.told());
 }

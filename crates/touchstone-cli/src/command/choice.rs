@@ -2,6 +2,7 @@
 
 use crate::Context;
 use clap::{Args, ValueEnum};
+use std::collections::BTreeSet;
 use touchstone::plan::{Choice, Override, Plan};
 use touchstone::statistics::LOOKS;
 use touchstone::suite;
@@ -13,7 +14,7 @@ pub struct ChoiceArguments {
     /// A suite by name or by file; all, unless given
     #[arg(long = "suite", value_name = "SUITE")]
     suites: Vec<String>,
-    /// A case, as `read` or `wcdb/read`; all, unless given
+    /// A case, as `read` or `wcdb/read`; all, unless given. With its suite it may be one of an internal suite
     #[arg(long = "case", value_name = "CASE")]
     cases: Vec<String>,
     /// A contender, as `rusqlite` or `rusqlite@wal-normal`; all, unless given. Baselines and floors always run
@@ -41,6 +42,11 @@ enum Size {
 }
 
 impl ChoiceArguments {
+    /// The suites that were named; where none was, those whose cases were, which may be internal ones.
+    fn suites(&self) -> Vec<String> {
+        if self.suites.is_empty() { suites_of(&self.cases) } else { self.suites.clone() }
+    }
+
     /// Plans what was chosen.
     ///
     /// # Errors
@@ -59,10 +65,16 @@ impl ChoiceArguments {
             seed: self.seed,
             looks: given.unwrap_or_else(|| looks_of(size)),
         };
-        let suites = project.suites(&self.suites)?;
+        let suites = project.suites(&self.suites())?;
         let plan = Plan::with(suites, &self.overrides, &project.kits, &choice)?;
         Ok((project, plan))
     }
+}
+
+/// The suites that cases name, each once; none where one of them names none, for it may be of any.
+fn suites_of(cases: &[String]) -> Vec<String> {
+    let named: Option<BTreeSet<&str>> = cases.iter().map(|case| Some(case.split_once('/')?.0)).collect();
+    named.into_iter().flatten().map(str::to_owned).collect()
 }
 
 /// The looks of a size.
@@ -70,5 +82,18 @@ fn looks_of(size: suite::Size) -> Vec<usize> {
     match size {
         suite::Size::Quick => LOOKS[..2].to_vec(),
         suite::Size::Full => LOOKS.to_vec(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::suites_of;
+
+    #[test]
+    fn cases_with_their_suites_name_those_suites_and_a_case_alone_may_be_of_any() {
+        let of = |cases: &[&str]| suites_of(&cases.iter().map(|case| (*case).to_owned()).collect::<Vec<_>>());
+        assert_eq!(of(&["wcdb/read", "couch/get", "wcdb/write"]), ["couch", "wcdb"]);
+        assert_eq!(of(&["wcdb/read", "get"]), [""; 0]);
+        assert_eq!(of(&[]), [""; 0]);
     }
 }
