@@ -209,18 +209,17 @@ impl Act<'_> {
         is_own(module).then(|| format!("the module `{module}` is the store's own: make a table of another"))
     }
 
-    /// Whether it changes what a transaction would have to commit.
+    /// Whether it changes what a transaction would have to commit. A setting does not: without a transaction SQLite gives up
+    /// `defer_foreign_keys` with the next statement that reads, which is the look at the schema after each call.
     fn writes(&self) -> bool {
-        let reads = matches!(
+        !matches!(
             self.action,
             ffi::SQLITE_SELECT
                 | ffi::SQLITE_READ
                 | ffi::SQLITE_FUNCTION
                 | ffi::SQLITE_RECURSIVE
                 | ffi::SQLITE_PRAGMA
-        );
-        // It holds until a transaction ends: that would be the next one.
-        !reads || self.sets("defer_foreign_keys")
+        )
     }
 }
 

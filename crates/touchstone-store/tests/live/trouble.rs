@@ -387,6 +387,34 @@ fn a_trigger_that_is_there_again_is_followed() -> Result<()> {
     Ok(())
 }
 
+/// SQLite tells of no row that a trigger leaves as it is, though the call that was to change it succeeds.
+#[test]
+fn what_triggers_leave_as_it_is_is_not_told_as_changed() -> Result<()> {
+    let (_directory, store) = store();
+    store.insert(&task(1, 1, None))?;
+    let triggers =
+        "create trigger passes before insert on task when new.list = 7 begin select raise(ignore); end;
+        create trigger keeps before delete on task begin select raise(ignore); end";
+    store.write(|transaction| transaction.sql(|sql| sql.execute_batch(triggers)))?;
+    let feed = store.feed()?;
+    let all = feed.query::<Task>().watch()?;
+    let ids = || -> Result<Vec<i64>> {
+        store.wait_delivered()?;
+        let mut ids = all.results().iter().map(|task| task.id).collect();
+        while let Some(batch) = feed.try_next()? {
+            let update = batch.get(all.id()).expect("it is concerned");
+            ids = update.results::<Task>()?.iter().map(|task| task.id).collect();
+        }
+        Ok(ids)
+    };
+    store.insert_all(&[task(2, 7, None), task(3, 7, None)])?;
+    assert_eq!(ids()?, [1]);
+    store.write(|transaction| transaction.of::<Task>().clear())?;
+    assert_eq!(ids()?, [1]);
+    assert_eq!(store.all::<Task>()?, [task(1, 1, None)]);
+    Ok(())
+}
+
 /// `Emma` was put where SQLite has `EMMA`, and results then had both.
 #[test]
 fn a_table_with_a_collation_is_not_watched_by_it() -> Result<()> {
