@@ -157,7 +157,10 @@ fn unlock(path: &Path, options: Options) -> Result<(Options, Connection, Header)
 }
 
 /// A file without a byte is a new one, unless a log with commits lies beside it: it was cut off, and SQLite would delete the log.
-fn check_not_emptied(path: &Path) -> Result<()> {
+///
+/// # Errors
+/// [`Damaged`](ErrorKind::Damaged) where it was.
+pub(crate) fn check_not_emptied(path: &Path) -> Result<()> {
     let bytes =
         |path: &Path| std::fs::metadata(path).ok().filter(|file| file.is_file()).map(|file| file.len());
     if bytes(path) != Some(0) {

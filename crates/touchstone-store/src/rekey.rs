@@ -4,7 +4,7 @@
 use crate::engine::connection::{Connection, Header, open};
 use crate::engine::{attached, cipher};
 use crate::error::{Error, ErrorKind, Result};
-use crate::opening::{check, key_error};
+use crate::opening::{check, check_not_emptied, key_error};
 use crate::options::Options;
 use crate::place::{COMPANIONS, NewFile, companion, sync_directory};
 use crate::store::Store;
@@ -57,6 +57,7 @@ fn change(path: &Path, current: Options, new: Options) -> Result<()> {
     new.check()?;
     // A link to the file stays one.
     let path = &fs::canonicalize(path).map_err(|error| Error::io(&error, "looking for", path))?;
+    check_not_emptied(path)?;
     let current = cipher::resolve(path, Options { read_only: false, create: false, ..current })?;
     // Closed after the connection, also after a failure: closing it ends the locks of this process.
     let old;

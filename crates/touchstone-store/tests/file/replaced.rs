@@ -3,7 +3,7 @@
 use super::{Task, alone, fill, kind, names_in, program, task, until_told, ways};
 use std::fs;
 use std::path::{Path, PathBuf};
-use touchstone_store::{ErrorKind, Options, Store};
+use touchstone_store::{ErrorKind, Options, Result, Store};
 
 const REPLACED: Option<ErrorKind> = Some(ErrorKind::Replaced);
 
@@ -247,6 +247,67 @@ fn a_file_that_lacks_its_last_pages_is_told() {
     assert!(store.get::<Task>(&0).expect("it is readable").is_some());
     cut_off(&path, fs::metadata(&path).expect("it is there").len() - 4096);
     assert_eq!(until_told(|| store.get::<Task>(&0)), REPLACED);
+}
+
+/// SQLite takes a page behind the end of the file for one of zeros: a value had them in place of what was committed.
+#[test]
+fn what_was_cut_off_is_not_read_as_zeros() {
+    let is_told = |read: Result<()>| {
+        let told = kind(read);
+        assert!(matches!(told, Some(ErrorKind::Damaged | ErrorKind::Replaced)), "{told:?}");
+    };
+    let long = "long ".repeat(2000);
+    for options in ways() {
+        let (_directory, path, store) = filled(&options);
+        store.put(&task(0, &long)).expect("it is written");
+        drop(store);
+        let store = options.open(&path).expect("it opens");
+        let snapshot = store.snapshot().expect("it is readable");
+        cut_off(&path, fs::metadata(&path).expect("it is there").len() - 4096);
+        is_told(snapshot.of::<Task>().all().map(drop));
+        is_told(snapshot.get::<Task>(&0).map(drop));
+        // Before all of the log is copied, it does not say how long the file is.
+        is_told(store.put(&task(1, "that")).and_then(|()| store.all::<Task>()).map(drop));
+        is_told(
+            store.write(|transaction| transaction.update::<Task>(&0, |task| task.title.push('!'))).map(drop),
+        );
+    }
+}
+
+/// A page that a transaction wrote again made a log that had been cut off as long as before, and without its beginning.
+#[test]
+fn a_transaction_that_is_under_way_commits_nothing_behind_a_hole() {
+    for options in ways() {
+        let (_directory, path, store) = filled(&options);
+        drop(store);
+        let store = options.cache_bytes(0).open(&path).expect("it opens");
+        store.put(&task(0, "again")).expect("it is written");
+        let told = store.write(|transaction| {
+            for round in 0..40 {
+                let titles = (0..100).map(|id| task(id, &format!("{round} ").repeat(300)));
+                transaction.put_all(&titles.collect::<Vec<_>>())?;
+                if round == 20 {
+                    cut_off(&files(&path)[LOG], 0);
+                }
+            }
+            Ok(())
+        });
+        assert_eq!(kind(told), REPLACED);
+    }
+}
+
+/// To change the key, nobody looked whether the file had been cut off, and SQLite deleted the log.
+#[test]
+fn a_file_that_was_cut_off_gets_no_other_key() {
+    let (_directory, path, store) = filled(&Options::new());
+    store.put(&task(0, "again")).expect("it is written");
+    let log = &files(&path)[LOG];
+    let bytes = fs::read(log).expect("it is there");
+    drop(store);
+    cut_off(&path, 0);
+    fs::write(log, &bytes).expect("there is room");
+    assert_eq!(kind(Store::change_key(&path, Options::new(), Options::new())), Some(ErrorKind::Damaged));
+    assert_eq!(fs::read(log).expect("it is there"), bytes);
 }
 
 /// A store with three tasks, which was closed since and is open again.

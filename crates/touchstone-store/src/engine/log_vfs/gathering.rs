@@ -89,12 +89,12 @@ impl Gathering {
         unsafe { call!(self.below, xWrite(bytes.as_ptr().cast(), length, offset) or ffi::SQLITE_IOERR_WRITE) }
     }
 
-    /// How long the system's file is; none where the system does not say.
-    fn bytes(&self) -> Option<i64> {
+    /// Whether the system's file ends before that, or the system does not say: another program has cut the log off.
+    fn is_cut_off(&self, end: i64) -> bool {
         let mut bytes = 0;
         // SAFETY: the system's file is open.
         let code = unsafe { call!(self.below, xFileSize(&raw mut bytes) or ffi::SQLITE_IOERR_FSTAT) };
-        (code == ffi::SQLITE_OK).then_some(bytes)
+        code != ffi::SQLITE_OK || bytes < end
     }
 
     /// Writes what was gathered. What cannot be written is kept: where only a statement fails for it, the transaction
@@ -104,9 +104,8 @@ impl Gathering {
         if self.gathered.is_empty() {
             return ffi::SQLITE_OK;
         }
-        // Behind a hole nobody would read it: another program has cut the log off. It keeps the length that it was cut off to,
-        // by which that is seen.
-        if self.bytes().is_none_or(|bytes| bytes < self.start) {
+        // Behind a hole nobody would read it. The log keeps the length that it was cut off to, by which that is seen.
+        if self.is_cut_off(self.start) {
             return ffi::SQLITE_IOERR_WRITE;
         }
         let code = self.write_through(&self.gathered, self.start);
@@ -133,8 +132,9 @@ impl Gathering {
         let begins_anew = offset == 0;
         if offset < self.end && !begins_anew {
             // Frames that were written are corrected when a page of the transaction changed again: their headers alone,
-            // with no page after them to wait for.
-            return self.write_through(bytes, offset);
+            // with no page after them to wait for. Where they are gone, what was before them is, too.
+            let is_gone = self.is_cut_off(offset + bytes.len() as i64);
+            return if is_gone { ffi::SQLITE_IOERR_WRITE } else { self.write_through(bytes, offset) };
         }
         if self.gathered.is_empty() {
             self.start = offset;

@@ -1,6 +1,7 @@
 //! The main file of a database as one connection has it open: the system's file, and a count of how often the connection
 //! has given its lock to write back. The log beside the file asks for the count, so it needs no hook of the connection,
-//! which a program may replace, and no name of a schema: a file that a program attaches has its own.
+//! which a program may replace, and no name of a schema: a file that a program attaches has its own. Pages that were cut off are
+//! told as damage.
 //!
 //! The child of a fork has its parent's file open without its locks. A call of SQLite that the fork came within may go on there: it
 //! reads and writes nothing, and locks nothing of the index, which is shared.
@@ -12,12 +13,15 @@ use libsqlite3_sys as ffi;
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// The place of the lock to write among those of the log's index, which is fixed by the index's format.
 const WRITE_LOCK: c_int = 0;
 /// How the lock is given back.
 const RELEASE: c_int = ffi::SQLITE_SHM_UNLOCK | ffi::SQLITE_SHM_EXCLUSIVE;
+
+/// The size of the smallest page.
+const PAGE_BYTES_MIN: i64 = 512;
 
 /// An order that asks a main file for its count; SQLite leaves numbers above 100 to others.
 const COUNT: c_int = 0x546f_7573;
@@ -29,6 +33,8 @@ pub(super) struct MainFile {
     /// The system's file, which lies behind this structure.
     below: *mut ffi::sqlite3_file,
     releases: Arc<AtomicU64>,
+    /// Whether it has a log with an index.
+    is_logged: AtomicBool,
     /// The process that has opened it.
     origin: Origin,
 }
@@ -48,6 +54,7 @@ impl MainFile {
             base: ffi::sqlite3_file { pMethods: methods },
             below,
             releases: Arc::default(),
+            is_logged: AtomicBool::new(false),
             origin: Origin::here(),
         }
     }
@@ -105,6 +112,49 @@ unsafe extern "C" fn control(file: *mut ffi::sqlite3_file, operation: c_int, arg
     }
 }
 
+/// SQLite takes what lies behind the end of the file for zeros, for a page may have been given up before it was ever written. With a
+/// log every page is written: it is in the log, or in the file, or was cut off. A new file's first page is neither.
+unsafe extern "C" fn read(
+    file: *mut ffi::sqlite3_file,
+    bytes: *mut c_void,
+    length: c_int,
+    offset: i64,
+) -> c_int {
+    // SAFETY: SQLite passes a file that is open, and what the system's takes.
+    unsafe {
+        let code = pass_read(file, bytes, length, offset);
+        let is_cut_off = code == ffi::SQLITE_IOERR_SHORT_READ && offset >= PAGE_BYTES_MIN;
+        if is_cut_off && main_file(file).is_logged.load(Ordering::Relaxed) {
+            ffi::SQLITE_CORRUPT
+        } else {
+            code
+        }
+    }
+}
+
+unsafe extern "C" fn map_index(
+    file: *mut ffi::sqlite3_file,
+    region: c_int,
+    size: c_int,
+    extends: c_int,
+    out: *mut *mut c_void,
+) -> c_int {
+    // SAFETY: SQLite passes a file that is open, and what the system's takes.
+    unsafe {
+        let code = pass_map_index(file, region, size, extends, out);
+        main_file(file).is_logged.fetch_or(code == ffi::SQLITE_OK, Ordering::Relaxed);
+        code
+    }
+}
+
+unsafe extern "C" fn unmap_index(file: *mut ffi::sqlite3_file, deletes: c_int) -> c_int {
+    // SAFETY: SQLite passes a file that is open.
+    unsafe {
+        main_file(file).is_logged.store(false, Ordering::Relaxed);
+        pass_unmap_index(file, deletes)
+    }
+}
+
 /// Where a lock is given back is counted before it is: from then on others may write.
 unsafe extern "C" fn lock_index(
     file: *mut ffi::sqlite3_file,
@@ -149,7 +199,7 @@ macro_rules! pass_on {
 }
 
 pass_on! {
-    read: xRead(bytes: *mut c_void, length: c_int, offset: i64) -> c_int, ffi::SQLITE_IOERR_READ, is_parents;
+    pass_read: xRead(bytes: *mut c_void, length: c_int, offset: i64) -> c_int, ffi::SQLITE_IOERR_READ, is_parents;
     write: xWrite(bytes: *const c_void, length: c_int, offset: i64) -> c_int, ffi::SQLITE_IOERR_WRITE, is_parents;
     truncate: xTruncate(size: i64) -> c_int, ffi::SQLITE_IOERR_TRUNCATE, is_parents;
     sync: xSync(flags: c_int) -> c_int, ffi::SQLITE_IOERR_FSYNC, is_parents;
@@ -160,10 +210,10 @@ pass_on! {
     pass_control: xFileControl(operation: c_int, argument: *mut c_void) -> c_int, ffi::SQLITE_NOTFOUND;
     sector_size: xSectorSize() -> c_int, 0;
     characteristics: xDeviceCharacteristics() -> c_int, 0;
-    map_index: xShmMap(region: c_int, size: c_int, extends: c_int, out: *mut *mut c_void) -> c_int, ffi::SQLITE_IOERR_SHMMAP, is_parents;
+    pass_map_index: xShmMap(region: c_int, size: c_int, extends: c_int, out: *mut *mut c_void) -> c_int, ffi::SQLITE_IOERR_SHMMAP, is_parents;
     pass_lock_index: xShmLock(offset: c_int, count: c_int, flags: c_int) -> c_int, ffi::SQLITE_IOERR_SHMLOCK, is_parents;
     barrier: xShmBarrier(), ();
-    unmap_index: xShmUnmap(deletes: c_int) -> c_int, ffi::SQLITE_OK;
+    pass_unmap_index: xShmUnmap(deletes: c_int) -> c_int, ffi::SQLITE_OK;
     fetch: xFetch(offset: i64, length: c_int, out: *mut *mut c_void) -> c_int, none_mapped(out), is_parents;
     unfetch: xUnfetch(offset: i64, page: *mut c_void) -> c_int, ffi::SQLITE_OK;
 }
