@@ -36,6 +36,7 @@ PLACE(WalIndexHdr, aCksum, 40, 8);
 NUMBER(WALINDEX_HDR_SIZE, 136);
 PLACE(WalCkptInfo, nBackfill, 0, 4);
 PLACE(WalCkptInfo, aLock, 24, SQLITE_SHM_NLOCK);
+PLACE(WalCkptInfo, nBackfillAttempted, 32, 4);
 PLACE(WalCkptInfo, notUsed0, 36, 4);
 NUMBER(2 * sizeof(WalIndexHdr) + offsetof(WalCkptInfo, notUsed0), 132);
 NUMBER(WALINDEX_PGSZ, 32768);

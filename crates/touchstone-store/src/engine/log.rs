@@ -22,8 +22,10 @@ const ASKS_BYTE: usize = 132;
 /// Sixteen bits in the processor's order, one for each process that waits for commits: see `bell.rs`.
 const WATCHES_BYTE: usize = 134;
 
-/// Where the index has the number of frames that are copied into the file, in 32-bit words.
+/// Where the index has the number of frames that are copied into the file, in 32-bit words; and of those that somebody has begun
+/// to copy.
 const COPIED: usize = 24;
+const BEGUN: usize = 32;
 
 /// The size of a region of the index, fixed by its format.
 const REGION_BYTES: c_int = 32_768;
@@ -125,6 +127,13 @@ fn half(word: u64, at: usize) -> u32 {
     u32::from_ne_bytes(halves[at])
 }
 
+/// How much of a log is copied into the file, which nothing else changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Copied {
+    salts: u64,
+    frames: u32,
+}
+
 /// Lets the transaction under way, when it is committed, count as that commit; whether it does.
 pub(crate) fn count_commit_as(connection: &Connection, count: u32) -> bool {
     // SAFETY: the connection is open.
@@ -194,9 +203,21 @@ impl Region {
     /// How many bytes the file had at least when its index was in that state. All of a log is copied only when the file has the
     /// size that the log's last commit gave it. Without a commit since the index was made, a file has its first page.
     pub(super) fn file_bytes_min(self, state: LogState) -> u64 {
-        // SAFETY: the word lies within the region, which is mapped and aligned.
-        let copied = unsafe { self.0.cast::<AtomicU32>().add(COPIED).as_ref() }.load(Ordering::Acquire);
+        let copied = self.word(COPIED);
         if copied == state.frames() { state.file_bytes().max(PAGE_BYTES_MIN) } else { PAGE_BYTES_MIN }
+    }
+
+    /// How much of the log is copied; none while it is being copied, and where that has failed.
+    pub(super) fn copied(self) -> Option<Copied> {
+        let [_, _, salts] = self.state()?.place();
+        let frames = self.word(COPIED);
+        (self.word(BEGUN) == frames).then_some(Copied { salts, frames })
+    }
+
+    /// A 32-bit word of the index, behind its headers.
+    fn word(self, at: usize) -> u32 {
+        // SAFETY: the word lies within the region, which is mapped and aligned.
+        unsafe { self.0.cast::<AtomicU32>().add(at).as_ref() }.load(Ordering::Acquire)
     }
 
     /// The address, to find the index by.

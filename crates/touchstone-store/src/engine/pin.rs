@@ -9,7 +9,7 @@
 use super::classes::ClassMark;
 use super::connection::Connection;
 use super::fork::Origin;
-use super::log::{LogIndex, LogState, Region};
+use super::log::{Copied, LogIndex, LogState, Region};
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::Options;
 use crate::place::companion;
@@ -108,6 +108,8 @@ pub(crate) struct Pin {
     file: Named,
     /// How long it was when the store was opened.
     bytes_at_first: u64,
+    /// How long it was when it was looked at first after so much of the log was copied into it.
+    known: Mutex<Option<(Copied, u64)>>,
     log: Named,
     /// The log's index, where it is a file that others share.
     index: Option<Named>,
@@ -167,6 +169,7 @@ impl Pin {
             region,
             file,
             bytes_at_first,
+            known: Mutex::new(None),
             log,
             index,
             looked: AtomicU64::new(tick()),
@@ -262,9 +265,30 @@ impl Pin {
 
     /// Whether the file is there, with what was copied to it.
     fn has_file(&self) -> bool {
-        let expected = Expected::of(self.region);
+        let (expected, copied) = (Expected::of(self.region), self.copied());
         let (is_there, bytes) = self.file.look();
-        is_there && !seen(&self.was_cut_off, expected.is_file_cut_off(bytes))
+        is_there
+            && !seen(&self.was_cut_off, expected.is_file_cut_off(bytes) || self.is_shorter(copied, bytes))
+    }
+
+    fn copied(&self) -> Option<Copied> {
+        self.region.and_then(Region::copied)
+    }
+
+    /// Whether the file is shorter than before, though no more of the log was copied since.
+    fn is_shorter(&self, copied: Option<Copied>, bytes: Option<u64>) -> bool {
+        let (Some(copied), Some(bytes)) = (copied, bytes) else { return false };
+        if self.copied() != Some(copied) {
+            return false;
+        }
+        let mut known = lock(&self.known);
+        match *known {
+            Some((then, bytes_then)) if then == copied => bytes < bytes_then,
+            _ => {
+                *known = Some((copied, bytes));
+                false
+            }
+        }
     }
 
     /// Whether the log is there, with what was committed to it.

@@ -134,3 +134,37 @@ fn a_log_that_is_open_is_not_deleted() {
     drop((first, second));
     assert!(!log.exists(), "the last connection deletes it");
 }
+
+/// A frame that a transaction wrote again made a log that had been cut off as long as before, without what came before it.
+#[test]
+fn a_frame_that_is_written_again_lies_in_no_hole() {
+    const FRAME: [u8; 4096] = [1; 4096];
+    let directory = tempfile::tempdir().expect("there is room");
+    let path = directory.path().join("a.db");
+    let connection = Connection::open(&path, &Options::new()).expect("it opens");
+    connection
+        .sql()
+        .execute_batch("pragma journal_mode = wal; create table t (a); begin immediate")
+        .expect("it runs");
+    let mut file: *mut ffi::sqlite3_file = ptr::null_mut();
+    // SAFETY: the connection is open, and so is its log, which it does nothing with meanwhile.
+    let (size, write) = unsafe {
+        let (order, place) = (ffi::SQLITE_FCNTL_JOURNAL_POINTER, (&raw mut file).cast());
+        ffi::sqlite3_file_control(connection.handle(), c"main".as_ptr(), order, place);
+        let methods = (*file).pMethods.as_ref().expect("it is open");
+        (methods.xFileSize.expect("it is there"), methods.xWrite.expect("it is there"))
+    };
+    let mut end = 0;
+    let mut write_at = |offset| {
+        // SAFETY: as above.
+        unsafe { (write(file, FRAME.as_ptr().cast(), 4096, offset), size(file, &raw mut end)) }
+    };
+    let log = directory.path().join("a.db-wal");
+    let bytes = || std::fs::metadata(&log).expect("it is there").len();
+    let begin = i64::try_from(bytes()).expect("it is short");
+    assert_eq!(write_at(begin), (ffi::SQLITE_OK, ffi::SQLITE_OK));
+    assert_eq!(write_at(begin), (ffi::SQLITE_OK, ffi::SQLITE_OK), "once more");
+    std::fs::File::options().write(true).open(&log).and_then(|file| file.set_len(0)).expect("it is ours");
+    assert_eq!(write_at(begin), (ffi::SQLITE_IOERR_WRITE, ffi::SQLITE_OK));
+    assert_eq!(bytes(), 0);
+}
