@@ -2,7 +2,9 @@
 
 use crate::failure::Failure;
 use crate::scenario;
-use memchr::memmem::Finder;
+use crate::template::Template;
+use crate::user::User;
+use memchr::memmem::{self, Finder};
 use std::borrow::Cow;
 
 /// A longer value is not kept: each user has its own.
@@ -25,6 +27,8 @@ pub struct Expectation {
     pub statuses: Vec<u16>,
     /// What the body must be.
     pub checks: Vec<Check>,
+    /// Texts that the body contains, which are other for each user.
+    pub own: Vec<Template>,
     /// What is kept, by the number of the value, and where it goes.
     pub captures: Vec<(usize, Capture, Place)>,
 }
@@ -92,7 +96,7 @@ pub enum Capture {
         /// Behind it.
         until: Box<Finder<'static>>,
         /// The last one.
-        last: Option<Box<memchr::memmem::FinderRev<'static>>>,
+        last: Option<Box<memmem::FinderRev<'static>>>,
     },
     /// A value of a JSON body.
     Json(String),
@@ -115,7 +119,7 @@ impl Expectation {
     /// # Errors
     /// What is wrong with it. The user then keeps nothing of it.
     #[inline]
-    pub fn judge(&self, answer: &impl Answer, values: &mut [Vec<u8>]) -> Result<(), Wrong> {
+    pub fn judge(&self, answer: &impl Answer, user: &mut User) -> Result<(), Wrong> {
         let right = if self.statuses.is_empty() {
             (200..300).contains(&answer.status())
         } else {
@@ -126,9 +130,19 @@ impl Expectation {
             return Err(Wrong { failure: Failure::Status, detail });
         }
         for check in &self.checks {
-            check.judge(answer.body(), values).map_err(|detail| Wrong { failure: Failure::Check, detail })?;
+            let judged = check.judge(answer.body(), &user.values);
+            judged.map_err(|detail| Wrong { failure: Failure::Check, detail })?;
         }
-        self.keep(answer, values)
+        for text in &self.own {
+            let mut wanted = Vec::new();
+            text.write(user, &mut wanted);
+            if memmem::find(answer.body(), &wanted).is_none() {
+                let wanted = String::from_utf8_lossy(&wanted);
+                let detail = format!("`{wanted}` is not in it{}", excerpt(answer.body()));
+                return Err(Wrong { failure: Failure::Check, detail });
+            }
+        }
+        self.keep(answer, &mut user.values)
     }
 
     fn keep(&self, answer: &impl Answer, values: &mut [Vec<u8>]) -> Result<(), Wrong> {
@@ -157,10 +171,14 @@ impl Expectation {
 }
 
 impl Check {
-    /// A scenario's checks. `value` tells the number of a value by its name.
+    /// A body contains that text.
+    pub fn contains(text: &[u8]) -> Check {
+        Check::Contains(Finder::new(text).into_owned())
+    }
+
+    /// A scenario's checks but for the texts that a body contains. `value` tells the number of a value by its name.
     pub fn of(said: &scenario::Check, value: impl Fn(&str) -> Option<usize>) -> Vec<Check> {
         let mut checks: Vec<Check> = Vec::new();
-        checks.extend(said.contains.iter().map(|text| Check::Contains(finder(text))));
         checks.extend(said.lacks.iter().map(|text| Check::Lacks(finder(text))));
         checks.extend(said.times.iter().map(|times| Check::Times(finder(&times.text), times.count)));
         checks.extend(said.rising.iter().map(|rising| Check::Rising {
@@ -241,7 +259,7 @@ impl Capture {
             scenario::Capture::Text { after, until, last } => Capture::Text {
                 after: Box::new(finder(after)),
                 until: Box::new(finder(until)),
-                last: last.then(|| Box::new(memchr::memmem::FinderRev::new(after.as_bytes()).into_owned())),
+                last: last.then(|| Box::new(memmem::FinderRev::new(after.as_bytes()).into_owned())),
             },
             scenario::Capture::Json { json } => Capture::Json(json.clone()),
             scenario::Capture::Header { header } => Capture::Header(header.clone()),
@@ -303,6 +321,8 @@ fn excerpt(body: &[u8]) -> String {
 mod tests {
     use super::*;
     use crate::response::{Complete, Response, Whole};
+    use crate::template::Names;
+    use std::collections::BTreeMap;
 
     fn response(body: &str) -> (Complete, Response) {
         let mut response = Response::default();
@@ -316,10 +336,8 @@ mod tests {
         let checks = Check::of(&check, |name| (name == "cursor").then_some(0));
         let expectation = Expectation { checks, ..Expectation::default() };
         let (complete, response) = response(body);
-        let mut values = [value.as_bytes().to_vec()];
-        expectation
-            .judge(&Whole { complete, response: &response }, &mut values)
-            .map_err(|wrong| wrong.failure)
+        let mut user = User::new(0, 1, 0, vec![value.as_bytes().to_vec()]);
+        expectation.judge(&Whole { complete, response: &response }, &mut user).map_err(|wrong| wrong.failure)
     }
 
     fn rising(above: bool, contiguous: bool) -> scenario::Check {
@@ -357,10 +375,25 @@ mod tests {
     }
 
     #[test]
+    fn a_body_contains_what_is_the_users_own() {
+        let values = ["cursor".to_owned()];
+        let names = Names { values: &values, fragments: &BTreeMap::new() };
+        let own = vec![Template::parse("${user}-${iteration}-${cursor}", &names).expect("it is a template")];
+        let expectation = Expectation { own, checks: vec![Check::contains(b"ok")], ..Expectation::default() };
+        let judged = |body: &str| {
+            let (complete, response) = response(body);
+            let mut user = User::new(4, 9, 0, vec![b"7".to_vec()]);
+            user.iteration = 2;
+            let judged = expectation.judge(&Whole { complete, response: &response }, &mut user);
+            judged.map_err(|wrong| wrong.detail)
+        };
+        assert_eq!(judged("ok: 4-2-7"), Ok(()));
+        assert!(judged("ok: 5-2-7").expect_err("it is another's").starts_with("`4-2-7` is not in it"));
+        assert!(judged("4-2-7").expect_err("it is not ok").starts_with("`ok` is not in it"));
+    }
+
+    #[test]
     fn texts_are_there_or_not_and_so_many_times() {
-        let contains = scenario::Check { contains: vec!["ok".into()], ..Default::default() };
-        assert_eq!(judged(contains.clone(), "it is ok", ""), Ok(()));
-        assert_eq!(judged(contains, "it is not", ""), Err(Failure::Check));
         let lacks = scenario::Check { lacks: vec!["error".into()], ..Default::default() };
         assert_eq!(judged(lacks.clone(), "fine", ""), Ok(()));
         assert_eq!(judged(lacks, "an error", ""), Err(Failure::Check));
@@ -377,9 +410,9 @@ mod tests {
             Expectation { captures: vec![(0, Capture::of(&capture), Place::Body)], ..Default::default() };
         for (length, is_kept) in [(KEPT_BYTES_MAX, true), (KEPT_BYTES_MAX + 1, false)] {
             let (complete, response) = response(&format!("<{}>", "x".repeat(length)));
-            let mut values = [Vec::new()];
-            let outcome = expectation.judge(&Whole { complete, response: &response }, &mut values);
-            assert_eq!((outcome.is_ok(), values[0].len()), (is_kept, if is_kept { length } else { 0 }));
+            let mut user = User::new(0, 1, 0, vec![Vec::new()]);
+            let outcome = expectation.judge(&Whole { complete, response: &response }, &mut user);
+            assert_eq!((outcome.is_ok(), user.values[0].len()), (is_kept, if is_kept { length } else { 0 }));
         }
     }
 
@@ -398,10 +431,10 @@ mod tests {
             let capture = Capture::of(&scenario::Capture::Json { json: "/v".into() });
             let expectation = Expectation { captures: vec![(0, capture, place)], ..Default::default() };
             let (complete, response) = response(&serde_json::json!({ "v": value }).to_string());
-            let mut values = [Vec::new()];
-            let outcome = expectation.judge(&Whole { complete, response: &response }, &mut values);
+            let mut user = User::new(0, 1, 0, vec![Vec::new()]);
+            let outcome = expectation.judge(&Whole { complete, response: &response }, &mut user);
             assert_eq!(outcome.is_ok(), is_kept, "{place:?} {value:?}");
-            assert_eq!(values[0].is_empty(), !is_kept);
+            assert_eq!(user.values[0].is_empty(), !is_kept);
         }
     }
 
@@ -422,13 +455,13 @@ mod tests {
             let expectation =
                 Expectation { captures: vec![(0, Capture::of(&capture), Place::Body)], ..Default::default() };
             let (complete, response) = response(body);
-            let mut values = [b"before".to_vec()];
-            let outcome = expectation.judge(&Whole { complete, response: &response }, &mut values);
+            let mut user = User::new(0, 1, 0, vec![b"before".to_vec()]);
+            let outcome = expectation.judge(&Whole { complete, response: &response }, &mut user);
             match expected {
-                Some(expected) => assert_eq!(values[0], expected.as_bytes(), "{capture:?}"),
+                Some(expected) => assert_eq!(user.values[0], expected.as_bytes(), "{capture:?}"),
                 None => {
                     assert_eq!(outcome.expect_err("nothing is there").failure, Failure::Capture);
-                    assert_eq!(values[0], b"before", "{capture:?}");
+                    assert_eq!(user.values[0], b"before", "{capture:?}");
                 }
             }
         }

@@ -477,11 +477,10 @@ fn request(said: &crate::scenario::Request, target: &Target, names: &Names<'_>) 
         .capture
         .iter()
         .filter_map(|(name, capture)| Some((value(name)?, Capture::of(capture), Place::Body)));
-    let expectation = Expectation {
-        statuses: said.status.clone(),
-        checks: Check::of(&said.check, value),
-        captures: captures.collect(),
-    };
+    let (mut checks, own) = contained(&said.check.contains, names)?;
+    checks.extend(Check::of(&said.check, value));
+    let expectation =
+        Expectation { statuses: said.status.clone(), checks, own, captures: captures.collect() };
     let folded = said.path.split(['?', '#']).next().unwrap_or_default();
     let mut request = Request {
         name: said.name.clone(),
@@ -505,6 +504,25 @@ fn request(said: &crate::scenario::Request, target: &Target, names: &Names<'_>) 
         request.fixed = Some(bytes);
     }
     Ok(request)
+}
+
+/// The texts that a body contains: those that are always the same, and those that are other for each user.
+fn contained(texts: &[String], names: &Names<'_>) -> Result<(Vec<Check>, Vec<Template>)> {
+    let (mut checks, mut own) = (Vec::new(), Vec::new());
+    for text in texts {
+        let template = Template::parse(text, names).map_err(|error| error.within("contains"))?;
+        if !template.is_steady() {
+            return Err(Error::input(format!(
+                "contains `{text}`: what is another each time that it is written is in no answer; values, `${{user}}` and \
+                 `${{iteration}}` can stand there"
+            )));
+        }
+        match template.fixed() {
+            Some(fixed) => checks.push(Check::contains(fixed)),
+            None => own.push(template),
+        }
+    }
+    Ok((checks, own))
 }
 
 fn headers(

@@ -296,7 +296,7 @@ pub enum Capture {
 #[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub struct Check {
-    /// Texts that the body contains.
+    /// Texts that the body contains, with places that are the same for a whole step: values, `${user}` and `${iteration}`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub contains: Vec<String>,
     /// Texts that the body does not contain.

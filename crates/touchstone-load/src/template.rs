@@ -83,6 +83,14 @@ impl Template {
         }
     }
 
+    /// Whether it says the same each time that it is written in one step of one user.
+    pub fn is_steady(&self) -> bool {
+        let is_steady = |piece: &Piece| {
+            matches!(piece, Piece::Text(_) | Piece::User | Piece::Iteration | Piece::Value(_))
+        };
+        self.pieces.iter().all(is_steady)
+    }
+
     /// Its texts and values, those of its fragments too; what the generator makes is digits, letters and hyphens.
     pub fn parts(&self) -> Vec<Part<'_>> {
         let mut parts = Vec::new();

@@ -41,7 +41,7 @@ impl Journey<'_> {
         let number = self.request_of(user);
         let request = &self.plan.requests[number];
         let at = self.users[user].at;
-        let judged = request.expectation.judge(answer, &mut self.users[user].values);
+        let judged = request.expectation.judge(answer, &mut self.users[user]);
         let row = self.recorder.row(at.phase, number);
         let response_ns = times.at_ns.saturating_sub(at.due_ns);
         row.response.record(response_ns);

@@ -57,6 +57,12 @@ fn what_makes_no_sense_is_told() {
         ("path = \"/a?b=${user}\"", "path = \"a\"", "does not begin with"),
         ("path = \"/a?b=${user}\"", "path = \"/${usr}\"", "did you mean `user`"),
         ("path = \"/a?b=${user}\"", "path = \"/\"\nmethod = \"get\"", "capital letters"),
+        (
+            "path = \"/a?b=${user}\"",
+            "path = \"/\"\ncheck = { contains = [\"a${uuid}\"] }",
+            "another each time",
+        ),
+        ("path = \"/a?b=${user}\"", "path = \"/\"\ncheck = { contains = [\"a${nothing}\"] }", "nothing"),
         ("path = \"/a?b=${user}\"", "path = \"/\"\nstatus = [100]", "between 200 and 999"),
         ("path = \"/a?b=${user}\"", "path = \"/\"\nheaders = { content-length = \"1\" }", "generator's own"),
         ("path = \"/a?b=${user}\"", "path = \"/\"\nheaders = { x = \"a\\nb\" }", "no header"),

@@ -102,6 +102,7 @@ impl LoadStatistics {
             failures = failures.saturating_add(endpoint.failures);
         }
         let mut doubts: Vec<String> = measured.iter().flat_map(|window| window.doubts.clone()).collect();
+        doubts.sort();
         doubts.dedup();
         doubts.truncate(3);
         Some(LoadStatistics {
