@@ -75,6 +75,8 @@ impl Scene<'_> {
         if let Some(asks) = scenario.as_object_mut() {
             asks.remove("phase");
             asks["load"]["users"] = json!(self.load.users);
+            let requests = asks.get_mut("request").and_then(Value::as_array_mut);
+            requests.into_iter().flatten().for_each(ask_for_no_names);
         }
         Ok(self.written(&scenario)?.replace("${run}", "${uuid}"))
     }
@@ -84,5 +86,12 @@ impl Scene<'_> {
             let name = &self.load.scenario.name;
             Error::new(ErrorKind::Input, format!("the scenario `{name}` cannot be written: {error}"))
         })
+    }
+}
+
+/// Names that are random are not known when an answer comes.
+fn ask_for_no_names(request: &mut Value) {
+    if let Some(texts) = request.pointer_mut("/check/contains").and_then(Value::as_array_mut) {
+        texts.retain(|text| !text.as_str().is_some_and(|text| text.contains("${run}")));
     }
 }
