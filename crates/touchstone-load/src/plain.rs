@@ -13,7 +13,7 @@ pub fn line(text: &str) -> Cow<'_, str> {
     replaced(text, is_unreadable)
 }
 
-/// As [`line`], of a text that has lines of its own.
+/// As [`line()`], of a text that has lines of its own.
 pub fn lines(text: &str) -> Cow<'_, str> {
     replaced(text, |letter| letter != '\n' && is_unreadable(letter))
 }

@@ -10,7 +10,7 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use found::{Held, Searched};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use told::Told;
@@ -206,9 +206,12 @@ impl Capacity {
         words.into_iter().chain(["--arrivals", "poisson"]).map(str::to_owned).collect()
     }
 
-    fn ask(&self, generator: &Path, standing: &Standing, out: &Path) -> Result<(), Error> {
+    /// Lets the generator search, and gives how it ended.
+    fn ask(&self, generator: &Path, standing: &Standing, out: &Path) -> Result<ExitStatus, Error> {
         let mut command = Command::new(generator);
         command.arg("capacity").arg(&standing.scenario).args(self.arguments()).arg("--out").arg(out);
+        // It ends with the lab, however the lab ends.
+        command.env("TOUCHSTONE_LOAD_PARENT", std::process::id().to_string());
         if let Some(processor) = standing.processor {
             command.args(["--processors", &processor.to_string()]);
         }

@@ -21,7 +21,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A confirmation that holds and cannot be believed is measured up to this often.
-const CONFIRMATIONS_MAX: u32 = 3;
+const CONFIRMATIONS_MAX: u32 = 2;
 
 /// Searches for the highest rate at which limits hold: it rises, halves the bracket, measures failing steps again (two of three) and
 /// confirms the answer. Unless the limits say otherwise, failures < 1% is one of them

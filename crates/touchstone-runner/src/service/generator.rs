@@ -4,7 +4,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::session::Manners;
 use crate::strays;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, set_parent_process_death_signal};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::os::fd::OwnedFd;
@@ -63,11 +63,9 @@ impl Generator {
             .stdin(Stdio::null())
             .stdout(output("outcome.json")?)
             .stderr(output("said")?)
+            // It ends with the lab, however the lab ends.
+            .env("TOUCHSTONE_LOAD_PARENT", std::process::id().to_string())
             .process_group(0);
-        // SAFETY: between fork and exec one async-signal-safe system call is made.
-        unsafe {
-            command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?));
-        }
         let _ = fs::remove_file(requests(folder));
         let mut process = command.spawn().map_err(|error| cannot("start", program, &error))?;
         // A service that ends meanwhile has not left it behind.

@@ -1,5 +1,6 @@
 //! What a search found of a service, as it stands in `capacity.json`: read from what the load generator left, with what the service is.
 
+use crate::exit;
 use serde::Serialize;
 use serde_json::Value;
 use std::path::Path;
@@ -57,7 +58,12 @@ impl Held {
     }
 
     /// Of a service that stood, and what the generator left of its search.
-    pub(super) fn of(arm: &PlannedArm, stood: &Stood<()>, searched: Option<Searched>, folder: &Path) -> Held {
+    pub(super) fn of(
+        arm: &PlannedArm,
+        stood: &Stood<ExitStatus>,
+        searched: Option<Searched>,
+        folder: &Path,
+    ) -> Held {
         let why = "the search came to no answer: the load generator says why (above)".to_owned();
         let is_asked = |name: &str| arm.profile_settings.contains_key(name);
         let settings = stood.settings.clone().into_iter().filter(|(name, _)| is_asked(name)).collect();
@@ -67,7 +73,10 @@ impl Held {
             fault: stood.fault.clone(),
             ..Held::not_searched(arm, why)
         };
-        let Some(Searched { found, doubts }) = searched else { return held };
+        let Some(Searched { found, mut doubts }) = searched else { return held };
+        if doubts.is_empty() && stood.answer.code() == Some(exit::INVALID.into()) {
+            doubts.push("the load generator calls the search invalid".into());
+        }
         let number = |pointer: &str| found.pointer(pointer).and_then(Value::as_f64);
         let holds = number("/found/holds/at");
         Held {
@@ -143,12 +152,12 @@ fn contradicted(arm: &PlannedArm, settings: &Settings) -> Vec<String> {
 }
 
 /// A generator that fails is no fault of the service; what it says of itself stands on standard error.
-pub(super) fn refuse_failed(ended: ExitStatus) -> Result<(), Error> {
+pub(super) fn refuse_failed(ended: ExitStatus) -> Result<ExitStatus, Error> {
     match failed_by_itself(ended) {
         Some(kind) => {
             Err(Error::new(kind, format!("the load generator failed ({ended}): what it says stands above")))
         }
-        None => Ok(()),
+        None => Ok(ended),
     }
 }
 

@@ -40,7 +40,8 @@ impl Told<'_> {
 
     fn published(&self) -> Vec<String> {
         let of_case = |claim: &&Claim| {
-            claim.untested.as_ref().is_some_and(|untested| untested.case == self.case.name())
+            let is_of_devices = claim.figures.iter().any(|figure| figure.unit == "devices/s");
+            is_of_devices && claim.untested.as_ref().is_some_and(|untested| untested.case == self.case.name())
         };
         let line = |claim: &Claim| {
             let notes = claim.figures.iter().filter_map(|figure| figure.note.as_deref());
@@ -90,10 +91,42 @@ pub(super) fn rate(rate: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::rate;
+    use super::{answer, rate};
+    use crate::command::capacity::found::Held;
+    use touchstone::kit::DurabilityClass;
+
+    fn held(fails: Option<f64>, doubts: &[&str]) -> Held {
+        Held {
+            arm: "one@plain".into(),
+            class: DurabilityClass::Strict,
+            settings: [].into(),
+            contradicted: Vec::new(),
+            holds: Some(47.88),
+            fails,
+            devices: Some(28_728.0),
+            why: None,
+            doubts: doubts.iter().map(|doubt| (*doubt).to_owned()).collect(),
+            fault: None,
+            search: Some("there".into()),
+        }
+    }
 
     #[test]
     fn a_rate_has_decimals_where_they_say_something() {
         assert_eq!([25.0, 47.884, 1_600.6].map(rate), ["25", "47.88", "1,601"]);
+    }
+
+    #[test]
+    fn an_answer_is_told_in_devices_and_says_where_it_cannot_be_believed() {
+        assert_eq!(
+            answer(&held(Some(50.0), &[])),
+            "47.88 iterations a second (50 do not hold): 28,728 devices, at one iteration in ten minutes each"
+        );
+        let doubted = answer(&held(None, &["it sent late"]));
+        assert!(
+            doubted
+                .starts_with("INVALID (it sent late): at least 47.88 iterations a second: at least 28,728"),
+            "{doubted}"
+        );
     }
 }
