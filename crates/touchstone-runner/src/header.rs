@@ -7,7 +7,7 @@
 use std::cmp::Reverse;
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use touchstone_protocol::{Setting, Settings};
 
 /// How every SQLite file begins that is not encrypted.
@@ -86,6 +86,16 @@ pub fn contradicted<'p>(files: impl Iterator<Item = &'p Path>, told: &Settings) 
         compare("cipher", |_, told| *told == Setting::from("none"), "none".to_owned());
     }
     contradicted
+}
+
+/// The same of the files in a folder, by their names there.
+pub(crate) fn contradicted_in<'f>(
+    folder: &Path,
+    files: impl IntoIterator<Item = &'f String>,
+    told: &Settings,
+) -> Settings {
+    let paths: Vec<PathBuf> = files.into_iter().map(|file| folder.join(file)).collect();
+    contradicted(paths.iter().map(PathBuf::as_path), told)
 }
 
 #[cfg(test)]

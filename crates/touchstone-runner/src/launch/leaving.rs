@@ -3,14 +3,12 @@
 
 use super::Player;
 use crate::error::Result;
-use crate::header::contradicted;
+use crate::header::contradicted_in;
 use crate::session::{LastWords, Session, SessionError, SessionResult, unexpected};
 use crate::words::first_failure;
-use std::collections::BTreeMap;
-use std::path::PathBuf;
 use touchstone::kit::DurabilityClass;
 use touchstone::sample::{Launch, NOT_EXPLAINED, Outcome};
-use touchstone_protocol::{FailureKind, Plan, Reply, Request, Settings};
+use touchstone_protocol::{FailureKind, Plan, Reply, Request};
 
 impl Player<'_> {
     /// Says in the first launches how it does a slice, where the slice stores nothing: by the process that played, for it may have
@@ -58,7 +56,7 @@ impl Player<'_> {
         let found = counted.unwrap_or(0);
         let stored = self.stored;
         let file_bytes = self.place.file_bytes();
-        let contradicted = self.contradicted(&file_bytes);
+        let contradicted = contradicted_in(self.place.path(), file_bytes.keys(), &self.settings);
         // What stores something is explained last, for nobody checks it.
         if launch == 0 && self.arm.writes() {
             self.plan = self.explained(calibrated)?;
@@ -89,12 +87,6 @@ impl Player<'_> {
             counters: std::mem::take(&mut self.plan.counters),
             file_bytes,
         })
-    }
-
-    /// What the files of its closed database say otherwise than it told.
-    fn contradicted(&self, files: &BTreeMap<String, u64>) -> Settings {
-        let paths: Vec<PathBuf> = files.keys().map(|file| self.place.path().join(file)).collect();
-        contradicted(paths.iter().map(PathBuf::as_path), &self.settings)
     }
 
     /// How it does a slice; nothing of an arm that has failed.

@@ -5,11 +5,10 @@ use super::api::{Api, Change, Fault, page_of};
 use super::held::Held;
 use super::{LAB_BYTES, Servant, failed, template};
 use crate::error::Result;
-use crate::header::contradicted;
+use crate::header::contradicted_in;
 use crate::random::Stream;
 use rand::RngExt;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::time::Duration;
 use touchstone::kit::DurabilityClass;
 use touchstone::sample::{Launch, Outcome};
@@ -122,8 +121,7 @@ impl Servant<'_> {
     /// The database's files with their sizes. What the head of one says otherwise than the service does is what took effect.
     pub(super) fn look_at_files(&mut self) -> BTreeMap<String, u64> {
         let file_bytes = self.place.file_bytes();
-        let paths: Vec<PathBuf> = file_bytes.keys().map(|file| self.place.path().join(file)).collect();
-        let contradicted = contradicted(paths.iter().map(PathBuf::as_path), &self.settings);
+        let contradicted = contradicted_in(self.place.path(), file_bytes.keys(), &self.settings);
         self.settings.extend(contradicted);
         file_bytes
     }
