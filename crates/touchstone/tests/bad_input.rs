@@ -93,10 +93,14 @@ text = '{"id":"${run}-${user}-${iteration}-${item}","data":"${run}-${user}-${ite
 [[scenario.request]]
 name = "send"
 path = "/v1/sync/delta"
+headers = { x-client = "device-${user}" }
 body = '{"changes":[${changes}]}'
 [[scenario.request]]
 name = "fetch"
 path = "/v1/sync/delta?cursor=0"
+[[scenario.flow]]
+name = "send"
+steps = ["send", "fetch"]
 [[case]]
 id = "served"
 title = "Users upload"
@@ -118,6 +122,13 @@ fn a_scenario_whose_uploads_nobody_could_follow_is_refused() {
         ("count = 3", "", ["`send`", "no fragment `changes`"]),
         ("\"id\":\"${run}-", "\"id\":\"a-", ["`send`", "the `text` of the fragment `changes` is not"]),
         (" ${text}", " ${letters 9}", ["`send`", "knows what must come back"]),
+        ("x-client = \"device-${user}\"", "x-client = \"device-0\"", ["`send`", "its header `x-client` is"]),
+        ("name = \"send\"\npath", "name = \"send\"\nstatus = [503]\npath", ["`send`", "no `status`"]),
+        (
+            "[[scenario.flow]]\nname = \"send\"\nsteps = [\"send\", \"fetch\"]\n",
+            "",
+            ["no `[[flow]]`", "by flows"],
+        ),
         ("separator = \",\"", "separator = \" \"", ["`send`", "the `separator` of the fragment `changes`"]),
     ] {
         assert!(SERVED.contains(from), "the suite has no `{from}` to change");

@@ -58,9 +58,9 @@ impl Scene<'_> {
         values["run"] = json!(self.run);
         values["text"] = json!(&*self.text);
         if !self.is_first {
-            let uploads = self.load.scenario.uploading();
+            let needed = self.load.scenario.setting_up();
             if let Some(setup) = asks.get_mut("setup").and_then(Value::as_array_mut) {
-                setup.retain(|name| name.as_str().is_some_and(|name| uploads.contains(&name)));
+                setup.retain(|name| name.as_str().is_some_and(|name| needed.contains(&name)));
             }
         }
         Value::Object(asks)

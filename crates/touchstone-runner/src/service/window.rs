@@ -159,14 +159,14 @@ impl Window<'_> {
             uploads: self.uploads(text),
         };
         counted.endpoints.sort_by_key(|endpoint| !endpoint.is_setup);
-        let mut paces: BTreeMap<usize, Pace> = BTreeMap::new();
+        let mut ends_ns = Vec::new();
         let mut before = 0_u64;
         for line in text.lines().skip(1).filter_map(Line::parse) {
             if line.is_setup {
                 before += 1;
                 continue;
             }
-            paces.entry(line.user).or_default().add(line.began_ns.max(0) as u64 + line.response_ns);
+            ends_ns.push(line.began_ns.max(0) as u64 + line.response_ns);
             counted.latencies_ns.push(line.response_ns);
             if line.failure.is_empty() {
                 counted.answered += 1;
@@ -176,8 +176,8 @@ impl Window<'_> {
         }
         let all = counted.latencies_ns.len() as f64;
         counted.share = all / (all + before as f64).max(1.0);
-        let per_ns: f64 = paces.values().filter_map(Pace::per_ns).sum();
-        counted.wall_ns = if per_ns > 0.0 { (all / per_ns) as u64 } else { 0 };
+        let length_ns = self.scene.length_ms.saturating_mul(1_000_000);
+        counted.wall_ns = per_ns(&mut ends_ns, length_ns).map_or(0, |per_ns| (all / per_ns) as u64);
         counted
     }
 }
@@ -199,32 +199,18 @@ fn under_way(text: &str, users: usize) -> impl Iterator<Item = Upload> {
     reached.into_iter().enumerate().flat_map(of_user)
 }
 
-/// How quickly one answer of a user comes after another: what the users do in the window, without its ends. Of a service that answers
-/// one at a time, the last answers come to users one after the other, and a time until the last of them would be that of too many.
-#[derive(Clone, Copy, Default)]
-struct Pace {
-    ends: u64,
-    first_ns: u64,
-    last_ns: u64,
-}
-
-impl Pace {
-    /// The next of its requests ended then, counted from the beginning of the window.
-    fn add(&mut self, ended_ns: u64) {
-        self.first_ns = if self.ends == 0 { ended_ns } else { self.first_ns.min(ended_ns) };
-        self.last_ns = self.last_ns.max(ended_ns);
-        self.ends += 1;
-    }
-
-    /// Ends of requests a nanosecond. A user that has one alone had it since the beginning.
-    fn per_ns(&self) -> Option<f64> {
-        let (ends, ns) = match self.ends {
-            0 => return None,
-            1 => (1, self.last_ns),
-            ends => (ends - 1, self.last_ns - self.first_ns),
-        };
-        (ns > 0).then(|| ends as f64 / ns as f64)
-    }
+/// How quickly answers come, all users together: those behind the first over the time from the first to the last, of all that came until
+/// the window's length was over. What comes later is of users that wait while nobody asks anew, and in the beginning a user's first answer
+/// comes when others have had several: a pace of each user by itself would leave out that time.
+fn per_ns(ends_ns: &mut [u64], length_ns: u64) -> Option<f64> {
+    ends_ns.sort_unstable();
+    let within = ends_ns.partition_point(|end| *end <= length_ns);
+    let (ends, ns) = match &ends_ns[..within] {
+        [first, .., last] if last > first => (within - 1, last - first),
+        // Of a service this slow every answer counts, from the beginning on.
+        _ => (ends_ns.len(), *ends_ns.last()?),
+    };
+    (ns > 0).then(|| ends as f64 / ns as f64)
 }
 
 impl<'l> Line<'l> {
@@ -277,15 +263,34 @@ fn has_figures(ended: &Ended) -> Result<std::result::Result<(), String>> {
 mod tests {
     use super::*;
 
-    /// Eight users of a service that answers one request at a time, each in 10 ms, for a second.
+    const SECOND_NS: u64 = 1_000_000_000;
+
+    fn ns_an_answer(mut ends_ns: Vec<u64>) -> f64 {
+        1.0 / per_ns(&mut ends_ns, SECOND_NS).expect("there are answers")
+    }
+
+    /// Eight users of a service that answers one request at a time, each in 10 ms: the last seven answers come when nobody asks anew.
     #[test]
     fn the_pace_of_a_serial_service_is_the_time_of_an_answer() {
-        let mut paces = [Pace::default(); 8];
-        for answer in 0..107_u64 {
-            paces[(answer % 8) as usize].add((answer + 1) * 10_000_000);
-        }
-        let per_ns: f64 = paces.iter().filter_map(Pace::per_ns).sum();
-        assert!((1.0 / per_ns - 10_000_000.0).abs() < 1.0, "{} ns", 1.0 / per_ns);
+        let ns = ns_an_answer((1..=107).map(|answer| answer * 10_000_000).collect());
+        assert!((ns - 10_000_000.0).abs() < 1.0, "{ns} ns");
+    }
+
+    /// One user is answered each 10 ms while another waits for nine tenths of the window, and then in turn with it.
+    #[test]
+    fn a_user_that_waits_long_makes_a_service_no_quicker() {
+        let one = (1..=90).map(|answer| answer * 10_000_000);
+        let both = (91..=101).map(|answer| answer * 10_000_000);
+        let ns = ns_an_answer(one.chain(both).collect());
+        assert!((ns - 10_000_000.0).abs() < 1.0, "{ns} ns");
+    }
+
+    #[test]
+    fn answers_that_all_come_late_took_as_long_as_they_did() {
+        assert_eq!(per_ns(&mut [], SECOND_NS), None);
+        assert_eq!(ns_an_answer(vec![2 * SECOND_NS]), 2e9);
+        assert_eq!(ns_an_answer(vec![3 * SECOND_NS, 2 * SECOND_NS]), 1.5e9);
+        assert_eq!(ns_an_answer(vec![SECOND_NS / 2, 2 * SECOND_NS]), 1e9);
     }
 
     #[test]
@@ -295,13 +300,5 @@ mod tests {
         let doubted: Vec<_> = under_way(text, 2).map(|upload| (upload.user, upload.iteration)).collect();
         assert_eq!(doubted, [(0, 3), (0, 4), (1, 0)]);
         assert!(under_way(text, 2).all(|upload| !upload.is_acknowledged));
-    }
-
-    #[test]
-    fn a_single_answer_took_as_long_as_it_did() {
-        let mut pace = Pace::default();
-        assert_eq!(pace.per_ns(), None);
-        pace.add(500);
-        assert_eq!(pace.per_ns(), Some(1.0 / 500.0));
     }
 }

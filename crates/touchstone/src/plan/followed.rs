@@ -8,6 +8,9 @@ use serde_json::Value;
 /// An upload's body.
 const UPLOAD: &str = r#"{"changes":[${changes}]}"#;
 
+/// Whose an upload is, as the lab knows the devices that it has made.
+const CLIENT: &str = "device-${user}";
+
 /// A change that users upload: the lab fills these places in itself, and so knows what must come back. `run` and `text` are other in
 /// each window.
 const CHANGE: &str =
@@ -18,6 +21,11 @@ impl Scenario {
     pub(super) fn check_followed(&self) -> Result<(), String> {
         let requests = self.asks.get("request").and_then(Value::as_array).into_iter().flatten();
         requests.clone().try_for_each(check_name)?;
+        if self.asks.get("flow").and_then(Value::as_array).is_none_or(Vec::is_empty) {
+            return Err(
+                "it has no `[[flow]]`: what users do once they are set up is told by flows alone".into()
+            );
+        }
         let text = |request: &Value, key: &str| request[key].as_str().unwrap_or_default().to_owned();
         let uploads = requests
             .filter(|request| request.get("body").is_some() && text(request, "path").starts_with(DELTA));
@@ -31,6 +39,7 @@ impl Scenario {
             if text(upload, "body") != UPLOAD {
                 return Err(format!("request `{name}` uploads, so its `body` is '{UPLOAD}'"));
             }
+            check_client(upload, &name)?;
             self.check_changes().map_err(|message| format!("request `{name}` uploads, and {message}"))?;
         }
         Ok(())
@@ -53,6 +62,22 @@ impl Scenario {
     }
 }
 
+fn check_client(upload: &Value, name: &str) -> Result<(), String> {
+    let client = upload["headers"].as_object().and_then(|headers| {
+        let (_, client) = headers.iter().find(|(header, _)| header.eq_ignore_ascii_case("x-client"))?;
+        client.as_str()
+    });
+    if client != Some(CLIENT) {
+        return Err(format!("request `{name}` uploads, so its header `x-client` is \"{CLIENT}\""));
+    }
+    if upload.get("status").is_some() {
+        return Err(format!(
+            "request `{name}` uploads, so it has no `status`: an answer from 200 to 299 acknowledges, and no other"
+        ));
+    }
+    Ok(())
+}
+
 /// The generator writes a line of fields for each request, with a comma between them.
 fn check_name(request: &Value) -> Result<(), String> {
     match request["name"].as_str() {
@@ -70,9 +95,12 @@ mod tests {
     use serde_json::json;
 
     fn checked(body: &str, text: &str, separator: &str) -> Result<(), String> {
-        let upload = json!({ "name": "upload", "path": DELTA, "body": body });
+        let headers = json!({ "X-Client": CLIENT });
+        let upload = json!({ "name": "upload", "path": DELTA, "headers": headers, "body": body });
         let changes = json!({ "count": 3, "separator": separator, "text": text });
-        let asks = json!({ "name": "s", "request": [upload], "fragment": { "changes": changes } });
+        let flow = json!({ "name": "upload", "steps": ["upload"] });
+        let asks =
+            json!({ "name": "s", "request": [upload], "flow": [flow], "fragment": { "changes": changes } });
         serde_json::from_value::<Scenario>(asks).expect("it is a scenario").check_followed()
     }
 

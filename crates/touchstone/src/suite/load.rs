@@ -109,8 +109,39 @@ impl Scenario {
         self.uploads().filter_map(|request| request["name"].as_str()).collect()
     }
 
+    /// The names of the requests that a user does before each window, where they are of its setup: those that upload, and those of whose
+    /// answers it keeps something.
+    pub fn setting_up(&self) -> Vec<&str> {
+        let keeps = |request: &&Value| request.get("capture").is_some();
+        let keeping = self.requests().filter(keeps).filter_map(|request| request["name"].as_str());
+        self.uploading().into_iter().chain(keeping).collect()
+    }
+
     fn uploads(&self) -> impl Iterator<Item = &Value> {
-        let requests = self.asks.get("request").and_then(Value::as_array).into_iter().flatten();
-        requests.filter(|request| request["path"].as_str() == Some(DELTA) && request.get("body").is_some())
+        let uploads =
+            |request: &&Value| request["path"].as_str() == Some(DELTA) && request.get("body").is_some();
+        self.requests().filter(uploads)
+    }
+
+    fn requests(&self) -> impl Iterator<Item = &Value> {
+        self.asks.get("request").and_then(Value::as_array).into_iter().flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_a_user_keeps_of_answers_it_is_given_anew_before_each_window() {
+        let asks = json!({ "name": "s", "request": [
+            { "name": "register", "path": "/v1/clients", "body": "{}" },
+            { "name": "full", "path": "/v1/sync/full", "capture": { "cursor": {} } },
+            { "name": "begin", "path": DELTA, "body": "{}" },
+            { "name": "download", "path": "/v1/sync/delta?cursor=0" },
+        ] });
+        let scenario: Scenario = serde_json::from_value(asks).expect("it is a scenario");
+        assert_eq!((scenario.uploading(), scenario.setting_up()), (vec!["begin"], vec!["begin", "full"]));
     }
 }
