@@ -6,7 +6,8 @@ mod support;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
-use support::{Ended, build, finish, folder, plan, root, touchstone};
+use std::process::{Command, Stdio};
+use support::{Ended, build, finish, folder, plan, root, touchstone, wait_for};
 use tempfile::TempDir;
 
 /// Subjects of the kit.
@@ -55,10 +56,14 @@ impl Own {
 
     /// Searches these contenders, with more words.
     fn search(&self, contenders: &[&str], more: &[&str]) -> Ended {
+        finish(&mut self.searching(contenders, more))
+    }
+
+    fn searching(&self, contenders: &[&str], more: &[&str]) -> Command {
         let mut command = touchstone();
         command.args(["--root", &self.folder.path().display().to_string(), "capacity", "tiny/upload"]);
-        command.args(contenders.iter().flat_map(|contender| ["--contender", contender]));
-        finish(command.args(more))
+        command.args(contenders.iter().flat_map(|contender| ["--contender", contender])).args(more);
+        command
     }
 }
 
@@ -119,6 +124,23 @@ fn a_search_of_one_service_is_told_with_its_class_and_where_it_is() {
         assert!(ended.unwrapped().contains(words), "`{words}`: {}", ended.told());
     }
     assert!(run.join("honest@wal/report.html").is_file());
+}
+
+/// Not as at a terminal, where Ctrl-C reaches the generator too: a supervisor tells the lab alone, in a step of ten minutes.
+#[test]
+fn a_search_ends_soon_where_the_lab_alone_is_told_to() {
+    build_python();
+    let own = Own::new("true");
+    let out = own.path("out");
+    let more = ["--step", "600s", "--out", &out.display().to_string()];
+    let mut command = own.searching(&["honest@wal"], &more);
+    let mut lab = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the program starts");
+    let began = out.join("honest@wal");
+    wait_for("the generator to begin", || began.is_dir().then_some(()));
+    let told = Command::new("kill").args(["-s", "TERM", &lab.id().to_string()]).status();
+    assert!(told.expect("kill starts").success());
+    let ended = wait_for("the search to end", || lab.try_wait().expect("it is a child"));
+    assert_eq!(ended.code(), Some(130));
 }
 
 #[test]

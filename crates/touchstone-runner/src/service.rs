@@ -18,6 +18,7 @@ mod window;
 pub use check::{check_search, check_windows};
 use counted::record_syncs;
 pub use ended::failed_by_itself;
+pub use generator::run_to_its_end;
 pub use standing::{Standing, Stood, with_service};
 
 use crate::error::Result;

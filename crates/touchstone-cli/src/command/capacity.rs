@@ -18,7 +18,7 @@ use touchstone::plan::{Choice, Plan, PlannedArm};
 use touchstone::suite::Size;
 use touchstone_runner::kits::Project;
 use touchstone_runner::scratch::{Claim, SEARCHES};
-use touchstone_runner::service::{Stage, Standing, Tools, check_search, with_service};
+use touchstone_runner::service::{Stage, Standing, Tools, check_search, run_to_its_end, with_service};
 use touchstone_runner::session::{Manners, Stop};
 use touchstone_runner::writer::write_json;
 use touchstone_runner::{Error, ErrorKind};
@@ -190,7 +190,7 @@ impl Capacity {
         scratch: &Path,
         out: &Path,
     ) -> anyhow::Result<Held> {
-        let ask = |standing: &Standing| self.ask(&stage.tools.generator, standing, out);
+        let ask = |standing: &Standing| self.ask(stage, standing, out);
         let asked = with_service(stage, &arm.name, &scratch.join("service"), SEED, ask)?;
         Ok(match asked {
             Err(why) => Held::not_searched(arm, why),
@@ -207,7 +207,8 @@ impl Capacity {
     }
 
     /// Lets the generator search, and gives how it ended.
-    fn ask(&self, generator: &Path, standing: &Standing, out: &Path) -> Result<ExitStatus, Error> {
+    fn ask(&self, stage: &Stage<'_>, standing: &Standing, out: &Path) -> Result<ExitStatus, Error> {
+        let generator = &stage.tools.generator;
         let mut command = Command::new(generator);
         command.arg("capacity").arg(&standing.scenario).args(self.arguments()).arg("--out").arg(out);
         // It ends with the lab, however the lab ends.
@@ -216,7 +217,7 @@ impl Capacity {
             command.args(["--processors", &processor.to_string()]);
         }
         // Its live view is the user's; its own summary would stand before ours.
-        let ended = command.stdout(Stdio::null()).status();
+        let ended = run_to_its_end(command.stdout(Stdio::null()), &stage.manners.stop);
         let ended =
             ended.map_err(|error| Error::io(format_args!("cannot start {}", generator.display()), &error))?;
         found::refuse_failed(ended)

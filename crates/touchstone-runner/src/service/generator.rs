@@ -1,7 +1,7 @@
 //! The load generator's process: it is started for a window, waited for, and never outlives its window, its run or the lab.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::session::Manners;
+use crate::session::{Manners, Stop};
 use crate::strays;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
@@ -142,6 +142,32 @@ impl Generator {
                     ErrorKind::Input,
                     format!("the load generator has not ended after {waited} s and was killed"),
                 ));
+            }
+        }
+    }
+}
+
+/// How long a program may take to end by itself once the user has asked to stop: a Ctrl-C at the terminal has reached it as well.
+const ENDS_ITSELF: Duration = Duration::from_secs(2);
+
+/// Lets a program run on the lab's own terminal. Where the lab alone is told to stop, the program is told too.
+///
+/// # Errors
+/// When it cannot be started or waited for.
+pub fn run_to_its_end(command: &mut Command, stop: &Stop) -> std::io::Result<ExitStatus> {
+    let mut process = command.spawn()?;
+    let handle = pidfd_open(pid_of(&process), PidfdFlags::empty())?;
+    let mut tells_at = None;
+    loop {
+        let mut ends = [PollFd::new(&handle, PollFlags::IN)];
+        if poll(&mut ends, Some(&TICK)).is_ok_and(|ready| ready > 0) {
+            return process.wait();
+        }
+        if stop.load(Ordering::Relaxed) {
+            let at = *tells_at.get_or_insert_with(|| Instant::now() + ENDS_ITSELF);
+            if Instant::now() >= at {
+                let _ = kill_process(pid_of(&process), Signal::INT);
+                tells_at = Some(Instant::now() + ENDS_ITSELF);
             }
         }
     }

@@ -266,7 +266,7 @@ mod tests {
     const SECOND_NS: u64 = 1_000_000_000;
 
     fn ns_an_answer(mut ends_ns: Vec<u64>) -> f64 {
-        1.0 / per_ns(&mut ends_ns, SECOND_NS).expect("there are answers")
+        (1.0 / per_ns(&mut ends_ns, SECOND_NS).expect("there are answers")).round()
     }
 
     /// Eight users of a service that answers one request at a time, each in 10 ms: the last seven answers come when nobody asks anew.
