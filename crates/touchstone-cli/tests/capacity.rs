@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use support::{Ended, build, finish, folder, plan, root, touchstone, wait_for};
+use support::{Ended, build, contents, finish, folder, plan, root, touchstone, wait_for};
 use tempfile::TempDir;
 
 /// Subjects of the kit.
@@ -132,11 +132,12 @@ fn a_search_ends_soon_where_the_lab_alone_is_told_to() {
     build_python();
     let own = Own::new("true");
     let out = own.path("out");
-    let more = ["--step", "600s", "--out", &out.display().to_string()];
+    let more = ["--from", "10", "--step", "600s", "--users", "2", "--out", &out.display().to_string()];
     let mut command = own.searching(&["honest@wal"], &more);
     let mut lab = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the program starts");
-    let began = out.join("honest@wal");
-    wait_for("the generator to begin", || began.is_dir().then_some(()));
+    let has_scenario =
+        || contents(&out).iter().any(|(path, _)| path.ends_with("scenario.toml")).then_some(());
+    wait_for("the generator's scenario", || out.is_dir().then(has_scenario).flatten());
     let told = Command::new("kill").args(["-s", "TERM", &lab.id().to_string()]).status();
     assert!(told.expect("kill starts").success());
     let ended = wait_for("the search to end", || lab.try_wait().expect("it is a child"));
