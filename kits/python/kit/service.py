@@ -7,6 +7,7 @@ import errno
 import http.client
 import socket
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
@@ -50,12 +51,28 @@ class Service:
         return "other"
 
 
+class Answering(threading.Thread):
+    """The thread that a service answers in. What ends it too early is kept."""
+
+    def __init__(self, service: Service, listening: socket.socket) -> None:
+        # The lab's requests are read by the main thread. Where that ends, a service that still answers holds up nothing.
+        super().__init__(daemon=True)
+        self.service, self.listening = service, listening
+        self.error: Optional[Exception] = None
+
+    def run(self) -> None:
+        try:
+            self.service.answer(self.listening)
+        except Exception as error:
+            self.error = error
+
+
 class Serving(NamedTuple):
     """A service that answers."""
 
     service: Service
     listening: socket.socket
-    thread: threading.Thread
+    thread: Answering
 
 
 class ServiceKit(Conversation):
@@ -84,15 +101,18 @@ class ServiceKit(Conversation):
             listening.close()
             raise
         port = listening.getsockname()[1]
-        # The lab's requests are read by the main thread. Where that ends, a service that still answers holds up nothing.
-        thread = threading.Thread(target=service.answer, args=(listening,), daemon=True)
+        thread = Answering(service, listening)
         self.serving = Serving(service, listening, thread)
         try:
             thread.start()
             _ask_once(port)
             return {"port": port, "settings": service.settings()}
-        except BaseException:
-            self.close()
+        except BaseException as error:
+            # A service that has never answered may not know how to leave: that would hide why it has not.
+            with suppress(Exception):
+                self.close()
+            if thread.error is not None:
+                raise thread.error from error
             raise
 
     def _close(self) -> dict[str, Any]:

@@ -5,12 +5,17 @@ from __future__ import annotations
 import http.client
 import socket
 import sqlite3
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from devices import WAL_NORMAL, Device, Served, services
 from lab import SUBJECTS, Session
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from kit import About, Asked, Service, ServiceKit, service  # noqa: E402
 
 SUBJECT = "fastapi-sqlalchemy"
 PROFILES = [
@@ -36,7 +41,8 @@ def serve(session: Session, directory: Path, port: int = 0, **settings: Any) -> 
 def test_every_setting_of_a_profile_takes_effect(subject: str, profile: str, settings: Any, tmp_path: Path) -> None:
     with Served(subject, tmp_path, settings) as served:
         assert {name: served.told.get(name) for name in settings} == settings
-        assert (served.told["endpoints"], served.told["download"]) == ("async", "writes")
+        if subject == SUBJECT:
+            assert (served.told["endpoints"], served.told["download"]) == ("async", "writes")
         served.end()
 
 
@@ -177,3 +183,23 @@ def test_a_database_that_cannot_be_opened_is_told_by_its_kind(session: Session, 
     assert (told["reply"], told["kind"]) == ("error", "corrupt")
     (tmp_path / "sync.db").unlink()
     assert serve(session, tmp_path)["reply"] == "serve"
+
+
+class Voiceless(Service):
+    """It fails as soon as it should answer, and has nothing by which it could leave."""
+
+    def __init__(self, asked: Asked) -> None:
+        self.directory = asked.directory
+
+    def answer(self, listening: socket.socket) -> None:
+        raise OSError(f"no room in {self.directory}")
+
+    def leave(self) -> None:
+        self.server.should_exit = True  # type: ignore[attr-defined]
+
+
+def test_why_a_service_does_not_answer_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "WAIT_SECONDS_MAX", 0.1)
+    kit = ServiceKit(About("voiceless", "1", "none", "", ()), Voiceless)
+    with pytest.raises(OSError, match=f"no room in {tmp_path}"):
+        kit._serve(str(tmp_path), 0, {})
