@@ -119,6 +119,7 @@ pub(crate) struct Servant<'s> {
     windows: u64,
     threads: Option<u64>,
     children: Option<u64>,
+    strayed: Option<String>,
     outcome: Outcome,
     error: Option<String>,
 }
@@ -155,6 +156,7 @@ impl<'s> Servant<'s> {
             windows: 0,
             threads: None,
             children: None,
+            strayed: None,
             outcome: Outcome::Completed,
             error: None,
         };
@@ -206,6 +208,8 @@ impl<'s> Servant<'s> {
         }
         let process = self.session.as_ref().and_then(Session::process).unwrap_or_default();
         let awaits = self.arm.class.reaches_disk();
+        // A thread that was being started when the others were confined is confined now.
+        self.sides.confine(process);
         let (before, cpu_before) = (Seen::now(process, awaits), processors::cpu_ns(process));
         let began = std::time::Instant::now();
         let counted = self.begin_window(length_ms, random).run()?;
@@ -214,6 +218,7 @@ impl<'s> Servant<'s> {
         let cpu_ns = processors::cpu_ns(process).saturating_sub(cpu_before);
         self.threads = self.threads.max(threads(process));
         self.children = self.children.max(children(process));
+        self.strayed = self.strayed.take().or_else(|| self.sides.strayed(process));
         let Some(counted) = self.note(counted.map_err(failed)) else { return Ok(None) };
         self.remember(&counted.uploads);
         let seen = after.since(&before);

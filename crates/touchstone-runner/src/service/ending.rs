@@ -14,9 +14,6 @@ use touchstone::kit::DurabilityClass;
 use touchstone::sample::{Launch, Outcome};
 use touchstone_protocol::Request;
 
-/// The longest that users ask, once they do, before the process is killed.
-const KILLED_WITHIN_MS: u64 = 300;
-
 impl Servant<'_> {
     /// Ends the process at a moment of the lab's choosing: in the middle of what users upload, for a service may acknowledge before it
     /// stores while it has much to do; and in every other launch, or where nobody uploads, right behind uploads of the lab's own, for it
@@ -43,7 +40,8 @@ impl Servant<'_> {
     }
 
     fn kill_under_load(&mut self, random: &mut Stream) -> Result<()> {
-        let moment = Duration::from_millis(random.random_range(0..KILLED_WITHIN_MS));
+        // At any moment of a window: a service that begins to cheat late in each must fear the end of each.
+        let moment = Duration::from_millis(random.random_range(0..self.stage.load().window_ms.max(1)));
         let mut session = self.session.take();
         let uploads = self.begin_window(0, random).cut_off(|generator| {
             generator.wait_for_requests()?;
@@ -108,7 +106,7 @@ impl Servant<'_> {
             processor: None,
             threads: self.threads,
             children: self.children,
-            strayed: None,
+            strayed: self.strayed.take(),
             settings: std::mem::take(&mut self.settings),
             expected: if whole { expected } else { found },
             found,

@@ -35,12 +35,28 @@ impl Sides {
     /// whole machine, so that several start at once.
     pub(super) fn confine(self, process: u32) {
         let Some(service) = self.service else { return };
-        let tasks = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
-        for task in tasks.filter_map(|task| Pid::from_raw(task.file_name().to_str()?.parse().ok()?)) {
+        for task in tasks(process) {
             // A thread that has ended meanwhile needs no processor, and a system that refuses leaves it where it is.
             let _ = sched_setaffinity(Some(task), &service);
         }
     }
+
+    /// The processors that a service allows one of its threads although it was confined to others, as the system lists them.
+    pub(super) fn strayed(self, process: u32) -> Option<String> {
+        let service = self.service?;
+        let is_outside = |task: &Pid| {
+            let Ok(allowed) = sched_getaffinity(Some(*task)) else { return false };
+            (0..CpuSet::MAX_CPU).any(|processor| allowed.is_set(processor) && !service.is_set(processor))
+        };
+        let stray = tasks(process).find(is_outside)?;
+        let status = fs::read_to_string(format!("/proc/{process}/task/{stray}/status")).ok()?;
+        Some(status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?.trim().to_owned())
+    }
+}
+
+fn tasks(process: u32) -> impl Iterator<Item = Pid> {
+    let tasks = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    tasks.filter_map(|task| Pid::from_raw(task.file_name().to_str()?.parse().ok()?))
 }
 
 /// Processor time of a process so far and of its children that it has waited for, in nanoseconds; 0 where the system does not tell.
@@ -53,4 +69,23 @@ pub(super) fn cpu_ns(process: u32) -> u64 {
     // SAFETY: asks for a number and touches no memory.
     let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
     ticks.saturating_mul(1_000_000_000 / u64::try_from(per_second).unwrap_or(100).max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn a_process_that_allows_itself_more_than_its_side_has_strayed() {
+        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().expect("cat can be started");
+        let sides = Sides::of_this_machine();
+        let strays = sides.strayed(child.id());
+        sides.confine(child.id());
+        let keeps = sides.strayed(child.id());
+        drop(child.stdin.take());
+        child.wait().expect("cat ends");
+        // On a machine of one processor there are no sides.
+        assert_eq!((strays.is_some(), keeps), (sides.generator().is_some(), None));
+    }
 }

@@ -163,7 +163,13 @@ impl Suspect<'_> {
 
     pub(super) fn left_processor(self) -> Raised {
         let strayed = self.arm.witnessed.strayed.as_ref()?;
-        let evidence = format!("it was confined to one processor, and allowed itself {strayed}");
+        let evidence = if self.case.load.is_some() {
+            format!(
+                "it was confined to the processors that the generator has not, and allowed itself {strayed}"
+            )
+        } else {
+            format!("it was confined to one processor, and allowed itself {strayed}")
+        };
         Some((FlagKind::LeftProcessor, evidence))
     }
 }
