@@ -6,6 +6,7 @@
 
 mod count;
 mod part;
+mod share;
 mod steered;
 
 use crate::clock::Clock;
@@ -19,7 +20,6 @@ use crate::scenario::Think;
 use crate::schedule::{Schedule, Share, Start};
 use crate::user::User;
 pub use count::Times;
-pub(crate) use part::seconds_of;
 use part::takes_part_from;
 use rand::RngExt;
 use std::cmp::Reverse;
@@ -284,7 +284,7 @@ impl<'p> Journey<'p> {
     fn begin(&mut self, user: usize, flow: usize, due_ns: u64, phase: usize) {
         self.active += 1;
         let at = &mut self.users[user].at;
-        (at.flow, at.step, at.phase, at.began_ns) = (flow, 0, phase, due_ns);
+        (at.flow, at.step, at.phase) = (flow, 0, phase);
         self.step(user, due_ns);
     }
 
@@ -326,7 +326,6 @@ impl<'p> Journey<'p> {
         let think_ns = self.pause(user, self.plan.scenario.load.think);
         let pause_ns =
             if failure == Some(Failure::Connect) { REFUSED_PAUSE_NS.max(think_ns) } else { think_ns };
-        self.recorder.user_ns[at.phase] += (now_ns + pause_ns).saturating_sub(at.began_ns);
         // At once, and not after what else has happened meanwhile: others' events would make the generator late.
         if pause_ns == 0 && failure.is_none() && self.takes_part_from(user, now_ns) == Some(now_ns) {
             return self.begin_again(user, now_ns);

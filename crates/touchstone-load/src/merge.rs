@@ -81,10 +81,6 @@ fn add(sum: &mut Outcome, other: Outcome) {
     };
     for (mine, others) in sum.phases.iter_mut().zip(other.phases) {
         mine.seconds = mine.seconds.max(others.seconds);
-        mine.user_seconds = mine
-            .user_seconds
-            .zip(others.user_seconds)
-            .map(|(mine, others)| (mine.0 + others.0, mine.1 + others.1));
     }
     sum.ended_at = sum.ended_at.clone().max(other.ended_at);
 }

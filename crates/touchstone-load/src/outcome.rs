@@ -4,11 +4,10 @@ mod check;
 
 use crate::error::{Error, Result};
 use crate::failure::Failure;
-use crate::journey::seconds_of;
 use crate::latency::Latencies;
 use crate::limit::Figures;
 use crate::plan::{Plan, Window};
-use crate::recorder::{Connections, Recorder, Row};
+use crate::recorder::{Connections, Recorder, Row, WHOLE};
 use crate::scenario::Scenario;
 use crate::series::Series;
 use crate::trust::{self, Machine, Thread};
@@ -96,20 +95,6 @@ pub struct PhaseOutcome {
     pub rate: (f64, f64),
     /// Users at its beginning and end; 0 in an open loop.
     pub users: (u32, u32),
-    /// In a closed loop: seconds that users spent on what they began in it, until they were ready to ask again, and seconds of users that
-    /// it had. What ends after the phase takes longer than the phase had, so rates are over the time that was spent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub user_seconds: Option<(f64, f64)>,
-}
-
-impl PhaseOutcome {
-    /// Over how many seconds its requests were asked: in a closed loop until users had the answers to what they had begun in it.
-    pub fn asked_seconds(&self) -> f64 {
-        match self.user_seconds {
-            Some((spent, had)) if had > 0.0 => self.seconds * spent / had,
-            _ => self.seconds,
-        }
-    }
 }
 
 /// What was counted of a request in a phase.
@@ -141,6 +126,10 @@ pub struct RowOutcome {
     pub sent_bytes: u64,
     /// Bytes of their answers.
     pub received_bytes: u64,
+    /// In a closed loop: requests, each by the share of its time that lies within the phase, in millionths. A request at the edge of two
+    /// phases is a part of both, though it is counted where its iteration began. Rates are made of this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<u64>,
 }
 
 /// What became of connections.
@@ -175,9 +164,8 @@ impl Outcome {
         unsent: u64,
         stopped: Option<f64>,
     ) -> Outcome {
-        let spent = plan.phases.iter().zip(&recorder.user_ns);
         let mut phases: Vec<PhaseOutcome> =
-            spent.map(|(phase, spent_ns)| phase_outcome(plan, phase, stopped, *spent_ns)).collect();
+            plan.phases.iter().map(|phase| phase_outcome(phase, stopped)).collect();
         let ends = plan.ends_ns() as f64 / 1e9;
         phases.push(PhaseOutcome {
             name: SETUP.into(),
@@ -186,7 +174,6 @@ impl Outcome {
             is_counted: false,
             rate: (0.0, 0.0),
             users: (0, 0),
-            user_seconds: None,
         });
         let rows =
             recorder.rows().map(|(phase, request, row)| row_outcome(plan, &phases[phase].name, request, row));
@@ -275,11 +262,6 @@ impl Outcome {
         self.phases.iter().filter(|phase| phase.is_counted).map(|phase| phase.seconds).sum()
     }
 
-    /// The seconds that rates are over: the counted ones, and in a closed loop those until users had the answers to what they had begun.
-    pub fn asked_seconds(&self) -> f64 {
-        self.phases.iter().filter(|phase| phase.is_counted).map(PhaseOutcome::asked_seconds).sum()
-    }
-
     /// The rows of counted phases, added by request, in the order of the scenario.
     pub fn by_request(&self) -> Vec<RowOutcome> {
         let mut all: Vec<RowOutcome> = Vec::new();
@@ -311,8 +293,7 @@ impl Outcome {
 
     /// Requests a second, in the counted phases.
     pub fn rate(&self) -> f64 {
-        let seconds = self.asked_seconds();
-        if seconds > 0.0 { self.total().ended() as f64 / seconds } else { 0.0 }
+        self.total().rate(self.counted_seconds()).unwrap_or(0.0)
     }
 }
 
@@ -321,19 +302,16 @@ struct Version {
     format: u32,
 }
 
-fn phase_outcome(plan: &Plan, phase: &Window, stopped: Option<f64>, spent_ns: u64) -> PhaseOutcome {
+fn phase_outcome(phase: &Window, stopped: Option<f64>) -> PhaseOutcome {
     let (begins, ends) = (phase.begins_ns as f64 / 1e9, phase.ends_ns as f64 / 1e9);
     let ends = stopped.map_or(ends, |stopped| ends.min(stopped.max(begins)));
-    let seconds = ends - begins;
-    let had = || plan.numbers_of(plan.share).map(|number| seconds_of(phase, number, seconds)).sum();
     PhaseOutcome {
         name: phase.name.clone(),
         begins,
-        seconds,
+        seconds: ends - begins,
         is_counted: phase.is_counted,
         rate: phase.rate,
         users: phase.users,
-        user_seconds: plan.is_closed.then(|| (spent_ns as f64 / 1e9, had())),
     }
 }
 
@@ -352,6 +330,7 @@ fn row_outcome(plan: &Plan, phase: &str, request: usize, row: &Row) -> RowOutcom
         first_wrong: wrong.filter_map(|(failure, wrong)| Some((failure, wrong.clone()?))).collect(),
         sent_bytes: row.sent_bytes,
         received_bytes: row.received_bytes,
+        within: (plan.is_closed && phase != SETUP).then_some(row.within),
     }
 }
 
@@ -370,6 +349,7 @@ impl RowOutcome {
             first_wrong: BTreeMap::new(),
             sent_bytes: 0,
             received_bytes: 0,
+            within: None,
         }
     }
 
@@ -383,8 +363,21 @@ impl RowOutcome {
         self.failures.values().sum()
     }
 
+    /// Requests a second, over so many seconds; none, where there were none.
+    pub fn rate(&self, seconds: f64) -> Option<f64> {
+        (seconds > 0.0).then(|| self.millionths() as f64 / WHOLE as f64 / seconds)
+    }
+
+    /// Requests that rates are made of. Where requests are due at moments that no answer changes, those that were due are the rate.
+    fn millionths(&self) -> u64 {
+        self.within.unwrap_or_else(|| self.ended().saturating_mul(WHOLE))
+    }
+
     /// Adds what was counted of the same request.
     pub fn add(&mut self, other: &RowOutcome) {
+        if self.within.or(other.within).is_some() {
+            self.within = Some(self.millionths().saturating_add(other.millionths()));
+        }
         self.response.add(&other.response);
         self.service.add(&other.service);
         self.lag.add(&other.lag);

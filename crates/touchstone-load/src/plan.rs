@@ -242,12 +242,7 @@ impl Plan {
     pub fn users_of(&self, share: Share) -> Vec<User> {
         let user =
             |number| User::new(number, u64::from(self.users), self.scenario.load.seed, self.values.clone());
-        self.numbers_of(share).map(user).collect()
-    }
-
-    /// The numbers of a share's users.
-    pub(crate) fn numbers_of(&self, share: Share) -> impl Iterator<Item = u64> {
-        (share.number..u64::from(self.users)).step_by(share.of as usize)
+        (share.number..u64::from(self.users)).step_by(share.of as usize).map(user).collect()
     }
 
     /// Another user of a share, with the values that it begins with: `place` is how many of the share there are before it.

@@ -23,7 +23,13 @@ pub struct Row {
     pub sent_bytes: u64,
     /// Bytes of answers.
     pub received_bytes: u64,
+    /// In a closed loop: requests, each by the share of its time that lies within the phase, in millionths. A request at the edge of two
+    /// phases is a part of both, though it ended once.
+    pub within: u64,
 }
+
+/// What a request counts for a phase that all of its time lies within.
+pub const WHOLE: u64 = 1_000_000;
 
 impl Row {
     /// Requests that ended, however.
@@ -65,6 +71,7 @@ impl Row {
         }
         self.sent_bytes += other.sent_bytes;
         self.received_bytes += other.received_bytes;
+        self.within += other.within;
     }
 }
 
@@ -91,8 +98,6 @@ pub struct Recorder {
     pub connections: Connections,
     /// Starts that were due.
     pub due: u64,
-    /// By phase: how long users of a closed loop were at what they began in it, until they were ready to ask again.
-    pub user_ns: Vec<u64>,
 }
 
 impl Recorder {
@@ -104,7 +109,6 @@ impl Recorder {
             series: Series::default(),
             connections: Connections::default(),
             due: 0,
-            user_ns: vec![0; phases],
         }
     }
 
@@ -122,7 +126,6 @@ impl Recorder {
             series: Series::default(),
             connections: Connections::default(),
             due: 0,
-            user_ns: vec![0; self.user_ns.len()],
         }
     }
 
@@ -145,8 +148,5 @@ impl Recorder {
         self.connections.closed_idle += other.connections.closed_idle;
         self.connections.resent += other.connections.resent;
         self.due += other.due;
-        for (mine, others) in self.user_ns.iter_mut().zip(&other.user_ns) {
-            *mine += others;
-        }
     }
 }

@@ -67,7 +67,7 @@ fn table(outcome: &Outcome, width: u16) -> String {
     table.load_preset(presets::NOTHING).set_width(width);
     let head = ["request", "requests", "failed", "a second", "mean", "P50", "P95", "P99", "max"];
     table.set_header(head.iter().enumerate().map(|(at, head)| cell(at, (*head).to_owned())));
-    let seconds = outcome.asked_seconds();
+    let seconds = outcome.counted_seconds();
     let setup: Vec<&RowOutcome> = outcome.rows.iter().filter(|row| row.phase == SETUP).collect();
     for row in &setup {
         table.add_row(cells(format!("{} (setup)", row.label), row, None));
@@ -87,10 +87,7 @@ fn table(outcome: &Outcome, width: u16) -> String {
 
 fn cells(label: String, row: &RowOutcome, seconds: Option<f64>) -> Vec<Cell> {
     let quantile = |quantile| duration(row.response.quantile_ns(quantile) as f64);
-    let rate = match seconds {
-        Some(seconds) if seconds > 0.0 => count(row.ended() as f64 / seconds),
-        _ => "–".to_owned(),
-    };
+    let rate = seconds.and_then(|seconds| row.rate(seconds)).map_or("–".to_owned(), count);
     let all = [
         label,
         count(row.ended() as f64),
@@ -115,10 +112,9 @@ fn notes(outcome: &Outcome) -> Vec<String> {
     let mut notes = vec![times(outcome, &all)];
     if outcome.is_closed {
         notes.push(format!(
-            "Little's law: rate times mean is {:.2}, the users that waited for an answer at a time, of {}.{}",
+            "Little's law: rate times mean is {:.2}, the users that waited for an answer at a time, of {}.",
             waiting(outcome, &all),
-            count(f64::from(outcome.users)),
-            rates_over(outcome)
+            count(f64::from(outcome.users))
         ));
     } else if outcome.unsent > 0 {
         notes.push(format!(
@@ -140,18 +136,7 @@ fn notes(outcome: &Outcome) -> Vec<String> {
 
 /// Users that waited for an answer at a time.
 pub(crate) fn waiting(outcome: &Outcome, all: &RowOutcome) -> f64 {
-    all.ended() as f64 * all.response.mean_ns() / 1e9 / outcome.asked_seconds().max(1e-9)
-}
-
-/// What rates of a closed loop are over, where that is not what was counted: a sentence behind others.
-pub(crate) fn rates_over(outcome: &Outcome) -> String {
-    let (counted, asked) = (seconds(outcome.counted_seconds()), seconds(outcome.asked_seconds()));
-    if counted == asked {
-        return String::new();
-    }
-    format!(
-        " Users had the answers to what they began in those {counted} after {asked} on average: rates are over these."
-    )
+    all.rate(outcome.counted_seconds()).unwrap_or(0.0) * all.response.mean_ns() / 1e9
 }
 
 fn times(outcome: &Outcome, all: &RowOutcome) -> String {

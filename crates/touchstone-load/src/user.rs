@@ -30,8 +30,6 @@ pub struct At {
     pub flow: usize,
     /// Which step of it.
     pub step: usize,
-    /// When the iteration was due, in nanoseconds after the beginning.
-    pub began_ns: u64,
     /// When the step was due, in nanoseconds after the beginning.
     pub due_ns: u64,
     /// From when on nothing but the generator kept it from being sent.

@@ -91,7 +91,7 @@ impl Session {
                 .phases
                 .iter_mut()
                 .filter(|phase| phase.is_counted)
-                .for_each(|phase| (phase.users, phase.user_seconds) = ((most, most), None));
+                .for_each(|phase| phase.users = (most, most));
             if !by_hand {
                 outcome.stopped = None;
             }

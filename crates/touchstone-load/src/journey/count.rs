@@ -3,6 +3,7 @@
 use super::{Journey, Next, Stage};
 use crate::answer::Answer;
 use crate::failure::Failure;
+use crate::recorder::WHOLE;
 use crate::requests::Ended;
 use crate::user::User;
 use std::sync::atomic::Ordering;
@@ -58,6 +59,7 @@ impl Journey<'_> {
             wrong.failure
         });
         self.recorder.series.record(times.now_ns, response_ns, failure.is_some());
+        self.count_within(user, number, times.at_ns, WHOLE);
         self.gather(user, times, Some(times.service_ns()), Some(answer.status()), failure);
         self.after_step(user, times.now_ns, failure)
     }
@@ -72,6 +74,7 @@ impl Journey<'_> {
         row.service.record(times.service_ns());
         row.count_failure(failure, || detail.to_owned());
         self.recorder.series.record(times.now_ns, response_ns, true);
+        self.count_within(user, number, times.at_ns, WHOLE);
         self.gather(user, times, Some(times.service_ns()), None, Some(failure));
         if self.stage == Stage::Setup {
             self.setup_failed
@@ -91,6 +94,10 @@ impl Journey<'_> {
         busy: impl IntoIterator<Item = usize>,
     ) -> u64 {
         if self.stop.load(Ordering::Relaxed) {
+            // How long they would have taken nobody knows. In a steady state the stop comes in the middle of them, on average.
+            for user in waiting.into_iter().chain(busy) {
+                self.count_within(user, self.request_of(user), now_ns, WHOLE / 2);
+            }
             return 0;
         }
         for user in waiting {
@@ -117,9 +124,7 @@ impl Journey<'_> {
         let row = self.recorder.row(at.phase, request);
         row.response.record(now_ns.saturating_sub(at.due_ns));
         row.count_failure(failure, || failure.to_string());
-        if self.plan.is_closed {
-            self.recorder.user_ns[at.phase] += now_ns.saturating_sub(at.began_ns);
-        }
+        self.count_within(user, request, now_ns, WHOLE);
         self.gather(user, Times::unanswered(now_ns, now_ns), None, None, Some(failure));
     }
 

@@ -1,6 +1,6 @@
 //! When a user takes part in a closed loop whose phases have more users or fewer.
 
-use crate::plan::{Plan, Window};
+use crate::plan::Plan;
 
 /// From when on, not before a moment, a user takes part in a closed loop. None, if it does not any more.
 pub(super) fn takes_part_from(plan: &Plan, number: u64, from_ns: u64) -> Option<u64> {
@@ -22,18 +22,6 @@ pub(super) fn takes_part_from(plan: &Plan, number: u64, from_ns: u64) -> Option<
         }
     }
     None
-}
-
-/// For how many seconds a user takes part in a phase of a closed loop that was stopped after some of its seconds.
-pub(crate) fn seconds_of(phase: &Window, number: u64, seconds: f64) -> f64 {
-    let (first, last) = (f64::from(phase.users.0), f64::from(phase.users.1));
-    let length = (phase.ends_ns - phase.begins_ns) as f64 / 1e9;
-    let number = number as f64;
-    if first == last {
-        return if number < first { seconds } else { 0.0 };
-    }
-    let crosses = ((number - first) / (last - first)).clamp(0.0, 1.0) * length;
-    if last > first { (seconds - crosses).max(0.0) } else { seconds.min(crosses) }
 }
 
 #[cfg(test)]
@@ -68,17 +56,5 @@ mod tests {
         ] {
             assert_eq!(takes_part_from(&plan, number, from_ns), expected, "user {number} from {from_ns}");
         }
-    }
-
-    #[test]
-    fn users_together_take_part_for_as_long_as_the_phases_say() {
-        let plan = plan();
-        for (phase, seconds, expected) in [(0, 1.0, 4.5), (1, 1.0, 3.0), (2, 0.5, 2.5), (0, 0.0, 0.0)] {
-            let all: f64 = (0..6).map(|number| seconds_of(&plan.phases[phase], number, seconds)).sum();
-            assert!((all - expected).abs() < 1e-9, "{all} of {expected} in phase {phase}");
-        }
-        let falling = Window { users: (6, 2), ..plan.phases[0].clone() };
-        let all: f64 = (0..6).map(|number| seconds_of(&falling, number, 1.0)).sum();
-        assert!((all - 4.5).abs() < 1e-9, "{all}");
     }
 }

@@ -1,12 +1,13 @@
 //! Whether an outcome that was read, or added up, can be reckoned with: its numbers are those that a run can leave, and their sums fit.
 
 use super::{Outcome, RowOutcome};
+use crate::recorder::WHOLE;
 use crate::series::{BANDS, Interval};
 use touchstone::sample::LOAD_COUNT_MAX;
 
 /// So many shards make a plan at the most.
 pub const SHARDS_MAX: u64 = 100_000;
-/// No phase is as long, in seconds, and no users together spend as many.
+/// No phase is as long, in seconds.
 const SECONDS_MAX: f64 = 1e15;
 /// A band of an interval counts up to here: the sum of two fits.
 const BAND_MAX: u32 = u32::MAX / 2;
@@ -23,8 +24,7 @@ pub(super) fn wrong(outcome: &Outcome) -> Result<(), String> {
         return Err("its shards are no parts of one plan".into());
     }
     for phase in &outcome.phases {
-        let (spent, had) = phase.user_seconds.unwrap_or_default();
-        let seconds = [phase.begins, phase.seconds, spent, had];
+        let seconds = [phase.begins, phase.seconds];
         if !seconds.iter().all(|seconds| (0.0..=SECONDS_MAX).contains(seconds)) {
             return Err(format!("the phase `{}` has a time that is none", phase.name));
         }
@@ -62,6 +62,8 @@ fn sums_fit(outcome: &Outcome) -> Result<(), String> {
         ("statuses", rows(|row| summed(row.statuses.values()))),
         ("sent bytes", rows(|row| Some(row.sent_bytes))),
         ("received bytes", rows(|row| Some(row.received_bytes))),
+        // A request is in as many rows as phases, each in part: all of them are no more than what has ended, and what was cut off.
+        ("requests by phase", rows(|row| Some(row.within.unwrap_or_default() / WHOLE))),
         ("starts", outcome.due.checked_add(outcome.unsent)),
         ("connections", summed([&connections.made, &connections.closed_idle, &connections.resent])),
     ];

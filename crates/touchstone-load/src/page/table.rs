@@ -2,7 +2,7 @@
 
 use crate::limit::{Figure, Figures, Limits};
 use crate::outcome::{Outcome, RowOutcome, SETUP};
-use crate::report::{count, duration, rates_over, share, waiting};
+use crate::report::{count, duration, share, waiting};
 
 /// What stands above the columns, after the request's own.
 pub(super) const HEADS: [&str; 10] = [
@@ -42,7 +42,7 @@ pub(super) struct Table {
 
 impl Table {
     pub(super) fn new(outcome: &Outcome) -> Table {
-        let seconds = outcome.asked_seconds();
+        let seconds = outcome.counted_seconds();
         let rows = outcome.by_request();
         let setup = outcome.rows.iter().filter(|row| row.phase == SETUP);
         Table {
@@ -62,7 +62,7 @@ impl Table {
 impl Row {
     fn new(label: String, row: &RowOutcome, seconds: Option<f64>) -> Row {
         let quantile = |quantile| duration(row.response.quantile_ns(quantile) as f64);
-        let rate = seconds.filter(|seconds| *seconds > 0.0).map(|seconds| row.ended() as f64 / seconds);
+        let rate = seconds.and_then(|seconds| row.rate(seconds));
         let texts = [
             count(row.ended() as f64),
             count(row.failed() as f64),
@@ -96,10 +96,9 @@ fn notes(outcome: &Outcome) -> Vec<String> {
     }];
     if outcome.is_closed {
         notes.push(format!(
-            "Little's law: rate times average is {:.2}, the users that waited for an answer at a time, of {}.{}",
+            "Little's law: rate times average is {:.2}, the users that waited for an answer at a time, of {}.",
             waiting(outcome, &all),
-            count(f64::from(outcome.users)),
-            rates_over(outcome)
+            count(f64::from(outcome.users))
         ));
     } else if outcome.unsent > 0 {
         notes.push(format!(

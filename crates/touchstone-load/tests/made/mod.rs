@@ -105,7 +105,7 @@ pub fn outcome() -> Outcome {
 }
 
 fn phase(name: &str, begins: f64, seconds: f64, is_counted: bool, rate: (f64, f64)) -> PhaseOutcome {
-    PhaseOutcome { name: name.into(), begins, seconds, is_counted, rate, users: (0, 0), user_seconds: None }
+    PhaseOutcome { name: name.into(), begins, seconds, is_counted, rate, users: (0, 0) }
 }
 
 /// A search from 100 to 500 that holds 380, with one spoilt step.
