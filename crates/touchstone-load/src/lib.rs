@@ -9,6 +9,7 @@
 
 pub mod answer;
 pub mod async_lane;
+pub mod belief;
 pub mod capacity;
 pub mod clock;
 pub mod command;

@@ -56,6 +56,9 @@ pub struct Step {
     pub failed_share: f64,
     /// Why it did not hold.
     pub why: Option<String>,
+    /// Why it cannot be believed and does not count; nothing, where it does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub doubts: Vec<String>,
 }
 
 impl Step {
@@ -77,6 +80,7 @@ impl Step {
             p99_ns: all.response.quantile_ns(0.99),
             failed_share: all.failed_share(),
             why,
+            doubts: Vec::new(),
         }
     }
 }
@@ -113,7 +117,9 @@ impl Searched {
         let asked = &self.scenario.capacity;
         let mut search = Search::new(asked.from, asked.to, asked.within);
         let after = self.steps.iter().map(|step| {
-            search.found(step.held);
+            if step.doubts.is_empty() {
+                search.found(step.held);
+            }
             search.bracket()
         });
         after.collect()

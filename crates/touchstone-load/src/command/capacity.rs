@@ -3,6 +3,7 @@
 use super::folder::Folder;
 use super::offer::Offer;
 use super::{say, stop_on_signal};
+use crate::belief::{Belief, Doubt, Judged};
 use crate::capacity::{Found, Next, Search};
 use crate::duration::Duration;
 use crate::error::Error;
@@ -19,9 +20,6 @@ use clap::Args;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// A confirmation that holds and cannot be believed is measured up to this often.
-const CONFIRMATIONS_MAX: u32 = 2;
 
 /// Searches for the highest rate at which limits hold: it rises, halves the bracket, measures failing steps again (two of three) and
 /// confirms the answer. Unless the limits say otherwise, failures < 1% is one of them
@@ -103,7 +101,7 @@ fn search(
     let asked = &scenario.capacity;
     let mut search = Search::new(asked.from, asked.to, asked.within);
     let mut searched = Searched::new(scenario, limits);
-    let (mut confirmed, mut unbelieved) = (None, 0);
+    let (mut confirmed, mut belief) = (None, Belief::default());
     loop {
         let (rate, is_confirmation) = match search.next() {
             Next::Step(rate) => (rate, false),
@@ -119,27 +117,22 @@ fn search(
         if stop.load(Ordering::Relaxed) {
             break;
         }
-        let step = Step::new(rate, is_confirmation, limits, &outcome);
-        say::note(&line(&step));
+        let mut step = Step::new(rate, is_confirmation, limits, &outcome);
         let held = step.held;
-        searched.steps.push(step);
-        // A generator at its limit says nothing of the service beyond it; what holds all the same is believed.
-        if !held
-            && !outcome.is_valid()
-            && outcome.threads.iter().any(|thread| thread.busy_share > crate::trust::BUSY_SHARE_MAX)
-        {
-            searched.doubts = outcome.doubts;
-            break;
+        let judged = belief.judge(rate, is_confirmation, held, Doubt::of(&outcome));
+        if judged != Judged::Counts {
+            step.doubts.clone_from(&outcome.doubts);
         }
-        if is_confirmation && held && !outcome.is_valid() {
-            // It is measured again, for a busy machine is late itself. An answer that nothing valid confirms is none.
-            unbelieved += 1;
-            if unbelieved < CONFIRMATIONS_MAX {
-                continue;
+        say::note(&line(&step));
+        searched.steps.push(step);
+        match judged {
+            Judged::Counts => {}
+            Judged::Again => continue,
+            Judged::Ends => {
+                searched.doubts.clone_from(&outcome.doubts);
+                confirmed = (is_confirmation && held).then_some(outcome);
+                break;
             }
-            searched.doubts.clone_from(&outcome.doubts);
-            confirmed = Some(outcome);
-            break;
         }
         if let Some(found) = search.found(held) {
             searched.found = Some(found);
@@ -169,13 +162,18 @@ fn at_rate(scenario: &Scenario, rate: f64, length: Duration) -> Scenario {
 fn line(step: &Step) -> String {
     let what = if step.is_confirmation { "confirming" } else { "step" };
     format!(
-        "{what} {}/s: {} ({} requests/s, P50 {}, P99 {}, {} failed){}",
+        "{what} {}/s: {} ({} requests/s, P50 {}, P99 {}, {} failed){}{}",
         count(step.rate.round()),
         if step.held { "holds" } else { "does not hold" },
         count(step.requests_a_second.round()),
         duration(step.p50_ns as f64),
         duration(step.p99_ns as f64),
         share(step.failed_share),
-        step.why.as_ref().map_or(String::new(), |why| format!(": {why}"))
+        step.why.as_ref().map_or(String::new(), |why| format!(": {why}")),
+        if step.doubts.is_empty() {
+            String::new()
+        } else {
+            format!("; it does not count: {}", step.doubts.join("; "))
+        }
     )
 }

@@ -139,6 +139,7 @@ pub fn searched() -> Searched {
             p99_ns: if *held { 30_000_000 } else { 90_000_000 },
             failed_share: 0.0,
             why: (!held).then(|| "not p99 < 50ms".into()),
+            doubts: Vec::new(),
         })
         .collect();
     searched.found = Some(Found::Holds { at: 367.0, not_at: Some(383.0) });
