@@ -30,23 +30,26 @@ impl Types {
     /// Adds the public types of a file that are written to JSON or read from TOML.
     pub fn add(&mut self, text: &str) {
         let mut lines = text.lines().peekable();
-        let mut derives = String::new();
+        let (mut derives, mut between) = (String::new(), '-');
         while let Some(line) = lines.next() {
             if let Some((name, value)) = constant(line) {
                 self.constants.insert(name, value);
             } else if line.trim_start().starts_with("#[derive(") {
                 derives = line.to_owned();
+            } else if line.starts_with("#[serde(rename_all = \"snake_case\"") {
+                between = '_';
             } else if let Some((kind, name)) = opening(line) {
                 let inside: Vec<&str> = lines.by_ref().take_while(|line| *line != "}").collect();
                 if derives.contains("Serialize") || derives.contains("Deserialize") {
                     let found = if kind == "struct" {
                         Type::Fields(fields(&inside))
                     } else {
-                        Type::Words(words(&inside))
+                        Type::Words(words(&inside, between))
                     };
                     self.types.insert(name, found);
                 }
                 derives.clear();
+                between = '-';
             }
         }
     }
@@ -193,23 +196,23 @@ fn fields(lines: &[&str]) -> Vec<Field> {
     fields
 }
 
-/// The variants of an enum as they are written: words with hyphens.
-fn words(lines: &[&str]) -> Vec<String> {
+/// The variants of an enum as they are written: words with hyphens or underscores between them.
+fn words(lines: &[&str], between: char) -> Vec<String> {
     let variants = lines
         .iter()
         .map(|line| line.trim())
         .filter(|line| line.starts_with(|c: char| c.is_ascii_uppercase()));
-    let kebab = |variant: &str| {
+    let written = |variant: &str| {
         let mut word = String::new();
         for character in variant.chars().take_while(|c| c.is_alphanumeric()) {
             if character.is_ascii_uppercase() && !word.is_empty() {
-                word.push('-');
+                word.push(between);
             }
             word.push(character.to_ascii_lowercase());
         }
         word
     };
-    variants.map(kebab).collect()
+    variants.map(written).collect()
 }
 
 #[cfg(test)]
@@ -231,6 +234,14 @@ pub struct Shelf {
     pub books: Vec<Book>,
     /// Its colour.
     pub colour: Option<Colour>,
+    /// Its wood.
+    pub wood: Wood,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = \"snake_case\")]
+pub enum Wood {
+    RedBeech,
 }
 
 #[derive(Serialize)]
@@ -255,9 +266,10 @@ pub struct Inner {
         assert_eq!(rows[0], "| `shelf_version` | integer | 3. |");
         assert_eq!(rows[1], "| `book` | list of [Book](#book); may be left out | Its books, in order. |");
         assert_eq!(rows[2], "| `colour` | `red`, `dark-blue` or null | Its colour. |");
+        assert_eq!(rows[3], "| `wood` | `red_beech` | Its wood. |");
         let keys = types.keys_table("Shelf").unwrap();
         assert!(
-            keys.ends_with("| `colour` | `red`, `dark-blue`; may be left out | Its colour. |\n"),
+            keys.contains("\n| `colour` | `red`, `dark-blue`; may be left out | Its colour. |\n"),
             "{keys}"
         );
         assert_eq!(types.names().collect::<Vec<_>>(), ["Shelf"], "what is not written is not in the format");
