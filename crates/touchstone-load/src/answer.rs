@@ -145,29 +145,25 @@ impl Expectation {
         self.keep(answer, &mut user.values)
     }
 
+    /// Nothing is kept before all is found.
     fn keep(&self, answer: &impl Answer, values: &mut [Vec<u8>]) -> Result<(), Wrong> {
-        for (number, capture, place) in &self.captures {
-            let Some(found) = capture.find(answer) else {
-                let detail = format!("{} is not in it{}", capture.name(), excerpt(answer.body()));
-                return Err(Wrong { failure: Failure::Capture, detail });
-            };
-            if found.len() > KEPT_BYTES_MAX {
-                let detail = format!("{} is longer than {} KiB", capture.name(), KEPT_BYTES_MAX >> 10);
-                return Err(Wrong { failure: Failure::Capture, detail });
-            }
-            if let Some(byte) = place.refuses(&found) {
-                let (name, place) = (capture.name(), place.word());
-                let detail = format!(
-                    "{name} has the byte {byte:#04x}, which cannot stand in the {place} that it goes into"
-                );
-                return Err(Wrong { failure: Failure::Capture, detail });
-            }
-            let value = &mut values[*number];
-            value.clear();
-            value.extend_from_slice(&found);
+        if let [(number, capture, place)] = self.captures.as_slice() {
+            let found = capture.found(answer, *place)?;
+            replace(&mut values[*number], &found);
+            return Ok(());
+        }
+        let found = self.captures.iter().map(|(_, capture, place)| capture.found(answer, *place));
+        let found = found.collect::<Result<Vec<_>, _>>()?;
+        for ((number, ..), found) in self.captures.iter().zip(found) {
+            replace(&mut values[*number], &found);
         }
         Ok(())
     }
+}
+
+fn replace(value: &mut Vec<u8>, found: &[u8]) {
+    value.clear();
+    value.extend_from_slice(found);
 }
 
 impl Check {
@@ -272,6 +268,24 @@ impl Capture {
             Capture::Json(pointer) => format!("the JSON value at `{pointer}`"),
             Capture::Header(name) => format!("the header `{name}`"),
         }
+    }
+
+    /// What is kept of an answer, where it is there and can stand in its place.
+    fn found<'a>(&self, answer: &'a impl Answer, place: Place) -> Result<Cow<'a, [u8]>, Wrong> {
+        let wrong = |detail| Wrong { failure: Failure::Capture, detail };
+        let Some(found) = self.find(answer) else {
+            return Err(wrong(format!("{} is not in it{}", self.name(), excerpt(answer.body()))));
+        };
+        if found.len() > KEPT_BYTES_MAX {
+            return Err(wrong(format!("{} is longer than {} KiB", self.name(), KEPT_BYTES_MAX >> 10)));
+        }
+        if let Some(byte) = place.refuses(&found) {
+            let (name, place) = (self.name(), place.word());
+            return Err(wrong(format!(
+                "{name} has the byte {byte:#04x}, which cannot stand in the {place} that it goes into"
+            )));
+        }
+        Ok(found)
     }
 
     fn find<'a>(&self, answer: &'a impl Answer) -> Option<Cow<'a, [u8]>> {
@@ -413,6 +427,27 @@ mod tests {
             let mut user = User::new(0, 1, 0, vec![Vec::new()]);
             let outcome = expectation.judge(&Whole { complete, response: &response }, &mut user);
             assert_eq!((outcome.is_ok(), user.values[0].len()), (is_kept, if is_kept { length } else { 0 }));
+        }
+    }
+
+    /// The first of two was kept where the second was not there.
+    #[test]
+    fn of_several_values_all_are_kept_or_none() {
+        let json = |at: usize, pointer: &str| {
+            (at, Capture::of(&scenario::Capture::Json { json: pointer.into() }), Place::Path)
+        };
+        for (body, expected) in [
+            (r#"{"a":"1","b":"2"}"#, ["1", "2"]),
+            (r#"{"a":"1"}"#, ["x", "y"]),
+            (r#"{"a":"1","b":"2 3"}"#, ["x", "y"]),
+        ] {
+            let expectation =
+                Expectation { captures: vec![json(0, "/a"), json(1, "/b")], ..Default::default() };
+            let (complete, response) = response(body);
+            let mut user = User::new(0, 1, 0, vec![b"x".to_vec(), b"y".to_vec()]);
+            let judged = expectation.judge(&Whole { complete, response: &response }, &mut user);
+            assert_eq!(judged.is_ok(), expected[0] == "1", "{body}");
+            assert_eq!(user.values, expected.map(|value| value.as_bytes().to_vec()), "{body}");
         }
     }
 
