@@ -8,7 +8,7 @@ use memchr::memmem::{self, Finder};
 use std::borrow::Cow;
 
 /// A longer value is not kept: each user has its own.
-const KEPT_BYTES_MAX: usize = 1 << 20;
+pub const KEPT_BYTES_MAX: usize = 1 << 20;
 
 /// A whole answer, whichever engine has received it.
 pub trait Answer {

@@ -15,7 +15,7 @@ pub enum Failure {
     Closed,
     /// What came is not HTTP.
     Malformed,
-    /// The body is longer than is kept, or all that are under way are.
+    /// The answer's body is longer than is kept, or all that are under way are; or the request's own is too long to be sent.
     TooLong,
     /// The status is none of those that are right.
     Status,

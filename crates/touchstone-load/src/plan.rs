@@ -8,6 +8,7 @@ use crate::duration::Duration;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::limit::Limits;
+use crate::room::BODY_BYTES_MAX;
 use crate::scenario::{Arrivals, Http, Load, Phase, RATE_MAX, Scenario, Think};
 use crate::schedule::{Intensity, Share, Stretch};
 use crate::steer::USERS_MAX;
@@ -84,6 +85,8 @@ pub struct Request {
     pub headers: Vec<(String, Template)>,
     /// Its body.
     pub body: Option<Template>,
+    /// Whether the body may be too long by what users have captured.
+    pub may_grow: bool,
     /// What its answer must be.
     pub expectation: Expectation,
 }
@@ -487,6 +490,7 @@ fn request(said: &crate::scenario::Request, target: &Target, names: &Names<'_>) 
         path,
         headers,
         body,
+        may_grow: false,
         expectation,
     };
     let parts = [&request.path]
@@ -601,6 +605,20 @@ fn share_out(flows: &mut [Flow]) -> Result<()> {
 }
 
 impl Request {
+    /// Why its body is not written for a user: with what the user has captured, it would be too long.
+    #[inline]
+    pub fn too_long(&self, user: &User) -> Option<String> {
+        let body = self.body.as_ref().filter(|_| self.may_grow)?;
+        let bytes = body.bytes_most(&|number| user.values[number].len() as u64);
+        (bytes > BODY_BYTES_MAX).then(|| {
+            format!(
+                "the body of the request `{}` may have {bytes} bytes with the values that were captured, and at most {BODY_BYTES_MAX} are \
+                 possible",
+                self.name
+            )
+        })
+    }
+
     /// Appends the request to `into`. `body` is scratch.
     pub fn write(&self, user: &mut User, body: &mut Vec<u8>, into: &mut Vec<u8>) {
         if let Some(fixed) = &self.fixed {

@@ -108,15 +108,15 @@ impl Template {
         parts
     }
 
-    /// How many bytes it is written with at the most, without those of values.
-    pub fn bytes_most(&self) -> u64 {
+    /// How many bytes it is written with at the most. `value` tells how many a value has, by its number.
+    pub fn bytes_most(&self, value: &impl Fn(usize) -> u64) -> u64 {
         let bytes = self.pieces.iter().map(|piece| match piece {
             Piece::Text(text) => text.len() as u64,
-            Piece::Value(_) => 0,
+            Piece::Value(number) => value(*number),
             Piece::Uuid => 36,
             Piece::Letters(count) => *count as u64,
             Piece::Fragment(repeated) => {
-                let each = repeated.separator.len() as u64 + repeated.template.bytes_most();
+                let each = repeated.separator.len() as u64 + repeated.template.bytes_most(value);
                 each.saturating_mul(u64::from(repeated.count))
             }
             Piece::User

@@ -304,6 +304,30 @@ fn a_service_that_says_it_closes_is_believed() {
     }
 }
 
+/// A value of 100 KB, captured from an answer, made a body of 100 MB of a fragment.
+#[test]
+fn a_body_that_captured_values_make_too_long_is_not_sent() {
+    for speaks in Speaks::ALL {
+        let seen = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&seen);
+        let service = start_as(speaks, move |asked: Asked| {
+            counted.fetch_add(u64::from(asked.line.contains("/grown")), Ordering::Relaxed);
+            answer(&format!("<{}>", "x".repeat(100_000)))
+        });
+        let more = "capture = { v = { after = \"<\", until = \">\" } }\n[[request]]\nname = \"grown\"\nmethod = \"POST\"\n\
+                    path = \"/grown\"\nbody = \"${f}\"\n[[flow]]\nname = \"both\"\nsteps = [\"ask\", \"grown\"]\n[fragment.f]\n\
+                    count = 1000\ntext = \"${v}\"";
+        let outcome = play(scenario(&service, "[[phase]]\nlength = \"100ms\"\nrate = 100\n", more));
+        assert_eq!(
+            (failures(&outcome), seen.load(Ordering::Relaxed)),
+            (vec![(Failure::TooLong, 10)], 0),
+            "{speaks:?}"
+        );
+        let told = &outcome.total().first_wrong[&Failure::TooLong];
+        assert!(told.contains("the body of the request `grown` may have 100000000 bytes"), "{told}");
+    }
+}
+
 #[test]
 fn chunks_and_interim_answers_are_read() {
     for speaks in Speaks::FIRST {

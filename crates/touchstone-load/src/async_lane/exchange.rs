@@ -59,6 +59,9 @@ impl Flight {
 impl Traveller<'_> {
     /// Sends a user's request as soon as there is a connection.
     pub(super) fn ask(&mut self, user: usize) {
+        if !self.journey.can_ask(user) {
+            return;
+        }
         let flight = &mut self.flights[user];
         (flight.resent, flight.written) = (0, None);
         // Who waits already comes first.

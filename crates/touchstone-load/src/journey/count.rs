@@ -84,6 +84,16 @@ impl Journey<'_> {
         debug_assert_eq!(next, Next::Rests);
     }
 
+    /// Whether a user's request can be written; one that cannot has failed.
+    #[inline]
+    pub fn can_ask(&mut self, user: usize) -> bool {
+        let request = &self.plan.requests[self.request_of(user)];
+        let Some(why) = request.too_long(&self.users[user]) else { return true };
+        let now_ns = self.clock.now_ns();
+        self.failed(user, Times::unanswered(now_ns, now_ns), Failure::TooLong, &why);
+        false
+    }
+
     /// Counts what was due and is not answered when the run ends: the requests of those who wait for a connection, of those who wait for
     /// an answer, and starts that were not begun, whose number is returned. A run that was stopped by hand leaves them uncounted: they
     /// may still have been.

@@ -12,6 +12,9 @@ use rustix::io::Errno;
 impl Lane<'_> {
     /// Sends a user's request as soon as there is a connection.
     pub(super) fn ask(&mut self, user: usize) {
+        if !self.journey.can_ask(user) {
+            return;
+        }
         // Who waits already comes first.
         if self.waiting.is_empty()
             && let Some(key) = self.pool.take_idle()

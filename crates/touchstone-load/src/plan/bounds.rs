@@ -2,7 +2,7 @@
 //! with its key before the first request.
 
 use super::Request;
-use crate::answer::Place;
+use crate::answer::{KEPT_BYTES_MAX, Place};
 use crate::error::{Error, Result};
 use crate::room::BODY_BYTES_MAX;
 use crate::scenario::{Scenario, Think};
@@ -92,7 +92,24 @@ pub(super) fn place_values(requests: &mut [Request], names: &[String], values: &
                 }
             }
         }
-        let bytes = request.body.as_ref().map_or(0, Template::bytes_most);
+    }
+    bound_bodies(requests, values)?;
+    for (number, _, place) in requests.iter_mut().flat_map(|request| &mut request.expectation.captures) {
+        *place = places[*number];
+    }
+    Ok(())
+}
+
+/// Refuses bodies that are too long with the values that users begin with. Where they can become so by what is captured, it is looked
+/// at each time.
+fn bound_bodies(requests: &mut [Request], values: &[Vec<u8>]) -> Result<()> {
+    let mut most: Vec<u64> = values.iter().map(|value| value.len() as u64).collect();
+    for (number, ..) in requests.iter().flat_map(|request| &request.expectation.captures) {
+        most[*number] = most[*number].max(KEPT_BYTES_MAX as u64);
+    }
+    for request in requests {
+        let Some(body) = &request.body else { continue };
+        let bytes = body.bytes_most(&|number| values[number].len() as u64);
         if bytes > BODY_BYTES_MAX {
             return Err(Error::input(format!(
                 "the body of the request `{}` may have {bytes} bytes, and at most {BODY_BYTES_MAX} are possible: lower the `count` of its \
@@ -100,9 +117,7 @@ pub(super) fn place_values(requests: &mut [Request], names: &[String], values: &
                 request.name
             )));
         }
-    }
-    for (number, _, place) in requests.iter_mut().flat_map(|request| &mut request.expectation.captures) {
-        *place = places[*number];
+        request.may_grow = body.bytes_most(&|number| most[number]) > BODY_BYTES_MAX;
     }
     Ok(())
 }

@@ -127,6 +127,11 @@ fn what_no_run_can_have_is_told_by_its_key() {
             "may have 1000000000000 bytes",
         ),
         (
+            "path = \"/a?b=${user}\"",
+            "path = \"/\"\nbody = \"${f}\"\n[values]\nv = \"0123456789\"\n[fragment.f]\ncount = 1000000\ntext = \"${v}${v}${v}${v}${v}${v}${v}\"",
+            "may have 70000000 bytes",
+        ),
+        (
             "[[phase]]",
             "[capacity]\nwithin = 2\n[[phase]]",
             "`capacity.within` is 2: it is a share from 0.001 to 1",
