@@ -131,6 +131,8 @@ fn a_search_of_one_service_is_told_with_its_class_and_where_it_is() {
 fn a_search_ends_soon_where_the_lab_alone_is_told_to() {
     build_python();
     let own = Own::new("true");
+    // The generator is built by now, however long that takes.
+    own.search(&["starts-never"], &QUICK);
     let out = own.path("out");
     let more = ["--from", "10", "--step", "600s", "--users", "2", "--out", &out.display().to_string()];
     let mut command = own.searching(&["honest@wal"], &more);
