@@ -169,7 +169,7 @@ fn a_case_with_its_suite_is_looked_for_in_that_suite() {
     let planned = run(&["plan", "--case", "services/canaries"]).succeeded().json();
     assert_eq!(planned["cases"][0]["id"], "services/canaries");
     let wrong = run(&["plan", "--case", "services/nothing"]);
-    wrong.refused(64, &["no case `services/nothing`", "services/canaries, services/flushes"]);
+    wrong.refused(64, &["no case `services/nothing`", "services/canaries, services/unsynced"]);
     assert!(!wrong.stderr.contains("couch/"), "{}", wrong.told());
     run(&["plan", "--case", "service/canaries"]).refused(64, &["no suite `service`", "services"]);
 }
