@@ -102,6 +102,12 @@ fn commits_that_await_no_disk_while_they_are_timed_are_caught() {
         return;
     };
     assert!(flushes > 0.5, "{flushes} flushes a commit");
+    // One commit may serve as many uploads as there are users. The canary makes no flush: all that are seen are of other programs.
+    let others = RUN.arm("services/unsynced", "canary-unsynced@wal").witnessed.commit_flushes;
+    if others.is_none_or(|others| others >= 0.9 / 4.0) {
+        println!("not tested: other programs flush this machine's disk: {others:?} flushes a commit");
+        return;
+    }
     let why = RUN.comparison("services/unsynced", "canary-unsynced@wal").reasons.join("; ");
     assert!(why.contains("class strict promises") && why.contains("while it was timed"), "{why}");
     assert!(!why.contains("fastapi"), "{why}");
