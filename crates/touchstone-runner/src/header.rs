@@ -65,7 +65,7 @@ impl Header {
 
 /// Of the settings that a driver told, those of which the files of its closed database say otherwise, with what they say.
 /// Where there are several, one that says the same is enough.
-pub fn contradicted<'p>(files: impl Iterator<Item = &'p Path>, told: &Settings) -> Settings {
+fn contradicted<'p>(files: impl Iterator<Item = &'p Path>, told: &Settings) -> Settings {
     let mut files: Vec<&Path> = files.collect();
     // The largest first: a file in the clear beside an encrypted database says nothing of that.
     files.sort_by_key(|file| Reverse(file.metadata().map_or(0, |known| known.len())));
