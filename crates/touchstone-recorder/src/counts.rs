@@ -113,12 +113,10 @@ impl Trace {
         let mut intervals = Vec::new();
         let mut counts = Counts::default();
         for event in &self.events {
-            match &event.kind {
-                EventKind::Mark { line } => {
-                    intervals.push(Interval { ended_by: Some(line), counts });
-                    counts = Counts::default();
-                }
-                kind => counts.add(kind),
+            counts.add(&event.kind);
+            for line in event.kind.lines() {
+                intervals.push(Interval { ended_by: Some(line), counts });
+                counts = Counts::default();
             }
         }
         intervals.push(Interval { ended_by: None, counts });

@@ -44,11 +44,8 @@ impl Trace {
         let mut ledger = Ledger::default();
         let mut stretches = Vec::new();
         for (index, event) in self.events.iter().enumerate() {
-            if let EventKind::Mark { .. } = event.kind {
-                stretches.push(ledger.cut(index));
-            } else {
-                ledger.enter(index, event);
-            }
+            ledger.enter(index, event);
+            stretches.extend(event.kind.lines().iter().map(|_| ledger.cut(index)));
         }
         stretches.push(ledger.cut(self.events.len()));
         stretches
@@ -195,7 +192,7 @@ mod tests {
     }
 
     fn mark() -> EventKind {
-        Mark { line: "done".into() }
+        Mark { lines: vec!["done".into()] }
     }
 
     #[test]

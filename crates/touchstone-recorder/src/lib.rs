@@ -36,7 +36,7 @@
 //!   unrecorded; reflinks are only noted. [`Trace::unsupported`] tells of both.
 //! - Marks are lines of standard output written by `write` and kin, and standard output is the pipe that the program
 //!   was started with.
-//! - In several threads, calls are ordered by their return. If threads write through one shared position at the same
+//! - In several threads, calls are ordered by their return, and marks by the beginning of theirs. If threads write through one shared position at the same
 //!   time, the recorded offset of such a write may be another's; counts and lengths are exact.
 //! - Calls that change only attributes (`chmod`, `utimes`, extended attributes) are no events, and neither are calls
 //!   that fail. Other mount namespaces and `chroot` are not followed.

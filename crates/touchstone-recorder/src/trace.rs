@@ -32,10 +32,11 @@ pub struct Event {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EventKind {
-    /// The program wrote a line to its standard output; the line is without its newline, and cut after 1 MiB.
+    /// The program wrote to its standard output. Whoever reads a line there may act on it while the call that wrote it has
+    /// not returned, so that this event stands at the call's beginning.
     Mark {
-        /// The line.
-        line: String,
+        /// The lines that the call completed, often none or one; without their newlines, and each cut after 1 MiB.
+        lines: Vec<String>,
     },
     /// Bytes went into a file.
     Write {
@@ -139,6 +140,16 @@ pub enum EventKind {
     },
 }
 
+impl EventKind {
+    /// The lines of standard output that it completed.
+    pub(crate) fn lines(&self) -> &[String] {
+        match self {
+            EventKind::Mark { lines } => lines,
+            _ => &[],
+        }
+    }
+}
+
 /// The calls that ask for durability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -210,10 +221,7 @@ impl Trace {
 
     /// The lines that the program wrote to its standard output, in order.
     pub fn marks(&self) -> impl Iterator<Item = &str> {
-        self.events.iter().filter_map(|event| match &event.kind {
-            EventKind::Mark { line } => Some(line.as_str()),
-            _ => None,
-        })
+        self.events.iter().flat_map(|event| event.kind.lines()).map(String::as_str)
     }
 
     /// The files that were mapped shared and writable, each once, in order of the first mapping. Writes to these are

@@ -25,6 +25,8 @@ struct State {
     /// Commits that a flush has reached.
     flushed: u64,
     under_way: bool,
+    /// Whether who flushes waits for more commits.
+    gathers: bool,
     /// The commits that somebody waits for.
     awaited: Vec<u64>,
     /// How many commits the next flush may expect to be for.
@@ -42,7 +44,9 @@ impl Flushes {
     pub(crate) fn committed(&self) -> u64 {
         let mut state = lock(&self.state);
         state.committed += 1;
-        self.arrival.notify_one();
+        if state.gathers {
+            self.arrival.notify_one();
+        }
         state.committed
     }
 
@@ -106,8 +110,10 @@ impl Flushes {
         let mut is_over = false;
         while !is_over && state.committed - state.flushed < state.expected {
             let left = end.saturating_duration_since(Instant::now());
+            state.gathers = true;
             (state, is_over) = wait_for(&self.arrival, &self.state, state, left);
         }
+        state.gathers = false;
         state
     }
 

@@ -149,13 +149,20 @@ class BusyAcknowledge(Sync):
                 return page
             with Session(self.engine) as session:
                 user_id = self.known(session, x_client).user_id
-            waiting = [each for each in self.waiting if each[0] == user_id]
-            for _, states, _, last in waiting:
-                for revision, state in enumerate(states, last - len(states) + 1):
-                    if revision > page.cursor:
-                        page.changes.append(Changed(id=state.id, revision=revision, data=state.data))
-                        page.cursor = revision
+            held = [change for change in self.held(user_id) if change.revision > page.cursor]
+            room = limit - len(page.changes)
+            page.changes += held[:room]
+            page.more = len(held) > room
+            page.cursor = page.changes[-1].revision if page.changes else cursor
             return page
+
+    def held(self, user_id: str) -> list[Changed]:
+        return [
+            Changed(id=state.id, revision=revision, data=state.data)
+            for user, states, _, last in self.waiting
+            if user == user_id
+            for revision, state in enumerate(states, last - len(states) + 1)
+        ]
 
     def close(self) -> None:
         self.flush()

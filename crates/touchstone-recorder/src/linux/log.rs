@@ -32,6 +32,10 @@ pub(super) struct Log {
     kept_bytes: u64,
 }
 
+/// A call that writes to standard output, by the place of its event.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Output(usize);
+
 #[derive(Clone, Copy, Debug)]
 struct Known {
     file: FileId,
@@ -86,18 +90,33 @@ impl Log {
         self.events.push(Event { began, kind });
     }
 
-    /// Adds what the subject wrote to its standard output; every completed line is a mark.
-    pub(super) fn push_output(&mut self, began: usize, bytes: &[u8]) {
+    /// The subject begins to write to its standard output.
+    pub(super) fn begin_output(&mut self) -> Output {
+        let output = Output(self.now());
+        self.push(output.0, EventKind::Mark { lines: Vec::new() });
+        output
+    }
+
+    /// Adds what the subject wrote to its standard output by that call.
+    pub(super) fn end_output(&mut self, output: Output, bytes: &[u8]) {
+        let completed = self.complete_lines(bytes);
+        if let EventKind::Mark { lines } = &mut self.events[output.0].kind {
+            lines.extend(completed);
+        }
+    }
+
+    fn complete_lines(&mut self, bytes: &[u8]) -> Vec<String> {
+        let mut lines = Vec::new();
         for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
             let text = piece.strip_suffix(b"\n").unwrap_or(piece);
             let room = LINE_BYTES_MAX - self.line.len();
             self.line.extend_from_slice(&text[..text.len().min(room)]);
             if text.len() < piece.len() {
-                let line = String::from_utf8_lossy(&self.line).into_owned();
+                lines.push(String::from_utf8_lossy(&self.line).into_owned());
                 self.line.clear();
-                self.push(began, EventKind::Mark { line });
             }
         }
+        lines
     }
 
     /// The path relative to the watched directory, if it lies below it.
@@ -194,7 +213,10 @@ mod tests {
 
     fn marks(pieces: &[&[u8]]) -> Vec<String> {
         let mut log = Log::new(&Options::new("/")).unwrap();
-        pieces.iter().for_each(|piece| log.push_output(0, piece));
+        for piece in pieces {
+            let output = log.begin_output();
+            log.end_output(output, piece);
+        }
         let trace = log.finish(ExitStatus::default());
         trace.marks().map(String::from).collect()
     }
@@ -202,6 +224,19 @@ mod tests {
     #[test]
     fn a_line_is_one_mark_however_it_was_written() {
         assert_eq!(marks(&[b"one\ntw", b"", b"o", b"\n\nthree\nunfinished"]), ["one", "two", "", "three"]);
+    }
+
+    #[test]
+    fn a_line_stands_where_its_call_began() {
+        let mut log = Log::new(&Options::new("/")).unwrap();
+        let output = log.begin_output();
+        // The one that reads the line asks for more before the call has returned.
+        let write = EventKind::Write { file: FileId::ROOT, offset: 0, length: 7, synchronous: false, bytes: None };
+        log.push(log.now(), write);
+        log.end_output(output, b"done\n");
+        let trace = log.finish(ExitStatus::default());
+        let written: Vec<u64> = trace.between_marks().iter().map(|stretch| stretch.counts.writes).collect();
+        assert_eq!(written, [0, 1]);
     }
 
     #[test]

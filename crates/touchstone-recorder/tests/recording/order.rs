@@ -9,7 +9,7 @@ use crate::{LIMIT, costs, counts, fixture, record_scenario};
 /// The skeleton of a trace: one word per event.
 fn words(trace: &Trace) -> Vec<String> {
     let word = |kind: &EventKind| match kind {
-        EventKind::Mark { line } => line.clone(),
+        EventKind::Mark { lines } => lines.concat(),
         EventKind::Write { length, .. } => format!("write {length}"),
         EventKind::Sync { kind: SyncKind::Fdatasync, .. } => "fdatasync".to_string(),
         EventKind::Create { path, .. } => format!("create {}", path.display()),

@@ -23,14 +23,15 @@ pub(super) fn write(
     descriptor: i32,
     written: Written,
 ) -> io::Result<Option<After>> {
-    let began = log.now();
     if is_stdout(log, task, descriptor)? {
+        let output = log.begin_output();
         return Ok(Some(Box::new(move |log, length| {
             let bytes = task.read_buffer(written.buffer, length as usize)?;
-            log.push_output(began, &bytes);
+            log.end_output(output, &bytes);
             Ok(())
         })));
     }
+    let began = log.now();
     let Some(seen) = log.behind(task, descriptor)? else { return Ok(None) };
     let Some(state) = task.open_state(descriptor)? else { return Ok(None) };
     // O_SYNC contains the bit of O_DSYNC, and RWF_SYNC implies RWF_DSYNC but does not contain it.

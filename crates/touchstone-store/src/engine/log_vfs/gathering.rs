@@ -12,6 +12,10 @@ use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+unsafe extern "C" {
+    fn touchstone_file_bytes(file: *mut ffi::sqlite3_file, bytes: *mut ffi::sqlite3_int64) -> c_int;
+}
+
 /// What is gathered before it is written: with the largest page behind it, no more than SQLite's Unix VFS writes at once.
 const GATHERED_BYTES_MAX: usize = 64 << 10;
 /// The header of a frame in the log; in its second word, a frame that commits has the file's size.
@@ -92,8 +96,8 @@ impl Gathering {
     /// Whether the system's file ends before that, or the system does not say: another program has cut the log off.
     fn is_cut_off(&self, end: i64) -> bool {
         let mut bytes = 0;
-        // SAFETY: the system's file is open.
-        let code = unsafe { call!(self.below, xFileSize(&raw mut bytes) or ffi::SQLITE_IOERR_FSTAT) };
+        // SAFETY: the system's file is open, and so has methods, of which each VFS has this one.
+        let code = unsafe { touchstone_file_bytes(self.below, &raw mut bytes) };
         code != ffi::SQLITE_OK || bytes < end
     }
 
