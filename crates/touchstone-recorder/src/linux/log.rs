@@ -231,7 +231,8 @@ mod tests {
         let mut log = Log::new(&Options::new("/")).unwrap();
         let output = log.begin_output();
         // The one that reads the line asks for more before the call has returned.
-        let write = EventKind::Write { file: FileId::ROOT, offset: 0, length: 7, synchronous: false, bytes: None };
+        let write =
+            EventKind::Write { file: FileId::ROOT, offset: 0, length: 7, synchronous: false, bytes: None };
         log.push(log.now(), write);
         log.end_output(output, b"done\n");
         let trace = log.finish(ExitStatus::default());
