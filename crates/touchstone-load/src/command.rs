@@ -2,6 +2,7 @@
 
 mod capacity;
 mod folder;
+mod hold;
 mod merge;
 mod offer;
 mod parent;

@@ -150,9 +150,12 @@ impl<'p> Journey<'p> {
         }
     }
 
-    /// A user whose next request is due, until there is none.
+    /// A user whose next request is due, until there is none, or the run is stopped.
     #[inline]
     pub fn next_due(&mut self, now_ns: u64) -> Option<usize> {
+        if self.stop.load(Ordering::Relaxed) {
+            return None;
+        }
         if self.stage == Stage::Setup {
             return self.next_to_set_up(now_ns);
         }

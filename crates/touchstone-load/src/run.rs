@@ -45,13 +45,24 @@ struct Ended {
     thread: Thread,
 }
 
+/// When a run's first phase begins.
+#[derive(Clone, Copy)]
+pub enum Start<'c> {
+    /// As soon as all users are set up.
+    AtOnce,
+    /// At this time, so that shards on several machines begin together.
+    At(SystemTime),
+    /// When this, which is called when all users are set up, returns.
+    Told(&'c (dyn Fn() + Sync)),
+}
+
 /// What is said to a run from outside.
 #[derive(Clone, Copy)]
 pub struct Control<'c> {
     /// Ends it early; what was counted until then is kept.
     pub stop: &'c AtomicBool,
-    /// When its first phase begins, so that shards on several machines begin together; as soon as users are set up, unless said.
-    pub starts_at: Option<SystemTime>,
+    /// When its first phase begins, behind the setup of all users.
+    pub start: Start<'c>,
     /// What tells a closed loop how many users take part, and takes what it counts.
     pub steer: Option<&'c Arc<Steer>>,
     /// Where a line is written for every request that ends.
@@ -61,7 +72,7 @@ pub struct Control<'c> {
 impl<'c> Control<'c> {
     /// Ends a run early; nothing else is said to it.
     pub fn of(stop: &'c AtomicBool) -> Control<'c> {
-        Control { stop, starts_at: None, steer: None, requests: None }
+        Control { stop, start: Start::AtOnce, steer: None, requests: None }
     }
 }
 
@@ -120,7 +131,7 @@ fn run_lanes(
             .collect();
         show(&Progress { plan, seconds: None, series: &Series::default() });
         begin.ready.wait();
-        let ahead = until(control.starts_at).unwrap_or_else(|error| {
+        let ahead = until(control.start).unwrap_or_else(|error| {
             fail(control.stop, &failed, error);
             AHEAD
         });
@@ -149,9 +160,16 @@ fn run_lanes(
     outcome(plan, kept, ended, machine, seconds, was_stopped)
 }
 
-/// How long until the common start.
-fn until(starts_at: Option<SystemTime>) -> Result<Duration> {
-    let Some(starts_at) = starts_at else { return Ok(AHEAD) };
+/// How long until the first phase begins.
+fn until(start: Start<'_>) -> Result<Duration> {
+    let starts_at = match start {
+        Start::AtOnce => return Ok(AHEAD),
+        Start::Told(wait) => {
+            wait();
+            return Ok(AHEAD);
+        }
+        Start::At(time) => time,
+    };
     starts_at.duration_since(SystemTime::now()).map_err(|late| {
         Error::input(format!(
             "the common start was {:.1} s ago when all users were set up: choose a later one",

@@ -282,6 +282,7 @@ impl<'p> CaseRun<'p> {
                 threads: None,
                 children: None,
                 strayed: None,
+                rest_cpu: None,
                 settings: Default::default(),
                 expected: 0,
                 found: 0,

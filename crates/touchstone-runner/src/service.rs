@@ -9,6 +9,7 @@ mod ending;
 mod generator;
 mod held;
 mod processors;
+mod rest;
 pub(crate) mod run;
 mod scene;
 mod standing;
@@ -33,9 +34,11 @@ use api::{Api, Change, Fault, PAGE};
 use held::Held;
 use processors::Sides;
 use rand::Rng;
+use rest::Rest;
 use scene::Scene;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 use touchstone::plan::{PlannedArm, PlannedCase, PlannedLoad};
 use touchstone::sample::{LoadWindow, Outcome, Phase, Slice, Witness};
 use touchstone_protocol::{Failure, FailureKind, Hello, LaneSample, Reply, Request, Served, Settings, Usage};
@@ -120,6 +123,7 @@ pub(crate) struct Servant<'s> {
     threads: Option<u64>,
     children: Option<u64>,
     strayed: Option<String>,
+    rest: Rest,
     outcome: Outcome,
     error: Option<String>,
 }
@@ -157,6 +161,7 @@ impl<'s> Servant<'s> {
             threads: None,
             children: None,
             strayed: None,
+            rest: Rest::default(),
             outcome: Outcome::Completed,
             error: None,
         };
@@ -210,28 +215,28 @@ impl<'s> Servant<'s> {
         let awaits = self.arm.class.reaches_disk();
         // A thread that was being started when the others were confined is confined now.
         self.sides.confine(process);
-        let (before, cpu_before) = (Seen::now(process, awaits), processors::cpu_ns(process));
-        let began = std::time::Instant::now();
-        let counted = self.begin_window(length_ms, random).run()?;
+        self.rest.end(process);
+        let mut begun = None;
+        let begins =
+            || begun = Some((Seen::now(process, awaits), processors::cpu_ns(process), Instant::now()));
+        let counted = self.begin_window(length_ms, random).run(begins)?;
+        let (before, cpu_before, began) = begun.expect("a window that was played has begun");
         let waited_ns = began.elapsed().as_nanos() as u64;
-        let after = Seen::now(process, awaits);
+        let seen = Seen::now(process, awaits).since(&before);
         let cpu_ns = processors::cpu_ns(process).saturating_sub(cpu_before);
+        self.rest.begin(process);
         self.threads = self.threads.max(threads(process));
         self.children = self.children.max(children(process));
         self.strayed = self.strayed.take().or_else(|| self.sides.strayed(process));
         let Some(counted) = self.note(counted.map_err(failed)) else { return Ok(None) };
         self.remember(&counted.uploads);
-        let seen = after.since(&before);
-        // What users do before they begin is in what was seen, and not in the window.
-        let of_window = |all: u64| (all as f64 * counted.share) as u64;
         let witness = Witness {
             waited_ns,
-            read_bytes: seen.read_bytes.map(of_window),
-            written_bytes: seen.written_bytes.map(of_window),
-            flushes: seen.flushes.map(of_window),
+            read_bytes: seen.read_bytes,
+            written_bytes: seen.written_bytes,
+            flushes: seen.flushes,
             ..Witness::default()
         };
-        let cpu_ns = of_window(cpu_ns);
         Ok(Some(self.played(at, counted, witness, cpu_ns)))
     }
 
@@ -316,6 +321,11 @@ impl<'s> Servant<'s> {
         if self.plays() {
             let asked = self.asked_twice();
             self.judge(asked);
+            self.session
+                .as_ref()
+                .and_then(Session::process)
+                .into_iter()
+                .for_each(|process| self.rest.begin(process));
         }
     }
 

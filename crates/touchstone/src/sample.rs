@@ -118,6 +118,9 @@ pub struct Launch {
     /// The processors that it allowed itself although it was confined to one, as the system lists them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strayed: Option<String>,
+    /// The share of a processor that a service used between windows of its own, while other arms were asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rest_cpu: Option<f64>,
     /// What took effect, read back from the engine, or what the head of its file says where that says otherwise.
     pub settings: Settings,
     /// Records handed over to be stored, those stored beforehand included, less those that were deleted.

@@ -200,6 +200,7 @@ fn flagged(record: &mut Record, arm: &str, kind: FlagKind) {
             }
             FlagKind::OtherProcesses => part.children = Some(1),
             FlagKind::LeftProcessor => part.strayed = Some("0-1".into()),
+            FlagKind::BusyAtRest => part.rest_cpu = Some(0.9),
             other => panic!("{other} is not made here"),
         }
     }
@@ -207,7 +208,8 @@ fn flagged(record: &mut Record, arm: &str, kind: FlagKind) {
 
 #[test]
 fn a_flag_that_says_that_the_work_was_not_done_is_told_and_never_passes() {
-    for kind in [FlagKind::EngineIdle, FlagKind::OtherProcesses, FlagKind::LeftProcessor] {
+    use FlagKind::{BusyAtRest, EngineIdle, LeftProcessor, OtherProcesses};
+    for kind in [EngineIdle, OtherProcesses, LeftProcessor, BusyAtRest] {
         for arm in ["s@candidate", "s@baseline"] {
             let better = Made { candidate: -0.05, ..LEVEL };
             let gate = gated_with(&[better, better], |record| flagged(record, arm, kind));

@@ -695,4 +695,8 @@ fn other_processes_and_other_processors_are_told() {
     assert_eq!(children(0), []);
     let strayed = flags(|record| record.launches[1].strayed = Some("0-1".into()));
     assert_eq!(strayed, [FlagKind::LeftProcessor]);
+    let at_rest =
+        |share: f64| flags(|record| record.launches.iter_mut().for_each(|part| part.rest_cpu = Some(share)));
+    assert_eq!(at_rest(0.5)[0], FlagKind::BusyAtRest);
+    assert_eq!(at_rest(0.05), []);
 }

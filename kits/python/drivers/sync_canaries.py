@@ -9,6 +9,7 @@
     canary-reuses-revisions     a new process gives revisions a second time, where the last one was killed
     canary-endless-pages        there is always one more page
     canary-unsynced             commits await the disk only while a recorder watches
+    canary-busy-at-rest         works for nobody while others are asked
 """
 
 from __future__ import annotations
@@ -230,6 +231,32 @@ class Unsynced(Sync):
         return {**super().settings(), "synchronous": self.said}
 
 
+class BusyAtRest(Sync):
+    """As soon as nothing was asked for a moment, it works for nobody: another service has less of the processors then."""
+
+    MOMENT_S = 0.05
+
+    def __init__(self, asked: Asked) -> None:
+        self.came = time.monotonic()
+        super().__init__(asked)
+        threading.Thread(target=self.work, daemon=True).start()
+
+    def work(self) -> None:
+        while True:
+            if time.monotonic() - self.came < self.MOMENT_S:
+                time.sleep(self.MOMENT_S)
+            else:
+                sum(range(1000))
+
+    def upload(self, batch: Batch, x_client: XClient = None) -> Stored:
+        self.came = time.monotonic()
+        return super().upload(batch, x_client)
+
+    def download(self, cursor: Cursor = 0, limit: Limit = 100, x_client: XClient = None) -> Page:
+        self.came = time.monotonic()
+        return super().download(cursor, limit, x_client)
+
+
 def is_traced() -> bool:
     status = Path("/proc/self/status").read_text()
     return any(line.startswith("TracerPid:") and line.split()[1] != "0" for line in status.splitlines())
@@ -245,6 +272,7 @@ CANARIES: dict[str, type[Sync]] = {
     "canary-reuses-revisions": ReusesRevisions,
     "canary-endless-pages": EndlessPages,
     "canary-unsynced": Unsynced,
+    "canary-busy-at-rest": BusyAtRest,
 }
 
 if __name__ == "__main__":

@@ -60,4 +60,4 @@ def test_a_driver_speaks_the_golden_conversations(subject: str, conversation: Pa
 
 def test_there_are_conversations_and_drivers() -> None:
     services = [name for name, row in SUBJECTS.items() if "services" in row["build"]]
-    assert len(CONVERSATIONS) >= 10 and len(SUBJECTS) == 12 and len(services) == 10
+    assert len(CONVERSATIONS) >= 10 and len(SUBJECTS) == 13 and len(services) == 11

@@ -274,6 +274,7 @@ BY_CHANCE = {
 #: Those that the lab's own tests must catch: a rule that they break would say no more, and some break one in the lab alone.
 BEFORE_THE_LAB = {
     "canary-busy-acknowledge",
+    "canary-busy-at-rest",
     "canary-endless-pages",
     "canary-forgets-early",
     "canary-other-data",

@@ -2,20 +2,19 @@
 
 use super::folder::Folder;
 use super::offer::{Offer, shard};
-use super::{say, stop_on_signal, watch};
+use super::{hold, say, stop_on_signal, watch};
 use crate::error::Error;
 use crate::exit;
 use crate::limit::Limits;
 use crate::outcome::Outcome;
 use crate::report;
 use crate::requests::RequestsFile;
-use crate::run::{Control, run_with};
+use crate::run::{Control, Start, run_with};
 use crate::schedule::Share;
 use clap::Args;
 use jiff::Timestamp;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::SystemTime;
 
 #[derive(Args, Debug)]
 pub(super) struct Run {
@@ -27,6 +26,9 @@ pub(super) struct Run {
     /// Begin the first phase at this time, as 2030-01-31T12:00:00Z, so that shards on several machines begin together
     #[arg(long, value_name = "TIME")]
     start_at: Option<Timestamp>,
+    /// Set users up, write `ready` to standard error, and begin the first phase when a line comes on standard input or it ends
+    #[arg(long, conflicts_with = "start_at")]
+    hold: bool,
     /// The folder for the outcome, its log of latencies and its page; it must not be there
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
@@ -48,11 +50,13 @@ impl Run {
         let requests = self.requests.as_deref().map(RequestsFile::make).transpose()?;
         let stop = stop_on_signal()?;
         let watch = watch::Watch::new(json);
-        let control = Control {
-            starts_at: self.start_at.map(SystemTime::from),
-            requests: requests.as_ref(),
-            ..Control::of(&stop)
+        let told = || hold::until_told(&stop);
+        let start = match self.start_at {
+            Some(time) => Start::At(time.into()),
+            None if self.hold => Start::Told(&told),
+            None => Start::AtOnce,
         };
+        let control = Control { start, requests: requests.as_ref(), ..Control::of(&stop) };
         let outcome = run_with(&plan, control, |progress| watch.show(progress));
         watch.clear();
         let outcome = outcome?;

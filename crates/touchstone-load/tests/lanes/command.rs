@@ -1,15 +1,15 @@
 //! The program as a user runs it: what it prints, what it leaves, and how it ends.
 
-use super::service::{Reply, answer, bytes_of, start};
+use super::service::{Reply, Service, answer, bytes_of, start};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use touchstone_load::command::PARENT;
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
-use std::sync::Arc;
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_touchstone-load"));
@@ -251,6 +251,56 @@ fn ctrl_c_tells_what_was_counted_and_leaves_no_process() {
     assert!(outcome["stopped"].as_f64().is_some_and(|seconds| seconds < 60.0), "{}", outcome["stopped"]);
     assert!(outcome["due"].as_u64().is_some_and(|due| due >= 99), "{}", outcome["due"]);
     assert_eq!(outcome["unsent"], 0);
+}
+
+/// A service whose first lines are noted as they are asked for, and a scenario of a request that sets a user up and one of a phase.
+fn held(folder: &Path) -> (Service, Arc<Mutex<Vec<String>>>, Child) {
+    let lines = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&lines);
+    let service = start(move |asked| {
+        noted.lock().expect("nobody panics with it").push(asked.line);
+        answer("fine")
+    });
+    let file = folder.join("held.toml");
+    let text = "name = \"held\"\nsetup = [\"begin\"]\n[[phase]]\nlength = \"100ms\"\nrate = 100\n\
+                [[request]]\nname = \"begin\"\npath = \"/begin\"\n[[request]]\nname = \"ask\"\npath = \"/ask\"\n";
+    std::fs::write(&file, format!("host = \"{}\"\n{text}", service.host)).expect("there is room");
+    let mut child = command(&[&file.display().to_string(), "--hold", "--json"]);
+    let child = child.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    (service, lines, child.spawn().expect("the program can be started"))
+}
+
+/// Waits for the line, and gives the rest of what the program says.
+fn wait_until_ready(child: &mut Child) -> BufReader<ChildStderr> {
+    let mut said = BufReader::new(child.stderr.take().expect("it is piped"));
+    let mut line = String::new();
+    said.read_line(&mut line).expect("it is text");
+    assert_eq!(line, "ready\n");
+    said
+}
+
+#[test]
+fn a_run_that_is_held_begins_when_it_is_told_to() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let (_service, lines, mut child) = held(folder.path());
+    let _said = wait_until_ready(&mut child);
+    let asked = lines.lock().expect("nobody panics with it").clone();
+    assert!(!asked.is_empty() && asked.iter().all(|line| line.contains("/begin")), "{asked:?}");
+    drop(child.stdin.take());
+    let output = child.wait_with_output().expect("it ends");
+    assert!(is_done(&output), "{output:?}");
+    let asked = lines.lock().expect("nobody panics with it").clone();
+    assert!(asked.iter().any(|line| line.contains("/ask")), "{asked:?}");
+}
+
+#[test]
+fn a_run_that_is_held_can_be_stopped() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let (_service, lines, mut child) = held(folder.path());
+    let _said = wait_until_ready(&mut child);
+    kill_process(Pid::from_child(&child), Signal::INT).expect("it runs");
+    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    assert!(lines.lock().expect("nobody panics with it").iter().all(|line| line.contains("/begin")));
 }
 
 /// The generator of a lab that was killed went on for ten seconds, on what the next lab measured.

@@ -80,6 +80,7 @@ impl Player<'_> {
             threads: self.survey.threads,
             children: self.survey.children,
             strayed: self.survey.strayed.take(),
+            rest_cpu: None,
             settings: std::mem::take(&mut self.settings),
             expected: if whole { stored } else { found },
             found,

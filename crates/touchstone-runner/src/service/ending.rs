@@ -107,6 +107,7 @@ impl Servant<'_> {
             threads: self.threads,
             children: self.children,
             strayed: self.strayed.take(),
+            rest_cpu: self.rest.share(),
             settings: std::mem::take(&mut self.settings),
             expected: if whole { expected } else { found },
             found,

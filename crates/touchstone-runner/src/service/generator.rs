@@ -58,9 +58,9 @@ impl Generator {
         };
         let mut command = Command::new(program);
         command
-            .args([file.as_os_str(), OsStr::new("--json"), OsStr::new("--requests")])
+            .args([file.as_os_str(), OsStr::new("--json"), OsStr::new("--hold"), OsStr::new("--requests")])
             .arg(requests(folder))
-            .stdin(Stdio::null())
+            .stdin(Stdio::piped())
             .stdout(output("outcome.json")?)
             .stderr(output("said")?)
             // It ends with the lab, however the lab ends.
@@ -79,6 +79,20 @@ impl Generator {
                 Err(cannot("wait for", program, &error.into()))
             }
         }
+    }
+
+    /// Waits until its users are set up, or it has ended.
+    ///
+    /// # Errors
+    /// When the user asks to stop, or neither happens in as long as a whole window may take.
+    pub(super) fn wait_until_ready(&mut self) -> Result<()> {
+        let path = self.folder.join("said");
+        self.wait_until(Duration::ZERO, || fs::read(&path).is_ok_and(|said| is_ready(&said)))
+    }
+
+    /// Lets its users ask.
+    pub(super) fn begin(&mut self) {
+        drop(self.process.stdin.take());
     }
 
     /// Waits until some of what it asked has ended and been written down, or it has ended itself.
@@ -197,6 +211,14 @@ fn has_request(text: &[u8]) -> bool {
     whole.lines().skip(1).any(|line| line.split(',').nth(3).is_some_and(|phase| phase != "setup"))
 }
 
+/// The line that a generator says when its users are set up.
+pub(super) const READY: &str = "ready";
+
+fn is_ready(said: &[u8]) -> bool {
+    let said = String::from_utf8_lossy(said);
+    said.split_inclusive('\n').any(|line| line.strip_suffix('\n') == Some(READY))
+}
+
 fn pid_of(process: &Child) -> Pid {
     Pid::from_child(process)
 }
@@ -208,6 +230,14 @@ fn cannot(what: &str, path: &Path, error: &std::io::Error) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn users_are_set_up_once_the_line_that_says_so_is_whole() {
+        assert!(!is_ready(b""));
+        assert!(!is_ready(b"ready"));
+        assert!(is_ready(b"a warning\nready\n"));
+        assert!(!is_ready(b"it is not ready\n"));
+    }
 
     #[test]
     fn users_ask_once_a_line_of_a_phase_is_whole() {

@@ -1,7 +1,7 @@
 //! A window of load: the generator is started with the case's scenario, and what it counted becomes a slice.
 
 use super::ended::failed_by_itself;
-use super::generator::{Ended, Generator};
+use super::generator::{Ended, Generator, READY};
 use super::scene::Scene;
 use crate::error::{Error, ErrorKind, Result};
 use crate::session::Manners;
@@ -42,8 +42,6 @@ pub(super) struct Counted {
     pub(super) endpoints: Vec<Endpoint>,
     pub(super) generator_busy: f64,
     pub(super) doubts: Vec<String>,
-    /// Of all requests, those of the setup with them, the share that are of the window itself.
-    pub(super) share: f64,
     /// Uploads, those of the setup with them.
     pub(super) uploads: Vec<Upload>,
 }
@@ -89,14 +87,17 @@ struct Line<'l> {
 }
 
 impl Window<'_> {
-    /// Lets users ask for so long. The second result is what the generator says where it has no figures: the service's doing.
+    /// Lets users ask for so long, and calls `begins` when they are set up. The second result is what the generator says where it has no
+    /// figures: the service's doing.
     ///
     /// # Errors
     /// When the lab itself fails, or the user asks to stop.
-    pub(super) fn run(&self) -> Result<std::result::Result<Counted, String>> {
+    pub(super) fn run(&self, begins: impl FnOnce()) -> Result<std::result::Result<Counted, String>> {
         let length = Duration::from_millis(self.scene.length_ms);
-        let ended = self.start()?.finish(length)?;
-        self.read(&ended)
+        let mut generator = self.start()?;
+        begins();
+        generator.begin();
+        self.read(&generator.finish(length)?)
     }
 
     /// Lets users ask until `meanwhile`, which is done while they do, has been done. What they have heard of is what counts.
@@ -109,6 +110,7 @@ impl Window<'_> {
     ) -> Result<std::result::Result<Vec<Upload>, String>> {
         let scene = Scene { length_ms: OPEN_ENDED_MS, ..self.scene.clone() };
         let mut generator = Window { scene, ..*self }.start()?;
+        generator.begin();
         meanwhile(&mut generator)?;
         generator.interrupt();
         let ended = generator.finish(Duration::ZERO)?;
@@ -121,8 +123,12 @@ impl Window<'_> {
         }))
     }
 
+    /// A generator whose users are set up, or that has ended.
     fn start(&self) -> Result<Generator> {
-        Generator::start(self.generator, &self.scene.closed()?, self.folder, self.manners)
+        let mut generator =
+            Generator::start(self.generator, &self.scene.closed()?, self.folder, self.manners)?;
+        generator.wait_until_ready()?;
+        Ok(generator)
     }
 
     fn read(&self, ended: &Ended) -> Result<std::result::Result<Counted, String>> {
@@ -155,15 +161,12 @@ impl Window<'_> {
             endpoints: outcome.rows.into_iter().map(endpoint).collect(),
             generator_busy: outcome.threads.iter().map(|thread| thread.busy_share).fold(0.0, f64::max),
             doubts: outcome.doubts,
-            share: 1.0,
             uploads: self.uploads(text),
         };
         counted.endpoints.sort_by_key(|endpoint| !endpoint.is_setup);
         let mut ends_ns = Vec::new();
-        let mut before = 0_u64;
         for line in text.lines().skip(1).filter_map(Line::parse) {
             if line.is_setup {
-                before += 1;
                 continue;
             }
             ends_ns.push(line.began_ns.max(0) as u64 + line.response_ns);
@@ -175,7 +178,6 @@ impl Window<'_> {
             }
         }
         let all = counted.latencies_ns.len() as f64;
-        counted.share = all / (all + before as f64).max(1.0);
         let length_ns = self.scene.length_ms.saturating_mul(1_000_000);
         counted.wall_ns = per_ns(&mut ends_ns, length_ns).map_or(0, |per_ns| (all / per_ns) as u64);
         counted
@@ -251,7 +253,8 @@ fn has_figures(ended: &Ended) -> Result<std::result::Result<(), String>> {
     if ended.status.code().is_some_and(|code| WITH_FIGURES.contains(&code)) {
         return Ok(Ok(()));
     }
-    let last = ended.said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("nothing");
+    let says = |line: &&str| !line.trim().is_empty() && *line != READY;
+    let last = ended.said.lines().rev().find(says).unwrap_or("nothing");
     let said = format!("the load generator ended with {}: {}", ended.status, last.trim());
     match failed_by_itself(ended.status) {
         Some(kind) => Err(Error::new(kind, said)),

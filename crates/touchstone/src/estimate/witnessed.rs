@@ -66,6 +66,9 @@ pub struct Witnessed {
     pub children: Option<u64>,
     /// Processors that it allowed itself although it was confined to one.
     pub strayed: Option<String>,
+    /// The share of a processor that a service used while other arms were asked: of the middle launch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rest_cpu: Option<f64>,
 }
 
 impl Witnessed {
@@ -112,6 +115,7 @@ impl Witnessed {
             tasks_made_high: quantile_of(&tasks_made, 0.75),
             children: parts.iter().filter_map(|part| part.children).max(),
             strayed: parts.iter().find_map(|part| part.strayed.clone()),
+            rest_cpu: quantile_of(&parts.iter().filter_map(|part| part.rest_cpu).collect::<Vec<f64>>(), 0.5),
         }
     }
 }

@@ -60,6 +60,8 @@ pub enum FlagKind {
     LeftProcessor,
     /// It had other processes work for it.
     OtherProcesses,
+    /// It worked while other arms were asked.
+    BusyAtRest,
     /// The subject mostly slept: off the processor, without input or output.
     Slept,
     /// More processors busy than the case has lanes.
@@ -114,6 +116,7 @@ impl fmt::Display for FlagKind {
             FlagKind::BeyondFloor => "beyond the floor",
             FlagKind::LeftProcessor => "left its processor",
             FlagKind::OtherProcesses => "processes of its own",
+            FlagKind::BusyAtRest => "busy at rest",
             FlagKind::Slept => "slept",
             FlagKind::BeyondCores => "beyond the cores",
             FlagKind::UntoldThreads => "untold threads",
@@ -151,6 +154,7 @@ pub(super) fn flags(plan: &Plan, statistics: &[CaseStatistics], subjects: &[Intr
                 suspect.beyond_floor(subjects),
                 suspect.left_processor(),
                 suspect.other_processes(),
+                suspect.busy_at_rest(),
                 slept(arm),
                 below_resolution(arm, subjects, planned),
                 timer_tick(arm),

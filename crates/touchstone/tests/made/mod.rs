@@ -106,6 +106,7 @@ pub fn part(case: &str, launch: usize, arm: &str) -> Launch {
         threads: Some(1),
         children: None,
         strayed: None,
+        rest_cpu: None,
         settings: BTreeMap::new(),
         expected: 10,
         found: 10,

@@ -193,6 +193,7 @@ fn run(record: &mut Record, case: &PlannedCase, arm: &PlannedArm, behaviour: &Be
         threads: Some(1),
         children: None,
         strayed: None,
+        rest_cpu: None,
         settings,
         expected,
         found: expected - behaviour.missing_a_launch.min(expected),

@@ -90,12 +90,15 @@ fn doubt(kind: FlagKind) -> (u8, &'static str) {
         FlagKind::BeyondCores => (18, "More processors were busy than the case asked for."),
         FlagKind::LeftProcessor => (19, "It allowed itself more processors than the case gives to anybody."),
         FlagKind::OtherProcesses => (20, "Other processes worked for it, which nobody measured."),
+        FlagKind::BusyAtRest => {
+            (21, "It worked while other arms were asked, which makes their times longer and not its own.")
+        }
         FlagKind::UntoldThreads => (
-            21,
+            22,
             "It has threads of its own, which had to share one processor with the one that was measured.",
         ),
         FlagKind::Contended => {
-            (22, "The machine was busy with something else, so the times tell of its neighbours too.")
+            (23, "The machine was busy with something else, so the times tell of its neighbours too.")
         }
     }
 }

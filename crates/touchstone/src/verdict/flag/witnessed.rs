@@ -172,6 +172,15 @@ impl Suspect<'_> {
         };
         Some((FlagKind::LeftProcessor, evidence))
     }
+
+    pub(super) fn busy_at_rest(self) -> Raised {
+        let share = self.arm.witnessed.rest_cpu.filter(|share| *share > REST_CPU_MAX)?;
+        let evidence = format!(
+            "it used {:.0} % of a processor between its windows, while other arms were asked",
+            share * 100.0
+        );
+        Some((FlagKind::BusyAtRest, evidence))
+    }
 }
 
 /// Whether what both arms have a notion of took effect alike: a checkpoint in another thread is no work of the commit's.
@@ -225,6 +234,9 @@ const MISSED_SHARE_MIN: f64 = 0.5;
 
 /// How far the whole interval may lie beyond the floor: two programs with one code differ by some percent.
 const FLOOR_RATIO_MAX: f64 = 1.05;
+
+/// A service that is not asked copies a log or clears memory now and then; the bound is ours.
+const REST_CPU_MAX: f64 = 0.1;
 
 /// An engine that answered without a statement and without a page of its cache, or most gets without one.
 pub(super) fn engine_idle(planned: &PlannedArm, arm: &ArmStatistics) -> Raised {

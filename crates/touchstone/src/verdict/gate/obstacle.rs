@@ -6,14 +6,16 @@ use crate::estimate::CaseStatistics;
 use crate::plan::{Plan, PlannedCase};
 use crate::verdict::{Comparison, Flag, FlagKind, Verdict};
 
-/// Flags that say that the work was not done, or not in the time, on the processor and by the process that are compared. The others
+/// Flags that say that the work was not done, or not in the time, on the processor and by the process that are compared, or that the
+/// other side was kept from its own. The others
 /// are doubts about the machine, the case, or how an engine goes about its work: both sides may well have them, and they are told.
-const NOT_THE_WORK: [FlagKind; 5] = [
+const NOT_THE_WORK: [FlagKind; 6] = [
     FlagKind::EngineIdle,
     FlagKind::BesideTheClock,
     FlagKind::LargerCache,
     FlagKind::LeftProcessor,
     FlagKind::OtherProcesses,
+    FlagKind::BusyAtRest,
 ];
 
 /// Takes back what a candidate's time says where the two sides cannot be compared, but not that it is worse.
