@@ -2,7 +2,7 @@
 
 use crate::error::{Error, ErrorKind};
 
-/// A limit does not hold.
+/// A limit does not hold; without limits, every request failed.
 pub const LIMIT: u8 = 1;
 /// The generator went beyond its own limits: the result cannot be believed.
 pub const INVALID: u8 = 3;

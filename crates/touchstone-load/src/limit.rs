@@ -60,17 +60,21 @@ impl Limit {
     }
 }
 
-/// What a search must hold where its limits say nothing of failures: a service that answers everything with an error is the quickest.
+/// What must hold where limits say nothing of failures: a service that answers everything with an error is the quickest.
 const FAILURES_IMPLIED: Limit = Limit { figure: Figure::Failures, or_equal: false, bound: 0.01 };
 
 impl Limits {
     /// These, and one of failures where none is among them.
     #[must_use]
     pub fn with_failures(mut self) -> Limits {
-        if !self.0.iter().any(|limit| limit.figure == Figure::Failures) {
-            self.0.push(FAILURES_IMPLIED);
-        }
+        self.0.extend(self.implied());
         self
+    }
+
+    /// The limit that these imply and do not name: that of failures.
+    pub fn implied(&self) -> Option<Limit> {
+        let is_named = self.0.iter().any(|limit| limit.figure == Figure::Failures);
+        (!self.0.is_empty() && !is_named).then_some(FAILURES_IMPLIED)
     }
 
     /// Whether all of them hold.
@@ -254,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_have_a_limit_where_a_search_names_none() {
+    fn failures_have_a_limit_where_limits_name_none() {
         for (text, expected) in [
             ("p99 < 50ms", "p99 < 50ms, failures < 1%"),
             ("failures <= 5%, max < 1s", "failures <= 5%, max < 1s"),
@@ -262,6 +266,11 @@ mod tests {
             let limits: Limits = text.parse().expect(text);
             assert_eq!(limits.with_failures().to_string(), expected);
         }
+        assert_eq!(
+            Limits::default().with_failures(),
+            Limits::default(),
+            "where nothing is asked, nothing is implied"
+        );
     }
 
     #[test]

@@ -5,7 +5,7 @@ mod check;
 use crate::error::{Error, Result};
 use crate::failure::Failure;
 use crate::latency::Latencies;
-use crate::limit::Figures;
+use crate::limit::{Figures, Limits};
 use crate::plan::{Plan, Window};
 use crate::recorder::{Connections, Recorder, Row, WHOLE};
 use crate::scenario::Scenario;
@@ -225,6 +225,20 @@ impl Outcome {
     pub fn is_all_failed(&self) -> bool {
         let all = self.total();
         all.ended() > 0 && all.failed() >= all.ended()
+    }
+
+    /// What the counted phases must hold, as it was written; none, where nothing was. What that implies is not among it.
+    pub fn limits(&self) -> Option<Limits> {
+        self.scenario.limits.as_deref().and_then(|text| text.parse().ok())
+    }
+
+    /// Whether the service held what was asked of it: the limits and what they imply. Without limits, a run that has measured
+    /// failures alone is none that held.
+    pub fn is_held(&self) -> bool {
+        match self.limits() {
+            Some(limits) => limits.with_failures().hold(&self.total()),
+            None => !self.is_all_failed(),
+        }
     }
 
     /// Reads one.

@@ -6,7 +6,7 @@ mod log;
 pub use figure::{count, duration, seconds, share};
 pub use log::histogram_log;
 
-use crate::limit::Limits;
+use crate::limit::{Figure, Limit, Limits};
 use crate::outcome::{Outcome, RowOutcome, SETUP};
 use crate::plain::line;
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, Table, Width, presets};
@@ -127,7 +127,7 @@ fn notes(outcome: &Outcome) -> Vec<String> {
         notes.push(failed(row));
     }
     notes.push(generator(outcome));
-    if let Some(limits) = outcome.scenario.limits.as_deref().and_then(|text| text.parse::<Limits>().ok()) {
+    if let Some(limits) = outcome.limits() {
         notes.push(held(&limits, &all));
     }
     notes.push(verdict(outcome));
@@ -206,14 +206,16 @@ fn generator(outcome: &Outcome) -> String {
 }
 
 fn held(limits: &Limits, all: &RowOutcome) -> String {
-    let each = limits.0.iter().map(|limit| {
+    let said = |limit: &Limit, implied: &str| {
         let (found, holds) = limit.holds(all);
         let found = match limit.figure {
-            crate::limit::Figure::Failures => share(found),
+            Figure::Failures => share(found),
             _ => duration(found),
         };
-        format!("{limit} {} ({found})", if holds { "holds" } else { "DOES NOT HOLD" })
-    });
+        format!("{limit}{implied} {} ({found})", if holds { "holds" } else { "DOES NOT HOLD" })
+    };
+    let written = limits.0.iter().map(|limit| said(limit, ""));
+    let each = written.chain(limits.implied().into_iter().map(|limit| said(&limit, " (implied)")));
     format!("Limits: {}.", each.collect::<Vec<_>>().join("; "))
 }
 

@@ -6,6 +6,7 @@ use made::{outcome, searched};
 use serde::Serialize;
 use std::path::Path;
 use std::process::{Command, Output};
+use touchstone_load::failure::Failure;
 
 fn touchstone_load(arguments: &[&str], within: &Path) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_touchstone-load"));
@@ -31,6 +32,29 @@ fn a_report_writes_the_page_of_a_folder_and_still_tells() {
     assert_eq!(told.status.code(), Some(130));
     assert!(String::from_utf8_lossy(&told.stdout).contains("INVALID"), "{told:?}");
     assert!(page(&room.path().join("record")).contains("PARTIAL"));
+}
+
+/// A run of nothing but failures was told as one that held, where its limits named times alone and where it had none.
+#[test]
+fn a_run_of_failures_holds_nothing_unless_failures_are_asked_for() {
+    let room = tempfile::tempdir().expect("there is room");
+    let mut failed = outcome();
+    (failed.stopped, failed.doubts) = (None, Vec::new());
+    for row in &mut failed.rows {
+        row.failures = [(Failure::Status, row.ended())].into();
+    }
+    for (limits, expected, part) in [
+        (None, 1, "NO REQUEST WAS ANSWERED AS IT SHOULD BE"),
+        (Some("max < 1h"), 1, "failures < 1% (implied) DOES NOT HOLD (100 %)"),
+        (Some("max < 1h, failures < 2%"), 1, "failures < 2% DOES NOT HOLD (100 %)"),
+        (Some("max < 1h, failures <= 100%"), 0, "failures <= 100% holds (100 %)"),
+    ] {
+        failed.scenario.limits = limits.map(str::to_owned);
+        write(&room.path().join("record"), "outcome.json", &failed);
+        let told = touchstone_load(&["report", "record"], room.path());
+        let text = String::from_utf8_lossy(&told.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(told.status.code() == Some(expected) && text.contains(part), "{limits:?}: {told:?}");
+    }
 }
 
 #[test]

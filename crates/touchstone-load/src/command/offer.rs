@@ -64,7 +64,7 @@ pub(super) struct Offer {
     /// Where every random choice comes from; 42 unless given
     #[arg(long, value_name = "SEED")]
     seed: Option<u64>,
-    /// What must hold, as 'p99 < 50ms, failures < 0.1%'; nothing unless given
+    /// What must hold, as 'p99 < 50ms, failures < 0.1%'; nothing unless given, and failures < 1% where limits name times alone
     #[arg(long, value_name = "LIMITS")]
     pub(super) limits: Option<String>,
 }

@@ -5,7 +5,6 @@ use super::offer::{Offer, shard};
 use super::{hold, say, stop_on_signal, watch};
 use crate::error::Error;
 use crate::exit;
-use crate::limit::Limits;
 use crate::outcome::Outcome;
 use crate::report;
 use crate::requests::RequestsFile;
@@ -81,12 +80,11 @@ pub(super) fn tell(outcome: &Outcome, json: bool) -> anyhow::Result<ExitCode> {
 }
 
 fn status(outcome: &Outcome) -> u8 {
-    let limits = outcome.scenario.limits.as_deref().and_then(|text| text.parse::<Limits>().ok());
     if outcome.stopped.is_some() {
         exit::INTERRUPTED
     } else if !outcome.is_valid() {
         exit::INVALID
-    } else if limits.is_some_and(|limits| !limits.hold(&outcome.total())) {
+    } else if !outcome.is_held() {
         exit::LIMIT
     } else {
         0

@@ -187,6 +187,16 @@ fn a_limit_that_does_not_hold_is_a_status() {
     );
 }
 
+/// A run that had measured nothing but failures ended as one that was well.
+#[test]
+fn a_run_of_failures_is_no_success() {
+    let service = start(|_| Reply::Bytes(bytes_of(500, "broken")));
+    for limits in [&[][..], &["--limits", "p95 < 1h"]] {
+        let output = run(&[&[service.host.as_str(), "--rate", "100", "--for", "300ms"], limits].concat());
+        assert!([1, 3].contains(&status(&output)), "{limits:?}: {}", said(&output));
+    }
+}
+
 #[test]
 fn a_folder_keeps_the_outcome_and_is_not_written_over() {
     let service = start(|_| answer("fine"));
