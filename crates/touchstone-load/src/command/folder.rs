@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::outcome::Outcome;
 use crate::search::Searched;
 use crate::{page, report};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The outcome's file.
@@ -25,7 +26,14 @@ impl Folder {
                 .map_err(|error| Error::io(format_args!("making the folder {}", parent.display()), &error))?;
         }
         std::fs::create_dir(path).map_err(|error| {
-            Error::io(format_args!("making the folder {} (--out)", path.display()), &error)
+            let folder = path.display();
+            if error.kind() == ErrorKind::AlreadyExists {
+                let remedy = "remove it, or name another with --out";
+                return Error::input(format!(
+                    "{folder} is there already, and nothing is written over: {remedy}"
+                ));
+            }
+            Error::io(format_args!("making the folder {folder} (--out)"), &error)
         })?;
         Ok(Folder(path.to_owned()))
     }
