@@ -58,6 +58,37 @@ pub fn program(root: impl FnOnce() -> anyhow::Result<PathBuf>) -> anyhow::Result
     }
 }
 
+/// The load generator's program where there is one that can be asked now: nothing is built, and none is given that is older than its
+/// sources, which might refuse what they know.
+///
+/// # Errors
+/// When the command's own folder cannot be found.
+pub fn at_hand(project: &Project) -> anyhow::Result<Option<PathBuf>> {
+    let own = own_project()?;
+    if own.is_none()
+        && let Some(program) = beside()?
+    {
+        return Ok(Some(program));
+    }
+    let program = built(own.as_ref().unwrap_or(&project.root), GENERATOR);
+    Ok(is_current(&program).then_some(program))
+}
+
+/// Whether a program is as new as all of its sources, which cargo lists in a file beside it.
+fn is_current(program: &Path) -> bool {
+    let changed = |path: &Path| path.metadata().and_then(|found| found.modified()).ok();
+    let (Some(built), Ok(listed)) = (changed(program), std::fs::read_to_string(program.with_extension("d")))
+    else {
+        return false;
+    };
+    let sources = listed.split_once(": ").map_or("", |(_, sources)| sources);
+    // A blank within a path has a backslash before it.
+    let sources = sources.replace("\\ ", "\0");
+    sources
+        .split_whitespace()
+        .all(|source| changed(Path::new(&source.replace('\0', " "))).is_some_and(|changed| changed <= built))
+}
+
 /// The program beside the command, as an installation has it.
 fn beside() -> anyhow::Result<Option<PathBuf>> {
     let program = own_path()?.with_file_name(GENERATOR);
@@ -96,7 +127,12 @@ fn build(root: &Path, package: &str, file: &str) -> anyhow::Result<PathBuf> {
     if !cargo.wait()?.success() {
         return Err(Error::new(ErrorKind::Build, format!("{package} could not be built")).into());
     }
-    Ok(root.join("target/release").join(file))
+    Ok(built(root, file))
+}
+
+/// Where cargo leaves what it builds for us.
+fn built(root: &Path, file: &str) -> PathBuf {
+    root.join("target/release").join(file)
 }
 
 /// The variables in which cargo tells a program that it runs, as a test, of what package that is. A package below the generator is built
@@ -122,8 +158,29 @@ fn ends_at_once(cargo: &mut Child) -> std::io::Result<bool> {
 
 #[cfg(test)]
 mod tests {
-    use super::of_a_package;
+    use super::{is_current, of_a_package};
     use std::ffi::OsString;
+    use std::fs::{File, write};
+    use std::time::{Duration, SystemTime};
+
+    #[test]
+    fn a_program_is_current_where_none_of_its_sources_is_newer_or_gone() {
+        let folder = tempfile::tempdir().expect("there is room");
+        let [program, source, list] = ["load", "a b.rs", "load.d"].map(|name| folder.path().join(name));
+        let at = |path, seconds| {
+            let time = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+            File::create(path).and_then(|file| file.set_modified(time)).expect("there is room");
+        };
+        at(&program, 5);
+        assert!(!is_current(&program), "nobody says what its sources are");
+        let listed = source.display().to_string().replace(' ', "\\ ");
+        write(&list, format!("{}: {listed}\n", program.display())).expect("there is room");
+        assert!(!is_current(&program), "a source is gone");
+        for (seconds, expected) in [(4, true), (5, true), (6, false)] {
+            at(&source, seconds);
+            assert_eq!(is_current(&program), expected, "{seconds}");
+        }
+    }
 
     /// Found by waiting: the generator was built anew for each test, and anew for each command after that.
     #[test]

@@ -487,3 +487,44 @@ fn where_json_was_asked_an_error_is_json_too() {
     }
     assert!(run(&["bench", "--json", "--help"]).succeeded().stdout.contains("Usage"), "help is no error");
 }
+
+/// A project of services whose suite has a scenario that leads nowhere. Its kit is never built.
+fn unloaded(folder: &Path) {
+    let suite = include_str!("capacity/tiny.toml").replace("steps = [\"upload\"]", "steps = [\"unload\"]");
+    let row = |name: &str| {
+        format!(
+            "[[subject]]\nname = \"{name}\"\nsummary = \"{name}\"\nbuild = [\"false\"]\nrun = [\"false\"]\n\
+             profile = [{{ name = \"wal\", class = \"strict\", settings = {{ journal_mode = \"wal\", synchronous = \"full\" }} }}]\n"
+        )
+    };
+    let rows = ["honest", "quits-badly", "another", "starts-never"].map(row).concat();
+    for (path, text) in
+        [("suites/tiny.toml", suite), ("kits/tiny/kit.toml", format!("[kit]\nlanguage = \"tiny\"\n{rows}"))]
+    {
+        let path = folder.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+}
+
+/// A mistake in a scenario was told by `bench` alone, and a plan of it was kept as a good one.
+#[test]
+fn a_plan_of_a_scenario_that_leads_nowhere_is_refused() {
+    let folder = folder();
+    unloaded(folder.path());
+    // The generator is built where it is missing: a plan builds nothing.
+    run(&["load", "--help"]).succeeded();
+    let root = folder.path().display().to_string();
+    let out = folder.path().join("plan.json");
+    let plan = ["--root", &root, "plan", "--suite", "tiny", "--out", &out.display().to_string()];
+    run(&plan).refused(USAGE, &["case `tiny/upload`, scenario `upload`", "no request `unload`"]);
+    assert!(!out.exists());
+    // Without the generator, far from its sources, a plan is made and says what was not looked at.
+    let elsewhere = tempfile::tempdir().unwrap();
+    let alone = elsewhere.path().join("touchstone");
+    fs::copy(env!("CARGO_BIN_EXE_touchstone"), &alone).unwrap();
+    let planned =
+        finish(std::process::Command::new(&alone).current_dir(elsewhere.path()).args(plan)).succeeded();
+    assert!(planned.stderr.contains("the scenario of one case was not checked"), "{}", planned.told());
+    assert!(planned.stderr.contains("touchstone-load is not built") && out.exists(), "{}", planned.told());
+}

@@ -1,11 +1,13 @@
 //! `touchstone plan`: suites and kits become a plan, printed or kept.
 
 use super::choice::ChoiceArguments;
-use crate::{Context, say};
+use crate::{Context, generator, say};
 use clap::Args;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use touchstone_runner::kits::Project;
+use touchstone_runner::service::check_windows;
 use touchstone_runner::writer::write_json;
 
 /// Writes what `run` would do: every case, arm and setting, nothing left open
@@ -23,7 +25,8 @@ pub struct Plan {
 
 impl Plan {
     pub(crate) fn run(self, context: &Context) -> anyhow::Result<ExitCode> {
-        let (_, plan) = self.choice.plan(context)?;
+        let (project, plan) = self.choice.plan(context)?;
+        check_scenarios(&project, &plan)?;
         match &self.out {
             Some(path) => {
                 write_json(path, &plan, "give another file with --out")?;
@@ -34,5 +37,28 @@ impl Plan {
             None => say::json(&plan)?,
         }
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Asks the load generator about the scenarios of cases of services, as `bench` does before it builds anything. A plan builds nothing: where
+/// the generator is not there, that is said.
+fn check_scenarios(project: &Project, plan: &touchstone::plan::Plan) -> anyhow::Result<()> {
+    let loads = plan.cases.iter().filter(|case| case.load.is_some()).count();
+    if loads == 0 {
+        return Ok(());
+    }
+    match generator::at_hand(project)? {
+        Some(program) => plan.cases.iter().try_for_each(|case| Ok(check_windows(&program, case)?)),
+        None => {
+            let what = match loads {
+                1 => "the scenario of one case was".to_owned(),
+                _ => format!("the scenarios of {loads} cases were"),
+            };
+            say::note(&format!(
+                "{what} not checked, for touchstone-load is not built or older than its sources: `touchstone load --help` builds it, \
+                 and `touchstone run` checks before it runs"
+            ));
+            Ok(())
+        }
     }
 }
