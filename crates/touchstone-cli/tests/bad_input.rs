@@ -168,7 +168,7 @@ fn a_plan_of_another_version_says_how_to_make_one_anew() {
 fn what_is_no_plan_is_refused() {
     let folder = folder();
     let (ended, record) = run_plan(folder.path(), &serde_json::json!({"plan_version": PLAN_VERSION}), &[]);
-    ended.refused(USAGE, &["plan.json", "not a plan", "missing field"]);
+    ended.refused(USAGE, &["plan.json", "not a plan", "is missing"]);
     assert!(!record.exists());
     let path = folder.path().join("plan.json");
     fs::write(&path, "rubbish").unwrap();

@@ -177,7 +177,10 @@ pub enum Pacing {
 
 /// A pause of a user: none, always the same, or evenly between two.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "a pause is a duration, as \"50ms\", or a list of two, from the first to the second"
+)]
 pub enum Think {
     /// None.
     #[default]
@@ -268,7 +271,11 @@ fn one() -> f64 {
 
 /// What a user keeps of an answer. The first that is found.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
-#[serde(untagged, deny_unknown_fields)]
+#[serde(
+    untagged,
+    deny_unknown_fields,
+    expecting = "a capture is `{ after = \"…\", until = \"…\" }`, which may say `last = true`, or `{ json = \"/…\" }`, or `{ header = \"…\" }`"
+)]
 pub enum Capture {
     /// The text between two others, found without reading the body as JSON: the quickest.
     Text {
@@ -421,7 +428,7 @@ impl Scenario {
     /// # Errors
     /// When the text is no scenario; the message says on which line.
     pub fn parse(text: &str, origin: &str) -> Result<Scenario> {
-        toml::from_str(text).map_err(|error| Error::input(format!("{origin}: {error}").trim_end().to_owned()))
+        touchstone::written::read(text, origin).map_err(Error::input)
     }
 
     /// One request again and again: what is asked where a URL stands in the place of a file.

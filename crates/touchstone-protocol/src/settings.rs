@@ -34,7 +34,7 @@ pub const SETTING_NAMES: [&str; 19] = [
 
 /// One value. Numbers carry their unit in the setting's name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "a setting is a whole number or a text")]
 pub enum Setting {
     /// A size, a count or a time, in the unit that the name ends with.
     Number(i64),

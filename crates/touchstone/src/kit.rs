@@ -153,7 +153,7 @@ impl Kit {
     /// # Errors
     /// When the text is not a kit's table or names a subject or a profile twice.
     pub fn parse(text: &str, origin: &str) -> Result<Kit> {
-        let kit: Kit = toml::from_str(text).map_err(|error| Error::input(format!("{origin}: {error}")))?;
+        let kit: Kit = crate::written::read(text, origin).map_err(Error::input)?;
         kit.check().map_err(|message| Error::input(format!("{origin}: {message}")))?;
         Ok(kit)
     }

@@ -14,6 +14,7 @@ pub mod report;
 pub mod sample;
 pub mod suite;
 pub mod verdict;
+pub mod written;
 
 pub use error::{Error, ErrorKind, Result};
 pub use touchstone_statistics as statistics;

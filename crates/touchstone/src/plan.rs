@@ -22,6 +22,7 @@ use crate::error::{Error, Result};
 use crate::kit::{Contender, DurabilityClass, Kits};
 use crate::name::{is_unreadable, plain_words, suite_of};
 use crate::suite::{Cache, Claim, PublishedLoad, Reference, Scaled, Size, StandIn, Suite};
+use crate::written::plainly;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use touchstone_protocol::{Depth, RecordKind, Schema, Settings, Stretch, Verb, Watched};
@@ -331,8 +332,11 @@ impl Plan {
             plan_version: u32,
         }
         let malformed = |error: serde_json::Error| {
-            let what = error.to_string().replace(is_unreadable, " ");
-            Error::input(format!("{origin}: not a plan: {what}"))
+            let (line, column) = (error.line(), error.column());
+            let said = error.to_string();
+            let what = said.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&said);
+            let what = plainly(what).replace(is_unreadable, " ");
+            Error::input(format!("{origin}, line {line}: not a plan: {what}"))
         };
         let version: Version = serde_json::from_str(text).map_err(malformed)?;
         if version.plan_version != PLAN_VERSION {

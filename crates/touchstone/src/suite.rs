@@ -21,7 +21,8 @@ pub use scale::{Scaled, ScaledCase};
 use crate::error::{Error, Result};
 use crate::kit::Contender;
 use crate::name::{plain_words, unique};
-use serde::de::Error as _;
+use crate::written::{plainly, read};
+use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
 use touchstone_protocol::{Depth, RecordKind, Settings, Stretch, Verb, Watched};
@@ -86,8 +87,8 @@ pub struct Dataset {
 }
 
 /// A value that the quick and the full size may set apart.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged, expecting = "neither what this key holds nor one each for `quick` and `full`")]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
 pub enum BySize<T> {
     /// The same in both.
     Same(T),
@@ -98,6 +99,26 @@ pub enum BySize<T> {
         /// The page's own size.
         full: T,
     },
+}
+
+/// By hand, because an untagged enum does not say what is wrong in it.
+impl<'de, T: DeserializeOwned> Deserialize<'de> for BySize<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<BySize<T>, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Each<T> {
+            quick: T,
+            full: T,
+        }
+        let value = toml::Value::deserialize(deserializer)?;
+        if value.is_table() {
+            let Each { quick, full } = value.try_into().map_err(D::Error::custom)?;
+            return Ok(BySize::Each { quick, full });
+        }
+        value.try_into().map(BySize::Same).map_err(|error| {
+            D::Error::custom(format!("{}, or one each for `quick` and `full`", plainly(error.message())))
+        })
+    }
 }
 
 impl<T: Clone> BySize<T> {
@@ -332,9 +353,8 @@ impl Suite {
     /// # Errors
     /// When the text is not a suite, names something twice, or names something it does not have.
     pub fn parse(text: &str, origin: &str) -> Result<Suite> {
-        let suite: Suite =
-            toml::from_str(text).map_err(|error| Error::input(format!("{origin}: {error}")))?;
-        let said = toml::from_str(text).map_err(|error| Error::input(format!("{origin}: {error}")))?;
+        let suite: Suite = read(text, origin).map_err(Error::input)?;
+        let said = read(text, origin).map_err(Error::input)?;
         plain_words(&said).map_err(|message| Error::input(format!("{origin}: {message}")))?;
         suite.check().map_err(|message| Error::input(format!("{origin}: {message}")))?;
         Ok(suite)

@@ -58,6 +58,38 @@ fn an_unknown_key_is_named_with_its_place() {
     assert_says(&error_with("title = \"Read\"", "titel = \"Read\""), &["small.toml", "titel", "line 13"]);
 }
 
+/// A mistake in a number of two sizes was told in no words of the file, or as a type of the program.
+#[test]
+fn a_value_of_the_wrong_kind_is_told_with_what_is_wanted() {
+    for (from, to, wanted) in [
+        (
+            "records = 10",
+            "records = \"ten\"",
+            "(`records = \"ten\"`): the text \"ten\" stands where a whole number",
+        ),
+        (
+            "records = 10",
+            "records = { quik = 1, full = 2 }",
+            "there is no key `quik` here: did you mean `quick`?",
+        ),
+        ("records = 10", "records = { quick = 1 }", "(`records = { quick = 1 }`): the key `full` is missing"),
+        ("arms = [\"one@plain\"", "arms = [{ contender = \"one@plain\" }", "the key `variant` is missing"),
+        (
+            "lanes = [{ verb = \"read-all\" }]",
+            "lanes = { verb = \"read-all\" }",
+            "a table stands where a list is wanted",
+        ),
+        ("dataset = \"rows\"", "dataset = 3", "(`dataset = 3`): the number 3 stands where a text is wanted"),
+        ("title = \"Read\"", "title = Read", "this is no TOML"),
+    ] {
+        let error = error_with(from, to);
+        assert_says(&error, &["small.toml, line ", wanted]);
+        for word in ["invalid type", "expected a", "variant of", "unknown", "TOML parse error"] {
+            assert!(!error.contains(word), "{error}");
+        }
+    }
+}
+
 #[test]
 fn an_unknown_verb_is_named_with_those_there_are() {
     assert_says(
@@ -252,7 +284,7 @@ fn a_choice_of_what_is_not_there_is_refused() {
 #[test]
 fn a_kit_with_an_unknown_key_or_a_subject_twice_is_refused() {
     let error = Kit::parse(&KIT.replacen("summary", "sumary", 1), "kit.toml").unwrap_err().to_string();
-    assert_says(&error, &["kit.toml", "sumary"]);
+    assert_says(&error, &["kit.toml, line ", "there is no key `sumary` here: did you mean `summary`?"]);
     let error = Kit::parse(&KIT.replacen("\"two\"", "\"one\"", 1), "kit.toml").unwrap_err().to_string();
     assert_says(&error, &["kit.toml", "subject `one` stands twice"]);
 }
@@ -416,7 +448,7 @@ fn scales_churn_and_tables_beyond_all_bounds_are_refused() {
         ("scales = [10, 100]", "scales = [0, 10]".into(), "from 1"),
         ("scales = [10, 100]", format!("scales = [10, {}]", i64::MAX), "over 16 GiB"),
         ("scales = [10, 100]", "scales = \"all\"".into(), "one each for `quick` and `full`"),
-        ("scales = [10, 100]", "scales = { quick = [10] }".into(), "one each for `quick` and `full`"),
+        ("scales = [10, 100]", "scales = { quick = [10] }".into(), "the key `full` is missing"),
         ("tables = 2", "tables = 2\nchurn = -1".into(), "one each for `quick` and `full`"),
         ("tables = 2", "tables = 2\nchurn = 1001".into(), "`churn` of 1001 is over 1000"),
         ("tables = 2", "tables = 2\ntyped = true".into(), "dataset of `doc` and `tables = 4`"),
@@ -538,7 +570,7 @@ fn what_cannot_be_watched_or_delivered_is_refused() {
         ("verb = \"deliver\", changes = 2", "verb = \"find\", depth = \"diff\"", "go with deliver"),
         ("watch = { watched = \"window\", subscriptions = 3, width = 2 }\n", "", "needs a `watch`"),
         ("title = \"Watch\"", "title = \"Watch\"\nscaled = \"changes\"", "there are none"),
-        ("changes = 2", "changes = 2, depth = \"deep\"", "unknown variant"),
+        ("changes = 2", "changes = 2, depth = \"deep\"", "`deep` is not possible here"),
     ];
     for (from, to, wanted) in cases {
         assert!(WATCHED.contains(from), "the suite has no `{from}` to change");

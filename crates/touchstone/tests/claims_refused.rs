@@ -57,7 +57,7 @@ fn an_arm_of_a_plan_is_named_as_its_contender() {
 /// A claim, what is put in the place of what, and what must be said of it.
 const NONSENSE: &[(&str, &str, &str, &str)] = &[
     (ADVANTAGE, "source = \"page\"", "source = \"hearsay\"", "no such [[reference]]"),
-    (ADVANTAGE, "source = \"page\", ", "", "missing field `source`"),
+    (ADVANTAGE, "source = \"page\", ", "", "the key `source` is missing"),
     (ADVANTAGE, "value = 4.0", "value = nan", "no positive number"),
     (ADVANTAGE, "value = 4.0", "value = 1.0", "not an advantage"),
     (ADVANTAGE, ", against = 2.0", "", "needs `value` and `against`"),

@@ -128,6 +128,7 @@ impl Types {
             ("Map<String, Value>", _) => "any keys".into(),
             ("u16" | "u32" | "u64" | "i64" | "usize", _) => "integer".into(),
             ("Duration", _) => "duration".into(),
+            ("Http", _) => "1 or 2".into(),
             ("Think", _) => "duration, or a list of two".into(),
             // A histogram is text in JSON.
             ("Latencies", _) => "text".into(),

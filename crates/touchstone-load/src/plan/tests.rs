@@ -52,7 +52,7 @@ fn what_makes_no_sense_is_told() {
         ("rate = 10", "", "neither `rate`"),
         ("rate = 10", "rate_to = 10", "neither `rate`"),
         ("rate = 10", "rate = 10\ncounted = false", "no phase is counted"),
-        ("rate = 10", "rte = 10", "unknown field"),
+        ("rate = 10", "rte = 10", "there is no key `rte` here: did you mean `rate`?"),
         ("host = \"http://127.0.0.1:1\"", "host = \"127.0.0.1\"", "names no protocol"),
         ("path = \"/a?b=${user}\"", "path = \"a\"", "does not begin with"),
         ("path = \"/a?b=${user}\"", "path = \"/${usr}\"", "did you mean `user`"),

@@ -82,19 +82,20 @@ fn check(generator: &Path, case: &PlannedCase, load: &PlannedLoad, words: &[&str
     Err(Error::new(ErrorKind::Input, message))
 }
 
-/// An error in a file is shown in several lines, with the number of a line that the user has never seen: the lab wrote the file.
+/// Where a mistake stands without what the user has never seen, the file that the lab wrote and the number of a line of it.
 fn in_a_line(said: &str, scenario: &str) -> String {
     let said = said.strip_prefix("error: ").unwrap_or(said);
     let said = said.strip_prefix(scenario).map_or(said, |said| said.trim_start_matches(": "));
-    let mut lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
-    let (Some(first), Some(last)) = (lines.next(), lines.next_back()) else { return said.trim().to_owned() };
-    let quoted = lines.find_map(|line| {
-        let (number, quoted) = line.split_once('|')?;
-        number.trim().parse::<u32>().ok().map(|_| quoted.trim())
-    });
-    match quoted {
-        Some(quoted) => format!("{last}, in `{quoted}`"),
-        None => format!("{first} {last}"),
+    let quoted = said
+        .strip_prefix(", line ")
+        .map(|rest| rest.trim_start_matches(|letter: char| letter.is_ascii_digit()));
+    match quoted.and_then(|rest| rest.strip_prefix(" (")?.split_once("): ")) {
+        Some((quoted, what)) => format!("{what}, in {quoted}"),
+        None => quoted
+            .map_or(said, |rest| rest.trim_start_matches(": "))
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" "),
     }
 }
 
@@ -104,9 +105,17 @@ mod tests {
 
     #[test]
     fn an_error_in_a_file_is_told_in_a_line_with_what_is_wrong_there() {
-        let said = "/f/scenario.toml: TOML parse error at line 3, column 1\n  |\n3 | foo=1\n  | ^^^\nunknown field `foo`";
-        assert_eq!(in_a_line(said, "/f/scenario.toml"), "unknown field `foo`, in `foo=1`");
-        assert_eq!(in_a_line("limits `x`: none", "/f/scenario.toml"), "limits `x`: none");
-        assert_eq!(in_a_line("error: invalid value '3q'", "/f/scenario.toml"), "invalid value '3q'");
+        for (said, expected) in [
+            (
+                "/f/scenario.toml, line 3 (`foo=1`): there is no key `foo` here",
+                "there is no key `foo` here, in `foo=1`",
+            ),
+            ("/f/scenario.toml, line 3: the key `a` is missing", "the key `a` is missing"),
+            ("/f/scenario.toml: the key `a` is missing", "the key `a` is missing"),
+            ("limits `x`: none", "limits `x`: none"),
+            ("error: invalid value '3q'\n\nFor more information", "invalid value '3q' For more information"),
+        ] {
+            assert_eq!(in_a_line(said, "/f/scenario.toml"), expected);
+        }
     }
 }

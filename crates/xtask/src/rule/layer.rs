@@ -4,8 +4,10 @@ use crate::Findings;
 use crate::rust::{Source, line_of};
 
 /// The stages of the core, from left to right. A module may import those before it.
-pub const STAGES: [&str; 11] =
-    ["count", "error", "name", "kit", "suite", "plan", "sample", "record", "estimate", "verdict", "report"];
+pub const STAGES: [&str; 12] = [
+    "count", "error", "name", "written", "kit", "suite", "plan", "sample", "record", "estimate", "verdict",
+    "report",
+];
 
 /// The crates, from left to right. A crate may depend on those before it; some stand on their own. The store comes after
 /// the lab, which must not know it: it is measured like any other.
