@@ -8,7 +8,8 @@ import os
 from pathlib import Path
 from typing import Any, Optional
 
-from lab import SUBJECTS, Session
+import pytest
+from lab import SUBJECTS, Session, capabilities
 
 FROZEN = Path(__file__).parent / "frozen"
 WAL_NORMAL = {"journal_mode": "wal", "synchronous": "normal"}
@@ -112,6 +113,17 @@ class Device:
         return {change["id"]: change["data"] for change in told["changes"]}
 
 
-def services(canary: bool) -> list[str]:
-    """The names of the kit's services that are canaries, or of those that are none."""
-    return [name for name, row in SUBJECTS.items() if "services" in row["build"] and row.get("canary", False) == canary]
+def subjects(canary: bool) -> list[str]:
+    """The names of the kit's subjects that are canaries, or of those that are none."""
+    return [name for name, row in SUBJECTS.items() if row.get("canary", False) == canary]
+
+
+def is_service(subject: str) -> bool:
+    """Whether a subject says that it serves, whatever it is built of. Nothing is built for that before a test asks."""
+    return "change.serve" in capabilities(subject)
+
+
+def only_a_service(subject: str) -> None:
+    """Leaves a test out for a subject that is no service."""
+    if not is_service(subject):
+        pytest.skip(f"{subject} is no service")

@@ -26,6 +26,15 @@ def build(command: tuple[str, ...]) -> None:
     subprocess.run(command, cwd=KIT, check=True)
 
 
+@functools.lru_cache(maxsize=None)
+def capabilities(subject: str) -> frozenset[str]:
+    """What a subject says that it can do."""
+    session = Session(subject)
+    told = session.ask("hello", protocol=1)
+    assert session.end() == (0, b"")
+    return frozenset(told["capabilities"])
+
+
 class Session:
     """A subject that was started, and the lab's part of speaking with it."""
 

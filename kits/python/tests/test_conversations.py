@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from lab import CONVERSATIONS as HERE
-from lab import SUBJECTS, Session
+from lab import SUBJECTS, Session, capabilities
 
 CONVERSATIONS = sorted(HERE.glob("*.jsonl"))
 
@@ -27,14 +26,6 @@ def matches(expected: Any, value: Any) -> bool:
     if isinstance(expected, list) and isinstance(value, list):
         return len(expected) == len(value) and all(map(matches, expected, value))
     return bool(expected == value)
-
-
-@functools.lru_cache(maxsize=None)
-def capabilities(subject: str) -> set[str]:
-    session = Session(subject)
-    told = session.ask("hello", protocol=1)
-    assert session.end() == (0, b"")
-    return set(told["capabilities"])
 
 
 @pytest.mark.parametrize("conversation", CONVERSATIONS, ids=lambda path: path.stem)
@@ -59,5 +50,5 @@ def test_a_driver_speaks_the_golden_conversations(subject: str, conversation: Pa
 
 
 def test_there_are_conversations_and_drivers() -> None:
-    services = [name for name, row in SUBJECTS.items() if "services" in row["build"]]
+    services = [name for name in SUBJECTS if "change.serve" in capabilities(name)]
     assert len(CONVERSATIONS) >= 10 and len(SUBJECTS) == 13 and len(services) == 11

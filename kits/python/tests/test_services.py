@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from devices import WAL_NORMAL, Device, Served, services
+from devices import WAL_NORMAL, Device, Served, is_service, only_a_service
 from lab import SUBJECTS, Session
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
@@ -19,9 +19,7 @@ from kit import About, Asked, Service, ServiceKit, service  # noqa: E402
 
 SUBJECT = "fastapi-sqlalchemy"
 PROFILES = [
-    (name, profile["name"], profile["settings"])
-    for name in [*services(canary=False), *services(canary=True)]
-    for profile in SUBJECTS[name]["profile"]
+    (name, profile["name"], profile.get("settings", {})) for name, row in SUBJECTS.items() for profile in row["profile"]
 ]
 
 
@@ -39,6 +37,7 @@ def serve(session: Session, directory: Path, port: int = 0, **settings: Any) -> 
 
 @pytest.mark.parametrize(("subject", "profile", "settings"), PROFILES, ids=lambda part: part if isinstance(part, str) else "")
 def test_every_setting_of_a_profile_takes_effect(subject: str, profile: str, settings: Any, tmp_path: Path) -> None:
+    only_a_service(subject)
     with Served(subject, tmp_path, settings) as served:
         assert {name: served.told.get(name) for name in settings} == settings
         if subject == SUBJECT:
@@ -203,3 +202,20 @@ def test_why_a_service_does_not_answer_is_told(tmp_path: Path, monkeypatch: pyte
     kit = ServiceKit(About("voiceless", "1", "none", "", ()), Voiceless)
     with pytest.raises(OSError, match=f"no room in {tmp_path}"):
         kit._serve(str(tmp_path), 0, {})
+
+
+#: A service that needs nothing besides Python.
+PLAIN = f"""
+import sys
+sys.path.insert(0, {str(Path(__file__).parent.parent)!r})
+from kit import About, Service, ServiceKit
+ServiceKit(About("plain", "1", "none"), Service).main()
+"""
+
+
+def test_a_service_is_known_by_what_it_says_and_not_by_what_it_is_built_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of the standard library alone was a service to the lab, and to no test of the kit."""
+    (tmp_path / "plain.py").write_text(PLAIN)
+    row = {"name": "plain", "build": ["true"], "run": [sys.executable, str(tmp_path / "plain.py")], "profile": []}
+    monkeypatch.setitem(SUBJECTS, "plain", row)
+    assert is_service("plain") and not is_service("sqlite3-python")

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, Callable
 
 import pytest
-from devices import WAL_NORMAL, Device, Refused, Served, services
+from devices import WAL_NORMAL, Device, Refused, Served, is_service, only_a_service, subjects
+from lab import SUBJECTS
 
 Rule = Callable[[Served], None]
 RULES: dict[str, Rule] = {}
@@ -238,11 +239,17 @@ FORMS = {
 }
 
 
+def forms(subject: str) -> dict[str, dict[str, Any]]:
+    """In what forms a subject is asked: those that settings of its own give the one which was rebuilt, and each profile of any other."""
+    profiles = {profile["name"]: profile.get("settings", {}) for profile in SUBJECTS[subject]["profile"]}
+    return FORMS if subject == "fastapi-sqlalchemy" else profiles
+
+
 @pytest.mark.parametrize("check", RULES)
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("subject", services(canary=False))
+@pytest.mark.parametrize(("subject", "form"), [(name, form) for name in subjects(canary=False) for form in forms(name)])
 def test_an_honest_service_keeps_every_rule(subject: str, form: str, check: str, tmp_path: Path) -> None:
-    with Served(subject, tmp_path, FORMS[form]) as served:
+    only_a_service(subject)
+    with Served(subject, tmp_path, forms(subject)[form]) as served:
         RULES[check](served)
 
 
@@ -284,7 +291,7 @@ BEFORE_THE_LAB = {
 
 
 def test_every_canary_is_made_to_break_a_rule() -> None:
-    assert set(services(canary=True)) == set(BROKEN) | BEFORE_THE_LAB
+    assert {name for name in subjects(canary=True) if is_service(name)} == set(BROKEN) | BEFORE_THE_LAB
     named = set.union(*BROKEN.values(), *BY_CHANCE.values())
     assert all(BROKEN.values()) and named <= set(RULES)
 
