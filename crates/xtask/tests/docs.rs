@@ -345,6 +345,10 @@ fn every_block_of_the_guide_to_services_is_a_part_of_a_file() {
     let parts: Vec<Block> =
         blocks(tree.text(OF_PARTS)).into_iter().filter(|block| block.language != "sh").collect();
     assert!(parts.len() >= 10, "only {} blocks were found", parts.len());
+    assert!(
+        parts.iter().any(|block| Suite::parse(&block.text, OF_PARTS).is_ok()),
+        "it has a whole suite, which a reader can run"
+    );
     let is_part = |block: &Block| {
         tree.texts().any(|(path, text)| !path.ends_with(".md") && text.contains(block.text.trim_end()))
     };
