@@ -1,5 +1,6 @@
 //! Limits as expressions: `p99 < 50ms, failures < 0.1%`.
 
+use crate::report::{duration, share};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
@@ -60,6 +61,19 @@ impl Limit {
     }
 }
 
+impl Limit {
+    /// A figure of its kind, for people.
+    pub fn said(&self, found: f64) -> String {
+        if self.figure == Figure::Failures { share(found) } else { duration(found) }
+    }
+
+    /// The limit and what was found, where it does not hold: `p95 < 100ms: 143 ms`.
+    pub fn broken(&self, figures: &impl Figures) -> Option<String> {
+        let (found, holds) = self.holds(figures);
+        (!holds).then(|| format!("{self}: {}", self.said(found)))
+    }
+}
+
 /// What must hold where limits say nothing of failures: a service that answers everything with an error is the quickest.
 const FAILURES_IMPLIED: Limit = Limit { figure: Figure::Failures, or_equal: false, bound: 0.01 };
 
@@ -106,14 +120,14 @@ impl FromStr for Limit {
         let figure: Figure = figure.trim().parse()?;
         let bound = bound.trim();
         let bound = match figure {
-            Figure::Failures => share(bound)?,
+            Figure::Failures => percent(bound)?,
             _ => bound.parse::<crate::duration::Duration>()?.nanos() as f64,
         };
         Ok(Limit { figure, or_equal, bound })
     }
 }
 
-fn share(text: &str) -> Result<f64, String> {
+fn percent(text: &str) -> Result<f64, String> {
     let wrong = || format!("`{text}` is no share: write it as `0.1%`");
     let percent: f64 = text.strip_suffix('%').ok_or_else(wrong)?.trim().parse().map_err(|_| wrong())?;
     if (0.0..=100.0).contains(&percent) { Ok(percent / 100.0) } else { Err(wrong()) }
@@ -254,6 +268,19 @@ mod tests {
             let limits: Limits = text.parse().expect(text);
             assert_eq!(limits.hold(&Found), holds, "{text}");
             assert_eq!(limits.to_string().parse(), Ok(limits), "{text}");
+        }
+    }
+
+    /// A step was told not to hold `p95 < 100ms` beside its P50 and P99, and nobody saw by how much.
+    #[test]
+    fn a_limit_that_does_not_hold_is_told_with_what_was_found() {
+        for (text, broken) in [
+            ("p95 < 90ms", Some("p95 < 90ms: 95.0 ms")),
+            ("failures < 0.1%", Some("failures < 0.1%: 0.100 %")),
+            ("p95 < 100ms", None),
+        ] {
+            let limits: Limits = text.parse().expect(text);
+            assert_eq!(limits.0[0].broken(&Found).as_deref(), broken);
         }
     }
 

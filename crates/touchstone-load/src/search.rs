@@ -65,8 +65,7 @@ impl Step {
     /// Of what was counted at a rate.
     pub fn new(rate: f64, is_confirmation: bool, limits: &Limits, outcome: &Outcome) -> Step {
         let all = outcome.total();
-        let broken = limits.0.iter().filter(|limit| !limit.holds(&all).1);
-        let broken: Vec<String> = broken.map(|limit| format!("not {limit}")).collect();
+        let broken: Vec<String> = limits.0.iter().filter_map(|limit| limit.broken(&all)).collect();
         let left = outcome.unsent as f64 / outcome.due.max(1) as f64;
         let why = (left > LEFT_SHARE_MAX).then(|| format!("{} were never begun", share(left)));
         let why = why.or_else(|| (all.ended() == 0).then(|| "no request has ended".into()));

@@ -1,6 +1,6 @@
 //! The table in the layout of published load reports, and the limits beneath it.
 
-use crate::limit::{Figure, Figures, Limits};
+use crate::limit::{Figures, Limits};
 use crate::outcome::{Outcome, RowOutcome, SETUP};
 use crate::report::{count, duration, share, waiting};
 
@@ -126,8 +126,7 @@ pub(super) fn limits(outcome: &Outcome) -> Vec<LimitRow> {
     let all = outcome.total();
     let rows = limits.unwrap_or_default().0.into_iter().map(|limit| {
         let (found, holds) = limit.holds(&all);
-        let found = if limit.figure == Figure::Failures { share(found) } else { duration(found) };
-        LimitRow { limit: limit.to_string(), found, holds }
+        LimitRow { limit: limit.to_string(), found: limit.said(found), holds }
     });
     rows.collect()
 }
