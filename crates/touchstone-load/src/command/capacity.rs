@@ -13,7 +13,7 @@ use crate::outcome::Outcome;
 use crate::plan::Plan;
 use crate::report::{count, duration, share};
 use crate::run::run;
-use crate::scenario::{Phase, Scenario};
+use crate::scenario::{Capacity as Asked, Phase, Scenario};
 use crate::schedule::Share;
 use crate::search::{Searched, Step};
 use clap::Args;
@@ -55,6 +55,7 @@ impl Capacity {
         asked.to = self.to.unwrap_or(asked.to);
         asked.step = self.step.unwrap_or(asked.step);
         asked.confirm = self.confirm.unwrap_or(asked.confirm);
+        self.refuse_beyond_the_other(&scenario.capacity)?;
         scenario.capacity.check()?;
         let limits: Limits = match &scenario.limits {
             Some(limits) => limits.parse::<Limits>().map_err(Error::input)?.with_failures(),
@@ -74,6 +75,25 @@ impl Capacity {
             folder.fill_with_search(&searched, confirmed.as_ref())?;
         }
         tell(&searched, json)
+    }
+}
+
+impl Capacity {
+    /// Names the option that is beyond the other end of the search, where the command line says one of the two alone.
+    fn refuse_beyond_the_other(&self, asked: &Asked) -> crate::error::Result<()> {
+        let (from, to) = (asked.from, asked.to);
+        match (self.from, self.to) {
+            (Some(_), None) if from > to => {
+                let message = format!(
+                    "--from {from} is above {to}, beyond which it is not searched: give a lower rate"
+                );
+                Err(Error::input(message))
+            }
+            (None, Some(_)) if to < from => Err(Error::input(format!(
+                "--to {to} is below {from}, the first rate: give a higher rate, or --from too"
+            ))),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -176,4 +196,33 @@ fn line(step: &Step) -> String {
             format!("; it does not count: {}", step.doubts.join("; "))
         }
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Cli {
+        #[command(flatten)]
+        capacity: Capacity,
+    }
+
+    /// `--from 5000000` was refused as `capacity.to (--to)`, which nobody had given.
+    #[test]
+    fn the_option_that_is_beyond_the_other_end_is_named() {
+        let refused = |words: &[&str]| {
+            let cli = Cli::parse_from(
+                [&["capacity", "http://127.0.0.1:1/", "--limits", "p99 < 1s"], words].concat(),
+            );
+            cli.capacity.run(false).expect_err("it makes no sense").to_string()
+        };
+        let from = refused(&["--from", "5000000"]);
+        assert!(from.starts_with("--from 5000000 is above 1000000"), "{from}");
+        let to = refused(&["--to", "8"]);
+        assert!(to.starts_with("--to 8 is below 100"), "{to}");
+        let both = refused(&["--from", "9", "--to", "8"]);
+        assert!(both.contains("`capacity.to` is 8") && both.contains("--to"), "{both}");
+    }
 }
