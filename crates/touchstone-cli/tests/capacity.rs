@@ -164,8 +164,10 @@ fn mistakes_are_told_before_anything_is_built() {
         |words: &[&str], said: &[&str]| own.search(&[], &[&QUICK[..2], words].concat()).refused(64, said);
     refused(&["--limits", "p99 < 5 quux"], &["tiny/upload", "`5 quux` is no duration"]);
     refused(&["--step", "4"], &["--step", "no duration"]);
+    refused(&["--pacing", "walk"], &["--pacing", "sleep, hybrid and spin"]);
     refused(&["--out", &own.path("suites").display().to_string()], &["is not empty", "--out"]);
     own.search(&[], &["--from", "0"]).refused(64, &["rate above 0"]);
+    own.search(&[], &["--from", "21"]).refused(64, &["--from 21 is above 20"]);
     let suite = include_str!("capacity/tiny.toml").replace("steps = [\"upload\"]", "steps = [\"unload\"]");
     own.write("suites/tiny.toml", &suite);
     own.search(&[], &QUICK).refused(64, &["scenario `upload`", "unload"]);

@@ -209,8 +209,8 @@ impl Outcome {
     pub fn doubt(&mut self) {
         let all = self.total();
         let busy_most = self.threads.iter().map(|thread| thread.busy_share).fold(0.0, f64::max);
-        self.doubts =
-            trust::doubts(busy_most, all.lag.quantile_ns(0.99) as f64, all.service.quantile_ns(0.5) as f64);
+        let (lag_ns, service_ns) = (all.lag.quantile_ns(0.99) as f64, all.service.quantile_ns(0.5) as f64);
+        self.doubts = trust::doubts(busy_most, lag_ns, service_ns, &self.scenario.load);
         if all.response.count() == 0 {
             self.doubts.push("no request of a counted phase has ended".into());
         }

@@ -1,5 +1,6 @@
 //! Whether a result can be believed: what the generator and the machine did meanwhile, held against the generator's own limits.
 
+use crate::scenario::{Load, Pacing};
 use serde::{Deserialize, Serialize};
 use std::fs;
 
@@ -31,26 +32,47 @@ pub struct Machine {
 /// Why a result cannot be believed.
 ///
 /// `busy_most` is the largest share of its processor that a thread took, `lag_ns` the 99th percentile of the send lag, `service_ns` the
-/// median of the service.
-pub fn doubts(busy_most: f64, lag_ns: f64, service_ns: f64) -> Vec<String> {
+/// median of the service. What `load` asks of the generator decides which remedies are left.
+pub fn doubts(busy_most: f64, lag_ns: f64, service_ns: f64, load: &Load) -> Vec<String> {
     let mut doubts = Vec::new();
     if busy_most > BUSY_SHARE_MAX {
         doubts.push(format!(
-            "a thread of the generator took {:.0} % of its processor, and beyond {:.0} % it may be what limits the rate: give it more \
-             threads, or offer less",
+            "a thread of the generator took {:.0} % of its processor, and beyond {:.0} % it may be what limits the rate: {}",
             busy_most * 100.0,
-            BUSY_SHARE_MAX * 100.0
+            BUSY_SHARE_MAX * 100.0,
+            where_busy(load)
         ));
     }
     if service_ns > 0.0 && lag_ns > LAG_SHARE_MAX * service_ns {
         doubts.push(format!(
-            "the generator sent late: 99 % within {:.0} µs, which is more than a tenth of the service's median of {:.0} µs; use another \
-             pacing, or a processor that nothing else has",
+            "the generator sent late: 99 % within {:.0} µs, which is more than a tenth of the service's median of {:.0} µs: {}",
             lag_ns / 1e3,
-            service_ns / 1e3
+            service_ns / 1e3,
+            where_late(load)
         ));
     }
     doubts
+}
+
+/// A loop that waits for each start takes a whole processor by itself, whatever is offered.
+fn where_busy(load: &Load) -> &'static str {
+    match load.pacing {
+        Pacing::Spin => "wait for starts in another way (--pacing hybrid)",
+        _ => "give it more threads (--threads) with a processor each, or offer less",
+    }
+}
+
+/// What makes a generator late is mostly who else wants its processor: another way of waiting helps where nobody does.
+fn where_late(load: &Load) -> String {
+    let alone = match load.processors.as_slice() {
+        [] => "keep it on a processor that nothing else uses (--processors)".to_owned(),
+        [one] => format!("let nothing else use processor {one}, on which it is kept"),
+        _ => "let nothing else use the processors on which it is kept".to_owned(),
+    };
+    match load.pacing {
+        Pacing::Sleep => format!("{alone}; where nothing else does, --pacing hybrid is more punctual"),
+        Pacing::Hybrid | Pacing::Spin => alone,
+    }
 }
 
 /// Counters of the machine, of which two make a [`Machine`].
@@ -114,15 +136,31 @@ mod tests {
 
     #[test]
     fn a_generator_within_its_limits_is_believed() {
-        assert_eq!(doubts(0.8, 99.0, 1_000.0), Vec::<String>::new());
-        assert_eq!(doubts(0.1, 0.0, 0.0), Vec::<String>::new());
+        assert_eq!(doubts(0.8, 99.0, 1_000.0, &Load::default()), Vec::<String>::new());
+        assert_eq!(doubts(0.1, 0.0, 0.0, &Load::default()), Vec::<String>::new());
     }
 
     #[test]
     fn a_generator_beyond_its_limits_is_not() {
-        assert_eq!(doubts(0.81, 99.0, 1_000.0).len(), 1);
-        assert_eq!(doubts(0.1, 101.0, 1_000.0).len(), 1);
-        assert_eq!(doubts(1.0, 1e6, 1e3).len(), 2);
+        assert_eq!(doubts(0.81, 99.0, 1_000.0, &Load::default()).len(), 1);
+        assert_eq!(doubts(0.1, 101.0, 1_000.0, &Load::default()).len(), 1);
+        assert_eq!(doubts(1.0, 1e6, 1e3, &Load::default()).len(), 2);
+    }
+
+    /// A user was told to use another pacing, with no option for it, and one of the pacings makes a generator busy by itself.
+    #[test]
+    fn a_remedy_is_an_option_that_can_help() {
+        let remedy = |busy, lag_ns, load: &Load| doubts(busy, lag_ns, 1e3, load).join("; ");
+        let usual = Load::default();
+        assert!(
+            remedy(0.1, 1e6, &usual).contains("(--processors); where nothing else does, --pacing hybrid")
+        );
+        assert!(remedy(0.9, 0.0, &usual).contains("(--threads)"));
+        let kept = Load { processors: vec![1], pacing: Pacing::Hybrid, ..usual.clone() };
+        assert!(remedy(0.1, 1e6, &kept).ends_with("let nothing else use processor 1, on which it is kept"));
+        let spinning = Load { pacing: Pacing::Spin, ..usual };
+        assert!(remedy(0.99, 0.0, &spinning).ends_with("(--pacing hybrid)"));
+        assert!(!remedy(0.1, 1e6, &spinning).contains("--pacing"));
     }
 
     /// A generator that was kept on one processor of four told a quarter of what others did.

@@ -62,6 +62,9 @@ pub struct Capacity {
     /// How long a step is measured
     #[arg(long, value_name = "DURATION", default_value = "4s")]
     step: String,
+    /// How the generator waits for a start: sleep, hybrid or spin; the suite's, or sleep, unless given
+    #[arg(long, value_name = "PACING")]
+    pacing: Option<String>,
     /// The folder for the searches: of each a folder with its steps and its page; runs/ and the time, unless given
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
@@ -203,7 +206,8 @@ impl Capacity {
         let (from, users) = (self.from.to_string(), self.users.to_string());
         let words =
             ["--limits", &self.limits, "--step", &self.step, "--from", &from, "--connections", &users];
-        words.into_iter().chain(["--arrivals", "poisson"]).map(str::to_owned).collect()
+        let pacing = self.pacing.iter().flat_map(|pacing| ["--pacing", pacing]);
+        words.into_iter().chain(["--arrivals", "poisson"]).chain(pacing).map(str::to_owned).collect()
     }
 
     /// Lets the generator search, and gives how it ended.
