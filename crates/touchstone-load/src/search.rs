@@ -6,6 +6,7 @@ use crate::limit::{Figures, Limits};
 use crate::outcome::Outcome;
 use crate::report::{count, share};
 use crate::scenario::Scenario;
+use crate::trust::is_same;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -124,6 +125,19 @@ impl Searched {
         after.collect()
     }
 
+    /// Why steps did not count: each doubt once, as it was last, with how many steps had it.
+    pub fn doubts_of_steps(&self) -> Vec<String> {
+        let mut told: Vec<(&str, usize)> = Vec::new();
+        for doubt in self.steps.iter().flat_map(|step| &step.doubts) {
+            match told.iter_mut().find(|(other, _)| is_same(other, doubt)) {
+                Some((last, steps)) => (*last, *steps) = (doubt, *steps + 1),
+                None => told.push((doubt, 1)),
+            }
+        }
+        let all = self.steps.len();
+        told.into_iter().map(|(doubt, steps)| format!("{doubt} ({steps} of {all} steps)")).collect()
+    }
+
     /// Whether a rate held, and the run that confirmed it went beyond the generator's limits.
     fn is_unconfirmed(&self) -> bool {
         !self.doubts.is_empty() && self.steps.last().is_some_and(|step| step.is_confirmation && step.held)
@@ -165,5 +179,34 @@ impl Searched {
                 self.doubts.join("; ")
             ),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Three steps in which the generator was late printed the same doubt with its remedy three times, and the answer once more.
+    #[test]
+    fn a_doubt_of_several_steps_is_told_once() {
+        let scenario = Scenario::of_url("http://127.0.0.1:1".into(), "/".into());
+        let mut searched = Searched::new(&scenario, &"p99 < 1s".parse().expect("it is a limit"));
+        let late = |us: u64| format!("the generator sent late: 99 % within {us} µs: let nothing else use it");
+        let steps = [vec![], vec![late(300)], vec![late(90), "a thread, busy".into()], vec![late(120)]];
+        searched.steps = steps
+            .map(|doubts| Step {
+                rate: 100.0,
+                is_confirmation: false,
+                held: false,
+                requests_a_second: 100.0,
+                p50_ns: 1,
+                p99_ns: 1,
+                failed_share: 0.0,
+                why: None,
+                doubts,
+            })
+            .into();
+        let told = [format!("{} (3 of 4 steps)", late(120)), "a thread, busy (1 of 4 steps)".into()];
+        assert_eq!(searched.doubts_of_steps(), told);
     }
 }

@@ -54,6 +54,18 @@ pub fn doubts(busy_most: f64, lag_ns: f64, service_ns: f64, load: &Load) -> Vec<
     doubts
 }
 
+/// A doubt without its figures and its remedy: `the generator sent late`.
+pub fn in_short(doubt: &str) -> &str {
+    doubt.split([':', ',']).next().unwrap_or(doubt)
+}
+
+/// Whether two doubts are the same but for their figures.
+pub fn is_same(one: &str, other: &str) -> bool {
+    let letters =
+        |doubt| in_short(doubt).chars().filter(|letter| !letter.is_ascii_digit()).collect::<String>();
+    letters(one) == letters(other)
+}
+
 /// A loop that waits for each start takes a whole processor by itself, whatever is offered.
 fn where_busy(load: &Load) -> &'static str {
     match load.pacing {
@@ -145,6 +157,15 @@ mod tests {
         assert_eq!(doubts(0.81, 99.0, 1_000.0, &Load::default()).len(), 1);
         assert_eq!(doubts(0.1, 101.0, 1_000.0, &Load::default()).len(), 1);
         assert_eq!(doubts(1.0, 1e6, 1e3, &Load::default()).len(), 2);
+    }
+
+    #[test]
+    fn a_doubt_in_short_is_what_is_doubted() {
+        let [busy, late] = &doubts(0.9, 1e6, 1e3, &Load::default())[..] else { panic!("two") };
+        let others = doubts(0.95, 2e6, 1e3, &Load::default());
+        assert_eq!(in_short(busy), "a thread of the generator took 90 % of its processor");
+        assert_eq!(in_short(late), "the generator sent late");
+        assert!(is_same(busy, &others[0]) && is_same(late, &others[1]) && !is_same(busy, late));
     }
 
     /// A user was told to use another pacing, with no option for it, and one of the pacings makes a generator busy by itself.

@@ -69,6 +69,18 @@ fn a_search_is_drawn_with_its_bracket() {
     assert!(html.contains("capacity.json") && !html.contains("outcome.json"));
 }
 
+/// The top of the page said why a search was invalid, and the part about the step that confirmed it said so again.
+#[test]
+fn the_page_of_an_invalid_search_says_each_doubt_once() {
+    let (mut searched, confirmed) = (searched(), outcome());
+    let [doubt] = &confirmed.doubts[..] else { panic!("one: {:?}", confirmed.doubts) };
+    searched.found = None;
+    searched.doubts = vec![format!("{doubt} (1 of 13 steps)")];
+    let html = page::of_search(&searched, Some(&confirmed)).expect("it is written");
+    assert_eq!(body(&html).matches(doubt.as_str()).count(), 1);
+    assert!(html.contains("(1 of 13 steps)") && html.contains("the top of the page says why"));
+}
+
 #[test]
 fn the_page_of_a_long_run_is_no_larger_and_keeps_its_longest() {
     let mut outcome = outcome();

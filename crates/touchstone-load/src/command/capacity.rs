@@ -16,6 +16,7 @@ use crate::run::run;
 use crate::scenario::{Capacity as Asked, Phase, Scenario};
 use crate::schedule::Share;
 use crate::search::{Searched, Step};
+use crate::trust::{in_short, is_same};
 use clap::Args;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -71,6 +72,9 @@ impl Capacity {
         let folder = self.out.as_deref().map(Folder::make).transpose()?;
         let stop = stop_on_signal()?;
         let (searched, confirmed) = search(&scenario, &limits, &stop)?;
+        if searched.doubts.is_empty() {
+            searched.doubts_of_steps().iter().for_each(|doubt| say::note(&format!("did not count: {doubt}")));
+        }
         if let Some(folder) = folder {
             folder.fill_with_search(&searched, confirmed.as_ref())?;
         }
@@ -149,7 +153,9 @@ fn search(
             Judged::Counts => {}
             Judged::Again => continue,
             Judged::Ends => {
-                searched.doubts.clone_from(&outcome.doubts);
+                let doubts = searched.doubts_of_steps().into_iter();
+                searched.doubts =
+                    doubts.filter(|doubt| outcome.doubts.iter().any(|own| is_same(own, doubt))).collect();
                 confirmed = (is_confirmation && held).then_some(outcome);
                 break;
             }
@@ -193,7 +199,9 @@ fn line(step: &Step) -> String {
         if step.doubts.is_empty() {
             String::new()
         } else {
-            format!("; it does not count: {}", step.doubts.join("; "))
+            // What was doubted in how many steps, and what helps, is told once in the end.
+            let doubts: Vec<&str> = step.doubts.iter().map(|doubt| in_short(doubt)).collect();
+            format!("; it does not count: {}", doubts.join("; "))
         }
     )
 }

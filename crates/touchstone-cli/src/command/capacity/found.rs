@@ -113,7 +113,11 @@ impl Searched {
         let mut doubts = doubts_of(&found);
         if let Ok(text) = std::fs::read_to_string(folder.join("outcome.json")) {
             let more = doubts_of(&serde_json::from_str(&text)?);
-            doubts.extend(more.into_iter().filter(|doubt| !doubts.contains(doubt)).collect::<Vec<_>>());
+            // The search says behind each doubt how many of its steps had it.
+            let is_told =
+                |doubt: &String| doubts.iter().any(|told: &String| told.starts_with(doubt.as_str()));
+            let more: Vec<String> = more.into_iter().filter(|doubt| !is_told(doubt)).collect();
+            doubts.extend(more);
         }
         Ok(Some(Searched { found, doubts }))
     }
@@ -191,8 +195,8 @@ mod tests {
         assert_eq!(left(&[search]).doubts, Vec::<String>::new());
         let confirmed = ("outcome.json", r#"{"doubts": ["it sent late"]}"#);
         assert_eq!(left(&[search, confirmed]).doubts, ["it sent late"]);
-        let both = ("capacity.json", r#"{"found": {"holds": {"at": 1600.0}}, "doubts": ["it sent late"]}"#);
-        assert_eq!(left(&[both, confirmed]).doubts, ["it sent late"], "once");
+        let both = ("capacity.json", r#"{"found": null, "doubts": ["it sent late (2 of 9 steps)"]}"#);
+        assert_eq!(left(&[both, confirmed]).doubts, ["it sent late (2 of 9 steps)"], "once");
     }
 
     #[test]
