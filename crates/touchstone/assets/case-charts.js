@@ -88,7 +88,7 @@ const caseCharts = (() => {
    * A strip for each contender with a dot for each launch, from the first at the top to the last at the
    * bottom.
    */
-  function launches({ arms, points, medians, kinds }, available) {
+  function launches({ time, arms, points, medians, kinds }, available) {
     const strip = 30;
     const last = d3.max(points, ([, launch]) => launch) || 1;
     const place = (arm, launch) => arm * strip + 5 + (launch / last) * (strip - 10);
@@ -123,7 +123,7 @@ const caseCharts = (() => {
       y: { type: "linear", domain: [0, arms.length * strip], reverse: true, axis: null },
       marks: [
         Plot.gridX(at, grid),
-        axisX(at, duration, "time of one operation, further left is better"),
+        axisX(at, duration, `${time}, further left is better`),
         Plot.ruleY(
           d3.range(arms.length + 1).map((arm) => arm * strip),
           { stroke: "var(--rule)" },
@@ -160,7 +160,7 @@ const caseCharts = (() => {
   }
 
   /** Latency against the share of operations that take longer, both logarithmic. */
-  function latency({ baseline, arms }, width) {
+  function latency({ time, baseline, arms }, width) {
     const most = d3.max(arms, (arm) => arm.operations);
     const oneIn = (percentile, operations) => (percentile >= 100 ? operations : 1 / (1 - percentile / 100));
     const lines = arms.map(({ arm, operations, curve }) => ({
@@ -176,8 +176,8 @@ const caseCharts = (() => {
       baseline,
       width,
       domainX: [1, most],
-      labelX: "percentile of the operations",
-      labelY: "time of one operation",
+      labelX: "percentile",
+      labelY: time,
       ticksX: [2, ...tens],
       sayX: (one_in) => `p${Number((100 * (1 - 1 / one_in)).toPrecision(10))}`,
     });

@@ -152,11 +152,15 @@ fn latencies_of_services_are_said_to_be_of_their_windows() {
     let (of_a_pass, of_windows) =
         ("a pass in which the clock is read", "the windows of load that rates are of");
     assert!(page(&fixture).contains(of_a_pass) && !page(&fixture).contains(of_windows));
+    let axes = [r#""time":"time from answer to answer""#, r#""time":"response time of one request""#];
+    let names = |fixture: &Fixture| axes.map(|axis| page(fixture).contains(axis));
+    assert_eq!(names(&fixture), [false, false]);
     for case in &mut fixture.record.plan.cases {
         let scenario = Scenario { name: "s".into(), asks: serde_json::Map::new() };
         case.load = Some(PlannedLoad { scenario, users: 2, window_ms: 100, warm_ms: 100 });
     }
     assert!(!page(&fixture).contains(of_a_pass) && page(&fixture).contains(of_windows));
+    assert_eq!(names(&fixture), [true, true]);
 }
 
 #[test]

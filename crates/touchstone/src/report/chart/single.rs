@@ -69,8 +69,20 @@ pub(super) fn forest(case: &CaseView, arms: &Arms<'_>) -> Option<Chart> {
     Some(Chart::new("forest", format!("Ratios of rates in {}", case.id), caption, &data))
 }
 
+/// What the axis of a time is called: that of a launch, and that of a single operation. Of a service a launch tells the pace of answers,
+/// and a latency is the response time of a request.
+fn times(case: &CaseView) -> [&'static str; 2] {
+    if case.load.is_some() {
+        ["time from answer to answer", "response time of one request"]
+    } else {
+        ["time of one operation", "time of one operation"]
+    }
+}
+
 #[derive(Serialize)]
 struct Launches<'a> {
+    /// What the axis is called.
+    time: &'static str,
     arms: Vec<&'a str>,
     points: Vec<(usize, usize, f64)>,
     medians: Vec<Option<f64>>,
@@ -88,6 +100,7 @@ pub(super) fn launches(case: &CaseView, arms: &Arms<'_>) -> Option<Chart> {
         measured.launches.iter().map(move |value| (place, value.launch, rounded(value.operation_ns)))
     });
     let data = Launches {
+        time: times(case)[0],
         arms: with.iter().map(|(arm, _)| arm.name.as_str()).collect(),
         points: points.collect(),
         medians: with.iter().map(|(_, measured)| measured.operation_ns).collect(),
@@ -111,6 +124,8 @@ pub(super) fn launches(case: &CaseView, arms: &Arms<'_>) -> Option<Chart> {
 
 #[derive(Serialize)]
 struct Latency<'a> {
+    /// What the axis is called.
+    time: &'static str,
     baseline: &'a str,
     arms: Vec<LatencyArm<'a>>,
 }
@@ -137,7 +152,7 @@ pub(super) fn latency(case: &CaseView, arms: &Arms<'_>) -> Option<Chart> {
     }
     let caption = "How long single operations took. At p99 one operation in a hundred takes longer than the curve \
          says, at p99.9 one in a thousand; a curve that turns up at the right has stalls.";
-    let data = Latency { baseline: &case.baseline, arms };
+    let data = Latency { time: times(case)[1], baseline: &case.baseline, arms };
     Some(Chart::new("latency", format!("Latency percentiles in {}", case.id), caption.into(), &data))
 }
 
