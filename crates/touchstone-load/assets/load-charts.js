@@ -36,7 +36,7 @@ const loadCharts = (() => {
       span: 10,
       domainX: [1, most],
       labelX: "percentile of the requests",
-      labelY: "time",
+      labelY: "response time, service time",
       ticksX: [1, 2, ...tens],
       sayX: (oneIn) => String(Number((100 * (1 - 1 / oneIn)).toPrecision(10))),
     });
@@ -252,10 +252,16 @@ const loadCharts = (() => {
     const every = Math.ceil((points.length * 26) / (width - MARGINS.marginLeft - MARGINS.marginRight));
     const numbers = d3.range(1, points.length + 1, every);
     const mark = (shown, options) => Plot.dot(shown, { x: "number", y: "rate", title: say, ...options });
-    const say = (step) => `${count(Math.round(step.rate))} a second: ${step.held ? "held" : "did not hold"}; ${step.said}`;
+    const say = (step) =>
+      `${count(Math.round(step.rate))} a second: ${step.held ? "held" : "did not hold"}` +
+      `${step.doubted ? ", and does not count" : ""}; ${step.said}`;
     const better = { stroke: "var(--better)", strokeWidth: 1.5 };
-    const held = points.filter((step) => step.held);
-    const failed = points.filter((step) => !step.held);
+    // What cannot be believed is no answer: it is drawn as an outline.
+    const doubted = points.filter((step) => step.doubted);
+    const held = points.filter((step) => step.held && !step.doubted);
+    const failed = points.filter((step) => !step.held && !step.doubted);
+    const outline = (step) => `var(--${step.held ? "better" : "worse"})`;
+    const dashed = { stroke: outline, strokeWidth: 1.5, strokeDasharray: "2 2", fill: "var(--paper)" };
     const confirms = (step) => step.confirms;
     return Plot.plot({
       width,
@@ -279,7 +285,7 @@ const loadCharts = (() => {
           },
         ),
         Plot.gridY(atY, grid),
-        axisY(atY, (rate) => count(Math.round(rate)), "starts a second"),
+        axisY(atY, (rate) => count(Math.round(rate)), "iterations a second, offered"),
         axisX(numbers, String, "step"),
         Plot.ruleY([at].filter(Boolean), { stroke: "var(--better)", strokeDasharray: "6 3" }),
         Plot.text([at].filter(Boolean), {
@@ -297,28 +303,33 @@ const loadCharts = (() => {
         mark(held.filter(confirms), { ...better, r: 6.5, symbol: "diamond", fill: "var(--better)" }),
         mark(failed, { r: 5, symbol: "times", stroke: "var(--worse)", strokeWidth: 2.2 }),
         mark(failed.filter(confirms), { r: 9, symbol: "diamond", stroke: "var(--worse)", strokeWidth: 1.2, fill: "none" }),
+        mark(doubted.filter((step) => !confirms(step)), { ...dashed, r: 5 }),
+        mark(doubted.filter(confirms), { ...dashed, r: 6.5, symbol: "diamond" }),
         stepLegend(points),
       ],
     });
   }
 
   function stepLegend(points) {
+    const counts = (step) => !step.doubted;
     const entries = [
-      { name: "held", symbol: d3.symbolCircle, fill: "var(--better)", there: (step) => step.held && !step.confirms },
-      { name: "did not hold", symbol: d3.symbolTimes, stroke: "var(--worse)", there: (step) => !step.held },
-      { name: "confirmed", symbol: d3.symbolDiamond, fill: "var(--better)", there: (step) => step.held && step.confirms },
-      { name: "not confirmed", symbol: d3.symbolDiamond, stroke: "var(--worse)", there: (step) => !step.held && step.confirms },
+      { name: "held", symbol: d3.symbolCircle, fill: "var(--better)", there: (step) => counts(step) && step.held && !step.confirms },
+      { name: "did not hold", symbol: d3.symbolTimes, stroke: "var(--worse)", there: (step) => counts(step) && !step.held },
+      { name: "confirmed", symbol: d3.symbolDiamond, fill: "var(--better)", there: (step) => counts(step) && step.held && step.confirms },
+      { name: "not confirmed", symbol: d3.symbolDiamond, stroke: "var(--worse)", there: (step) => counts(step) && !step.held && step.confirms },
+      { name: "does not count", symbol: d3.symbolCircle, stroke: INK, dash: "2 2", there: (step) => step.doubted },
       { name: "the bracket", symbol: d3.symbolSquare, fill: "var(--band)", there: (step) => step.low && step.high },
     ].filter((entry) => points.some(entry.there));
     return (_index, _scales, _values, { width, marginTop, marginRight }) => {
       const group = d3.create("svg:g").attr("transform", `translate(${width - marginRight + 14},${marginTop + 8})`);
-      entries.forEach(({ name, symbol, fill = "none", stroke = "none" }, place) => {
+      entries.forEach(({ name, symbol, fill = "none", stroke = "none", dash = "none" }, place) => {
         const row = group.append("g").attr("transform", `translate(0,${place * 20})`);
         row
           .append("path")
           .attr("d", d3.symbol(symbol, 70)())
           .attr("fill", fill)
           .attr("stroke", stroke)
+          .attr("stroke-dasharray", dash)
           .attr("stroke-width", 1.8);
         row.append("text").attr("x", 12).attr("dy", "0.32em").attr("text-anchor", "start").attr("fill", INK).text(name);
       });

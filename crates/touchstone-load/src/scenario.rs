@@ -423,6 +423,15 @@ impl Capacity {
 }
 
 impl Scenario {
+    /// Requests of an iteration, on average where flows have more and fewer, and where none fails: a failed one ends its iteration.
+    pub fn requests_an_iteration(&self) -> f64 {
+        let weights: f64 = self.flows.iter().map(|flow| flow.weight).sum();
+        if weights <= 0.0 {
+            return 1.0;
+        }
+        self.flows.iter().map(|flow| flow.weight * flow.steps.len() as f64).sum::<f64>() / weights
+    }
+
     /// Reads a scenario. `origin` is told in errors.
     ///
     /// # Errors

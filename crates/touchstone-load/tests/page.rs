@@ -4,7 +4,11 @@ mod made;
 
 use expect_test::{expect, expect_file};
 use made::{NASTY, outcome, searched};
+use serde_json::{Value, json};
+use touchstone_load::outcome::Outcome;
 use touchstone_load::page;
+use touchstone_load::scenario::{Flow, Think};
+use touchstone_load::search::Searched;
 use touchstone_load::series::INTERVAL_NS;
 
 /// A page of an hour, of many requests, is no larger; style and scripts are half a megabyte of it.
@@ -52,21 +56,54 @@ fn the_page_loads_nothing() {
 fn a_search_is_drawn_with_its_bracket() {
     let html = page::of_search(&searched(), None).expect("it is written");
     expect![[r#"
-        {"steps":[{"rate":100.0,"confirms":false,"held":true,"low":100.0,"high":null,"said":"P50 2.00 ms, P99 30.0 ms"},
-        {"rate":200.0,"confirms":false,"held":false,"low":100.0,"high":null,"said":"P50 2.00 ms, P99 90.0 ms"},
-        {"rate":200.0,"confirms":false,"held":true,"low":100.0,"high":null,"said":"P50 2.00 ms, P99 30.0 ms"},
-        {"rate":200.0,"confirms":false,"held":true,"low":200.0,"high":null,"said":"P50 2.00 ms, P99 30.0 ms"},
-        {"rate":400.0,"confirms":false,"held":false,"low":200.0,"high":null,"said":"P50 2.00 ms, P99 90.0 ms"},
-        {"rate":400.0,"confirms":false,"held":false,"low":200.0,"high":400.0,"said":"P50 2.00 ms, P99 90.0 ms"},
-        {"rate":283.0,"confirms":false,"held":true,"low":282.8,"high":400.0,"said":"P50 2.00 ms, P99 30.0 ms"},
-        {"rate":336.0,"confirms":false,"held":true,"low":336.4,"high":400.0,"said":"P50 2.00 ms, P99 30.0 ms"},
-        {"rate":367.0,"confirms":false,"held":true,"low":366.8,"high":400.0,"said":"P50 2.00 ms, P99 30.0 ms"},
-        {"rate":383.0,"confirms":false,"held":false,"low":366.8,"high":400.0,"said":"P50 2.00 ms, P99 90.0 ms"},
-        {"rate":383.0,"confirms":false,"held":false,"low":366.8,"high":383.0,"said":"P50 2.00 ms, P99 90.0 ms"},
-        {"rate":383.0,"confirms":false,"held":false,"low":366.8,"high":383.0,"said":"P50 2.00 ms, P99 90.0 ms"},
-        {"rate":367.0,"confirms":true,"held":true,"low":366.8,"high":383.0,"said":"P50 2.00 ms, P99 30.0 ms"}],"at":367.0,"not_at":383.0}"#]].assert_eq(&chart(&html, "steps").replace("},{", "},\n{"));
+        {"steps":[{"rate":100.0,"confirms":false,"held":true,"doubted":false,"low":100.0,"high":null,"said":"P50 2.00 ms, P99 30.0 ms"},
+        {"rate":200.0,"confirms":false,"held":false,"doubted":false,"low":100.0,"high":null,"said":"P50 2.00 ms, P99 90.0 ms"},
+        {"rate":200.0,"confirms":false,"held":true,"doubted":false,"low":100.0,"high":null,"said":"P50 2.00 ms, P99 30.0 ms"},
+        {"rate":200.0,"confirms":false,"held":true,"doubted":false,"low":200.0,"high":null,"said":"P50 2.00 ms, P99 30.0 ms"},
+        {"rate":400.0,"confirms":false,"held":false,"doubted":false,"low":200.0,"high":null,"said":"P50 2.00 ms, P99 90.0 ms"},
+        {"rate":400.0,"confirms":false,"held":false,"doubted":false,"low":200.0,"high":400.0,"said":"P50 2.00 ms, P99 90.0 ms"},
+        {"rate":283.0,"confirms":false,"held":true,"doubted":false,"low":282.8,"high":400.0,"said":"P50 2.00 ms, P99 30.0 ms"},
+        {"rate":336.0,"confirms":false,"held":true,"doubted":false,"low":336.4,"high":400.0,"said":"P50 2.00 ms, P99 30.0 ms"},
+        {"rate":367.0,"confirms":false,"held":true,"doubted":false,"low":366.8,"high":400.0,"said":"P50 2.00 ms, P99 30.0 ms"},
+        {"rate":383.0,"confirms":false,"held":false,"doubted":false,"low":366.8,"high":400.0,"said":"P50 2.00 ms, P99 90.0 ms"},
+        {"rate":383.0,"confirms":false,"held":false,"doubted":false,"low":366.8,"high":383.0,"said":"P50 2.00 ms, P99 90.0 ms"},
+        {"rate":383.0,"confirms":false,"held":false,"doubted":false,"low":366.8,"high":383.0,"said":"P50 2.00 ms, P99 90.0 ms"},
+        {"rate":367.0,"confirms":true,"held":true,"doubted":false,"low":366.8,"high":383.0,"said":"P50 2.00 ms, P99 30.0 ms"}],"at":367.0,"not_at":383.0}"#]].assert_eq(&chart(&html, "steps").replace("},{", "},\n{"));
     assert!(html.contains("Capacity: 367 starts a second hold p99 &#60; 50ms; 383 do not."));
     assert!(html.contains("capacity.json") && !html.contains("outcome.json"));
+}
+
+/// Requests were drawn beside iterations on one axis: a service that kept up with iterations of two requests seemed to give twice as many
+/// as were offered.
+#[test]
+fn what_is_offered_is_drawn_in_requests() {
+    let mut outcome = outcome();
+    let throughput = |outcome: &Outcome| {
+        let html = page::of_outcome(outcome).expect("it is written");
+        let data: Value = serde_json::from_str(chart(&html, "throughput")).expect("it is data");
+        let rates = data["phases"].as_array().expect("a list").iter().map(|phase| phase["rate"].clone());
+        (rates.collect::<Vec<_>>(), html.contains("an iteration is 2 requests if none fails"))
+    };
+    let (single, is_told) = throughput(&outcome);
+    assert!(!single.is_empty() && !is_told);
+    let steps = vec!["list".to_owned(), "buy".to_owned()];
+    outcome.scenario.flows = vec![Flow { name: "shop".into(), steps, weight: 1.0, pause: Think::default() }];
+    let (of_two, is_told) = throughput(&outcome);
+    let twice = |rate: &Value| json!([rate[0].as_f64().unwrap() * 2.0, rate[1].as_f64().unwrap() * 2.0]);
+    assert_eq!(of_two, single.iter().map(twice).collect::<Vec<_>>());
+    assert!(is_told);
+}
+
+#[test]
+fn steps_that_do_not_count_are_told_from_those_that_do() {
+    let mut searched = searched();
+    let hollow = "A hollow, dashed mark";
+    let page = |searched: &Searched| page::of_search(searched, None).expect("it is written");
+    assert!(!page(&searched).contains(hollow));
+    searched.steps[1].doubts = vec!["the generator sent late: by far".into()];
+    let html = page(&searched);
+    assert_eq!(chart(&html, "steps").matches("\"doubted\":true").count(), 1);
+    assert!(html.contains(hollow) && html.contains("it does not count: the generator sent late</td>"));
 }
 
 /// The top of the page said why a search was invalid, and the part about the step that confirmed it said so again.

@@ -63,6 +63,29 @@ fn a_search_is_drawn_with_the_outcome_that_confirmed_it() {
     assert_drawn(&page, &["steps", "throughput", "latencies", "heat", "percentiles"]);
     let marks = "document.querySelectorAll('[data-chart=steps] svg [aria-label=dot] > *').length";
     assert_eq!(page.ask(marks), searched.steps.len(), "each step has a mark");
+    assert_eq!(page.ask(&dashed()), 0);
+}
+
+/// Steps of a search that was invalid looked like those of one that was not.
+#[test]
+fn a_step_that_does_not_count_is_drawn_as_an_outline_and_the_legend_says_so() {
+    let mut searched = searched();
+    for step in [1, 12] {
+        searched.steps[step].doubts = vec!["the generator sent late: by far".into()];
+    }
+    for scheme in ["light", "dark"] {
+        let page = Page::open(&page::of_search(&searched, None).expect("it is written"), scheme);
+        assert_drawn(&page, &["steps"]);
+        assert_eq!(page.ask(&dashed()), 2);
+        let words = page.ask("document.querySelector('[data-chart=steps] svg').textContent");
+        assert!(words.as_str().is_some_and(|words| words.contains("does not count")), "{words}");
+    }
+}
+
+/// How many marks of steps are outlines.
+fn dashed() -> String {
+    "[...document.querySelectorAll('[data-chart=steps] svg [aria-label=dot]')].filter((marks) => marks.getAttribute('stroke-dasharray'))\
+     .reduce((all, marks) => all + marks.childElementCount, 0)".into()
 }
 
 #[test]

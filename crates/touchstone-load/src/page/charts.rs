@@ -3,6 +3,7 @@
 use super::heat::Heat;
 use super::over_time::{Phase, Thinned};
 use crate::outcome::Outcome;
+use crate::report::count;
 use crate::series::{INTERVAL_NS, Interval};
 use serde::Serialize;
 use touchstone::report::page::{Chart, rounded};
@@ -47,13 +48,13 @@ pub(super) fn over_time(outcome: &Outcome) -> Vec<Chart> {
     let ends = phases.iter().map(|phase| phase.ends).fold(seconds, f64::max);
     let each_least = if (ended as f64) < REQUESTS_LEAST * series.len() as f64 { 10 } else { 1 };
     let thinned = Thinned::new(series, STRETCHES_MOST, each_least);
-    let mut charts = vec![throughput(&thinned, &phases, ends)];
+    let mut charts = vec![throughput(outcome, &thinned, &phases, ends)];
     charts.extend(latencies(&thinned, &phases, ends));
     charts.extend(Heat::new(series, ends, &phases).map(Heat::chart));
     charts
 }
 
-fn throughput(thinned: &Thinned, phases: &[Phase], ends: f64) -> Chart {
+fn throughput(outcome: &Outcome, thinned: &Thinned, phases: &[Phase], ends: f64) -> Chart {
     let a_second = 1e9 / INTERVAL_NS as f64;
     let rate = |count: u64, intervals: usize| rounded(count as f64 / intervals as f64 * a_second);
     let all = &thinned.stretches;
@@ -75,10 +76,23 @@ fn throughput(thinned: &Thinned, phases: &[Phase], ends: f64) -> Chart {
         "Where the line falls to the bottom, nothing was answered."
     };
     let caption = format!(
-        "Requests that ended, a second, for each {}. {bottom} Shaded phases are not counted.",
-        thinned.step_said()
+        "Requests that ended, a second, for each {}. {bottom}{} Shaded phases are not counted.",
+        thinned.step_said(),
+        offered(outcome)
     );
     Chart::new("throughput", "Requests a second over time".into(), caption, &data)
+}
+
+/// What the line of what was offered is, where iterations are not requests.
+fn offered(outcome: &Outcome) -> String {
+    let each = outcome.scenario.requests_an_iteration();
+    if outcome.is_closed || each == 1.0 {
+        return String::new();
+    }
+    let each = if each == each.round() { count(each) } else { format!("{} on average", count(each)) };
+    format!(
+        " Iterations are offered, and an iteration is {each} requests if none fails: the dotted line is those requests, a second."
+    )
 }
 
 fn latencies(thinned: &Thinned, phases: &[Phase], ends: f64) -> Option<Chart> {

@@ -69,13 +69,14 @@ pub(super) struct Phase {
     pub ends: f64,
     /// Whether it is a part of the totals.
     pub counted: bool,
-    /// What was offered, a second, at its beginning and end; none in a closed loop.
+    /// Requests that were offered, a second, at its beginning and end; none in a closed loop.
     pub rate: Option<(f64, f64)>,
 }
 
 impl Phase {
     /// Those that took time.
     pub fn all(outcome: &Outcome) -> Vec<Phase> {
+        let each = outcome.scenario.requests_an_iteration();
         let phases = outcome.phases.iter().filter(|phase| phase.name != SETUP && phase.seconds > 0.0);
         phases
             .map(|phase| Phase {
@@ -83,7 +84,7 @@ impl Phase {
                 begins: phase.begins,
                 ends: phase.begins + phase.seconds,
                 counted: phase.is_counted,
-                rate: (!outcome.is_closed).then_some(phase.rate),
+                rate: (!outcome.is_closed).then_some((phase.rate.0 * each, phase.rate.1 * each)),
             })
             .collect()
     }

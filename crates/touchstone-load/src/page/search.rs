@@ -3,6 +3,7 @@
 use crate::capacity::Found;
 use crate::report::{count, duration, share};
 use crate::search::{Searched, Step};
+use crate::trust::in_short;
 use serde::Serialize;
 use touchstone::report::page::{Chart, rounded};
 
@@ -22,7 +23,7 @@ pub(super) struct StepRow {
     pub held: bool,
     /// Rate, requests a second, P50, P99 and the failed share.
     pub cells: [String; 5],
-    /// Why it did not hold.
+    /// Why it did not hold, and why it does not count.
     pub why: String,
 }
 
@@ -39,6 +40,8 @@ struct Point {
     rate: f64,
     confirms: bool,
     held: bool,
+    /// Whether it does not count, because it cannot be believed.
+    doubted: bool,
     /// The highest rate that had held when it had ended.
     low: Option<f64>,
     /// The lowest that had not.
@@ -63,8 +66,17 @@ fn row(step: &Step) -> StepRow {
             duration(step.p99_ns as f64),
             share(step.failed_share),
         ],
-        why: step.why.clone().unwrap_or_default(),
+        why: why(step),
     }
+}
+
+fn why(step: &Step) -> String {
+    let mut why: Vec<String> = step.why.iter().cloned().collect();
+    if !step.doubts.is_empty() {
+        let doubts: Vec<&str> = step.doubts.iter().map(|doubt| in_short(doubt)).collect();
+        why.push(format!("it does not count: {}", doubts.join("; ")));
+    }
+    why.join("; ")
 }
 
 fn chart(searched: &Searched) -> Option<Chart> {
@@ -72,6 +84,7 @@ fn chart(searched: &Searched) -> Option<Chart> {
         rate: rounded(step.rate),
         confirms: step.is_confirmation,
         held: step.held,
+        doubted: !step.doubts.is_empty(),
         low: low.map(rounded),
         high: high.map(rounded),
         said: format!("P50 {}, P99 {}", duration(step.p50_ns as f64), duration(step.p99_ns as f64)),
@@ -81,7 +94,13 @@ fn chart(searched: &Searched) -> Option<Chart> {
         _ => (None, None),
     };
     let data = Data { steps: points.collect(), at, not_at };
-    let caption = "Each mark is a step at its rate. It rises until a rate fails twice of three times; then the bracket, shaded, is halved \
-                   between what held and what did not, and both of its ends are measured once more, the lower for longer.";
-    (!data.steps.is_empty()).then(|| Chart::new("steps", "Steps of the search".into(), caption.into(), &data))
+    let mut caption =
+        "Each mark is a step at its rate. It rises until a rate fails twice of three times; then the bracket, shaded, is halved between \
+         what held and what did not, and both of its ends are measured once more, the lower for longer."
+            .to_owned();
+    if data.steps.iter().any(|step| step.doubted) {
+        caption +=
+            " A hollow, dashed mark is a step that does not count: the generator was at its own limits.";
+    }
+    (!data.steps.is_empty()).then(|| Chart::new("steps", "Steps of the search".into(), caption, &data))
 }
