@@ -123,7 +123,8 @@ fn a_search_of_one_service_is_told_with_its_class_and_where_it_is() {
     ] {
         assert!(ended.unwrapped().contains(words), "`{words}`: {}", ended.told());
     }
-    assert!(run.join("honest@wal/report.html").is_file());
+    let page = fs::read_to_string(run.join("honest@wal/report.html")).expect("there is a page");
+    assert!(page.contains("<h1>honest@wal in tiny/upload: how much it holds</h1>"));
 }
 
 /// Not as at a terminal, where Ctrl-C reaches the generator too: a supervisor tells the lab alone, in a step of ten minutes.

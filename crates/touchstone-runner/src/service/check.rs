@@ -61,7 +61,7 @@ fn check(generator: &Path, case: &PlannedCase, load: &PlannedLoad, words: &[&str
         is_first: true,
         processor: None,
     };
-    fs::write(&scenario, scene.open_ended()?)
+    fs::write(&scenario, scene.open_ended(&load.scenario.name, &case.title)?)
         .map_err(|error| Error::io(format_args!("cannot write {}", scenario.display()), &error))?;
     let output = Command::new(generator)
         .args(words)

@@ -66,14 +66,17 @@ impl Scene<'_> {
         Value::Object(asks)
     }
 
-    /// The scenario's text for whoever says how much is asked: without phases, and with names that no step of a search has twice.
+    /// The scenario's text for whoever says how much is asked: without phases, and with names that no step of a search has twice. Its own
+    /// name is the service's, for the page that the generator makes of it.
     ///
     /// # Errors
     /// When the scenario cannot be written.
-    pub(super) fn open_ended(&self) -> Result<String> {
+    pub(super) fn open_ended(&self, service: &str, about: &str) -> Result<String> {
         let mut scenario = self.scenario();
         if let Some(asks) = scenario.as_object_mut() {
             asks.remove("phase");
+            asks.insert("name".into(), json!(service));
+            asks.insert("summary".into(), json!(about));
             asks["load"]["users"] = json!(self.load.users);
             let requests = asks.get_mut("request").and_then(Value::as_array_mut);
             requests.into_iter().flatten().for_each(ask_for_no_names);

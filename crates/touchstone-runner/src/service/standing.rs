@@ -52,7 +52,8 @@ pub fn with_service<T>(
         return Ok(Err(why));
     }
     let scenario = servant.desk.path().join("scenario.toml");
-    let asks = servant.begin_window(0, &mut random).scene.open_ended()?;
+    let service = format!("{} in {}", arm.name, stage.case.id);
+    let asks = servant.begin_window(0, &mut random).scene.open_ended(&service, &stage.case.title)?;
     fs::write(&scenario, asks)
         .map_err(|error| Error::io(format_args!("cannot write {}", scenario.display()), &error))?;
     let processor = servant.sides.generator();
