@@ -3,7 +3,7 @@
 
 mod support;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -84,13 +84,24 @@ fn what_services_hold_is_found_kept_and_told() {
     let more = [&QUICK[..], &["--json", "--out", &out]].concat();
     let ended = own.search(&["quits-badly", "another", "starts-never"], &more);
     let found = ended.json();
-    let [badly, another, never] =
-        found.as_array().unwrap_or_else(|| panic!("{}", ended.told())).iter().collect::<Vec<_>>()[..]
+    let [badly, another, never] = found["contenders"]
+        .as_array()
+        .unwrap_or_else(|| panic!("{}", ended.told()))
+        .iter()
+        .collect::<Vec<_>>()[..]
     else {
         panic!("three, without the baseline, which was not asked for: {}", ended.told())
     };
+    let names: Vec<&str> =
+        [badly, another, never].iter().filter_map(|held| held["contender"].as_str()).collect();
+    assert_eq!(names, ["quits-badly@wal", "another@wal", "starts-never@wal"]);
+    let asked = json!({ "case": "tiny/upload", "users": 2, "limits": "failures < 50%", "unit": "iterations/s", "folder": out });
+    for (name, value) in asked.as_object().expect("it is an object") {
+        assert_eq!(found[name], *value, "{name}");
+    }
     // The machine decides whether the generator was in time, and the status says it.
     let is_valid = badly["doubts"].as_array().expect("a list").is_empty();
+    assert_eq!(found["is_valid"], is_valid);
     assert_eq!(ended.status, Some(if is_valid { 0 } else { 3 }), "{}", ended.told());
     assert_eq!((&badly["class"], &badly["settings"]["synchronous"]), (&"strict".into(), &"full".into()));
     assert!(badly["fault"].as_str().is_some_and(|fault| fault.contains('3')), "{badly}");

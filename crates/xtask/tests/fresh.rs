@@ -45,10 +45,13 @@ const VERDICT: [&str; 6] = [
     "crates/touchstone/src/verdict/gate.rs",
     "crates/touchstone/src/verdict/gate/counts.rs",
 ];
+/// What a command prints that leaves no record.
+const PRINTED: [&str; 1] = ["crates/touchstone-cli/src/command/capacity/searches.rs"];
 
-const LOAD: [&str; 4] = [
+const LOAD: [&str; 5] = [
     "crates/touchstone-load/src/scenario.rs",
     "crates/touchstone-load/src/outcome.rs",
+    "crates/touchstone-load/src/search.rs",
     "crates/touchstone-load/src/series.rs",
     "crates/touchstone-load/src/trust.rs",
 ];
@@ -118,7 +121,7 @@ fn types(tree: &Tree, files: &[&[&str]]) -> Types {
 /// The types behind each page of a format. The protocol's come first, so that the plan of a run, which has the name
 /// of what a kit explains, is the one on the page.
 fn formats(tree: &Tree) -> BTreeMap<&'static str, Types> {
-    let all: [&[&str]; 4] = [&SUITE, &KIT, &RECORD, &VERDICT];
+    let all: [&[&str]; 5] = [&SUITE, &KIT, &RECORD, &VERDICT, &PRINTED];
     [
         ("docs/suite-format.md", types(tree, &[&SUITE])),
         ("docs/kit-format.md", types(tree, &[&KIT])),

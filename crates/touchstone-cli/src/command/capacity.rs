@@ -1,6 +1,7 @@
 //! `touchstone capacity`: how much each service of a case holds within limits, in an open loop.
 
 mod found;
+mod searches;
 mod told;
 
 use super::measure::Place;
@@ -8,7 +9,8 @@ use crate::interrupt::stop_on_signal;
 use crate::{Context, exit, generator, say};
 use anyhow::{Context as _, bail};
 use clap::Args;
-use found::{Held, Searched};
+use found::Searched;
+use searches::{Held, Searches};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::sync::atomic::Ordering;
@@ -90,17 +92,10 @@ impl Capacity {
         place.record = folder.canonicalize()?;
         let manners = Manners { limit: LIMIT, stop };
         let stage = Stage { project: &project, case, manners: &manners, tools: &tools };
-        let (held, ended) = self.search_all(&stage, &place);
+        let (searches, ended) = self.search_all(&stage, &place);
         let is_stopped = manners.stop.load(Ordering::Relaxed);
-        let told = Told {
-            case,
-            suite: &plan.suites[0],
-            named: self.suite(),
-            users: self.users,
-            limits: &self.limits,
-            folder: &place.record,
-        };
-        self.conclude(context, &told, &held, ended, is_stopped)
+        let told = Told { case, suite: &plan.suites[0], named: self.suite() };
+        conclude(context, &told, &searches, ended, is_stopped)
     }
 
     fn plan(&self, project: &Project) -> anyhow::Result<Plan> {
@@ -164,17 +159,18 @@ impl Capacity {
     }
 
     /// Searches one service after the other. What was found until something went wrong is there all the same.
-    fn search_all(&self, stage: &Stage<'_>, place: &Place) -> (Vec<Held>, anyhow::Result<()>) {
-        let mut held = Vec::new();
+    fn search_all(&self, stage: &Stage<'_>, place: &Place) -> (Searches, anyhow::Result<()>) {
+        let folder = place.record.display().to_string();
+        let mut searches = Searches::new(&stage.case.id, self.users, &self.limits, &folder);
         let mut search = || -> anyhow::Result<()> {
             let kept = place.record.join(SEARCHES);
-            write_json(&kept, &held, REMEDY)?;
+            write_json(&kept, &searches, REMEDY)?;
             let claim = Claim::new(place.scratch.clone())?;
             for arm in &stage.case.arms {
                 say::note(&format!("searching for what {} holds", arm.name));
                 let out = place.record.join(&arm.name);
-                held.push(self.search(stage, arm, &place.scratch, &out)?);
-                write_json(&kept, &held, REMEDY)?;
+                searches.add(self.search(stage, arm, &place.scratch, &out)?);
+                write_json(&kept, &searches, REMEDY)?;
                 if stage.manners.stop.load(Ordering::Relaxed) {
                     break;
                 }
@@ -183,7 +179,7 @@ impl Capacity {
             Ok(())
         };
         let ended = search();
-        (held, ended)
+        (searches, ended)
     }
 
     fn search(
@@ -226,28 +222,27 @@ impl Capacity {
             ended.map_err(|error| Error::io(format_args!("cannot start {}", generator.display()), &error))?;
         found::refuse_failed(ended)
     }
+}
 
-    fn conclude(
-        &self,
-        context: &Context,
-        told: &Told<'_>,
-        held: &[Held],
-        ended: anyhow::Result<()>,
-        is_stopped: bool,
-    ) -> anyhow::Result<ExitCode> {
-        let ended = ended.and_then(|()| if is_stopped { Ok(()) } else { found::refuse_none(held) });
-        if !context.json {
-            say::text(&told.text(held))?;
-        } else if ended.is_ok() {
-            // For machines an error is the document.
-            say::json(&held)?;
-        }
-        ended?;
-        let is_valid = held.iter().all(Held::is_valid);
-        Ok(match (is_stopped, is_valid) {
-            (true, _) => exit::INTERRUPTED.into(),
-            (false, false) => exit::INVALID.into(),
-            (false, true) => ExitCode::SUCCESS,
-        })
+fn conclude(
+    context: &Context,
+    told: &Told<'_>,
+    searches: &Searches,
+    ended: anyhow::Result<()>,
+    is_stopped: bool,
+) -> anyhow::Result<ExitCode> {
+    let ended =
+        ended.and_then(|()| if is_stopped { Ok(()) } else { found::refuse_none(&searches.contenders) });
+    if !context.json {
+        say::text(&told.text(searches))?;
+    } else if ended.is_ok() {
+        // For machines an error is the document.
+        say::json(searches)?;
     }
+    ended?;
+    Ok(match (is_stopped, searches.is_valid) {
+        (true, _) => exit::INTERRUPTED.into(),
+        (false, false) => exit::INVALID.into(),
+        (false, true) => ExitCode::SUCCESS,
+    })
 }

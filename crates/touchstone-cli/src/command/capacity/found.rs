@@ -1,11 +1,10 @@
-//! What a search found of a service, as it stands in `capacity.json`: read from what the load generator left, with what the service is.
+//! What a search found of a service: read from what the load generator left, with what the service is.
 
+use super::searches::Held;
 use crate::exit;
-use serde::Serialize;
 use serde_json::Value;
 use std::path::Path;
 use std::process::ExitStatus;
-use touchstone::kit::DurabilityClass;
 use touchstone::plan::PlannedArm;
 use touchstone_protocol::Settings;
 use touchstone_runner::service::{Stood, failed_by_itself};
@@ -14,36 +13,11 @@ use touchstone_runner::{Error, ErrorKind};
 /// How often a device changes something in the published reckoning, in seconds.
 const EVERY_S: f64 = 600.0;
 
-/// What a service holds.
-#[derive(Serialize)]
-pub(super) struct Held {
-    pub(super) arm: String,
-    /// What its kit says that it promises of an acknowledged change. A search does not look whether that is so.
-    pub(super) class: DurabilityClass,
-    /// What took effect of its profile, as the service read it back; nothing, where it could not be asked.
-    pub(super) settings: Settings,
-    /// What its profile asked for and did not take effect: `synchronous is normal, and full was asked for`.
-    pub(super) contradicted: Vec<String>,
-    /// Iterations a second that held, and that did not; none where there is no answer.
-    pub(super) holds: Option<f64>,
-    pub(super) fails: Option<f64>,
-    /// Devices that do one iteration each in ten minutes.
-    pub(super) devices: Option<f64>,
-    /// Why there is no answer.
-    pub(super) why: Option<String>,
-    /// Why the answer cannot be believed: what the generator doubts of itself.
-    pub(super) doubts: Vec<String>,
-    /// What went wrong with the service after it was searched.
-    pub(super) fault: Option<String>,
-    /// The folder with the steps of the search and their page; none where the service could not be searched.
-    pub(super) search: Option<String>,
-}
-
 impl Held {
     /// Of a service that could not be searched.
     pub(super) fn not_searched(arm: &PlannedArm, why: String) -> Held {
         Held {
-            arm: arm.name.clone(),
+            contender: arm.name.clone(),
             class: arm.class,
             settings: Settings::new(),
             contradicted: Vec::new(),
@@ -54,6 +28,7 @@ impl Held {
             doubts: Vec::new(),
             fault: None,
             search: None,
+            limits: None,
         }
     }
 
@@ -69,7 +44,7 @@ impl Held {
         let settings = stood.settings.clone().into_iter().filter(|(name, _)| is_asked(name)).collect();
         let held = Held {
             settings,
-            contradicted: contradicted(arm, &stood.settings),
+            contradicted: not_as_asked(&arm.settings, &arm.profile_settings, &stood.settings),
             fault: stood.fault.clone(),
             ..Held::not_searched(arm, why)
         };
@@ -86,13 +61,9 @@ impl Held {
             why: holds.is_none().then(|| no_answer(&found)),
             doubts,
             search: Some(folder.display().to_string()),
+            limits: found["limits"].as_str().map(str::to_owned),
             ..held
         }
-    }
-
-    /// Whether what is said of it can be believed.
-    pub(super) fn is_valid(&self) -> bool {
-        self.doubts.is_empty()
     }
 }
 
@@ -148,11 +119,17 @@ fn no_answer(searched: &Value) -> String {
     }
 }
 
-fn contradicted(arm: &PlannedArm, settings: &Settings) -> Vec<String> {
-    let asked =
-        arm.profile_settings.iter().filter_map(|(name, asked)| Some((name, asked, settings.get(name)?)));
-    let others = asked.filter(|(_, asked, took)| asked != took);
-    others.map(|(name, asked, took)| format!("{name} is {took}, and {asked} was asked for")).collect()
+/// What was asked for and was not read back so. Of what a suite asks of everybody a service may have no notion; of what its own profile
+/// asks it must say that it took effect.
+fn not_as_asked(asked: &Settings, of_profile: &Settings, read_back: &Settings) -> Vec<String> {
+    let broken = asked.iter().filter_map(|(name, asked)| match read_back.get(name) {
+        Some(took) if took != asked => Some(format!("{name} was asked for as {asked}, {took} took effect")),
+        None if of_profile.contains_key(name) => {
+            Some(format!("{name} was asked for as {asked}, and the service does not say what took effect"))
+        }
+        _ => None,
+    });
+    broken.collect()
 }
 
 /// A generator that fails is no fault of the service; what it says of itself stands on standard error.
@@ -170,7 +147,8 @@ pub(super) fn refuse_none(held: &[Held]) -> anyhow::Result<()> {
     if held.iter().any(|held| held.search.is_some()) {
         return Ok(());
     }
-    let why = held.iter().map(|held| format!("{}: {}", held.arm, held.why.as_deref().unwrap_or_default()));
+    let why =
+        held.iter().map(|held| format!("{}: {}", held.contender, held.why.as_deref().unwrap_or_default()));
     let why: Vec<String> = why.collect();
     let message = format!("none of the services could be searched: {}", why.join("; "));
     Err(Error::new(ErrorKind::Missing, message).into())
@@ -208,6 +186,28 @@ mod tests {
         assert!(no_answer(&unsteady.found).ends_with("the last of them 404.60 a second"));
         let stopped = left(&[("capacity.json", r#"{"found": null, "doubts": []}"#)]);
         assert_eq!(no_answer(&stopped.found), "the search was stopped");
+    }
+
+    /// A search said nothing of a setting that its service did not read back at all.
+    #[test]
+    fn settings_that_were_asked_for_and_not_read_back_so_are_told() {
+        let of = |pairs: &[(&str, &str)]| -> Settings {
+            pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect()
+        };
+        let profile = of(&[("journal_mode", "wal"), ("synchronous", "full"), ("download", "reads")]);
+        let mut asked = profile.clone();
+        asked.extend(of(&[("cipher", "none"), ("page", "small")]));
+        let read_back =
+            of(&[("journal_mode", "wal"), ("synchronous", "normal"), ("page", "large"), ("own", "yes")]);
+        assert_eq!(
+            not_as_asked(&asked, &profile, &read_back),
+            [
+                "download was asked for as reads, and the service does not say what took effect",
+                "page was asked for as small, large took effect",
+                "synchronous was asked for as full, normal took effect",
+            ]
+        );
+        assert!(not_as_asked(&asked, &profile, &asked).is_empty());
     }
 
     #[test]

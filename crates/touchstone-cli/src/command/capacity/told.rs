@@ -1,7 +1,6 @@
 //! What searches found, in words: a service after the other, then what was published.
 
-use super::found::Held;
-use std::path::Path;
+use super::searches::{Held, Searches};
 use touchstone::plan::{PlannedCase, PlannedSuite};
 use touchstone::report::format::count;
 use touchstone::suite::Claim;
@@ -15,18 +14,18 @@ pub(super) struct Told<'t> {
     pub(super) suite: &'t PlannedSuite,
     /// The suite as the user named it, which may be by a file.
     pub(super) named: &'t str,
-    pub(super) users: u32,
-    pub(super) limits: &'t str,
-    /// Where the searches are.
-    pub(super) folder: &'t Path,
 }
 
 impl Told<'_> {
     /// All of it.
-    pub(super) fn text(&self, held: &[Held]) -> String {
+    pub(super) fn text(&self, searches: &Searches) -> String {
         let mut lines = vec![format!("{}: {}", self.case.id, self.case.title)];
-        lines.push(format!("Open loop, Poisson, {} users, {}:", count(self.users.into()), self.limits));
-        lines.extend(held.iter().flat_map(lines_of));
+        lines.push(format!(
+            "Open loop, Poisson, {} users, {}:",
+            count(searches.users.into()),
+            searches.limits
+        ));
+        lines.extend(searches.contenders.iter().flat_map(lines_of));
         lines.extend(self.published());
         lines.push(format!(
             "Nothing was killed and no sync was counted: that a service keeps what its class promises is looked at by touchstone bench \
@@ -34,7 +33,7 @@ impl Told<'_> {
             self.named,
             self.case.name()
         ));
-        lines.push(format!("Searches, with a page of each: {}", self.folder.display()));
+        lines.push(format!("Searches, with a page of each: {}", searches.folder));
         lines.join("\n") + "\n"
     }
 
@@ -54,11 +53,11 @@ impl Told<'_> {
 }
 
 fn lines_of(held: &Held) -> Vec<String> {
-    let mut lines = vec![format!("  {}: {}", held.arm, answer(held))];
+    let mut lines = vec![format!("  {}: {}", held.contender, answer(held))];
     let read: Vec<String> = held.settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
     let read = if read.is_empty() { String::new() } else { format!("; read back: {}", read.join(", ")) };
     lines.push(format!("    class {}, as its kit states it{read}", held.class));
-    lines.extend(held.contradicted.iter().map(|what| format!("    not as its profile: {what}")));
+    lines.extend(held.contradicted.iter().map(|what| format!("    not as asked: {what}")));
     lines.extend(held.fault.iter().map(|fault| format!("    fault, after the search: {fault}")));
     lines
 }
@@ -91,13 +90,13 @@ pub(super) fn rate(rate: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{answer, rate};
-    use crate::command::capacity::found::Held;
+    use super::{answer, lines_of, rate};
+    use crate::command::capacity::searches::{Held, Searches};
     use touchstone::kit::DurabilityClass;
 
     fn held(fails: Option<f64>, doubts: &[&str]) -> Held {
         Held {
-            arm: "one@plain".into(),
+            contender: "one@plain".into(),
             class: DurabilityClass::Strict,
             settings: [].into(),
             contradicted: Vec::new(),
@@ -108,6 +107,7 @@ mod tests {
             doubts: doubts.iter().map(|doubt| (*doubt).to_owned()).collect(),
             fault: None,
             search: Some("there".into()),
+            limits: Some("p99 < 1s, failures < 1%".into()),
         }
     }
 
@@ -128,5 +128,23 @@ mod tests {
                 .starts_with("INVALID (it sent late): at least 47.88 iterations a second: at least 28,728"),
             "{doubted}"
         );
+    }
+
+    #[test]
+    fn each_setting_that_took_no_effect_is_a_line() {
+        let contradicted = ["one was asked for as 1, 2 took effect", "two was asked for as 2, 3 took effect"];
+        let held = Held { contradicted: contradicted.map(str::to_owned).into(), ..held(None, &[]) };
+        let told = lines_of(&held).join("\n");
+        assert_eq!(told.matches("\n    not as asked: ").count(), 2, "{told}");
+    }
+
+    /// The limit of failures that a search has in any case stood nowhere.
+    #[test]
+    fn limits_are_told_as_the_search_had_them() {
+        let mut searches = Searches::new("a/b", 2, "p99 < 1s", "there");
+        searches.add(Held { limits: None, ..held(None, &[]) });
+        assert_eq!(searches.limits, "p99 < 1s");
+        searches.add(held(None, &["it sent late"]));
+        assert_eq!((searches.limits.as_str(), searches.is_valid), ("p99 < 1s, failures < 1%", false));
     }
 }
