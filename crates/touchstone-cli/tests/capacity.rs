@@ -11,7 +11,8 @@ use support::{Ended, build, contents, finish, folder, plan, root, touchstone, wa
 use tempfile::TempDir;
 
 /// Subjects of the kit.
-const SUBJECTS: [&str; 4] = ["honest", "quits-badly", "another", "starts-never"];
+const SUBJECTS: [&str; 6] =
+    ["honest", "quits-badly", "another", "starts-never", "dies-asked", "dies-before-the-kill"];
 
 /// The search: two steps and the one that confirms, and whatever is answered in time or not holds.
 const QUICK: [&str; 8] = ["--from", "10", "--step", "300ms", "--users", "2", "--limits", "failures < 50%"];
@@ -166,6 +167,22 @@ fn a_search_of_nobody_is_an_error() {
     assert_eq!(ended.status, Some(69), "{}", ended.told());
     let message = ended.json()["error"]["message"].as_str().unwrap_or_default().to_owned();
     assert!(message.contains("none of the services could be searched: starts-never@wal: "), "{message}");
+}
+
+/// A service died while it was searched, and the reason that was given was that nobody listened at its port.
+#[test]
+fn a_service_that_dies_while_it_is_searched_is_told_with_its_last_words() {
+    build_python();
+    let own = Own::new("true");
+    let ended = own.search(&["dies-asked", "honest"], &[&QUICK[..], &["--json"]].concat());
+    assert!([Some(0), Some(3)].contains(&ended.status), "{}", ended.told());
+    let found = ended.json();
+    let held = &found["contenders"][1];
+    assert_eq!(held["contender"], "dies-asked@wal", "{found}");
+    let why = held["why"].as_str().unwrap_or_default();
+    assert!(why.starts_with("it died while it was searched: "), "{held}");
+    assert!(why.contains("exit status 7") && why.ends_with("fatal: out of leaves"), "{held}");
+    assert!(held["holds"].is_null() && held["fault"].is_null(), "{held}");
 }
 
 /// The kit cannot be built, so nothing else than the mistake can be told where it is told first.

@@ -275,6 +275,14 @@ impl Session {
         Some(self.process.as_ref()?.id())
     }
 
+    /// How the process ended, where it has by now, and nobody asked it to.
+    pub(crate) fn died(&mut self) -> Option<SessionError> {
+        let end = self.end.as_ref()?;
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let has_ended = poll(&mut [PollFd::new(end, PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0);
+        has_ended.then(|| self.ended())
+    }
+
     /// What it says on standard error until it ends, to be heard then; none where that is somebody else's already.
     pub(crate) fn last_words(&mut self) -> Option<LastWords> {
         self.stderr.take()

@@ -4,6 +4,7 @@ use super::{Servant, Stage, template};
 use crate::error::{Error, ErrorKind, Result};
 use crate::place::Place;
 use crate::random::stream;
+use crate::session::Session;
 use std::fs;
 use std::path::{Path, PathBuf};
 use touchstone_protocol::Settings;
@@ -22,7 +23,9 @@ pub struct Stood<T> {
     pub answer: T,
     /// The settings that took effect: what the service read back, and what the head of its file contradicts.
     pub settings: Settings,
-    /// What went wrong with the service after it was asked: it had died, or it did not quit as it should.
+    /// How its process ended by itself while it was asked.
+    pub died: Option<String>,
+    /// What went wrong with the service after it was asked: it did not quit as it should.
     pub fault: Option<String>,
 }
 
@@ -58,7 +61,16 @@ pub fn with_service<T>(
         .map_err(|error| Error::io(format_args!("cannot write {}", scenario.display()), &error))?;
     let processor = servant.sides.generator();
     let answer = ask(&Standing { scenario, processor })?;
+    let died = servant.session.as_mut().and_then(Session::died);
+    if died.is_some() {
+        servant.session = None;
+    }
     servant.look_at_files();
     servant.quit();
-    Ok(Ok(Stood { answer, settings: servant.settings, fault: servant.error }))
+    Ok(Ok(Stood {
+        answer,
+        settings: servant.settings,
+        died: died.map(|how| how.to_string()),
+        fault: servant.error,
+    }))
 }

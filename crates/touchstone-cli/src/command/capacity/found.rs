@@ -48,7 +48,14 @@ impl Held {
             fault: stood.fault.clone(),
             ..Held::not_searched(arm, why)
         };
-        let Some(Searched { found, mut doubts }) = searched else { return held };
+        if let Some(how) = &stood.died {
+            // What a search says of a service that was no longer there is nothing of the service.
+            let search = searched.map(|_| folder.display().to_string());
+            return Held { why: Some(died(how)), search, ..held };
+        }
+        // One that was still there, and went wrong later, may have been going wrong.
+        let why = held.fault.clone().or(held.why.clone());
+        let Some(Searched { found, mut doubts }) = searched else { return Held { why, ..held } };
         if doubts.is_empty() && stood.answer.code() == Some(exit::INVALID.into()) {
             doubts.push("the load generator calls the search invalid".into());
         }
@@ -65,6 +72,10 @@ impl Held {
             ..held
         }
     }
+}
+
+fn died(how: &str) -> String {
+    format!("it died while it was searched: {how}")
 }
 
 /// What the generator left of a search.
