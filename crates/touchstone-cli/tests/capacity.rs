@@ -7,8 +7,10 @@ use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use support::{Ended, build, contents, finish, folder, plan, root, touchstone, wait_for};
+use support::{Ended, build, contents, finish, folder, plan, root, touchstone, wait_for, write_plan};
 use tempfile::TempDir;
+use touchstone::record::Record;
+use touchstone::sample::Outcome;
 
 /// Subjects of the kit.
 const SUBJECTS: [&str; 6] =
@@ -202,4 +204,27 @@ fn mistakes_are_told_before_anything_is_built() {
     own.search(&[], &QUICK).refused(64, &["scenario `upload`", "unload"]);
     let bench = ["--root", &own.folder.path().display().to_string(), "bench", "--suite", "tiny"];
     finish(touchstone().args(bench)).refused(64, &["case `tiny/upload`, scenario `upload`", "unload"]);
+}
+
+/// The first launch's process is killed while users upload. One that had died by then was told of only by what it lost, or not at all.
+#[test]
+fn a_service_that_dies_before_it_is_killed_is_a_crash() {
+    build_python();
+    let own = Own::new("true");
+    let own_root = own.folder.path().display().to_string();
+    let words = ["--root", &own_root, "plan", "--suite", "tiny", "--contender", "dies-before-the-kill"];
+    let mut planned = finish(touchstone().args(words)).succeeded().json();
+    planned["looks"] = json!([1]);
+    let (path, record) = (write_plan(own.folder.path(), &planned), own.path("record"));
+    finish(touchstone().args(["--root", &own_root, "run"]).arg(path).arg("--out").arg(&record)).succeeded();
+    let record = Record::read(&record).expect("it is a record");
+    let launch = |arm: &str| record.launches.iter().find(|part| part.arm == arm).expect(arm);
+    let dead = launch("dies-before-the-kill@wal");
+    let error = dead.error.as_deref().unwrap_or_default();
+    assert_eq!(dead.outcome, Outcome::Crashed, "{dead:?}");
+    assert!(dead.found > 0 && dead.found == dead.expected, "it is asked for what it kept: {dead:?}");
+    for words in ["it died before the lab killed it", "exit status 7", "fatal: out of leaves"] {
+        assert!(error.contains(words), "`{words}`: {error}");
+    }
+    assert_eq!(launch("honest@wal").outcome, Outcome::Completed, "{:?}", launch("honest@wal").error);
 }

@@ -19,7 +19,7 @@ def dies(batch: Batch) -> None:
     """One mode dies once it is asked for long enough, the other in the window in which the lab would kill it."""
     global uploads
     uploads += 1
-    in_last = any(change.id.startswith("w2-") for change in batch.changes)
+    in_last = any(change.id.startswith("w3-") for change in batch.changes)
     if was_filled and (how == "dies-asked" and uploads == 3 or how == "dies-before-the-kill" and in_last):
         print("fatal: out of leaves", file=sys.stderr, flush=True)
         os._exit(7)

@@ -7,6 +7,7 @@ use super::{LAB_BYTES, Servant, failed, template};
 use crate::error::Result;
 use crate::header::contradicted_in;
 use crate::random::Stream;
+use crate::session::Session;
 use rand::RngExt;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -43,18 +44,24 @@ impl Servant<'_> {
         // At any moment of a window: a service that begins to cheat late in each must fear the end of each.
         let moment = Duration::from_millis(random.random_range(0..self.stage.load().window_ms.max(1)));
         let mut session = self.session.take();
+        let mut died = None;
         let uploads = self.begin_window(0, random).cut_off(|generator| {
             generator.wait_for_requests()?;
             generator.let_ask(moment)?;
+            died = session.as_mut().and_then(Session::died);
             session = None;
             Ok(())
         })?;
         drop(session);
-        match uploads {
-            Ok(uploads) => self.remember(&uploads),
-            Err(why) => {
-                self.note::<()>(Err(failed(why)));
+        let died = died.map(|how| format!("it died before the lab killed it: {how}"));
+        match (uploads, died) {
+            (Ok(uploads), died) => {
+                self.remember(&uploads);
+                // What it lost is looked for all the same: until the launch is over this is all that stands against it.
+                self.error = died;
             }
+            (Err(_), Some(died)) => self.add_death(died),
+            (Err(why), None) => drop(self.note::<()>(Err(failed(why)))),
         }
         Ok(())
     }
@@ -85,6 +92,7 @@ impl Servant<'_> {
     /// # Errors
     /// When the lab itself fails.
     pub(crate) fn leave(mut self, launch: usize) -> Result<Launch> {
+        let died = if self.outcome == Outcome::Completed { self.error.take() } else { None };
         self.be_introduced();
         let expected = self.held.iter().map(Held::count).sum();
         let mut found = 0;
@@ -94,6 +102,9 @@ impl Servant<'_> {
         }
         let file_bytes = self.look_at_files();
         self.quit();
+        if let Some(died) = died {
+            self.add_death(died);
+        }
         let whole = self.outcome == Outcome::Completed || self.outcome == Outcome::Void;
         Ok(Launch {
             case: self.stage.case.id.clone(),
@@ -115,6 +126,17 @@ impl Servant<'_> {
             counters: BTreeMap::new(),
             file_bytes,
         })
+    }
+
+    /// A process that died by itself is a crash, and stands before whatever else is wrong.
+    fn add_death(&mut self, died: String) {
+        if self.outcome == Outcome::Completed {
+            self.outcome = Outcome::Crashed;
+        }
+        self.error = Some(match self.error.take() {
+            Some(error) => format!("{died}; then {error}"),
+            None => died,
+        });
     }
 
     /// The database's files with their sizes. What the head of one says otherwise than the service does is what took effect.
