@@ -46,6 +46,14 @@ fn what_a_service_says_is_text() {
 }
 
 #[test]
+fn the_limit_of_failures_that_others_imply_stands_with_them() {
+    let mut outcome = outcome();
+    outcome.scenario.limits = Some("p99 < 50ms".into());
+    let html = page::of_outcome(&outcome).expect("it is written");
+    assert!(!html.contains("0.1%") && html.contains("failures &#60; 1%"), "{}", body(&html));
+}
+
+#[test]
 fn the_page_loads_nothing() {
     let html = page::of_outcome(&outcome()).expect("it is written");
     assert!(html.contains("default-src 'none'"));

@@ -120,9 +120,9 @@ pub(super) struct LimitRow {
     pub holds: bool,
 }
 
-/// The limits of a scenario, if it has any.
+/// The limits of a scenario, if it has any, with the one that they imply.
 pub(super) fn limits(outcome: &Outcome) -> Vec<LimitRow> {
-    let limits = outcome.scenario.limits.as_deref().and_then(|text| text.parse::<Limits>().ok());
+    let limits = outcome.limits().map(Limits::with_failures);
     let all = outcome.total();
     let rows = limits.unwrap_or_default().0.into_iter().map(|limit| {
         let (found, holds) = limit.holds(&all);
