@@ -119,7 +119,8 @@ fn commits_that_await_no_disk_while_they_are_timed_are_caught() {
 fn work_while_others_are_asked_is_told() {
     let busy = RUN.judgement.flags.iter().filter(|flag| flag.kind == FlagKind::BusyAtRest);
     let arms: Vec<&str> = busy.map(|flag| flag.arm.as_str()).collect();
-    assert_eq!(arms, ["canary-busy-at-rest@wal"]);
+    assert!(arms.contains(&"canary-busy-at-rest@wal"), "{arms:?}");
+    assert!(arms.iter().all(|arm| !arm.starts_with("fastapi")), "{arms:?}");
 }
 
 #[test]

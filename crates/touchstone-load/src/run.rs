@@ -131,7 +131,9 @@ fn run_lanes(
             .collect();
         show(&Progress { plan, seconds: None, series: &Series::default() });
         begin.ready.wait();
-        let ahead = until(control.start).unwrap_or_else(|error| {
+        let was_stopped = control.stop.load(Ordering::Relaxed);
+        let start = if was_stopped { Start::AtOnce } else { control.start };
+        let ahead = until(start).unwrap_or_else(|error| {
             fail(control.stop, &failed, error);
             AHEAD
         });
@@ -237,14 +239,16 @@ fn play(
         lane.set_up()?;
         Ok(lane)
     });
+    // Known before anybody waits to be told to begin.
+    let lane = lane.map_err(&fail).ok();
     begin.ready.wait();
     begin.go.wait();
-    let clock = *begin.clock.get()?;
+    let (lane, clock) = (lane?, *begin.clock.get()?);
     while !clock.until_begin().is_zero() && !stop.load(Ordering::Relaxed) {
         thread::sleep(clock.until_begin().min(START_WAIT_MAX));
     }
     let before = processor_ns();
-    match lane.and_then(|lane| lane.run(clock)) {
+    match lane.run(clock) {
         Ok(left) => {
             let busy_share = (processor_ns() - before) as f64 / left.ended_ns.max(1) as f64;
             Some(Ended { left, thread: Thread { busy_share, processor } })

@@ -126,9 +126,9 @@ impl Searched {
     }
 
     /// Why steps did not count: each doubt once, as it was last, with how many steps had it.
-    pub fn doubts_of_steps(&self) -> Vec<String> {
+    pub fn doubts_of_steps(&self, is_told: impl Fn(&str) -> bool) -> Vec<String> {
         let mut told: Vec<(&str, usize)> = Vec::new();
-        for doubt in self.steps.iter().flat_map(|step| &step.doubts) {
+        for doubt in self.steps.iter().flat_map(|step| &step.doubts).filter(|doubt| is_told(doubt)) {
             match told.iter_mut().find(|(other, _)| is_same(other, doubt)) {
                 Some((last, steps)) => (*last, *steps) = (doubt, *steps + 1),
                 None => told.push((doubt, 1)),
@@ -207,6 +207,6 @@ mod tests {
             })
             .into();
         let told = [format!("{} (3 of 4 steps)", late(120)), "a thread, busy (1 of 4 steps)".into()];
-        assert_eq!(searched.doubts_of_steps(), told);
+        assert_eq!(searched.doubts_of_steps(|_| true), told);
     }
 }

@@ -124,6 +124,8 @@ pub(crate) struct Servant<'s> {
     children: Option<u64>,
     strayed: Option<String>,
     rest: Rest,
+    /// How its process ended that nobody had asked to.
+    died: Option<String>,
     outcome: Outcome,
     error: Option<String>,
 }
@@ -162,6 +164,7 @@ impl<'s> Servant<'s> {
             children: None,
             strayed: None,
             rest: Rest::default(),
+            died: None,
             outcome: Outcome::Completed,
             error: None,
         };
@@ -228,6 +231,9 @@ impl<'s> Servant<'s> {
         self.threads = self.threads.max(threads(process));
         self.children = self.children.max(children(process));
         self.strayed = self.strayed.take().or_else(|| self.sides.strayed(process));
+        if counted.is_err() {
+            self.note_death();
+        }
         let Some(counted) = self.note(counted.map_err(failed)) else { return Ok(None) };
         self.remember(&counted.uploads);
         let witness = Witness {

@@ -20,7 +20,7 @@ def dies(batch: Batch) -> None:
     global uploads
     uploads += 1
     in_last = any(change.id.startswith("w3-") for change in batch.changes)
-    if was_filled and (how == "dies-asked" and uploads == 3 or how == "dies-before-the-kill" and in_last):
+    if was_filled and (how == "dies-asked" and uploads >= 3 or how == "dies-before-the-kill" and in_last):
         print("fatal: out of leaves", file=sys.stderr, flush=True)
         os._exit(7)
 

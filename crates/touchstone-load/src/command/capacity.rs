@@ -73,7 +73,10 @@ impl Capacity {
         let stop = stop_on_signal()?;
         let (searched, confirmed) = search(&scenario, &limits, &stop)?;
         if searched.doubts.is_empty() {
-            searched.doubts_of_steps().iter().for_each(|doubt| say::note(&format!("did not count: {doubt}")));
+            searched
+                .doubts_of_steps(|_| true)
+                .iter()
+                .for_each(|doubt| say::note(&format!("did not count: {doubt}")));
         }
         if let Some(folder) = folder {
             folder.fill_with_search(&searched, confirmed.as_ref())?;
@@ -153,9 +156,8 @@ fn search(
             Judged::Counts => {}
             Judged::Again => continue,
             Judged::Ends => {
-                let doubts = searched.doubts_of_steps().into_iter();
-                searched.doubts =
-                    doubts.filter(|doubt| outcome.doubts.iter().any(|own| is_same(own, doubt))).collect();
+                let is_own = |doubt: &str| outcome.doubts.iter().any(|own| is_same(own, doubt));
+                searched.doubts = searched.doubts_of_steps(is_own);
                 confirmed = (is_confirmation && held).then_some(outcome);
                 break;
             }

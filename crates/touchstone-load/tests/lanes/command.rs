@@ -266,7 +266,7 @@ fn ctrl_c_tells_what_was_counted_and_leaves_no_process() {
 }
 
 /// A service whose first lines are noted as they are asked for, and a scenario of a request that sets a user up and one of a phase.
-fn held(folder: &Path) -> (Service, Arc<Mutex<Vec<String>>>, Child) {
+fn held(folder: &Path, length: &str) -> (Service, Arc<Mutex<Vec<String>>>, Child) {
     let lines = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&lines);
     let service = start(move |asked| {
@@ -274,12 +274,22 @@ fn held(folder: &Path) -> (Service, Arc<Mutex<Vec<String>>>, Child) {
         answer("fine")
     });
     let file = folder.join("held.toml");
-    let text = "name = \"held\"\nsetup = [\"begin\"]\n[[phase]]\nlength = \"100ms\"\nrate = 100\n\
-                [[request]]\nname = \"begin\"\npath = \"/begin\"\n[[request]]\nname = \"ask\"\npath = \"/ask\"\n";
-    std::fs::write(&file, format!("host = \"{}\"\n{text}", service.host)).expect("there is room");
-    let mut child = command(&[&file.display().to_string(), "--hold", "--json"]);
+    std::fs::write(&file, with_setup(&service.host, length)).expect("there is room");
+    let child = hold(&file);
+    (service, lines, child)
+}
+
+fn with_setup(host: &str, length: &str) -> String {
+    format!(
+        "host = \"{host}\"\nname = \"held\"\nsetup = [\"begin\"]\n[[phase]]\nlength = \"{length}\"\nrate = 100\n\
+         [[request]]\nname = \"begin\"\npath = \"/begin\"\n[[request]]\nname = \"ask\"\npath = \"/ask\"\n"
+    )
+}
+
+fn hold(scenario: &Path) -> Child {
+    let mut child = command(&[&scenario.display().to_string(), "--hold", "--json"]);
     let child = child.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    (service, lines, child.spawn().expect("the program can be started"))
+    child.spawn().expect("the program can be started")
 }
 
 /// Waits for the line, and gives the rest of what the program says.
@@ -294,7 +304,7 @@ fn wait_until_ready(child: &mut Child) -> BufReader<ChildStderr> {
 #[test]
 fn a_run_that_is_held_begins_when_it_is_told_to() {
     let folder = tempfile::tempdir().expect("a folder can be made");
-    let (_service, lines, mut child) = held(folder.path());
+    let (_service, lines, mut child) = held(folder.path(), "100ms");
     let _said = wait_until_ready(&mut child);
     let asked = lines.lock().expect("nobody panics with it").clone();
     assert!(!asked.is_empty() && asked.iter().all(|line| line.contains("/begin")), "{asked:?}");
@@ -308,11 +318,35 @@ fn a_run_that_is_held_begins_when_it_is_told_to() {
 #[test]
 fn a_run_that_is_held_can_be_stopped() {
     let folder = tempfile::tempdir().expect("a folder can be made");
-    let (_service, lines, mut child) = held(folder.path());
+    let (_service, lines, mut child) = held(folder.path(), "10s");
     let _said = wait_until_ready(&mut child);
     kill_process(Pid::from_child(&child), Signal::INT).expect("it runs");
     assert_eq!(child.wait().expect("it ends").code(), Some(130));
     assert!(lines.lock().expect("nobody panics with it").iter().all(|line| line.contains("/begin")));
+}
+
+/// It said that users were set up, and waited to be told to begin.
+#[test]
+fn a_run_that_is_held_ends_where_a_setup_fails() {
+    let service = start(|_| Reply::Bytes(bytes_of(500, "no")));
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let file = folder.path().join("held.toml");
+    std::fs::write(&file, with_setup(&service.host, "100ms")).expect("there is room");
+    let mut child = hold(&file);
+    let input = child.stdin.take();
+    let output = child.wait_with_output().expect("it ends");
+    drop(input);
+    assert_eq!(status(&output), 69, "{output:?}");
+    assert!(!said(&output).contains("ready"), "{output:?}");
+}
+
+/// The doubt about such steps was lost, and the search was told as one that somebody had stopped.
+#[test]
+fn a_search_whose_steps_end_before_a_request_does_is_invalid() {
+    let service = start(|_| answer("fine"));
+    let words = ["capacity", &service.host, "--limits", "p99 < 1s", "--from", "1", "--step", "100ms"];
+    let output = run(&words);
+    assert_eq!(status(&output), 3, "{output:?}");
 }
 
 /// The generator of a lab that was killed went on for ten seconds, on what the next lab measured.

@@ -7,13 +7,17 @@ use super::{LAB_BYTES, Servant, failed, template};
 use crate::error::Result;
 use crate::header::contradicted_in;
 use crate::random::Stream;
-use crate::session::Session;
+use crate::session::{Session, SessionError};
 use rand::RngExt;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use touchstone::kit::DurabilityClass;
 use touchstone::sample::{Launch, Outcome};
 use touchstone_protocol::Request;
+
+fn of_itself(how: SessionError) -> String {
+    format!("it died before the lab killed it: {how}")
+}
 
 impl Servant<'_> {
     /// Ends the process at a moment of the lab's choosing: in the middle of what users upload, for a service may acknowledge before it
@@ -31,6 +35,7 @@ impl Servant<'_> {
             return self.kill_under_load(random);
         }
         let uploaded = self.upload_own("last");
+        self.note_death();
         if uploaded.is_ok() && self.arm.class == DurabilityClass::None {
             let closed = self.session.as_mut().map(|session| session.ask(&Request::Close));
             self.note(closed.transpose());
@@ -53,17 +58,18 @@ impl Servant<'_> {
             Ok(())
         })?;
         drop(session);
-        let died = died.map(|how| format!("it died before the lab killed it: {how}"));
-        match (uploads, died) {
-            (Ok(uploads), died) => {
-                self.remember(&uploads);
-                // What it lost is looked for all the same: until the launch is over this is all that stands against it.
-                self.error = died;
-            }
-            (Err(_), Some(died)) => self.add_death(died),
-            (Err(why), None) => drop(self.note::<()>(Err(failed(why)))),
+        // What it lost is looked for all the same.
+        self.died = died.map(of_itself);
+        match uploads {
+            Ok(uploads) => self.remember(&uploads),
+            Err(why) => drop(self.note::<()>(Err(failed(why)))),
         }
         Ok(())
+    }
+
+    /// Notes how the process ended, where it has by now: before the lab has asked it to, and before it is forgotten.
+    pub(super) fn note_death(&mut self) {
+        self.died = self.session.as_mut().and_then(Session::died).map(of_itself);
     }
 
     fn upload_own(&mut self, word: &str) -> std::result::Result<(), Fault> {
@@ -92,7 +98,6 @@ impl Servant<'_> {
     /// # Errors
     /// When the lab itself fails.
     pub(crate) fn leave(mut self, launch: usize) -> Result<Launch> {
-        let died = if self.outcome == Outcome::Completed { self.error.take() } else { None };
         self.be_introduced();
         let expected = self.held.iter().map(Held::count).sum();
         let mut found = 0;
@@ -102,7 +107,7 @@ impl Servant<'_> {
         }
         let file_bytes = self.look_at_files();
         self.quit();
-        if let Some(died) = died {
+        if let Some(died) = self.died.take() {
             self.add_death(died);
         }
         let whole = self.outcome == Outcome::Completed || self.outcome == Outcome::Void;
@@ -130,7 +135,7 @@ impl Servant<'_> {
 
     /// A process that died by itself is a crash, and stands before whatever else is wrong.
     fn add_death(&mut self, died: String) {
-        if self.outcome == Outcome::Completed {
+        if self.outcome != Outcome::Void {
             self.outcome = Outcome::Crashed;
         }
         self.error = Some(match self.error.take() {

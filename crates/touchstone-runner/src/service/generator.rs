@@ -87,7 +87,9 @@ impl Generator {
     /// When the user asks to stop, or neither happens in as long as a whole window may take.
     pub(super) fn wait_until_ready(&mut self) -> Result<()> {
         let path = self.folder.join("said");
-        self.wait_until(Duration::ZERO, || fs::read(&path).is_ok_and(|said| is_ready(&said)))
+        self.wait_until("set its users up", Duration::ZERO, || {
+            fs::read(&path).is_ok_and(|said| is_ready(&said))
+        })
     }
 
     /// Lets its users ask.
@@ -101,7 +103,9 @@ impl Generator {
     /// When the user asks to stop, or neither happens in as long as a whole window may take.
     pub(super) fn wait_for_requests(&mut self) -> Result<()> {
         let path = requests(&self.folder);
-        self.wait_until(Duration::ZERO, || fs::read(&path).is_ok_and(|text| has_request(&text)))
+        self.wait_until("ended a request", Duration::ZERO, || {
+            fs::read(&path).is_ok_and(|text| has_request(&text))
+        })
     }
 
     /// Lets it ask for that much longer, or until it ends.
@@ -110,7 +114,7 @@ impl Generator {
     /// When the user asks to stop.
     pub(super) fn let_ask(&mut self, length: Duration) -> Result<()> {
         let until = Instant::now() + length;
-        self.wait_until(length, || Instant::now() >= until)
+        self.wait_until("asked for so long", length, || Instant::now() >= until)
     }
 
     /// Tells it to end now: what it has heard of until now is written down.
@@ -123,7 +127,7 @@ impl Generator {
     /// # Errors
     /// When the user asks to stop, it does not end, or its files cannot be read.
     pub(super) fn finish(mut self, length: Duration) -> Result<Ended> {
-        self.wait_until(length, || false)?;
+        self.wait_until("ended", length, || false)?;
         let status = self.process.wait().map_err(|error| cannot("wait for", &self.folder, &error))?;
         let read = |path: PathBuf| fs::read(&path).map_err(|error| cannot("read", &path, &error));
         let said = String::from_utf8_lossy(&read(self.folder.join("said"))?).into_owned();
@@ -138,7 +142,12 @@ impl Generator {
     }
 
     /// Until it ends or something has happened.
-    fn wait_until(&mut self, length: Duration, mut has_happened: impl FnMut() -> bool) -> Result<()> {
+    fn wait_until(
+        &mut self,
+        awaited: &str,
+        length: Duration,
+        mut has_happened: impl FnMut() -> bool,
+    ) -> Result<()> {
         let gives_up = Instant::now() + length + self.manners.limit * LIMITS_BESIDE;
         loop {
             if self.manners.stop.load(Ordering::Relaxed) {
@@ -154,7 +163,7 @@ impl Generator {
                 let waited = (length + self.manners.limit * LIMITS_BESIDE).as_secs();
                 return Err(Error::new(
                     ErrorKind::Input,
-                    format!("the load generator has not ended after {waited} s and was killed"),
+                    format!("after {waited} s the load generator had not {awaited}, and was killed"),
                 ));
             }
         }

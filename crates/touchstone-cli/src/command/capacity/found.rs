@@ -50,12 +50,15 @@ impl Held {
         };
         if let Some(how) = &stood.died {
             // What a search says of a service that was no longer there is nothing of the service.
-            let search = searched.map(|_| folder.display().to_string());
-            return Held { why: Some(died(how)), search, ..held };
+            let search = searched.as_ref().map(|_| folder.display().to_string());
+            let limits = searched.and_then(|searched| searched.limits());
+            return Held { why: Some(died(how)), search, limits, ..held };
         }
         // One that was still there, and went wrong later, may have been going wrong.
         let why = held.fault.clone().or(held.why.clone());
-        let Some(Searched { found, mut doubts }) = searched else { return Held { why, ..held } };
+        let Some(searched) = searched else { return Held { why, ..held } };
+        let limits = searched.limits();
+        let Searched { found, mut doubts } = searched;
         if doubts.is_empty() && stood.answer.code() == Some(exit::INVALID.into()) {
             doubts.push("the load generator calls the search invalid".into());
         }
@@ -68,7 +71,7 @@ impl Held {
             why: holds.is_none().then(|| no_answer(&found)),
             doubts,
             search: Some(folder.display().to_string()),
-            limits: found["limits"].as_str().map(str::to_owned),
+            limits,
             ..held
         }
     }
@@ -85,6 +88,11 @@ pub(super) struct Searched {
 }
 
 impl Searched {
+    /// What had to hold.
+    fn limits(&self) -> Option<String> {
+        Some(self.found["limits"].as_str()?.to_owned())
+    }
+
     /// Reads it; none where the generator came to nothing. A doubt of the run that confirmed the answer is one of the answer.
     ///
     /// # Errors

@@ -14,7 +14,8 @@ pub struct Searches {
     pub case: String,
     /// Users, who begin iterations whether others are answered or not.
     pub users: u32,
-    /// What had to hold. A limit of failures is among them also where nobody named one.
+    /// What had to hold, as the searches had it: with a limit of failures, also where nobody named one. Before the first search it is as
+    /// it was asked for.
     pub limits: String,
     /// What rates are of: `iterations/s`.
     pub unit: String,
