@@ -70,7 +70,10 @@ pub fn of_outcome(outcome: &Outcome) -> Result<String> {
 /// # Errors
 /// When the page cannot be written out, which is a fault of its template.
 pub fn of_search(searched: &Searched, confirmed: Option<&Outcome>) -> Result<String> {
-    render(Heading::of_search(searched), Some(SearchView::new(searched)), confirmed.map(found))
+    // A search has a limit of failures also where its scenario names none.
+    let with_limits =
+        |outcome| Found { limits: table::held_against(outcome, &searched.limits), ..found(outcome) };
+    render(Heading::of_search(searched), Some(SearchView::new(searched)), confirmed.map(with_limits))
 }
 
 fn render(heading: Heading, search: Option<SearchView>, found: Option<Found>) -> Result<String> {

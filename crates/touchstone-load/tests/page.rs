@@ -123,6 +123,10 @@ fn the_page_of_an_invalid_search_says_each_doubt_once() {
     searched.doubts = vec![format!("{doubt} (1 of 13 steps)")];
     let html = page::of_search(&searched, Some(&confirmed)).expect("it is written");
     assert_eq!(body(&html).matches(doubt.as_str()).count(), 1);
+    let row = "<th scope=\"row\">failures &#60; 1%</th>";
+    assert!(!html.contains(row));
+    searched.limits = searched.limits.with_failures();
+    assert!(page::of_search(&searched, Some(&confirmed)).expect("it is written").contains(row));
     assert!(html.contains("(1 of 13 steps)") && html.contains("the top of the page says why"));
 }
 

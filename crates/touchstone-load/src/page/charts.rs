@@ -89,9 +89,13 @@ fn offered(outcome: &Outcome) -> String {
     if outcome.is_closed || each == 1.0 {
         return String::new();
     }
-    let each = if each == each.round() { count(each) } else { format!("{} on average", count(each)) };
+    let each = if each == each.round() {
+        format!("{} requests", count(each))
+    } else {
+        format!("{} requests on average", count(each))
+    };
     format!(
-        " Iterations are offered, and an iteration is {each} requests if none fails: the dotted line is those requests, a second."
+        " Iterations are offered, and an iteration is {each} if none fails: the dotted line is those requests, a second."
     )
 }
 

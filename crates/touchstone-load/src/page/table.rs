@@ -123,8 +123,13 @@ pub(super) struct LimitRow {
 /// The limits of a scenario, if it has any, with the one that they imply.
 pub(super) fn limits(outcome: &Outcome) -> Vec<LimitRow> {
     let limits = outcome.limits().map(Limits::with_failures);
+    held_against(outcome, &limits.unwrap_or_default())
+}
+
+/// Limits, held against an outcome.
+pub(super) fn held_against(outcome: &Outcome, limits: &Limits) -> Vec<LimitRow> {
     let all = outcome.total();
-    let rows = limits.unwrap_or_default().0.into_iter().map(|limit| {
+    let rows = limits.0.iter().map(|limit| {
         let (found, holds) = limit.holds(&all);
         LimitRow { limit: limit.to_string(), found: limit.said(found), holds }
     });
