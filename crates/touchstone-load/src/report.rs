@@ -57,7 +57,7 @@ pub(crate) fn offered(outcome: &Outcome) -> String {
         let users = ends(|phase| (f64::from(phase.users.0), f64::from(phase.users.1)));
         format!("closed loop of {users} users")
     } else {
-        format!("open loop of {} starts a second", ends(|phase| phase.rate))
+        format!("open loop of {} iterations a second", ends(|phase| phase.rate))
     }
 }
 

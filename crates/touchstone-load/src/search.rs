@@ -150,17 +150,17 @@ impl Searched {
         match self.found {
             Some(Found::Holds { at, not_at: Some(not_at) }) => {
                 let (at, not_at) = (rate(at), rate(not_at));
-                format!("Capacity: {at} starts a second hold {limits}; {not_at} do not.\n")
+                format!("Capacity: {at} iterations a second hold {limits}; {not_at} do not.\n")
             }
             Some(Found::Holds { at, not_at: None }) => {
                 let at = rate(at);
                 format!(
-                    "Capacity: at least {at} starts a second, as far as it was searched, hold {limits}.\n"
+                    "Capacity: at least {at} iterations a second, as far as it was searched, hold {limits}.\n"
                 )
             }
             Some(Found::Nothing { at }) => {
                 let at = rate(at);
-                format!("No capacity: not even {at} starts a second hold {limits}; try a lower --from.\n")
+                format!("No capacity: not even {at} iterations a second hold {limits}; try a lower --from.\n")
             }
             Some(Found::Unsteady { at }) => {
                 let at = rate(at);
@@ -170,7 +170,7 @@ impl Searched {
             }
             None if self.doubts.is_empty() => "Stopped before there was an answer.\n".into(),
             None if self.is_unconfirmed() => format!(
-                "INVALID: {at} starts a second held {limits}, but what confirmed it cannot be believed: {}.\n",
+                "INVALID: {at} iterations a second held {limits}, but what confirmed it cannot be believed: {}.\n",
                 self.doubts.join("; "),
                 at = rate(self.steps.last().map_or(0.0, |step| step.rate))
             ),

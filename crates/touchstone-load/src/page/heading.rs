@@ -53,7 +53,7 @@ impl Heading {
         let scenario = &searched.scenario;
         let asked = &scenario.capacity;
         let looked = format!(
-            "from {} to {} starts a second, in steps of {} after {} that are not counted, until the bracket is within {:.0} %; the answer \
+            "from {} to {} iterations a second, in steps of {} after {} that are not counted, until the bracket is within {:.0} %; the answer \
              is measured once more for {}",
             count(asked.from),
             count(asked.to),

@@ -40,7 +40,7 @@ fn a_url_is_asked_and_told_of() {
     let output = run(&[&service.host, "--rate", "200", "--for", "300ms"]);
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(is_done(&output), "{}", said(&output));
-    assert!(text.contains("open loop of 200 starts a second") && text.contains("GET /"), "{text}");
+    assert!(text.contains("open loop of 200 iterations a second") && text.contains("GET /"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
 }
 
@@ -393,9 +393,9 @@ fn a_capacity_is_searched_for_and_confirmed() {
     let text = String::from_utf8_lossy(&output.stdout);
     // Where the machine is not quiet enough for what confirms it, that is what the status and the text say.
     let expected = match status(&output) {
-        0 => "Capacity: at least 200 starts a second",
+        0 => "Capacity: at least 200 iterations a second",
         3 => {
-            "INVALID: 200 starts a second held failures < 1%, but what confirmed it cannot be believed: the generator"
+            "INVALID: 200 iterations a second held failures < 1%, but what confirmed it cannot be believed: the generator"
         }
         other => panic!("{other}: {}", said(&output)),
     };
@@ -412,7 +412,7 @@ fn a_service_that_fails_everything_has_no_capacity_and_no_valid_result() {
     let text = String::from_utf8_lossy(&output.stdout);
     assert_eq!(status(&output), 1, "{text} {}", said(&output));
     assert!(
-        text.starts_with("No capacity: not even 50 starts a second hold max < 1h, failures < 1%"),
+        text.starts_with("No capacity: not even 50 iterations a second hold max < 1h, failures < 1%"),
         "{text}"
     );
     let output = run(&[&service.host, "--rate", "50", "--for", "200ms"]);
@@ -433,7 +433,7 @@ fn an_answer_that_nothing_valid_confirms_is_invalid() {
     let output = run(&[&search[..], &["--step", "100ms", "--confirm", "100ms", "--pacing", "spin"]].concat());
     let text = String::from_utf8_lossy(&output.stdout);
     assert_eq!(status(&output), 3, "{text} {}", said(&output));
-    assert!(text.starts_with("INVALID: 100 starts a second held"), "{text}");
+    assert!(text.starts_with("INVALID: 100 iterations a second held"), "{text}");
     assert_eq!(said(&output).matches("confirming 100/s: holds").count(), 2, "{}", said(&output));
     let told = run(&["report", &out]);
     assert_eq!((status(&told), told.stdout), (3, output.stdout));
