@@ -6,8 +6,10 @@ use crate::depth;
 use crate::value::Mismatch;
 #[doc(hidden)]
 pub use minicbor::data::Type;
+use minicbor::encode::Write;
 use minicbor::{Decoder, Encoder};
 use std::convert::Infallible;
+use std::ops::{Deref, DerefMut};
 
 /// Writes CBOR into a buffer, which cannot fail.
 ///
@@ -22,7 +24,61 @@ use std::convert::Infallible;
 ///
 /// assert_eq!(length_of(&1_u8), 1);
 /// ```
-pub type Writer<'a> = Encoder<&'a mut Vec<u8>>;
+pub struct Writer<'a>(Encoder<Appended<'a>>);
+
+impl<'a> Writer<'a> {
+    /// A writer at the end of a buffer.
+    ///
+    /// ```
+    /// use touchstone_store::nested::Writer;
+    ///
+    /// let mut bytes = vec![1];
+    /// let _ = Writer::new(&mut bytes).null();
+    /// assert_eq!(bytes, [1, 0xf6]);
+    /// ```
+    #[inline]
+    pub fn new(bytes: &'a mut Vec<u8>) -> Writer<'a> {
+        Writer(Encoder::new(Appended(bytes)))
+    }
+
+    /// The buffer.
+    #[inline]
+    pub(crate) fn buffer(&mut self) -> &mut Vec<u8> {
+        self.0.writer_mut().0
+    }
+}
+
+impl<'a> Deref for Writer<'a> {
+    type Target = Encoder<Appended<'a>>;
+
+    #[inline]
+    fn deref(&self) -> &Encoder<Appended<'a>> {
+        &self.0
+    }
+}
+
+impl<'a> DerefMut for Writer<'a> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Encoder<Appended<'a>> {
+        &mut self.0
+    }
+}
+
+/// A buffer that bytes are appended to. The encoder writes a value in pieces of a few bytes: those of `Vec` itself are each
+/// a call into another crate, which were an eighth of an update's instructions.
+#[doc(hidden)]
+pub struct Appended<'a>(&'a mut Vec<u8>);
+
+impl Write for Appended<'_> {
+    type Error = Infallible;
+
+    #[inline]
+    fn write_all(&mut self, bytes: &[u8]) -> Result<(), Infallible> {
+        self.0.extend_from_slice(bytes);
+        Ok(())
+    }
+}
+
 /// Reads CBOR from a column.
 ///
 /// ```
@@ -104,7 +160,7 @@ pub trait Nested: Sized + 'static {
     /// u32::write_slice(&[1, 2, 3], &mut cells);
     /// ```
     fn write_slice<'a>(items: &'a [Self], cells: &mut Cells<'a>) {
-        cells.nested(|bytes| encode_slice(items, &mut Encoder::new(bytes)));
+        cells.nested(|bytes| encode_slice(items, &mut Writer::new(bytes)));
     }
 
     /// Takes a vector of them from a column.
@@ -200,7 +256,7 @@ pub fn broken(_: minicbor::decode::Error) -> Mismatch {
 }
 
 pub(crate) fn to_bytes<T: Nested>(value: &T, bytes: &mut Vec<u8>) {
-    value.encode(&mut Encoder::new(bytes));
+    value.encode(&mut Writer::new(bytes));
 }
 
 pub(crate) fn from_bytes<T: Nested>(bytes: &[u8]) -> Result<T, Mismatch> {

@@ -182,9 +182,9 @@ impl Gathering {
                 let _ = writer.null();
             } else {
                 let _ = writer.array(table.at.items);
-                writer.writer_mut().extend_from_slice(&table.bytes);
+                writer.buffer().extend_from_slice(&table.bytes);
                 if let Some(run) = table.at.run {
-                    run.write(writer.writer_mut());
+                    run.write(writer.buffer());
                 }
             }
         }
