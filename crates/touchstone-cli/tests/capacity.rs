@@ -13,8 +13,15 @@ use touchstone::record::Record;
 use touchstone::sample::Outcome;
 
 /// Subjects of the kit.
-const SUBJECTS: [&str; 6] =
-    ["honest", "quits-badly", "another", "starts-never", "dies-asked", "dies-before-the-kill"];
+const SUBJECTS: [&str; 7] = [
+    "honest",
+    "quits-badly",
+    "another",
+    "starts-never",
+    "dies-asked",
+    "dies-in-the-warm-up",
+    "dies-before-the-kill",
+];
 
 /// The search: two steps and the one that confirms, and whatever is answered in time or not holds.
 const QUICK: [&str; 8] = ["--from", "10", "--step", "300ms", "--users", "2", "--limits", "failures < 50%"];
@@ -212,19 +219,22 @@ fn a_service_that_dies_before_it_is_killed_is_a_crash() {
     build_python();
     let own = Own::new("true");
     let own_root = own.folder.path().display().to_string();
-    let words = ["--root", &own_root, "plan", "--suite", "tiny", "--contender", "dies-before-the-kill"];
+    let dying = ["--contender", "dies-in-the-warm-up", "--contender", "dies-before-the-kill"];
+    let words = [&["--root", &own_root, "plan", "--suite", "tiny"][..], &dying].concat();
     let mut planned = finish(touchstone().args(words)).succeeded().json();
     planned["looks"] = json!([1]);
     let (path, record) = (write_plan(own.folder.path(), &planned), own.path("record"));
     finish(touchstone().args(["--root", &own_root, "run"]).arg(path).arg("--out").arg(&record)).succeeded();
     let record = Record::read(&record).expect("it is a record");
     let launch = |arm: &str| record.launches.iter().find(|part| part.arm == arm).expect(arm);
-    let dead = launch("dies-before-the-kill@wal");
-    let error = dead.error.as_deref().unwrap_or_default();
-    assert_eq!(dead.outcome, Outcome::Crashed, "{dead:?}");
-    assert!(dead.found > 0, "it is asked for what it kept: {dead:?}");
-    for words in ["it died before the lab killed it", "exit status 7", "fatal: out of leaves"] {
-        assert!(error.contains(words), "`{words}`: {error}");
+    for arm in ["dies-in-the-warm-up@wal", "dies-before-the-kill@wal"] {
+        let dead = launch(arm);
+        let error = dead.error.as_deref().unwrap_or_default();
+        assert_eq!(dead.outcome, Outcome::Crashed, "{dead:?}");
+        for words in ["it died before the lab killed it", "exit status 7", "fatal: out of leaves"] {
+            assert!(error.contains(words), "{arm}, `{words}`: {error}");
+        }
     }
+    assert!(launch("dies-before-the-kill@wal").found > 0, "it is asked for what it kept");
     assert_eq!(launch("honest@wal").outcome, Outcome::Completed, "{:?}", launch("honest@wal").error);
 }

@@ -111,6 +111,7 @@ impl Plays for AsyncLane<'_> {
 
     fn run(self, clock: Clock) -> Result<Left> {
         let AsyncLane { runtime, mut traveller } = self;
+        runtime.block_on(traveller.notice_closings())?;
         traveller.journey.begin_phases(clock);
         let ended_ns = runtime.block_on(traveller.travel())?;
         let busy = traveller.flights.iter().enumerate().filter(|(_, flight)| flight.is_under_way());
@@ -145,6 +146,16 @@ impl Traveller<'_> {
             self.journey.tell(now_ns);
             self.wait(now_ns).await?;
         }
+    }
+
+    /// Lets the tasks of connections see what the service has closed since users were set up, which may be long ago.
+    async fn notice_closings(&mut self) -> Result<()> {
+        let now_ns = self.journey.clock.now_ns();
+        self.alarm.ring_at(now_ns, now_ns).map_err(|error| Error::io("setting a timer", &error))?;
+        // The event queue tells of a closing no later than of the timer; the tasks are run after that.
+        poll_fn(|context| if self.alarm.has_rung(context) { Poll::Ready(()) } else { Poll::Pending }).await;
+        tokio::task::yield_now().await;
+        Ok(())
     }
 
     /// Lets the tasks run until one of them has something to tell, or somebody is due.

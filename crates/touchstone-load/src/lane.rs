@@ -9,7 +9,7 @@ mod pool;
 use crate::clock::Clock;
 use crate::engine::{Left, Plays};
 use crate::error::{Error, Result};
-use crate::journey::Journey;
+use crate::journey::{Journey, Wait};
 use crate::live::Board;
 use crate::pacing;
 use crate::plan::Plan;
@@ -42,6 +42,7 @@ impl Plays for Lane<'_> {
     }
 
     fn run(mut self, clock: Clock) -> Result<Left> {
+        self.notice_closings()?;
         self.journey.begin_phases(clock);
         let ended_ns = self.travel()?;
         let busy = self.pool.busy().into_iter().map(|(_, user)| user);
@@ -76,6 +77,18 @@ impl<'p> Lane<'p> {
         })
     }
 
+    /// Leaves connections alone that the service has closed since users were set up, which may be long ago.
+    fn notice_closings(&mut self) -> Result<()> {
+        let at_once = Wait { ns: 0, is_for_start: false };
+        let mut events = Vec::with_capacity(EVENTS);
+        loop {
+            self.wait(&mut events, at_once)?;
+            if events.len() < EVENTS {
+                return Ok(());
+            }
+        }
+    }
+
     /// Serves the users until all is done. When that was.
     fn travel(&mut self) -> Result<u64> {
         pacing::be_punctual();
@@ -97,14 +110,19 @@ impl<'p> Lane<'p> {
     /// Waits for events, or for the next moment at which something is to be done, and does what the events make possible.
     fn turn(&mut self, events: &mut Vec<epoll::Event>) -> Result<()> {
         let wait = self.journey.wait(self.journey.clock.now_ns());
+        self.wait(events, wait)?;
+        if let Some((now_ns, before_ns)) = self.journey.looks_for_overdue() {
+            self.end_overdue(now_ns, before_ns);
+        }
+        Ok(())
+    }
+
+    fn wait(&mut self, events: &mut Vec<epoll::Event>, wait: Wait) -> Result<()> {
         let pacing = self.journey.plan.scenario.load.pacing;
         pacing::wait(self.pool.epoll(), events, wait, pacing)
             .map_err(|error| Error::io("waiting for the service", &error.into()))?;
         for event in events.iter() {
             self.happen(event.data, event.flags);
-        }
-        if let Some((now_ns, before_ns)) = self.journey.looks_for_overdue() {
-            self.end_overdue(now_ns, before_ns);
         }
         Ok(())
     }

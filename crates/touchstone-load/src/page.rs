@@ -37,6 +37,13 @@ struct Page {
     scripts: Vec<&'static str>,
 }
 
+impl Page {
+    /// Whether the answer of a search, at the top, says why the page cannot be believed.
+    fn is_doubted_above(&self) -> bool {
+        self.search.as_ref().is_some_and(|search| search.is_doubted)
+    }
+}
+
 /// What is shown of an outcome.
 struct Found {
     verdict: Verdict,

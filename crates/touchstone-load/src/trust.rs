@@ -68,8 +68,10 @@ pub fn is_same(one: &str, other: &str) -> bool {
 
 /// A loop that waits for each start takes a whole processor by itself, whatever is offered.
 fn where_busy(load: &Load) -> &'static str {
+    let shares_processors = !load.processors.is_empty() && load.processors.len() <= usize::from(load.threads);
     match load.pacing {
         Pacing::Spin => "wait for starts in another way (--pacing hybrid)",
+        _ if shares_processors => "offer less, or give it more threads and a processor for each of them",
         _ => "give it more threads (--threads) with a processor each, or offer less",
     }
 }

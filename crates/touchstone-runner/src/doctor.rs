@@ -27,13 +27,14 @@ pub use rest::Noise;
 pub use subject::{SubjectReport, SubjectState, subjects};
 pub use warning::Warning;
 
-use crate::environment::Facts;
+use crate::environment::{Facts, Limits};
 use crate::error::Result;
 use crate::kits::Project;
 use crate::noise::NoiseMeter;
 use crate::session::Stop;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use touchstone::record::Environment;
 use turn::Timetable;
@@ -91,6 +92,16 @@ pub struct Diagnosis {
     pub subjects: Vec<SubjectReport>,
     /// How long the examination took, in seconds.
     pub elapsed_s: f64,
+}
+
+/// How many bytes this machine copies in memory in a second, beyond its caches; none where that could not be measured. It takes
+/// half a second.
+#[must_use]
+pub fn copied_per_second() -> Option<f64> {
+    const BUDGET: Duration = Duration::from_secs(2);
+    let stop = AtomicBool::new(false);
+    let timetable = Timetable::new(Instant::now(), BUDGET, &stop);
+    memory::measure_largest(&Limits::read(), &timetable.memory())
 }
 
 /// Examines the machine. `say` is told what is being done.

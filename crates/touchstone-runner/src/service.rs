@@ -387,6 +387,7 @@ impl<'s> Servant<'s> {
             Err(Fault::Wrong(why)) => (Outcome::Void, why),
             Err(Fault::Failed(why)) => (Outcome::Failed, why),
         };
+        self.note_death();
         (self.outcome, self.error, self.session) = (outcome, Some(why), None);
     }
 

@@ -6,6 +6,8 @@
 mod claim;
 mod load;
 mod published;
+mod published_flag;
+mod row;
 mod rule;
 mod scale;
 
@@ -15,6 +17,8 @@ pub use claim::{
 };
 pub use load::{DELTA, LoadPlan, PublishedLoad, Scenario};
 pub(crate) use published::{Published, is_blank};
+pub use published_flag::{FlaggedRow, PublishedFlag, PublishedFlagKind};
+pub use row::PublishedRow;
 pub use rule::{Aspect, Bounds, Rule};
 pub use scale::{Scaled, ScaledCase};
 
@@ -54,6 +58,9 @@ pub struct Suite {
     /// Generated data, by name.
     #[serde(default, rename = "dataset")]
     pub datasets: Vec<Dataset>,
+    /// Rows of the page's own tables.
+    #[serde(default, rename = "published_row")]
+    pub published_rows: Vec<PublishedRow>,
     /// Rows of the page's own tables of loads.
     #[serde(default, rename = "published_load")]
     pub published_loads: Vec<PublishedLoad>,
@@ -394,6 +401,7 @@ impl Suite {
         }
         let scaled = self.cases.iter().flat_map(Case::everywhere);
         unique("case", scaled.map(|case| case.id))?;
+        self.check_published_rows()?;
         self.check_published_loads()?;
         self.check_claims()
     }

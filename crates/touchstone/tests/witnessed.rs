@@ -3,12 +3,14 @@
 mod made;
 
 use made::{blank, part, slice};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use touchstone::estimate::estimate;
 use touchstone::kit::{Contender, DurabilityClass};
+use touchstone::plan::PlannedLoad;
 use touchstone::record::Record;
 use touchstone::sample::{Introduction, LoadWindow, Phase, Probe, Slice, SyncCount, Witness};
-use touchstone::suite::Cache;
+use touchstone::suite::{Cache, DELTA, Scenario};
 use touchstone::verdict::{Comparison, FlagKind, Judgement, Verdict, judge};
 use touchstone_protocol::{Clock, Hello, Setting, Verb};
 
@@ -145,6 +147,35 @@ fn a_service_keeps_the_promise_of_its_class_like_any_other() {
         unkept(record);
         record.plan.cases[0].arms[1].flush_us = Some(500);
     });
+}
+
+/// Found by a full run: two services that were asked to store nothing on a download were told to have broken their promise, of
+/// commits that there were none of.
+#[test]
+fn a_service_that_is_asked_to_store_nothing_has_no_commits_to_keep() {
+    let downloads = |record: &mut Record, uploads: bool, word: &str| {
+        served(record);
+        let case = &mut record.plan.cases[0];
+        let step = if uploads { "up" } else { "down" };
+        let asks = json!({
+            "request": [
+                { "name": "up", "path": DELTA, "body": "{}" },
+                { "name": "down", "path": format!("{DELTA}?cursor=0") },
+            ],
+            "flow": [{ "steps": [step] }],
+        });
+        let Value::Object(asks) = asks else { unreachable!("it is an object") };
+        let scenario = Scenario { name: "s".into(), asks };
+        case.load = Some(PlannedLoad { scenario, users: 1, window_ms: 1, warm_ms: 1 });
+        case.arms
+            .iter_mut()
+            .for_each(|arm| drop(arm.settings.insert("download".into(), Setting::from(word))));
+        record.syncs[1].durable_commits = Some(0);
+        record.syncs[1].written_commits = Some(0);
+    };
+    assert_kept(|record| downloads(record, false, "reads"));
+    assert_broken(|record| downloads(record, false, "writes"), "of 41 recorded commits 0 had been kept");
+    assert_broken(|record| downloads(record, true, "reads"), "of 41 recorded commits 0 had been kept");
 }
 
 #[test]
@@ -695,8 +726,14 @@ fn other_processes_and_other_processors_are_told() {
     assert_eq!(children(0), []);
     let strayed = flags(|record| record.launches[1].strayed = Some("0-1".into()));
     assert_eq!(strayed, [FlagKind::LeftProcessor]);
-    let at_rest =
-        |share: f64| flags(|record| record.launches.iter_mut().for_each(|part| part.rest_cpu = Some(share)));
-    assert_eq!(at_rest(0.5)[0], FlagKind::BusyAtRest);
-    assert_eq!(at_rest(0.05), []);
+    let at_rest = |share: f64, launches: usize| {
+        flags(|record| {
+            let rested = record.launches.iter_mut().filter(|part| part.arm == ARM);
+            rested.for_each(|part| part.rest_cpu = Some(if part.launch < launches { share } else { 0.0 }));
+        })
+    };
+    assert_eq!(at_rest(0.5, LAUNCHES), [FlagKind::BusyAtRest]);
+    assert_eq!(at_rest(0.05, LAUNCHES), []);
+    assert_eq!(at_rest(0.5, 3), [FlagKind::BusyAtRest], "of so few launches the estimate is moved");
+    assert_eq!(at_rest(0.5, 1), [], "one launch moves nothing");
 }

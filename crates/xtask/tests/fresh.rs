@@ -12,10 +12,11 @@ use xtask::fields::Types;
 use xtask::{Tree, assert_none, markdown, published, table};
 
 /// Where the types of each format are.
-const SUITE: [&str; 8] = [
+const SUITE: [&str; 9] = [
     "crates/touchstone/src/suite.rs",
     "crates/touchstone/src/suite/claim.rs",
     "crates/touchstone/src/suite/load.rs",
+    "crates/touchstone/src/suite/row.rs",
     "crates/touchstone/src/suite/rule.rs",
     "crates/touchstone/src/suite/scale.rs",
     "crates/touchstone-protocol/src/message.rs",
@@ -95,6 +96,7 @@ const ELSEWHERE: [(&str, &[&str]); 4] = [
             "Failure",
             "Suite",
             "Dataset",
+            "PublishedRow",
             "Case",
             "LanePlan",
             "LoadPlan",
@@ -264,6 +266,7 @@ fn every_key_that_the_parsers_know_stands_on_its_page() {
         format!("{head}[[case]]\nlanes = [{{ zzz = 1 }}]"),
         format!("{head}[[case]]\narms = [{{ zzz = 1 }}]"),
         format!("{head}[[case]]\nload = {{ zzz = 1 }}"),
+        format!("{head}[[published_row]]\nzzz = 1"),
         format!("{head}[[published_load]]\nzzz = 1"),
         format!("{head}[[reference]]\nzzz = 1"),
         format!("{head}[[stand_in]]\nzzz = 1"),

@@ -1,6 +1,9 @@
 //! `touchstone list`: what can be asked, of whom, and what was claimed.
 
+mod check;
+
 use crate::{Context, say};
+use check::Checked;
 use clap::Args;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -9,8 +12,18 @@ use touchstone::suite::{ArmSpec, By, Claim, Suite};
 
 /// Lists suites with their cases and claims, and subjects with their profiles
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  touchstone list\n  touchstone list --json | jq -r '.subjects[].name'")]
-pub struct List {}
+#[command(
+    after_help = "Examples:\n  touchstone list\n  touchstone list --json | jq -r '.subjects[].name'\n  \
+                  touchstone list --suite sqlcc --check"
+)]
+pub struct List {
+    /// A suite to list, by name or by path to its file; all, unless given
+    #[arg(long = "suite", value_name = "SUITE")]
+    suites: Vec<String>,
+    /// List what the published figures of the suites give cause to doubt, by their own arithmetic, instead
+    #[arg(long)]
+    check: bool,
+}
 
 #[derive(Serialize)]
 struct Listing {
@@ -54,7 +67,10 @@ struct ListedSubject {
 
 impl List {
     pub(crate) fn run(self, context: &Context) -> anyhow::Result<ExitCode> {
-        let listing = Listing::read(context)?;
+        if self.check {
+            return Checked::read(context, &self.suites)?.print(context);
+        }
+        let listing = Listing::read(context, &self.suites)?;
         if context.json {
             say::json(&listing)?;
         } else {
@@ -77,9 +93,9 @@ fn listed_claims(suite: &Suite) -> Vec<ListedClaim> {
 }
 
 impl Listing {
-    fn read(context: &Context) -> anyhow::Result<Listing> {
+    fn read(context: &Context, suites: &[String]) -> anyhow::Result<Listing> {
         let project = context.project()?;
-        let suites = project.suites(&[])?.into_iter().map(|suite| ListedSuite {
+        let suites = project.suites(suites)?.into_iter().map(|suite| ListedSuite {
             claims: listed_claims(&suite),
             cases: suite
                 .cases

@@ -16,11 +16,12 @@ uploads = 0
 
 
 def dies(batch: Batch) -> None:
-    """One mode dies once it is asked for long enough, the other in the window in which the lab would kill it."""
+    """One mode dies once it is asked for long enough, others in the window that warms up or that in which the lab would kill it."""
     global uploads
     uploads += 1
-    in_last = any(change.id.startswith("w3-") for change in batch.changes)
-    if was_filled and (how == "dies-asked" and uploads >= 3 or how == "dies-before-the-kill" and in_last):
+    window = {"dies-in-the-warm-up": "w0-", "dies-before-the-kill": "w3-"}.get(how, "none")
+    in_window = any(change.id.startswith(window) for change in batch.changes)
+    if was_filled and (how == "dies-asked" and uploads >= 3 or in_window):
         print("fatal: out of leaves", file=sys.stderr, flush=True)
         os._exit(7)
 

@@ -13,6 +13,8 @@ pub(super) struct SearchView {
     pub chart: Option<Chart>,
     /// The steps, in order.
     pub steps: Vec<StepRow>,
+    /// Whether its answer, at the top of the page, says why it cannot be believed.
+    pub is_doubted: bool,
 }
 
 /// A step, in words.
@@ -51,7 +53,11 @@ struct Point {
 
 impl SearchView {
     pub(super) fn new(searched: &Searched) -> SearchView {
-        SearchView { chart: chart(searched), steps: searched.steps.iter().map(row).collect() }
+        SearchView {
+            chart: chart(searched),
+            steps: searched.steps.iter().map(row).collect(),
+            is_doubted: !searched.doubts.is_empty(),
+        }
     }
 }
 

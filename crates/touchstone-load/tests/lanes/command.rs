@@ -2,14 +2,17 @@
 
 use super::service::{Reply, Service, answer, bytes_of, start};
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
+use serde_json::{Value, json};
 use touchstone_load::command::PARENT;
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_touchstone-load"));
@@ -265,18 +268,30 @@ fn ctrl_c_tells_what_was_counted_and_leaves_no_process() {
     assert_eq!(outcome["unsent"], 0);
 }
 
-/// A service whose first lines are noted as they are asked for, and a scenario of a request that sets a user up and one of a phase.
-fn held(folder: &Path, length: &str) -> (Service, Arc<Mutex<Vec<String>>>, Child) {
-    let lines = Arc::new(Mutex::new(Vec::new()));
-    let noted = Arc::clone(&lines);
+/// A service that tells which lines it is asked for, and a scenario of a request that sets a user up and one of a phase.
+fn held(folder: &Path, length: &str) -> (Service, Receiver<String>, Child) {
+    let (sender, lines) = channel();
+    let sender = Mutex::new(sender);
     let service = start(move |asked| {
-        noted.lock().expect("nobody panics with it").push(asked.line);
+        // After the test nobody listens.
+        let _ = sender.lock().expect("nobody panics with it").send(asked.line);
         answer("fine")
     });
     let file = folder.join("held.toml");
     std::fs::write(&file, with_setup(&service.host, length)).expect("there is room");
     let child = hold(&file);
     (service, lines, child)
+}
+
+/// The next line that the service is asked for, where there is one within a time in which a run that has begun asks thirty.
+fn next(lines: &Receiver<String>) -> Option<String> {
+    lines.recv_timeout(Duration::from_millis(300)).ok()
+}
+
+/// Whether users are set up, and then nothing is asked.
+fn only_sets_up(lines: &Receiver<String>) -> bool {
+    let asked: Vec<String> = std::iter::from_fn(|| next(lines)).collect();
+    !asked.is_empty() && asked.iter().all(|line| line.contains("/begin"))
 }
 
 fn with_setup(host: &str, length: &str) -> String {
@@ -306,13 +321,11 @@ fn a_run_that_is_held_begins_when_it_is_told_to() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let (_service, lines, mut child) = held(folder.path(), "100ms");
     let _said = wait_until_ready(&mut child);
-    let asked = lines.lock().expect("nobody panics with it").clone();
-    assert!(!asked.is_empty() && asked.iter().all(|line| line.contains("/begin")), "{asked:?}");
+    assert!(only_sets_up(&lines));
     drop(child.stdin.take());
     let output = child.wait_with_output().expect("it ends");
     assert!(is_done(&output), "{output:?}");
-    let asked = lines.lock().expect("nobody panics with it").clone();
-    assert!(asked.iter().any(|line| line.contains("/ask")), "{asked:?}");
+    assert!(lines.try_iter().any(|line| line.contains("/ask")));
 }
 
 #[test]
@@ -320,9 +333,65 @@ fn a_run_that_is_held_can_be_stopped() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let (_service, lines, mut child) = held(folder.path(), "10s");
     let _said = wait_until_ready(&mut child);
+    assert!(only_sets_up(&lines));
     kill_process(Pid::from_child(&child), Signal::INT).expect("it runs");
     assert_eq!(child.wait().expect("it ends").code(), Some(130));
-    assert!(lines.lock().expect("nobody panics with it").iter().all(|line| line.contains("/begin")));
+    assert_eq!(lines.try_iter().next(), None);
+}
+
+/// A service that answers whatever it is asked, and closes all connections that it has when it is told to.
+fn closing() -> (String, impl FnOnce()) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let host = format!("http://{}", listener.local_addr().expect("it is bound"));
+    let open: Arc<Mutex<Vec<TcpStream>>> = Arc::default();
+    let noted = Arc::clone(&open);
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map(|stream| stream.expect("it is accepted")) {
+            noted.lock().expect("nobody panics with it").push(stream.try_clone().expect("there are handles"));
+            std::thread::spawn(move || answer_all(stream));
+        }
+    });
+    let close = move || {
+        for stream in open.lock().expect("nobody panics with it").drain(..) {
+            stream.shutdown(Shutdown::Both).expect("it is open");
+        }
+    };
+    (host, close)
+}
+
+fn answer_all(mut stream: TcpStream) {
+    let asked = BufReader::new(stream.try_clone().expect("there are handles"));
+    for line in asked.lines() {
+        match line {
+            Ok(line) if line.is_empty() => {}
+            Ok(_) => continue,
+            Err(_) => return,
+        }
+        if stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").is_err() {
+            return;
+        }
+    }
+}
+
+/// A request that may not be sent twice failed on a connection that the service had closed meanwhile.
+#[test]
+fn connections_that_are_closed_while_a_run_is_held_are_not_asked_on() {
+    let (host, close) = closing();
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let file = folder.path().join("held.toml");
+    let ask = "\nname = \"ask\"\n";
+    let scenario = with_setup(&host, "300ms").replace(ask, &format!("{ask}method = \"POST\"\n"));
+    std::fs::write(&file, scenario).expect("there is room");
+    let mut child = hold(&file);
+    let _said = wait_until_ready(&mut child);
+    close();
+    drop(child.stdin.take());
+    let output = child.wait_with_output().expect("it ends");
+    let outcome: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    let rows = outcome["rows"].as_array().expect("they are a list");
+    assert!(rows.iter().any(|row| row["label"] == "POST /ask"), "{outcome}");
+    let fails = |row: &Value| row["failures"] != json!({});
+    assert!(!rows.iter().any(fails), "{outcome}");
 }
 
 /// It said that users were set up, and waited to be told to begin.

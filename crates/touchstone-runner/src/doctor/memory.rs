@@ -39,13 +39,12 @@ pub struct CopyRate {
 
 /// Copies memory of every size.
 pub(super) fn measure(limits: &Limits, turn: &Turn<'_>) -> Result<Vec<CopyRate>> {
-    let available_bytes = available_memory_bytes(limits).unwrap_or(u64::MAX);
     let mut rates = Vec::new();
     for size_bytes in SIZES_BYTES {
-        let copied = if 2 * size_bytes as u64 > available_bytes / MEMORY_SHARE {
-            Err("too little memory is free".to_owned())
-        } else {
+        let copied = if is_free(size_bytes, limits) {
             copy(size_bytes, turn).ok_or_else(|| "the time was up".to_owned())
+        } else {
+            Err("too little memory is free".to_owned())
         };
         turn.go_on()?;
         rates.push(CopyRate {
@@ -55,6 +54,17 @@ pub(super) fn measure(limits: &Limits, turn: &Turn<'_>) -> Result<Vec<CopyRate>>
         });
     }
     Ok(rates)
+}
+
+/// How quickly memory is copied that no cache holds.
+pub(super) fn measure_largest(limits: &Limits, turn: &Turn<'_>) -> Option<f64> {
+    let size_bytes = SIZES_BYTES[SIZES_BYTES.len() - 1];
+    is_free(size_bytes, limits).then(|| copy(size_bytes, turn)).flatten()
+}
+
+/// Whether both sides of a copy take a small part of the memory there is.
+fn is_free(size_bytes: usize, limits: &Limits) -> bool {
+    2 * size_bytes as u64 <= available_memory_bytes(limits).unwrap_or(u64::MAX) / MEMORY_SHARE
 }
 
 /// None when the memory could not even be made in time.

@@ -3,6 +3,7 @@
 //! The recorder cuts its trace where the service's process answers the lab, so the lab asks who it is after each iteration.
 
 use super::api::{Fault, PAGE};
+use super::ending::of_itself;
 use super::{Api, Stage, require, serve, template};
 use crate::error::{Error, ErrorKind, Result};
 use crate::place::Place;
@@ -95,7 +96,8 @@ impl Pass<'_> {
         let api = Api::new(served.port, self.stage.manners);
         let mut cursor = self.template.cursors.first().copied().unwrap_or(0);
         for number in 0..COMMITS {
-            self.steps.take(&api, number, &mut cursor).map_err(|fault| fault.to_string())?;
+            let taken = self.steps.take(&api, number, &mut cursor);
+            taken.map_err(|fault| session.died().map_or_else(|| fault.to_string(), of_itself))?;
             session.hello().map_err(told)?;
         }
         session.ask(&Request::Close).map_err(told)?;

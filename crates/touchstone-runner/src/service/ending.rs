@@ -15,7 +15,8 @@ use touchstone::kit::DurabilityClass;
 use touchstone::sample::{Launch, Outcome};
 use touchstone_protocol::Request;
 
-fn of_itself(how: SessionError) -> String {
+/// How a process ended that nobody had told to.
+pub(super) fn of_itself(how: SessionError) -> String {
     format!("it died before the lab killed it: {how}")
 }
 
@@ -30,6 +31,8 @@ impl Servant<'_> {
         if !self.plays() {
             return Ok(());
         }
+        let process = self.session.as_ref().and_then(Session::process).unwrap_or_default();
+        self.rest.end(process);
         let under_load = launch.is_multiple_of(2) && self.stage.load().uploads();
         if under_load && self.arm.class != DurabilityClass::None {
             return self.kill_under_load(random);
@@ -59,7 +62,7 @@ impl Servant<'_> {
         })?;
         drop(session);
         // What it lost is looked for all the same.
-        self.died = died.map(of_itself);
+        self.died = self.died.take().or(died.map(of_itself));
         match uploads {
             Ok(uploads) => self.remember(&uploads),
             Err(why) => drop(self.note::<()>(Err(failed(why)))),
@@ -67,9 +70,11 @@ impl Servant<'_> {
         Ok(())
     }
 
-    /// Notes how the process ended, where it has by now: before the lab has asked it to, and before it is forgotten.
+    /// Notes how the process ended, where it has by now: before the lab has asked it to, and before it is forgotten. What is known
+    /// of an earlier process stays.
     pub(super) fn note_death(&mut self) {
-        self.died = self.session.as_mut().and_then(Session::died).map(of_itself);
+        let died = self.session.as_mut().and_then(Session::died).map(of_itself);
+        self.died = self.died.take().or(died);
     }
 
     fn upload_own(&mut self, word: &str) -> std::result::Result<(), Fault> {

@@ -61,11 +61,23 @@ fn tasks(process: u32) -> impl Iterator<Item = Pid> {
 
 /// Processor time of a process so far and of its children that it has waited for, in nanoseconds; 0 where the system does not tell.
 pub(super) fn cpu_ns(process: u32) -> u64 {
+    /// Of a process itself in user and kernel mode, and of its children in both.
+    const TIMES: usize = 4;
+    first_times_ns(process, TIMES)
+}
+
+/// The same without its children.
+pub(super) fn own_cpu_ns(process: u32) -> u64 {
+    const TIMES: usize = 2;
+    first_times_ns(process, TIMES)
+}
+
+fn first_times_ns(process: u32, times: usize) -> u64 {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     // The name before these stands in brackets, and may hold some itself.
     let after = stat.rsplit(')').next().unwrap_or_default();
     let ticks: u64 =
-        after.split_whitespace().skip(11).take(4).filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
+        after.split_whitespace().skip(11).take(times).filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
     // SAFETY: asks for a number and touches no memory.
     let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
     ticks.saturating_mul(1_000_000_000 / u64::try_from(per_second).unwrap_or(100).max(1))

@@ -71,7 +71,8 @@ fn fill(
     let api = Api::new(served.port, &manners);
     let mut cursors = Vec::new();
     for number in 0..stage.load().users as usize {
-        cursors.push(fill_user(&api, number, stage).map_err(|fault| failed(fault.to_string()))?);
+        let filled = fill_user(&api, number, stage);
+        cursors.push(filled.map_err(|fault| session.died().unwrap_or_else(|| failed(fault.to_string())))?);
     }
     session.ask(&Request::Close)?;
     session.quit()?;

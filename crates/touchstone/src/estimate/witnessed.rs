@@ -115,7 +115,7 @@ impl Witnessed {
             tasks_made_high: quantile_of(&tasks_made, 0.75),
             children: parts.iter().filter_map(|part| part.children).max(),
             strayed: parts.iter().find_map(|part| part.strayed.clone()),
-            rest_cpu: quantile_of(&parts.iter().filter_map(|part| part.rest_cpu).collect::<Vec<f64>>(), 0.5),
+            rest_cpu: high(parts.iter().filter_map(|part| part.rest_cpu).collect()),
         }
     }
 }

@@ -1,8 +1,14 @@
 //! What the users of a case's load ask of a service, and what of it commits.
 
+use super::PlannedArm;
 use crate::suite::Scenario;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use touchstone_protocol::Setting;
+
+/// The setting of a sync service that says whether a download stores how far its device is, and the word for that it does not.
+const DOWNLOAD: &str = "download";
+const READS: &str = "reads";
 
 /// The load of a case, at this plan's size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,6 +44,13 @@ impl PlannedLoad {
     /// device is, and counts as one.
     pub fn commits_per_request(&self) -> f64 {
         if self.uploads() { self.commits_share() } else { 1.0 }
+    }
+
+    /// Whether a request may make an arm commit something: a service that is asked to store nothing on a download does so on uploads
+    /// alone.
+    pub fn commits(&self, arm: &PlannedArm) -> bool {
+        let stores_nothing = arm.settings.get(DOWNLOAD).is_some_and(|asked| *asked == Setting::from(READS));
+        self.uploads() || !stores_nothing
     }
 
     /// Of the requests of all flows, by their weights, the share that upload.

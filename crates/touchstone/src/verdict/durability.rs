@@ -25,6 +25,9 @@ pub(super) fn broken_promise(
     planned: &PlannedArm,
     measured: &ArmStatistics,
 ) -> Option<String> {
+    if case.load.as_ref().is_some_and(|load| !load.commits(planned)) {
+        return None;
+    }
     let recorded = measured.syncs.as_ref().filter(|syncs| syncs.unavailable.is_none() && syncs.commits > 0);
     let awaits = planned.awaits_disk();
     let why = recorded

@@ -26,7 +26,7 @@ impl Suspect<'_> {
     /// Time that passes while the lab waits, and that the kit does not count: what the kit does with the same answers takes
     /// every driver of its language as long.
     pub(super) fn beside_the_clock(self) -> Raised {
-        // A window is waited for together with its generator's start and what users do before it.
+        // A window is waited for together with its generator, which writes its figures when the last answer is there.
         let slice_ns = self.arm.slice_ns.filter(|_| self.case.load.is_none())?;
         let same =
             |other: &PlannedArm| other.language == self.planned.language && other.lanes == self.planned.lanes;

@@ -58,7 +58,12 @@ fn doubted(flags: &[Flag], judged: &Comparison) -> Vec<String> {
         mine.filter(|flag| NOT_THE_WORK.contains(&flag.kind)).map(move |flag| (arm, flag.kind))
     });
     raised
-        .map(|(arm, kind)| format!("{arm} is flagged, {kind}: its time may not be that of the work"))
+        .map(|(arm, kind)| match kind {
+            FlagKind::BusyAtRest => {
+                format!("{arm} is flagged, {kind}: it worked while the other side was asked, whose time may be longer for it")
+            }
+            kind => format!("{arm} is flagged, {kind}: its time may not be that of the work"),
+        })
         .collect()
 }
 

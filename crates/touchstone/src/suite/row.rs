@@ -1,0 +1,122 @@
+//! Rows of the page's own tables: what the page printed of one of its measurements.
+
+use super::{PublishedLoad, Suite, is_blank};
+use serde::{Deserialize, Serialize};
+
+/// A row of one of the page's tables.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PublishedRow {
+    /// The reference it is read in.
+    pub source: String,
+    /// The page's table, as the page numbers and names it.
+    pub table: String,
+    /// What the row is of, unique in its table.
+    pub of: String,
+    /// How many threads asked, each as soon as it was answered; where the page says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<u32>,
+    /// How many operations it was, by all threads together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operations: Option<u64>,
+    /// How long the page says that it lasted, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
+    /// Operations a second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_second: Option<f64>,
+    /// Bytes that an operation reads or writes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operation_bytes: Option<u64>,
+    /// Mebibytes a second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mib_per_second: Option<f64>,
+    /// The average time of an operation, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub average_ms: Option<f64>,
+    /// The time that half of them did not exceed, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p50_ms: Option<f64>,
+    /// The time that 95 of 100 did not exceed, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p95_ms: Option<f64>,
+    /// The time that 99 of 100 did not exceed, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_ms: Option<f64>,
+    /// The longest, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_ms: Option<f64>,
+    /// Of 100 accesses, how many found their page in the pool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hit_percent: Option<f64>,
+}
+
+impl PublishedRow {
+    /// What is wrong with it, leaving its source aside.
+    pub(super) fn check(&self) -> Result<(), String> {
+        if is_blank(&self.table) || is_blank(&self.of) {
+            return Err("its `table` or its `of` is empty".into());
+        }
+        let times = [self.average_ms, self.p50_ms, self.p95_ms, self.p99_ms, self.max_ms];
+        let is_number = |value: f64| value.is_finite() && value >= 0.0;
+        if let Some(wrong) = times.into_iter().flatten().find(|value| !is_number(*value)) {
+            return Err(format!("its time of {wrong} ms is none: write 0 or more"));
+        }
+        let rates = [self.per_second, self.mib_per_second, self.seconds];
+        if let Some(wrong) = rates.into_iter().flatten().find(|value| !is_number(*value) || *value == 0.0) {
+            return Err(format!(
+                "{wrong} is no rate and no time that a page can have measured: write more than 0"
+            ));
+        }
+        if self.threads == Some(0) || self.operations == Some(0) || self.operation_bytes == Some(0) {
+            return Err("0 threads, operations or bytes are no measurement: leave the key out where the page does not say".into());
+        }
+        if self.hit_percent.is_some_and(|percent| !(0.0..=100.0).contains(&percent)) {
+            return Err("its `hit_percent` is not between 0 and 100".into());
+        }
+        Ok(())
+    }
+}
+
+impl From<&PublishedLoad> for PublishedRow {
+    /// Its users may pause between their requests, so it says nothing of threads; and the page's whole run is its source.
+    fn from(load: &PublishedLoad) -> PublishedRow {
+        let endpoint = load.endpoint.as_deref().unwrap_or("all requests");
+        PublishedRow {
+            table: load.case.clone(),
+            of: format!("{endpoint}, {}", load.of),
+            operations: Some(load.requests),
+            per_second: load.per_second,
+            average_ms: Some(load.average_ms),
+            p50_ms: load.p50_ms,
+            p95_ms: load.p95_ms,
+            p99_ms: load.p99_ms,
+            max_ms: Some(load.max_ms),
+            ..PublishedRow::default()
+        }
+    }
+}
+
+impl Suite {
+    /// Every row of the page's tables, loads included.
+    pub(super) fn all_rows(&self) -> Vec<PublishedRow> {
+        let loads = self.published_loads.iter().map(PublishedRow::from);
+        self.published_rows.iter().cloned().chain(loads).collect()
+    }
+
+    /// Each row has a source, and a name of its own.
+    pub(super) fn check_published_rows(&self) -> Result<(), String> {
+        for (place, row) in self.published_rows.iter().enumerate() {
+            let name = format!("published_row `{}` of `{}`", row.of, row.table);
+            row.check().map_err(|message| format!("{name}: {message}"))?;
+            if !self.references.iter().any(|reference| reference.id == row.source) {
+                return Err(format!("{name}: there is no [[reference]] `{}`", row.source));
+            }
+            let is_again = |known: &PublishedRow| known.table == row.table && known.of == row.of;
+            if self.published_rows[..place].iter().any(is_again) {
+                return Err(format!("{name}: it stands twice; leave one out"));
+            }
+        }
+        Ok(())
+    }
+}
