@@ -322,28 +322,20 @@ fn percentiles(row: &PublishedRow) -> Option<(PublishedFlagKind, String)> {
     let printed = Printed::of(average);
     // All beyond a percentile take at least as long, the others no less than nothing.
     let least = |told: &(f64, f64)| (1.0 - told.0) * printed_of(told).low;
+    let makes = |told: &(f64, f64), bound: &str, ms: f64| {
+        let (percentile, of, ms) = (named(told.0), plain(told.1), digits(ms));
+        let arithmetic =
+            format!("{percentile} of {of} ms makes the average {bound} {ms} ms, not {} ms", plain(average));
+        Some((PublishedFlagKind::ImpossiblePercentile, arithmetic))
+    };
     if let Some(told) = told.iter().find(|told| least(told) > printed.high) {
-        let arithmetic = format!(
-            "{} of {} ms makes the average at least {} ms, not {} ms",
-            named(told.0),
-            plain(told.1),
-            digits(least(told)),
-            plain(average)
-        );
-        return Some((PublishedFlagKind::ImpossiblePercentile, arithmetic));
+        return makes(told, "at least", least(told));
     }
     // Those up to a percentile take no longer than it, the others no longer than the longest.
     let max = Printed::of(row.max_ms?).high;
     let most = |told: &(f64, f64)| told.0 * printed_of(told).high + (1.0 - told.0) * max;
     let told = told.iter().find(|told| most(told) < printed.low)?;
-    let arithmetic = format!(
-        "{} of {} ms makes the average at most {} ms, not {} ms",
-        named(told.0),
-        plain(told.1),
-        digits(most(told)),
-        plain(average)
-    );
-    Some((PublishedFlagKind::ImpossiblePercentile, arithmetic))
+    makes(told, "at most", most(told))
 }
 
 /// Operations a second, times the bytes of each.
