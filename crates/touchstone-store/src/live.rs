@@ -26,6 +26,9 @@ mod outbox;
 mod plan;
 mod residual;
 pub(crate) mod results;
+mod round;
+#[cfg(all(test, shuttle))]
+mod round_hand_off;
 mod row;
 mod set;
 pub(crate) mod sql;

@@ -334,8 +334,9 @@ impl Store {
         Feed::new(&self.inner.live.shared, mode)
     }
 
-    /// Waits until every commit that has returned was given to the feeds that it concerns. Commits of other processes may
-    /// still be on their way. It is for tests, and for who wants to look once.
+    /// Returns when every commit that has returned was given to the feeds that it concerns. Commits of other processes may
+    /// still be on their way. While the thread of live queries is idle, this thread does its work, and a record's own code may
+    /// be called on it. It is for tests, and for programs that commit and look in one thread.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -353,10 +354,10 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// When the thread of live queries has failed, or cannot be started.
+    /// When the thread of live queries has failed, or cannot be started; [`Nested`](crate::ErrorKind::Nested) where a record's own
+    /// code calls it; [`Refused`](crate::ErrorKind::Refused) where a record's own code panics meanwhile.
     pub fn wait_delivered(&self) -> Result<()> {
-        self.inner.live.start()?;
-        self.inner.live.shared.ask(|_| Ok(()))
+        self.inner.live.wait_told()
     }
 
     /// Where the file is: the path that the store was opened with, made absolute. Links in it are as they were given; the

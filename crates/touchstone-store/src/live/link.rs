@@ -3,15 +3,16 @@
 use super::capture::Captured;
 use super::mailbox::Room;
 use super::observed::Observed;
+use super::round::Rounds;
 use super::thread::{Live, Order, is_same_commit};
 use crate::change_log::Logged;
 use crate::engine::bell::Bell;
 use crate::engine::fork::Origin;
-use crate::engine::log::{LogIndex, LogState};
+use crate::engine::log::LogState;
 use crate::engine::pin::Pin;
 use crate::error::{Error, ErrorKind, Result};
 use crate::readers::Readers;
-use crate::sync::{Arc, Condvar, Mutex, lock, try_lock, wait};
+use crate::sync::{Arc, Condvar, Mutex, MutexGuard, lock, try_lock, wait};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::ptr;
@@ -81,11 +82,19 @@ struct Inbox {
     version: u64,
     /// Whether the thread waits to be woken.
     waits: bool,
+    /// Whether a thread, the live one or another in its place, does what was taken.
+    at_work: bool,
     /// Whether it has ended, and will not come again.
     ended: bool,
 }
 
 impl Inbox {
+    /// What there is to do. Whoever takes it [leaves](Shared::leave) when it is done.
+    fn take(&mut self) -> Work {
+        (self.held, self.at_work) = (0, true);
+        std::mem::take(&mut self.work)
+    }
+
     fn put(&mut self, commit: Commit, concerns_nobody: bool) {
         self.work.concerns_somebody |= !concerns_nobody;
         let last = self.work.commits.back_mut().filter(|_| concerns_nobody);
@@ -125,31 +134,22 @@ pub(crate) struct Shared {
 /// The store's side of it.
 pub(crate) struct Link {
     pub(crate) shared: Arc<Shared>,
-    /// What the live thread reads by.
+    /// What the rounds read by.
     readers: Arc<Readers>,
-    index: Option<LogIndex>,
     /// Rung for the watchers of other processes, and heard of theirs.
     bell: Option<Arc<Bell>>,
+    rounds: Arc<Rounds>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
 impl Link {
     pub(crate) fn new(readers: &Arc<Readers>, pin: &Arc<Pin>) -> Link {
-        let shared = Shared {
-            origin: pin.origin(),
-            observed: Arc::default(),
-            hand_off: Mutex::new(()),
-            inbox: Mutex::default(),
-            waiting: Condvar::new(),
-            room: Arc::default(),
-            listens: pin.index().is_some(),
-            seen: Mutex::new(None),
-            is_stopping: AtomicBool::new(false),
-        };
+        let shared = Arc::new(Shared::new(pin.origin(), pin.index().is_some()));
+        let live = Live::new(Arc::clone(&shared), Arc::clone(readers), pin.index());
         Link {
-            shared: Arc::new(shared),
+            rounds: Arc::new(Rounds::new(&shared, live)),
+            shared,
             readers: Arc::clone(readers),
-            index: pin.index(),
             bell: pin.index().map(|index| Arc::new(Bell::new(index))),
             threads: Mutex::default(),
         }
@@ -192,17 +192,22 @@ impl Link {
         if !threads.is_empty() {
             return Ok(());
         }
-        let (shared, readers, index) =
-            (Arc::clone(&self.shared), Arc::clone(&self.readers), self.index.clone());
-        threads.push(spawn("touchstone-live", move || {
-            let _within = Within::of(&Arc::clone(&shared));
-            Live::new(shared, readers, index).run();
-        })?);
+        let rounds = Arc::clone(&self.rounds);
+        threads.push(spawn("touchstone-live", move || rounds.run())?);
         if let Some(bell) = &self.bell {
             let (shared, bell) = (Arc::clone(&self.shared), Arc::clone(bell));
             threads.push(spawn("touchstone-bell", move || shared.listen(&bell))?);
         }
         Ok(())
+    }
+
+    /// Waits until every commit that has returned was told.
+    ///
+    /// # Errors
+    /// When the system has no more threads, and as [`Rounds::finish`].
+    pub(crate) fn wait_told(&self) -> Result<()> {
+        self.start()?;
+        self.rounds.finish()
     }
 
     /// Forgets the threads, which the child of a fork does not have.
@@ -212,9 +217,7 @@ impl Link {
 
     /// Stops the threads: feeds end.
     pub(crate) fn stop(&self) {
-        lock(&self.shared.inbox).work.stop = true;
-        self.shared.is_stopping.store(true, Ordering::Relaxed);
-        self.shared.wake();
+        self.shared.stop();
         for thread in lock(&self.threads).drain(..) {
             // The thread itself may drop the last handle of the store, with an order.
             if thread.thread().id() != std::thread::current().id() {
@@ -251,8 +254,22 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<
 }
 
 impl Shared {
+    pub(super) fn new(origin: Origin, listens: bool) -> Shared {
+        Shared {
+            origin,
+            observed: Arc::default(),
+            hand_off: Mutex::new(()),
+            inbox: Mutex::default(),
+            waiting: Condvar::new(),
+            room: Arc::default(),
+            listens,
+            seen: Mutex::new(None),
+            is_stopping: AtomicBool::new(false),
+        }
+    }
+
     #[cold]
-    fn put(&self, done: Done) {
+    pub(super) fn put(&self, done: Done) {
         let Done { captured, logged, before, after } = done;
         let concerns_nobody = captured.as_ref().is_some_and(|captured| self.concerns_nobody(captured));
         let mut inbox = lock(&self.inbox);
@@ -262,6 +279,13 @@ impl Shared {
         inbox.version += 1;
         let version = inbox.version;
         inbox.put(Commit { version, captured, logged, before, after }, concerns_nobody);
+    }
+
+    /// Nothing more is to be done.
+    pub(super) fn stop(&self) {
+        lock(&self.inbox).work.stop = true;
+        self.is_stopping.store(true, Ordering::Relaxed);
+        self.wake();
     }
 
     /// Whether nobody watches what a commit has changed. The thread is not woken for it, which costs the writer more than
@@ -277,9 +301,12 @@ impl Shared {
         self.origin.check()
     }
 
-    fn wake(&self) {
-        let mut inbox = lock(&self.inbox);
-        if inbox.waits && inbox.work.is_due() {
+    pub(super) fn wake(&self) {
+        self.wake_with(lock(&self.inbox));
+    }
+
+    fn wake_with(&self, mut inbox: MutexGuard<'_, Inbox>) {
+        if inbox.waits && !inbox.at_work && inbox.work.is_due() {
             inbox.waits = false;
             drop(inbox);
             self.waiting.notify_one();
@@ -312,9 +339,7 @@ impl Shared {
         &self,
         work: impl FnOnce(&mut Live) -> Result<R> + Send + 'static,
     ) -> Result<R> {
-        if Within::is_in(self) {
-            return Err(asked_within());
-        }
+        self.check_can_wait()?;
         let (sender, receiver) = mpsc::sync_channel(1);
         self.order(Box::new(move |live| {
             let _ = sender.send(work(live));
@@ -322,16 +347,45 @@ impl Shared {
         receiver.recv().unwrap_or_else(|_| Err(closed()))
     }
 
-    /// Waits until there is something to do.
-    pub(crate) fn wait(&self) -> Work {
+    /// # Errors
+    /// [`Nested`](ErrorKind::Nested) where the live thread would wait for itself.
+    pub(super) fn check_can_wait(&self) -> Result<()> {
+        if Within::is_in(self) { Err(asked_within()) } else { Ok(()) }
+    }
+
+    /// Waits until there is something to do that nobody does, and takes it; none once there will be nothing more.
+    pub(super) fn wait(&self) -> Option<Work> {
         let mut inbox = lock(&self.inbox);
-        while !inbox.work.is_due() {
+        while inbox.at_work || !inbox.work.is_due() {
+            if inbox.ended {
+                return None;
+            }
             inbox.waits = true;
             inbox = wait(&self.waiting, inbox);
         }
         inbox.waits = false;
-        inbox.held = 0;
-        std::mem::take(&mut inbox.work)
+        let work = inbox.take();
+        (!work.stop).then_some(work)
+    }
+
+    /// Takes what there is to do, where nobody does anything; with a look at what others have committed.
+    ///
+    /// # Errors
+    /// When there will be nothing more.
+    pub(super) fn take_in_place(&self) -> Result<Option<Work>> {
+        let mut inbox = lock(&self.inbox);
+        if inbox.ended || inbox.work.stop {
+            return Err(closed());
+        }
+        inbox.work.called = true;
+        Ok((!inbox.at_work).then(|| inbox.take()))
+    }
+
+    /// What was taken last is done.
+    pub(super) fn leave(&self) {
+        let mut inbox = lock(&self.inbox);
+        inbox.at_work = false;
+        self.wake_with(inbox);
     }
 
     /// Lets the thread, which calls this, look again at once.
@@ -391,9 +445,10 @@ impl Shared {
     /// Nobody will come for orders any more.
     pub(crate) fn end(&self) {
         let mut inbox = lock(&self.inbox);
-        inbox.ended = true;
+        (inbox.ended, inbox.at_work) = (true, false);
         let left = std::mem::take(&mut inbox.work);
         drop(inbox);
+        self.waiting.notify_one();
         // Who waits for an answer is told by the other end of his channel, which goes with the order.
         drop(left);
     }
@@ -401,7 +456,7 @@ impl Shared {
 
 /// While it is there, its thread is the one of live queries, or one that this waits for: within a commit. What a record's
 /// own code, or a task's waker, asks there would be answered by nobody.
-struct Within;
+pub(super) struct Within;
 
 thread_local! {
     /// Of which stores: of several, where such code commits to another store.
@@ -410,7 +465,7 @@ thread_local! {
 
 impl Within {
     #[inline]
-    fn of(shared: &Shared) -> Within {
+    pub(super) fn of(shared: &Shared) -> Within {
         // A thread that ends may write still, when it drops what it has of its own: nothing is asked from then on.
         let _ = WITHIN.try_with(|stores| stores.borrow_mut().push(shared));
         Within

@@ -1,5 +1,5 @@
-//! The live thread: takes commits in, in their order, and gives every feed what concerns it. It never waits for a
-//! receiver, and nobody's code but the records' own runs on it.
+//! The work of the live thread: commits are taken in, in their order, and every feed is given what concerns it. Nothing
+//! here waits for a receiver, and no code but the records' own is called.
 
 use super::capture::Captured;
 use super::changes::{Changes, Gathered};
@@ -26,7 +26,6 @@ use crate::record::{Record, Shape};
 use crate::sync::Arc;
 use slab::Slab;
 use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Something that the thread is to do.
 pub(crate) type Order = Box<dyn FnOnce(&mut Live) + Send>;
@@ -34,7 +33,7 @@ pub(crate) type Order = Box<dyn FnOnce(&mut Live) + Send>;
 /// A feed's mailbox.
 pub(crate) type Mail = Mailbox<Update, Error>;
 
-/// What the thread has.
+/// What the work is done with.
 pub(crate) struct Live {
     shared: Arc<Shared>,
     readers: Arc<Readers>,
@@ -200,50 +199,44 @@ impl Live {
         }
     }
 
-    /// Works until the store is closed.
-    pub(crate) fn run(mut self) {
-        let worked = catch_unwind(AssertUnwindSafe(|| self.work()));
-        self.shared.end();
-        // Writers gather nothing more: nobody would take it.
-        self.shared.observed.change(|topics| (topics.list, topics.by_name) = (Vec::new(), false));
-        for (_, feed) in &self.feeds {
-            match worked {
-                Ok(()) => feed.close(),
-                Err(_) => feed.close_with(panicked()),
+    /// Does what there is to do.
+    pub(crate) fn round(&mut self, work: Work) {
+        let Work { mut commits, orders, called, lost, .. } = work;
+        self.is_behind |= lost;
+        // Who subscribes, or waits, is told of what others have committed before: a look costs him little.
+        let is_to_look = called || !orders.is_empty();
+        while let Some(commit) = commits.pop_front() {
+            self.take(commit);
+            if commits.is_empty() && self.lacks_rows() && !self.is_behind {
+                self.mend();
             }
+            self.deliver_whole();
+            self.free_many();
+        }
+        let others = is_to_look && self.others_committed();
+        if self.is_behind || !self.pending.is_empty() || others || self.has_dirty() || self.has_late() {
+            self.catch_up();
+        }
+        for order in orders {
+            order(self);
+        }
+        for (_, entry) in &mut self.topics {
+            entry.watched.tidy(&|| self.shared.is_quiet());
+        }
+        self.leftovers.clear();
+        if std::mem::take(&mut self.has_expired) {
+            self.shared.look_again();
         }
     }
 
-    fn work(&mut self) {
-        loop {
-            let Work { mut commits, orders, called, lost, stop, .. } = self.shared.wait();
-            if stop {
-                return;
-            }
-            self.is_behind |= lost;
-            // Who subscribes, or waits, is told of what others have committed before: a look costs him little.
-            let is_to_look = called || !orders.is_empty();
-            while let Some(commit) = commits.pop_front() {
-                self.take(commit);
-                if commits.is_empty() && self.lacks_rows() && !self.is_behind {
-                    self.mend();
-                }
-                self.deliver_whole();
-                self.free_many();
-            }
-            let others = is_to_look && self.others_committed();
-            if self.is_behind || !self.pending.is_empty() || others || self.has_dirty() || self.has_late() {
-                self.catch_up();
-            }
-            for order in orders {
-                order(self);
-            }
-            for (_, entry) in &mut self.topics {
-                entry.watched.tidy(&|| self.shared.is_quiet());
-            }
-            self.leftovers.clear();
-            if std::mem::take(&mut self.has_expired) {
-                self.shared.look_again();
+    /// Ends every feed: as the store is closed, or with an error.
+    pub(crate) fn end(self, error: Option<&Error>) {
+        // Writers gather nothing more: nobody would take it.
+        self.shared.observed.change(|topics| (topics.list, topics.by_name) = (Vec::new(), false));
+        for (_, feed) in &self.feeds {
+            match error {
+                None => feed.close(),
+                Some(error) => feed.close_with(error.clone()),
             }
         }
     }
@@ -678,7 +671,7 @@ fn number(at: usize) -> u32 {
 }
 
 #[cold]
-fn panicked() -> Error {
+pub(super) fn panicked() -> Error {
     Error::new(
         ErrorKind::Refused,
         "the thread of live queries has panicked, in code of a record's own: open the store anew",

@@ -3,6 +3,7 @@
 
 use super::counted::{Counted, OF_A_CROWD};
 use super::store;
+use std::cell::Cell;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use touchstone_store::{Cells, Field, Kind, Mismatch, Mode, Overflow, Raw, Record, Result};
@@ -102,14 +103,19 @@ fn of_many_windows_those_are_told_that_a_row_left_or_entered() -> Result<()> {
     Ok(())
 }
 
-/// How many of [`Weight`] there are, and how many there were when the live thread looked at the last.
+/// How many of [`Weight`] there are, and how many there were when a round looked at the last.
 static WEIGHTS: (AtomicUsize, AtomicUsize) = (AtomicUsize::new(0), AtomicUsize::new(0));
-/// The live thread goes on past the first when this is free.
+/// A round goes on past the first when this is free.
 static GATE: Mutex<()> = Mutex::new(());
 const FIRST: i64 = -1;
 const LAST: i64 = i64::MAX;
 
-/// A number that the live thread waits at.
+thread_local! {
+    /// Whether this thread writes to the store, and does no round of live queries.
+    static PUTS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// A number that a round waits at.
 #[derive(Debug, PartialEq)]
 struct Weight(i64);
 
@@ -125,7 +131,7 @@ impl Field for Weight {
     type View<'a> = Weight;
 
     fn write<'a>(&'a self, cells: &mut Cells<'a>) {
-        if std::thread::current().name() == Some("touchstone-live") {
+        if !PUTS.get() {
             match self.0 {
                 FIRST => drop(GATE.lock()),
                 LAST => WEIGHTS.1.store(WEIGHTS.0.load(Ordering::SeqCst), Ordering::SeqCst),
@@ -164,9 +170,11 @@ fn what_was_superseded_is_freed_while_there_is_more_to_take_in() -> Result<()> {
         store.put(&Load { id: 1, weight: Weight(weight) })
     };
     let shut = GATE.lock();
+    PUTS.set(true);
     put(FIRST)?;
     (0..COMMITS).try_for_each(put)?;
     put(LAST)?;
+    PUTS.set(false);
     drop(shut);
     store.wait_delivered()?;
     let alive = WEIGHTS.1.load(Ordering::SeqCst);

@@ -1,0 +1,95 @@
+//! Explores the orders in which writers, the live thread and those who do a round in its place may meet: every commit is
+//! taken once, in its order, by one thread at a time, and nothing that is to be done is slept through. `make hand-offs`
+//! runs them.
+
+use super::link::{Done, Shared, Work};
+use crate::engine::fork::Origin;
+use crate::sync::{Arc, Condvar, Mutex, lock, try_lock, wait};
+use shuttle::thread::{self, JoinHandle, spawn};
+
+/// How many orders each way of choosing them tries.
+const ORDERS: usize = 2000;
+const PREEMPTIONS: usize = 3;
+/// How many commits each writer makes.
+const COMMITS: u64 = 2;
+
+/// What was told.
+#[derive(Default)]
+struct Told {
+    versions: Mutex<Vec<u64>>,
+    bell: Condvar,
+    /// Held by whoever does a round.
+    round: Mutex<()>,
+}
+
+impl Told {
+    /// Does a round.
+    fn round(&self, shared: &Shared, work: Work) {
+        let alone = try_lock(&self.round).expect("one thread at a time does a round");
+        for commit in work.commits {
+            thread::yield_now();
+            lock(&self.versions).push(commit.version);
+        }
+        drop(alone);
+        self.bell.notify_all();
+        shared.leave();
+    }
+
+    fn wait_for(&self, commits: usize) {
+        let mut versions = lock(&self.versions);
+        while versions.len() < commits {
+            versions = wait(&self.bell, versions);
+        }
+    }
+}
+
+fn live_thread(shared: &Arc<Shared>, told: &Arc<Told>) -> JoinHandle<()> {
+    let (shared, told) = (Arc::clone(shared), Arc::clone(told));
+    spawn(move || {
+        while let Some(work) = shared.wait() {
+            told.round(&shared, work);
+        }
+        shared.end();
+    })
+}
+
+fn writer(shared: &Arc<Shared>) -> JoinHandle<()> {
+    let shared = Arc::clone(shared);
+    spawn(move || {
+        for _ in 0..COMMITS {
+            shared.put(Done { captured: None, logged: None, before: None, after: None });
+            shared.wake();
+        }
+    })
+}
+
+/// Does a round in the place of the live thread, where it can.
+fn helper(shared: &Arc<Shared>, told: &Arc<Told>) -> JoinHandle<()> {
+    let (shared, told) = (Arc::clone(shared), Arc::clone(told));
+    spawn(move || {
+        if let Some(work) = shared.take_in_place().expect("the store is open") {
+            told.round(&shared, work);
+        }
+    })
+}
+
+fn meet() {
+    let (shared, told) = (Arc::new(Shared::new(Origin::here(), true)), Arc::new(Told::default()));
+    let live = live_thread(&shared, &told);
+    let others = [writer(&shared), writer(&shared), helper(&shared, &told), helper(&shared, &told)];
+    // A commit that nobody was woken for would be waited for here for ever.
+    let commits = 2 * COMMITS;
+    told.wait_for(commits as usize);
+    others.into_iter().for_each(|other| other.join().expect("it does not panic"));
+    assert_eq!(*lock(&told.versions), (1..=commits).collect::<Vec<_>>());
+    shared.stop();
+    live.join().expect("it does not panic");
+    assert!(shared.take_in_place().is_err(), "nothing is done after the end");
+}
+
+#[test]
+fn rounds_are_done_by_one_thread_at_a_time_and_none_is_slept_through() {
+    shuttle::check_random(meet, ORDERS);
+    shuttle::check_pct(meet, ORDERS, PREEMPTIONS);
+    shuttle::check_dfs(meet, Some(ORDERS));
+}
