@@ -6,6 +6,7 @@ TOUCHSTONE := target/release/touchstone
 KIT_RUST := kits/rust/Cargo.toml
 KIT_CIPHER := kits/rust/cipher/Cargo.toml
 KIT_NATIVE_DB := kits/rust/native-db/Cargo.toml
+KIT_POOL := kits/rust/pool/Cargo.toml
 KIT_STORE := kits/rust/store/Cargo.toml
 PACKAGE_PYTHON := python/Cargo.toml
 PYTHON ?= python3
@@ -88,6 +89,7 @@ format:
 	cargo fmt --all --check --manifest-path $(KIT_RUST)
 	cargo fmt --all --check --manifest-path $(KIT_CIPHER)
 	cargo fmt --all --check --manifest-path $(KIT_NATIVE_DB)
+	cargo fmt --all --check --manifest-path $(KIT_POOL)
 	cargo fmt --all --check --manifest-path $(KIT_STORE)
 	cargo fmt --all --check --manifest-path $(PACKAGE_PYTHON)
 
@@ -96,6 +98,7 @@ lint:
 	cargo clippy --workspace --all-targets --all-features --locked --manifest-path $(KIT_RUST) -- -D warnings
 	cargo clippy --all-targets --locked --manifest-path $(KIT_CIPHER) -- -D warnings
 	cargo clippy --all-targets --locked --manifest-path $(KIT_NATIVE_DB) -- -D warnings
+	cargo clippy --all-targets --locked --manifest-path $(KIT_POOL) -- -D warnings
 	cargo clippy --all-targets --locked --manifest-path $(KIT_STORE) -- -D warnings
 	PYO3_NO_PYTHON=1 PYO3_BUILD_EXTENSION_MODULE=1 cargo clippy --all-targets --locked --manifest-path $(PACKAGE_PYTHON) --target-dir $(PYTHON_TARGET) -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
@@ -135,6 +138,7 @@ kits:
 	cargo test --workspace --all-features --locked --manifest-path $(KIT_RUST)
 	cargo test --locked --manifest-path $(KIT_CIPHER)
 	cargo test --locked --manifest-path $(KIT_NATIVE_DB)
+	cargo test --locked --manifest-path $(KIT_POOL)
 	cargo test --locked --manifest-path $(KIT_STORE)
 
 kits-cpp: tools-cpp
@@ -161,4 +165,5 @@ clean:
 	cargo clean --manifest-path $(KIT_RUST)
 	cargo clean --manifest-path $(KIT_CIPHER)
 	cargo clean --manifest-path $(KIT_NATIVE_DB)
+	cargo clean --manifest-path $(KIT_POOL)
 	cargo clean --manifest-path $(KIT_STORE)

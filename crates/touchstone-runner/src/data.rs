@@ -2,10 +2,12 @@
 //!
 //! The lab keeps what it generated, so it knows the right answer before it asks.
 
+mod best;
 mod contents;
 mod delivered;
 mod generate;
 mod opened;
+mod order;
 
 pub use contents::Contents;
 
@@ -358,6 +360,15 @@ impl CaseData {
         contents.is_certain().then(|| self.whole_answer(contents, &whole, 1))
     }
 
+    /// How many gets of a slice the best possible pool of so many pages hits, where they have an order and come from one thread.
+    pub fn best_hits(&self, case: &PlannedCase, pages: u64) -> Option<u64> {
+        case.order.as_ref()?;
+        let before = case.operations_before() as usize;
+        let slice = before..before + case.gets_of_lane() as usize;
+        (case.gets_of_slice() == case.gets_of_lane())
+            .then(|| best::hits(&self.operations[..before], &self.operations[slice], pages as usize))
+    }
+
     fn slice(&self, lane: &Lane) -> &[u32] {
         &self.operations[lane.from as usize..(lane.from + lane.count) as usize]
     }
@@ -414,8 +425,8 @@ fn empty_file(record: RecordKind, folder: &Path) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Inserts take the records after those stored beforehand, in order; gets ask for stored ones at random, or always for
-/// the same.
+/// Inserts take the records after those stored beforehand, in order; gets ask for stored ones at random, always for
+/// the same, or in the case's own order.
 fn operations(case: &PlannedCase, seeds: Seeds) -> Vec<u32> {
     if case.arms.iter().flat_map(|arm| &arm.lanes).any(|lane| lane.verb.inserts()) {
         return (case.filled as u32..case.records_needed() as u32).collect();
@@ -424,6 +435,9 @@ fn operations(case: &PlannedCase, seeds: Seeds) -> Vec<u32> {
         return vec![record as u32; GETS as usize];
     }
     let mut picks = seeds.orders(&format!("operations {}", case.id));
+    if let Some(operations) = order::operations(case, &mut picks) {
+        return operations;
+    }
     let stored = case.share_of(case.filled, 1).end.max(1) as u32;
     (0..GETS).map(|_| picks.random_range(0..stored)).collect()
 }

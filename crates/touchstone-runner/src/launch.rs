@@ -253,7 +253,8 @@ impl<'s> Player<'s> {
             return Ok(None);
         }
         let settled = self.settle()?;
-        let played = settled.and_then(|()| self.play(first, calibrated, latency));
+        let asked = settled.and_then(|()| self.ask_before());
+        let played = asked.and_then(|()| self.play(first, calibrated, latency));
         Ok(self.note(played))
     }
 
@@ -300,11 +301,33 @@ impl<'s> Player<'s> {
         Ok(played)
     }
 
+    /// Asks what comes before a slice, where its gets have an order that goes on from there. Nothing of it counts but that it is right.
+    fn ask_before(&mut self) -> SessionResult<()> {
+        let Some(lane) = self.stage.case.asked_before() else { return Ok(()) };
+        let reply = self.ask(&Request::Run(Run { lanes: vec![lane.clone()], latency: None }))?;
+        let Reply::Run(sample) = reply else { return Err(unexpected("run", &reply)) };
+        let [answer] = &sample.lanes[..] else {
+            return Err(SessionError::Rubbish(format!("it answered {} of 1 lanes", sample.lanes.len())));
+        };
+        match self.stage.data.wrong(&self.contents, &lane, std::slice::from_ref(&lane), answer) {
+            Some(wrong) => Err(SessionError::Wrong(wrong)),
+            None => Ok(()),
+        }
+    }
+
     /// The lanes of a slice; what stores no records starts from operation `first`.
     fn lanes_at(&self, first: u64, calibrated: u64) -> Vec<Lane> {
         let inserts = self.arm.records_used(calibrated) > 0;
         let operation = if inserts { self.next.operation } else { first };
-        self.arm.lanes_at(Start { operation, ..self.next }, calibrated)
+        let mut lanes = self.arm.lanes_at(Start { operation, ..self.next }, calibrated);
+        if self.stage.case.order.is_some() {
+            let mut from = self.stage.case.operations_before();
+            for lane in &mut lanes {
+                lane.from = from;
+                from += lane.count;
+            }
+        }
+        lanes
     }
 
     /// What a lane did to the database.

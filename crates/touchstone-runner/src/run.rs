@@ -288,6 +288,7 @@ impl<'p> CaseRun<'p> {
                 found: 0,
                 plan: Vec::new(),
                 counters: BTreeMap::new(),
+                best_hits: None,
                 file_bytes: BTreeMap::new(),
             },
         )

@@ -46,6 +46,8 @@ pub enum SessionError {
     Ended(String),
     /// It said something that is not a reply to what was asked.
     Rubbish(String),
+    /// It answered something else than what is stored.
+    Wrong(String),
     /// It answered with an error.
     Refused(Failure),
     /// The user asked to stop.
@@ -58,6 +60,7 @@ impl SessionError {
         match self {
             SessionError::TimedOut(_) => Outcome::TimedOut,
             SessionError::Ended(_) | SessionError::Rubbish(_) => Outcome::Crashed,
+            SessionError::Wrong(_) => Outcome::Void,
             SessionError::Refused(failure) if failure.kind == FailureKind::Unsupported => {
                 Outcome::Unsupported
             }
@@ -72,6 +75,7 @@ impl fmt::Display for SessionError {
             SessionError::TimedOut(limit) => write!(formatter, "no reply within {} s", limit.as_secs_f64()),
             SessionError::Ended(how) => write!(formatter, "the driver ended: {how}"),
             SessionError::Rubbish(what) => write!(formatter, "the driver broke the protocol: {what}"),
+            SessionError::Wrong(wrong) => formatter.write_str(wrong),
             SessionError::Refused(failure) => write!(formatter, "{failure}"),
             SessionError::Stopped => formatter.write_str("the run was stopped"),
         }

@@ -123,6 +123,9 @@ pub struct ArmStatistics {
     pub plan: Vec<String>,
     /// The engine's counters over one slice, of the launch that asked the engine for the least.
     pub counters: BTreeMap<String, i64>,
+    /// Hits of the best possible pool of as many pages, over one slice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub best_hits: Option<u64>,
     /// Bytes of the database's files after the first launch, by their paths in its directory.
     pub file_bytes: BTreeMap<String, u64>,
     /// Syncs and bytes per commit.
@@ -149,6 +152,21 @@ pub struct LatencyStatistics {
     pub curve: Vec<CurvePoint>,
     /// Share of the operations that took whole milliseconds, within 0.12 ms, as those do that wait for a timer.
     pub tick_share: f64,
+}
+
+impl ArmStatistics {
+    /// Of the pages that a slice asked the engine's cache for, how many percent were there, where the engine counts them.
+    pub fn hit_percent(&self) -> Option<f64> {
+        let count = |name: &str| self.counters.get(name).map(|count| *count as f64);
+        let hits = count("cache_hits")?;
+        let asked = hits + count("cache_misses")?;
+        (asked > 0.0).then(|| 100.0 * hits / asked)
+    }
+
+    /// How many percent of the gets of a slice no pool of as many pages could better.
+    pub fn best_hit_percent(&self) -> Option<f64> {
+        Some(100.0 * self.best_hits? as f64 / self.slice_operations?)
+    }
 }
 
 impl LatencyStatistics {
@@ -337,6 +355,7 @@ impl<'r> CaseSamples<'r> {
                 .min_by_key(|counters| asked_of_engine(counters))
                 .cloned()
                 .unwrap_or_default(),
+            best_hits: parts.iter().find_map(|part| part.best_hits),
             file_bytes: parts.first().map(|part| part.file_bytes.clone()).unwrap_or_default(),
             syncs,
             flush_equivalents: quantile_of(&flush_equivalents, 0.5),

@@ -6,6 +6,7 @@ mod check;
 mod choice;
 mod followed;
 mod load;
+mod order;
 mod overriding;
 mod reduced;
 mod setting;
@@ -14,6 +15,7 @@ mod supply;
 
 pub use choice::Choice;
 pub use load::PlannedLoad;
+pub use order::PlannedOrder;
 pub use overriding::{Overridden, Override};
 pub use reduced::{Quantity, Reduced};
 pub use supply::{GETS, Start, calibrated_count_max};
@@ -121,6 +123,9 @@ pub struct PlannedCase {
     /// The number of the only record that gets ask for; none where they ask for a random one each time.
     #[serde(default)]
     pub get_record: Option<u64>,
+    /// In which order gets ask for records; none where they ask at random.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub order: Option<PlannedOrder>,
     /// The load that services bear, in the place of lanes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<PlannedLoad>,

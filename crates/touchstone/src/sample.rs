@@ -133,6 +133,9 @@ pub struct Launch {
     /// The engine's counters over one slice.
     #[serde(default)]
     pub counters: BTreeMap<String, i64>,
+    /// Hits of the best possible pool of as many pages as its `pool_pages`, over one slice, where gets have an order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub best_hits: Option<u64>,
     /// Bytes of the database's files in the end, by their paths in its directory.
     #[serde(default)]
     pub file_bytes: BTreeMap<String, u64>,

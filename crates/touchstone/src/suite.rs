@@ -5,6 +5,7 @@
 
 mod claim;
 mod load;
+mod order;
 mod published;
 mod published_flag;
 mod row;
@@ -16,6 +17,7 @@ pub use claim::{
     StandIn, Untested,
 };
 pub use load::{DELTA, LoadPlan, PublishedLoad, Scenario};
+pub use order::{OrderKind, OrderPart, OrderPlan};
 pub(crate) use published::{Published, is_blank};
 pub use published_flag::{FlaggedRow, PublishedFlag, PublishedFlagKind};
 pub use row::PublishedRow;
@@ -214,6 +216,8 @@ pub struct Case {
     pub only: Option<Size>,
     /// The number of the only record that gets ask for, from 0; a random one each time, unless said.
     pub get_record: Option<BySize<u64>>,
+    /// In which order gets ask for records, each slice anew from its first on; at random and on and on, unless said.
+    pub order: Option<OrderPlan>,
     /// Tables in the database; 1, unless said.
     #[serde(default = "one_table")]
     pub tables: BySize<u32>,

@@ -246,6 +246,28 @@ fn a_record_that_gets_ask_for_alone_must_be_there_and_asked_for() {
 }
 
 #[test]
+fn an_order_of_gets_is_of_gets_alone_and_of_what_is_stored() {
+    let lanes = "lanes = [{ verb = \"read-all\" }]";
+    let ordered = |order: &str, rest: &str| {
+        format!("order = {{ {order} }}\nlanes = [{{ verb = \"get\", count = 30 }}]\n{rest}")
+    };
+    let says = |change: String, wanted: &[&str]| assert_says(&error_with(lanes, &change), wanted);
+    says(format!("order = {{ kind = \"near\" }}\n{lanes}"), &["`order`", "something else"]);
+    says(ordered("kind = \"nearby\"", ""), &["nearby", "near"]);
+    says(ordered("kind = \"near\", among = 11", ""), &["among 11 records", "name 1 to 10"]);
+    says(ordered("kind = \"near\", among = 0", ""), &["among 0 records"]);
+    says(ordered("kind = \"near\"", "get_record = 3"), &["`order` and `get_record`"]);
+    says(ordered("kind = \"near\"", "").replace(", count = 30", ""), &["need a `count`"]);
+    let after = "kind = \"near\", after = [{ kind = \"cyclic\", among = 5 }]";
+    says(ordered(after, "cache = \"warm\""), &["leave out `cache = \"warm\"`"]);
+    says(ordered(after, "").replace("30", "70000"), &["140000 gets", "at most 131072"]);
+    let plan = small::plan(&SUITE.replace(lanes, &ordered(after, "")), &choice()).unwrap();
+    let case = &plan.cases[0];
+    assert_eq!((case.operations_before(), case.gets_of_slice()), (30, 30));
+    assert_eq!(case.order.as_ref().map(|order| order.among), Some(10), "all that are stored");
+}
+
+#[test]
 fn documents_with_no_bytes_are_those_of_the_page_without_saying_so() {
     let documents = SUITE.replace("record = \"row\"", "record = \"document\"");
     let error = small::plan(&documents.replace("value_bytes = 10", "value_bytes = 0"), &choice());

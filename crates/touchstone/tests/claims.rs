@@ -5,7 +5,7 @@ mod claimed;
 mod made;
 mod small;
 
-use claimed::{ADVANTAGE, CASES, COUNTED, ELSEWHERE, EXACT, PERCENTILE};
+use claimed::{ADVANTAGE, CASES, COUNTED, ELSEWHERE, EXACT, PERCENTILE, SHARE};
 use made::{blank, part, slice};
 use std::collections::BTreeMap;
 use touchstone::estimate::estimate;
@@ -51,6 +51,30 @@ fn better_by_less_than_half_of_what_was_published_is_no_refutation() {
     assert_eq!(verdict(1.2e6), (ClaimStatus::Holds, Some(ClaimStatus::Refuted)));
     assert_eq!(verdict(1.0e6), (ClaimStatus::Inconclusive, Some(ClaimStatus::Refuted)));
     assert_eq!(verdict(0.8e6), (ClaimStatus::Refuted, Some(ClaimStatus::Refuted)));
+}
+
+/// What is counted is the same on every machine, so a published share is held against the one here: within 10 %.
+#[test]
+fn a_share_of_hits_is_held_against_the_published_one() {
+    let found = |hits: i64, claim: &str| {
+        let mut record = record(claim, 1e6, 1e6);
+        for part in record.launches.iter_mut().filter(|_| hits >= 0) {
+            part.counters =
+                BTreeMap::from([("cache_hits".into(), hits), ("cache_misses".into(), 1000 - hits)]);
+        }
+        outcomes(&record).remove(0).status
+    };
+    assert_eq!(found(250, SHARE), ClaimStatus::Holds);
+    assert_eq!(found(226, SHARE), ClaimStatus::Holds);
+    assert_eq!(found(224, SHARE), ClaimStatus::Refuted);
+    assert_eq!(found(277, SHARE), ClaimStatus::Holds);
+    assert_eq!(found(279, SHARE), ClaimStatus::Refuted);
+    assert_eq!(found(-1, SHARE), ClaimStatus::Untested, "nobody counted");
+    let never = SHARE
+        .replace("rule = \"level\"", "at_most = 0")
+        .replace("figure = [{ source = \"page\", value = 25.0, unit = \"%\" }]", "words = \"never\"");
+    assert_eq!(found(0, &never), ClaimStatus::Holds);
+    assert_eq!(found(1, &never), ClaimStatus::Refuted);
 }
 
 /// A user read that a service serves three times as much, and nowhere beside it that less is promised of its commits.

@@ -3,7 +3,7 @@
 mod claimed;
 mod small;
 
-use claimed::{ADVANTAGE, CASES, COUNTED, ELSEWHERE, EXACT, PERCENTILE};
+use claimed::{ADVANTAGE, CASES, COUNTED, ELSEWHERE, EXACT, PERCENTILE, SHARE};
 use touchstone::plan::Plan;
 
 #[test]
@@ -57,6 +57,12 @@ fn an_arm_of_a_plan_is_named_as_its_contender() {
 /// A claim, what is put in the place of what, and what must be said of it.
 const NONSENSE: &[(&str, &str, &str, &str)] = &[
     (ADVANTAGE, "source = \"page\"", "source = \"hearsay\"", "no such [[reference]]"),
+    (SHARE, "unit = \"%\"", "unit = \"x\"", "is held against a published share"),
+    (SHARE, "value = 25.0", "value = 25.0, against = 50.0", "is held against a published share"),
+    (SHARE, "rule = \"level\"", "rule = \"better\"", "sets the bounds of what is timed"),
+    (SHARE, "rule = \"level\"", "rule = \"level\"\nat_most = 30", "leave out `at_least` and `at_most`"),
+    (SHARE, "rule = \"level\"", "at_most = 30", "other bounds are `by = \"ours\"`"),
+    (SHARE, "arm = \"one@plain\"", "arm = \"one@plain\"\nagainst = \"two@plain\"", "compares with nothing"),
     (ADVANTAGE, "source = \"page\", ", "", "the key `source` is missing"),
     (ADVANTAGE, "value = 4.0", "value = nan", "no positive number"),
     (ADVANTAGE, "value = 4.0", "value = 1.0", "not an advantage"),

@@ -5,7 +5,7 @@ use crate::Findings;
 use std::fmt::Write as _;
 use toml::Value;
 use touchstone::report::format;
-use touchstone::suite::{Aspect, Bounds, By, Claim, ClaimTest, Figure, Suite};
+use touchstone::suite::{Aspect, Bounds, By, Claim, ClaimTest, Figure, Measure, Suite};
 
 /// The claims of a suite, the page's or its authors', as a table in Markdown.
 pub fn claims(suite: &Suite, by: By) -> String {
@@ -178,7 +178,7 @@ pub fn check(path: &str, text: &str) -> Findings {
         }
         for test in list(claim, "test") {
             let measure = test.get("measure").and_then(Value::as_str).unwrap_or("?");
-            let exact = ["errors", "missing", "plan"].contains(&measure);
+            let exact = ["errors", "missing", "hits", "plan"].contains(&measure);
             if !exact && (test.get("at_least").is_some() || test.get("at_most").is_some()) {
                 wrong(format!("its test of {measure} has a bound that was set by hand"));
             }
@@ -283,6 +283,11 @@ fn other_bounds(path: &str, claim: &Claim, raw: &Value) -> Option<String> {
     claim.tests.iter().zip(list(raw, "test")).find_map(|(test, raw_test)| {
         let wanted = match raw_test.get("rule")?.as_str()? {
             "advantage" | "cost" => difference(list(raw, "figure").first()?, test.measure.more_is_better())?,
+            // A share that is counted is level with the published one, and there is none above 100 %.
+            "level" if test.measure == Measure::Hits => {
+                let share = number(list(raw, "figure").first()?, "value")?;
+                vec![(None, Some(0.9 * share), Some((1.0 / 0.9 * share).min(100.0)))]
+            }
             "level" => vec![(None, Some(0.9), Some(1.0 / 0.9))],
             // The tenth root of ten: over a step of ten, the time's exponent may be 10 % from 1.
             "linear" => vec![(None, Some(10_f64.powf(-0.1)), None)],

@@ -12,10 +12,11 @@ use xtask::fields::Types;
 use xtask::{Tree, assert_none, markdown, published, table};
 
 /// Where the types of each format are.
-const SUITE: [&str; 9] = [
+const SUITE: [&str; 10] = [
     "crates/touchstone/src/suite.rs",
     "crates/touchstone/src/suite/claim.rs",
     "crates/touchstone/src/suite/load.rs",
+    "crates/touchstone/src/suite/order.rs",
     "crates/touchstone/src/suite/row.rs",
     "crates/touchstone/src/suite/rule.rs",
     "crates/touchstone/src/suite/scale.rs",
@@ -24,8 +25,9 @@ const SUITE: [&str; 9] = [
     "crates/touchstone-protocol/src/watch.rs",
 ];
 const KIT: [&str; 1] = ["crates/touchstone/src/kit.rs"];
-const RECORD: [&str; 12] = [
+const RECORD: [&str; 13] = [
     "crates/touchstone/src/plan.rs",
+    "crates/touchstone/src/plan/order.rs",
     "crates/touchstone/src/plan/overriding.rs",
     "crates/touchstone/src/plan/reduced.rs",
     "crates/touchstone/src/sample.rs",
@@ -100,6 +102,7 @@ const ELSEWHERE: [(&str, &[&str]); 4] = [
             "Case",
             "LanePlan",
             "LoadPlan",
+            "OrderPlan",
             "WatchPlan",
             "ScaledCase",
             "Bounds",

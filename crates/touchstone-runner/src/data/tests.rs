@@ -161,6 +161,26 @@ fn a_failure_that_did_not_happen_excuses_no_answer() {
 }
 
 #[test]
+fn gets_in_an_order_follow_what_is_asked_before_them() {
+    let order = "order = { kind = \"cyclic\", among = 4, after = [{ kind = \"cyclic\", among = 2 }] }\n";
+    let suite = SUITE.replacen("blocks = 1\n", &format!("blocks = 1\n{order}"), 1).replacen(
+        "{ verb = \"update-one\", count = 7 }",
+        "{ verb = \"get\", count = 6 }",
+        1,
+    );
+    let case = small::plan(&suite, &small::choice()).unwrap().cases.remove(0);
+    let folder = tempfile::tempdir().unwrap();
+    let data = CaseData::generate(&case, SEEDS, folder.path(), &mut Datasets::default()).unwrap();
+    let operations = read_operations(&data.operations_file).unwrap();
+    assert_eq!(operations, [0, 1, 0, 1, 0, 1, 0, 1, 2, 3, 0, 1]);
+    let before = case.asked_before().expect("something is asked before");
+    assert_eq!((before.verb, before.from, before.count), (Verb::Get, 0, 6));
+    // The pool has 0 and 1 when the slice begins. Of 0 1 2 3 0 1 one that holds two hits 0, 1 and one of them again.
+    assert_eq!(data.best_hits(&case, 2), Some(3));
+    assert_eq!(data.best_hits(&case, 4), Some(4));
+}
+
+#[test]
 fn gets_of_one_record_ask_for_that_one_alone() {
     let suite = SUITE.replacen("blocks = 1\n", "blocks = 1\nget_record = 17\n", 1).replacen(
         "{ verb = \"update-one\", count = 7 }",

@@ -8,7 +8,7 @@ use crate::session::{LastWords, Session, SessionError, SessionResult, unexpected
 use crate::words::first_failure;
 use touchstone::kit::DurabilityClass;
 use touchstone::sample::{Launch, NOT_EXPLAINED, Outcome};
-use touchstone_protocol::{FailureKind, Plan, Reply, Request};
+use touchstone_protocol::{FailureKind, Plan, Reply, Request, Setting};
 
 impl Player<'_> {
     /// Says in the first launches how it does a slice, where the slice stores nothing: by the process that played, for it may have
@@ -66,6 +66,7 @@ impl Player<'_> {
             self.note(left);
         }
         self.settings.extend(contradicted);
+        let best_hits = self.best_hits();
         // A part that was cut short has nothing to compare: it is not missing what nobody looked for.
         let whole = counted.is_some() && self.outcome == Outcome::Completed;
         Ok(Launch {
@@ -86,8 +87,17 @@ impl Player<'_> {
             found,
             plan: std::mem::take(&mut self.plan.plan),
             counters: std::mem::take(&mut self.plan.counters),
+            best_hits,
             file_bytes,
         })
+    }
+
+    /// What no pool of as many pages could better.
+    fn best_hits(&self) -> Option<u64> {
+        match self.settings.get("pool_pages")? {
+            Setting::Number(pages) => self.stage.data.best_hits(self.stage.case, u64::try_from(*pages).ok()?),
+            Setting::Word(_) => None,
+        }
     }
 
     /// How it does a slice; nothing of an arm that has failed.
@@ -155,7 +165,10 @@ impl Player<'_> {
         }
         let settled = self.settle()?;
         let open = |player: &mut Self| if player.open { Ok(()) } else { player.reopen_watching() };
-        Ok(settled.and_then(|()| open(self)).and_then(|()| self.explain_slice(calibrated)))
+        Ok(settled
+            .and_then(|()| open(self))
+            .and_then(|()| self.ask_before())
+            .and_then(|()| self.explain_slice(calibrated)))
     }
 
     fn explain_slice(&mut self, calibrated: u64) -> SessionResult<Plan> {

@@ -134,6 +134,7 @@ impl Servant<'_> {
             found,
             plan: Vec::new(),
             counters: BTreeMap::new(),
+            best_hits: None,
             file_bytes,
         })
     }

@@ -145,6 +145,7 @@ impl PlannedCase {
             checked.map_err(|message| format!("arm `{}`: {message}", arm.name))?;
         }
         self.check_get_record()?;
+        self.check_order()?;
         let has =
             |of: fn(Verb) -> bool| self.arms.iter().flat_map(|arm| &arm.lanes).any(|lane| of(lane.verb));
         if has(|verb| verb == Verb::Get) && has(Verb::inserts) {

@@ -1,9 +1,13 @@
 //! A case of a suite, settled for a plan: its data, its arms with their settings, and its lanes at one size.
 
-use super::{Choice, PlannedArm, PlannedCase, PlannedDataset, PlannedLane, PlannedLoad, PlannedWatch};
+use super::{
+    Choice, PlannedArm, PlannedCase, PlannedDataset, PlannedLane, PlannedLoad, PlannedOrder, PlannedWatch,
+};
 use crate::error::{Error, Result};
 use crate::kit::Kits;
-use crate::suite::{ArmSpec, Case, Dataset, LanePlan, LoadPlan, Scaled, ScaledCase, Size, Suite, WatchPlan};
+use crate::suite::{
+    ArmSpec, Case, Dataset, LanePlan, LoadPlan, OrderPlan, Scaled, ScaledCase, Size, Suite, WatchPlan,
+};
 use touchstone_protocol::Verb;
 
 /// The smallest relative difference that matters in a report.
@@ -58,6 +62,7 @@ fn plan_case(
         churn: case.churn.as_ref().map_or(0, |churn| churn.at(choice.size)),
         dataset,
         get_record: case.get_record.as_ref().map(|record| record.at(choice.size)),
+        order: case.order.as_ref().map(|order| plan_order(order, filled, choice.size)),
         load: case.load.as_ref().map(|load| plan_load(suite, load, choice.size)),
         tables: case.tables.at(choice.size),
         typed: case.typed,
@@ -88,6 +93,11 @@ fn plan_dataset(dataset: &Dataset, records: Option<u64>, size: Size) -> PlannedD
         value_bytes: dataset.value_bytes.unwrap_or(0),
         spacing: dataset.spacing.unwrap_or(0),
     }
+}
+
+fn plan_order(order: &OrderPlan, filled: u64, size: Size) -> PlannedOrder {
+    let among = order.among.as_ref().map_or(filled, |among| among.at(size));
+    PlannedOrder { kind: order.kind, among, after: order.after.clone() }
 }
 
 fn plan_load(suite: &Suite, load: &LoadPlan, size: Size) -> PlannedLoad {

@@ -152,7 +152,26 @@ fn plans(arms: &[&ArmStatistics]) -> Option<Detail> {
         .into_iter()
         .map(|(plan, arms)| PlanGroup { arms: format::listed(&arms), lines: plan.to_vec() })
         .collect();
-    Some(Detail { grids: counters.into_iter().collect(), plans, ..Detail::new(summary, false) })
+    let grids = hits(arms).into_iter().chain(counters).collect();
+    Some(Detail { grids, plans, ..Detail::new(summary, false) })
+}
+
+/// How often pages were found in the cache, beside the best that any pool of as many could do.
+fn hits(arms: &[&ArmStatistics]) -> Option<Grid> {
+    let percent = |share: Option<f64>| GridCell::number(share.map(|share| format!("{share:.2}")));
+    let row = |arm: &&ArmStatistics| GridRow {
+        arm: arm.arm.clone(),
+        cells: vec![percent(arm.hit_percent()), percent(arm.best_hit_percent())],
+    };
+    let has_best = |arm: &&&ArmStatistics| arm.best_hits.is_some();
+    let rows: Vec<GridRow> = arms.iter().filter(has_best).map(row).collect();
+    (!rows.is_empty()).then(|| Grid {
+        caption: "Of the gets of a slice, how many percent found their page in the pool. Best possible: a pool of as many pages that \
+                  knows what comes (Belady); no policy can do more."
+            .into(),
+        columns: vec!["hits %".into(), "best possible %".into()],
+        rows,
+    })
 }
 
 fn counters(arms: &[&ArmStatistics]) -> Option<Grid> {

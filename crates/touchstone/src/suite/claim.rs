@@ -138,6 +138,17 @@ impl Figure {
     }
 }
 
+impl Figure {
+    /// Level with a published share: it is counted, and the same on every machine.
+    fn level_share(&self) -> Vec<Bounds> {
+        let level =
+            Rule::Level.bounds(Measure::Hits, None).into_iter().map(|bounds| bounds.times(self.value));
+        level.map(|bounds| Bounds { at_most: bounds.at_most.map(|most| most.min(100.0)), ..bounds }).collect()
+    }
+}
+
+/// The unit of a published share.
+pub(super) const PERCENT: &str = "%";
 /// The unit of a published ratio.
 pub(super) const RATIO: &str = "x";
 /// How the unit of a rate ends.
@@ -255,6 +266,8 @@ pub enum Measure {
     /// Records handed over and not there at the end of a launch, over all launches. Where the database is put back before
     /// every slice, they are those of a launch's last one.
     Missing,
+    /// Of the pages that a slice asked the engine's cache for, how many percent were there, by the engine's own counters.
+    Hits,
     /// Whether the query plan says something.
     Plan,
 }
@@ -275,13 +288,14 @@ impl Measure {
             Measure::Percentile => "percentile",
             Measure::Errors => "errors",
             Measure::Missing => "missing",
+            Measure::Hits => "hits",
             Measure::Plan => "plan",
         }
     }
 
     /// Whether it is counted or read rather than timed: the same on every machine.
     pub fn is_exact(self) -> bool {
-        matches!(self, Measure::Errors | Measure::Missing | Measure::Plan)
+        matches!(self, Measure::Errors | Measure::Missing | Measure::Hits | Measure::Plan)
     }
 }
 
@@ -299,6 +313,9 @@ impl Claim {
     /// The bounds of one of its tests: those of its rule, or its own.
     pub fn bounds(&self, test: &ClaimTest) -> Vec<Bounds> {
         match test.rule {
+            Some(Rule::Level) if test.measure == Measure::Hits => {
+                self.figures.first().map_or_else(Vec::new, Figure::level_share)
+            }
             Some(rule) => rule.bounds(test.measure, self.published_ratio(test.measure)),
             None => vec![Bounds { aspect: None, at_least: test.at_least, at_most: test.at_most }],
         }

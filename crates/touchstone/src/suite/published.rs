@@ -1,7 +1,7 @@
 //! What is wrong with claims, their figures, sources and stand-ins, whatever the cases are: of those of a suite, and of those
 //! of a plan, which people edit.
 
-use super::claim::{PER_SECOND, RATIO, TIMES};
+use super::claim::{PER_SECOND, PERCENT, RATIO, TIMES};
 use super::{By, CLAIMED_PERCENTILES, Claim, ClaimTest, Figure, Measure, Pair, Reference, Rule, StandIn};
 use crate::name::{subject_of, unique};
 use std::ops::RangeInclusive;
@@ -146,9 +146,9 @@ impl Figure {
     /// What is wrong with it, leaving its source aside.
     fn check(&self) -> Result<(), String> {
         let unit = self.unit.as_str();
-        if unit != RATIO && !unit.ends_with(PER_SECOND) && !TIMES.contains(&unit) {
+        if ![RATIO, PERCENT].contains(&unit) && !unit.ends_with(PER_SECOND) && !TIMES.contains(&unit) {
             return Err(format!(
-                "its figure {} has the unit `{unit}`: write a rate such as `rows/s`, a time in {}, or `x` for a ratio",
+                "its figure {} has the unit `{unit}`: write a rate such as `rows/s`, a time in {}, `%` for a share, or `x` for a ratio",
                 self.value,
                 TIMES.join(", ")
             ));
@@ -285,7 +285,8 @@ fn check_exact(claim: &Claim, test: &ClaimTest) -> Result<(), String> {
     let bounds = (test.at_least, test.at_most);
     let is_none_or_some = matches!(bounds, (None, Some(most)) if most == 0.0)
         || matches!(bounds, (Some(least), None) if least == 1.0);
-    if claim.by == By::Page && test.measure != Measure::Plan && !is_none_or_some {
+    let is_of_rule = test.measure == Measure::Plan || test.rule.is_some();
+    if claim.by == By::Page && !is_of_rule && !is_none_or_some {
         return Err("of what is counted a page's claim has `at_most = 0` or `at_least = 1`; other bounds are `by = \"ours\"`".into());
     }
     Ok(())
@@ -306,6 +307,7 @@ fn check_bounds(claim: &Claim, test: &ClaimTest) -> Result<(), String> {
     }
     let has_own = own.into_iter().any(|bound| bound.is_some());
     match test.rule {
+        Some(Rule::Level) if test.measure == Measure::Hits && !has_own => check_share(claim),
         Some(_) if has_own || test.measure.is_exact() => {
             Err("a `rule` sets the bounds of what is timed: leave out `at_least` and `at_most`, or the rule".into())
         }
@@ -322,6 +324,16 @@ fn check_bounds(claim: &Claim, test: &ClaimTest) -> Result<(), String> {
                 .into(),
         ),
         None => Ok(()),
+    }
+}
+
+/// A share that is counted here is held against the published one.
+fn check_share(claim: &Claim) -> Result<(), String> {
+    match claim.figures.first() {
+        Some(figure) if figure.unit == PERCENT && figure.against.is_none() => Ok(()),
+        _ => Err("measure = \"hits\" with rule = \"level\" is held against a published share: its first [[claim.figure]] needs the \
+                  unit \"%\", and no `against`"
+            .into()),
     }
 }
 

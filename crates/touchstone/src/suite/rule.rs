@@ -68,6 +68,12 @@ impl Bounds {
         Bounds { aspect: Some(aspect), at_least: Some(bound), at_most: None }
     }
 
+    /// The same of a multiple.
+    pub(super) fn times(self, factor: f64) -> Bounds {
+        let each = |bound: Option<f64>| bound.map(|bound| bound * factor);
+        Bounds { at_least: each(self.at_least), at_most: each(self.at_most), ..self }
+    }
+
     fn at_most(aspect: Aspect, bound: f64) -> Bounds {
         Bounds { aspect: Some(aspect), at_least: None, at_most: Some(bound) }
     }

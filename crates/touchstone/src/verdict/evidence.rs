@@ -138,6 +138,10 @@ impl Evidence<'_> {
         let unchecked = self.case(&test.case).is_some_and(|case| case.unchecked);
         match test.measure {
             Measure::Plan => plan(test, arm),
+            Measure::Hits => {
+                let hits = arm.hit_percent().ok_or("its contender counts no hits and misses of a cache")?;
+                Ok(Measured::Figure(Found::new(Figure::exact(hits), None)))
+            }
             Measure::Missing if unchecked => Err("its case leaves answers unchecked".into()),
             _ => {
                 self.after_first_look(arm.outcomes.values().sum())?;

@@ -98,6 +98,7 @@ impl FlagKind {
     pub(super) fn bears_on(self, measure: Measure) -> bool {
         match measure {
             Measure::Plan => false,
+            Measure::Hits => self == FlagKind::EngineIdle,
             Measure::Errors | Measure::Missing => matches!(self, FlagKind::Contended | FlagKind::WalReset),
             _ => self != FlagKind::WalReset,
         }

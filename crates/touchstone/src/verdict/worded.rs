@@ -10,6 +10,7 @@ pub(super) fn unit(test: &ClaimTest, pair: &Pair) -> String {
         (Measure::Rate, None) => "/s".into(),
         (Measure::Latency | Measure::Percentile | Measure::Stall, None) => "ns".into(),
         (Measure::Errors | Measure::Missing, _) => measured(test),
+        (Measure::Hits, _) => "%".into(),
         (Measure::Plan, _) => String::new(),
     }
 }
@@ -30,6 +31,7 @@ fn measured(test: &ClaimTest) -> String {
             None => "failed operations".into(),
         },
         Measure::Missing => "missing records".into(),
+        Measure::Hits => "pages found in the cache".into(),
         Measure::Plan => format!("query plan says \"{}\"", test.contains.as_deref().unwrap_or_default()),
     }
 }

@@ -110,3 +110,15 @@ arm = "one@plain"
 against = "two@plain"
 at_most = 0.9
 "#;
+
+pub const SHARE: &str = r#"
+[[claim]]
+id = "claimed"
+statement = "Its cache has a quarter of the pages"
+figure = [{ source = "page", value = 25.0, unit = "%" }]
+[[claim.test]]
+measure = "hits"
+case = "read"
+arm = "one@plain"
+rule = "level"
+"#;

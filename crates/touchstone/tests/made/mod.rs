@@ -112,6 +112,7 @@ pub fn part(case: &str, launch: usize, arm: &str) -> Launch {
         found: 10,
         plan: Vec::new(),
         counters: BTreeMap::new(),
+        best_hits: None,
         file_bytes: BTreeMap::new(),
     }
 }

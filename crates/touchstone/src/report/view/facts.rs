@@ -1,8 +1,8 @@
 //! What a case does, in a sentence.
 
-use crate::plan::{PlannedCase, PlannedLane, PlannedLoad, PlannedWatch};
+use crate::plan::{PlannedCase, PlannedLane, PlannedLoad, PlannedOrder, PlannedWatch};
 use crate::report::format;
-use crate::suite::Cache;
+use crate::suite::{Cache, OrderKind, OrderPart};
 use touchstone_protocol::{RecordKind, Verb, Watched};
 
 /// `100,000 rows of 100 B; read-all; library caches empty; 15 blocks a launch; margin 1 %`.
@@ -47,6 +47,7 @@ pub(super) fn facts(case: &PlannedCase) -> String {
         churn,
         tables,
         case.get_record.map(|record| format!("gets of record {} alone", format::count(record))),
+        case.order.as_ref().map(order),
         case.watch.as_ref().map(watch),
         base.map(|arm| lanes(&arm.lanes)),
         Some(cache.to_owned()),
@@ -72,6 +73,23 @@ fn of_load(case: &PlannedCase, load: &PlannedLoad) -> String {
         "{users}, each as soon as it is answered; {stored} of each stored beforehand; windows of {window}; {blocks} a \
          launch; differences under {margin} do not matter"
     )
+}
+
+/// `gets near each other among 500 records, each slice after others among 50, 100 and 200`.
+fn order(order: &PlannedOrder) -> String {
+    let how = |part: OrderPart| {
+        let among = format::count(part.among);
+        match part.kind {
+            OrderKind::Uniform => format!("at random among {among} records"),
+            OrderKind::Cyclic => format!("round and round through {among} records"),
+            OrderKind::Near => format!("four of five near the one before, among {among} records"),
+            OrderKind::Zipf => format!("by Zipf's law among {among} records"),
+        }
+    };
+    let parts: Vec<String> = order.parts().map(how).collect();
+    let (last, before) = parts.split_last().expect("a slice has an order");
+    let after = if before.is_empty() { String::new() } else { format!(", after {}", before.join(", then ")) };
+    format!("gets {last}{after}")
 }
 
 /// `100 windows of 1,000 watched`.

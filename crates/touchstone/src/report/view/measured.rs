@@ -101,6 +101,7 @@ fn figure(value: f64, unit: &str) -> String {
         "x" => format!("{}×", format::ratio(value)),
         "/s" => format::per_second(value),
         "ns" => format::duration(value),
+        "%" => format!("{value:.2} %"),
         "" => format::count(value.round().max(0.0) as u64),
         unit => format!("{} {unit}", format::count(value.round().max(0.0) as u64)),
     }
@@ -125,6 +126,7 @@ fn bound(value: f64, unit: &str) -> String {
         "x" => format!("{written}×"),
         "/s" => format::per_second(value),
         "ns" => format::duration(value),
+        "%" => format!("{value:.2} %"),
         _ => written,
     }
 }

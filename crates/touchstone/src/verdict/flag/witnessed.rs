@@ -121,8 +121,8 @@ impl Suspect<'_> {
     /// Gets of records at random, of more data than the cache can hold that it tells of: most of what it does not hold is read.
     pub(super) fn larger_cache(self) -> Raised {
         let told = self.number("cache_size_bytes")?;
-        let gets =
-            self.planned.lanes.iter().all(|lane| lane.verb == Verb::Get) && self.case.get_record.is_none();
+        let is_random = self.case.get_record.is_none() && self.case.order.is_none();
+        let gets = is_random && self.planned.lanes.iter().all(|lane| lane.verb == Verb::Get);
         let maps = self.number("mmap_size_bytes").is_some_and(|bytes| bytes > 0.0);
         if !gets || maps || self.case.cache != Cache::Warm {
             return None;

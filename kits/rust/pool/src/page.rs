@@ -1,0 +1,123 @@
+//! A page: a record, checksummed with what fills the rest.
+
+use std::ops::Range;
+use touchstone_kit::{Failure, FailureKind, Row, failure};
+
+const CHECKSUM: Range<usize> = 0..4;
+const BYTES: Range<usize> = 4..8;
+const NUMBER: Range<usize> = 8..16;
+const VALUE: usize = NUMBER.end;
+
+/// A page whose checksum was found right.
+pub struct Page(Box<[u8]>);
+
+impl Page {
+    /// How many bytes of a page are not its record's value.
+    pub const OVERHEAD: usize = VALUE;
+
+    /// Takes the bytes that were read as page `number`.
+    ///
+    /// # Errors
+    /// When they are of another page, or not what was written.
+    pub fn check(bytes: Box<[u8]>, number: u64) -> Result<Page, Failure> {
+        let page = Page(bytes);
+        let sum = crc32fast::hash(&page.0[CHECKSUM.end..]);
+        if page.word(CHECKSUM) != sum || page.number() != number || VALUE + page.value_bytes() > page.0.len()
+        {
+            return Err(failure(
+                FailureKind::Corrupt,
+                format!("page {number} is damaged: its checksum, number or length is wrong"),
+            ));
+        }
+        Ok(page)
+    }
+
+    /// Writes a row's page into `bytes`: what its value leaves is filled with bytes that no two pages have alike.
+    ///
+    /// # Errors
+    /// When the value is longer than a page has room for.
+    pub fn write(bytes: &mut [u8], row: &Row) -> Result<(), Failure> {
+        let room = bytes.len() - Page::OVERHEAD;
+        if row.value.len() > room {
+            let message = format!("a value of {} bytes; a page has room for {room}", row.value.len());
+            return Err(failure(FailureKind::Unsupported, message));
+        }
+        bytes[BYTES].copy_from_slice(&(row.value.len() as u32).to_le_bytes());
+        bytes[NUMBER].copy_from_slice(&row.key.to_le_bytes());
+        let (value, rest) = bytes[VALUE..].split_at_mut(row.value.len());
+        value.copy_from_slice(&row.value);
+        fill(rest, row.key as u64);
+        let sum = crc32fast::hash(&bytes[CHECKSUM.end..]);
+        bytes[CHECKSUM].copy_from_slice(&sum.to_le_bytes());
+        Ok(())
+    }
+
+    /// Its record.
+    #[inline]
+    pub fn row(&self) -> Row {
+        let value = self.0[VALUE..VALUE + self.value_bytes()].to_vec();
+        Row { key: self.number() as i64, value }
+    }
+
+    #[inline]
+    fn value_bytes(&self) -> usize {
+        self.word(BYTES) as usize
+    }
+
+    #[inline]
+    fn number(&self) -> u64 {
+        u64::from_le_bytes(self.0[NUMBER].try_into().expect("it is eight bytes"))
+    }
+
+    #[inline]
+    fn word(&self, range: Range<usize>) -> u32 {
+        u32::from_le_bytes(self.0[range].try_into().expect("it is four bytes"))
+    }
+}
+
+/// The sequence of SplitMix64 (Steele, Lea and Flood, 2014), so that no storage can compress a page.
+fn fill(bytes: &mut [u8], mut state: u64) {
+    for chunk in bytes.chunks_mut(8) {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = state;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^= mixed >> 31;
+        chunk.copy_from_slice(&mixed.to_le_bytes()[..chunk.len()]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(key: i64, value: &[u8]) -> Box<[u8]> {
+        let mut bytes = vec![0; 4096].into_boxed_slice();
+        Page::write(&mut bytes, &Row { key, value: value.to_vec() }).expect("it fits");
+        bytes
+    }
+
+    #[test]
+    fn a_page_gives_back_its_row_and_no_other() {
+        let read = Page::check(page(7, b"seven"), 7).expect("it is whole");
+        assert_eq!(read.row(), Row { key: 7, value: b"seven".to_vec() });
+        assert!(Page::check(page(7, b"seven"), 8).is_err());
+    }
+
+    #[test]
+    fn every_bit_of_a_page_is_under_its_checksum() {
+        let whole = page(7, b"seven");
+        for bit in (0..whole.len() * 8).step_by(61) {
+            let mut damaged = whole.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            assert!(Page::check(damaged, 7).is_err(), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn a_value_longer_than_a_page_is_refused() {
+        let mut bytes = vec![0; 512].into_boxed_slice();
+        let row = Row { key: 1, value: vec![0; 512 - Page::OVERHEAD + 1] };
+        assert!(Page::write(&mut bytes, &row).expect_err("it does not fit").message.contains("room for 496"));
+    }
+}

@@ -1,0 +1,142 @@
+//! The driver answers every get with the right record, counts hits and misses, and tells what is wrong with a file or a
+//! setting.
+
+#[path = "../../drivers/tests/conversation/mod.rs"]
+mod conversation;
+#[path = "../../drivers/tests/lab/mod.rs"]
+mod lab;
+
+use lab::{Session, lane};
+use pool::policy::Policy;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use touchstone_protocol::{
+    Digest, Failure, FailureKind, RecordKind, Reply, Request, Row, Schema, Setting, Settings, Verb,
+    write_dataset, write_operations,
+};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_page-pool");
+const ROWS: u64 = 300;
+
+fn rows() -> Vec<Row> {
+    (0..ROWS as i64).map(|key| Row { key, value: key.to_le_bytes().repeat(2) }).collect()
+}
+
+/// Gets that go round all rows by sevens.
+fn gets() -> Vec<u32> {
+    (0..2000_u64).map(|get| (get * 7 % ROWS) as u32).collect()
+}
+
+fn settings(pairs: &[(&str, Setting)]) -> Settings {
+    pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
+}
+
+/// A driver that has prepared rows and gets.
+fn prepared(folder: &Path) -> Session {
+    let path = |name: &str| folder.join(name);
+    write_dataset(&path("rows"), &rows()).unwrap();
+    write_operations(&path("gets"), &gets()).unwrap();
+    let mut session = Session::start(PROGRAM, &[]);
+    session.hello();
+    session.ask(&Request::Prepare {
+        record: RecordKind::Row,
+        dataset: path("rows"),
+        operations: Some(path("gets")),
+        states: None,
+        subscriptions: None,
+    });
+    session
+}
+
+fn open(folder: &Path, create: bool, settings: Settings) -> Request {
+    Request::Open {
+        directory: folder.to_owned(),
+        record: RecordKind::Row,
+        schema: Schema { create, tables: 1, indexes: Vec::new(), ..Schema::default() },
+        settings,
+    }
+}
+
+fn refused(reply: Reply) -> Failure {
+    match reply {
+        Reply::Error(failure) => failure,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn it_speaks_the_golden_conversations_that_it_has_the_verbs_for() {
+    conversation::play_all(PROGRAM, 4);
+}
+
+#[test]
+fn every_policy_answers_every_get_and_counts_it_once() {
+    for policy in Policy::NAMES {
+        let folder = tempfile::tempdir().unwrap();
+        let mut session = prepared(folder.path());
+        let asked = settings(&[
+            ("policy", policy.into()),
+            ("pool_pages", Setting::Number(50)),
+            ("page_size_bytes", Setting::Number(1024)),
+        ]);
+        let told = session.open(open(folder.path(), true, asked.clone()));
+        assert_eq!(told, asked, "what took effect");
+        assert_eq!(session.ask(&Request::Fill { from: 0, count: ROWS, table: 1 }), Reply::Fill);
+        let rows = rows();
+        let right = Digest::of(gets().iter().map(|get| &rows[*get as usize])).to_string();
+        let mut counted: Vec<BTreeMap<String, i64>> = Vec::new();
+        for _ in 0..2 {
+            assert_eq!(session.ask(&Request::Close), Reply::Close);
+            session.open(open(folder.path(), false, asked.clone()));
+            let Reply::Explain(plan) =
+                session.ask(&Request::Explain { lanes: vec![lane(Verb::Get, 0, 2000)] })
+            else {
+                panic!("{policy} counts nothing");
+            };
+            assert_eq!(plan.counters.values().sum::<i64>(), 2000, "{policy}");
+            counted.push(plan.counters);
+            let sample = session.run(&[lane(Verb::Get, 0, 2000)]);
+            assert_eq!((sample.lanes[0].answers, &sample.lanes[0].digest), (2000, &right), "{policy}");
+        }
+        assert_eq!(counted[0], counted[1], "{policy} hits the same pages each time");
+    }
+}
+
+#[test]
+fn what_it_cannot_do_is_told_with_the_setting_and_the_remedy() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut session = prepared(folder.path());
+    let mut refusal = |name: &str, value: Setting| {
+        let failure = refused(session.ask(&open(folder.path(), true, settings(&[(name, value)]))));
+        assert_eq!(failure.kind, FailureKind::Unsupported);
+        assert!(failure.message.starts_with(&format!("setting {name}: ")), "{failure}");
+        failure.message
+    };
+    assert!(refusal("pool_pages", Setting::Number(0)).contains("a page or more"));
+    assert!(refusal("pool_pages", Setting::Number(i64::MAX)).contains("this machine has"));
+    assert!(refusal("page_size_bytes", Setting::Number(100)).contains("512 to 65536"));
+    assert!(refusal("policy", "mru".into()).contains("w-tinylfu"));
+    assert!(!folder.path().join("pages.data").exists(), "nothing is left behind");
+}
+
+#[test]
+fn a_damaged_page_and_a_file_that_was_cut_off_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut session = prepared(folder.path());
+    session.open(open(folder.path(), true, Settings::new()));
+    assert_eq!(session.ask(&Request::Fill { from: 0, count: ROWS, table: 1 }), Reply::Fill);
+    assert_eq!(session.ask(&Request::Close), Reply::Close);
+    let file = folder.path().join("pages.data");
+    let mut bytes = fs::read(&file).unwrap();
+    bytes[7 * 4096 + 2000] ^= 1;
+    fs::write(&file, &bytes).unwrap();
+    session.open(open(folder.path(), false, Settings::new()));
+    let sample = session.run(&[lane(Verb::Get, 0, 2)]);
+    assert_eq!(sample.lanes[0].errors, BTreeMap::from([("corrupt".to_owned(), 1)]), "row 7 is got second");
+    assert_eq!(session.ask(&Request::Close), Reply::Close);
+    fs::write(&file, &bytes[..bytes.len() - 100]).unwrap();
+    let failure = refused(session.ask(&open(folder.path(), false, Settings::new())));
+    assert_eq!(failure.kind, FailureKind::Corrupt);
+    assert!(failure.message.contains("cut off"), "{failure}");
+}
