@@ -82,6 +82,42 @@ const caseCharts = (() => {
     });
   }
 
+  /** Each contender's share of gets that found their page; a stroke where the best possible lies. */
+  function hits({ rows }, available) {
+    const marginLeft = nameMargin(rows.map((row) => row.arm));
+    const marginRight = widest(rows.map((row) => row.figure)) + 24;
+    const width = fitting(available, { marginLeft, marginRight });
+    const domain = [0, Math.max(1, ...rows.flatMap((row) => [row.hits, row.best]))];
+    const at = d3.ticks(...domain, Math.max(2, Math.floor((width - marginLeft - marginRight) / 75)));
+    return Plot.plot({
+      width,
+      height: 25 * rows.length + 58,
+      marginLeft,
+      marginRight,
+      marginTop: 8,
+      marginBottom: 46,
+      style: style(),
+      x: { domain },
+      y: { type: "band", domain: rows.map((row) => row.arm), padding: 0.3, axis: null },
+      marks: [
+        Plot.gridX(at, grid),
+        axisX(at, (share) => `${share} %`, "gets that found their page in the pool"),
+        Plot.ruleY(rows, { y: "arm", x1: 0, x2: "hits", stroke: "var(--series-1)", strokeWidth: 2 }),
+        Plot.dot(rows, { y: "arm", x: "hits", r: 4, fill: "var(--series-1)" }),
+        Plot.tickX(rows, { y: "arm", x: "best", stroke: INK, strokeWidth: 2 }),
+        Plot.text(rows, name({ y: "arm", text: "arm", frameAnchor: "left", textAnchor: "end", dx: -12 })),
+        Plot.text(rows, {
+          y: "arm",
+          text: "figure",
+          frameAnchor: "right",
+          textAnchor: "start",
+          dx: 16,
+          fill: INK,
+        }),
+      ],
+    });
+  }
+
   const nameMargin = (arms) => widest(arms, { mono: true }) + 16;
 
   /**
@@ -245,5 +281,5 @@ const caseCharts = (() => {
     });
   }
 
-  return { forest, launches, latency, stalls };
+  return { forest, hits, launches, latency, stalls };
 })();

@@ -23,6 +23,7 @@ pub(super) fn of_case(case: &CaseView, statistics: &CaseStatistics, timeline_poi
         .collect();
     let charts = [
         single::forest(case, &arms),
+        single::hits(case, &arms),
         single::launches(case, &arms),
         single::latency(case, &arms),
         single::stalls(case, &arms, timeline_points),

@@ -69,6 +69,43 @@ pub(super) fn forest(case: &CaseView, arms: &Arms<'_>) -> Option<Chart> {
     Some(Chart::new("forest", format!("Ratios of rates in {}", case.id), caption, &data))
 }
 
+#[derive(Serialize)]
+struct Hits<'a> {
+    rows: Vec<HitsRow<'a>>,
+}
+
+#[derive(Serialize)]
+struct HitsRow<'a> {
+    arm: &'a str,
+    /// Both in percent of the gets.
+    hits: f64,
+    best: f64,
+    /// The figures, as in the table.
+    figure: String,
+}
+
+/// How many gets find their page, where it is known how many could.
+pub(super) fn hits(case: &CaseView, arms: &Arms<'_>) -> Option<Chart> {
+    let row = |(arm, measured): &(&'_ ArmView, &ArmStatistics)| {
+        let (hits, best) = (measured.hit_percent()?, measured.best_hit_percent()?);
+        Some((arm.name.clone(), hits, best))
+    };
+    let found: Vec<(String, f64, f64)> = arms.iter().filter_map(row).collect();
+    if found.is_empty() {
+        return None;
+    }
+    let rows = found.iter().map(|(arm, hits, best)| HitsRow {
+        arm,
+        hits: rounded(*hits),
+        best: rounded(*best),
+        figure: format!("{hits:.2} % of {best:.2} %"),
+    });
+    let caption = "Gets that found their page in the pool, in percent. The stroke is the best that any pool of as many pages could do \
+                   that knows what comes (Belady). The same on every machine.";
+    let data = Hits { rows: rows.collect() };
+    Some(Chart::new("hits", format!("Hits in {}", case.id), caption.into(), &data))
+}
+
 /// What the axis of a time is called: that of a launch, and that of a single operation. Of a service a launch tells the pace of answers,
 /// and a latency is the response time of a request.
 fn times(case: &CaseView) -> [&'static str; 2] {
