@@ -34,6 +34,12 @@ pub(crate) fn read<R>(work: impl FnOnce() -> R) -> Option<R> {
     Some(work())
 }
 
+/// Whether this thread is within a nested value: other values that it reads or writes meanwhile would be counted with it.
+#[inline]
+pub(crate) fn is_within() -> bool {
+    DEPTH.get() > 0
+}
+
 /// Writes, one level deeper, or notes that it is too deep.
 #[inline]
 pub(crate) fn write(work: impl FnOnce()) {

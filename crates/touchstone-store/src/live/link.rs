@@ -442,15 +442,15 @@ impl Shared {
         !is_same_commit(*lock(&self.seen), state)
     }
 
-    /// Nobody will come for orders any more.
-    pub(crate) fn end(&self) {
+    /// Nobody will come for orders any more. Who waits for an answer is told by the other end of its channel, which goes with the
+    /// order: with what was left, and is given back.
+    pub(super) fn end(&self) -> Work {
         let mut inbox = lock(&self.inbox);
         (inbox.ended, inbox.at_work) = (true, false);
         let left = std::mem::take(&mut inbox.work);
         drop(inbox);
         self.waiting.notify_one();
-        // Who waits for an answer is told by the other end of his channel, which goes with the order.
-        drop(left);
+        left
     }
 }
 

@@ -3,6 +3,7 @@
 
 use super::link::{Shared, Within, Work};
 use super::thread::{Live, panicked};
+use crate::depth;
 use crate::error::{Error, Result};
 use crate::sync::{Arc, Mutex, lock};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -37,7 +38,8 @@ impl Rounds {
     /// When the store is closed, or this thread is the live one, or one that it waits for; when a record's own code panics.
     pub(crate) fn finish(&self) -> Result<()> {
         self.shared.check_can_wait()?;
-        let Some(work) = self.shared.take_in_place()? else { return self.shared.ask(|_| Ok(())) };
+        let taken = if depth::is_within() { None } else { self.shared.take_in_place()? };
+        let Some(work) = taken else { return self.shared.ask(|_| Ok(())) };
         let _within = Within::of(&self.shared);
         self.round(work)
     }
@@ -59,23 +61,31 @@ impl Rounds {
     }
 
     fn end(&self, error: Option<&Error>) {
-        self.shared.end();
+        // Before the others hear of it: who takes it says how the feeds end.
         let live = lock(&self.live).take();
-        if let Some(live) = live {
-            live.end(error);
-        }
+        let left = self.shared.end();
+        // Freeing records is their own code, which may panic again: no feed waits for it, and nobody else is hit by it.
+        let _ = catch_unwind(AssertUnwindSafe(|| {
+            if let Some(live) = live {
+                live.end(error);
+            }
+        }));
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(left)));
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::{ErrorKind, Record, Store};
-    use std::cell::Cell;
+    use crate::{ErrorKind, Feed, Record, Store};
+    use std::cell::{Cell, RefCell};
     use std::panic::resume_unwind;
 
     thread_local! {
-        static IS_ARMED: Cell<bool> = const { Cell::new(false) };
+        /// How many records panic yet when this thread frees them.
+        static PANICS: Cell<u32> = const { Cell::new(0) };
         static WERE_FREED: Cell<usize> = const { Cell::new(0) };
+        /// What is done before the first of them does.
+        static BEFORE: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
     }
 
     /// A record that counts where it is freed, and panics there if the thread is armed.
@@ -89,24 +99,41 @@ mod tests {
     impl Drop for Bomb {
         fn drop(&mut self) {
             WERE_FREED.set(WERE_FREED.get() + 1);
-            if IS_ARMED.replace(false) {
+            if PANICS.get() > 0 && !std::thread::panicking() {
+                PANICS.set(PANICS.get() - 1);
+                if let Some(before) = BEFORE.take() {
+                    before();
+                }
                 resume_unwind(Box::new("on purpose"));
             }
         }
     }
 
+    fn update(store: &Store, number: i64) {
+        let updated = store
+            .write(|transaction| transaction.sql(|sql| sql.execute("update bomb set number = ?1", [number])));
+        updated.expect("it is written");
+    }
+
+    /// A store with a bomb that is watched.
+    fn watched() -> (tempfile::TempDir, Store, Feed, crate::Subscription<Bomb>) {
+        let directory = tempfile::tempdir().expect("there is room");
+        let store = Store::open(directory.path().join("bombs.db")).expect("it opens");
+        store.insert(&Bomb { id: 1, number: 0 }).expect("it is written");
+        let feed = store.feed().expect("the threads start");
+        let all = feed.query::<Bomb>().watch().expect("it is readable");
+        (directory, store, feed, all)
+    }
+
     /// Waits for updates, which nobody takes, until a round was done by this thread and `is_over` says so.
-    fn wait_in_place(store: &Store, is_armed: bool, mut is_over: impl FnMut(crate::Result<()>) -> bool) {
+    fn wait_in_place(store: &Store, panics: u32, mut is_over: impl FnMut(crate::Result<()>) -> bool) {
         const TRIES: i64 = 100_000;
-        for number in 0..TRIES {
-            let written = store.write(|transaction| {
-                transaction.sql(|sql| sql.execute("update bomb set number = ?1", [number]))
-            });
-            written.expect("it is written");
+        for number in 1..TRIES {
+            update(store, number);
             WERE_FREED.set(0);
-            IS_ARMED.set(is_armed);
+            PANICS.set(panics);
             let waited = store.wait_delivered();
-            IS_ARMED.set(false);
+            PANICS.set(0);
             if is_over(waited) {
                 return;
             }
@@ -116,13 +143,9 @@ mod tests {
 
     #[test]
     fn whoever_waits_does_the_round_while_the_live_thread_wakes_up() {
-        let directory = tempfile::tempdir().expect("there is room");
-        let store = Store::open(directory.path().join("bombs.db")).expect("it opens");
-        store.insert(&Bomb { id: 1, number: 0 }).expect("it is written");
-        let feed = store.feed().expect("the threads start");
-        let all = feed.query::<Bomb>().watch().expect("it is readable");
+        let (_directory, store, feed, all) = watched();
         let mut rounds = 0;
-        wait_in_place(&store, false, |waited| {
+        wait_in_place(&store, 0, |waited| {
             waited.expect("nothing is armed");
             rounds += usize::from(WERE_FREED.get() > 0);
             rounds == 10
@@ -131,26 +154,49 @@ mod tests {
         assert!(batch.get(all.id()).is_some());
     }
 
-    /// The panic is told as one of the live thread is, and is not the waiting thread's own.
-    #[test]
-    fn a_record_that_panics_while_its_thread_waits_ends_the_feeds() {
-        let directory = tempfile::tempdir().expect("there is room");
-        let store = Store::open(directory.path().join("bombs.db")).expect("it opens");
-        store.insert(&Bomb { id: 1, number: 0 }).expect("it is written");
-        let feed = store.feed().expect("the threads start");
-        let _all = feed.query::<Bomb>().watch().expect("it is readable");
-        wait_in_place(&store, true, |waited| match waited {
+    /// A round of this thread panics, so many times, after something was done; then the feeds have ended with an error.
+    fn ends_the_feeds(panics: u32, before: impl Fn(&Store)) {
+        let (_directory, store, feed, _all) = watched();
+        before(&store);
+        wait_in_place(&store, panics, |waited| match waited {
             Ok(()) => false,
             Err(error) => {
                 assert_eq!(error.kind(), ErrorKind::Refused);
                 true
             }
         });
-        let told = feed.next().map(drop).expect_err("a round has panicked");
-        assert_eq!(told.kind(), ErrorKind::Refused);
+        // What was told before is there still.
+        let end = loop {
+            match feed.next() {
+                Ok(Some(_)) => {}
+                end => break end.map(drop),
+            }
+        };
+        assert_eq!(end.map_err(|error| error.kind()), Err(ErrorKind::Refused));
         assert_eq!(store.readers().held(), 0);
         assert!(!store.observed().is_any());
         assert_eq!(store.wait_delivered().map_err(|error| error.kind()), Err(ErrorKind::Refused));
         store.insert(&Bomb { id: 3, number: 0 }).expect("it is written");
+    }
+
+    /// The panic is told as one of the live thread is, and is not the waiting thread's own. The live thread was often first to end
+    /// the feeds, and then without an error.
+    #[test]
+    fn a_record_that_panics_while_its_thread_waits_ends_the_feeds() {
+        (0..20).for_each(|_| ends_the_feeds(1, |_| {}));
+    }
+
+    /// What was committed meanwhile is freed with the rest, and its panic left through `wait_delivered`.
+    #[test]
+    fn records_that_are_left_may_panic_as_well() {
+        let commit_meanwhile = |store: &Store| {
+            let store = store.clone();
+            BEFORE.set(Some(Box::new(move || {
+                let writer =
+                    std::thread::spawn(move || (1000..1100).for_each(|number| update(&store, number)));
+                writer.join().expect("it does not panic");
+            })));
+        };
+        (0..20).for_each(|_| ends_the_feeds(u32::MAX, commit_meanwhile));
     }
 }
