@@ -93,13 +93,12 @@ mod tests {
         }
     }
 
-    /// Pages in turn, one more than the pool: each turn of ten misses one page and one more, on average ten in nine.
+    /// Pages in turn: where the pool has room for all but one of them, one get in as many as it holds misses, once it is full.
     #[test]
     fn of_pages_in_turn_the_best_pool_hits_what_it_can_keep() {
         let gets: Vec<u32> = (0..1000).map(|at| at % 10).collect();
         assert_eq!(hits(&[], &gets, 10), 990);
         assert_eq!(hits(&[], &gets, 1), 0);
-        // From when the pool is full, nine gets have one miss: after the page that left comes back nobody leaves for eight more.
         assert_eq!(hits(&[], &gets, 9), 990 - 110);
     }
 }

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use touchstone_kit::{FailureKind, Row, failure};
 
 fn page(number: u64) -> Page {
-    let mut bytes = vec![0; 512].into_boxed_slice();
+    let mut bytes = vec![0; 32].into_boxed_slice();
     Page::write(&mut bytes, &Row { key: number as i64, value: vec![number as u8; 8] }).expect("it fits");
     Page::check(bytes, number).expect("it is whole")
 }
@@ -74,6 +74,15 @@ fn random_pages_are_hit_as_often_as_the_pool_holds_them() {
         let hits = hits(&*pool, random(1000, 100_000));
         assert!((hits as f64 / 25_600.0 - 1.0).abs() < 0.04, "{policy}: {hits} of 100,000");
     }
+}
+
+/// At random among n pages LRU hits m in n: within 1 %, of a million looks.
+#[test]
+fn lru_hits_random_pages_by_formula_within_a_hundredth() {
+    let pool = Policy::Lru.pool(128);
+    hits(&*pool, random(1000, 5000));
+    let hits = hits(&*pool, random(1000, 1_000_000));
+    assert!((hits as f64 / 128_000.0 - 1.0).abs() < 0.01, "{hits} of a million");
 }
 
 /// LRU and its scan against the definition: a look hits where fewer than so many other pages were looked at since.
