@@ -5,11 +5,13 @@ use crate::say;
 use anyhow::Context as _;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::{Child, Command, ExitStatus};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use touchstone::plan::Plan;
 use touchstone_runner::kits::Project;
 use touchstone_runner::service::Tools;
+use touchstone_runner::session::Stop;
 use touchstone_runner::{Error, ErrorKind};
 
 /// The load generator's package and program.
@@ -24,21 +26,21 @@ const OF_A_PACKAGE: [&str; 2] = ["CARGO_MANIFEST_", "CARGO_PKG_"];
 /// A build that takes longer than this is told of: the first takes minutes.
 const AT_ONCE: Duration = Duration::from_secs(1);
 
-/// How often a build is asked whether it has ended, until it is told of.
+/// How often a build is asked whether it has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// What the cases of a plan need: nothing is built for a plan without services.
 ///
 /// # Errors
 /// When something cannot be built.
-pub fn of_plan(project: &Project, plan: &Plan) -> anyhow::Result<Tools> {
+pub fn of_plan(project: &Project, plan: &Plan, stop: &Stop) -> anyhow::Result<Tools> {
     let mut tools = Tools::default();
     if plan.cases.iter().any(|case| case.load.is_some()) {
-        tools.generator = program(|| Ok(project.root.clone()))?;
+        tools.generator = program(|| Ok(project.root.clone()), stop)?;
     }
     if plan.cases.iter().flat_map(|case| &case.arms).any(|arm| arm.flush_us.is_some()) {
         let own = own_project()?;
-        tools.flush = build(own.as_ref().unwrap_or(&project.root), FLUSH.0, FLUSH.1)?;
+        tools.flush = build(own.as_ref().unwrap_or(&project.root), FLUSH.0, FLUSH.1, stop)?;
     }
     Ok(tools)
 }
@@ -48,13 +50,15 @@ pub fn of_plan(project: &Project, plan: &Plan) -> anyhow::Result<Tools> {
 ///
 /// # Errors
 /// When it cannot be built, or there is no project.
-pub fn program(root: impl FnOnce() -> anyhow::Result<PathBuf>) -> anyhow::Result<PathBuf> {
+pub fn program(root: impl FnOnce() -> anyhow::Result<PathBuf>, stop: &Stop) -> anyhow::Result<PathBuf> {
     if let Some(own) = own_project()? {
-        return build(&own, GENERATOR, GENERATOR);
+        return build(&own, GENERATOR, GENERATOR, stop);
     }
     match beside()? {
         Some(program) => Ok(program),
-        None => build(&root().context("touchstone-load is not beside touchstone")?, GENERATOR, GENERATOR),
+        None => {
+            build(&root().context("touchstone-load is not beside touchstone")?, GENERATOR, GENERATOR, stop)
+        }
     }
 }
 
@@ -109,7 +113,7 @@ fn own_path() -> anyhow::Result<PathBuf> {
     std::env::current_exe().context("finding the command's own folder")
 }
 
-fn build(root: &Path, package: &str, file: &str) -> anyhow::Result<PathBuf> {
+fn build(root: &Path, package: &str, file: &str, stop: &Stop) -> anyhow::Result<PathBuf> {
     let arguments =
         ["build", "--quiet", "--release", "--locked", "--target-dir", "target", "--package", package];
     let mut command = Command::new("cargo");
@@ -122,12 +126,27 @@ fn build(root: &Path, package: &str, file: &str) -> anyhow::Result<PathBuf> {
         Error::new(ErrorKind::Missing, message)
     })?;
     if !ends_at_once(&mut cargo)? {
-        say::note(&format!("building {package}"));
+        say::note(&format!("building {package} in {}", root.display()));
     }
-    if !cargo.wait()?.success() {
+    if !ended(&mut cargo, stop)?.success() {
         return Err(Error::new(ErrorKind::Build, format!("{package} could not be built")).into());
     }
     Ok(built(root, file))
+}
+
+/// Waits for cargo, which is ended where the command is to stop: a terminal's Ctrl-C reaches both, other requests the command alone.
+fn ended(cargo: &mut Child, stop: &Stop) -> anyhow::Result<ExitStatus> {
+    loop {
+        if let Some(status) = cargo.try_wait()? {
+            return Ok(status);
+        }
+        if stop.load(Ordering::Relaxed) {
+            cargo.kill()?;
+            cargo.wait()?;
+            return Err(Error::new(ErrorKind::Interrupted, "stopped before the run began").into());
+        }
+        std::thread::park_timeout(LOOK_EVERY);
+    }
 }
 
 /// Where cargo leaves what it builds for us.

@@ -59,6 +59,14 @@ fn downloads_from_a_cache_are_caught() {
 fn an_acknowledgement_before_the_storing_is_caught() {
     let why = caught("canary-early-acknowledge");
     assert!(why.contains("acknowledged changes of user-"), "{why}");
+    // All users' changes are looked for: those of the users behind the first that lacked some counted as lost.
+    let last = launches("canaries", "canary-early-acknowledge@wal-normal").pop().expect("it had a launch");
+    assert!(
+        last.found < last.expected && last.found > last.expected / 2,
+        "{} of {}",
+        last.found,
+        last.expected
+    );
 }
 
 #[test]

@@ -232,7 +232,7 @@ impl<'s> Servant<'s> {
         self.children = self.children.max(children(process));
         self.strayed = self.strayed.take().or_else(|| self.sides.strayed(process));
         if counted.is_err() {
-            self.note_death();
+            self.note_death_behind();
         }
         let Some(counted) = self.note(counted.map_err(failed)) else { return Ok(None) };
         self.remember(&counted.uploads);
@@ -387,7 +387,7 @@ impl<'s> Servant<'s> {
             Err(Fault::Wrong(why)) => (Outcome::Void, why),
             Err(Fault::Failed(why)) => (Outcome::Failed, why),
         };
-        self.note_death();
+        self.note_death_behind();
         (self.outcome, self.error, self.session) = (outcome, Some(why), None);
     }
 

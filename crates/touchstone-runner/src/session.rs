@@ -281,9 +281,15 @@ impl Session {
 
     /// How the process ended, where it has by now, and nobody asked it to.
     pub(crate) fn died(&mut self) -> Option<SessionError> {
+        self.died_within(Duration::ZERO)
+    }
+
+    /// The same, where it ends within that time: a process that has closed its connections may still be on its way out.
+    pub(crate) fn died_within(&mut self, time: Duration) -> Option<SessionError> {
         let end = self.end.as_ref()?;
-        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let has_ended = poll(&mut [PollFd::new(end, PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0);
+        let time = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() };
+        let has_ended =
+            poll(&mut [PollFd::new(end, PollFlags::IN)], Some(&time)).is_ok_and(|ready| ready > 0);
         has_ended.then(|| self.ended())
     }
 

@@ -140,7 +140,7 @@ impl Capacity {
 
     /// Builds what is missing. What makes no sense is told before minutes are spent on that.
     fn build(&self, project: &Project, plan: &Plan, stop: &Stop) -> anyhow::Result<Tools> {
-        let built = generator::of_plan(project, plan).and_then(|tools| {
+        let built = generator::of_plan(project, plan, stop).and_then(|tools| {
             check_search(&tools.generator, &plan.cases[0], &self.arguments())?;
             project.build(plan, stop, say::note)?;
             Ok(tools)

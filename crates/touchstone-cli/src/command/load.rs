@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 use touchstone_runner::Error;
+use touchstone_runner::session::Stop;
 
 /// Offers load to an HTTP service: everything behind `load` goes to the program touchstone-load, which is built where it is missing
 #[derive(Args, Debug)]
@@ -24,7 +25,7 @@ pub struct Load {
 
 impl Load {
     pub(crate) fn run(self, context: &Context) -> anyhow::Result<ExitCode> {
-        let program = generator::program(|| Ok(context.project()?.root))?;
+        let program = generator::program(|| Ok(context.project()?.root), &Stop::default())?;
         let mut command = Command::new(&program);
         command.args(&self.arguments);
         if context.json {

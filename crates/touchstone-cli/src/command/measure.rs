@@ -178,7 +178,7 @@ impl<'m> Measuring<'m> {
         let setting = Setting {
             project: self.project,
             manners: Manners { limit: self.limit, stop: self.stop.clone() },
-            tools: generator::of_plan(self.project, part.plan)?,
+            tools: generator::of_plan(self.project, part.plan, &self.stop)?,
             scratch: self.place.scratch.clone(),
             salt: self.salt,
             progress: &bar,
@@ -191,7 +191,7 @@ impl<'m> Measuring<'m> {
 
     fn build(&self, plan: &Plan, stopped: &str) -> anyhow::Result<()> {
         // A mistake in a scenario is told before minutes are spent on building what it is of.
-        let built = generator::of_plan(self.project, plan).and_then(|tools| {
+        let built = generator::of_plan(self.project, plan, &self.stop).and_then(|tools| {
             plan.cases.iter().try_for_each(|case| check_windows(&tools.generator, case))?;
             Ok(self.project.build(plan, &self.stop, say::note)?)
         });

@@ -2,12 +2,14 @@
 
 use super::{Project, sources_folder};
 use crate::error::{Error, ErrorKind, Result};
+use rustix::process::{Pid, Signal, kill_process};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::fs::{File, TryLockError};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -19,6 +21,9 @@ const TOLD_LINES: usize = 20;
 
 /// How often a build of another lab is asked whether it is over.
 const ASK_EVERY: Duration = Duration::from_millis(50);
+
+/// How often a tool is asked whether it has ended.
+const ENDED_EVERY: Duration = Duration::from_millis(20);
 
 /// The tool that lets no other process build into its folder meanwhile. Make, Maven and pip let it, and it finds half a file.
 const CARGO: &str = "cargo";
@@ -48,7 +53,7 @@ impl Project {
                 return Ok(());
             }
             say(&format!("building {}", step.names()));
-            step.run().inspect_err(|_| {
+            step.run(stop).inspect_err(|_| {
                 failed.store(true, Ordering::Relaxed);
                 // Ctrl-C reaches the tools too, which then fail of it.
                 if !stop.load(Ordering::Relaxed) {
@@ -174,17 +179,33 @@ impl Step {
         words
     }
 
-    fn run(&self) -> Result<()> {
+    /// Runs the tool, and ends it where the lab is to stop: a terminal's Ctrl-C reaches both, other requests the lab alone.
+    fn run(&self, stop: &AtomicBool) -> Result<()> {
         let mut command = Command::new(self.tool());
         command.args(&self.command[1..]).current_dir(&self.folder);
-        command.envs(self.sources.iter().cloned());
-        let output = command.output().map_err(|error| {
-            let (tool, names) = (self.tool(), self.names());
-            let remedy =
-                format!("cannot run `{tool}`, which builds {names}: {error}; install it and try again");
-            Error::new(ErrorKind::Missing, remedy)
-        })?;
+        command.envs(self.sources.iter().cloned()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let tool = command.spawn().map_err(|error| self.missing(&error))?;
+        let process = Pid::from_child(&tool);
+        let output = thread::scope(|scope| {
+            let waiting = scope.spawn(|| tool.wait_with_output());
+            let mut is_told = false;
+            while !waiting.is_finished() {
+                if !is_told && stop.load(Ordering::Relaxed) {
+                    is_told = true;
+                    let _ = kill_process(process, Signal::TERM);
+                }
+                thread::park_timeout(ENDED_EVERY);
+            }
+            waiting.join().expect("to wait does not panic")
+        });
+        let output = output.map_err(|error| self.missing(&error))?;
         if output.status.success() { Ok(()) } else { Err(self.failure(&output)) }
+    }
+
+    fn missing(&self, error: &io::Error) -> Error {
+        let (tool, names) = (self.tool(), self.names());
+        let remedy = format!("cannot run `{tool}`, which builds {names}: {error}; install it and try again");
+        Error::new(ErrorKind::Missing, remedy)
     }
 
     fn failure(&self, output: &Output) -> Error {
@@ -294,6 +315,27 @@ mod tests {
             end_one();
             first.join().unwrap().unwrap();
             second.join().unwrap().unwrap();
+        });
+    }
+
+    /// A request to end that reached the lab alone was heard when the build was over: after minutes.
+    #[test]
+    fn a_build_that_goes_on_is_ended_where_the_lab_is_to_stop() {
+        let folder = tempfile::tempdir().unwrap();
+        let begun = folder.path().join("begun");
+        let step = Step {
+            command: vec!["sh".into(), "-c".into(), "touch begun; exec tail -f begun".into()],
+            folder: folder.path().to_owned(),
+            ..step("endless", "a", "sh")
+        };
+        let stop = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let building = scope.spawn(|| step.run(&stop));
+            while !begun.exists() {
+                thread::yield_now();
+            }
+            stop.store(true, Ordering::Relaxed);
+            assert!(building.join().unwrap().is_err(), "it was ended");
         });
     }
 

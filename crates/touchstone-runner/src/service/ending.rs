@@ -73,7 +73,17 @@ impl Servant<'_> {
     /// Notes how the process ended, where it has by now: before the lab has asked it to, and before it is forgotten. What is known
     /// of an earlier process stays.
     pub(super) fn note_death(&mut self) {
-        let died = self.session.as_mut().and_then(Session::died).map(of_itself);
+        self.note_death_within(Duration::ZERO);
+    }
+
+    /// The same where something has failed, which may be because it ends.
+    pub(super) fn note_death_behind(&mut self) {
+        const ON_ITS_WAY_OUT: Duration = Duration::from_millis(500);
+        self.note_death_within(ON_ITS_WAY_OUT);
+    }
+
+    fn note_death_within(&mut self, time: Duration) {
+        let died = self.session.as_mut().and_then(|session| session.died_within(time)).map(of_itself);
         self.died = self.died.take().or(died);
     }
 
@@ -105,7 +115,7 @@ impl Servant<'_> {
     pub(crate) fn leave(mut self, launch: usize) -> Result<Launch> {
         self.be_introduced();
         let expected = self.held.iter().map(Held::count).sum();
-        let mut found = 0;
+        let mut found = Found::default();
         if self.plays() {
             let downloaded = self.download_all(&mut found);
             self.judge(downloaded);
@@ -115,7 +125,9 @@ impl Servant<'_> {
         if let Some(died) = self.died.take() {
             self.add_death(died);
         }
-        let whole = self.outcome == Outcome::Completed || self.outcome == Outcome::Void;
+        // What nobody could look for is not missing.
+        let whole = found.users == self.held.len();
+        let found = found.changes;
         Ok(Launch {
             case: self.stage.case.id.clone(),
             launch,
@@ -166,22 +178,41 @@ impl Servant<'_> {
         }
     }
 
-    /// Compares what another device of each user is given, from the first change on.
-    fn download_all(&self, found: &mut u64) -> std::result::Result<(), Fault> {
+    /// Compares what another device of each user is given, from the first change on. What is wrong with one user's is no reason not to
+    /// look at the others': what was found is counted over all of them.
+    fn download_all(&self, found: &mut Found) -> std::result::Result<(), Fault> {
+        let mut first_wrong = Ok(());
+        for (user, held) in self.held.iter().enumerate() {
+            match self.download_of(user, held, found) {
+                Err(Fault::Wrong(wrong)) => first_wrong = first_wrong.and(Err(Fault::Wrong(wrong))),
+                downloaded => downloaded?,
+            }
+        }
+        first_wrong
+    }
+
+    fn download_of(&self, user: usize, held: &Held, found: &mut Found) -> std::result::Result<(), Fault> {
         let api = self.api();
         let limit = page_of(self.stage.case.dataset.value_bytes.max(LAB_BYTES));
-        for (user, held) in self.held.iter().enumerate() {
-            let device = format!("{}-other", template::device(user));
-            api.register(&template::user(user), &device)?;
-            let mut check = held.check();
-            let followed = api.follow(&device, 0, limit, |change| check.take(&change));
-            *found += check.found();
-            let cursor = followed?;
-            check.end().map_err(Fault::Wrong)?;
-            goes_on(&api, &device, cursor)?;
-        }
-        Ok(())
+        let device = format!("{}-other", template::device(user));
+        api.register(&template::user(user), &device)?;
+        let mut check = held.check();
+        let followed = api.follow(&device, 0, limit, |change| check.take(&change));
+        found.changes += check.found();
+        let cursor = followed?;
+        found.users += 1;
+        check.end().map_err(Fault::Wrong)?;
+        goes_on(&api, &device, cursor)
     }
+}
+
+/// What was downloaded in the end.
+#[derive(Default)]
+struct Found {
+    /// Acknowledged changes.
+    changes: u64,
+    /// Users whose changes were looked at to the last.
+    users: usize,
 }
 
 /// After a crash, a revision that was given before it is never given again: devices would not ask for what has it.
