@@ -10,7 +10,10 @@ use std::fmt;
 pub type Settings = BTreeMap<String, Setting>;
 
 /// The neutral names that the protocol's page explains. A subject may have others of its own.
-pub const SETTING_NAMES: [&str; 19] = [
+pub const SETTING_NAMES: [&str; 22] = [
+    "policy",
+    "page_access",
+    "pool_pages",
     "journal_mode",
     "locking_mode",
     "synchronous",

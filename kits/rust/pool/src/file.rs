@@ -87,7 +87,7 @@ impl PageFile {
     }
 }
 
-fn failed(path: &Path, error: &io::Error) -> Failure {
+pub(crate) fn failed(path: &Path, error: &io::Error) -> Failure {
     let kind = if error.kind() == io::ErrorKind::StorageFull { FailureKind::Full } else { FailureKind::Io };
     failure(kind, format!("{}: {error}", path.display()))
 }

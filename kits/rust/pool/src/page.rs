@@ -20,16 +20,15 @@ impl Page {
     /// # Errors
     /// When they are of another page, or not what was written.
     pub fn check(bytes: Box<[u8]>, number: u64) -> Result<Page, Failure> {
-        let page = Page(bytes);
-        let sum = crc32fast::hash(&page.0[CHECKSUM.end..]);
-        if page.word(CHECKSUM) != sum || page.number() != number || VALUE + page.value_bytes() > page.0.len()
-        {
+        let sum = crc32fast::hash(&bytes[CHECKSUM.end..]);
+        let is_within = word(&bytes, BYTES) as usize <= bytes.len() - VALUE;
+        if word(&bytes, CHECKSUM) != sum || self::number(&bytes) != number || !is_within {
             return Err(failure(
                 FailureKind::Corrupt,
                 format!("page {number} is damaged: its checksum, number or length is wrong"),
             ));
         }
-        Ok(page)
+        Ok(Page(bytes))
     }
 
     /// Writes a row's page into `bytes`: what its value leaves is filled with bytes that no two pages have alike.
@@ -55,24 +54,25 @@ impl Page {
     /// Its record.
     #[inline]
     pub fn row(&self) -> Row {
-        let value = self.0[VALUE..VALUE + self.value_bytes()].to_vec();
-        Row { key: self.number() as i64, value }
+        Page::row_of(&self.0)
     }
 
+    /// The record of a page's bytes, which are not checked: whatever they say, it lies within them.
     #[inline]
-    fn value_bytes(&self) -> usize {
-        self.word(BYTES) as usize
+    pub fn row_of(bytes: &[u8]) -> Row {
+        let length = (word(bytes, BYTES) as usize).min(bytes.len() - VALUE);
+        Row { key: number(bytes) as i64, value: bytes[VALUE..VALUE + length].to_vec() }
     }
+}
 
-    #[inline]
-    fn number(&self) -> u64 {
-        u64::from_le_bytes(self.0[NUMBER].try_into().expect("it is eight bytes"))
-    }
+#[inline]
+fn number(bytes: &[u8]) -> u64 {
+    u64::from_le_bytes(bytes[NUMBER].try_into().expect("it is eight bytes"))
+}
 
-    #[inline]
-    fn word(&self, range: Range<usize>) -> u32 {
-        u32::from_le_bytes(self.0[range].try_into().expect("it is four bytes"))
-    }
+#[inline]
+fn word(bytes: &[u8], range: Range<usize>) -> u32 {
+    u32::from_le_bytes(bytes[range].try_into().expect("it is four bytes"))
 }
 
 /// The sequence of SplitMix64 (Steele, Lea and Flood, 2014), so that no storage can compress a page.

@@ -12,6 +12,11 @@ use touchstone_kit::{
 
 /// Speaks with the lab as that subject, until it says goodbye.
 pub fn main(subject: &str) -> ExitCode {
+    main_of::<Reader>(subject)
+}
+
+/// The same, with another driver of rows in pages.
+pub fn main_of<D: Store<Row>>(subject: &str) -> ExitCode {
     let about = About {
         subject: subject.into(),
         version: env!("CARGO_PKG_VERSION").into(),
@@ -19,7 +24,7 @@ pub fn main(subject: &str) -> ExitCode {
         engine_source: String::new(),
         compile_options: Vec::new(),
     };
-    Kit::<Reader>::new(about).rows().main()
+    Kit::<D>::new(about).rows().main()
 }
 
 const PAGE_BYTES: i64 = 4096;
@@ -54,16 +59,7 @@ impl Driver for Reader {
     fn open(open: &Open) -> Result<Reader, Failure> {
         open.key_alone_is_indexed()?;
         let policy = open.word("policy", &Policy::NAMES)?.and_then(Policy::named).unwrap_or(Policy::Lru);
-        let page_bytes = open.number("page_size_bytes")?.unwrap_or(PAGE_BYTES);
-        if !PAGE_BYTES_RANGE.contains(&page_bytes) {
-            let message = format!(
-                "setting page_size_bytes: {page_bytes}; a page has {} to {} bytes",
-                PAGE_BYTES_RANGE.start(),
-                PAGE_BYTES_RANGE.end()
-            );
-            return Err(failure(FailureKind::Unsupported, message));
-        }
-        let page_bytes = page_bytes as usize;
+        let page_bytes = page_bytes(open)?;
         let pool_pages = pool_pages(open.number("pool_pages")?.unwrap_or(POOL_PAGES), page_bytes)?;
         let file = PageFile::open(&open.directory, page_bytes, open.schema.create)?;
         let pool = policy.pool(pool_pages);
@@ -127,6 +123,17 @@ impl Store<Row> for Reader {
     fn insert_many(&mut self, records: &[&Row]) -> Result<(), Failure> {
         self.shared.file.write(records)
     }
+}
+
+/// How many bytes a page is to have.
+pub(crate) fn page_bytes(open: &Open) -> Result<usize, Failure> {
+    let bytes = open.number("page_size_bytes")?.unwrap_or(PAGE_BYTES);
+    let (least, most) = (PAGE_BYTES_RANGE.start(), PAGE_BYTES_RANGE.end());
+    if PAGE_BYTES_RANGE.contains(&bytes) {
+        return Ok(bytes as usize);
+    }
+    let message = format!("setting page_size_bytes: {bytes}; a page has {least} to {most} bytes");
+    Err(failure(FailureKind::Unsupported, message))
 }
 
 /// A pool that the machine has memory for.

@@ -140,3 +140,64 @@ fn a_damaged_page_and_a_file_that_was_cut_off_are_told() {
     assert_eq!(failure.kind, FailureKind::Corrupt);
     assert!(failure.message.contains("cut off"), "{failure}");
 }
+
+#[test]
+fn every_way_to_a_file_reads_what_every_other_wrote() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    write_dataset(&path("rows"), &rows()).unwrap();
+    write_operations(&path("all"), &(0..ROWS as u32).collect::<Vec<_>>()).unwrap();
+    let right = Digest::of(rows().iter()).to_string();
+    for way in ["buffered", "flushed", "direct", "reopened"] {
+        let place = path(way);
+        fs::create_dir(&place).unwrap();
+        let mut session = Session::start(env!("CARGO_BIN_EXE_page-file"), &[]);
+        session.hello();
+        session.ask(&Request::Prepare {
+            record: RecordKind::Row,
+            dataset: path("rows"),
+            operations: Some(path("all")),
+            states: None,
+            subscriptions: None,
+        });
+        let asked = settings(&[("page_access", way.into()), ("page_size_bytes", Setting::Number(4096))]);
+        assert_eq!(session.open(open(&place, true, asked)), session_settings(way));
+        assert_eq!(session.ask(&Request::Fill { from: 0, count: 100, table: 1 }), Reply::Fill);
+        let inserted = session.run(&[lane(Verb::InsertOne, 100, ROWS - 100)]);
+        assert_eq!(inserted.lanes[0].answers, ROWS - 100, "{way}");
+        for reader in ["buffered", "flushed", "direct", "reopened"] {
+            assert_eq!(session.ask(&Request::Close), Reply::Close);
+            let asked = settings(&[("page_access", reader.into())]);
+            session.open(open(&place, false, asked));
+            let sample = session.run(&[lane(Verb::Get, 0, ROWS)]);
+            assert_eq!(
+                (sample.lanes[0].answers, &sample.lanes[0].digest),
+                (ROWS, &right),
+                "{way} by {reader}"
+            );
+        }
+        let checked = session.ask(&Request::Check { table: 1 });
+        assert!(matches!(checked, Reply::Check { answers: ROWS, .. }), "{checked:?}");
+    }
+}
+
+fn session_settings(way: &str) -> Settings {
+    settings(&[("page_access", way.into()), ("page_size_bytes", Setting::Number(4096))])
+}
+
+#[test]
+fn a_file_system_without_direct_reads_is_told() {
+    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+    let mut session = Session::start(env!("CARGO_BIN_EXE_page-file"), &[]);
+    session.hello();
+    let direct = settings(&[("page_access", "direct".into())]);
+    match session.ask(&open(folder.path(), true, direct)) {
+        // Newer kernels have them on tmpfs too.
+        Reply::Open(_) => assert_eq!(session.ask(&Request::Close), Reply::Close),
+        Reply::Error(failure) => assert!(failure.message.contains("has no direct reads"), "{failure}"),
+        other => panic!("{other:?}"),
+    }
+    let uneven = settings(&[("page_access", "direct".into()), ("page_size_bytes", Setting::Number(512))]);
+    let failure = refused(session.ask(&open(folder.path(), true, uneven)));
+    assert!(failure.message.contains("multiple of 4096"), "{failure}");
+}
