@@ -122,15 +122,77 @@ pub fn write_json(path: &Path, value: &impl Serialize, remedy: &str) -> Result<(
     write_whole(path, text.as_bytes(), remedy)
 }
 
-/// Writes a file in one step: beside it first, then renamed over it. `remedy` says what to do where there is no place.
+/// Writes a file in one step: beside it first, then renamed over it, or over what a link names. A device or a pipe is written to: a
+/// file that took its place would be in the way of every other program. `remedy` says what to do where there is no place.
 ///
 /// # Errors
 /// When it cannot be written; what was there stays.
 pub fn write_whole(path: &Path, bytes: &[u8], remedy: &str) -> Result<()> {
     let failed = |error| Error::unwritable(format_args!("cannot write {}", path.display()), &error, remedy);
-    let beside = path.with_extension("tmp");
-    fs::write(&beside, bytes).and_then(|()| fs::rename(&beside, path)).map_err(|error| {
+    if fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+        return fs::write(path, bytes).map_err(failed);
+    }
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let mut beside = target.clone().into_os_string();
+    beside.push(".tmp");
+    fs::write(&beside, bytes).and_then(|()| fs::rename(&beside, &target)).map_err(|error| {
         let _ = fs::remove_file(&beside);
         failed(error)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::write_whole;
+    use std::fs;
+    use std::os::unix::fs::{FileTypeExt as _, symlink};
+    use std::path::Path;
+
+    const REMEDY: &str = "give another";
+
+    fn names(folder: &Path) -> Vec<String> {
+        let names =
+            fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_file_is_replaced_and_nothing_is_left_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("plan.json");
+        fs::write(folder.path().join("plan.tmp"), "the user's own").unwrap();
+        for text in ["one", "two"] {
+            write_whole(&path, text.as_bytes(), REMEDY).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        }
+        assert_eq!(names(folder.path()), ["plan.json", "plan.tmp"]);
+        assert_eq!(fs::read_to_string(folder.path().join("plan.tmp")).unwrap(), "the user's own");
+    }
+
+    #[test]
+    fn what_a_link_names_is_replaced_and_not_the_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, link) = (folder.path().join("plan.json"), folder.path().join("newest"));
+        fs::write(&path, "old").unwrap();
+        symlink("plan.json", &link).unwrap();
+        write_whole(&link, b"new", REMEDY).unwrap();
+        assert!(link.is_symlink());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+    }
+
+    /// `touchstone plan --out /dev/null` made a plain file of the device, where it might: every program of the machine wrote into it.
+    #[test]
+    fn a_pipe_is_written_to_and_stays_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pipe");
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        std::thread::scope(|scope| {
+            let read = scope.spawn(|| fs::read_to_string(&path).unwrap());
+            write_whole(&path, b"a plan", REMEDY).unwrap();
+            assert_eq!(read.join().unwrap(), "a plan");
+        });
+        assert!(fs::metadata(&path).unwrap().file_type().is_fifo());
+    }
 }
