@@ -206,6 +206,19 @@ pub fn read_dataset<R: Record>(path: &Path) -> Result<Vec<R>, DataError> {
     Ok(records)
 }
 
+/// How long a window of a series of latencies lasts, in nanoseconds.
+pub const SERIES_WINDOW_NS: u64 = 100_000_000;
+
+/// The digits of a series' histograms, as HdrHistogram counts them: a figure is within 0.1 % of what was measured.
+pub const SERIES_DIGITS: u8 = 3;
+
+/// A day, in nanoseconds, the greatest figure of a series: what took longer counts as a day.
+pub const SERIES_NS_MAX: u64 = 86_400_000_000_000;
+
+/// Stands in the highest bit of an operation of `mix` that writes a new state; the other bits are the number of that state.
+/// Without it they are the number of the record that is got.
+pub const WRITES_STATE: u32 = 1 << 31;
+
 /// Writes the order of operations: each a u32, the number of a record in the dataset.
 ///
 /// # Errors

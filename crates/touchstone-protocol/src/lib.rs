@@ -12,8 +12,8 @@ mod typed;
 mod watch;
 
 pub use data::{
-    DataError, Document, Record, RecordKind, Row, read_dataset, read_operations, write_dataset,
-    write_operations,
+    DataError, Document, Record, RecordKind, Row, SERIES_DIGITS, SERIES_NS_MAX, SERIES_WINDOW_NS,
+    WRITES_STATE, read_dataset, read_operations, write_dataset, write_operations,
 };
 pub use digest::Digest;
 pub use doc::{Colour, Content, Doc, Position};

@@ -123,6 +123,16 @@ pub struct Run {
     pub lanes: Vec<Lane>,
     /// Where to write each operation's nanoseconds (u64 little-endian), or nowhere.
     pub latency: Option<PathBuf>,
+    /// Where to write the latencies of each tenth of a second, or nowhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series: Option<PathBuf>,
+}
+
+impl Run {
+    /// The lanes, and no file beside the reply.
+    pub fn of(lanes: Vec<Lane>) -> Run {
+        Run { lanes, latency: None, series: None }
+    }
 }
 
 /// One thread's work: `count` operations from operation `from`.
@@ -153,6 +163,12 @@ pub struct Lane {
     /// Which stretch of a transaction of `deliver` is timed; commit and delivery, unless said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stretch: Option<Stretch>,
+    /// How many operations a transaction of `mix` has; one, unless said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transaction: Option<u64>,
+    /// Of `mix`: its operations are played round and round until so many milliseconds have gone by; once, unless said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lasts_ms: Option<u64>,
 }
 
 /// What a subscriber does with an update before its clock stops.
@@ -220,6 +236,8 @@ impl Lane {
             changes: None,
             depth: None,
             stretch: None,
+            transaction: None,
+            lasts_ms: None,
         }
     }
 }
@@ -254,11 +272,13 @@ pub enum Verb {
     Subscribe,
     /// Open the database, configure it and answer a first query, `count` times over.
     Open,
+    /// Get records and write new states over others, as the order of operations mixes them, several in a transaction.
+    Mix,
 }
 
 impl Verb {
     /// Every verb of this version.
-    pub const ALL: [Verb; 11] = [
+    pub const ALL: [Verb; 12] = [
         Verb::Get,
         Verb::ReadAll,
         Verb::InsertOne,
@@ -270,11 +290,16 @@ impl Verb {
         Verb::DeleteMany,
         Verb::Deliver,
         Verb::Subscribe,
+        Verb::Mix,
     ];
 
     /// The verbs that the published pages ask of plain records.
     pub const OF_RECORDS: [Verb; 5] =
         [Verb::Get, Verb::ReadAll, Verb::InsertOne, Verb::InsertMany, Verb::Open];
+
+    /// Those, and mixed load.
+    pub const OF_MIXED_RECORDS: [Verb; 6] =
+        [Verb::Get, Verb::ReadAll, Verb::InsertOne, Verb::InsertMany, Verb::Open, Verb::Mix];
 
     /// The verbs that they ask of objects, without subscriptions to those.
     pub const OF_OBJECTS: [Verb; 9] = [
@@ -303,6 +328,7 @@ impl Verb {
             Verb::DeleteMany => "delete-many",
             Verb::Deliver => "deliver",
             Verb::Subscribe => "subscribe",
+            Verb::Mix => "mix",
         }
     }
 
@@ -313,7 +339,7 @@ impl Verb {
 
     /// Whether the verb changes what the database holds.
     pub fn writes(self) -> bool {
-        self.inserts() || self.updates() || matches!(self, Verb::DeleteMany)
+        self.inserts() || self.updates() || matches!(self, Verb::DeleteMany | Verb::Mix)
     }
 
     /// Whether the verb stores records of the dataset, which it uses up.
@@ -471,6 +497,9 @@ pub struct LaneSample {
     /// Of a `deliver` lane, what it came to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery: Option<Delivery>,
+    /// Of a `mix` lane by the clock, how many operations were played.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub played: Option<u64>,
 }
 
 impl LaneSample {

@@ -33,6 +33,8 @@ fn lane(verb: Verb, held: bool) -> Lane {
         changes: delivers.then_some(100),
         depth: delivers.then_some(if held { Depth::Diff } else { Depth::Iterated }),
         stretch: delivers.then_some(if held { Stretch::Commit } else { Stretch::Both }),
+        transaction: (verb == Verb::Mix).then_some(10),
+        lasts_ms: (verb == Verb::Mix && held).then_some(60_000),
         ..Lane::new(verb, 7, 50)
     }
 }
@@ -70,8 +72,12 @@ fn requests() -> Vec<Request> {
         Request::Fill { from: 0, count: 1000, table: 1 },
         Request::Churn { from: 0, count: 1000, table: 1, times: 10 },
         Request::Watch { count: 1000 },
-        Request::Run(Run { lanes: lanes.clone(), latency: Some("latency.u64".into()) }),
-        Request::Run(Run { lanes: lanes.clone(), latency: None }),
+        Request::Run(Run {
+            latency: Some("latency.u64".into()),
+            series: Some("series".into()),
+            ..Run::of(lanes.clone())
+        }),
+        Request::Run(Run::of(lanes.clone())),
         Request::Explain { lanes },
         Request::Check { table: 3 },
         Request::Serve { directory: "launch/one".into(), port: 0, settings: settings.clone() },
@@ -109,6 +115,7 @@ fn replies() -> Vec<Reply> {
         digest: "00c0ffee".into(),
         errors: [("busy".to_owned(), 2)].into(),
         delivery: Some(Delivery { write_ns: 4, commit_ns: 3, delivery_ns: 2, depth_ns: 1, differing: 0 }),
+        played: Some(100),
     };
     let hello = Hello {
         protocol: PROTOCOL_VERSION,
@@ -267,6 +274,9 @@ fn a_request_with_a_field_too_few_is_refused() {
                 "changes",
                 "depth",
                 "stretch",
+                "transaction",
+                "lasts_ms",
+                "series",
             ];
             let optional = names.iter().any(|name| field.ends_with(&format!("/{name}")));
             assert_eq!(schema.is_valid(&less), optional, "{field} is missing: {less}");
@@ -319,7 +329,7 @@ fn filled(value: &Value) -> Value {
     match value {
         Value::String(text) => match text.as_str() {
             "<number>" => json!(1),
-            "<text>" => json!("text"),
+            "<text>" => json!("00c0ffee"),
             "<list>" => json!([]),
             "<object>" => json!({}),
             _ => value.clone(),

@@ -6,6 +6,7 @@ mod best;
 mod contents;
 mod delivered;
 mod generate;
+mod mixed;
 mod opened;
 mod order;
 
@@ -109,11 +110,12 @@ impl Datasets {
     }
 }
 
-/// What updates write, in their order.
+/// What updates write, in their order: objects, or rows.
 #[derive(Default)]
 struct States {
     file: Option<PathBuf>,
     docs: Vec<Doc>,
+    rows: Vec<Row>,
     /// The record that each is a new state of.
     of: Vec<u32>,
 }
@@ -121,7 +123,12 @@ struct States {
 impl States {
     fn write(self) -> Result<States> {
         let path = self.file.as_ref().expect("it was named when there was something to write");
-        write_dataset(path, &self.docs).map_err(|error| unwritten(path, error))?;
+        let written = if self.rows.is_empty() {
+            write_dataset(path, &self.docs)
+        } else {
+            write_dataset(path, &self.rows)
+        };
+        written.map_err(|error| unwritten(path, error))?;
         Ok(self)
     }
 }
@@ -228,7 +235,7 @@ impl CaseData {
 
     /// How many new states there are.
     pub fn states(&self) -> u64 {
-        self.states.docs.len() as u64
+        self.states.of.len() as u64
     }
 
     /// What a database holds that was just copied from the template.
@@ -252,6 +259,7 @@ impl CaseData {
                 return too_many
                     .then(|| format!("acknowledged {} of {} records", answer.answers, lane.count));
             }
+            Verb::Mix => return self.wrong_mix(contents, lane, answer),
             Verb::Get => {
                 let found = self.slice(lane).iter().filter_map(|record| contents.object(lane.table, *record));
                 vec![self.digest_of(lane.table, found)]
@@ -329,7 +337,10 @@ impl CaseData {
     /// What a lane that was answered so did to a database.
     pub fn play(&self, contents: &mut Contents, lane: &Lane, answer: &LaneSample) {
         if answer.failed() == 0 {
-            self.apply(contents, lane);
+            match lane.verb {
+                Verb::Mix => drop(self.play_mix(contents, lane, answer)),
+                _ => self.apply(contents, lane),
+            }
         } else if lane.verb.writes() {
             contents.doubt();
         }
@@ -387,6 +398,18 @@ impl CaseData {
         docs.get(object).unwrap_or_else(|| &self.states.docs[object - docs.len()])
     }
 
+    fn row<'d>(&'d self, rows: &'d [Row], object: u32) -> &'d Row {
+        let object = object as usize;
+        rows.get(object).unwrap_or_else(|| &self.states.rows[object - rows.len()])
+    }
+
+    /// Adds a row to a digest; nothing where there are none.
+    fn add_row(&self, digest: &mut Digest, object: u32) {
+        if let Records::Rows(rows) = &self.dataset.records {
+            digest.add(self.row(rows, object));
+        }
+    }
+
     fn priority(&self, object: u32) -> Option<i64> {
         match &self.dataset.records {
             Records::Docs(docs) => self.doc(docs, object).priority,
@@ -396,7 +419,7 @@ impl CaseData {
 
     fn digest_of(&self, table: u32, objects: impl Iterator<Item = u32>) -> Answer {
         let digest = match &self.dataset.records {
-            Records::Rows(rows) => Digest::of(objects.map(|object| &rows[object as usize])),
+            Records::Rows(rows) => Digest::of(objects.map(|object| self.row(rows, object))),
             Records::Documents(documents) => Digest::of(objects.map(|object| &documents[object as usize])),
             Records::Docs(docs) if self.typed && table > 1 => {
                 let mut digest = Digest::default();
@@ -435,6 +458,9 @@ fn operations(case: &PlannedCase, seeds: Seeds) -> Vec<u32> {
         return vec![record as u32; GETS as usize];
     }
     let mut picks = seeds.orders(&format!("operations {}", case.id));
+    if let Some(operations) = mixed::operations(case, &mut picks) {
+        return operations;
+    }
     if let Some(operations) = order::operations(case, &mut picks) {
         return operations;
     }
@@ -451,6 +477,9 @@ fn states(case: &PlannedCase, seeds: Seeds, folder: &Path) -> Result<States> {
     }
     if let Some(changed) = case.changed_objects() {
         return delivered_states(case, changed, seeds, folder);
+    }
+    if case.mix().is_some() {
+        return mixed::states(case, seeds, folder);
     }
     let shuffled = !case.arms.iter().flat_map(|arm| &arm.lanes).any(|lane| lane.verb == Verb::UpdateMany);
     let (mut order, mut values) = state_streams(case, seeds);

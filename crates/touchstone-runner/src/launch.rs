@@ -5,6 +5,7 @@
 mod kept_times;
 mod leaving;
 mod played;
+mod series;
 mod template;
 mod watching;
 
@@ -24,7 +25,7 @@ use std::process::Command;
 use std::time::Instant;
 use template::plain;
 use touchstone::plan::{PlannedArm, PlannedCase, Start};
-use touchstone::record::latency_path;
+use touchstone::record::{latency_path, series_path};
 use touchstone::sample::Outcome;
 use touchstone::suite::Cache;
 use touchstone_protocol::{
@@ -42,6 +43,28 @@ pub struct Stage<'s> {
     pub data: &'s CaseData,
     /// How to speak to drivers.
     pub manners: &'s Manners,
+}
+
+/// Where a slice writes down what does not stand in its reply, if anywhere.
+#[derive(Clone, Debug, Default)]
+pub struct Kept {
+    /// The times of single operations, or of transactions where several are in one.
+    pub latency: Option<PathBuf>,
+    /// Latencies tenth by tenth of a second.
+    pub series: Option<PathBuf>,
+}
+
+impl Kept {
+    /// Refuses, and removes, what the record could not be judged with.
+    fn check(&self, played: &Played, arm: &PlannedArm) -> SessionResult<()> {
+        if let Some(path) = &self.latency {
+            kept_times::check(path, arm.times(played.operations()), arm.times(played.asked()))?;
+        }
+        match &self.series {
+            Some(path) => series::check(path, played),
+            None => Ok(()),
+        }
+    }
 }
 
 /// An arm in a launch: its process, its database, and what became of it.
@@ -248,21 +271,22 @@ impl<'s> Player<'s> {
     ///
     /// # Errors
     /// When the lab itself fails; the subject failing ends its part and gives `None`.
-    pub fn slice(&mut self, first: u64, calibrated: u64, latency: Option<PathBuf>) -> Result<Option<Played>> {
+    pub fn slice(&mut self, first: u64, calibrated: u64, kept: Kept) -> Result<Option<Played>> {
         if !self.plays() {
             return Ok(None);
         }
         let settled = self.settle()?;
         let asked = settled.and_then(|()| self.ask_before());
-        let played = asked.and_then(|()| self.play(first, calibrated, latency));
+        let played = asked.and_then(|()| self.play(first, calibrated, kept));
         Ok(self.note(played))
     }
 
-    fn play(&mut self, first: u64, calibrated: u64, latency: Option<PathBuf>) -> SessionResult<Played> {
+    fn play(&mut self, first: u64, calibrated: u64, kept: Kept) -> SessionResult<Played> {
         let lanes = self.lanes_at(first, calibrated);
         let reaches_disk = self.arm.awaits_disk();
         let before = self.look(reaches_disk);
-        let reply = self.ask(&Request::Run(Run { lanes: lanes.clone(), latency: latency.clone() }))?;
+        let Kept { latency, series } = kept.clone();
+        let reply = self.ask(&Request::Run(Run { lanes: lanes.clone(), latency, series }))?;
         let witness = self.witness(&before, &self.look(reaches_disk));
         let Reply::Run(sample) = reply else { return Err(unexpected("run", &reply)) };
         if sample.lanes.len() != lanes.len() {
@@ -292,9 +316,9 @@ impl<'s> Player<'s> {
             self.outcome = Outcome::Void;
             self.error = Some(wrong.clone());
         }
-        let asked = lanes.iter().map(|lane| lane.count).sum();
-        let played = Played { lanes, sample, witness, wrong };
-        let kept = latency.map_or(Ok(()), |path| kept_times::check(&path, played.operations(), asked));
+        let commits = self.stage.data.commits(&lanes, &sample.lanes);
+        let played = Played { lanes, sample, witness, wrong, commits };
+        let kept = kept.check(&played, self.arm);
         if played.wrong.is_none() {
             kept?;
         }
@@ -304,7 +328,7 @@ impl<'s> Player<'s> {
     /// Asks what comes before a slice, where its gets have an order that goes on from there. Nothing of it counts but that it is right.
     fn ask_before(&mut self) -> SessionResult<()> {
         let Some(lane) = self.stage.case.asked_before() else { return Ok(()) };
-        let reply = self.ask(&Request::Run(Run { lanes: vec![lane.clone()], latency: None }))?;
+        let reply = self.ask(&Request::Run(Run::of(vec![lane.clone()])))?;
         let Reply::Run(sample) = reply else { return Err(unexpected("run", &reply)) };
         let [answer] = &sample.lanes[..] else {
             return Err(SessionError::Rubbish(format!("it answered {} of 1 lanes", sample.lanes.len())));
@@ -401,6 +425,11 @@ impl<'s> Player<'s> {
 /// Where an arm's latencies of a launch go.
 pub fn latency_file(record: &Path, case: &str, arm: &str, launch: usize) -> PathBuf {
     record.join(latency_path(case, arm, launch))
+}
+
+/// Where an arm's series of a launch goes.
+pub fn series_file(record: &Path, case: &str, arm: &str, launch: usize) -> PathBuf {
+    record.join(series_path(case, arm, launch))
 }
 
 /// Lets every arm enter, in random order: all processes are started before the first is waited for. The players come back in plan

@@ -64,6 +64,12 @@ pub fn record_syncs(
     writer.flush()
 }
 
+/// A commit that is recorded: what is asked for, and how many bytes of it must have been kept.
+struct Commit {
+    lane: Lane,
+    bytes: u64,
+}
+
 struct Recorded<'r> {
     stage: &'r Stage<'r>,
     arm: &'r PlannedArm,
@@ -74,7 +80,7 @@ impl Recorded<'_> {
         let talk = |session| self.talk(session, directory).map_err(|error| error.to_string());
         let trace = traced(command, directory, self.stage.manners, talk)?;
         let count = self.count(&trace);
-        let (asked, seen) = (self.asked(), count.commits);
+        let (asked, seen) = (self.commits().len() as u64, count.commits);
         if seen < asked {
             return Err(format!("{asked} commits were asked for, and {seen} replies to them were seen"));
         }
@@ -97,10 +103,8 @@ impl Recorded<'_> {
             schema: self.arm.schema(self.stage.case, false),
             settings: self.arm.settings.clone(),
         })?;
-        let (verb, records) = self.arm.commit().expect("only committing arms are recorded");
-        for number in 0..self.asked() {
-            let lane = Lane { table: self.arm.lanes[0].table, ..Lane::new(verb, number * records, records) };
-            session.ask(&Request::Run(Run { lanes: vec![lane], latency: None }))?;
+        for Commit { lane, .. } in self.commits() {
+            session.ask(&Request::Run(Run::of(vec![lane])))?;
         }
         session.ask(&Request::Close)?;
         match session.ask(&Request::Quit) {
@@ -109,32 +113,41 @@ impl Recorded<'_> {
         }
     }
 
-    /// As many commits as the operations suffice for, or the new states; everything can be deleted once.
-    fn asked(&self) -> u64 {
-        let (verb, records) = self.arm.commit().expect("only committing arms are recorded");
+    /// As many commits as the operations suffice for, or the new states; everything can be deleted once. Of a mixed load those
+    /// transactions that write.
+    fn commits(&self) -> Vec<Commit> {
+        let (verb, operations) = self.arm.commit().expect("only committing arms are recorded");
         let there = match verb {
             Verb::DeleteMany => 1,
             verb if verb.updates() => self.stage.data.states(),
             _ => self.stage.data.operations(),
         };
-        COMMITS.min(there / records.max(1))
+        let commit = |number| {
+            let from = number * operations;
+            let plain = Lane { table: self.arm.lanes[0].table, ..Lane::new(verb, from, operations) };
+            let lane = Lane { transaction: self.arm.lanes[0].transaction, ..plain };
+            Commit { bytes: self.bytes_to_keep(&lane), lane }
+        };
+        let writes = |commit: &Commit| verb != Verb::Mix || commit.bytes > 0;
+        (0..there / operations.max(1)).map(commit).filter(writes).take(COMMITS as usize).collect()
     }
 
     /// Bytes that must have reached the disk for a commit: a quarter of its records as the lab writes them, for an engine may
     /// compress. Nothing is left of what is deleted.
-    fn bytes_to_keep(&self) -> u64 {
-        let (verb, records) = self.arm.commit().expect("only committing arms are recorded");
-        let each = match verb {
+    fn bytes_to_keep(&self, lane: &Lane) -> u64 {
+        let data = self.stage.data;
+        let bytes = match lane.verb {
             Verb::DeleteMany => 0,
-            verb if verb.updates() => self.stage.data.bytes_of_state(),
-            _ => self.stage.data.bytes_of_record(),
+            Verb::Mix => data.bytes_of_state() * data.updates_of(lane),
+            verb if verb.updates() => data.bytes_of_state() * lane.count,
+            _ => data.bytes_of_record() * lane.count,
         };
-        each * records / KEPT_SHARE
+        bytes / KEPT_SHARE
     }
 
-    fn is_durable(&self, commit: &Kept) -> bool {
-        let named = self.arm.class != DurabilityClass::Strict || !commit.name_is_unkept;
-        named && commit.covers(self.bytes_to_keep())
+    fn is_durable(&self, kept: &Kept, commit: &Commit) -> bool {
+        let named = self.arm.class != DurabilityClass::Strict || !kept.name_is_unkept;
+        named && kept.covers(commit.bytes)
     }
 
     fn count(&self, trace: &Trace) -> SyncCount {
@@ -146,17 +159,21 @@ impl Recorded<'_> {
             kept.iter().zip(ends).filter(|(_, ends)| *ends).map(|(kept, _)| *kept).collect()
         };
         let commits = of("run");
+        let asked = self.commits();
         let first = stretches
             .iter()
             .position(|stretch| stretch.ended_by.is_some_and(|line| replies(line, "run")))
             .unwrap_or(kept.len());
-        let written = commits.iter().filter(|commit| commit.bytes >= self.bytes_to_keep()).count() as u64;
+        let both = || commits.iter().zip(&asked);
+        let written = both().filter(|(kept, commit)| kept.bytes >= commit.bytes).count() as u64;
+        let durable = both().filter(|(kept, commit)| self.is_durable(kept, commit)).count() as u64;
         let (case, arm) = (&self.stage.case.id, &self.arm.name);
         SyncCount {
             syncs_at_close: of("close").iter().map(|close| close.awaited).sum(),
             written_commits: Some(written),
             syncs_to_end: Some(kept.iter().skip(first).map(|stretch| stretch.awaited).sum()),
-            ..sum_up(case, arm, trace, &commits, |commit| self.is_durable(commit))
+            durable_commits: Some(durable),
+            ..sum_up(case, arm, trace, &commits)
         }
     }
 }
@@ -182,14 +199,8 @@ pub(crate) fn traced(
     talked.map(|()| trace)
 }
 
-/// What the commits of a trace cost; nothing is said of what came after them.
-pub(crate) fn sum_up(
-    case: &str,
-    arm: &str,
-    trace: &Trace,
-    commits: &[Kept],
-    is_durable: impl Fn(&Kept) -> bool,
-) -> SyncCount {
+/// What the commits of a trace cost; nothing is said of which were kept, nor of what came after them.
+pub(crate) fn sum_up(case: &str, arm: &str, trace: &Trace, commits: &[Kept]) -> SyncCount {
     let sorted = |part: fn(&Kept) -> u64| {
         let mut parts: Vec<u64> = commits.iter().map(part).collect();
         parts.sort_unstable();
@@ -209,7 +220,7 @@ pub(crate) fn sum_up(
         syncs_at_close: 0,
         idle_syncs: sum(|commit| commit.idle_syncs),
         synchronous_writes: sum(|commit| commit.synchronous_writes),
-        durable_commits: Some(commits.iter().filter(|commit| is_durable(commit)).count() as u64),
+        durable_commits: None,
         bytes_written: sum(|commit| commit.bytes),
         bytes_of_median: bytes.get(bytes.len() / 2).copied(),
         written_commits: None,

@@ -10,7 +10,7 @@ pub(crate) use block::Block;
 use crate::data::{CaseData, Datasets};
 use crate::error::{Error, ErrorKind, Result};
 use crate::kits::Project;
-use crate::launch::{Player, Stage, enter_all, latency_file, make_template};
+use crate::launch::{Kept, Player, Stage, enter_all, latency_file, make_template, series_file};
 use crate::place::Place;
 use crate::probe::FlushProbe;
 use crate::processor::Confined;
@@ -26,7 +26,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
-use touchstone::plan::{Plan, PlannedArm, PlannedCase, calibrated_count_max};
+use touchstone::plan::{MIXED, Plan, PlannedArm, PlannedCase, PlannedLane, calibrated_count_max};
 use touchstone::record::file;
 use touchstone::sample::{Introduction, Launch, Outcome, Phase};
 use touchstone::statistics::{Estimate, LookedAt, median, settled};
@@ -247,6 +247,10 @@ impl<'p> CaseRun<'p> {
     }
 
     fn warm_slices(&self) -> u64 {
+        // A slice by the clock is as long as many: what it begins with is a part of it.
+        if self.case.is_by_the_clock() {
+            return 0;
+        }
         let calibrated = self.case.arms.iter().flat_map(|arm| &arm.lanes).any(|lane| lane.count.is_none());
         if calibrated { WARM_SLICES_CALIBRATED } else { WARM_SLICES }
     }
@@ -258,11 +262,13 @@ impl<'p> CaseRun<'p> {
 
     /// Where so many operations begin that come after so many slices: the order of operations is gone round.
     fn first_operation(&self, slices: u64, count: u64) -> u64 {
-        let lanes = self.case.arms.iter().flat_map(|arm| &arm.lanes).filter(|lane| lane.verb == Verb::Get);
+        let is_played_round = |lane: &&PlannedLane| matches!(lane.verb, Verb::Get | Verb::Mix);
+        let lanes = self.case.arms.iter().flat_map(|arm| &arm.lanes).filter(is_played_round);
         let most = |calibrated: u64| {
-            lanes.clone().map(|lane| lane.count.unwrap_or(calibrated)).max().unwrap_or(calibrated)
+            lanes.clone().map(|lane| lane.operations(calibrated)).max().unwrap_or(calibrated)
         };
-        (slices * most(self.calibrated)) % self.data.operations().saturating_sub(most(count)).max(1)
+        let all = if self.case.mix().is_some() { MIXED } else { self.data.operations() };
+        (slices * most(self.calibrated)) % all.saturating_sub(most(count)).max(1)
     }
 
     /// An arm that cannot even make its database has one line that says so.
@@ -453,7 +459,7 @@ fn count_for_slice(player: &mut Player<'_>, count_max: u64) -> Result<Option<u64
 fn shortest_ns(player: &mut Player<'_>, count: u64) -> Result<Option<u64>> {
     let mut shortest = u64::MAX;
     for _ in 0..CALIBRATION_SLICES {
-        let Some(played) = player.slice(0, count, None)? else { return Ok(None) };
+        let Some(played) = player.slice(0, count, Kept::default())? else { return Ok(None) };
         shortest = shortest.min(played.sample.wall_ns.max(1));
     }
     Ok(Some(shortest))
@@ -499,7 +505,11 @@ impl Floor<'_, '_> {
         random: &mut Stream,
     ) -> Result<()> {
         for block in 0..self.run.case.blocks {
-            let order = block_order(players.len(), random);
+            let order = if self.run.case.is_by_the_clock() {
+                random_order(players.len(), random)
+            } else {
+                block_order(players.len(), random)
+            };
             let beside = Block::begin(&self.run.case.id, self.launch, block);
             for (position, player) in order.iter().enumerate() {
                 let half = (position >= players.len()) as u64;
@@ -523,7 +533,12 @@ impl Floor<'_, '_> {
         stopped(&self.setting.manners)?;
         let count = self.run.calibrated;
         let first = self.run.first_operation(number, count);
-        let Some(played) = player.slice(first, count, None)? else { return stopped(&self.setting.manners) };
+        let case = &self.run.case;
+        let keeps_series = case.is_by_the_clock() && phase == Phase::Measure && block == 0;
+        let series =
+            keeps_series.then(|| series_file(self.writer.folder(), &case.id, &player.arm.name, self.launch));
+        let kept = Kept { series, latency: None };
+        let Some(played) = player.slice(first, count, kept)? else { return stopped(&self.setting.manners) };
         let line = played.line(&self.run.case.id, self.launch, &player.arm.name, phase, block, position);
         if phase == Phase::Measure && line.operations > 0 {
             let times = self.medians.entry(player.arm.name.clone()).or_default();
@@ -542,14 +557,15 @@ impl Floor<'_, '_> {
             let [lane] = player.arm.lanes.as_slice() else { continue };
             if case.restore
                 || lane.count.is_some()
-                || !matches!(lane.verb, Verb::Get | Verb::InsertOne | Verb::UpdateOne)
+                || !matches!(lane.verb, Verb::Get | Verb::InsertOne | Verb::UpdateOne | Verb::Mix)
             {
                 continue;
             }
             stopped(&self.setting.manners)?;
             let path = latency_file(self.writer.folder(), &case.id, &player.arm.name, self.launch);
             let first = self.run.first_operation(self.run.slices(), count);
-            let Some(played) = player.slice(first, count, Some(path))? else { continue };
+            let kept = Kept { latency: Some(path), series: None };
+            let Some(played) = player.slice(first, count, kept)? else { continue };
             let line = played.line(&case.id, self.launch, &player.arm.name, Phase::Latency, 0, 0);
             self.writer.line(file::SAMPLES, &line)?;
         }

@@ -286,6 +286,7 @@ impl<'s> Servant<'s> {
             digest: String::new(),
             errors: counted.failures,
             delivery: None,
+            played: None,
         };
         let slice = Slice {
             case: case.clone(),
@@ -304,6 +305,7 @@ impl<'s> Servant<'s> {
                 ..Usage::default()
             },
             witness: Some(witness),
+            commits: None,
             wrong: None,
         };
         let load = LoadWindow {

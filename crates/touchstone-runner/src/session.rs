@@ -189,7 +189,7 @@ impl Session {
         self.greet();
         self.greeted.take().unwrap_or(Ok(()))?;
         // It may have had to wait for others until it is heard: its limit begins here.
-        match self.receive(Instant::now())? {
+        match self.receive(Instant::now(), Duration::ZERO)? {
             Reply::Hello(hello) if hello.protocol == PROTOCOL_VERSION => Ok(hello),
             Reply::Hello(hello) => Err(SessionError::Rubbish(format!(
                 "it speaks protocol version {}, the lab speaks {PROTOCOL_VERSION}: build the kit again",
@@ -205,7 +205,7 @@ impl Session {
     /// When no reply comes within the limit, the process ends, it says anything but a reply, or it refuses.
     pub fn ask(&mut self, request: &Request) -> SessionResult<Reply> {
         let asked = self.send(request)?;
-        self.receive(asked)
+        self.receive(asked, lasting(request))
     }
 
     /// Sends a request, and tells when that began.
@@ -234,8 +234,9 @@ impl Session {
         Ok(())
     }
 
-    fn receive(&mut self, asked: Instant) -> SessionResult<Reply> {
-        let line = self.read_line(asked + self.manners.limit)?;
+    /// Hears the reply to what was asked then and itself lasts so long.
+    fn receive(&mut self, asked: Instant, lasting: Duration) -> SessionResult<Reply> {
+        let line = self.read_line(asked + lasting + self.manners.limit)?;
         self.waited = asked.elapsed();
         self.replied = line.len() as u64 + 1;
         let rubbish = |error: serde_json::Error| {
@@ -392,6 +393,12 @@ impl Drop for Session {
 
 /// Waits for a process that is about to end, then ends it where it has not, and whatever it left behind. The group
 /// is killed before the process is reaped, while its number cannot be another's.
+/// How long what is asked lasts by itself: a run by the clock.
+fn lasting(request: &Request) -> Duration {
+    let Request::Run(run) = request else { return Duration::ZERO };
+    Duration::from_millis(run.lanes.iter().filter_map(|lane| lane.lasts_ms).max().unwrap_or(0))
+}
+
 fn wait_or_kill(process: &mut Child, limit: Duration) -> std::io::Result<ExitStatus> {
     if let Ok(handle) = pidfd_open(pid_of(process), PidfdFlags::empty()) {
         let timeout = Timespec { tv_sec: limit.as_secs() as i64, tv_nsec: 0 };

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
-use touchstone::plan::Plan;
+use touchstone::plan::{Plan, PlannedCase};
 use touchstone::record::{Environment, Manifest, file};
 
 /// Where a record goes that finds no place.
@@ -35,6 +35,9 @@ impl Writer {
         };
         refuse_occupied(folder)?;
         fs::create_dir_all(folder.join(file::LATENCY)).map_err(failed)?;
+        if plan.cases.iter().any(PlannedCase::is_by_the_clock) {
+            fs::create_dir_all(folder.join(file::SERIES)).map_err(failed)?;
+        }
         let writer = Writer { folder: folder.to_owned(), manifest, files: BTreeMap::new() };
         writer.write_json(file::PLAN, plan)?;
         writer.write_json(file::ENVIRONMENT, environment)?;

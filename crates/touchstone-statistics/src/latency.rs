@@ -51,19 +51,20 @@ pub struct CurvePoint {
     pub latency_ns: u64,
 }
 
-/// The percentiles of a summary of one launch's operations, in the order of [`PERCENTILES`]; none without operations.
-pub fn launch_percentiles(latencies_ns: &[u64]) -> Vec<u64> {
-    if latencies_ns.is_empty() {
+/// The percentiles of a summary of one launch's operations, in the order of [`PERCENTILES`]; none without operations. Of each
+/// latency it takes the nanoseconds, and how many operations took so long.
+pub fn launch_percentiles(latencies_ns: &[(u64, u64)]) -> Vec<u64> {
+    let launch = histogram(latencies_ns);
+    if launch.is_empty() {
         return Vec::new();
     }
-    let launch = histogram(latencies_ns);
     PERCENTILES.iter().map(|percentile| launch.value_at_percentile(*percentile)).collect()
 }
 
 impl Latencies {
-    /// Records the raw nanoseconds of every operation, launch by launch. `None` without launches, or when a launch
+    /// Records the nanoseconds of every operation, and how many operations took so long, launch by launch. `None` without launches, or when a launch
     /// has no operations, because leaving it out here would unpair it from another contender's.
-    pub fn from_launches<'a>(launches_ns: impl IntoIterator<Item = &'a [u64]>) -> Option<Latencies> {
+    pub fn from_launches<'a>(launches_ns: impl IntoIterator<Item = &'a [(u64, u64)]>) -> Option<Latencies> {
         let launches: Vec<Histogram<u64>> = launches_ns.into_iter().map(histogram).collect();
         if launches.is_empty() || launches.iter().any(Histogram::is_empty) {
             return None;
@@ -139,11 +140,11 @@ impl Latencies {
     }
 }
 
-fn histogram(latencies_ns: &[u64]) -> Histogram<u64> {
+fn histogram(latencies_ns: &[(u64, u64)]) -> Histogram<u64> {
     let mut histogram = Histogram::new(SIGNIFICANT_DIGITS).expect("three digits are within its limits");
-    for latency_ns in latencies_ns {
+    for (latency_ns, operations) in latencies_ns {
         histogram
-            .record(*latency_ns.min(&LATENCY_NS_MAX))
+            .record_n(*latency_ns.min(&LATENCY_NS_MAX), *operations)
             .expect("a histogram that resizes itself takes any value");
     }
     histogram

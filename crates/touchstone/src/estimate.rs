@@ -2,11 +2,15 @@
 //!
 //! Nothing is decided here. Void slices are left out; an arm that did not complete a launch has no value for it.
 
+mod latency;
 mod load;
+mod series;
 mod settings;
 mod witnessed;
 
+use latency::{Counted, mean, mean_of_longest_thousandth};
 pub use load::{AskedStatistics, EndpointStatistics, LoadStatistics};
+pub use series::{SeriesStatistics, StretchStatistics};
 pub use settings::SettingStatistics;
 use settings::settings;
 use witnessed::SLICES_LEAST;
@@ -16,7 +20,7 @@ use crate::plan::{PlannedArm, PlannedCase};
 use crate::record::Record;
 use crate::sample::{Launch, LoadWindow, Noise, Outcome, Phase, Probe, Slice, SyncCount};
 use crate::statistics::{
-    CurvePoint, Estimate, Kinds, Latencies, LatencyPercentile, PERCENTILES, launch_percentiles, quantile,
+    CurvePoint, Estimate, Kinds, LatencyPercentile, PERCENTILES, launch_percentiles, quantile,
 };
 use crate::suite::Part;
 use serde::{Deserialize, Serialize};
@@ -108,6 +112,9 @@ pub struct ArmStatistics {
     pub latency: Option<LatencyStatistics>,
     /// The first launch's operations in order, thinned to their worst: (operation, ns).
     pub timeline: Vec<(u64, u64)>,
+    /// The first launch over its time, where it was by the clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series: Option<SeriesStatistics>,
     /// Operations that failed, by kind.
     pub errors: BTreeMap<String, u64>,
     /// With what the first of them failed, as its kit told it.
@@ -307,10 +314,12 @@ impl<'r> CaseSamples<'r> {
         let slices = self.slices.get(arm.name.as_str()).map_or(&[][..], Vec::as_slice);
         let stretches = self.stretches.get(arm.name.as_str()).map_or(&[][..], Vec::as_slice);
         let parts = self.launches.get(arm.name.as_str()).map_or(&[][..], Vec::as_slice);
-        let launches = self.launch_values(arm, slices, parts);
+        let latencies = latency::of_arm(self.record, &self.case.id, &arm.name);
+        let launches = self.launch_values(slices, parts, &latencies);
         let operation_ns = median_of(launches.iter().map(|value| value.operation_ns));
         let drifts: Vec<f64> = launches.iter().filter_map(|value| value.drift).map(f64::ln).collect();
-        let latency = self.latency(&arm.name, &launches);
+        let latency =
+            if launches.is_empty() { None } else { latency::together(&latencies, self.record.plan.seed) };
         let right = slices.iter().filter(|slice| slice.wrong.is_none());
         let flush_equivalents = flush_equivalents(self.case, arm, slices, probes);
         let syncs = self.record.syncs.iter().find(|s| s.case == self.case.id && s.arm == arm.name).cloned();
@@ -337,6 +346,7 @@ impl<'r> CaseSamples<'r> {
             floor_share: None,
             latency,
             timeline: self.timeline(&arm.name),
+            series: self.series(&arm.name),
             errors: self.errors(&arm.name),
             failed_with: parts.iter().find_map(|part| part.failed_with.clone()),
             missing: added(parts.iter().map(|part| part.expected.saturating_sub(part.found))),
@@ -372,7 +382,12 @@ impl<'r> CaseSamples<'r> {
         self.record.loads.iter().filter(mine).collect()
     }
 
-    fn launch_values(&self, arm: &PlannedArm, slices: &[&Slice], parts: &[&Launch]) -> Vec<LaunchValue> {
+    fn launch_values(
+        &self,
+        slices: &[&Slice],
+        parts: &[&Launch],
+        latencies: &BTreeMap<usize, Counted>,
+    ) -> Vec<LaunchValue> {
         let completed: BTreeSet<usize> =
             parts.iter().filter(|part| part.outcome == Outcome::Completed).map(|part| part.launch).collect();
         let value = |launch: &usize| {
@@ -382,9 +397,9 @@ impl<'r> CaseSamples<'r> {
             let each = times.iter().map(|slice| slice.wall_ns as f64 / slice.operations as f64);
             let operation_ns = median_of(each)?;
             let parts = Parts::of(&times);
-            let latencies = self.record.latencies.get(&(self.case.id.clone(), arm.name.clone(), *launch));
-            let stall_ns = latencies.and_then(|latencies| mean_of_longest_thousandth(latencies));
-            let latency_ns_mean = latencies.and_then(|latencies| mean(latencies));
+            let latencies = latencies.get(launch);
+            let stall_ns = latencies.and_then(mean_of_longest_thousandth);
+            let latency_ns_mean = latencies.and_then(mean);
             let percentiles_ns = latencies.map_or(Vec::new(), |latencies| launch_percentiles(latencies));
             Some(LaunchValue {
                 launch: *launch,
@@ -411,32 +426,16 @@ impl<'r> CaseSamples<'r> {
         Some(last / first).filter(|drift| drift.is_finite() && *drift > 0.0)
     }
 
-    fn latencies(&self, arm: &str) -> impl Iterator<Item = &'r [u64]> {
-        let wanted = (self.case.id.clone(), arm.to_owned());
-        self.record
-            .latencies
-            .iter()
-            .filter(move |((case, arm, _), _)| (case, arm) == (&wanted.0, &wanted.1))
-            .map(|(_, latencies)| latencies.as_slice())
-    }
-
-    fn latency(&self, arm: &str, launches: &[LaunchValue]) -> Option<LatencyStatistics> {
-        if launches.is_empty() {
-            return None;
-        }
-        let measured = self.latencies(arm).filter(|latencies| !latencies.is_empty());
-        let tick_share = tick_share(self.latencies(arm).flatten());
-        let latencies = Latencies::from_launches(measured)?;
-        Some(LatencyStatistics {
-            operations: latencies.operations(),
-            percentiles: latencies.percentiles(self.record.plan.seed),
-            curve: latencies.curve(),
-            tick_share,
-        })
+    fn series(&self, arm: &str) -> Option<SeriesStatistics> {
+        let mine = |(case, of, _): &(String, String, usize)| *case == self.case.id && of == arm;
+        let first = self.record.series.iter().find(|(key, _)| mine(key))?;
+        SeriesStatistics::of(first.1)
     }
 
     fn timeline(&self, arm: &str) -> Vec<(u64, u64)> {
-        let first = self.latencies(arm).next().unwrap_or_default();
+        let mine = |(case, of, _): &(String, String, usize)| *case == self.case.id && of == arm;
+        let first = self.record.latencies.iter().find(|(key, _)| mine(key));
+        let first = first.map_or(&[][..], |(_, latencies)| latencies.as_slice());
         let chunk = first.len().div_ceil(TIMELINE_POINTS).max(1);
         let worst = |(index, chunk_ns): (usize, &[u64])| {
             let (place, ns) = chunk_ns.iter().enumerate().max_by_key(|(_, ns)| **ns)?;
@@ -522,34 +521,6 @@ fn quantile_of(values: &[f64], share: f64) -> Option<f64> {
     (!values.is_empty()).then(|| quantile(values, share))
 }
 
-/// What a timer wakes later than at the tick, and the least that one of its ticks is, in nanoseconds.
-const WAKING_NS: u64 = 120_000;
-const TICK_NS_MIN: u64 = 900_000;
-
-fn tick_share<'l>(latencies_ns: impl Iterator<Item = &'l u64>) -> f64 {
-    let is_on_tick = |ns: u64| {
-        let between_ticks = WAKING_NS..=1_000_000 - WAKING_NS;
-        ns > TICK_NS_MIN && !between_ticks.contains(&(ns % 1_000_000))
-    };
-    let (mut on_tick, mut all) = (0_u64, 0_u64);
-    for ns in latencies_ns {
-        on_tick += u64::from(is_on_tick(*ns));
-        all += 1;
-    }
-    on_tick as f64 / all.max(1) as f64
-}
-
-fn mean_of_longest_thousandth(latencies: &[u64]) -> Option<f64> {
-    let mut sorted = latencies.to_vec();
-    sorted.sort_unstable_by(|a, b| b.cmp(a));
-    mean(&sorted[..latencies.len().div_ceil(1000)])
-}
-
-fn mean(values_ns: &[u64]) -> Option<f64> {
-    (!values_ns.is_empty())
-        .then(|| values_ns.iter().map(|ns| *ns as f64).sum::<f64>() / values_ns.len() as f64)
-}
-
 fn count<K: Ord>(keys: impl Iterator<Item = K>) -> BTreeMap<K, usize> {
     let mut counts = BTreeMap::new();
     for key in keys {
@@ -588,6 +559,7 @@ fn commits_per_operation(case: &PlannedCase, arm: &PlannedArm, slices: &[&Slice]
     let [lane] = arm.lanes.as_slice() else { return None };
     match lane.verb {
         Verb::InsertOne | Verb::UpdateOne => Some(1.0),
+        Verb::Mix => Some(lane.writing_transactions()),
         Verb::InsertMany | Verb::UpdateMany | Verb::DeleteMany => {
             slices.first().map(|slice| 1.0 / slice.operations.max(1) as f64)
         }

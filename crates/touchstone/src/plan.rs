@@ -6,6 +6,7 @@ mod check;
 mod choice;
 mod followed;
 mod load;
+mod mixed;
 mod order;
 mod overriding;
 mod reduced;
@@ -15,6 +16,7 @@ mod supply;
 
 pub use choice::Choice;
 pub use load::PlannedLoad;
+pub use mixed::MIXED;
 pub use order::PlannedOrder;
 pub use overriding::{Overridden, Override};
 pub use reduced::{Quantity, Reduced};
@@ -275,6 +277,18 @@ pub struct PlannedLane {
     /// Which stretch of a transaction of `deliver` is timed.
     #[serde(default)]
     pub stretch: Option<Stretch>,
+    /// Of a `mix` lane, how many of 100 operations get a record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reads: Option<u8>,
+    /// All that get come first.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub reads_first: bool,
+    /// Of a `mix` lane, how many operations a transaction has; 1, unless said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transaction: Option<u64>,
+    /// Of a `mix` lane, for how many milliseconds its operations are played round and round.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lasts_ms: Option<u64>,
 }
 
 fn first_table() -> u32 {
@@ -397,7 +411,7 @@ impl PlannedCase {
 
     /// Whether any arm gets rows by their key. Then the tables of all of them have one.
     pub fn gets_rows(&self) -> bool {
-        self.dataset.record == RecordKind::Row && self.has_lane(Verb::Get)
+        self.dataset.record == RecordKind::Row && (self.has_lane(Verb::Get) || self.has_lane(Verb::Mix))
     }
 
     fn has_lane(&self, verb: Verb) -> bool {
@@ -449,13 +463,14 @@ impl PlannedArm {
         self.writes() && self.class.reaches_disk() && self.flush_us.is_none()
     }
 
-    /// One commit of the arm, as the recorder asks for it: its verb and the records in it. None for an arm that does not commit
+    /// One commit of the arm, as the recorder asks for it: its verb and the operations in it. None for an arm that does not commit
     /// in one lane.
     pub fn commit(&self) -> Option<(Verb, u64)> {
         let [lane] = self.lanes.as_slice() else { return None };
         match lane.verb {
             Verb::InsertOne | Verb::UpdateOne | Verb::DeleteMany => Some((lane.verb, 1)),
             Verb::InsertMany | Verb::UpdateMany => Some((lane.verb, lane.count?)),
+            Verb::Mix => Some((lane.verb, lane.transaction.unwrap_or(1))),
             _ => None,
         }
     }

@@ -8,7 +8,9 @@ mod whole;
 use crate::error::{Error, Result};
 use crate::name::{is_unreadable, make_plain};
 use crate::plan::Plan;
-use crate::sample::{Introduction, Launch, LoadWindow, Noise, Probe, Slice, SyncCount};
+use crate::sample::{
+    Introduction, Launch, LoadWindow, Noise, Outcome, Probe, Slice, SyncCount, Window, read_series,
+};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -42,6 +44,8 @@ pub mod file {
     pub const LOADS: &str = "loads.jsonl";
     /// A folder of raw per-operation nanoseconds, u64 little-endian: `case.arm.launch.u64`.
     pub const LATENCY: &str = "latency";
+    /// A folder of latencies tenth by tenth of a second, a file per arm and launch by the clock.
+    pub const SERIES: &str = "series";
     /// What the samples say, computed.
     pub const STATISTICS: &str = "statistics.json";
     /// What the statistics mean, decided.
@@ -117,11 +121,18 @@ pub struct Record {
     pub loads: Vec<LoadWindow>,
     /// Per-operation latencies, by case, arm and launch.
     pub latencies: BTreeMap<(String, String, usize), Vec<u64>>,
+    /// Latencies tenth by tenth of a second, by case, arm and launch.
+    pub series: BTreeMap<(String, String, usize), Vec<Window>>,
 }
 
 /// The path of a latency file within the record.
 pub fn latency_path(case: &str, arm: &str, launch: usize) -> PathBuf {
     Path::new(file::LATENCY).join(format!("{}.{arm}.{launch}.u64", case.replace('/', ".")))
+}
+
+/// The path of a series within the record.
+pub fn series_path(case: &str, arm: &str, launch: usize) -> PathBuf {
+    Path::new(file::SERIES).join(format!("{}.{arm}.{launch}.series", case.replace('/', ".")))
 }
 
 impl Record {
@@ -137,8 +148,11 @@ impl Record {
         let plan_path = folder.join(file::PLAN);
         let plan = Plan::parse(&read_text(&plan_path)?, &plan_path.display().to_string())?;
         let launches: Vec<Launch> = read_lines(&folder.join(file::LAUNCHES), complete)?;
-        let mut latencies = BTreeMap::new();
+        let (mut latencies, mut series) = (BTreeMap::new(), BTreeMap::new());
         for launch in &launches {
+            if let Some(windows) = read_series_of(folder, &plan, launch)? {
+                series.insert((launch.case.clone(), launch.arm.clone(), launch.launch), windows);
+            }
             let path = folder.join(latency_path(&launch.case, &launch.arm, launch.launch));
             if let Some(ns) = read_latency(&path, complete)? {
                 latencies.insert((launch.case.clone(), launch.arm.clone(), launch.launch), ns);
@@ -156,6 +170,7 @@ impl Record {
             plan,
             launches,
             latencies,
+            series,
         };
         if complete {
             whole::check(folder, &record)?;
@@ -244,6 +259,21 @@ fn read_latency(path: &Path, complete: bool) -> Result<Option<Vec<u64>>> {
         return Err(damaged(path, what));
     }
     Ok(Some(bytes.as_chunks::<8>().0.iter().map(|ns| u64::from_le_bytes(*ns)).collect()))
+}
+
+/// The series of a launch by the clock; none where it left no file, which a launch that completed does.
+fn read_series_of(folder: &Path, plan: &Plan, launch: &Launch) -> Result<Option<Vec<Window>>> {
+    let Some(case) = plan.case(&launch.case).filter(|case| case.is_by_the_clock()) else { return Ok(None) };
+    let path = folder.join(series_path(&launch.case, &launch.arm, launch.launch));
+    if !path.exists() && launch.outcome != Outcome::Completed {
+        return Ok(None);
+    }
+    let bytes = fs::read(&path).map_err(|error| Error::io(path.display(), &error))?;
+    let lasts_ms = case.mix().and_then(|lane| lane.lasts_ms).unwrap_or(0);
+    match read_series(&bytes, case.mixed_lanes() as usize, lasts_ms) {
+        Ok(windows) => Ok(Some(windows)),
+        Err(what) => Err(damaged(&path, what)),
+    }
 }
 
 fn read_text(path: &Path) -> Result<String> {

@@ -5,9 +5,11 @@
 
 mod histogram;
 mod load;
+mod series;
 
 pub use histogram::{LOAD_COUNT_MAX, LOAD_DIGITS, LOAD_NS_MAX, read_load_histogram};
 pub use load::{Endpoint, LoadWindow};
+pub use series::{Counts, Window, read_series};
 
 use crate::kit::Contender;
 use serde::{Deserialize, Serialize};
@@ -31,6 +33,9 @@ pub struct Slice {
     pub position: u32,
     /// Operations done: records for verbs that answer or store several.
     pub operations: u64,
+    /// Transactions of it that wrote, where not every one does: of a mixed load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commits: Option<u64>,
     /// From the common start to the end of the last lane.
     pub wall_ns: u64,
     /// Processor time of the subject's process.

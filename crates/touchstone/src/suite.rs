@@ -278,6 +278,15 @@ pub struct LanePlan {
     pub depth: Option<Depth>,
     /// Which stretch of a transaction is timed; commit and delivery, unless said.
     pub stretch: Option<Stretch>,
+    /// Of a `mix` lane, how many of 100 operations get a record; the others update one.
+    pub reads: Option<u8>,
+    /// All that get come first, then all that update, instead of any of them at any time.
+    #[serde(default)]
+    pub reads_first: bool,
+    /// Of a `mix` lane, how many operations a transaction has; 1, unless said.
+    pub transaction: Option<BySize<u64>>,
+    /// Of a `mix` lane, for how many milliseconds its operations are played round and round, instead of a count of them.
+    pub lasts_ms: Option<BySize<u64>>,
 }
 
 /// What is watched in a case: so many subscriptions of one kind, spread evenly.

@@ -4,7 +4,7 @@ mod small;
 
 use small::{KIT, choice, kits, suite};
 use touchstone::kit::Kit;
-use touchstone::plan::{Choice, Plan};
+use touchstone::plan::{Choice, MIXED, Plan, Start};
 use touchstone::record::Record;
 
 const SUITE: &str = r#"
@@ -265,6 +265,53 @@ fn an_order_of_gets_is_of_gets_alone_and_of_what_is_stored() {
     let case = &plan.cases[0];
     assert_eq!((case.operations_before(), case.gets_of_slice()), (30, 30));
     assert_eq!(case.order.as_ref().map(|order| order.among), Some(10), "all that are stored");
+}
+
+#[test]
+fn mixed_load_is_of_rows_and_alike_in_all_lanes() {
+    let lanes = "lanes = [{ verb = \"read-all\" }]";
+    let says = |mix: &str, wanted: &[&str]| {
+        assert_says(&error_with(lanes, &format!("lanes = [{mix}]")), wanted);
+    };
+    says("{ verb = \"mix\" }", &["needs `reads`", "0 to 100"]);
+    says("{ verb = \"mix\", reads = 101 }", &["needs `reads`"]);
+    says("{ verb = \"mix\", reads = 70, transaction = 0 }", &["`transaction`", "1 to 4096"]);
+    says("{ verb = \"mix\", reads = 70, transaction = 5000 }", &["1 to 4096"]);
+    says("{ verb = \"mix\", reads = 70, count = 70000 }", &["count of 70000", "at most 65536"]);
+    says("{ verb = \"mix\", reads = 70, lasts_ms = 0 }", &["lasts 0 ms"]);
+    says("{ verb = \"mix\", reads = 70, lasts_ms = 9, count = 5 }", &["`lasts_ms` and `count`"]);
+    says("{ verb = \"mix\", reads = 70, table = 2 }", &["table 2"]);
+    says("{ verb = \"mix\", reads = 70 }, { verb = \"get\" }", &["mix", "get"]);
+    says("{ verb = \"mix\", reads = 70 }, { verb = \"mix\", reads = 50 }", &["the same for all"]);
+    says("{ verb = \"read-all\", reads = 70 }", &["go with mix", "read-all"]);
+    let eleven = vec!["{ verb = \"mix\", reads = 70 }"; 11].join(", ");
+    says(&eleven, &["11 mix lanes", "10 stored records"]);
+    let mix = "lanes = [{ verb = \"mix\", reads = 70 }]";
+    let says = |rest: &str, wanted: &[&str]| {
+        assert_says(&error_with(lanes, &format!("{mix}\n{rest}")), wanted);
+    };
+    says("get_record = 3", &["leave out `get_record`"]);
+    says("order = { kind = \"near\" }", &["`order`"]);
+    let document = SUITE.replace("record = \"row\"", "record = \"document\"").replace(lanes, mix);
+    let error = small::plan(&document, &choice()).expect_err("no document is mixed").to_string();
+    assert_says(&error, &["needs a dataset of `row`", "is of document"]);
+}
+
+#[test]
+fn mixed_load_takes_whole_transactions_and_each_lane_has_records_of_its_own() {
+    let lanes = "lanes = [{ verb = \"read-all\" }]";
+    let mix = "{ verb = \"mix\", reads = 70, transaction = 4 }";
+    let suite = SUITE.replace(lanes, &format!("lanes = [{mix}, {mix}, {mix}]"));
+    let plan = small::plan(&suite, &choice()).expect("it can be planned");
+    let case = &plan.cases[0];
+    assert_eq!([0, 1, 2].map(|place| case.mixed_records(place)), [0..3, 3..6, 6..10]);
+    assert_eq!(case.states_needed(), 20);
+    let start = Start { operation: 8, state: 0 };
+    let asked: Vec<(u64, u64)> =
+        case.arms[0].lanes_at(start, 9).iter().map(|lane| (lane.from, lane.count)).collect();
+    assert_eq!(asked, [(8, 12), (MIXED + 8, 12), (2 * MIXED + 8, 12)]);
+    let each = case.arms[0].lanes[0].writing_transactions();
+    assert!((each - (1.0 - 0.7_f64.powi(4)) / 4.0).abs() < 1e-12);
 }
 
 #[test]

@@ -221,6 +221,7 @@ fn what_fails_while_a_subject_warms_up_has_failed() {
         digest: String::new(),
         errors: BTreeMap::from([("busy".to_owned(), 3)]),
         delivery: None,
+        played: None,
     }];
     record.slices.push(warm);
     let outcome = outcomes(&record).remove(0);

@@ -120,7 +120,7 @@ impl Driver {
     /// Plays one lane: records answered or acknowledged, and their digest.
     fn run(&mut self, verb: Verb, from: u64, count: u64) -> (u64, String) {
         let lanes = vec![Lane::new(verb, from, count)];
-        match self.ask(&Request::Run(Run { lanes, latency: None })) {
+        match self.ask(&Request::Run(Run::of(lanes))) {
             Reply::Run(sample) => {
                 assert!(sample.wall_ns > 0 && sample.lanes.len() == 1, "{sample:?}");
                 assert!(sample.lanes[0].errors.is_empty(), "{sample:?}");
@@ -198,7 +198,7 @@ fn converse(program: &Path) {
 
     // What it cannot do it says.
     let lanes = vec![Lane::new(Verb::Open, 0, 1)];
-    match driver.ask(&Request::Run(Run { lanes, latency: None })) {
+    match driver.ask(&Request::Run(Run::of(lanes))) {
         Reply::Error(failure) => assert_eq!(failure.kind, FailureKind::Unsupported, "{failure:?}"),
         other => panic!("{other:?}"),
     }

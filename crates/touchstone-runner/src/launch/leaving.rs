@@ -7,8 +7,9 @@ use crate::header::contradicted_in;
 use crate::session::{LastWords, Session, SessionError, SessionResult, unexpected};
 use crate::words::first_failure;
 use touchstone::kit::DurabilityClass;
+use touchstone::plan::calibrated_count_max;
 use touchstone::sample::{Launch, NOT_EXPLAINED, Outcome};
-use touchstone_protocol::{FailureKind, Plan, Reply, Request, Setting};
+use touchstone_protocol::{FailureKind, Lane, Plan, Reply, Request, Setting};
 
 impl Player<'_> {
     /// Says in the first launches how it does a slice, where the slice stores nothing: by the process that played, for it may have
@@ -172,7 +173,7 @@ impl Player<'_> {
     }
 
     fn explain_slice(&mut self, calibrated: u64) -> SessionResult<Plan> {
-        let lanes = self.lanes_at(0, calibrated);
+        let lanes = self.lanes_at(0, calibrated).into_iter().map(counted).collect();
         let plan = match self.ask(&Request::Explain { lanes }) {
             Ok(Reply::Explain(plan)) => plan,
             Ok(other) => return Err(unexpected("explain", &other)),
@@ -221,5 +222,13 @@ impl Player<'_> {
         let (_, right) = self.stage.data.content(&self.contents, table).unwrap_or_default();
         let of = if table == 1 { String::new() } else { format!(" of table {table}") };
         format!("the database's content{of} has digest {digest}, the right one is {right}")
+    }
+}
+
+/// What is by the clock says in a count of operations how it does them.
+fn counted(lane: Lane) -> Lane {
+    match lane.lasts_ms {
+        None => lane,
+        Some(_) => Lane { lasts_ms: None, count: lane.count.min(calibrated_count_max(lane.verb)), ..lane },
     }
 }

@@ -13,6 +13,8 @@ pub struct Played {
     pub witness: Witness,
     /// What was wrong with it.
     pub wrong: Option<String>,
+    /// Transactions that wrote, of a mixed load.
+    pub commits: Option<u64>,
 }
 
 impl Played {
@@ -34,6 +36,7 @@ impl Played {
             block,
             position,
             operations: self.operations(),
+            commits: self.commits,
             wall_ns: self.sample.wall_ns,
             cpu_ns: self.sample.cpu_ns,
             lanes: self.sample.lanes.clone(),
@@ -54,5 +57,10 @@ impl Played {
                 },
             )
             .fold(0, u64::saturating_add)
+    }
+
+    /// Operations asked for, over all lanes.
+    pub fn asked(&self) -> u64 {
+        self.lanes.iter().map(|lane| lane.count).fold(0, u64::saturating_add)
     }
 }

@@ -81,11 +81,13 @@ impl Pass<'_> {
         }
         let least = self.steps.bytes() / KEPT_SHARE;
         let named = |kept: &Kept| self.arm.class != DurabilityClass::Strict || !kept.name_is_unkept;
+        let durable = iterations.iter().filter(|kept| named(kept) && kept.covers(least)).count();
         let written = iterations.iter().filter(|kept| kept.bytes >= least).count() as u64;
         let (case, arm) = (&self.stage.case.id, &self.arm.name);
         Ok(SyncCount {
             written_commits: Some(written),
-            ..sum_up(case, arm, &trace, &iterations, |kept| named(kept) && kept.covers(least))
+            durable_commits: Some(durable as u64),
+            ..sum_up(case, arm, &trace, &iterations)
         })
     }
 

@@ -178,7 +178,9 @@ fn intervals_of_shares_agree() {
 #[test]
 fn latency_percentiles_keep_three_digits() {
     for case in known_answers().latency {
-        let launches = case.launches_ns.iter().map(Vec::as_slice);
+        let once = |launch: &Vec<u64>| launch.iter().map(|ns| (*ns, 1)).collect::<Vec<_>>();
+        let launches: Vec<Vec<(u64, u64)>> = case.launches_ns.iter().map(once).collect();
+        let launches = launches.iter().map(Vec::as_slice);
         let latencies = Latencies::from_launches(launches).expect("every launch has operations");
         assert_eq!(latencies.operations(), case.operations);
         for known in case.percentiles {

@@ -12,7 +12,20 @@ fn drifting(centre_ns: u64, launches: u64) -> Vec<Vec<u64>> {
 }
 
 fn latencies(launches: &[Vec<u64>]) -> Latencies {
-    Latencies::from_launches(launches.iter().map(Vec::as_slice)).expect("every launch has operations")
+    let counted: Vec<Vec<(u64, u64)>> = launches.iter().map(|launch| each_once(launch)).collect();
+    Latencies::from_launches(counted.iter().map(Vec::as_slice)).expect("every launch has operations")
+}
+
+fn each_once(latencies_ns: &[u64]) -> Vec<(u64, u64)> {
+    latencies_ns.iter().map(|ns| (*ns, 1)).collect()
+}
+
+#[test]
+fn operations_that_took_the_same_time_are_counted_or_come_one_by_one() {
+    let (counted, single) = ([(5, 2), (9_000, 1)], each_once(&[5, 9_000, 5]));
+    let [counted, single] = [&counted[..], &single].map(|launch| Latencies::from_launches([launch]));
+    let curves = [counted, single].map(|latencies| latencies.expect("it has operations").curve());
+    assert_eq!(curves[0], curves[1]);
 }
 
 #[test]
@@ -79,7 +92,7 @@ fn the_curve_climbs_to_the_maximum_with_a_fine_tail() {
 #[test]
 fn missing_launches_say_nothing_and_extremes_are_counted() {
     assert!(Latencies::from_launches([]).is_none());
-    assert!(Latencies::from_launches([&[1_u64, 2][..], &[][..]]).is_none());
+    assert!(Latencies::from_launches([&[(1, 1), (2, 1)][..], &[][..]]).is_none());
     let extremes = latencies(&[vec![0, 0, 0, u64::MAX]]);
     assert_eq!(extremes.latency_ns_at(50.0), 0);
     let hour_ns = 3_600_000_000_000;

@@ -218,12 +218,17 @@ fn per_commit(
     let in_launch = |slices: &Vec<&Slice>| {
         let counted: Option<f64> =
             slices.iter().map(|slice| Some(part(slice.witness.as_ref()?)? as f64)).sum();
-        let operations: f64 = slices.iter().map(|slice| slice.operations as f64).sum();
-        let commits = operations * commits_per_operation(case, arm, slices)?;
-        Some(counted? / commits).filter(|_| commits > 0.0)
+        let each = commits_per_operation(case, arm, slices)?;
+        let commits: f64 = slices
+            .iter()
+            .map(|slice| slice.commits.map_or(slice.operations as f64 * each, |commits| commits as f64))
+            .sum();
+        Some((counted?, commits))
     };
-    let each: Option<Vec<f64>> = launches.iter().map(in_launch).collect();
-    low(each?)
+    // A launch whose slices happened to write nothing says nothing of commits.
+    let each: Option<Vec<(f64, f64)>> = launches.iter().map(in_launch).collect();
+    let writing = each?.into_iter().filter(|(_, commits)| *commits > 0.0);
+    low(writing.map(|(counted, commits)| counted / commits).collect())
 }
 
 /// The value that so many launches do not reach as can move a difference: Hodges and Lehmann's estimate follows 29 % of them. The

@@ -146,6 +146,7 @@ impl PlannedCase {
         }
         self.check_get_record()?;
         self.check_order()?;
+        self.check_mix()?;
         let has =
             |of: fn(Verb) -> bool| self.arms.iter().flat_map(|arm| &arm.lanes).any(|lane| of(lane.verb));
         if has(|verb| verb == Verb::Get) && has(Verb::inserts) {
@@ -366,7 +367,7 @@ impl PlannedCase {
         for lane in &arm.lanes {
             let (verb, record) = (lane.verb, self.dataset.record);
             self.check_subscribers(arm, lane)?;
-            if !Verb::OF_RECORDS.contains(&verb) && record != RecordKind::Doc {
+            if !Verb::OF_MIXED_RECORDS.contains(&verb) && record != RecordKind::Doc {
                 return Err(format!(
                     "its {verb} lane needs a dataset of `doc`, and `{}` is of {record}",
                     self.dataset.name
@@ -405,8 +406,8 @@ impl PlannedCase {
                 ));
             }
             // Of an empty database, whoever opens nothing answers right.
-            let needs =
-                matches!(verb, Verb::Get | Verb::Open | Verb::Find | Verb::DeleteMany) || verb.updates();
+            let needs = matches!(verb, Verb::Get | Verb::Open | Verb::Find | Verb::DeleteMany | Verb::Mix)
+                || verb.updates();
             if needs && self.share_of(self.filled, *table).is_empty() {
                 return Err(format!(
                     "its {verb} lane finds nothing: `filled` is {}, and table {table} has no share of that",
@@ -494,6 +495,8 @@ impl PlannedLane {
             Verb::ReadAll | Verb::Find => matches!(other, Verb::InsertOne | Verb::UpdateOne),
             Verb::UpdateOne | Verb::UpdateMany | Verb::DeleteMany | Verb::Deliver => other.writes(),
             Verb::InsertOne | Verb::InsertMany | Verb::Open | Verb::Subscribe => false,
+            // Its lanes have keys of their own.
+            Verb::Mix => other != Verb::Mix,
         };
         if unknown {
             return Err(format!(

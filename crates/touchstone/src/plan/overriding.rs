@@ -11,19 +11,21 @@ use std::str::FromStr;
 use touchstone_protocol::RecordKind;
 
 /// The numbers of a case that can be set.
-const NUMBERS: [&str; 14] = [
+const NUMBERS: [&str; 16] = [
     "blocks",
     "changes",
     "churn",
     "count",
     "filled",
     "get_record",
+    "lasts_ms",
     "records",
     "scales",
     "span",
     "stride",
     "subscriptions",
     "tables",
+    "transaction",
     "value_bytes",
     "width",
 ];
@@ -187,7 +189,7 @@ impl Override {
                 case.scales = Some(BySize::Same(vec![value]));
                 before.and_then(|scales| scales.last().copied())
             }
-            "count" | "changes" => self.set_lanes(case, size)?,
+            "count" | "changes" | "transaction" | "lasts_ms" => self.set_lanes(case, size)?,
             _ => self.set_watch(case, size)?,
         })
     }
@@ -216,7 +218,12 @@ impl Override {
         });
         let lanes = case.lanes.iter_mut().chain(varied.flatten());
         let number = |lane: &mut LanePlan| -> Option<u64> {
-            let number = if self.number == "count" { &mut lane.count } else { &mut lane.changes };
+            let number = match self.number.as_str() {
+                "count" => &mut lane.count,
+                "changes" => &mut lane.changes,
+                "transaction" => &mut lane.transaction,
+                _ => &mut lane.lasts_ms,
+            };
             let before = number.as_ref()?.at(size);
             set_open(number, size, self.value);
             Some(before)

@@ -77,5 +77,7 @@ fn of_lane(lane: &PlannedLane) -> impl Iterator<Item = (&'static str, u64)> {
         _ => None,
     };
     let count = counted.zip(lane.count);
-    count.into_iter().chain(lane.changes.map(|changes| ("objects changed in a transaction", changes)))
+    let changes = lane.changes.map(|changes| ("objects changed in a transaction", changes));
+    let lasts = lane.lasts_ms.map(|lasts| ("milliseconds of a lane", lasts));
+    count.into_iter().chain(changes).chain(lasts)
 }

@@ -1,7 +1,8 @@
 //! A case of a suite, settled for a plan: its data, its arms with their settings, and its lanes at one size.
 
 use super::{
-    Choice, PlannedArm, PlannedCase, PlannedDataset, PlannedLane, PlannedLoad, PlannedOrder, PlannedWatch,
+    Choice, MIXED, PlannedArm, PlannedCase, PlannedDataset, PlannedLane, PlannedLoad, PlannedOrder,
+    PlannedWatch,
 };
 use crate::error::{Error, Result};
 use crate::kit::Kits;
@@ -195,6 +196,7 @@ fn plan_lanes(lanes: &[LanePlan], data: &Data, size: Size) -> Vec<PlannedLane> {
             (None, Verb::ReadAll | Verb::DeleteMany) => Some(1),
             (None, Verb::InsertMany) if unstored > 0 => Some(unstored),
             (None, Verb::UpdateMany) => Some(data.filled),
+            (None, Verb::Mix) if lane.lasts_ms.is_some() => Some(MIXED),
             (None, _) => None,
         },
         held: lane.held,
@@ -208,6 +210,10 @@ fn plan_lanes(lanes: &[LanePlan], data: &Data, size: Size) -> Vec<PlannedLane> {
         unwatched: lane.unwatched,
         depth: lane.depth,
         stretch: lane.stretch,
+        reads: lane.reads,
+        reads_first: lane.reads_first,
+        transaction: lane.transaction.as_ref().map(|transaction| transaction.at(size)),
+        lasts_ms: lane.lasts_ms.as_ref().map(|lasts| lasts.at(size)),
     };
     lanes.iter().map(lane).collect()
 }

@@ -1,5 +1,6 @@
 //! What a launch uses up of its data: records that are inserted, new states that are written, and what each slice takes of them.
 
+use super::mixed::{MIXED, MIXED_ROUNDS};
 use super::{PlannedArm, PlannedCase, PlannedLane};
 use std::ops::Range;
 use touchstone_protocol::{Lane, Verb};
@@ -23,6 +24,7 @@ pub fn calibrated_count_max(verb: Verb) -> u64 {
     match verb {
         Verb::InsertOne | Verb::InsertMany | Verb::UpdateOne | Verb::UpdateMany => 512,
         Verb::Get => 1 << 16,
+        Verb::Mix => MIXED / 16,
         Verb::ReadAll | Verb::Open | Verb::Find | Verb::DeleteMany => 1 << 10,
         Verb::Deliver => 1 << 8,
         Verb::Subscribe => 1 << 10,
@@ -53,6 +55,9 @@ impl PlannedCase {
     pub fn states_needed(&self) -> u64 {
         if let Some(changed) = self.changed_objects() {
             return changed.saturating_mul(DELIVERED_ROUNDS);
+        }
+        if self.mix().is_some() {
+            return self.filled.saturating_mul(MIXED_ROUNDS);
         }
         let slice = |arm: &PlannedArm| arm.states_used(calibrated_count_max(Verb::UpdateOne));
         self.arms.iter().map(slice).max().unwrap_or(0).saturating_mul(self.slices_between_restores())
@@ -86,8 +91,8 @@ impl PlannedArm {
     /// Lanes that use up records or new states take theirs one after the other.
     pub fn lanes_at(&self, start: Start, calibrated: u64) -> Vec<Lane> {
         let mut next = start;
-        let lane = |lane: &PlannedLane| {
-            let count = lane.count.unwrap_or(calibrated);
+        let lane = |(place, lane): (usize, &PlannedLane)| {
+            let count = lane.operations(calibrated);
             let mut from = next.operation;
             if lane.verb.inserts() {
                 next.operation += count;
@@ -96,6 +101,8 @@ impl PlannedArm {
                 next.state += lane.states_written(count);
             } else if lane.verb == Verb::DeleteMany {
                 from = 0;
+            } else if lane.verb == Verb::Mix {
+                from += place as u64 * MIXED;
             }
             Lane {
                 verb: lane.verb,
@@ -107,9 +114,11 @@ impl PlannedArm {
                 changes: lane.changes,
                 depth: lane.depth,
                 stretch: lane.stretch,
+                transaction: lane.transaction,
+                lasts_ms: lane.lasts_ms,
             }
         };
-        self.lanes.iter().map(lane).collect()
+        self.lanes.iter().enumerate().map(lane).collect()
     }
 
     /// How many records a slice uses up.
@@ -126,6 +135,11 @@ impl PlannedArm {
 }
 
 impl PlannedLane {
+    /// Its operations in a slice: as many as it says or as were calibrated, in whole transactions.
+    pub fn operations(&self, calibrated: u64) -> u64 {
+        self.count.unwrap_or_else(|| calibrated.next_multiple_of(self.transaction.unwrap_or(1).max(1)))
+    }
+
     /// How many new states so many of its operations write.
     pub fn states_written(&self, operations: u64) -> u64 {
         match self.verb {

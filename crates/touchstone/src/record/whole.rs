@@ -148,10 +148,13 @@ impl<'r> Left<'r> {
         let part = (case.id.as_str(), arm.name.as_str(), launch.launch);
         let none = BTreeMap::new();
         let slices = self.slices.get(&part).unwrap_or(&none);
-        if slices.len() != case.blocks as usize || slices.values().any(|number| *number != 2) {
+        let each = case.slices_of_block();
+        if slices.len() != case.blocks as usize || slices.values().any(|number| *number != each) {
             let there: u32 = slices.values().sum();
-            let what =
-                format!("it has {there} measured slices, and its {} blocks have 2 of them each", case.blocks);
+            let what = format!(
+                "it has {there} measured slices, and its {} blocks have {each} of them each",
+                case.blocks
+            );
             return Err(missing(&folder.join(file::SAMPLES), case, arm, Some(launch.launch), what));
         }
         self.check_latency(folder, case, arm, launch.launch)
@@ -171,13 +174,14 @@ impl<'r> Left<'r> {
             let path = folder.join(file::SAMPLES);
             return if of_first { Err(missing(&path, case, arm, Some(launch), what)) } else { Ok(()) };
         };
+        let wanted = arm.times(*operations);
         let known = self.record.latencies.get(&(case.id.clone(), arm.name.clone(), launch));
         let there = known.map_or(0, Vec::len);
-        if there as u64 >= *operations {
+        if there as u64 >= wanted {
             return Ok(());
         }
         let path = folder.join(latency_path(&case.id, &arm.name, launch));
-        let what = format!("it has the time of {there} operations of {operations}");
+        let what = format!("it has the time of {there} operations of {wanted}");
         Err(missing(&path, case, arm, Some(launch), what))
     }
 

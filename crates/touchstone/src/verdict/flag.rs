@@ -315,7 +315,7 @@ fn quicker_than_flush(
 
 /// Where another lane may scan rightly, the plan does not tell whose scan it was.
 fn gets_by_scanning(planned: &PlannedArm, arm: &ArmStatistics) -> Raised {
-    let by_key = |verb: Verb| verb == Verb::Get || verb == Verb::UpdateOne || verb.inserts();
+    let by_key = |verb: Verb| matches!(verb, Verb::Get | Verb::UpdateOne | Verb::Mix) || verb.inserts();
     let gets = planned.lanes.iter().any(|lane| lane.verb == Verb::Get);
     if !gets || !planned.lanes.iter().all(|lane| by_key(lane.verb)) {
         return None;

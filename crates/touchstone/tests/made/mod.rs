@@ -70,6 +70,7 @@ pub fn blank(plan: Plan) -> Record {
         syncs: Vec::new(),
         loads: Vec::new(),
         latencies: BTreeMap::new(),
+        series: BTreeMap::new(),
     }
 }
 
@@ -88,6 +89,7 @@ pub fn slice(case: &str, launch: usize, arm: &str, wall_ns: f64) -> Slice {
         lanes: Vec::new(),
         usage: Usage::default(),
         witness: None,
+        commits: None,
         wrong: None,
     }
 }

@@ -97,6 +97,7 @@ fn blank(plan: Plan) -> Record {
         noise: Vec::new(),
         syncs: Vec::new(),
         loads: Vec::new(),
+        series: BTreeMap::new(),
         latencies: BTreeMap::new(),
     }
 }
@@ -229,6 +230,7 @@ fn slice(
         phase: Phase::Measure,
         block,
         position: 0,
+        commits: None,
         operations,
         wall_ns,
         cpu_ns: (wall_ns as f64 * behaviour.cpu_share) as u64,

@@ -45,6 +45,15 @@ macro_rules! left_to_inner {
             self.inner.insert_many(records)
         }
     };
+    (@mix $record:ty) => {
+        fn mix(
+            &mut self,
+            operations: &[::touchstone_kit::Operation<'_, $record>],
+            found: &mut Vec<$record>,
+        ) -> Result<u64, Self::Error> {
+            self.inner.mix(operations, found)
+        }
+    };
     (@first $record:ty) => {
         fn first(&mut self) -> Result<Option<$record>, Self::Error> {
             self.inner.first()

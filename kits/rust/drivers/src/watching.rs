@@ -2,8 +2,8 @@
 //! stands for what an application, or a layer of one, does to keep its results fresh.
 
 use touchstone_kit::{
-    Doc, Driver, Failure, Live, Moments, Open, Plan, Record, Settings, Store, Subscription, Update, Verb,
-    Watched,
+    Doc, Driver, Failure, Live, Moments, Open, Operation, Plan, Record, Settings, Store, Subscription,
+    Update, Verb, Watched,
 };
 
 /// What a strategy is asked for on opening, which most have no notion of.
@@ -150,6 +150,10 @@ impl<I: Store<R>, S: Configured, R: Record> Store<R> for Watching<I, S> {
 
     fn delete_many(&mut self) -> Result<Vec<R>, I::Error> {
         self.inner.delete_many()
+    }
+
+    fn mix(&mut self, operations: &[Operation<'_, R>], found: &mut Vec<R>) -> Result<u64, I::Error> {
+        self.inner.mix(operations, found)
     }
 
     fn first(&mut self) -> Result<Option<R>, I::Error> {

@@ -101,14 +101,14 @@ fn tree_keeps_every_record_in_folders_and_is_right() {
 #[test]
 fn hang_says_nothing_more() {
     let (_folder, mut session) = canary(env!("CARGO_BIN_EXE_canary-hang"), Settings::new());
-    session.request(&Request::Run(Run { lanes: vec![lane(Verb::Get, 0, 1)], latency: None }));
+    session.request(&Request::Run(Run::of(vec![lane(Verb::Get, 0, 1)])));
     assert!(session.hear(Duration::from_millis(300)).is_err());
 }
 
 #[test]
 fn crash_ends_by_a_signal() {
     let (_folder, mut session) = canary(env!("CARGO_BIN_EXE_canary-crash"), Settings::new());
-    session.request(&Request::Run(Run { lanes: vec![lane(Verb::Get, 0, 1)], latency: None }));
+    session.request(&Request::Run(Run::of(vec![lane(Verb::Get, 0, 1)])));
     assert!(session.end().signal().is_some());
 }
 
@@ -159,16 +159,16 @@ fn rubbish_breaks_the_protocol_in_four_ways() {
 fn a_held_read_transaction_is_no_capability_of_memory() {
     let (_folder, mut session) = canary(env!("CARGO_BIN_EXE_canary-wrong"), Settings::new());
     let lanes = vec![Lane { held: true, ..lane(Verb::Get, 0, 1) }];
-    assert!(matches!(session.ask(&Request::Run(Run { lanes, latency: None })), Reply::Error(_)));
+    assert!(matches!(session.ask(&Request::Run(Run::of(lanes))), Reply::Error(_)));
 }
 
 #[test]
 fn canaries_speak_the_conversations_that_their_capabilities_allow() {
     // None of these does mischief to the few gets of a conversation.
-    conversation::play_all(env!("CARGO_BIN_EXE_canary-slow"), 8);
+    conversation::play_all(env!("CARGO_BIN_EXE_canary-slow"), 9);
     conversation::play_all(env!("CARGO_BIN_EXE_canary-wrong"), 7);
     conversation::play_all(env!("CARGO_BIN_EXE_canary-tree"), 7);
-    conversation::play_all(env!("CARGO_BIN_EXE_canary-scan"), 7);
+    conversation::play_all(env!("CARGO_BIN_EXE_canary-scan"), 8);
     // It has no rows, so it plays the two about documents.
     conversation::play_all(env!("CARGO_BIN_EXE_canary-hand"), 2);
 }

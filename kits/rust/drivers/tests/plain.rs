@@ -102,7 +102,7 @@ fn a_writer_that_waited_in_vain_is_refused() {
 fn a_writer_waits_for_the_other_one() {
     let mut scene = Scene::new(&[("busy_timeout_ms", Setting::from(60_000))]);
     let other = scene.writer();
-    scene.session.request(&Request::Run(Run { lanes: vec![lane(Verb::InsertMany, 0, 5)], latency: None }));
+    scene.session.request(&Request::Run(Run::of(vec![lane(Verb::InsertMany, 0, 5)])));
     // Who does not wait answers within this; on a machine that is too busy for that, the test sees less, not more.
     let early = scene.session.hear(Duration::from_millis(100));
     assert_eq!(early, Err(RecvTimeoutError::Timeout));

@@ -9,6 +9,9 @@ pub struct Answers<R: Stored> {
     records: Vec<R::Of>,
     reads: Vec<Vec<R::Of>>,
     acknowledged: u64,
+    /// What was digested as it came, and how many operations that were, of a lane by the clock.
+    digested: Digest,
+    played: Option<u64>,
     /// By kind, how many and the first one's message.
     failures: BTreeMap<FailureKind, (u64, String)>,
 }
@@ -21,7 +24,14 @@ impl<R: Stored> Answers<R> {
         // SAFETY: the spare capacity is writable memory that nobody reads before it is written again. Touching it
         // here keeps the page faults of the kit's own array out of the timed stretch.
         unsafe { std::ptr::write_bytes(spare.as_mut_ptr(), 0, spare.len()) };
-        Answers { records, reads: Vec::with_capacity(reads), acknowledged: 0, failures: BTreeMap::new() }
+        Answers {
+            records,
+            reads: Vec::with_capacity(reads),
+            acknowledged: 0,
+            digested: Digest::default(),
+            played: None,
+            failures: BTreeMap::new(),
+        }
     }
 
     /// Keeps the answer of a get.
@@ -67,10 +77,59 @@ impl<R: Stored> Answers<R> {
         }
     }
 
+    /// Keeps what a mixed transaction of so many operations found, and counts what it updated.
+    #[inline(always)]
+    pub(crate) fn mixed<E: Into<Failure>>(
+        &mut self,
+        operations: usize,
+        answer: Result<u64, E>,
+        found: &mut Vec<R>,
+    ) {
+        if self.updates(operations, answer, found) {
+            self.records.extend(found.drain(..).map(Stored::into_record));
+        }
+    }
+
+    /// As [`mixed`](Answers::mixed), but digests what was found at once and keeps nothing of it.
+    #[inline(always)]
+    pub(crate) fn mixed_and_digested<E: Into<Failure>>(
+        &mut self,
+        operations: usize,
+        answer: Result<u64, E>,
+        found: &mut Vec<R>,
+    ) {
+        *self.played.get_or_insert(0) += operations as u64;
+        if self.updates(operations, answer, found) {
+            found.drain(..).for_each(|record| self.digested.add(&record.into_record()));
+        }
+    }
+
+    /// Counts what a mixed transaction updated; false for one that failed, whose gets answer nothing either.
+    fn updates<E: Into<Failure>>(
+        &mut self,
+        operations: usize,
+        answer: Result<u64, E>,
+        found: &mut Vec<R>,
+    ) -> bool {
+        match answer {
+            Ok(updated) => self.acknowledged += updated,
+            Err(error) => {
+                found.clear();
+                self.all_failed(operations as u64, error.into());
+                return false;
+            }
+        }
+        true
+    }
+
     /// Counts an operation that failed: it is a result, and the lane goes on.
-    #[cold]
     pub(crate) fn failed(&mut self, failure: Failure) {
-        self.failures.entry(failure.kind).or_insert((0, failure.message)).0 += 1;
+        self.all_failed(1, failure);
+    }
+
+    #[cold]
+    fn all_failed(&mut self, operations: u64, failure: Failure) {
+        self.failures.entry(failure.kind).or_insert((0, failure.message)).0 += operations;
     }
 
     /// Counts and digests, off the clock. The first failure of each kind is told on standard error.
@@ -80,7 +139,8 @@ impl<R: Stored> Answers<R> {
         for records in &mut self.reads {
             records.sort_by(|one, other| one.key().cmp(other.key()));
         }
-        let digest = Digest::of(self.records.iter().chain(self.reads.iter().flatten()));
+        let mut digest = std::mem::take(&mut self.digested);
+        self.records.iter().chain(self.reads.iter().flatten()).for_each(|record| digest.add(record));
         for (kind, (count, message)) in &self.failures {
             eprintln!("{count} operations failed ({}), the first with: {message}", kind.name());
         }
@@ -92,6 +152,7 @@ impl<R: Stored> Answers<R> {
             digest: digest.to_string(),
             errors,
             delivery: None,
+            played: self.played,
         }
     }
 }

@@ -274,7 +274,7 @@ impl Tally {
         };
         let sample =
             Sample { wall_ns: self.wall_ns, cpu_ns: self.cpu_ns, lanes: vec![lane], usage: self.usage };
-        Played { sample, latency_ns: self.latency_ns }
+        Played { sample, latency_ns: self.latency_ns, series: Vec::new() }
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a driver implements: [`Driver`] for the database, [`Store`] for each record type that it can hold.
 
 use crate::lane::get_each;
-use crate::{Answers, Failure, FailureKind, Open, Plan, Settings, Stored, Ticks, Verb, failure};
+use crate::{Answers, Failure, FailureKind, Open, Operation, Plan, Settings, Stored, Ticks, Verb, failure};
 
 /// Who a driver is, as it says on `hello`.
 #[derive(Clone, Debug)]
@@ -172,6 +172,17 @@ pub trait Store<R: Stored>: Driver {
     /// As the library does.
     fn delete_many(&mut self) -> Result<Vec<R>, Self::Error> {
         Err(missing(Verb::DeleteMany).into())
+    }
+
+    /// Plays the operations in one transaction, in their order: a get puts its record into `found`, where there is one, and an
+    /// update writes a whole new state over the record with its key. Answers how many updates had a record to write over. A
+    /// transaction of one operation is what the library's users write for one, and is theirs to play without its statements.
+    ///
+    /// # Errors
+    /// As the library does. Then nothing of the transaction is kept.
+    fn mix(&mut self, operations: &[Operation<'_, R>], found: &mut Vec<R>) -> Result<u64, Self::Error> {
+        let _ = (operations, found);
+        Err(missing(Verb::Mix).into())
     }
 
     /// Answers a first query after opening: any one record of the first table, the same one as long as nothing is stored,

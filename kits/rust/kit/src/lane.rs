@@ -2,6 +2,8 @@
 //! worked out after it has stopped.
 
 use crate::clock::{EachTick, NoTicks, elapsed_ns, processor_ns};
+use crate::mixed::Mix;
+use crate::series::Series;
 use crate::stretch::Part;
 use crate::usage::Counts;
 use crate::{Answers, Driver, Failure, Open, Store, Stored, Ticks};
@@ -34,15 +36,19 @@ pub(crate) enum Work<'d, R: Stored> {
     UpdateMany(Vec<&'d R>),
     /// Fetch everything and delete it, in one transaction.
     DeleteMany,
+    /// Get records and write new states, mixed.
+    Mix(Mix<'d, R>),
 }
 
 impl<R: Stored> Work<'_, R> {
-    fn operations(&self) -> usize {
+    /// How often the clock is read where latencies are kept: after each operation, or each transaction of many.
+    fn ticks(&self) -> usize {
         match self {
             Work::Get(keys) => keys.len(),
             Work::ReadAll(times) | Work::Find { times, .. } => *times as usize,
             Work::InsertOne(records) | Work::UpdateOne(records) => records.len(),
             Work::InsertMany(_) | Work::UpdateMany(_) | Work::DeleteMany => 1,
+            Work::Mix(mix) => mix.transactions(),
         }
     }
 
@@ -52,6 +58,7 @@ impl<R: Stored> Work<'_, R> {
             Work::ReadAll(times) | Work::Find { times, .. } => Answers::with_capacity(0, *times as usize),
             Work::UpdateMany(_) | Work::DeleteMany => Answers::with_capacity(0, 1),
             Work::InsertOne(_) | Work::InsertMany(_) | Work::UpdateOne(_) => Answers::with_capacity(0, 0),
+            Work::Mix(mix) => Answers::with_capacity(mix.kept(), 0),
         }
     }
 
@@ -96,6 +103,7 @@ impl<R: Stored> Work<'_, R> {
                 answers.read(driver.delete_many());
                 ticks.tick();
             }
+            Work::Mix(mix) => mix.play(driver, answers, ticks),
         }
     }
 }
@@ -114,10 +122,11 @@ pub fn get_each<D: Store<R>, R: Stored, T: Ticks>(
     }
 }
 
-/// A played stretch: the sample, and each operation's nanoseconds if they were asked for.
+/// A played stretch: the sample, each operation's nanoseconds if they were asked for, and the series of each lane by the clock.
 pub(crate) struct Played {
     pub(crate) sample: Sample,
     pub(crate) latency_ns: Vec<u64>,
+    pub(crate) series: Vec<Series>,
 }
 
 /// What one lane's clock and driver yield, before anything is worked out.
@@ -128,6 +137,7 @@ pub(crate) struct Reading {
     processor_end_ns: u64,
     answers: Box<dyn Answered>,
     latency_ns: Vec<u64>,
+    series: Option<Series>,
 }
 
 /// A lane's answers, whatever record type they are of: lanes side by side may have tables of different types.
@@ -176,11 +186,16 @@ pub(crate) fn play<D: Driver>(lanes: &mut [Part<'_, D>], latency: bool) -> Playe
 /// Times one lane, once all have met. Nothing but the operations stands between the two readings of the clock.
 fn time<D: Store<R>, R: Stored>(driver: &mut D, work: &Work<'_, R>, latency: bool, met: &Barrier) -> Reading {
     let mut answers = work.answers();
-    let mut each_tick = EachTick::with_capacity(if latency { work.operations() } else { 0 });
+    let mut each_tick = EachTick::with_capacity(if latency { work.ticks() } else { 0 });
+    let mut series = None;
     met.wait();
     let processor_start_ns = processor_ns();
     let start = Instant::now();
-    if latency {
+    if let Work::Mix(mix) = work
+        && let Some(duration) = mix.duration
+    {
+        series = Some(mix.play_by_the_clock(driver, &mut answers, start, duration));
+    } else if latency {
         each_tick.start_at(start);
         work.play(driver, &mut answers, &mut each_tick);
     } else {
@@ -188,8 +203,8 @@ fn time<D: Store<R>, R: Stored>(driver: &mut D, work: &Work<'_, R>, latency: boo
     }
     let end = Instant::now();
     let processor_end_ns = processor_ns();
-    let latency_ns = each_tick.into_latency_ns();
-    Reading { start, end, processor_start_ns, processor_end_ns, answers: Box::new(answers), latency_ns }
+    let (latency_ns, answers) = (each_tick.into_latency_ns(), Box::new(answers));
+    Reading { start, end, processor_start_ns, processor_end_ns, answers, latency_ns, series }
 }
 
 /// Works the lanes' readings out into one sample, from the first lane's start to the last one's end.
@@ -206,7 +221,9 @@ fn settle(mut readings: Vec<Reading>, usage: Usage) -> Played {
         lanes,
         usage,
     };
-    Played { sample, latency_ns: readings.into_iter().flat_map(|reading| reading.latency_ns).collect() }
+    let series = readings.iter_mut().filter_map(|reading| reading.series.take()).collect();
+    let latency_ns = readings.into_iter().flat_map(|reading| reading.latency_ns).collect();
+    Played { sample, latency_ns, series }
 }
 
 /// Plays an `open` lane: opens, configures and answers a first query, `times` over. Each handle is the only one,
@@ -235,5 +252,5 @@ pub(crate) fn play_open<D: Store<R>, R: Stored>(open: &Open, times: u64) -> Resu
     let usage = Counts::now().since(&before);
     let wall_ns = latency_ns.iter().sum();
     let sample = Sample { wall_ns, cpu_ns, lanes: vec![answers.sample(wall_ns)], usage };
-    Ok(Played { sample, latency_ns })
+    Ok(Played { sample, latency_ns, series: Vec::new() })
 }

@@ -1,11 +1,13 @@
 //! A dataset and its order of operations, in memory, ready to be played against a driver.
 
 use crate::lane::{self, Timed, Work};
+use crate::mixed::{Mix, Operation};
 use crate::stretch::keep;
 use crate::{Failure, FailureKind, Open, Store, Stored, failure};
 use std::path::Path;
+use std::time::Duration;
 use touchstone_protocol::{
-    DataError, Digest, Lane, Record, Reply, Sample, Verb, read_dataset, read_operations,
+    DataError, Digest, Lane, Record, Reply, Sample, Verb, WRITES_STATE, read_dataset, read_operations,
 };
 
 /// What a session does with a prepared dataset, whatever its record type.
@@ -52,9 +54,16 @@ impl<R: Stored> Dataset<R> {
             Some(path) => Some(read_operations(path).map_err(|error| unreadable(path, error))?),
             None => None,
         };
-        let beyond = operations.iter().flatten().find(|operation| **operation as usize >= records.len());
-        if let Some(operation) = beyond {
-            let message = format!("an operation names record {operation}; the dataset has {}", records.len());
+        let beyond = |operation: &u32| match operation & WRITES_STATE {
+            0 => *operation as usize >= records.len(),
+            _ => (operation & !WRITES_STATE) as usize >= states.len(),
+        };
+        if let Some(operation) = operations.iter().flatten().copied().find(beyond) {
+            let (number, of, there) = match operation & WRITES_STATE {
+                0 => (operation, "record", records.len()),
+                _ => (operation & !WRITES_STATE, "new state", states.len()),
+            };
+            let message = format!("an operation names {of} {number}; there are {there}");
             return Err(failure(FailureKind::Protocol, message));
         }
         Ok(Dataset { records, operations, states })
@@ -64,10 +73,37 @@ impl<R: Stored> Dataset<R> {
     fn operations(&self, from: u64, count: u64) -> Result<impl Iterator<Item = &R>, Failure> {
         let size = self.operations.as_ref().map_or(self.records.len(), Vec::len);
         let range = range(from, count, size, "operations")?;
+        let picked = self.operations.as_deref().map(|operations| &operations[range.clone()]);
+        if picked.is_some_and(|picked| picked.iter().any(|operation| operation & WRITES_STATE != 0)) {
+            return Err(failure(
+                FailureKind::Protocol,
+                "operations that write new states are for a mix lane",
+            ));
+        }
         Ok(range.map(|index| match &self.operations {
             Some(operations) => &self.records[operations[index] as usize],
             None => &self.records[index],
         }))
+    }
+
+    /// The operations of a `mix` lane, which needs an operations file: nothing else says what is got and what is written.
+    fn mix(&self, lane: &Lane) -> Result<Mix<'_, R>, Failure> {
+        let protocol = |message: &str| failure(FailureKind::Protocol, message);
+        let operations =
+            self.operations.as_ref().ok_or_else(|| protocol("a mix lane needs an operations file"))?;
+        let range = range(lane.from, lane.count, operations.len(), "operations")?;
+        let transaction = lane.transaction.unwrap_or(1) as usize;
+        if transaction == 0 || range.is_empty() || lane.lasts_ms == Some(0) {
+            return Err(protocol(
+                "a mix lane has at least one operation, one of them in a transaction, and 1 ms",
+            ));
+        }
+        let operation = |operation: &u32| match operation & WRITES_STATE {
+            0 => Operation::Get(self.records[*operation as usize].stored_key().clone()),
+            _ => Operation::Update(&self.states[(operation & !WRITES_STATE) as usize]),
+        };
+        let operations = operations[range].iter().map(operation).collect();
+        Ok(Mix { operations, transaction, duration: lane.lasts_ms.map(Duration::from_millis) })
     }
 
     fn work(&self, lane: &Lane) -> Result<Work<'_, R>, Failure> {
@@ -87,6 +123,7 @@ impl<R: Stored> Dataset<R> {
             Verb::UpdateOne => Work::UpdateOne(self.states_of(lane)?),
             Verb::UpdateMany => Work::UpdateMany(self.states_of(lane)?),
             Verb::DeleteMany => Work::DeleteMany,
+            Verb::Mix => Work::Mix(self.mix(lane)?),
             Verb::Open => {
                 return Err(failure(
                     FailureKind::Unsupported,
@@ -161,7 +198,7 @@ impl<D: Store<R>, R: Stored> Prepared<D> for Dataset<R> {
 
     fn run_open(&self, open: &Open, lane: &Lane, latency: Option<&Path>) -> Result<Sample, Failure> {
         Prepared::<D>::require(self, lane)?;
-        keep(lane::play_open::<D, R>(open, lane.count)?, latency)
+        keep(lane::play_open::<D, R>(open, lane.count)?, latency, None)
     }
 
     fn check(&self, handle: &mut D) -> Result<Reply, Failure> {

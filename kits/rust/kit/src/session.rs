@@ -249,11 +249,12 @@ impl<D: Driver> Kit<D> {
             && lane.verb.watches()
         {
             let latency = run.latency.as_deref();
-            return keep(self.play_watching(lane, latency.is_some())?, latency);
+            return keep(self.play_watching(lane, latency.is_some())?, latency, None);
         }
         let (prepared, database) = self.playing()?;
         let mut parts = parts(prepared, database, &run.lanes)?;
-        keep(stretch::play(&mut parts, &run.lanes, run.latency.is_some())?, run.latency.as_deref())
+        let latency = run.latency.as_deref();
+        keep(stretch::play(&mut parts, &run.lanes, latency.is_some())?, latency, run.series.as_deref())
     }
 
     /// A lane about subscriptions runs on the session's own handle.

@@ -51,12 +51,19 @@ pub(crate) fn explain<D: Driver>(mut parts: Vec<Part<'_, D>>, lanes: &[Lane]) ->
     played.map(|_| whole)
 }
 
-/// Writes the latencies to their file, off the clock.
-pub(crate) fn keep(played: Played, latency: Option<&Path>) -> Result<Sample, Failure> {
+/// Writes the latencies and the series to their files, off the clock.
+pub(crate) fn keep(played: Played, latency: Option<&Path>, series: Option<&Path>) -> Result<Sample, Failure> {
     if let Some(path) = latency {
-        let bytes: Vec<u8> = played.latency_ns.iter().flat_map(|latency| latency.to_le_bytes()).collect();
-        fs::write(path, bytes)
-            .map_err(|error| failure(FailureKind::Io, format!("{}: {error}", path.display())))?;
+        write(path, played.latency_ns.iter().flat_map(|latency| latency.to_le_bytes()).collect())?;
+    }
+    if let Some(path) = series {
+        let mut bytes = Vec::new();
+        played.series.into_iter().for_each(|series| series.encode(&mut bytes));
+        write(path, bytes)?;
     }
     Ok(played.sample)
+}
+
+fn write(path: &Path, bytes: Vec<u8>) -> Result<(), Failure> {
+    fs::write(path, bytes).map_err(|error| failure(FailureKind::Io, format!("{}: {error}", path.display())))
 }

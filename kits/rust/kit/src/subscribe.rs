@@ -38,7 +38,8 @@ pub(crate) fn play<D: Live<R>, R: Stored>(handle: &mut D, begun: &Begun<'_>, lat
     let cpu_ns = processor_ns() - processor_start_ns;
     let usage = Counts::now().since(&before);
     let lanes = vec![firsts.sample::<D, R>(begun, wall_ns)];
-    Played { sample: Sample { wall_ns, cpu_ns, lanes, usage }, latency_ns: each_tick.into_latency_ns() }
+    let sample = Sample { wall_ns, cpu_ns, lanes, usage };
+    Played { sample, latency_ns: each_tick.into_latency_ns(), series: Vec::new() }
 }
 
 impl<F> Firsts<F> {
@@ -89,6 +90,7 @@ impl<F> Firsts<F> {
             digest: digest.to_string(),
             errors,
             delivery: None,
+            played: None,
         }
     }
 }

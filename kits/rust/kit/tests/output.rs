@@ -114,7 +114,7 @@ fn requests(folder: &Path) -> [Request; 5] {
             schema,
             settings: Settings::new(),
         },
-        Request::Run(Run { lanes: vec![lane], latency: None }),
+        Request::Run(Run::of(vec![lane])),
         Request::Quit,
     ]
 }

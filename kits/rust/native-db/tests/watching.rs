@@ -75,7 +75,7 @@ fn every_observer_is_told_once_of_each_transaction_that_changes_its_object() {
     let sample = session.run(&[lane(Verb::Subscribe, 0, WATCHED)]).lanes.remove(0);
     assert_eq!((sample.answers, sample.digest), (WATCHED, digest.to_string()));
     let lanes = vec![lane(Verb::Subscribe, 0, WATCHED + 1)];
-    let Reply::Error(refused) = session.ask(&Request::Run(Run { lanes, latency: None })) else {
+    let Reply::Error(refused) = session.ask(&Request::Run(Run::of(lanes))) else {
         panic!("a subscription to a query cannot be begun")
     };
     assert_eq!(refused.kind, FailureKind::Unsupported);

@@ -10,7 +10,9 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 use std::slice;
-use touchstone_kit::{Driver, Failure, FailureKind, Open, Row, Setting, Settings, Store, Verb, failure};
+use touchstone_kit::{
+    Driver, Failure, FailureKind, Open, Operation, Row, Setting, Settings, Store, Verb, failure,
+};
 
 /// What buffers of direct reads and writes begin at a multiple of, which suits every disk.
 const ALIGNMENT: usize = 4096;
@@ -81,6 +83,8 @@ pub struct Disk {
     path: PathBuf,
     way: Way,
     page_bytes: usize,
+    /// How many pages there were when the system was last asked.
+    known_pages: u64,
     buffer: Buffer,
 }
 
@@ -96,6 +100,15 @@ impl Disk {
     fn pages(&self) -> Result<u64, Failure> {
         let bytes = self.file.metadata().map_err(|error| self.failed(&error))?.len();
         Ok(bytes / self.page_bytes as u64)
+    }
+
+    /// Whether there is a page of that key. The system is asked for the length of the file once, and again where it may have grown.
+    fn has(&mut self, key: i64) -> Result<bool, Failure> {
+        let Ok(number) = u64::try_from(key) else { return Ok(false) };
+        if number >= self.known_pages {
+            self.known_pages = self.pages()?;
+        }
+        Ok(number < self.known_pages)
     }
 
     /// Reads a page into the buffer; false where the file ends before it.
@@ -166,7 +179,7 @@ impl Driver for Disk {
         }
         let path = open.directory.join("pages.data");
         let file = open_file(&path, way, open.schema.create)?;
-        Ok(Disk { file, path, way, page_bytes, buffer: Buffer::new(page_bytes) })
+        Ok(Disk { file, path, way, page_bytes, known_pages: 0, buffer: Buffer::new(page_bytes) })
     }
 
     fn settings(&mut self) -> Result<Settings, Failure> {
@@ -182,7 +195,7 @@ impl Driver for Disk {
 }
 
 impl Store<Row> for Disk {
-    const VERBS: &'static [Verb] = &[Verb::Get, Verb::ReadAll, Verb::InsertOne, Verb::InsertMany];
+    const VERBS: &'static [Verb] = &[Verb::Get, Verb::ReadAll, Verb::InsertOne, Verb::InsertMany, Verb::Mix];
 
     /// The checksum is not looked at: what is timed is the reading.
     fn get(&mut self, key: &i64) -> Result<Option<Row>, Failure> {
@@ -216,5 +229,21 @@ impl Store<Row> for Disk {
             self.file.sync_data().map_err(|error| self.failed(&error))?;
         }
         Ok(())
+    }
+
+    /// A file has no transactions: each page is read or written as it comes.
+    fn mix(&mut self, operations: &[Operation<'_, Row>], found: &mut Vec<Row>) -> Result<u64, Failure> {
+        let mut updated = 0;
+        for operation in operations {
+            match operation {
+                Operation::Get(key) => found.extend(self.get(key)?),
+                Operation::Update(state) if self.has(state.key)? => {
+                    self.insert_one(state)?;
+                    updated += 1;
+                }
+                Operation::Update(_) => {}
+            }
+        }
+        Ok(updated)
     }
 }

@@ -68,6 +68,7 @@ fn refused(reply: Reply) -> Failure {
 #[test]
 fn it_speaks_the_golden_conversations_that_it_has_the_verbs_for() {
     conversation::play_all(PROGRAM, 4);
+    conversation::play_all(env!("CARGO_BIN_EXE_page-file"), 6);
 }
 
 #[test]

@@ -56,5 +56,5 @@ where
 {
     const VERBS: &'static [Verb] = <Rusqlite as Store<R>>::VERBS;
 
-    left_to_inner!(R: get, read_all, insert_one, insert_many, first);
+    left_to_inner!(R: get, read_all, insert_one, insert_many, mix, first);
 }

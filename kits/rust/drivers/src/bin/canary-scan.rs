@@ -54,5 +54,5 @@ where
         Ok(all.into_iter().find(|record| record.key() == key))
     }
 
-    left_to_inner!(R: read_all, insert_one, insert_many, first);
+    left_to_inner!(R: read_all, insert_one, insert_many, mix, first);
 }

@@ -10,7 +10,7 @@ use drivers::sqlite::{self, Error};
 use rusqlite_driver::Rusqlite;
 use std::env;
 use std::process::ExitCode;
-use touchstone_kit::{Driver, Kit, Open, Record, Setting, Settings, Store, Verb};
+use touchstone_kit::{Driver, Kit, Open, Operation, Record, Setting, Settings, Store, Verb};
 
 fn main() -> ExitCode {
     Kit::<Slow>::new(sqlite::about("canary-slow", env!("CARGO_PKG_VERSION"))).rows().documents().main()
@@ -59,20 +59,39 @@ impl Driver for Slow {
     }
 }
 
+impl Slow {
+    /// The extra gets are spread evenly, so that a slice of any length has its share.
+    fn get_more<R: Record>(&mut self, key: &R::Key) -> Result<(), Error>
+    where
+        Rusqlite: Store<R>,
+    {
+        let before = self.gets * self.extra / 100;
+        self.gets += 1;
+        for _ in before..self.gets * self.extra / 100 {
+            Store::<R>::get(&mut self.inner, key)?;
+        }
+        Ok(())
+    }
+}
+
 impl<R: Record> Store<R> for Slow
 where
     Rusqlite: Store<R>,
 {
     const VERBS: &'static [Verb] = <Rusqlite as Store<R>>::VERBS;
 
-    /// The extra gets are spread evenly, so that a slice of any length has its share.
     fn get(&mut self, key: &R::Key) -> Result<Option<R>, Error> {
-        let before = self.gets * self.extra / 100;
-        self.gets += 1;
-        for _ in before..self.gets * self.extra / 100 {
-            self.inner.get(key)?;
-        }
+        self.get_more::<R>(key)?;
         self.inner.get(key)
+    }
+
+    fn mix(&mut self, operations: &[Operation<'_, R>], found: &mut Vec<R>) -> Result<u64, Error> {
+        for operation in operations {
+            if let Operation::Get(key) = operation {
+                self.get_more::<R>(key)?;
+            }
+        }
+        self.inner.mix(operations, found)
     }
 
     left_to_inner!(R: read_all, insert_one, insert_many, first);

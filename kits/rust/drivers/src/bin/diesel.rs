@@ -15,8 +15,8 @@ use std::borrow::Cow;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 use touchstone_kit::{
-    Colour, Content, Doc, DocV2, DocV3, DocV4, Document, Driver, Failure, FailureKind, Kit, Open, Plan,
-    Position, RecordKind, Row, Setting, Settings, Store, Verb, failure,
+    Colour, Content, Doc, DocV2, DocV3, DocV4, Document, Driver, Failure, FailureKind, Kit, Open, Operation,
+    Plan, Position, RecordKind, Row, Setting, Settings, Store, Verb, failure,
 };
 
 fn main() -> ExitCode {
@@ -158,11 +158,10 @@ impl Driver for Diesel {
 }
 
 impl Store<Row> for Diesel {
-    const VERBS: &'static [Verb] = &Verb::OF_RECORDS;
+    const VERBS: &'static [Verb] = &Verb::OF_MIXED_RECORDS;
 
     fn get(&mut self, key: &i64) -> Result<Option<Row>, Error> {
-        let row = benchmark::table.find(key).select(BenchmarkRow::as_select());
-        Ok(row.first(&mut self.connection).optional()?.map(Row::from))
+        get_row(&mut self.connection, *key)
     }
 
     fn read_all(&mut self) -> Result<Vec<Row>, Error> {
@@ -187,9 +186,50 @@ impl Store<Row> for Diesel {
         })
     }
 
+    fn mix(&mut self, operations: &[Operation<'_, Row>], found: &mut Vec<Row>) -> Result<u64, Error> {
+        if let [operation] = operations {
+            return play_row(&mut self.connection, operation, found);
+        }
+        let all = |connection: &mut SqliteConnection| {
+            operations
+                .iter()
+                .try_fold(0, |updated, operation| Ok(updated + play_row(connection, operation, found)?))
+        };
+        if operations.iter().any(Operation::writes) {
+            self.connection.immediate_transaction(all)
+        } else {
+            self.connection.transaction(all)
+        }
+    }
+
     fn first(&mut self) -> Result<Option<Row>, Error> {
         let row = benchmark::table.select(BenchmarkRow::as_select());
         Ok(row.first(&mut self.connection).optional()?.map(Row::from))
+    }
+}
+
+fn get_row(connection: &mut SqliteConnection, key: i64) -> Result<Option<Row>, Error> {
+    let row = benchmark::table.find(key).select(BenchmarkRow::as_select());
+    Ok(row.first(connection).optional()?.map(Row::from))
+}
+
+/// Plays one operation of a mixed transaction, and answers how many rows it updated.
+fn play_row(
+    connection: &mut SqliteConnection,
+    operation: &Operation<'_, Row>,
+    found: &mut Vec<Row>,
+) -> Result<u64, Error> {
+    match operation {
+        Operation::Get(key) => {
+            found.extend(get_row(connection, *key)?);
+            Ok(0)
+        }
+        Operation::Update(state) => {
+            let updated = diesel::update(benchmark::table.find(state.key))
+                .set(benchmark::value.eq(&state.value))
+                .execute(connection)?;
+            Ok(updated as u64)
+        }
     }
 }
 

@@ -2,15 +2,15 @@
 //! of a process sharing the one open database.
 
 use redb::{
-    Database, Durability, ReadOnlyTable, ReadableDatabase, ReadableTable, TableDefinition, TableHandle,
-    WriteTransaction,
+    Database, Durability, ReadOnlyTable, ReadableDatabase, ReadableTable, Table, TableDefinition,
+    TableHandle, WriteTransaction,
 };
 use std::io::ErrorKind;
 use std::process::ExitCode;
 use std::sync::Arc;
 use touchstone_kit::{
-    About, Document, Driver, Failure, FailureKind, Kit, Open, RecordKind, Row, Setting, Settings, Store,
-    Verb, failure,
+    About, Document, Driver, Failure, FailureKind, Kit, Open, Operation, RecordKind, Row, Setting, Settings,
+    Store, Verb, failure,
 };
 
 fn main() -> ExitCode {
@@ -136,7 +136,7 @@ impl Driver for Redb {
 }
 
 impl Store<Row> for Redb {
-    const VERBS: &'static [Verb] = &Verb::OF_RECORDS;
+    const VERBS: &'static [Verb] = &Verb::OF_MIXED_RECORDS;
 
     fn get(&mut self, key: &i64) -> Result<Option<Row>, Error> {
         let value = match &self.held {
@@ -167,11 +167,55 @@ impl Store<Row> for Redb {
         Ok(transaction.commit()?)
     }
 
+    fn mix(&mut self, operations: &[Operation<'_, Row>], found: &mut Vec<Row>) -> Result<u64, Error> {
+        if !operations.iter().any(Operation::writes) {
+            return self.get_rows(operations, found).map(|()| 0);
+        }
+        let transaction = self.begin_write()?;
+        let mut table = transaction.open_table(ROWS)?;
+        let mut updated = 0;
+        for operation in operations {
+            match operation {
+                Operation::Get(key) => found.extend(row_of(&table, *key)?),
+                Operation::Update(state) => updated += u64::from(replace(&mut table, state)?),
+            }
+        }
+        drop(table);
+        transaction.commit()?;
+        Ok(updated)
+    }
+
     fn first(&mut self) -> Result<Option<Row>, Error> {
         let table = self.row_table()?;
         let first = table.first()?;
         Ok(first.map(|(key, value)| Row { key: key.value(), value: value.value().to_vec() }))
     }
+}
+
+impl Redb {
+    /// The gets of a transaction that writes nothing.
+    fn get_rows(&self, operations: &[Operation<'_, Row>], found: &mut Vec<Row>) -> Result<(), Error> {
+        let table = self.row_table()?;
+        for operation in operations {
+            if let Operation::Get(key) = operation {
+                found.extend(row_of(&table, *key)?);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn row_of(table: &impl ReadableTable<i64, &'static [u8]>, key: i64) -> Result<Option<Row>, Error> {
+    Ok(table.get(key)?.map(|value| Row { key, value: value.value().to_vec() }))
+}
+
+/// Writes over the row of that key. An insert stores it where there is none, so that is taken back.
+fn replace(table: &mut Table<'_, i64, &'static [u8]>, state: &Row) -> Result<bool, Error> {
+    let is_there = table.insert(state.key, state.value.as_slice())?.is_some();
+    if !is_there {
+        table.remove(state.key)?;
+    }
+    Ok(is_there)
 }
 
 fn read_rows(table: &ReadOnlyTable<i64, &'static [u8]>) -> Result<Vec<Row>, Error> {

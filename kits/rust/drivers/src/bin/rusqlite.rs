@@ -8,8 +8,8 @@ use rusqlite::{Connection, OptionalExtension, Statement, Transaction, Transactio
 use std::process::ExitCode;
 use std::sync::Arc;
 use touchstone_kit::{
-    Colour, Content, Doc, DocV2, DocV3, DocV4, Document, Driver, Kit, Moments, Open, Plan, Position, Record,
-    RecordKind, Row, Settings, Store, Subscription, Verb,
+    Colour, Content, Doc, DocV2, DocV3, DocV4, Document, Driver, Kit, Moments, Open, Operation, Plan,
+    Position, Record, RecordKind, Row, Settings, Store, Subscription, Verb,
 };
 
 fn main() -> ExitCode {
@@ -103,12 +103,10 @@ impl Driver for Rusqlite {
 }
 
 impl Store<Row> for Rusqlite {
-    const VERBS: &'static [Verb] = &Verb::OF_RECORDS;
+    const VERBS: &'static [Verb] = &Verb::OF_MIXED_RECORDS;
 
     fn get(&mut self, key: &i64) -> Result<Option<Row>, Error> {
-        let mut statement =
-            self.connection.prepare_cached("select key, value from benchmark where key = ?1")?;
-        Ok(statement.query_row([key], row).optional()?)
+        get_row(&self.connection, *key)
     }
 
     fn read_all(&mut self) -> Result<Vec<Row>, Error> {
@@ -134,8 +132,47 @@ impl Store<Row> for Rusqlite {
         Ok(transaction.commit()?)
     }
 
+    fn mix(&mut self, operations: &[Operation<'_, Row>], found: &mut Vec<Row>) -> Result<u64, Error> {
+        if let [operation] = operations {
+            return play_row(&self.connection, operation, found);
+        }
+        let writes = operations.iter().any(Operation::writes);
+        let behavior = if writes { TransactionBehavior::Immediate } else { TransactionBehavior::Deferred };
+        let transaction = self.connection.transaction_with_behavior(behavior)?;
+        let mut updated = 0;
+        for operation in operations {
+            updated += play_row(&transaction, operation, found)?;
+        }
+        transaction.commit()?;
+        Ok(updated)
+    }
+
     fn first(&mut self) -> Result<Option<Row>, Error> {
         Ok(self.connection.query_row("select key, value from benchmark limit 1", (), row).optional()?)
+    }
+}
+
+fn get_row(connection: &Connection, key: i64) -> Result<Option<Row>, Error> {
+    let mut statement = connection.prepare_cached("select key, value from benchmark where key = ?1")?;
+    Ok(statement.query_row([key], row).optional()?)
+}
+
+/// Plays one operation of a mixed transaction, and answers how many rows it updated.
+fn play_row(
+    connection: &Connection,
+    operation: &Operation<'_, Row>,
+    found: &mut Vec<Row>,
+) -> Result<u64, Error> {
+    match operation {
+        Operation::Get(key) => {
+            found.extend(get_row(connection, *key)?);
+            Ok(0)
+        }
+        Operation::Update(state) => {
+            let mut statement =
+                connection.prepare_cached("update benchmark set value = ?2 where key = ?1")?;
+            Ok(statement.execute((state.key, &state.value))? as u64)
+        }
     }
 }
 

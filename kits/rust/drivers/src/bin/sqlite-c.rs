@@ -13,8 +13,8 @@ use std::process::ExitCode;
 use std::ptr;
 use std::sync::Arc;
 use touchstone_kit::{
-    Colour, Content, Doc, DocV2, DocV3, DocV4, Document, Driver, Failure, FailureKind, Kit, Open, Plan,
-    Position, Record, RecordKind, Row, Setting, Settings, Store, Verb, failure,
+    Colour, Content, Doc, DocV2, DocV3, DocV4, Document, Driver, Failure, FailureKind, Kit, Open, Operation,
+    Plan, Position, Record, RecordKind, Row, Setting, Settings, Store, Verb, failure,
 };
 
 fn main() -> ExitCode {
@@ -165,7 +165,7 @@ impl<R: Columns> Store<R> for SqliteC {
     }
 
     fn insert_many(&mut self, records: &[&R]) -> Result<(), Failure> {
-        self.transaction(|driver| records.iter().try_for_each(|record| driver.insert_one(*record)))
+        self.transaction(true, |driver| records.iter().try_for_each(|record| driver.insert_one(*record)))
     }
 
     fn find(&mut self, above: i64) -> Result<Vec<R>, Failure> {
@@ -183,7 +183,7 @@ impl<R: Columns> Store<R> for SqliteC {
     }
 
     fn update_many(&mut self, states: &[&R]) -> Result<Vec<R>, Failure> {
-        self.transaction(|driver| {
+        self.transaction(true, |driver| {
             let fetched = driver.read_all()?;
             for state in states {
                 driver.update_one(*state)?;
@@ -193,7 +193,7 @@ impl<R: Columns> Store<R> for SqliteC {
     }
 
     fn delete_many(&mut self) -> Result<Vec<R>, Failure> {
-        self.transaction(|driver| {
+        self.transaction(true, |driver| {
             let fetched: Vec<R> = driver.read_all()?;
             driver.delete.prepare(&driver.db)?;
             for record in &fetched {
@@ -202,6 +202,16 @@ impl<R: Columns> Store<R> for SqliteC {
                 driver.delete.reset();
             }
             Ok(fetched)
+        })
+    }
+
+    fn mix(&mut self, operations: &[Operation<'_, R>], found: &mut Vec<R>) -> Result<u64, Failure> {
+        if let [operation] = operations {
+            return self.play(operation, found);
+        }
+        let writes = operations.iter().any(Operation::writes);
+        self.transaction(writes, |driver| {
+            operations.iter().try_fold(0, |updated, operation| Ok(updated + driver.play(operation, found)?))
         })
     }
 
@@ -214,18 +224,33 @@ impl<R: Columns> Store<R> for SqliteC {
 }
 
 impl SqliteC {
-    /// Does `work` in a transaction that may write from its start.
+    /// Does `work` in a transaction, which may write from its start or not at all.
     fn transaction<T>(
         &mut self,
+        writes: bool,
         work: impl FnOnce(&mut SqliteC) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        self.begin_immediate.run(&self.db)?;
+        let begin = if writes { &mut self.begin_immediate } else { &mut self.begin };
+        begin.run(&self.db)?;
         match work(self).and_then(|done| self.commit.run(&self.db).map(|()| done)) {
             Ok(done) => Ok(done),
             Err(failure) => {
                 self.db.execute("rollback").unwrap_or(());
                 Err(failure)
             }
+        }
+    }
+}
+
+impl SqliteC {
+    /// Plays one operation of a mixed transaction, and answers how many records it updated.
+    fn play<R: Columns>(&mut self, operation: &Operation<'_, R>, found: &mut Vec<R>) -> Result<u64, Failure> {
+        match operation {
+            Operation::Get(key) => {
+                found.extend(Store::<R>::get(self, key)?);
+                Ok(0)
+            }
+            Operation::Update(state) => Ok(u64::from(self.update_one(*state)?)),
         }
     }
 }
@@ -270,6 +295,8 @@ pub trait Columns: Record {
 }
 
 impl Columns for Row {
+    const VERBS: &'static [Verb] = &Verb::OF_MIXED_RECORDS;
+
     fn sql(_table: u32) -> Result<[CString; 7], Failure> {
         Ok([
             c"select key, value from benchmark where key = ?1",
@@ -277,7 +304,7 @@ impl Columns for Row {
             c"insert into benchmark (key, value) values (?1, ?2)",
             c"select key, value from benchmark limit 1",
             c"",
-            c"",
+            c"update benchmark set value = ?2 where key = ?1",
             c"",
         ]
         .map(CStr::to_owned))

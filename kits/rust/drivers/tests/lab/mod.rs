@@ -80,7 +80,7 @@ impl Session {
 
     /// Runs lanes.
     pub fn run(&mut self, lanes: &[Lane]) -> Sample {
-        match self.ask(&Request::Run(Run { lanes: lanes.to_vec(), latency: None })) {
+        match self.ask(&Request::Run(Run::of(lanes.to_vec()))) {
             Reply::Run(sample) => sample,
             other => panic!("{lanes:?}: {other:?}"),
         }

@@ -4,10 +4,10 @@ use objects::Object;
 use records::{Doc, Document, Row};
 use std::process::ExitCode;
 use touchstone_kit::{
-    Driver, Failure, FailureKind, Kit, Open, Plan, RecordKind, Setting, Settings, Verb, failure,
+    Driver, Failure, FailureKind, Kit, Open, Operation, Plan, RecordKind, Setting, Settings, Verb, failure,
 };
 use touchstone_store::{
-    Cipher, Durability, EncryptionKey, ErrorKind, Options, Reading, Record, Snapshot, Transaction,
+    Cipher, Durability, EncryptionKey, ErrorKind, Options, Reading, Record, Snapshot, Transaction, Writing,
 };
 use typed::{DocV2, DocV3, DocV4};
 
@@ -78,7 +78,7 @@ impl Driven {
 
     fn write<T: Record, R>(
         &self,
-        write: impl FnOnce(touchstone_store::Writing<'_, T>) -> touchstone_store::Result<R>,
+        write: impl FnOnce(Writing<'_, T>) -> touchstone_store::Result<R>,
     ) -> Result<R, Error> {
         Ok(self.store.write(|transaction| match &self.collection {
             Some(name) => write(transaction.collection(name)?),
@@ -258,7 +258,7 @@ fn pragmas(connection: &rusqlite::Connection) -> rusqlite::Result<Settings> {
 }
 
 impl touchstone_kit::Store<Row> for Driven {
-    const VERBS: &'static [Verb] = &Verb::OF_RECORDS;
+    const VERBS: &'static [Verb] = &Verb::OF_MIXED_RECORDS;
     const TABLES: bool = true;
 
     fn get(&mut self, key: &i64) -> Result<Option<Row>, Error> {
@@ -287,9 +287,49 @@ impl touchstone_kit::Store<Row> for Driven {
         self.write(|mut table| table.insert_all(records.iter().copied()).map(drop))
     }
 
+    fn mix(&mut self, operations: &[Operation<'_, Row>], found: &mut Vec<Row>) -> Result<u64, Error> {
+        self.played = Played::Keys;
+        match operations {
+            [Operation::Get(key)] => {
+                found.extend(touchstone_kit::Store::<Row>::get(self, key)?);
+                Ok(0)
+            }
+            [Operation::Update(state)] if self.collection.is_none() => {
+                Ok(u64::from(self.store.replace(*state)?))
+            }
+            _ if operations.iter().any(Operation::writes) => {
+                self.write(|mut rows| play_rows(&mut rows, operations, found))
+            }
+            _ => self.read(|rows: Reading<'_, Row>| {
+                for operation in operations {
+                    if let Operation::Get(key) = operation {
+                        found.extend(rows.get(key)?);
+                    }
+                }
+                Ok(0)
+            }),
+        }
+    }
+
     fn first(&mut self) -> Result<Option<Row>, Error> {
         self.read(|records| records.query().first())
     }
+}
+
+/// Plays a mixed transaction that writes, and answers how many rows it updated.
+fn play_rows(
+    rows: &mut Writing<'_, Row>,
+    operations: &[Operation<'_, Row>],
+    found: &mut Vec<Row>,
+) -> touchstone_store::Result<u64> {
+    let mut updated = 0;
+    for operation in operations {
+        match operation {
+            Operation::Get(key) => found.extend(rows.get(key)?),
+            Operation::Update(state) => updated += u64::from(rows.replace(*state)?),
+        }
+    }
+    Ok(updated)
 }
 
 impl touchstone_kit::Store<Document> for Driven {

@@ -1,0 +1,119 @@
+//! A slice by the clock, over its time: how much was done in each stretch of it, and how long transactions took.
+
+use crate::sample::{Counts, Window};
+use crate::statistics::launch_percentiles;
+use serde::{Deserialize, Serialize};
+use touchstone_protocol::SERIES_WINDOW_NS;
+
+/// Stretches kept of a slice, for the drawing: where it has more windows, some are put together.
+const STRETCHES: usize = 300;
+
+/// Levels of the drawing in a factor of ten.
+const LEVELS_OF_TEN: f64 = 6.0;
+
+/// The lowest level of the drawing ends here, in nanoseconds.
+const LEVEL_NS_MIN: f64 = 100.0;
+
+/// The first launch of an arm by the clock, over its time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SeriesStatistics {
+    /// How long each stretch lasted, in nanoseconds.
+    pub stretch_ns: u64,
+    /// The stretches, in order.
+    pub stretches: Vec<StretchStatistics>,
+}
+
+/// The transactions that ended in one stretch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StretchStatistics {
+    /// How many there were.
+    pub transactions: u64,
+    /// Half of them took no longer, in nanoseconds.
+    pub median_ns: Option<u64>,
+    /// 99 of 100 took no longer.
+    pub p99_ns: Option<u64>,
+    /// The longest that only read.
+    pub longest_read_ns: Option<u64>,
+    /// The longest that wrote.
+    pub longest_write_ns: Option<u64>,
+    /// How many took how long: counts by level, of which number 0 is up to 100 ns, and six are a factor of ten.
+    pub levels: Vec<u64>,
+}
+
+impl SeriesStatistics {
+    /// Of windows in order; none without any.
+    pub fn of(windows: &[Window]) -> Option<SeriesStatistics> {
+        if windows.is_empty() {
+            return None;
+        }
+        let together = windows.len().div_ceil(STRETCHES);
+        Some(SeriesStatistics {
+            stretch_ns: SERIES_WINDOW_NS * together as u64,
+            stretches: windows.chunks(together).map(StretchStatistics::of).collect(),
+        })
+    }
+
+    /// The longest transaction that wrote, in nanoseconds.
+    pub fn longest_write_ns(&self) -> Option<u64> {
+        self.stretches.iter().filter_map(|stretch| stretch.longest_write_ns).max()
+    }
+}
+
+impl StretchStatistics {
+    fn of(windows: &[Window]) -> StretchStatistics {
+        let mut all = Counts::new();
+        for (ns, count) in windows.iter().flat_map(|window| window.reads.iter().chain(&window.writes)) {
+            *all.entry(*ns).or_default() += count;
+        }
+        let counted: Vec<(u64, u64)> = all.iter().map(|(ns, count)| (*ns, *count)).collect();
+        let percentiles = launch_percentiles(&counted);
+        let longest = |of: fn(&Window) -> &Counts| {
+            windows.iter().filter_map(|window| of(window).last_key_value().map(|(ns, _)| *ns)).max()
+        };
+        let mut levels = Vec::new();
+        for (ns, count) in &all {
+            let level = level(*ns);
+            if levels.len() <= level {
+                levels.resize(level + 1, 0);
+            }
+            levels[level] += count;
+        }
+        StretchStatistics {
+            transactions: all.values().sum(),
+            median_ns: percentiles.first().copied(),
+            p99_ns: percentiles.get(3).copied(),
+            longest_read_ns: longest(|window| &window.reads),
+            longest_write_ns: longest(|window| &window.writes),
+            levels,
+        }
+    }
+}
+
+fn level(ns: u64) -> usize {
+    let above = (ns as f64 / LEVEL_NS_MIN).log10() * LEVELS_OF_TEN;
+    if above <= 0.0 { 0 } else { above.ceil() as usize }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_level_is_a_sixth_of_a_factor_of_ten() {
+        assert_eq!([1, 100, 101, 1_000, 1_001, 1_000_000].map(level), [0, 0, 1, 6, 7, 24]);
+    }
+
+    #[test]
+    fn a_long_slice_has_its_windows_put_together() {
+        let window = |ns: u64| Window { reads: Counts::from([(ns, 3)]), writes: Counts::from([(ns * 2, 1)]) };
+        let windows: Vec<Window> = (1..=601).map(|number| window(number * 100)).collect();
+        let series = SeriesStatistics::of(&windows).expect("there are windows");
+        assert_eq!((series.stretch_ns, series.stretches.len()), (3 * SERIES_WINDOW_NS, 201));
+        let first = &series.stretches[0];
+        assert_eq!(first.transactions, 12);
+        assert_eq!((first.longest_read_ns, first.longest_write_ns), (Some(300), Some(600)));
+        assert_eq!(first.levels.iter().sum::<u64>(), 12);
+        assert_eq!(series.longest_write_ns(), Some(2 * 60_100));
+        assert_eq!(SeriesStatistics::of(&[]), None);
+    }
+}
