@@ -281,5 +281,73 @@ const caseCharts = (() => {
     });
   }
 
-  return { forest, hits, launches, latency, stalls };
+  /** Transactions a second over the time of a launch. */
+  function pace({ baseline, arms }, width) {
+    const lines = arms.map(({ arm, points }) => ({ arm, points: points.map(([x, y]) => ({ x, y })) }));
+    const all = lines.flatMap((line) => line.points);
+    return lineChart({
+      lines,
+      baseline,
+      width,
+      typeX: "linear",
+      domainX: [0, d3.max(all, (point) => point.x)],
+      labelX: "time since the launch began",
+      labelY: "transactions a second, higher is better",
+      ticksX: d3.ticks(0, d3.max(all, (point) => point.x), 8),
+      sayX: (seconds) => `${seconds} s`,
+      sayY: count,
+    });
+  }
+
+  /** A strip for each contender: how long transactions took, stretch by stretch, the darker the more. */
+  function heat({ levels_of_ten, arms }, width) {
+    const upTo = (level) => 100 * 10 ** (level / levels_of_ten);
+    const cells = arms.flatMap(({ arm, stretch_s, cells }) =>
+      cells.map(([stretch, level, share]) => ({
+        arm,
+        x1: stretch * stretch_s,
+        x2: (stretch + 1) * stretch_s,
+        y1: upTo(level - 1),
+        y2: upTo(level),
+        share,
+      })),
+    );
+    const last = d3.max(cells, (cell) => cell.x2);
+    const domain = [d3.min(cells, (cell) => cell.y1), d3.max(cells, (cell) => cell.y2)];
+    const at = ticks(domain, 5);
+    const label = { fy: "arm", dy: -14 };
+    return Plot.plot({
+      width,
+      height: arms.length * 130 + 62,
+      marginLeft: 62,
+      marginRight: 12,
+      marginTop: 16,
+      marginBottom: 46,
+      style: style(),
+      fy: { domain: arms.map(({ arm }) => arm), axis: null, padding: 0.22 },
+      x: { domain: [0, last] },
+      y: { type: "log", domain },
+      marks: [
+        Plot.gridY(at, grid),
+        axisY(at, duration),
+        axisX(d3.ticks(0, last, 8), (seconds) => `${seconds} s`, "time since the launch began"),
+        Plot.rect(cells, {
+          fy: "arm",
+          x1: "x1",
+          x2: "x2",
+          y1: "y1",
+          y2: "y2",
+          fill: "var(--series-1)",
+          // A share of one in ten thousand is still seen, for such are the stalls.
+          fillOpacity: ({ share }) => Math.max(0.25, Math.sqrt(share)),
+          inset: 0,
+        }),
+        Plot.ruleY([domain[0]], { stroke: INK }),
+        Plot.text(arms, { ...label, frameAnchor: "top-right", text: "longest", fill: INK }),
+        Plot.text(arms, name({ ...label, frameAnchor: "top-left", text: "arm" })),
+      ],
+    });
+  }
+
+  return { forest, hits, launches, latency, stalls, pace, heat };
 })();

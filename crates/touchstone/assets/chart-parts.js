@@ -141,6 +141,8 @@ const parts = (() => {
     between = 260,
     span = 1,
     within = [],
+    typeX = "log",
+    sayY = duration,
     known = lines.map((line) => line.arm).filter((arm) => arm !== baseline),
   }) {
     const height = Math.max(least, lines.length * LABEL_GAP + 120);
@@ -173,13 +175,13 @@ const parts = (() => {
       height,
       ...margins,
       style: style(),
-      x: { type: "log", domain: domainX },
+      x: { type: typeX, domain: domainX },
       y: { type: "log", domain: domainY },
       marks: [
         Plot.gridY(atY, grid),
         Plot.gridX(ticksX, grid),
         axisX(ticksX, sayX, labelX),
-        axisY(atY, duration, labelY),
+        axisY(atY, sayY, labelY),
         // The baseline first: it is the thickest and would hide the others.
         d3
           .sort(lines, (line) => line.arm !== baseline)

@@ -10,7 +10,7 @@ mod witnessed;
 
 use latency::{Counted, mean, mean_of_longest_thousandth};
 pub use load::{AskedStatistics, EndpointStatistics, LoadStatistics};
-pub use series::{SeriesStatistics, StretchStatistics};
+pub use series::{LEVELS_OF_TEN, SeriesStatistics, StretchStatistics};
 pub use settings::SettingStatistics;
 use settings::settings;
 use witnessed::SLICES_LEAST;

@@ -279,7 +279,7 @@ pub struct PlannedLane {
     pub stretch: Option<Stretch>,
     /// Of a `mix` lane, how many of 100 operations get a record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reads: Option<u8>,
+    pub reads: Option<u32>,
     /// All that get come first.
     #[serde(default, skip_serializing_if = "is_false")]
     pub reads_first: bool,

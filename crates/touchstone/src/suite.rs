@@ -279,7 +279,7 @@ pub struct LanePlan {
     /// Which stretch of a transaction is timed; commit and delivery, unless said.
     pub stretch: Option<Stretch>,
     /// Of a `mix` lane, how many of 100 operations get a record; the others update one.
-    pub reads: Option<u8>,
+    pub reads: Option<u32>,
     /// All that get come first, then all that update, instead of any of them at any time.
     #[serde(default)]
     pub reads_first: bool,

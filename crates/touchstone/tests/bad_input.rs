@@ -290,8 +290,9 @@ fn mixed_load_is_of_rows_and_alike_in_all_lanes() {
     let says = |rest: &str, wanted: &[&str]| {
         assert_says(&error_with(lanes, &format!("{mix}\n{rest}")), wanted);
     };
-    says("get_record = 3", &["leave out `get_record`"]);
-    says("order = { kind = \"near\" }", &["`order`"]);
+    says("get_record = 3", &["no lane of it gets"]);
+    says("order = { kind = \"near\" }", &["`order`", "something else"]);
+    says("cache = \"evicted\"", &["leave out `cache = \"evicted\"`"]);
     let document = SUITE.replace("record = \"row\"", "record = \"document\"").replace(lanes, mix);
     let error = small::plan(&document, &choice()).expect_err("no document is mixed").to_string();
     assert_says(&error, &["needs a dataset of `row`", "is of document"]);

@@ -278,6 +278,19 @@ fn arms(named: &Value) -> String {
     arm("arm").map_or(String::new(), |arm| format!(" of {arm}{against}"))
 }
 
+/// A target is the bound itself: a time in ns, which is not to be exceeded, or anything else, which is to be reached.
+fn target(figure: &Value) -> Option<(Option<Aspect>, Option<f64>, Option<f64>)> {
+    let value = number(figure, "value")?;
+    let ns = match word(figure, "unit")? {
+        "s" => 1e9,
+        "ms" => 1e6,
+        "us" => 1e3,
+        "ns" => 1.0,
+        _ => return Some((None, Some(value), None)),
+    };
+    Some((None, None, Some(value * ns)))
+}
+
 /// The first bound of a claim that does not follow from its figures.
 fn other_bounds(path: &str, claim: &Claim, raw: &Value) -> Option<String> {
     claim.tests.iter().zip(list(raw, "test")).find_map(|(test, raw_test)| {
@@ -293,6 +306,7 @@ fn other_bounds(path: &str, claim: &Claim, raw: &Value) -> Option<String> {
             "linear" => vec![(None, Some(10_f64.powf(-0.1)), None)],
             "no-better" => vec![(None, None, Some(10_f64.powf(0.1)))],
             "elsewhere" => Vec::new(),
+            "target" => vec![target(list(raw, "figure").first()?)?],
             word => vec![if (word == "better") == test.measure.more_is_better() {
                 (Some(Aspect::Direction), Some(1.0), None)
             } else {

@@ -25,7 +25,7 @@ const SUITE: [&str; 10] = [
     "crates/touchstone-protocol/src/watch.rs",
 ];
 const KIT: [&str; 1] = ["crates/touchstone/src/kit.rs"];
-const RECORD: [&str; 13] = [
+const RECORD: [&str; 14] = [
     "crates/touchstone/src/plan.rs",
     "crates/touchstone/src/plan/order.rs",
     "crates/touchstone/src/plan/overriding.rs",
@@ -35,6 +35,7 @@ const RECORD: [&str; 13] = [
     "crates/touchstone/src/record.rs",
     "crates/touchstone/src/estimate.rs",
     "crates/touchstone/src/estimate/load.rs",
+    "crates/touchstone/src/estimate/series.rs",
     "crates/touchstone/src/estimate/witnessed.rs",
     "crates/touchstone-statistics/src/duel.rs",
     "crates/touchstone-statistics/src/kinds.rs",
@@ -505,8 +506,12 @@ const NUMBERS: [(&str, &str, &str); 63] = [
     ("crates/touchstone/src/verdict/doubt.rs", "pub const DRIFT_APART_MOST: f64 = 0.20;", "20 %"),
     ("crates/touchstone-statistics/src/quantile.rs", "pub const MAD_TO_SIGMA: f64 = 1.483;", "1.483"),
     ("crates/touchstone-statistics/src/bootstrap.rs", "pub const BOOTSTRAP_LEVEL: f64 = 0.95;", "95 %"),
-    ("crates/touchstone/src/estimate.rs", "latencies.len().div_ceil(1000)", "longest thousandth"),
-    ("crates/touchstone/src/estimate.rs", "const WAKING_NS: u64 = 120_000;", "within 0.12 ms"),
+    (
+        "crates/touchstone/src/estimate/latency.rs",
+        "operations(latencies).div_ceil(1000)",
+        "longest thousandth",
+    ),
+    ("crates/touchstone/src/estimate/latency.rs", "const WAKING_NS: u64 = 120_000;", "within 0.12 ms"),
     ("crates/touchstone/src/verdict/flag.rs", "const TICK_SHARE_MIN: f64 = 0.85;", "85 % of the operations"),
     ("crates/touchstone/src/verdict/flag.rs", "const SLICE_NS_MIN: f64 = 1e5;", "less than 0.1 ms"),
     (FLAG_WITNESSED, "const BESIDE_SHARE_MAX: f64 = 0.25;", "a quarter of a slice"),

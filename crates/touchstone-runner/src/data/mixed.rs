@@ -16,7 +16,7 @@ const OPERATION_NS_MIN: u64 = 20;
 /// its record was given last.
 pub(super) fn operations(case: &PlannedCase, random: &mut Stream) -> Option<Vec<u32>> {
     let mix = case.mix()?;
-    let reads = MIXED as usize * usize::from(mix.reads.unwrap_or(0)) / 100;
+    let reads = MIXED as usize * mix.reads.unwrap_or(0) as usize / 100;
     let mut operations = Vec::with_capacity((case.mixed_lanes() * MIXED) as usize);
     let mut is_second = vec![false; case.filled as usize];
     for place in 0..case.mixed_lanes() {
@@ -121,3 +121,6 @@ impl CaseData {
         digest.to_string()
     }
 }
+
+#[cfg(test)]
+mod tests;

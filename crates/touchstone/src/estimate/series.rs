@@ -9,7 +9,7 @@ use touchstone_protocol::SERIES_WINDOW_NS;
 const STRETCHES: usize = 300;
 
 /// Levels of the drawing in a factor of ten.
-const LEVELS_OF_TEN: f64 = 6.0;
+pub const LEVELS_OF_TEN: f64 = 6.0;
 
 /// The lowest level of the drawing ends here, in nanoseconds.
 const LEVEL_NS_MIN: f64 = 100.0;

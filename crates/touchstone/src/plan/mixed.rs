@@ -63,8 +63,10 @@ impl PlannedCase {
                 self.dataset.name, self.dataset.record
             ));
         }
-        if self.get_record.is_some() || self.order.is_some() || self.cache == Cache::Evicted {
-            return Err("a mixed load has an order of its own, and warm caches: leave out `get_record`, `order` and `cache = \"evicted\"`".into());
+        if self.cache == Cache::Evicted {
+            return Err(
+                "a mixed load goes on where the slice before ended: leave out `cache = \"evicted\"`".into()
+            );
         }
         let places = self.mixed_lanes();
         if self.arms.iter().any(|arm| arm.lanes.len() as u64 != places) || places > self.filled {

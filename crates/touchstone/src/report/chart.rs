@@ -5,6 +5,7 @@
 
 mod claims;
 mod overview;
+mod series;
 mod single;
 
 pub(super) use super::page::{Chart, rounded};
@@ -27,6 +28,8 @@ pub(super) fn of_case(case: &CaseView, statistics: &CaseStatistics, timeline_poi
         single::launches(case, &arms),
         single::latency(case, &arms),
         single::stalls(case, &arms, timeline_points),
+        series::pace(case, &arms),
+        series::heat(case, &arms),
     ];
     charts.into_iter().flatten().collect()
 }

@@ -139,6 +139,26 @@ impl Figure {
 }
 
 impl Figure {
+    /// What a target asks of a measure: at least a rate or a share, at most a time, in nanoseconds. None of a figure that is of
+    /// another kind than the measure.
+    pub(super) fn target(&self, measure: Measure) -> Option<Bounds> {
+        let ns = TIMES.iter().position(|unit| *unit == self.unit).map(|place| NS_OF_TIMES[place]);
+        let bounds = match (measure, ns) {
+            _ if self.against.is_some() => return None,
+            (Measure::Rate, None) if self.unit.ends_with(PER_SECOND) => {
+                Bounds { at_least: Some(self.value), ..Bounds::default() }
+            }
+            (Measure::Hits, None) if self.unit == PERCENT => {
+                Bounds { at_least: Some(self.value), ..Bounds::default() }
+            }
+            (Measure::Latency | Measure::Percentile | Measure::Stall, Some(ns)) => {
+                Bounds { at_most: Some(self.value * ns), ..Bounds::default() }
+            }
+            _ => return None,
+        };
+        Some(bounds)
+    }
+
     /// Level with a published share: it is counted, and the same on every machine.
     fn level_share(&self) -> Vec<Bounds> {
         let level =
@@ -155,6 +175,8 @@ pub(super) const RATIO: &str = "x";
 pub(super) const PER_SECOND: &str = "/s";
 /// Units of times.
 pub(super) const TIMES: [&str; 4] = ["s", "ms", "us", "ns"];
+/// What they are in nanoseconds.
+const NS_OF_TIMES: [f64; 4] = [1e9, 1e6, 1e3, 1.0];
 
 /// Two arms that are asked whether a claim holds, or one where the claim compares with nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -315,6 +337,9 @@ impl Claim {
         match test.rule {
             Some(Rule::Level) if test.measure == Measure::Hits => {
                 self.figures.first().map_or_else(Vec::new, Figure::level_share)
+            }
+            Some(Rule::Target) => {
+                self.figures.first().and_then(|figure| figure.target(test.measure)).into_iter().collect()
             }
             Some(rule) => rule.bounds(test.measure, self.published_ratio(test.measure)),
             None => vec![Bounds { aspect: None, at_least: test.at_least, at_most: test.at_most }],

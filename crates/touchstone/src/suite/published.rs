@@ -222,7 +222,7 @@ impl Claim {
         };
         if self.tests.len() > 1 && self.tests.iter().any(stands_alone) {
             return Err("a timed test of a page's claim has no other test beside it, nor has one with rule = \"advantage\", \
-                        \"cost\" or \"elsewhere\", so that the published figure stands beside one: make a claim of each"
+                        \"cost\", \"target\" or \"elsewhere\", so that the published figure stands beside one: make a claim of each"
                 .into());
         }
         Ok(())
@@ -308,6 +308,7 @@ fn check_bounds(claim: &Claim, test: &ClaimTest) -> Result<(), String> {
     let has_own = own.into_iter().any(|bound| bound.is_some());
     match test.rule {
         Some(Rule::Level) if test.measure == Measure::Hits && !has_own => check_share(claim),
+        Some(Rule::Target) if !has_own => check_target(claim, test),
         Some(_) if has_own || test.measure.is_exact() => {
             Err("a `rule` sets the bounds of what is timed: leave out `at_least` and `at_most`, or the rule".into())
         }
@@ -333,6 +334,17 @@ fn check_share(claim: &Claim) -> Result<(), String> {
         Some(figure) if figure.unit == PERCENT && figure.against.is_none() => Ok(()),
         _ => Err("measure = \"hits\" with rule = \"level\" is held against a published share: its first [[claim.figure]] needs the \
                   unit \"%\", and no `against`"
+            .into()),
+    }
+}
+
+/// A target is a figure of the kind that is measured, and compares with nothing.
+fn check_target(claim: &Claim, test: &ClaimTest) -> Result<(), String> {
+    let compares = claim.pairs_of(test).iter().any(|pair| pair.against.is_some());
+    match claim.figures.first().and_then(|figure| figure.target(test.measure)) {
+        Some(_) if !compares => Ok(()),
+        _ => Err("rule = \"target\" holds one arm against the page's own target: it needs a first [[claim.figure]] without `against`, of \
+                  the kind that is measured (a rate `/s`, a share `%`, or a time), and no arm to be `against`"
             .into()),
     }
 }

@@ -31,6 +31,8 @@ pub enum Rule {
     NoBetter,
     /// A figure of another device, beside the figure here: never holds and is never refuted.
     Elsewhere,
+    /// A target that the page sets for itself, whatever the device: at least that rate or share, at most that time.
+    Target,
 }
 
 /// The two questions about a published advantage or cost, which are answered apart.
@@ -91,13 +93,13 @@ impl Rule {
             Rule::Level => vec![Bounds { aspect: None, at_least: Some(LEVEL), at_most: Some(1.0 / LEVEL) }],
             Rule::Linear => vec![Bounds { at_least: Some(1.0 / linear_step()), ..Bounds::default() }],
             Rule::NoBetter => vec![Bounds { at_most: Some(linear_step()), ..Bounds::default() }],
-            Rule::Elsewhere => Vec::new(),
+            Rule::Elsewhere | Rule::Target => Vec::new(),
         }
     }
 
     /// Whether a published figure takes part in it: bounds follow from the figure, or it stands beside what is found.
     pub(super) fn is_of_a_figure(self) -> bool {
-        matches!(self, Rule::Advantage | Rule::Cost | Rule::Elsewhere)
+        matches!(self, Rule::Advantage | Rule::Cost | Rule::Elsewhere | Rule::Target)
     }
 
     /// What is wrong with a published ratio for this rule.
@@ -153,6 +155,7 @@ impl fmt::Display for Rule {
             Rule::Linear => "linear",
             Rule::NoBetter => "no-better",
             Rule::Elsewhere => "elsewhere",
+            Rule::Target => "target",
         })
     }
 }

@@ -13,7 +13,7 @@ use touchstone::kit::{Kit, Kits};
 use touchstone::plan::{Choice, Plan, PlannedArm, PlannedCase};
 use touchstone::record::{Environment, Manifest, RECORD_VERSION, Record, Status};
 use touchstone::report::Findings;
-use touchstone::sample::{Introduction, Launch, Noise, Outcome, Phase, Probe, Slice, SyncCount};
+use touchstone::sample::{Introduction, Launch, Noise, Outcome, Phase, Probe, Slice, SyncCount, Window};
 use touchstone::suite::{Size, Suite};
 use touchstone::verdict::{Judgement, judge};
 use touchstone_protocol::{Clock, Hello, LaneSample, Setting, Usage, Verb};
@@ -206,6 +206,10 @@ fn run(record: &mut Record, case: &PlannedCase, arm: &PlannedArm, behaviour: &Be
             ("database-wal".to_owned(), 4_124_152),
         ]),
     });
+    // One that counts its pages is seen over its time as well.
+    if !behaviour.counters.is_empty() && launch == 0 {
+        record.series.insert((case.id.clone(), arm.name.clone(), launch), windows(operation_ns));
+    }
     if behaviour.latencies && outcome == Outcome::Completed {
         let latencies = latencies(behaviour, operation_ns, &mut noise);
         record.latencies.insert((case.id.clone(), arm.name.clone(), launch), latencies);
@@ -246,6 +250,18 @@ fn slice(
 }
 
 /// Most operations near the median, some far above, and now and then a checkpoint.
+/// Two seconds, in the middle of which a write takes a hundred times as long.
+fn windows(operation_ns: f64) -> Vec<Window> {
+    let window = |number: usize| {
+        let times = if number == 10 { 100.0 } else { 2.0 };
+        Window {
+            reads: [(operation_ns as u64, 70)].into(),
+            writes: [((operation_ns * times) as u64, 30)].into(),
+        }
+    };
+    (0..20).map(window).collect()
+}
+
 fn latencies(behaviour: &Behaviour, operation_ns: f64, noise: &mut Dice) -> Vec<u64> {
     let one = |operation: usize| {
         let usual = operation_ns * (0.18 * noise.normal().abs()).exp();

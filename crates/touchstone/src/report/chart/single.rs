@@ -7,7 +7,7 @@ use crate::report::view::{ArmView, CaseView};
 use crate::statistics::P_LOOK;
 use serde::Serialize;
 
-type Arms<'a> = [(&'a ArmView, &'a ArmStatistics)];
+pub(super) type Arms<'a> = [(&'a ArmView, &'a ArmStatistics)];
 
 #[derive(Serialize)]
 struct Forest<'a> {
