@@ -170,6 +170,39 @@ fn a_sleeper_is_flagged_and_keeps_its_number() {
     assert!(flag.evidence.contains("on the processor for"), "{flag:?}");
 }
 
+/// The page whose load this is gave 296, 258, 232 and 212 operations a second, and 7.8 times as many with eight threads. A sleep is
+/// never shorter than it is asked to be, whatever else the machine does.
+#[test]
+fn mixed_load_that_sleeps_is_flagged_in_every_mix_and_its_pace_is_that_of_its_sleeps() {
+    let suspected = |case: &str, arm: &str| -> Vec<FlagKind> {
+        let flags = CANARIES.judgement.flags.iter().filter(|flag| flag.case == case && flag.arm == arm);
+        flags.map(|flag| flag.kind).collect()
+    };
+    for mix in ["90", "70", "50", "30", "20", "threads"] {
+        let case = format!("canaries/sleeper-{mix}");
+        assert_honest(&case, "canary-sleeper@default");
+        assert!(suspected(&case, "canary-sleeper@default").contains(&FlagKind::Slept), "{case}");
+        assert!(!suspected(&case, HONEST).contains(&FlagKind::Slept), "{case}");
+    }
+    assert!(!suspected("canaries/sleeper-70", "canary-slow@slow").contains(&FlagKind::Slept));
+    let slices = |case: &'static str| {
+        let of = move |of_case: &str, arm: &str| of_case == case && arm == "canary-sleeper@default";
+        CANARIES.record.slices.iter().filter(move |slice| of(&slice.case, &slice.arm))
+    };
+    for slice in slices("canaries/sleeper-20") {
+        assert!(
+            slice.wall_ns >= slice.operations * 1_000_000,
+            "each sleeps, in whatever transaction: {slice:?}"
+        );
+    }
+    let threads: Vec<_> = slices("canaries/sleeper-threads").flat_map(|slice| &slice.lanes).collect();
+    assert_eq!(threads.len(), 8);
+    // All eight sleep at once: whatever each did, it is more than one could do after the other.
+    let played: u64 = threads.iter().filter_map(|lane| lane.played).sum();
+    let longest = threads.iter().map(|lane| lane.wall_ns).max().expect("there are lanes");
+    assert!(played * 1_000_000 > longest, "{played} operations in {longest} ns");
+}
+
 #[test]
 fn a_get_by_scanning_is_flagged_and_a_get_by_an_index_is_not() {
     let case = "canaries/scan";

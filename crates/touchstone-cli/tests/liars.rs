@@ -348,6 +348,22 @@ fn a_clock_that_says_what_cannot_be_ends_its_part() {
     }
 }
 
+/// A published benchmark counted whole milliseconds, and its rates are counts over these.
+#[test]
+fn a_clock_of_whole_milliseconds_is_told_by_its_times() {
+    let (case, arm) = ("liars/clock", "canary-clock@milliseconds");
+    let measured = LIARS.arm(case, arm);
+    let steps = measured.step_ns.expect("its slices differ");
+    assert!(steps.is_multiple_of(1_000_000), "{steps}");
+    // A machine so busy that slices last longer hides a step of a millisecond.
+    if measured.slice_ns.expect("it was measured") < 1e8 {
+        assert!(suspicions(case, arm).contains(&FlagKind::CoarseClock));
+    }
+    for honest in ["rusqlite@wal-normal", "canary-clock@honest"] {
+        assert!(!suspicions(case, honest).contains(&FlagKind::CoarseClock));
+    }
+}
+
 #[test]
 fn a_clock_that_counts_half_of_the_time_leaves_the_other_half_to_the_labs() {
     let (case, arm) = ("liars/clock", "canary-clock@halves");

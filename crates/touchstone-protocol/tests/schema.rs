@@ -125,16 +125,7 @@ fn replies() -> Vec<Reply> {
         engine: "none".into(),
         engine_source: String::new(),
         compile_options: vec!["THREADSAFE=1".into()],
-        capabilities: [
-            "row.get",
-            "row.read-all",
-            "document.held",
-            "doc.deliver",
-            "doc.watch-one",
-            "change.serve",
-        ]
-        .map(str::to_owned)
-        .to_vec(),
+        capabilities: ["row.get", "row.mix", "document.held", "doc.watch-one"].map(str::to_owned).to_vec(),
         clock: Clock { name: "monotonic".into(), cost_ns: 24.5, resolution_ns: 1 },
     };
     let error = |kind| Reply::Error(Failure { kind, message: "database is locked".into() });

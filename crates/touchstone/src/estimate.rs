@@ -2,6 +2,7 @@
 //!
 //! Nothing is decided here. Void slices are left out; an arm that did not complete a launch has no value for it.
 
+mod clock;
 mod latency;
 mod load;
 mod series;
@@ -88,6 +89,10 @@ pub struct ArmStatistics {
     pub parts: Option<Parts>,
     /// How long its slices took: the median.
     pub slice_ns: Option<f64>,
+    /// The step that the kit's clock must have, in nanoseconds: all its slices took whole multiples of it. None of few slices, or
+    /// where hardly two differ.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step_ns: Option<u64>,
     /// Operations in a slice: the median.
     pub slice_operations: Option<f64>,
     /// Processor time over wall time, median slice: above 1 with several threads, near 0 for one that sleeps. None
@@ -328,6 +333,7 @@ impl<'r> CaseSamples<'r> {
             outcomes: count(parts.iter().map(|part| part.outcome)),
             error: parts.iter().find_map(|part| part.error.clone()),
             slice_ns: median_of(right.clone().map(|slice| slice.wall_ns as f64)),
+            step_ns: clock::step_ns(right.clone().map(|slice| slice.wall_ns)),
             slice_operations: median_of(right.clone().map(|slice| slice.operations as f64)),
             cpu_share: median_of(
                 right

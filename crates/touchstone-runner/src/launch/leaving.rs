@@ -7,9 +7,11 @@ use crate::header::contradicted_in;
 use crate::session::{LastWords, Session, SessionError, SessionResult, unexpected};
 use crate::words::first_failure;
 use touchstone::kit::DurabilityClass;
-use touchstone::plan::calibrated_count_max;
 use touchstone::sample::{Launch, NOT_EXPLAINED, Outcome};
 use touchstone_protocol::{FailureKind, Lane, Plan, Reply, Request, Setting};
+
+/// Operations that a lane by the clock plays to say how it does them.
+const EXPLAINED: u64 = 256;
 
 impl Player<'_> {
     /// Says in the first launches how it does a slice, where the slice stores nothing: by the process that played, for it may have
@@ -229,6 +231,6 @@ impl Player<'_> {
 fn counted(lane: Lane) -> Lane {
     match lane.lasts_ms {
         None => lane,
-        Some(_) => Lane { lasts_ms: None, count: lane.count.min(calibrated_count_max(lane.verb)), ..lane },
+        Some(_) => Lane { lasts_ms: None, count: lane.count.min(EXPLAINED), ..lane },
     }
 }

@@ -70,6 +70,8 @@ pub enum FlagKind {
     UntoldThreads,
     /// An operation shorter than the clock can tell.
     BelowResolution,
+    /// Slices that all took whole multiples of a step which is a large part of them.
+    CoarseClock,
     /// Latencies that are all multiples of a timer's tick.
     TimerTick,
     /// Reads without disk: the page cache answered a case that was meant to be cold.
@@ -122,6 +124,7 @@ impl fmt::Display for FlagKind {
             FlagKind::BeyondCores => "beyond the cores",
             FlagKind::UntoldThreads => "untold threads",
             FlagKind::BelowResolution => "below resolution",
+            FlagKind::CoarseClock => "coarse clock",
             FlagKind::TimerTick => "timer tick",
             FlagKind::PageCache => "page cache",
             FlagKind::QuickerThanFlush => "quicker than a flush",
@@ -158,6 +161,7 @@ pub(super) fn flags(plan: &Plan, statistics: &[CaseStatistics], subjects: &[Intr
                 suspect.busy_at_rest(),
                 slept(arm),
                 below_resolution(arm, subjects, planned),
+                coarse_clock(arm),
                 timer_tick(arm),
                 page_cache(case, arm),
                 quicker_than_flush(case, planned, arm, measured.flush_ns),
@@ -258,6 +262,20 @@ fn below_resolution(arm: &ArmStatistics, subjects: &[Introduction], planned: &Pl
     let p50 = arm.latency.as_ref()?.latency_ns(50.0)?;
     let evidence = format!("p50 {p50} ns where one reading of the clock costs {:.0} ns", clock.cost_ns);
     ((p50 as f64) < 2.0 * clock.cost_ns).then_some((FlagKind::BelowResolution, evidence))
+}
+
+/// The share of a slice from which the step of its clock is too coarse.
+const STEP_SHARE_MAX: f64 = 0.01;
+
+/// Whoever reads whole milliseconds cannot tell what a slice of a few of them took.
+fn coarse_clock(arm: &ArmStatistics) -> Raised {
+    let (step, slice) = (arm.step_ns? as f64, arm.slice_ns?);
+    let evidence = format!(
+        "all its slices took whole multiples of {} ms, of which the median has {:.0}: its clock tells no less",
+        step / 1e6,
+        slice / step
+    );
+    (step > STEP_SHARE_MAX * slice).then_some((FlagKind::CoarseClock, evidence))
 }
 
 /// The share of operations on a timer's tick from which a subject waits for one: of a disk that others keep busy a quarter are

@@ -8,8 +8,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 use touchstone_kit::{
-    About, Document, Driver, Failure, FailureKind, Open, Record, Row, Settings, Store, Verb, failure,
-    read_dataset, write_dataset,
+    About, Document, Driver, Failure, FailureKind, Open, Operation, Record, Row, Settings, Store, Verb,
+    failure, read_dataset, write_dataset,
 };
 
 /// A canary's `hello`.
@@ -41,6 +41,11 @@ pub trait Mischief: Default + Send + 'static {
 
     /// Before each get and each insert of one record.
     fn before(&mut self) {}
+
+    /// Before each update.
+    fn before_update(&mut self) {
+        self.before();
+    }
 
     /// To the answer of each get.
     fn answered<R: Record>(&mut self, answer: R) -> R {
@@ -121,7 +126,7 @@ impl<M: Mischief> Driver for Canary<M> {
 }
 
 impl<M: Mischief, R: Kept> Store<R> for Canary<M> {
-    const VERBS: &'static [Verb] = &Verb::OF_RECORDS;
+    const VERBS: &'static [Verb] = &Verb::OF_MIXED_RECORDS;
 
     fn get(&mut self, key: &R::Key) -> Result<Option<R>, Failure> {
         self.mischief.before();
@@ -142,6 +147,23 @@ impl<M: Mischief, R: Kept> Store<R> for Canary<M> {
         let records = records.iter().map(|record| (record.key().clone(), (*record).clone()));
         R::kept(&mut self.memory()).extend(records);
         Ok(())
+    }
+
+    fn mix(&mut self, operations: &[Operation<'_, R>], found: &mut Vec<R>) -> Result<u64, Failure> {
+        let mut updated = 0;
+        for operation in operations {
+            match operation {
+                Operation::Get(key) => found.extend(self.get(key)?),
+                Operation::Update(state) => {
+                    self.mischief.before_update();
+                    let mut memory = self.memory();
+                    let Some(kept) = R::kept(&mut memory).get_mut(state.key()) else { continue };
+                    kept.clone_from(state);
+                    updated += 1;
+                }
+            }
+        }
+        Ok(updated)
     }
 
     fn first(&mut self) -> Result<Option<R>, Failure> {

@@ -168,8 +168,10 @@ impl<R: Record> Scene<R> {
 
     fn latency(&mut self) {
         let file = self.path("latency");
-        let run =
-            Run { latency: Some(file.clone()), ..Run::of(vec![lane(Verb::Get, 0, 20), lane(Verb::Get, 20, 30)]) };
+        let run = Run {
+            latency: Some(file.clone()),
+            ..Run::of(vec![lane(Verb::Get, 0, 20), lane(Verb::Get, 20, 30)])
+        };
         assert!(matches!(self.session.ask(&Request::Run(run)), Reply::Run(_)));
         assert_eq!(fs::metadata(&file).unwrap().len(), 8 * 50);
     }

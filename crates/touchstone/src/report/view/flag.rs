@@ -73,6 +73,7 @@ fn doubt(kind: FlagKind) -> (u8, &'static str) {
         FlagKind::PageCache => {
             (11, "The operating system's page cache answered what was meant to come from the disk.")
         }
+        FlagKind::CoarseClock => (12, "Its clock has steps that are a large part of what it times."),
         FlagKind::BelowResolution => (12, "An operation is shorter than the clock can tell."),
         FlagKind::ShortSlices => {
             (13, "Slices are over before caches are warm, so its times tell of what ran before them too.")

@@ -6,12 +6,14 @@ use std::env;
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Command, ExitCode, Stdio};
 
-/// What the times of a reply are multiplied by: none where they stay.
-fn factor(mischief: &str) -> Option<f64> {
+/// What becomes of the times of a reply; none where they stay.
+fn changed(mischief: &str) -> Option<fn(u64) -> u64> {
     match mischief {
-        "halves" => Some(0.5),
-        "thousandfold" => Some(1000.0),
-        "stands-still" => Some(0.0),
+        "halves" => Some(|ns| ns / 2),
+        "thousandfold" => Some(|ns| ns * 1000),
+        "stands-still" => Some(|_| 0),
+        // As a published benchmark's clock, which counted whole milliseconds.
+        "milliseconds" => Some(|ns| ns / 1_000_000 * 1_000_000),
         _ => None,
     }
 }
@@ -37,7 +39,7 @@ fn pass_on() -> io::Result<()> {
     for line in io::stdin().lock().lines() {
         let request: Value = serde_json::from_str(&line?)?;
         if let Some(asked) = request["settings"]["mischief"].as_str() {
-            mischief = factor(asked);
+            mischief = changed(asked);
         }
         writeln!(requests, "{request}")?;
         let mut reply = String::new();
@@ -54,21 +56,21 @@ fn pass_on() -> io::Result<()> {
 }
 
 /// Times of a slice are changed, and what was asked for is said to have taken effect.
-fn lie(reply: &mut Value, factor: Option<f64>, request: &Value) {
+fn lie(reply: &mut Value, change: Option<fn(u64) -> u64>, request: &Value) {
     if let Some(settings) = reply.get_mut("settings").and_then(Value::as_object_mut) {
         settings.extend(request["settings"].get("mischief").map(|asked| ("mischief".into(), asked.clone())));
     }
-    let Some(factor) = factor.filter(|_| reply["reply"] == "run") else { return };
-    scale(reply, factor);
+    let Some(change) = change.filter(|_| reply["reply"] == "run") else { return };
+    apply(reply, change);
     for lane in reply["lanes"].as_array_mut().into_iter().flatten() {
-        scale(lane, factor);
+        apply(lane, change);
     }
 }
 
-fn scale(times: &mut Value, factor: f64) {
+fn apply(times: &mut Value, change: fn(u64) -> u64) {
     for name in ["wall_ns", "cpu_ns"] {
-        if let Some(ns) = times.get(name).and_then(Value::as_f64) {
-            times[name] = Value::from((ns * factor) as u64);
+        if let Some(ns) = times.get(name).and_then(Value::as_u64) {
+            times[name] = Value::from(change(ns));
         }
     }
 }
