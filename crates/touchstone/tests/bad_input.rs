@@ -284,7 +284,7 @@ fn mixed_load_is_of_rows_and_alike_in_all_lanes() {
     says("{ verb = \"mix\", reads = 70 }, { verb = \"get\" }", &["mix", "get"]);
     says("{ verb = \"mix\", reads = 70 }, { verb = \"mix\", reads = 50 }", &["the same for all"]);
     says("{ verb = \"read-all\", reads = 70 }", &["go with mix", "read-all"]);
-    let eleven = vec!["{ verb = \"mix\", reads = 70 }"; 11].join(", ");
+    let eleven = ["{ verb = \"mix\", reads = 70 }"; 11].join(", ");
     says(&eleven, &["11 mix lanes", "10 stored records"]);
     let mix = "lanes = [{ verb = \"mix\", reads = 70 }]";
     let says = |rest: &str, wanted: &[&str]| {

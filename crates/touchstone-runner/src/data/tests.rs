@@ -1,7 +1,7 @@
 //! The lab's model of a database against one worked out here, and what it takes for wrong.
 
 #[path = "../../../touchstone/tests/small/mod.rs"]
-mod small;
+pub(super) mod small;
 
 use super::{CaseData, Contents, Datasets};
 use crate::random::Seeds;

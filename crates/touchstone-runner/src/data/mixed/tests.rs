@@ -1,9 +1,7 @@
 //! Mixed load against a model worked out here: a map of rows, played from the files that kits read.
 
-#[path = "../../../../touchstone/tests/small/mod.rs"]
-mod small;
-
-use super::super::{CaseData, Datasets};
+use crate::data::tests::small;
+use crate::data::{CaseData, Datasets};
 use crate::random::Seeds;
 use std::collections::BTreeMap;
 use touchstone::plan::{MIXED, PlannedCase, Start};
