@@ -2,6 +2,7 @@
 
 use crate::page::Page;
 use crate::reader::page_bytes;
+use crate::ring::Ring;
 use rustix::fs::{Mode, OFlags};
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::fs::File;
@@ -28,9 +29,11 @@ enum Way {
     Direct,
     /// The file is opened, sought, read and closed for every page, as the page's own test has it.
     Reopened,
+    /// Through the page cache, asked for by io_uring, one page at a time.
+    Uring,
 }
 
-const WAYS: [&str; 4] = ["buffered", "flushed", "direct", "reopened"];
+const WAYS: [&str; 5] = ["buffered", "flushed", "direct", "reopened", "uring"];
 
 impl Way {
     fn named(name: &str) -> Way {
@@ -38,6 +41,7 @@ impl Way {
             "flushed" => Way::Flushed,
             "direct" => Way::Direct,
             "reopened" => Way::Reopened,
+            "uring" => Way::Uring,
             _ => Way::Buffered,
         }
     }
@@ -85,6 +89,8 @@ pub struct Disk {
     page_bytes: usize,
     /// How many pages there were when the system was last asked.
     known_pages: u64,
+    /// Of the way that asks by it.
+    ring: Option<Ring>,
     buffer: Buffer,
 }
 
@@ -115,12 +121,13 @@ impl Disk {
     fn read(&mut self, number: u64) -> io::Result<bool> {
         let offset = self.offset(number);
         let bytes = self.buffer.bytes();
-        let read = match self.way {
-            Way::Reopened => {
+        let read = match (self.way, &mut self.ring) {
+            (Way::Reopened, _) => {
                 let mut file = File::open(&self.path)?;
                 file.seek(SeekFrom::Start(offset))?;
                 file.read_exact(bytes)
             }
+            (_, Some(ring)) => ring.read_exact_at(&self.file, bytes, offset),
             _ => self.file.read_exact_at(bytes, offset),
         };
         match read {
@@ -136,11 +143,12 @@ impl Disk {
         })?;
         Page::write(self.buffer.bytes(), row)?;
         let offset = self.offset(number);
-        let written = match self.way {
-            Way::Reopened => File::options()
+        let written = match (self.way, &mut self.ring) {
+            (Way::Reopened, _) => File::options()
                 .write(true)
                 .open(&self.path)
                 .and_then(|file| file.write_all_at(self.buffer.bytes(), offset)),
+            (_, Some(ring)) => ring.write_all_at(&self.file, self.buffer.bytes(), offset),
             _ => self.file.write_all_at(self.buffer.bytes(), offset),
         };
         written.map_err(|error| failed(&self.path, &error))
@@ -177,9 +185,10 @@ impl Driver for Disk {
                 format!("setting page_size_bytes: {page_bytes}; direct reads need a multiple of {ALIGNMENT}");
             return Err(failure(FailureKind::Unsupported, message));
         }
+        let ring = (way == Way::Uring).then(Ring::new).transpose()?;
         let path = open.directory.join("pages.data");
         let file = open_file(&path, way, open.schema.create)?;
-        Ok(Disk { file, path, way, page_bytes, known_pages: 0, buffer: Buffer::new(page_bytes) })
+        Ok(Disk { file, path, way, page_bytes, known_pages: 0, ring, buffer: Buffer::new(page_bytes) })
     }
 
     fn settings(&mut self) -> Result<Settings, Failure> {

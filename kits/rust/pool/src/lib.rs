@@ -6,3 +6,4 @@ pub mod file;
 pub mod page;
 pub mod policy;
 pub mod reader;
+pub mod ring;
