@@ -13,12 +13,13 @@ PYTHON ?= python3
 # The package is built by pip, and linted, in a folder of its own: its engine is compiled once.
 PYTHON_TARGET := $(CURDIR)/target/python
 
-.PHONY: help bench test mutations sanitize tools tools-python tools-cpp tools-java tools-go tools-sanitize browser build format lint unit targets hand-offs kits kits-cpp kits-java kits-go python clean
+.PHONY: help bench test fio mutations sanitize tools tools-python tools-cpp tools-java tools-go tools-sanitize browser build format lint unit targets hand-offs kits kits-cpp kits-java kits-go python clean
 
 help:
 	@echo "make build   target/release/touchstone alone, to be put on the PATH"
 	@echo "make bench   re-test the published claims on this machine, suite by suite: each is built, run and told of before the next"
 	@echo "make test    everything that must pass: format, lints, unit, other systems, hand-offs, kits, drivers, Python, browser, docs, tidy"
+	@echo "make fio     the subject page-file beside fio, asked for the same pages of the same file (some minutes)"
 	@echo "make mutations   whether tests of the store find mistakes that are made on purpose (some minutes)"
 	@echo "make sanitize SECONDS=600   the store's tests and its engine under sanitizers of addresses and threads; needs nightly Rust"
 
@@ -121,6 +122,12 @@ targets:
 # The orders in which the store's threads may meet, explored: a build of its own, whose primitives a model checker has.
 hand-offs:
 	RUSTFLAGS="--cfg shuttle" cargo test --locked --package touchstone-store --lib --target-dir target/shuttle hand_off
+
+# How page-file stands to fio, the field's own tool, on the same file system: FIO_DIRECTORY=/mnt chooses another, and WORDS="direct random"
+# some of the patterns. Nothing is asserted: a busy machine would decide it.
+FIO_DIRECTORY ?= .
+fio:
+	cd kits/rust/pool && FIO_DIRECTORY="$(abspath $(FIO_DIRECTORY))" cargo bench --quiet --locked --bench fio -- $(WORDS)
 
 # What is wrong in each mutation, and how it is found. OPTIONS="--only 3,7" makes some of them; --help tells of the others.
 mutations:

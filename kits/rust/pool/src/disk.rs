@@ -1,6 +1,6 @@
 //! A file of pages without a pool, as a driver: each get reads its page from the system, in one of several ways.
 
-use crate::page::Page;
+use crate::page::{Form, Page};
 use crate::reader::page_bytes;
 use crate::ring::Ring;
 use rustix::fs::{Mode, OFlags};
@@ -91,7 +91,10 @@ pub struct Disk {
     known_pages: u64,
     /// Of the way that asks by it.
     ring: Option<Ring>,
+    /// What was read last, and what is written next: of that the rest stays from page to page.
     buffer: Buffer,
+    written: Buffer,
+    form: Form,
 }
 
 impl Disk {
@@ -141,15 +144,15 @@ impl Disk {
         let number = u64::try_from(row.key).map_err(|_| {
             failure(FailureKind::Unsupported, format!("key {}: pages are numbered from 0", row.key))
         })?;
-        Page::write(self.buffer.bytes(), row)?;
+        self.form.write(self.written.bytes(), row)?;
         let offset = self.offset(number);
         let written = match (self.way, &mut self.ring) {
             (Way::Reopened, _) => File::options()
                 .write(true)
                 .open(&self.path)
-                .and_then(|file| file.write_all_at(self.buffer.bytes(), offset)),
-            (_, Some(ring)) => ring.write_all_at(&self.file, self.buffer.bytes(), offset),
-            _ => self.file.write_all_at(self.buffer.bytes(), offset),
+                .and_then(|file| file.write_all_at(self.written.bytes(), offset)),
+            (_, Some(ring)) => ring.write_all_at(&self.file, self.written.bytes(), offset),
+            _ => self.file.write_all_at(self.written.bytes(), offset),
         };
         written.map_err(|error| failed(&self.path, &error))
     }
@@ -188,7 +191,9 @@ impl Driver for Disk {
         let ring = (way == Way::Uring).then(Ring::new).transpose()?;
         let path = open.directory.join("pages.data");
         let file = open_file(&path, way, open.schema.create)?;
-        Ok(Disk { file, path, way, page_bytes, known_pages: 0, ring, buffer: Buffer::new(page_bytes) })
+        let (buffer, written) = (Buffer::new(page_bytes), Buffer::new(page_bytes));
+        let form = Form::default();
+        Ok(Disk { file, path, way, page_bytes, known_pages: 0, ring, buffer, written, form })
     }
 
     fn settings(&mut self) -> Result<Settings, Failure> {

@@ -1,5 +1,6 @@
 //! A page: a record, checksummed with what fills the rest.
 
+use crc32fast::Hasher;
 use std::ops::Range;
 use touchstone_kit::{Failure, FailureKind, Row, failure};
 
@@ -36,16 +37,8 @@ impl Page {
     /// # Errors
     /// When the value is longer than a page has room for.
     pub fn write(bytes: &mut [u8], row: &Row) -> Result<(), Failure> {
-        let room = bytes.len() - Page::OVERHEAD;
-        if row.value.len() > room {
-            let message = format!("a value of {} bytes; a page has room for {room}", row.value.len());
-            return Err(failure(FailureKind::Unsupported, message));
-        }
-        bytes[BYTES].copy_from_slice(&(row.value.len() as u32).to_le_bytes());
-        bytes[NUMBER].copy_from_slice(&row.key.to_le_bytes());
-        let (value, rest) = bytes[VALUE..].split_at_mut(row.value.len());
-        value.copy_from_slice(&row.value);
-        fill(rest, row.key as u64);
+        let end = write_row(bytes, row)?;
+        fill(&mut bytes[end..], row.key as u64);
         let sum = crc32fast::hash(&bytes[CHECKSUM.end..]);
         bytes[CHECKSUM].copy_from_slice(&sum.to_le_bytes());
         Ok(())
@@ -63,6 +56,53 @@ impl Page {
         let length = (word(bytes, BYTES) as usize).min(bytes.len() - VALUE);
         Row { key: number(bytes) as i64, value: bytes[VALUE..VALUE + length].to_vec() }
     }
+}
+
+/// A page whose rest is filled and summed once, so that each further row of as many bytes costs no more than itself. Every page
+/// has a number of its own, so no two are alike, though their rests are.
+#[derive(Default)]
+pub struct Form {
+    /// Where the rest begins, and its checksum.
+    rest: Option<(usize, Hasher)>,
+}
+
+impl Form {
+    /// Writes a row's page into `bytes`, which are those that the last row was written into.
+    ///
+    /// # Errors
+    /// When the value is longer than a page has room for.
+    pub fn write(&mut self, bytes: &mut [u8], row: &Row) -> Result<(), Failure> {
+        let end = write_row(bytes, row)?;
+        let known = self.rest.take().filter(|(begin, _)| *begin == end);
+        let (_, rest) = self.rest.insert(known.unwrap_or_else(|| {
+            fill(&mut bytes[end..], 0);
+            (end, summed(&bytes[end..]))
+        }));
+        let mut sum = summed(&bytes[CHECKSUM.end..end]);
+        sum.combine(rest);
+        bytes[CHECKSUM].copy_from_slice(&sum.finalize().to_le_bytes());
+        Ok(())
+    }
+}
+
+fn summed(bytes: &[u8]) -> Hasher {
+    let mut hasher = Hasher::new();
+    hasher.update(bytes);
+    hasher
+}
+
+/// Writes everything of a row's page but its checksum and its rest: where that begins.
+fn write_row(bytes: &mut [u8], row: &Row) -> Result<usize, Failure> {
+    let room = bytes.len() - Page::OVERHEAD;
+    if row.value.len() > room {
+        let message = format!("a value of {} bytes; a page has room for {room}", row.value.len());
+        return Err(failure(FailureKind::Unsupported, message));
+    }
+    let end = VALUE + row.value.len();
+    bytes[BYTES].copy_from_slice(&(row.value.len() as u32).to_le_bytes());
+    bytes[NUMBER].copy_from_slice(&row.key.to_le_bytes());
+    bytes[VALUE..end].copy_from_slice(&row.value);
+    Ok(end)
 }
 
 #[inline]
@@ -102,6 +142,21 @@ mod tests {
         let read = Page::check(page(7, b"seven"), 7).expect("it is whole");
         assert_eq!(read.row(), Row { key: 7, value: b"seven".to_vec() });
         assert!(Page::check(page(7, b"seven"), 8).is_err());
+    }
+
+    #[test]
+    fn a_form_writes_whole_pages_of_rows_of_any_length() {
+        let mut form = Form::default();
+        let mut bytes = vec![0; 4096].into_boxed_slice();
+        for (key, length) in [(1, 16), (2, 16), (3, 4096 - VALUE), (4, 0), (5, 16), (6, 16)] {
+            let row = Row { key, value: vec![key as u8; length] };
+            form.write(&mut bytes, &row).expect("it fits");
+            assert_eq!(Page::check(bytes.clone(), key as u64).expect("it is whole").row(), row);
+        }
+        let long = Row { key: 7, value: vec![0; 4096] };
+        assert!(form.write(&mut bytes, &long).is_err());
+        form.write(&mut bytes, &Row { key: 8, value: vec![8; 16] }).expect("it fits");
+        assert!(Page::check(bytes.clone(), 8).is_ok(), "what was refused left the form as it was");
     }
 
     #[test]
