@@ -4,6 +4,7 @@
 //! drivers link, and warnings with a remedy, in a bounded time. Not goals: comparing subjects, building them, or
 //! keeping anything: a diagnosis is printed, and nothing is left behind.
 
+mod ceiling;
 mod clock;
 mod engine;
 mod files;
@@ -19,6 +20,7 @@ mod turn;
 mod units;
 mod warning;
 
+pub use ceiling::ceilings;
 pub use clock::Clock;
 pub use files::{FileRate, Files, Operation, Pattern, Route};
 pub use flush::Flushes;

@@ -12,6 +12,7 @@ const caseCharts = (() => {
     duration,
     ratio,
     count,
+    perSecond,
     widest,
     fitting,
     style,
@@ -105,6 +106,61 @@ const caseCharts = (() => {
         Plot.ruleY(rows, { y: "arm", x1: 0, x2: "hits", stroke: "var(--series-1)", strokeWidth: 2 }),
         Plot.dot(rows, { y: "arm", x: "hits", r: 4, fill: "var(--series-1)" }),
         Plot.tickX(rows, { y: "arm", x: "best", stroke: INK, strokeWidth: 2 }),
+        Plot.text(rows, name({ y: "arm", text: "arm", frameAnchor: "left", textAnchor: "end", dx: -12 })),
+        Plot.text(rows, {
+          y: "arm",
+          text: "figure",
+          frameAnchor: "right",
+          textAnchor: "start",
+          dx: 16,
+          fill: INK,
+        }),
+      ],
+    });
+  }
+
+  /** What each contender does in a second, beside what the machine could do at best. */
+  function limits({ rows, lines }, available) {
+    const marginLeft = nameMargin(rows.map((row) => row.arm));
+    const marginRight = widest(rows.map((row) => row.figure)) + 24;
+    const width = fitting(available, { marginLeft, marginRight });
+    const values = rows.flatMap((row) => [row.per_second, ...row.launches]);
+    const domain = logDomain([...values, ...lines.map((line) => line.per_second)], 0.04);
+    const at = ticks(domain, Math.floor((width - marginLeft - marginRight) / 70));
+    const dots = rows.flatMap((row) => row.launches.map((per_second) => ({ arm: row.arm, per_second })));
+    // A name stands on the side of its line that has room for it.
+    const middle = Math.sqrt(domain[0] * domain[1]);
+    const names = (right) =>
+      Plot.text(
+        lines.filter((line) => line.per_second > middle === right),
+        {
+          x: "per_second",
+          text: "name",
+          frameAnchor: "top",
+          textAnchor: right ? "end" : "start",
+          dx: right ? -5 : 5,
+          dy: -14,
+          fill: INK,
+        },
+      );
+    return Plot.plot({
+      width,
+      height: 25 * rows.length + 76,
+      marginLeft,
+      marginRight,
+      marginTop: 26,
+      marginBottom: 46,
+      style: style(),
+      x: { type: "log", domain },
+      y: { type: "band", domain: rows.map((row) => row.arm), padding: 0.3, axis: null },
+      marks: [
+        Plot.gridX(at, grid),
+        axisX(at, perSecond, "pages a second, further right is better"),
+        Plot.ruleX(lines, { x: "per_second", stroke: INK, strokeWidth: 1.5, strokeDasharray: "6 4", insetTop: -16 }),
+        names(true),
+        names(false),
+        Plot.dot(dots, { y: "arm", x: "per_second", r: 2, fill: "var(--series-1)", fillOpacity: 0.6 }),
+        Plot.dot(rows, { y: "arm", x: "per_second", r: 4, fill: "var(--series-1)" }),
         Plot.text(rows, name({ y: "arm", text: "arm", frameAnchor: "left", textAnchor: "end", dx: -12 })),
         Plot.text(rows, {
           y: "arm",
@@ -349,5 +405,5 @@ const caseCharts = (() => {
     });
   }
 
-  return { forest, hits, launches, latency, stalls, pace, heat };
+  return { forest, hits, limits, launches, latency, stalls, pace, heat };
 })();

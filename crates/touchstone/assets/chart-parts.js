@@ -46,6 +46,18 @@ const parts = (() => {
 
   const count = (value) => value.toLocaleString("en");
 
+  /** A number a second, as in the tables. */
+  function perSecond(rate) {
+    const units = [
+      [1e9, " G/s"],
+      [1e6, " M/s"],
+      [1e3, " k/s"],
+      [1, " /s"],
+    ];
+    const [size, unit] = units.find(([size]) => rate >= size * 0.9995) ?? units[3];
+    return `${digits(rate / size)}${unit}`;
+  }
+
   // Text is measured as the page sets it, so that margins fit the longest name.
 
   const canvas = document.createElement("canvas").getContext("2d");
@@ -126,7 +138,8 @@ const parts = (() => {
    * Lines with their names at the right end, moved apart where they would meet. `dots` of a line are drawn
    * beside it. The chart is `least` high at least, with `between` as room for its lines, and its vertical axis reaches
    * from 1 to `span` at least. Charts of the same `known` contenders give each the same look; a line may bring its own.
-   * What is `within` the vertical axis of several charts makes it the same for all of them.
+   * What is `within` the vertical axis of several charts makes it the same for all of them. It is of times and logarithmic,
+   * unless `sayY` and `linearY`, the ends of a linear one, say otherwise; the marks of `beneath` are drawn beneath the lines.
    */
   function lineChart({
     lines,
@@ -143,6 +156,8 @@ const parts = (() => {
     within = [],
     typeX = "log",
     sayY = duration,
+    linearY = null,
+    beneath = [],
     known = lines.map((line) => line.arm).filter((arm) => arm !== baseline),
   }) {
     const height = Math.max(least, lines.length * LABEL_GAP + 120);
@@ -157,14 +172,15 @@ const parts = (() => {
       marginBottom: 44,
     };
     const points = lines.flatMap((line) => [...line.points, ...(line.dots ?? [])]);
-    const domainY = spanning(logDomain([...points.map((point) => point.y), ...within]), span);
+    const typeY = linearY ? "linear" : "log";
+    const domainY = linearY ?? spanning(logDomain([...points.map((point) => point.y), ...within]), span);
     const scaleY = Plot.scale({
-      y: { type: "log", domain: domainY, range: [height - margins.marginBottom, margins.marginTop] },
+      y: { type: typeY, domain: domainY, range: [height - margins.marginBottom, margins.marginTop] },
     });
     const looks = new Map(
       lines.map(({ arm, look }) => [arm, look ?? (arm === baseline ? PLAIN : lookOf(known.indexOf(arm)))]),
     );
-    const atY = ticks(domainY, 8);
+    const atY = linearY ? d3.ticks(...linearY, 6) : ticks(domainY, 8);
     const labels = apart(
       lines.map((line) => ({ arm: line.arm, end: line.points.at(-1) })),
       scaleY,
@@ -176,12 +192,13 @@ const parts = (() => {
       ...margins,
       style: style(),
       x: { type: typeX, domain: domainX },
-      y: { type: "log", domain: domainY },
+      y: { type: typeY, domain: domainY },
       marks: [
         Plot.gridY(atY, grid),
         Plot.gridX(ticksX, grid),
         axisX(ticksX, sayX, labelX),
         axisY(atY, sayY, labelY),
+        beneath,
         // The baseline first: it is the thickest and would hide the others.
         d3
           .sort(lines, (line) => line.arm !== baseline)
@@ -259,6 +276,7 @@ const parts = (() => {
     duration,
     ratio,
     count,
+    perSecond,
     widest,
     fitting,
     style,

@@ -4,13 +4,15 @@
 "use strict";
 
 const suiteCharts = (() => {
-  const { INK, tone, ratio, count, widest, fitting, style, ticks, logDomain, grid, axisX, lineChart } = parts;
+  const { INK, tone, ratio, count, perSecond, widest, fitting, style, ticks, logDomain, grid, axisX, lineChart } =
+    parts;
 
   const STATEMENT_PX = 22;
   const STRIP_PX = 18;
   const OTHER_PX = 13;
   const GAP_PX = 6;
   const MARGIN_PX = 6;
+  const BEST = "best possible";
 
   /** Each claim's figures here beside the published ones, over the ranges in which it holds. */
   function claims({ rows }, available) {
@@ -151,5 +153,42 @@ const suiteCharts = (() => {
       span: 10,
     });
 
-  return { claims, scaling, scales };
+  /** Hits or rates against how many of something there are; dashed, the best that is possible, and how many cores there are. */
+  function curve({ shows, along, baseline, known, arms, best, cores }, width) {
+    const lines = arms.map(({ arm, points }) => ({
+      arm,
+      points: points.map(({ at, value }) => ({ x: at, y: value })),
+      dots: points.flatMap(({ at, launches }) => launches.map((value) => ({ x: at, y: value }))),
+      curve: "linear",
+    }));
+    if (best.length > 1) {
+      const points = best.map(([x, y]) => ({ x, y }));
+      lines.push({ arm: BEST, points, curve: "linear", look: { colour: "var(--muted)", dash: "6 4" } });
+    }
+    const ticksX = d3.sort(new Set(lines.flatMap((line) => line.points.map((point) => point.x))));
+    const domainX = d3.extent(ticksX);
+    const is_marked = cores !== null && cores >= domainX[0] && cores <= domainX[1];
+    const mark = is_marked ? [Plot.ruleX([cores], { stroke: INK, strokeDasharray: "3 3" })] : [];
+    const most = d3.max(lines, (line) => d3.max(line.points, (point) => point.y));
+    const of_hits = {
+      sayY: (share) => `${share} %`,
+      labelY: "gets that found their page",
+      linearY: [0, Math.max(1, most)],
+    };
+    const of_rate = { sayY: perSecond, labelY: "operations a second" };
+    return lineChart({
+      lines,
+      baseline,
+      known,
+      width,
+      domainX,
+      labelX: along,
+      ticksX,
+      sayX: count,
+      beneath: mark,
+      ...(shows === "hits" ? of_hits : of_rate),
+    });
+  }
+
+  return { claims, scaling, scales, curve };
 })();

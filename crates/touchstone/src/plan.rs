@@ -25,7 +25,9 @@ pub use supply::{GETS, Start, calibrated_count_max};
 use crate::error::{Error, Result};
 use crate::kit::{Contender, DurabilityClass, Kits};
 use crate::name::{is_unreadable, plain_words, suite_of};
-use crate::suite::{Cache, Claim, PublishedLoad, Reference, Scaled, Size, StandIn, Suite};
+use crate::suite::{
+    Cache, Claim, Curve, PublishedLoad, PublishedRow, Reference, Scaled, Size, StandIn, Suite,
+};
 use crate::written::plainly;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -91,6 +93,12 @@ pub struct PlannedSuite {
     /// Rows of the page's own tables of loads.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub published_loads: Vec<PublishedLoad>,
+    /// Cases that are drawn together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub curves: Vec<Curve>,
+    /// Rows of the page's own tables.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub published_rows: Vec<PublishedRow>,
     /// All its claims: which of them the plan's cases and arms are about is decided with the verdict.
     pub claims: Vec<Claim>,
 }
@@ -131,6 +139,9 @@ pub struct PlannedCase {
     /// The load that services bear, in the place of lanes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<PlannedLoad>,
+    /// Bytes that an operation reads or writes, of a case that is about bytes a second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operation_bytes: Option<u64>,
     /// Tables in the database.
     pub tables: u32,
     /// Whether tables 2 to 4 hold objects of types of their own.
@@ -334,6 +345,8 @@ impl Plan {
                 references: suite.references.clone(),
                 stand_ins: suite.stand_ins.clone(),
                 published_loads: suite.published_loads.clone(),
+                curves: suite.curves.clone(),
+                published_rows: suite.published_rows.clone(),
                 claims: suite.claims.clone(),
             });
         }

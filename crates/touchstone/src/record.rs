@@ -3,7 +3,10 @@
 //! Writing is the runner's: it appends while it measures. A record that was cut short is still a record; its
 //! manifest says that it is partial.
 
+mod ceiling;
 mod whole;
+
+pub use ceiling::{Access, AccessKind, Ceiling};
 
 use crate::error::{Error, Result};
 use crate::name::{is_unreadable, make_plain};
@@ -28,6 +31,8 @@ pub mod file {
     pub const PLAN: &str = "plan.json";
     /// Machine, kernel, filesystem, toolchain.
     pub const ENVIRONMENT: &str = "environment.json";
+    /// [`super::Ceiling`]s.
+    pub const CEILINGS: &str = "ceilings.jsonl";
     /// [`crate::sample::Slice`]s.
     pub const SAMPLES: &str = "samples.jsonl";
     /// [`crate::sample::Launch`]es.
@@ -105,6 +110,8 @@ pub struct Record {
     pub plan: Plan,
     /// Where it ran.
     pub environment: Environment,
+    /// What the machine could do at best, of each access that its cases are about.
+    pub ceilings: Vec<Ceiling>,
     /// Every slice.
     pub slices: Vec<Slice>,
     /// Every arm's part in every launch.
@@ -160,6 +167,7 @@ impl Record {
         }
         let record = Record {
             environment: read_json(&folder.join(file::ENVIRONMENT))?,
+            ceilings: read_lines(&folder.join(file::CEILINGS), complete)?,
             slices: read_lines(&folder.join(file::SAMPLES), complete)?,
             subjects: read_lines(&folder.join(file::SUBJECTS), complete)?,
             probes: read_lines(&folder.join(file::PROBES), complete)?,

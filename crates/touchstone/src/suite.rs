@@ -4,10 +4,12 @@
 //! a typing error.
 
 mod claim;
+mod curve;
 mod load;
 mod order;
 mod published;
 mod published_flag;
+mod refuted;
 mod row;
 mod rule;
 mod scale;
@@ -16,10 +18,13 @@ pub use claim::{
     By, CLAIMED_PERCENTILES, Claim, ClaimTest, Figure, Measure, Pair, Part, Reference, ReferenceKind,
     StandIn, Untested,
 };
+pub use curve::{Curve, CurvePoint, Shown};
 pub use load::{DELTA, LoadPlan, PublishedLoad, Scenario};
 pub use order::{OrderKind, OrderPart, OrderPlan};
 pub(crate) use published::{Published, is_blank};
+pub(crate) use published_flag::flags_of_rows;
 pub use published_flag::{FlaggedRow, PublishedFlag, PublishedFlagKind};
+pub use refuted::{Column, Refuted, Said};
 pub use row::PublishedRow;
 pub use rule::{Aspect, Bounds, Rule};
 pub use scale::{Scaled, ScaledCase};
@@ -72,6 +77,9 @@ pub struct Suite {
     /// What is measured.
     #[serde(default, rename = "case")]
     pub cases: Vec<Case>,
+    /// Cases that are drawn together.
+    #[serde(default, rename = "curve")]
+    pub curves: Vec<Curve>,
     /// What was published, and what is claimed beside that.
     #[serde(default, rename = "claim")]
     pub claims: Vec<Claim>,
@@ -218,6 +226,8 @@ pub struct Case {
     pub get_record: Option<BySize<u64>>,
     /// In which order gets ask for records, each slice anew from its first on; at random and on and on, unless said.
     pub order: Option<OrderPlan>,
+    /// Bytes that an operation reads or writes, of a case that is about bytes a second.
+    pub operation_bytes: Option<u64>,
     /// Tables in the database; 1, unless said.
     #[serde(default = "one_table")]
     pub tables: BySize<u32>,
@@ -415,6 +425,7 @@ impl Suite {
         let scaled = self.cases.iter().flat_map(Case::everywhere);
         unique("case", scaled.map(|case| case.id))?;
         self.check_published_rows()?;
+        self.check_curves()?;
         self.check_published_loads()?;
         self.check_claims()
     }

@@ -5,14 +5,14 @@ mod claimed;
 mod made;
 mod small;
 
-use claimed::{ADVANTAGE, CASES, COUNTED, ELSEWHERE, EXACT, PERCENTILE, SHARE};
+use claimed::{ADVANTAGE, CASES, COUNTED, ELSEWHERE, EXACT, GROWTH, PERCENTILE, SHARE, THROUGHPUT};
 use made::{blank, part, slice};
 use std::collections::BTreeMap;
 use touchstone::estimate::estimate;
 use touchstone::kit::DurabilityClass;
 use touchstone::plan::{Choice, Plan};
 use touchstone::record::Record;
-use touchstone::report::{Findings, html, terminal};
+use touchstone::report::{Findings, html, markdown, terminal};
 use touchstone::sample::{NOT_EXPLAINED, Phase};
 use touchstone::suite::{Aspect, By, CLAIMED_PERCENTILES, Size};
 use touchstone::verdict::{ClaimOutcome, ClaimStatus, judge};
@@ -75,6 +75,63 @@ fn a_share_of_hits_is_held_against_the_published_one() {
         .replace("figure = [{ source = \"page\", value = 25.0, unit = \"%\" }]", "words = \"never\"");
     assert_eq!(found(0, &never), ClaimStatus::Holds);
     assert_eq!(found(1, &never), ClaimStatus::Refuted);
+}
+
+/// Bytes a second are operations a second times their bytes: of pages four times as large, read half as often, twice as many.
+#[test]
+fn larger_pages_move_more_bytes_though_fewer_of_them_are_read() {
+    let found = |large_ns: f64| {
+        let cases = CASES.replacen(
+            "lanes = [{ verb = \"read-all\" }]",
+            "operation_bytes = 16384\nlanes = [{ verb = \"read-all\" }]",
+            1,
+        );
+        let plan = small::plan(&[&cases, THROUGHPUT].concat(), &small::choice()).unwrap();
+        let mut record = blank(plan);
+        for launch in 0..8 {
+            let wobble = 1.0 + 0.001 * (launch * 3 % 8) as f64;
+            for (case, ns) in [("small/read", large_ns), ("small/read-small", 1e6)] {
+                record.slices.push(slice(case, launch, "one@plain", ns * wobble));
+                record.launches.push(part(case, launch, "one@plain"));
+            }
+        }
+        outcomes(&record).remove(0)
+    };
+    let twice = found(2e6);
+    assert_eq!((twice.status, twice.size), (ClaimStatus::Holds, Some(ClaimStatus::Holds)));
+    let test = &twice.pairs[0].tests[0];
+    assert!(test.value.is_some_and(|ratio| (ratio - 2.0).abs() < 1e-9), "{test:?}");
+    assert_eq!(test.question, "bytes a second in read over read-small");
+    assert_eq!(twice.figures[0].ratio, Some(2.0));
+    assert_eq!(found(5e6).status, ClaimStatus::Refuted, "four times the bytes in five times the time");
+}
+
+/// Nothing is run for it: the outcome is the page's own arithmetic, wherever claims are told.
+#[test]
+fn a_claim_that_the_pages_figures_refute_says_so_with_the_arithmetic() {
+    let record = record(GROWTH, 1e6, 1e6);
+    let statistics = estimate(&record).cases;
+    let judgement = judge(&record.plan, &statistics, &[]);
+    let claim = &judgement.claims[0];
+    assert_eq!((claim.status, claim.pairs.len(), &claim.reason), (ClaimStatus::Refuted, 0, &None));
+    let findings = Findings { record: &record, statistics: &statistics, judgement: &judgement };
+    let words = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for text in [terminal(&findings, false), markdown(&findings, &[]).unwrap(), html(&findings).unwrap()] {
+        let text = words(text).replace("&#39;", "'");
+        assert!(text.contains("by the page's own figures"), "{text}");
+        assert!(text.contains("it grows 1.99, 3.99 times: from 2 to 4 more than from 1 to 2"), "{text}");
+        assert!(
+            text.contains("1 is refuted") || text.contains("1 claim of the page: it is refuted"),
+            "{text}"
+        );
+    }
+    let old: ClaimOutcome = serde_json::from_value({
+        let mut value = serde_json::to_value(claim).unwrap();
+        value.as_object_mut().unwrap().remove("by_figures");
+        value
+    })
+    .expect("an outcome from before there was such a thing is read");
+    assert_eq!(old.by_figures, None);
 }
 
 /// A user read that a service serves three times as much, and nowhere beside it that less is promised of its commits.

@@ -3,7 +3,7 @@
 mod claimed;
 mod small;
 
-use claimed::{ADVANTAGE, CASES, COUNTED, ELSEWHERE, EXACT, PERCENTILE, SHARE};
+use claimed::{ADVANTAGE, CASES, COUNTED, ELSEWHERE, EXACT, GROWTH, PERCENTILE, SHARE, THROUGHPUT};
 use touchstone::plan::Plan;
 
 #[test]
@@ -56,6 +56,24 @@ fn an_arm_of_a_plan_is_named_as_its_contender() {
 
 /// A claim, what is put in the place of what, and what must be said of it.
 const NONSENSE: &[(&str, &str, &str, &str)] = &[
+    (THROUGHPUT, "against_case = \"read-small\"\nrule", "rule", "is compared with itself"),
+    (THROUGHPUT, "operation_bytes = 4096\n", "", "add `operation_bytes`"),
+    (GROWTH, "hit_percent = 8.01", "hit_percent = 3.98", "do not refute"),
+    (GROWTH, "table = \"Hits\"\ncolumn", "table = \"Misses\"\ncolumn", "three rows or more"),
+    (GROWTH, "case = \"read\"\ntable", "case = \"reed\"\ntable", "there is no case `reed`"),
+    (
+        GROWTH,
+        "words = \"growth slows\"",
+        "words = \"growth slows\"\nuntested = { case = \"read\", reason = \"none\" }",
+        "leave out",
+    ),
+    (GROWTH, "of = \"1 page\"", "of = \"1 page\"\ncase = \"read\"", "name both, or none"),
+    (
+        GROWTH,
+        "of = \"1 page\"",
+        "of = \"1 page\"\ncase = \"read\"\narm = \"three@plain\"",
+        "has no arm `three@plain`",
+    ),
     (ADVANTAGE, "source = \"page\"", "source = \"hearsay\"", "no such [[reference]]"),
     (SHARE, "unit = \"%\"", "unit = \"x\"", "is held against a published share"),
     (SHARE, "value = 25.0", "value = 25.0, against = 50.0", "is held against a published share"),

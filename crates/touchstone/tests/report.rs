@@ -331,3 +331,51 @@ fn without_escapes(text: &str) -> String {
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |text, part| text + part.split_once('m').map_or("", |(_, rest)| rest))
 }
+
+/// A page's table stands as it is printed, with its doubts and what was measured here; where the case was not run, that is said.
+#[test]
+fn the_tables_of_a_page_stand_beside_what_was_found_with_their_doubts() {
+    let fixture = Fixture::new();
+    let found = fixture.statistics.iter().find(|case| case.case == "couch/get").unwrap();
+    assert!(found.arm("rusqlite@delete-full").unwrap().operation_ns.is_some());
+    let (html, markdown) =
+        (report::html(&fixture.findings()).unwrap(), report::markdown(&fixture.findings(), &[]).unwrap());
+    for text in [&html, &markdown] {
+        for said in
+            ["1 page", "250,000/s", "976.56 MiB/s", "average of 0: 0 ms, where 250,000/s leave 0.0040 ms"]
+        {
+            let said =
+                if std::ptr::eq(text, &html) { said.replace("average of 0: ", "") } else { said.into() };
+            assert!(text.contains(&said), "{said}");
+        }
+        assert!(text.contains("rusqlite@delete-full in get"));
+        assert!(!text.contains("beyond memory"), "9.5 GiB/s are copied here");
+    }
+    let unrun = report::markdown(&Fixture::empty().findings(), &[]).unwrap();
+    let row = unrun.lines().find(|line| line.starts_with("| 1 page |")).unwrap();
+    assert!(row.contains("| – |") || row.contains("not in this run"), "{row}");
+    let mut narrow = Fixture::new();
+    narrow.record.ceilings[0].copies_per_second = Some(200_000.0);
+    let markdown = report::markdown(&narrow.findings(), &[]).unwrap();
+    assert!(
+        markdown.contains("beyond memory: 976.56 MiB/s, where this machine copies 781 MiB/s"),
+        "{markdown}"
+    );
+}
+
+/// A limit is what this run's record has of the machine, and none is drawn where it has none.
+#[test]
+fn limits_are_those_of_the_record() {
+    let mut fixture = Fixture::new();
+    let html = report::html(&fixture.findings()).unwrap();
+    assert_eq!(
+        html.matches("data-chart=\"limits\"").count(),
+        1,
+        "one case says how many bytes an operation has"
+    );
+    assert!(html.contains("\"name\":\"memory copies\",\"per_second\":2500000"), "no line of memory copies");
+    assert!(html.contains("\"name\":\"device\",\"per_second\":12000"), "no line of the device");
+    fixture.record.ceilings.clear();
+    let html = report::html(&fixture.findings()).unwrap();
+    assert!(!html.contains("data-chart=\"limits\""), "a limit from nowhere");
+}

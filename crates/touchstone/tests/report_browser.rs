@@ -30,9 +30,10 @@ fn every_chart_is_drawn_in_light_and_in_dark_without_a_complaint() {
              read: figure.querySelector('figcaption').textContent.length }))",
         );
         let charts = charts.as_array().unwrap();
-        for kind in
-            ["claims", "forest", "hits", "launches", "latency", "stalls", "pace", "heat", "scaling", "scales"]
-        {
+        for kind in [
+            "claims", "curve", "forest", "hits", "launches", "latency", "limits", "stalls", "pace", "heat",
+            "scaling", "scales",
+        ] {
             assert!(charts.iter().any(|chart| chart["kind"] == kind), "no {kind} chart");
         }
         for chart in charts {

@@ -15,7 +15,7 @@ pub fn claims(suite: &Suite, by: By) -> String {
         let cells = [
             format!("`{}`: {}", claim.id, claim.statement),
             published(suite, claim),
-            asked(claim),
+            asked(suite, claim),
             wanted(claim),
         ];
         let cells = cells.map(|cell| cell.replace('|', "\\|"));
@@ -90,7 +90,11 @@ fn plain(value: f64) -> String {
     if cents.is_multiple_of(100) { whole } else { format!("{whole}.{:02}", cents % 100) }
 }
 
-fn asked(claim: &Claim) -> String {
+fn asked(suite: &Suite, claim: &Claim) -> String {
+    if let Some(refuted) = &claim.refuted {
+        let arithmetic = refuted.arithmetic(&suite.published_rows).expect("the suite was checked");
+        return format!("nobody: the page's own figures refute it ({arithmetic})");
+    }
     if let Some(untested) = &claim.untested {
         return format!("nobody: {}", untested.reason);
     }
@@ -232,7 +236,8 @@ fn place_of(stand_in: &Value) -> String {
 fn lines_of(suite: &str, claim: &Value) -> Vec<String> {
     let name = format!("{suite}/{}", word(claim, "id").unwrap_or("-"));
     let tests: Vec<String> = list(claim, "test").iter().map(asked_of).collect();
-    let tests = if tests.is_empty() { "untested".into() } else { tests.join(", ") };
+    let refuted = claim.get("refuted").map(refuted_by);
+    let tests = if tests.is_empty() { refuted.unwrap_or("untested".into()) } else { tests.join(", ") };
     let words = word(claim, "words").map(|words| format!("{name} says {words:?}"));
     let figures = list(claim, "figure").iter().map(|figure| format!("{name} figure: {}", printed(figure)));
     let pairs = list(claim, "pairs")
@@ -240,6 +245,12 @@ fn lines_of(suite: &str, claim: &Value) -> Vec<String> {
         .enumerate()
         .map(|(place, pair)| format!("{name} pair {place}:{}", arms(pair)));
     std::iter::once(format!("{name}: {tests}")).chain(words).chain(figures).chain(pairs).collect()
+}
+
+/// `refuted: growth-slows of hit_percent in "1.1 Hit rate by pool"`.
+fn refuted_by(refuted: &Value) -> String {
+    let [says, column, table] = ["says", "column", "table"].map(|key| word(refuted, key).unwrap_or("-"));
+    format!("refuted: {says} of {column} in {table:?}")
 }
 
 /// `1157285.0 1214897.0 rows/s (raw), on iMac14,2 of 1,000,000 rows`.

@@ -12,11 +12,13 @@ use xtask::fields::Types;
 use xtask::{Tree, assert_none, markdown, published, table};
 
 /// Where the types of each format are.
-const SUITE: [&str; 10] = [
+const SUITE: [&str; 12] = [
     "crates/touchstone/src/suite.rs",
     "crates/touchstone/src/suite/claim.rs",
     "crates/touchstone/src/suite/load.rs",
     "crates/touchstone/src/suite/order.rs",
+    "crates/touchstone/src/suite/refuted.rs",
+    "crates/touchstone/src/suite/curve.rs",
     "crates/touchstone/src/suite/row.rs",
     "crates/touchstone/src/suite/rule.rs",
     "crates/touchstone/src/suite/scale.rs",
@@ -33,6 +35,7 @@ const RECORD: [&str; 14] = [
     "crates/touchstone/src/sample.rs",
     "crates/touchstone/src/sample/load.rs",
     "crates/touchstone/src/record.rs",
+    "crates/touchstone/src/record/ceiling.rs",
     "crates/touchstone/src/estimate.rs",
     "crates/touchstone/src/estimate/load.rs",
     "crates/touchstone/src/estimate/series.rs",
@@ -99,7 +102,6 @@ const ELSEWHERE: [(&str, &[&str]); 4] = [
             "Failure",
             "Suite",
             "Dataset",
-            "PublishedRow",
             "Case",
             "LanePlan",
             "LoadPlan",
@@ -278,6 +280,9 @@ fn every_key_that_the_parsers_know_stands_on_its_page() {
         format!("{head}[[claim]]\nfigure = [{{ zzz = 1 }}]"),
         format!("{head}[[claim]]\npairs = [{{ zzz = 1 }}]"),
         format!("{head}[[claim]]\nuntested = {{ zzz = 1 }}"),
+        format!("{head}[[claim]]\nrefuted = {{ zzz = 1 }}"),
+        format!("{head}[[curve]]\nzzz = 1"),
+        format!("{head}[[curve]]\npoint = [{{ zzz = 1 }}]"),
         format!("{head}[[claim]]\n[[claim.test]]\nzzz = 1"),
     ];
     let mut known = 0;

@@ -20,8 +20,9 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use touchstone::plan::Plan;
-use touchstone::record::{Manifest, RECORD_VERSION, Status};
+use touchstone::record::{Manifest, RECORD_VERSION, Status, file};
 use touchstone_runner::beside::Bench;
+use touchstone_runner::doctor::ceilings;
 use touchstone_runner::environment::environment;
 use touchstone_runner::kits::Project;
 use touchstone_runner::run::{Setting, run};
@@ -183,6 +184,10 @@ impl<'m> Measuring<'m> {
             salt: self.salt,
             progress: &bar,
         };
+        // What the machine can do at best is measured before others are: a line in the charts of what is read and written.
+        for ceiling in ceilings(part.plan, &self.place.scratch, &self.stop)? {
+            writer.line(file::CEILINGS, &ceiling)?;
+        }
         let ended = run(part.plan, &setting, writer).and_then(|()| writer.flush());
         drop(claim);
         bar.clear();

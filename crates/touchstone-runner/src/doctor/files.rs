@@ -168,6 +168,37 @@ impl Files {
         Ok(files)
     }
 
+    /// How often blocks are read or written past the page cache in a second, or why that is not known.
+    pub(super) fn direct(
+        directory: &Path,
+        storage: &Storage,
+        asked: &[(Pattern, Operation, usize)],
+        turn: &Turn<'_>,
+    ) -> Result<std::result::Result<Vec<f64>, String>> {
+        let failed = |error: io::Error| cannot_write(directory, &error);
+        if let Some(why) = storage.in_memory() {
+            return Ok(Err(why));
+        }
+        let mut scratch = Scratch::fill(directory, storage.free_bytes, turn).map_err(failed)?;
+        if let Some(why) = scratch.not_direct().map_err(failed)? {
+            return Ok(Err(why));
+        }
+        let mut rates = Vec::new();
+        for (place, (pattern, operation, block_bytes)) in asked.iter().copied().enumerate() {
+            let way = timing::Way { route: Route::Direct, pattern, operation, block_bytes };
+            timing::settle(&mut scratch, way).map_err(failed)?;
+            let part = turn.part(asked.len() - place, CELL_LIMIT);
+            rates.push(timing::rate(&mut scratch, way, &part).map_err(failed)?.operations_per_s());
+            turn.go_on()?;
+        }
+        Ok(Ok(rates))
+    }
+
+    /// Whether blocks of so many bytes can be read and written past the page cache.
+    pub(super) fn has_blocks_of(bytes: u64) -> bool {
+        bytes.is_multiple_of(BLOCKS_BYTES[0] as u64) && bytes <= scratch::BUFFER_BYTES as u64
+    }
+
     /// One of the figures.
     pub fn rate(
         &self,

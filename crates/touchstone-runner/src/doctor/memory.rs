@@ -13,6 +13,9 @@ use touchstone::statistics::median;
 /// What is copied: within the nearest cache, within a farther one, within none.
 pub(super) const SIZES_BYTES: [usize; 3] = [4 << 10, 1 << 20, 256 << 20];
 
+/// What pages are copied out of: no cache holds it.
+const FILE_BYTES: usize = 128 << 20;
+
 /// What is copied between two readings of the clock, at the least.
 const BATCH_BYTES: usize = 4 << 20;
 
@@ -60,6 +63,37 @@ pub(super) fn measure(limits: &Limits, turn: &Turn<'_>) -> Result<Vec<CopyRate>>
 pub(super) fn measure_largest(limits: &Limits, turn: &Turn<'_>) -> Option<f64> {
     let size_bytes = SIZES_BYTES[SIZES_BYTES.len() - 1];
     is_free(size_bytes, limits).then(|| copy(size_bytes, turn)).flatten()
+}
+
+/// How often so many bytes are copied in a second, by the quickest batch: out of memory that no cache holds into the same place each
+/// time, as one reads a file that is in the page cache. None where it could not be measured.
+pub(super) fn page_copies(sizes_bytes: &[usize], limits: &Limits, turn: &Turn<'_>) -> Vec<Option<f64>> {
+    let from = is_free(FILE_BYTES, limits).then(|| filled(FILE_BYTES, 0x5a, turn)).flatten();
+    let copies = |(place, bytes): (usize, &usize)| {
+        quickest_copies(from.as_ref()?, *bytes, &turn.part(sizes_bytes.len() - place, COPY_LIMIT))
+    };
+    sizes_bytes.iter().enumerate().map(copies).collect()
+}
+
+fn quickest_copies(from: &[u8], bytes: usize, turn: &Turn<'_>) -> Option<f64> {
+    // Sizes are a suite's, which may have any.
+    if bytes == 0 || bytes > from.len() {
+        return None;
+    }
+    let mut to = vec![0xa5; bytes];
+    let mut quickest_ns = None;
+    let mut batches = from.chunks_exact((BATCH_BYTES / bytes).max(1) * bytes).cycle();
+    while quickest_ns.is_none() || !turn.over() {
+        let batch = batches.next()?;
+        let begun = Instant::now();
+        for page in batch.chunks_exact(bytes) {
+            to.copy_from_slice(black_box(page));
+            black_box(&mut to);
+        }
+        let page_ns = begun.elapsed().as_nanos().max(1) as f64 / (batch.len() / bytes) as f64;
+        quickest_ns = Some(quickest_ns.map_or(page_ns, |known: f64| known.min(page_ns)));
+    }
+    quickest_ns.map(|ns| 1e9 / ns)
 }
 
 /// Whether both sides of a copy take a small part of the memory there is.
@@ -121,6 +155,17 @@ mod tests {
         assert!(rates[2].unmeasured.is_some());
         assert!(meaning(&rates).is_some());
         assert_eq!(meaning(&[]), None);
+    }
+
+    #[test]
+    fn a_page_is_copied_out_of_memory_at_every_size_or_it_is_said_that_it_was_not() {
+        let stop = AtomicBool::new(false);
+        let timetable = Timetable::new(Instant::now(), Duration::from_secs(2), &stop);
+        let copies = page_copies(&[4096, 65_536], &Limits::default(), &timetable.memory());
+        assert_eq!(copies.len(), 2);
+        assert!(copies.iter().flatten().all(|copies| *copies > 0.0));
+        let nothing = page_copies(&[4096], &Limits::with_memory(64 << 20), &timetable.memory());
+        assert_eq!(nothing, [None]);
     }
 
     #[test]

@@ -46,6 +46,7 @@ impl Plan {
             let published = Published {
                 references: &suite.references,
                 stand_ins: &suite.stand_ins,
+                rows: &suite.published_rows,
                 claims: &suite.claims,
             };
             published.check().map_err(|message| format!("suite `{}`: {message}", suite.name))?;
@@ -147,6 +148,9 @@ impl PlannedCase {
         self.check_get_record()?;
         self.check_order()?;
         self.check_mix()?;
+        if self.operation_bytes == Some(0) {
+            return Err("its `operation_bytes` are 0: leave the key out where no bytes are counted".into());
+        }
         let has =
             |of: fn(Verb) -> bool| self.arms.iter().flat_map(|arm| &arm.lanes).any(|lane| of(lane.verb));
         if has(|verb| verb == Verb::Get) && has(Verb::inserts) {

@@ -65,6 +65,7 @@ fn plan_case(
         get_record: case.get_record.as_ref().map(|record| record.at(choice.size)),
         order: case.order.as_ref().map(|order| plan_order(order, filled, choice.size)),
         load: case.load.as_ref().map(|load| plan_load(suite, load, choice.size)),
+        operation_bytes: case.operation_bytes,
         tables: case.tables.at(choice.size),
         typed: case.typed,
         cache: case.cache,

@@ -37,6 +37,7 @@ struct PageSuite<'p> {
     claims: Vec<PageClaims<'p>>,
     scaling_chart: Option<Chart>,
     scales_charts: Vec<Chart>,
+    curves: Vec<Chart>,
     cases: Vec<PageCase<'p>>,
 }
 
@@ -87,7 +88,7 @@ const RECORD_FILES: [(&str, &str); 7] = [
 fn page_suite<'p>(findings: &Findings<'_>, suite: &'p SuiteView, points: usize) -> PageSuite<'p> {
     let page_case = |case: &'p CaseView| {
         let statistics = findings.statistics.iter().find(|statistics| statistics.case == case.id)?;
-        let charts = chart::of_case(case, statistics, points);
+        let charts = chart::of_case(case, statistics, findings.record, points);
         Some(PageCase { view: case, charts, details: detail::of_case(case, statistics) })
     };
     let page_claims =
@@ -97,6 +98,7 @@ fn page_suite<'p>(findings: &Findings<'_>, suite: &'p SuiteView, points: usize) 
         claims: suite.groups.iter().map(page_claims).collect(),
         scaling_chart: chart::scaling(findings, &suite.name),
         scales_charts: chart::scales(findings, &suite.name),
+        curves: chart::curves(findings, &suite.name),
         cases: suite.cases.iter().filter_map(page_case).collect(),
     }
 }

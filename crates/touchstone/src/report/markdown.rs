@@ -2,7 +2,7 @@
 //! in another.
 
 use super::format::{self, NONE};
-use super::view::{ClaimGroup, ClaimView, PairView, View};
+use super::view::{ClaimGroup, ClaimView, PairView, PrintedRow, PrintedTable, View};
 use crate::error::{Error, Result};
 use crate::name::{is_unreadable, there_are};
 use crate::statistics::P_LOOK;
@@ -39,7 +39,35 @@ pub(super) fn render(view: &View, chosen: &[String]) -> Result<String> {
     for by in [By::Page, By::Ours] {
         text += &table(view, by, chosen);
     }
+    if chosen.is_empty() {
+        let tables =
+            view.suites.iter().flat_map(|suite| suite.printed.iter().map(move |table| (&suite.name, table)));
+        tables.for_each(|(suite, table)| text += &printed_table(suite, table));
+    }
     Ok(text)
+}
+
+/// One of the page's own tables: what it prints, the doubts that follow from that, and what was found here.
+fn printed_table(suite: &str, table: &PrintedTable) -> String {
+    let row = |row: &PrintedRow| {
+        let flags: Vec<String> =
+            row.flags.iter().map(|flag| escaped(&format!("{}: {}", flag.kind, flag.arithmetic))).collect();
+        let here = match (&row.here, &row.asked) {
+            (Some(here), Some(asked)) => format!("{} (`{}`)", escaped(here), code(asked)),
+            (_, Some(asked)) => format!("not in this run (`{}`)", code(asked)),
+            _ => NONE.into(),
+        };
+        let printed = row.printed.iter().map(|cell| escaped(cell)).collect::<Vec<_>>().join(" | ");
+        format!("| {} | {printed} | {here} | {} |", escaped(&row.of), flags.join("<br>"))
+    };
+    let rows: Vec<String> = table.rows.iter().map(row).collect();
+    let lines = "---|".repeat(table.heads.len() + 3);
+    format!(
+        "\nThe page's own table {}, of `{suite}`, as it is printed, and here:\n\n| row | {} | here | doubts about what is printed |\n|{lines}\n{}\n",
+        escaped(&table.title),
+        table.heads.join(" | "),
+        rows.join("\n")
+    )
 }
 
 fn groups(view: &View) -> impl Iterator<Item = (&str, &ClaimGroup)> {

@@ -12,6 +12,7 @@ mod load;
 mod measured;
 mod note;
 mod pair;
+mod printed;
 mod published;
 mod tally;
 
@@ -21,6 +22,7 @@ pub(super) use flag::{FlagGroup, FlagView, counted};
 pub(super) use load::{COLUMNS, ENDPOINT_COLUMNS, LoadRow, LoadTables};
 pub(super) use note::Note;
 pub(super) use pair::PairView;
+pub(super) use printed::{PrintedRow, PrintedTable};
 
 use super::Findings;
 use super::format;
@@ -70,6 +72,8 @@ pub(super) struct SuiteView {
     pub left_out: Option<String>,
     /// Who takes the places of the page's libraries.
     pub stand_ins: Vec<StandInView>,
+    /// The page's own tables.
+    pub printed: Vec<PrintedTable>,
     pub cases: Vec<CaseView>,
 }
 
@@ -90,6 +94,7 @@ impl View {
             groups: claim::groups(plan, suite, claims),
             left_out: claim::left_out(suite, claims),
             stand_ins: claim::stand_ins(suite, claims),
+            printed: printed::tables(findings, suite),
             cases: CaseView::of_suite(findings, &suite.name),
         });
         let suites = suites.collect();

@@ -1,7 +1,7 @@
 //! What is claimed: by the page or by the suite's author, with the published figures, the subjects that take the place
 //! of the page's libraries, and what would show that the claim holds here.
 
-use super::{ArmSpec, Bounds, Case, Published, Rule, Scaled, Size, Suite};
+use super::{ArmSpec, Bounds, Case, Published, Refuted, Rule, Scaled, Size, Suite};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use touchstone_protocol::{FailureKind, Verb};
@@ -88,6 +88,9 @@ pub struct Claim {
     /// Why nothing measures it, instead of tests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub untested: Option<Untested>,
+    /// What of it the page's own figures refute, instead of tests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refuted: Option<Refuted>,
 }
 
 /// Whose claim it is.
@@ -273,6 +276,8 @@ impl fmt::Display for Part {
 pub enum Measure {
     /// Operations a second, or the ratio of two: above 1 the arm does more in the same time.
     Rate,
+    /// Bytes a second, by the `operation_bytes` of the case: the rate times them, or the ratio of two.
+    Throughput,
     /// Operations a second at a scale over those at the next smaller one, of a case with scales: the least of these
     /// ratios, or for the rule `no-better` the greatest. At 1 an operation costs the same however many records, subscriptions or changes there are.
     Scaling,
@@ -297,13 +302,14 @@ pub enum Measure {
 impl Measure {
     /// Whether a greater figure is a better one.
     pub fn more_is_better(self) -> bool {
-        matches!(self, Measure::Rate | Measure::Scaling)
+        matches!(self, Measure::Rate | Measure::Throughput | Measure::Scaling)
     }
 
     /// Its name in a suite.
     pub fn word(self) -> &'static str {
         match self {
             Measure::Rate => "rate",
+            Measure::Throughput => "throughput",
             Measure::Scaling => "scaling",
             Measure::Stall => "stall",
             Measure::Latency => "latency",
@@ -358,7 +364,8 @@ impl Claim {
     pub fn cases(&self) -> impl Iterator<Item = &str> {
         let tested = self.tests.iter().flat_map(|test| [Some(&test.case), test.against_case.as_ref()]);
         let untested = self.untested.as_ref().map(|untested| &untested.case);
-        tested.chain([untested]).flatten().map(String::as_str)
+        let refuted = self.refuted.as_ref().map(|refuted| &refuted.case);
+        tested.chain([untested, refuted]).flatten().map(String::as_str)
     }
 }
 
@@ -373,7 +380,12 @@ impl Suite {
     }
 
     fn published(&self) -> Published<'_> {
-        Published { references: &self.references, stand_ins: &self.stand_ins, claims: &self.claims }
+        Published {
+            references: &self.references,
+            stand_ins: &self.stand_ins,
+            rows: &self.published_rows,
+            claims: &self.claims,
+        }
     }
 
     /// Which of the page's libraries the subject of an arm stands for.
@@ -385,9 +397,29 @@ impl Suite {
         if let Some(untested) = &claim.untested {
             self.case(&untested.case)?;
         }
+        if let Some(refuted) = &claim.refuted {
+            self.case(&refuted.case)?;
+        }
         for test in &claim.tests {
             claim.pairs_of(test).iter().try_for_each(|pair| self.check_arms(test, pair))?;
+            self.check_bytes(test)?;
             self.check_full(claim, test)?;
+        }
+        Ok(())
+    }
+
+    /// Bytes are counted where a case says of how many an operation is.
+    fn check_bytes(&self, test: &ClaimTest) -> Result<(), String> {
+        if test.measure != Measure::Throughput {
+            return Ok(());
+        }
+        for name in std::iter::once(&test.case).chain(&test.against_case) {
+            if self.case(name)?.operation_bytes.is_none() {
+                return Err(format!(
+                    "measure = \"throughput\" counts bytes, and case `{name}` does not say how many an operation reads or writes: add \
+                     `operation_bytes`"
+                ));
+            }
         }
         Ok(())
     }

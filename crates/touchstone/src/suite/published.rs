@@ -2,7 +2,10 @@
 //! of a plan, which people edit.
 
 use super::claim::{PER_SECOND, PERCENT, RATIO, TIMES};
-use super::{By, CLAIMED_PERCENTILES, Claim, ClaimTest, Figure, Measure, Pair, Reference, Rule, StandIn};
+use super::{
+    By, CLAIMED_PERCENTILES, Claim, ClaimTest, Figure, Measure, Pair, PublishedRow, Reference, Refuted, Rule,
+    StandIn,
+};
 use crate::name::{subject_of, unique};
 use std::ops::RangeInclusive;
 
@@ -14,6 +17,7 @@ const SANE: RangeInclusive<f64> = 1e-15..=1e15;
 pub(crate) struct Published<'p> {
     pub(crate) references: &'p [Reference],
     pub(crate) stand_ins: &'p [StandIn],
+    pub(crate) rows: &'p [PublishedRow],
     pub(crate) claims: &'p [Claim],
 }
 
@@ -45,6 +49,9 @@ impl<'p> Published<'p> {
     fn check_claim(self, claim: &Claim) -> Result<(), String> {
         claim.check()?;
         claim.figures.iter().try_for_each(|figure| self.check_source(figure))?;
+        if let Some(refuted) = &claim.refuted {
+            return self.check_refuted(claim, refuted);
+        }
         if let Some(untested) = &claim.untested {
             if is_blank(&untested.reason) {
                 return Err("the `reason` why it is `untested` is empty".into());
@@ -66,6 +73,19 @@ impl<'p> Published<'p> {
         self.check_libraries(claim)?;
         check_named_arms(claim)?;
         self.check_places(claim)
+    }
+
+    /// A claim is refuted by figures that refute it, and by nothing else besides.
+    fn check_refuted(self, claim: &Claim, refuted: &Refuted) -> Result<(), String> {
+        if !claim.tests.is_empty()
+            || !claim.pairs.is_empty()
+            || claim.untested.is_some()
+            || claim.by == By::Ours
+        {
+            return Err("`refuted` is of a claim of the page that its own figures refute: leave out `pairs`, `untested` and [[claim.test]]"
+                .into());
+        }
+        refuted.arithmetic(self.rows).map(|_| ())
     }
 
     fn check_source(self, figure: &Figure) -> Result<(), String> {

@@ -103,13 +103,13 @@ impl PublishedFlagKind {
 
 /// A number as it is printed: all that it may stand for.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Printed {
+pub(super) struct Printed {
     low: f64,
     high: f64,
 }
 
 impl Printed {
-    fn of(value: f64) -> Printed {
+    pub(super) fn of(value: f64) -> Printed {
         let text = value.to_string();
         let decimals = text.split_once('.').map_or(0, |(_, decimals)| decimals.len());
         let half = 0.5 * 10_f64.powi(-i32::try_from(decimals).unwrap_or(0));
@@ -132,6 +132,16 @@ impl Printed {
     /// A number over it.
     fn under(self, number: f64) -> Printed {
         Printed { low: number / self.high, high: number / self.low }
+    }
+
+    /// One over another.
+    pub(super) fn over(self, other: Printed) -> Printed {
+        Printed { low: self.low / other.high, high: self.high / other.low }
+    }
+
+    /// Whether it is greater, whatever both stand for.
+    pub(super) fn is_above(self, other: Printed) -> bool {
+        self.low > other.high
     }
 
     fn middle(self) -> f64 {
@@ -171,12 +181,17 @@ impl Suite {
     /// a second, where that was measured.
     #[must_use]
     pub fn published_flags(&self, memory: Option<f64>) -> Vec<PublishedFlag> {
-        let mut by_source: BTreeMap<String, Vec<PublishedRow>> = BTreeMap::new();
-        for row in self.all_rows() {
-            by_source.entry(row.source.clone()).or_default().push(row);
-        }
-        by_source.iter().flat_map(|(source, rows)| flags_of(source, rows, memory)).collect()
+        flags_of_rows(&self.all_rows(), memory)
     }
+}
+
+/// The same, of rows.
+pub(crate) fn flags_of_rows(rows: &[PublishedRow], memory: Option<f64>) -> Vec<PublishedFlag> {
+    let mut by_source: BTreeMap<String, Vec<PublishedRow>> = BTreeMap::new();
+    for row in rows {
+        by_source.entry(row.source.clone()).or_default().push(row.clone());
+    }
+    by_source.iter().flat_map(|(source, rows)| flags_of(source, rows, memory)).collect()
 }
 
 fn flags_of(source: &str, rows: &[PublishedRow], memory: Option<f64>) -> Vec<PublishedFlag> {

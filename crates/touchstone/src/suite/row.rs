@@ -13,6 +13,12 @@ pub struct PublishedRow {
     pub table: String,
     /// What the row is of, unique in its table.
     pub of: String,
+    /// The case that asks the same here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub case: Option<String>,
+    /// The arm of it whose figures stand beside the row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arm: Option<String>,
     /// How many threads asked, each as soon as it was answered; where the page says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<u32>,
@@ -104,6 +110,21 @@ impl Suite {
         self.published_rows.iter().cloned().chain(loads).collect()
     }
 
+    /// The case and the arm that ask the same as a row are there.
+    fn check_answer(&self, row: &PublishedRow) -> Result<(), String> {
+        let (Some(name), Some(arm)) = (&row.case, &row.arm) else {
+            return match (&row.case, &row.arm) {
+                (None, None) => Ok(()),
+                _ => Err("its `case` and its `arm` say together what asks the same here: name both, or none"
+                    .into()),
+            };
+        };
+        let Some(case) = self.cases.iter().find(|case| case.id == *name) else {
+            return Err(format!("there is no case `{name}` in this suite"));
+        };
+        if case.has_arm(arm) { Ok(()) } else { Err(format!("case `{name}` has no arm `{arm}`")) }
+    }
+
     /// Each row has a source, and a name of its own.
     pub(super) fn check_published_rows(&self) -> Result<(), String> {
         for (place, row) in self.published_rows.iter().enumerate() {
@@ -112,6 +133,7 @@ impl Suite {
             if !self.references.iter().any(|reference| reference.id == row.source) {
                 return Err(format!("{name}: there is no [[reference]] `{}`", row.source));
             }
+            self.check_answer(row).map_err(|message| format!("{name}: {message}"))?;
             let is_again = |known: &PublishedRow| known.table == row.table && known.of == row.of;
             if self.published_rows[..place].iter().any(is_again) {
                 return Err(format!("{name}: it stands twice; leave one out"));

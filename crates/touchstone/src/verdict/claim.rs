@@ -38,6 +38,9 @@ pub struct ClaimOutcome {
     pub reduced: Vec<Reduced>,
     /// Why nothing measured it.
     pub reason: Option<String>,
+    /// The arithmetic by which the page's own figures refute it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by_figures: Option<String>,
 }
 
 /// A published figure with its source and its device.
@@ -172,18 +175,23 @@ struct Judge<'j> {
 impl Judge<'_> {
     /// None where no case or no arm of it was planned.
     fn outcome(&self, claim: &Claim) -> Option<ClaimOutcome> {
-        let (pairs, reason) = match &claim.untested {
-            Some(untested) => {
-                self.evidence.is_planned(&untested.case).then_some(())?;
-                (Vec::new(), Some(untested.reason.clone()))
+        let unasked = claim.untested.as_ref().map(|untested| &untested.case);
+        let unasked = unasked.or(claim.refuted.as_ref().map(|refuted| &refuted.case));
+        let pairs = match unasked {
+            Some(case) => {
+                self.evidence.is_planned(case).then_some(())?;
+                Vec::new()
             }
-            None => {
-                let pairs = self.pairs(claim);
-                pairs.first()?;
-                (pairs, None)
-            }
+            None => self.pairs(claim),
         };
         let deciding = pairs.first();
+        if deciding.is_none() && unasked.is_none() {
+            return None;
+        }
+        // A plan whose rows do not refute the claim was refused when it was read.
+        let by_figures =
+            claim.refuted.as_ref().and_then(|refuted| refuted.arithmetic(&self.suite.published_rows).ok());
+        let without_test = if by_figures.is_some() { ClaimStatus::Refuted } else { ClaimStatus::Untested };
         Some(ClaimOutcome {
             suite: self.suite.name.clone(),
             id: claim.id.clone(),
@@ -191,12 +199,13 @@ impl Judge<'_> {
             statement: claim.statement.clone(),
             words: claim.words.clone(),
             figures: self.figures(claim),
-            status: deciding.map_or(ClaimStatus::Untested, |pair| pair.status),
+            status: deciding.map_or(without_test, |pair| pair.status),
             size: deciding.and_then(|pair| pair.size),
             pairs,
             absent: self.absent(claim),
             reduced: self.reduced(claim),
-            reason,
+            reason: claim.untested.as_ref().map(|untested| untested.reason.clone()),
+            by_figures,
         })
     }
 
@@ -256,7 +265,7 @@ impl Judge<'_> {
     /// What is smaller in the cases that are asked, each once.
     fn reduced(&self, claim: &Claim) -> Vec<Reduced> {
         let mut reduced: Vec<Reduced> = Vec::new();
-        if claim.untested.is_some() {
+        if claim.untested.is_some() || claim.refuted.is_some() {
             return reduced;
         }
         for found in claim.cases().flat_map(|case| self.evidence.reduced(case)) {

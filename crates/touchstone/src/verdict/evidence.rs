@@ -163,10 +163,14 @@ impl Evidence<'_> {
         kept(test, arm)?;
         kept(test, against)?;
         let estimate = paired(&arm.launches, &against.launches, |launch| value(test, launch));
-        let ratio = |figure: Figure| if test.measure.more_is_better() { figure.inverted() } else { figure };
+        let bytes = self.bytes(test, &test.case)? / self.bytes(test, case)?;
+        let ratio = |figure: Figure| match test.measure.more_is_better() {
+            true => figure.inverted().each(|ratio| ratio * bytes),
+            false => figure,
+        };
         let figure = ratio(self.figure(estimate)?);
         // Latencies are of a stretch of their own, whose drift nobody measures.
-        if let Some(why) = drift_apart(arm, against).filter(|_| test.measure == Measure::Rate) {
+        if let Some(why) = drift_apart(arm, against).filter(|_| is_of_slices(test)) {
             return Ok(Measured::Withheld(figure, why));
         }
         let planned =
@@ -233,9 +237,21 @@ impl Evidence<'_> {
         let logs: Vec<f64> =
             arm.launches.iter().filter_map(|launch| value(test, launch)).map(f64::ln).collect();
         let figure = self.figure(Estimate::from_launches(&logs))?;
-        let per_second = |per_ns: f64| per_ns * 1e9;
+        let bytes = self.bytes(test, &test.case)?;
+        let per_second = |per_ns: f64| per_ns * 1e9 * bytes;
         let figure = if test.measure.more_is_better() { figure.inverted().each(per_second) } else { figure };
         Ok(Measured::Figure(Found::new(figure, None)))
+    }
+
+    /// How many bytes an operation of a case counts for, where bytes are counted; 1 where operations are.
+    fn bytes(&self, test: &ClaimTest, case: &str) -> Result<f64, String> {
+        if test.measure != Measure::Throughput {
+            return Ok(1.0);
+        }
+        let bytes = self.case(case).and_then(|case| case.operation_bytes);
+        bytes
+            .map(|bytes| bytes as f64)
+            .ok_or_else(|| format!("`{case}` does not say how many bytes an operation is"))
     }
 
     /// The figure of an estimate as it is where launches are correlated, if they are noisy.
@@ -409,6 +425,11 @@ impl Evidence<'_> {
         let against = pair.against.iter().map(|against| (id(against_case(test)), against.clone()));
         std::iter::once((id(&test.case), pair.arm.clone())).chain(against).collect()
     }
+}
+
+/// Whether it is of the time of slices, of whose drift the lab knows.
+fn is_of_slices(test: &ClaimTest) -> bool {
+    matches!(test.measure, Measure::Rate | Measure::Throughput)
 }
 
 /// Whether the launches of an arm have what a test takes from them: latencies and parts are not kept of every case.

@@ -6,8 +6,12 @@ use crate::suite::{ClaimTest, Measure, Pair};
 pub(super) fn unit(test: &ClaimTest, pair: &Pair) -> String {
     match (test.measure, &pair.against) {
         (Measure::Scaling, _) => "x".into(),
-        (Measure::Rate | Measure::Latency | Measure::Percentile | Measure::Stall, Some(_)) => "x".into(),
+        (
+            Measure::Rate | Measure::Throughput | Measure::Latency | Measure::Percentile | Measure::Stall,
+            Some(_),
+        ) => "x".into(),
         (Measure::Rate, None) => "/s".into(),
+        (Measure::Throughput, None) => "bytes/s".into(),
         (Measure::Latency | Measure::Percentile | Measure::Stall, None) => "ns".into(),
         (Measure::Errors | Measure::Missing, _) => measured(test),
         (Measure::Hits, _) => "%".into(),
@@ -22,6 +26,7 @@ fn measured(test: &ClaimTest) -> String {
             Some(part) => format!("rate of the {part} alone"),
             None => "rate".into(),
         },
+        Measure::Throughput => "bytes a second".into(),
         Measure::Scaling => "rate at a scale over the next smaller one".into(),
         Measure::Latency => "mean latency".into(),
         Measure::Percentile => format!("p{} of latency", test.percentile.unwrap_or_default()),

@@ -122,3 +122,52 @@ case = "read"
 arm = "one@plain"
 rule = "level"
 "#;
+
+pub const THROUGHPUT: &str = r#"
+[[claim]]
+id = "claimed"
+statement = "Larger pages, more bytes a second"
+figure = [{ source = "page", value = 4.0, against = 2.0, unit = "MiB/s" }]
+[[claim.test]]
+measure = "throughput"
+case = "read"
+arm = "one@plain"
+against = "one@plain"
+against_case = "read-small"
+rule = "advantage"
+[[case]]
+id = "read-small"
+title = "Read"
+dataset = "rows"
+operation_bytes = 4096
+lanes = [{ verb = "read-all" }]
+baseline = "one@plain"
+arms = ["one@plain"]
+"#;
+
+pub const GROWTH: &str = r#"
+[[claim]]
+id = "claimed"
+statement = "Its growth slows"
+words = "growth slows"
+[claim.refuted]
+case = "read"
+table = "Hits"
+column = "hit_percent"
+says = "growth-slows"
+[[published_row]]
+source = "page"
+table = "Hits"
+of = "1 page"
+hit_percent = 1.01
+[[published_row]]
+source = "page"
+table = "Hits"
+of = "2 pages"
+hit_percent = 2.01
+[[published_row]]
+source = "page"
+table = "Hits"
+of = "4 pages"
+hit_percent = 8.01
+"#;

@@ -62,6 +62,7 @@ pub fn blank(plan: Plan) -> Record {
         },
         plan,
         environment: BTreeMap::new(),
+        ceilings: Vec::new(),
         slices: Vec::new(),
         launches: Vec::new(),
         subjects: Vec::new(),

@@ -11,7 +11,9 @@ use std::collections::BTreeMap;
 use touchstone::estimate::{CaseStatistics, estimate};
 use touchstone::kit::{Kit, Kits};
 use touchstone::plan::{Choice, Plan, PlannedArm, PlannedCase};
-use touchstone::record::{Environment, Manifest, RECORD_VERSION, Record, Status};
+use touchstone::record::{
+    Access, AccessKind, Ceiling, Environment, Manifest, RECORD_VERSION, Record, Status,
+};
 use touchstone::report::Findings;
 use touchstone::sample::{Introduction, Launch, Noise, Outcome, Phase, Probe, Slice, SyncCount, Window};
 use touchstone::suite::{Size, Suite};
@@ -90,6 +92,7 @@ fn blank(plan: Plan) -> Record {
         },
         plan,
         environment: environment(),
+        ceilings: Vec::new(),
         slices: Vec::new(),
         launches: Vec::new(),
         subjects: Vec::new(),
@@ -132,6 +135,12 @@ fn environment() -> Environment {
 }
 
 fn made_up(record: &mut Record) {
+    record.ceilings.push(Ceiling {
+        access: Access { kind: AccessKind::Read, random: true, operation_bytes: 4096 },
+        copies_per_second: Some(2_500_000.0),
+        device_per_second: Some(12_000.0),
+        unmeasured: None,
+    });
     let cases: Vec<PlannedCase> = record.plan.cases.clone();
     for case in cases.iter().filter(|case| case.id != "wcdb/cipher-read") {
         for launch in 0..LAUNCHES {

@@ -33,7 +33,7 @@ const LOOKED_FOR: u64 = 64;
 const CACHED_SHARE_MAX: f64 = 0.5;
 
 /// The largest block, and what direct access wants memory and offsets to be multiples of.
-pub(super) const BUFFER_BYTES: usize = 16 << 10;
+pub(in crate::doctor) const BUFFER_BYTES: usize = 64 << 10;
 const PAGE_BYTES: usize = 4 << 10;
 
 /// Memory that direct access accepts.

@@ -37,6 +37,8 @@ pub(in crate::report) struct ClaimView {
     pub overridden: Vec<String>,
     /// Why nothing measured it.
     pub reason: Option<String>,
+    /// The arithmetic by which the page's own figures refute it.
+    pub by_figures: Option<String>,
 }
 
 /// A subject that takes the place of one of the page's libraries.
@@ -135,6 +137,7 @@ impl ClaimView {
             reduced: claim.reduced.iter().map(reduced).collect(),
             overridden: Vec::new(),
             reason: claim.reason.clone(),
+            by_figures: claim.by_figures.clone(),
         }
     }
 
@@ -176,16 +179,20 @@ impl ClaimView {
 
     /// The status, with a word where it is not the page's libraries that answer.
     pub(in crate::report) fn outcome(&self) -> String {
+        if self.by_figures.is_some() {
+            return format!("{} by the page's own figures", self.status);
+        }
         let by_stand_in = self.deciding().is_some_and(|pair| pair.by_stand_in);
         if by_stand_in { format!("{} (stand-in)", self.status) } else { self.status.to_string() }
     }
 
     /// What was found here, or why nothing was.
     pub(in crate::report) fn here(&self) -> String {
-        match (self.deciding(), &self.reason) {
-            (Some(pair), _) => pair.found(),
-            (None, Some(reason)) => format!("not measured: {reason}"),
-            (None, None) => format::NONE.into(),
+        match (self.deciding(), &self.reason, &self.by_figures) {
+            (Some(pair), ..) => pair.found(),
+            (None, Some(reason), _) => format!("not measured: {reason}"),
+            (None, None, Some(arithmetic)) => format!("by the page's own figures: {arithmetic}"),
+            (None, None, None) => format::NONE.into(),
         }
     }
 

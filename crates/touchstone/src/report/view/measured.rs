@@ -100,6 +100,7 @@ fn figure(value: f64, unit: &str) -> String {
     match unit {
         "x" => format!("{}×", format::ratio(value)),
         "/s" => format::per_second(value),
+        "bytes/s" => format!("{}/s", format::bytes(value)),
         "ns" => format::duration(value),
         "%" => format!("{value:.2} %"),
         "" => format::count(value.round().max(0.0) as u64),
@@ -125,6 +126,7 @@ fn bound(value: f64, unit: &str) -> String {
         "x" if written.len() > DIGITS_WRITTEN => format!("{}×", format::ratio(value)),
         "x" => format!("{written}×"),
         "/s" => format::per_second(value),
+        "bytes/s" => format!("{}/s", format::bytes(value)),
         "ns" => format::duration(value),
         "%" => format!("{value:.2} %"),
         _ => written,

@@ -41,7 +41,16 @@ pub(super) fn tally<'c>(by: By, claims: impl Iterator<Item = &'c ClaimOutcome>) 
     let sizes: Vec<ClaimStatus> = claims.iter().filter_map(|claim| claim.size).collect();
     let number = format::counted(claims.len() as u64, "claim", "claims");
     let (said, sizes) = (counted(&statuses, &COUNTED), sizes_said(by, &sizes));
-    Some(format!("{number} {whose}: {said}{sizes}{}", stand_ins_said(&claims)))
+    let by_figures = by_figures_said(&claims);
+    Some(format!("{number} {whose}: {said}{by_figures}{sizes}{}", stand_ins_said(&claims)))
+}
+
+/// `, 1 of those refuted by the page's own figures`.
+fn by_figures_said(claims: &[&ClaimOutcome]) -> String {
+    match claims.iter().filter(|claim| claim.by_figures.is_some()).count() {
+        0 => String::new(),
+        some => format!(" ({} refuted by the page's own figures)", format::count(some as u64)),
+    }
 }
 
 /// `; 9 claims answered by stand-ins`.
