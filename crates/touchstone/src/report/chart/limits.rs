@@ -9,6 +9,10 @@ use crate::report::format;
 use crate::report::view::{ArmView, CaseView};
 use serde::Serialize;
 
+/// What the lines are called.
+const MEMORY: &str = "memory copies";
+const DEVICE: &str = "device";
+
 #[derive(Serialize)]
 struct Limits<'a> {
     rows: Vec<Row<'a>>,
@@ -44,9 +48,9 @@ pub(super) fn limits(case: &CaseView, arms: &[(&ArmView, &ArmStatistics)], recor
     let line =
         |name, per_second: f64| Line { name, per_second: rounded(per_second), figure: said(per_second) };
     let lines: Vec<Line> = [
-        memory_copies(ceiling, lanes, &record.environment).map(|copies| line("memory copies", copies)),
+        memory_copies(ceiling, lanes, &record.environment).map(|copies| line(MEMORY, copies)),
         // Several threads ask the device for more than one page at a time.
-        ceiling.device_per_second.filter(|_| lanes == 1).map(|device| line("device", device)),
+        ceiling.device_per_second.filter(|_| lanes == 1).map(|device| line(DEVICE, device)),
     ]
     .into_iter()
     .flatten()
@@ -66,17 +70,7 @@ pub(super) fn limits(case: &CaseView, arms: &[(&ArmView, &ArmStatistics)], recor
         launches: launches.clone(),
         figure: said(*per_second),
     });
-    let order = if access.random { "at random" } else { "one after the other" };
-    let lines_said: Vec<String> =
-        lines.iter().map(|line| format!("{}: {}", line.name, line.figure)).collect();
-    let caption = format!(
-        "Pages of {} in a second; a small dot is a launch. Dashed: what this machine did when the run began. Memory copies are out of \
-         memory that no cache holds into one page{}; the device {}s pages past the cache {order}, one at a time. {}.",
-        format::bytes(access.operation_bytes as f64),
-        if lanes > 1 { ", once for each thread that has a core" } else { "" },
-        access.kind,
-        lines_said.join("; ")
-    );
+    let caption = caption(ceiling, &lines, lanes);
     let data = Limits { rows: rows.collect(), lines };
     Some(Chart::new(
         "limits",
@@ -84,6 +78,31 @@ pub(super) fn limits(case: &CaseView, arms: &[(&ArmView, &ArmStatistics)], recor
         caption,
         &data,
     ))
+}
+
+/// How the chart is read: what each line is, and why one is missing.
+fn caption(ceiling: &Ceiling, lines: &[Line], lanes: usize) -> String {
+    let access = ceiling.access;
+    let explained = |line: &Line| {
+        let what = match line.name {
+            DEVICE => {
+                let order = if access.random { "at random" } else { "one after the other" };
+                format!("{}s past the page cache {order}, one at a time", access.kind)
+            }
+            _ if lanes > 1 => {
+                "out of memory that no cache holds into one page, by each thread that has a core".into()
+            }
+            _ => "out of memory that no cache holds into one page".into(),
+        };
+        format!("{} ({}), {what}", line.name, line.figure)
+    };
+    let lines: Vec<String> = lines.iter().map(explained).collect();
+    let missing = ceiling.unmeasured.as_ref().map_or(String::new(), |why| format!(" One is missing: {why}."));
+    format!(
+        "Pages of {} in a second; a small dot is a launch. The dashed lines are what this machine did when the run began: {}.{missing}",
+        format::bytes(access.operation_bytes as f64),
+        lines.join("; ")
+    )
 }
 
 /// How many threads ask, of the contender that has the most.
