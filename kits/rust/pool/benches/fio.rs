@@ -76,8 +76,17 @@ fn main() -> ExitCode {
         return ExitCode::from(69);
     }
     let chosen = std::env::args().skip(1).filter(|argument| argument != "--bench").collect::<Vec<_>>();
-    let folder = tempfile::tempdir_in(std::env::var_os("FIO_DIRECTORY").map_or(".".into(), PathBuf::from));
-    let folder = folder.expect("FIO_DIRECTORY is a directory that can be written to");
+    let directory = std::env::var_os("FIO_DIRECTORY").map_or(".".into(), PathBuf::from);
+    let folder = match tempfile::tempdir_in(&directory) {
+        Ok(folder) => folder,
+        Err(error) => {
+            eprintln!(
+                "{}: {error}; FIO_DIRECTORY names a directory that can be written to",
+                directory.display()
+            );
+            return ExitCode::from(64);
+        }
+    };
     println!(
         "Medians of {ROUNDS} turns; ratios are page-file over fio in one turn, with the least and the greatest.\n"
     );
