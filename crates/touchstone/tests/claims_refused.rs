@@ -3,7 +3,7 @@
 mod claimed;
 mod small;
 
-use claimed::{ADVANTAGE, CASES, COUNTED, ELSEWHERE, EXACT, GROWTH, PERCENTILE, SHARE, THROUGHPUT};
+use claimed::{ADVANTAGE, CASES, COUNTED, CURVE, ELSEWHERE, EXACT, GROWTH, PERCENTILE, SHARE, THROUGHPUT};
 use touchstone::plan::Plan;
 
 #[test]
@@ -57,6 +57,10 @@ fn an_arm_of_a_plan_is_named_as_its_contender() {
 /// A claim, what is put in the place of what, and what must be said of it.
 const NONSENSE: &[(&str, &str, &str, &str)] = &[
     (THROUGHPUT, "against_case = \"read-small\"\nrule", "rule", "is compared with itself"),
+    (CURVE, "at = 2", "at = 1", "ascending"),
+    (CURVE, "at = 1", "at = 0", "from 1"),
+    (CURVE, "case = \"write\"", "case = \"rite\"", "there is no case `rite`"),
+    (CURVE, "along = \"somethings\"", "along = \" \"", "`along` is empty"),
     (THROUGHPUT, "operation_bytes = 4096\n", "", "add `operation_bytes`"),
     (GROWTH, "hit_percent = 8.01", "hit_percent = 3.98", "do not refute"),
     (GROWTH, "table = \"Hits\"\ncolumn", "table = \"Misses\"\ncolumn", "three rows or more"),

@@ -499,7 +499,7 @@ impl Suite {
     }
 
     /// The case of that name, itself or at one of its scales.
-    fn case(&self, name: &str) -> Result<&Case, String> {
+    pub(super) fn case(&self, name: &str) -> Result<&Case, String> {
         let is_of = |known: &&Case| known.everywhere().iter().any(|scaled| scaled.id == name);
         self.cases.iter().find(is_of).ok_or_else(|| format!("there is no case `{name}` in this suite"))
     }

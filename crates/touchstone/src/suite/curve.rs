@@ -53,9 +53,8 @@ impl Suite {
             if curve.points.len() < 2 || curve.points[0].at == 0 || !ascends {
                 return Err(format!("{name}: its points are two or more, `at` ascending, from 1"));
             }
-            let is_case = |point: &&CurvePoint| !self.cases.iter().any(|case| case.id == point.case);
-            if let Some(point) = curve.points.iter().find(is_case) {
-                return Err(format!("{name}: there is no case `{}` in this suite", point.case));
+            for point in &curve.points {
+                self.case(&point.case).map_err(|message| format!("{name}: {message}"))?;
             }
         }
         Ok(())

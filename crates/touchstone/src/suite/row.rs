@@ -119,9 +119,7 @@ impl Suite {
                     .into()),
             };
         };
-        let Some(case) = self.cases.iter().find(|case| case.id == *name) else {
-            return Err(format!("there is no case `{name}` in this suite"));
-        };
+        let case = self.case(name)?;
         if case.has_arm(arm) { Ok(()) } else { Err(format!("case `{name}` has no arm `{arm}`")) }
     }
 

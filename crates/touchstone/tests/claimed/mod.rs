@@ -171,3 +171,11 @@ table = "Hits"
 of = "4 pages"
 hit_percent = 8.01
 "#;
+
+pub const CURVE: &str = r#"
+[[curve]]
+title = "Reads by something"
+shows = "rate"
+along = "somethings"
+point = [{ at = 1, case = "read" }, { at = 2, case = "write" }]
+"#;
