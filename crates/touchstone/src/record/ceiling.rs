@@ -67,6 +67,9 @@ impl PlannedCase {
         match first {
             Verb::Get => Some(Access { kind: AccessKind::Read, random: !is_cyclic, operation_bytes }),
             Verb::InsertOne => Some(Access { kind: AccessKind::Write, random: false, operation_bytes }),
+            Verb::Mix if self.mix().is_some_and(|mix| mix.reads == Some(0)) => {
+                Some(Access { kind: AccessKind::Write, random: true, operation_bytes })
+            }
             _ => None,
         }
     }
