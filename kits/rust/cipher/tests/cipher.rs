@@ -54,7 +54,7 @@ fn seen(folder: &Path) -> bool {
 
 #[test]
 fn it_speaks_the_golden_conversations() {
-    conversation::play_all(PROGRAM, 10);
+    conversation::play_all(PROGRAM, 11);
     let hello = Session::start(PROGRAM, &[]).hello();
     assert!(hello.engine.starts_with(&format!("SQLCipher {}", hello.version)), "{hello:?}");
     assert!(hello.engine.contains("on SQLite 3."), "{hello:?}");
