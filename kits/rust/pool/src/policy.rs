@@ -1,13 +1,17 @@
 //! Eviction policies: which page leaves a full pool for one that was missed.
 //!
-//! Each is a well-kept library's, but [`clock`](Policy::Clock), which none has alone, and [`scan`](Policy::Scan), which
-//! nobody should have. A page is pinned while it is looked at: the pool may let go of it meanwhile, its memory stays.
+//! Each is a well-kept library's where one has it as it was published, and hits the same pages each time. Those that are ours say what
+//! the libraries lack; [`scan`](Policy::Scan) nobody should have. A page is pinned while it is looked at: the pool may let go of it meanwhile, its memory stays.
 
 mod by_foyer;
+mod by_quick_cache;
 mod clock;
-mod lists;
+mod least_recent;
 mod locked;
 mod scan;
+mod sketch;
+mod two_queues;
+mod w_tinylfu;
 
 use crate::page::Page;
 use std::fmt;
@@ -22,12 +26,13 @@ pub enum Policy {
     Clock,
     /// The next one from old to new that was not looked at since it was passed by (Zhang et al., 2024): crate `foyer-memory`.
     Sieve,
-    /// The oldest of a small queue, unless it was looked at twice, or else of a large one (Yang et al., 2023): `foyer-memory`.
+    /// The oldest of a small queue, unless it was looked at twice, or else of a large one (Yang et al., 2023): crate
+    /// `quick_cache`.
     S3Fifo,
-    /// The one that a sketch of frequencies holds for more seldom than the newcomer (Einziger et al., 2017): `foyer-memory`.
+    /// A newcomer, unless a sketch of frequencies holds the one that would go for more seldom (Einziger et al., 2017): ours.
     WTinyLfu,
-    /// The oldest that was looked at once, or else the one of several times that was longest ago (Johnson and Shasha, 1994):
-    /// crate `caches`.
+    /// The oldest of a queue of new pages, or else the one of those trusted that was looked at longest ago (Johnson and Shasha,
+    /// 1994): ours, of lists of `lru`.
     TwoQueues,
     /// As `Lru`, over a list that is searched from its front for every page: how the page's own test did it, a canary.
     Scan,
@@ -50,12 +55,12 @@ impl Policy {
     #[must_use]
     pub fn pool(self, pages: usize) -> Box<dyn Pool> {
         match self {
-            Policy::Lru => Box::new(lists::least_recent(pages)),
-            Policy::TwoQueues => Box::new(lists::two_queues(pages)),
+            Policy::Lru => Box::new(least_recent::pool(pages)),
+            Policy::TwoQueues => Box::new(two_queues::pool(pages)),
             Policy::Clock => Box::new(clock::pool(pages)),
             Policy::Sieve => Box::new(by_foyer::sieve(pages)),
-            Policy::S3Fifo => Box::new(by_foyer::s3_fifo(pages)),
-            Policy::WTinyLfu => Box::new(by_foyer::w_tinylfu(pages)),
+            Policy::S3Fifo => Box::new(by_quick_cache::s3_fifo(pages)),
+            Policy::WTinyLfu => Box::new(w_tinylfu::pool(pages)),
             Policy::Scan => Box::new(scan::pool(pages)),
         }
     }

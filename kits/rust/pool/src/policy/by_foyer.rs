@@ -1,33 +1,19 @@
-//! The policies of `foyer-memory`. One shard, and a hash without a random seed: the same gets hit the same pages each time.
+//! SIEVE of `foyer-memory`. One shard, and a hash without a random seed: the same gets hit the same pages each time.
 
 use super::{Found, Pool};
 use crate::page::Page;
 use foldhash::fast::FixedState;
-use foyer_memory::{
-    Cache, CacheBuilder, CacheProperties, EvictionConfig, LfuConfig, S3FifoConfig, SieveConfig,
-};
+use foyer_memory::{Cache, CacheBuilder, CacheProperties, SieveConfig};
 use touchstone_kit::Failure;
 
 /// A pool of the library's.
 pub(super) struct ByFoyer(Cache<u64, Page, FixedState, CacheProperties>);
 
 pub(super) fn sieve(pages: usize) -> ByFoyer {
-    pool(pages, SieveConfig)
-}
-
-pub(super) fn s3_fifo(pages: usize) -> ByFoyer {
-    pool(pages, S3FifoConfig::default())
-}
-
-pub(super) fn w_tinylfu(pages: usize) -> ByFoyer {
-    pool(pages, LfuConfig::default())
-}
-
-fn pool(pages: usize, policy: impl Into<EvictionConfig>) -> ByFoyer {
     let builder = CacheBuilder::new(pages)
         .with_shards(1)
         .with_hash_builder(FixedState::default())
-        .with_eviction_config(policy);
+        .with_eviction_config(SieveConfig);
     ByFoyer(builder.build())
 }
 

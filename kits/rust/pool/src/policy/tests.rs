@@ -122,6 +122,92 @@ fn clock_evicts_the_first_page_without_a_mark() {
     assert_eq!(hits(&*Policy::Clock.pool(20), looks), by_definition);
 }
 
+/// 2Q against its definition, in lists that are searched.
+#[test]
+fn two_queues_evict_what_their_definition_says() {
+    for pages in [1, 2, 5, 20] {
+        let looks = random(50, 5000);
+        let (mut new, mut trusted, mut remembered, mut by_definition) = (vec![], vec![], vec![], 0);
+        for number in &looks {
+            if let Some(at) = trusted.iter().position(|other| other == number) {
+                let number = trusted.remove(at);
+                trusted.push(number);
+                by_definition += 1;
+                continue;
+            }
+            if new.contains(number) {
+                by_definition += 1;
+                continue;
+            }
+            let known = remembered.iter().position(|other| other == number);
+            known.map(|at| remembered.remove(at));
+            if new.len() + trusted.len() == pages {
+                if new.len() > (pages / 4).max(1) || trusted.is_empty() {
+                    remembered.push(new.remove(0));
+                    let forgotten = remembered.len().saturating_sub((pages / 2).max(1));
+                    remembered.drain(..forgotten);
+                } else {
+                    trusted.remove(0);
+                }
+            }
+            if known.is_some() { trusted.push(*number) } else { new.push(*number) }
+        }
+        assert_eq!(hits(&*Policy::TwoQueues.pool(pages), looks), by_definition, "{pages} pages");
+    }
+}
+
+/// Pages that were asked for often outlast many that are asked for once, under the policies that were made for that.
+#[test]
+fn a_hot_set_outlasts_a_scan() {
+    for (policy, least) in
+        [(Policy::WTinyLfu, 60), (Policy::S3Fifo, 60), (Policy::TwoQueues, 60), (Policy::Lru, 0)]
+    {
+        let pool = policy.pool(100);
+        // Two queues trust a page that comes back soon after it left.
+        for round in 0..20 {
+            hits(&*pool, (0..70).chain(10_000 + round * 60..10_000 + (round + 1) * 60));
+        }
+        hits(&*pool, 1000..2000);
+        let kept = hits(&*pool, 0..70);
+        assert!(kept >= least && (kept == 0) == (least == 0), "{policy}: {kept} of 70");
+    }
+}
+
+#[test]
+fn a_pool_of_one_page_hits_what_is_looked_at_twice_in_a_row() {
+    let looks = random(8, 5000);
+    let twice = looks.windows(2).filter(|pair| pair[0] == pair[1]).count();
+    for policy in policies() {
+        assert_eq!(hits(&*policy.pool(1), looks.iter().copied()), twice, "{policy}");
+    }
+}
+
+/// Pages in turn, as many as the pool holds: each is missed once.
+#[test]
+fn a_pool_for_all_pages_misses_each_once() {
+    for policy in policies() {
+        for pages in [1, 2, 3, 4, 100, 128] {
+            let looks = (0..5).flat_map(|_| 0..pages);
+            assert_eq!(hits(&*policy.pool(pages as usize), looks), 4 * pages as usize, "{policy} of {pages}");
+        }
+    }
+}
+
+/// A page that a pool lets go of while it is looked at stays what it is.
+#[test]
+fn a_page_that_is_looked_at_outlives_its_place_in_the_pool() {
+    for policy in policies() {
+        let pool = policy.pool(2);
+        let look = &mut |pinned: &Page| {
+            hits(&*pool, 100..200);
+            assert_eq!(pinned.row(), page(7).row(), "{policy}");
+        };
+        for _ in 0..2 {
+            pool.see(7, &|| Ok(page(7)), look).expect("nothing fails");
+        }
+    }
+}
+
 #[test]
 fn a_pool_holds_no_more_than_its_pages() {
     for policy in policies() {
