@@ -13,7 +13,7 @@ PYTHON ?= python3
 # The package is built by pip, and linted, in a folder of its own: its engine is compiled once.
 PYTHON_TARGET := $(CURDIR)/target/python
 
-.PHONY: help bench test fio mutations sanitize tools tools-python tools-cpp tools-java tools-go tools-sanitize browser build format lint unit targets hand-offs kits kits-cpp kits-java kits-go python clean
+.PHONY: help bench test fio mutations sanitize simulator tools tools-python tools-cpp tools-java tools-go tools-sanitize browser build format lint unit targets hand-offs kits kits-cpp kits-java kits-go python clean
 
 help:
 	@echo "make build   target/release/touchstone alone, to be put on the PATH"
@@ -22,6 +22,7 @@ help:
 	@echo "make fio     the subject page-file beside fio, asked for the same pages of the same file (some minutes)"
 	@echo "make mutations   whether tests of the store find mistakes that are made on purpose (some minutes)"
 	@echo "make sanitize SECONDS=600   the store's tests and its engine under sanitizers of addresses and threads; needs nightly Rust"
+	@echo "make simulator   the buffer pool's policies beside those of libCacheSim, on the lab's own orders of gets"
 
 bench: tools build
 	$(TOUCHSTONE) bench
@@ -140,6 +141,17 @@ NIGHTLY ?= nightly
 SANITIZE_CC ?= cc
 sanitize: tools-sanitize
 	cargo run --quiet --locked --package xtask --bin sanitize -- --seconds $(SECONDS) --toolchain $(NIGHTLY) --compiler $(SANITIZE_CC) $(OPTIONS)
+
+# The pool's policies beside a simulator's, on the orders that the lab makes of the suite `sqlcc`. OPTIONS="--seed 7" makes others.
+SIMULATOR := $(CURDIR)/target/simulator
+simulator: tools-python build
+	mkdir -p $(SIMULATOR)
+	$(TOUCHSTONE) plan --suite sqlcc --out $(SIMULATOR)/plan.json $(OPTIONS)
+	cargo run --quiet --locked --package xtask --bin orders -- $(SIMULATOR)/plan.json $(SIMULATOR)/orders
+	cargo build --release --locked --manifest-path $(KIT_POOL) --example hits
+	$(PYTHON) -m venv $(SIMULATOR)/venv
+	$(SIMULATOR)/venv/bin/pip install --quiet --disable-pip-version-check --requirement kits/rust/pool/simulator/requirements.txt
+	$(SIMULATOR)/venv/bin/python kits/rust/pool/simulator/simulate.py $(SIMULATOR)/orders kits/rust/pool/target/release/examples/hits
 
 kits:
 	cargo test --workspace --all-features --locked --manifest-path $(KIT_RUST)

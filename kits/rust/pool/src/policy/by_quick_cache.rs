@@ -11,6 +11,10 @@ use quick_cache::{OptionsBuilder, UnitWeighter};
 use std::sync::Arc;
 use touchstone_kit::Failure;
 
+/// As published, of the pool: what the large queue has, and as many numbers of pages that left the small one are remembered. The
+/// library's own small queue has 3 %, and it remembers half as many.
+const LARGE_QUEUE: f64 = 0.9;
+
 /// A pool of the library's.
 pub(super) struct ByQuickCache(Cache<u64, Arc<Page>, UnitWeighter, FixedState>);
 
@@ -19,6 +23,8 @@ pub(super) fn s3_fifo(pages: usize) -> ByQuickCache {
         .shards(1)
         .estimated_items_capacity(pages)
         .weight_capacity(pages as u64)
+        .hot_allocation(LARGE_QUEUE)
+        .ghost_allocation(LARGE_QUEUE)
         .build()
         .expect("both capacities are named");
     let hash = FixedState::default();

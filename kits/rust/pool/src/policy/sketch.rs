@@ -1,5 +1,6 @@
-//! How often pages were asked for lately, about: a count-min sketch of four counters a page, of four bits each, which are all halved
-//! after ten additions for each page of the pool. A page's counters lie in one line of the processor's cache.
+//! How often pages were asked for lately, about: a count-min sketch of four rows, with sixteen counters or more for each page of the pool,
+//! of four bits each. They are all halved after ten additions for each of these pages. Those of one page lie in one line of the
+//! processor's cache.
 
 /// Counters of four bits, sixteen a word.
 pub(super) struct Sketch {
@@ -45,7 +46,7 @@ impl Sketch {
         places.map(|(word, shift)| (self.lines[line].0[word] >> shift) & 0xf).into_iter().min().unwrap_or(0)
     }
 
-    /// The line of a page's counters, and of each its word and where it begins there: each has two words to itself.
+    /// The line of a page's counters, and of each its word and where it begins there: each row has two words of a line.
     fn places(&self, number: u64) -> (usize, [(usize, u32); 4]) {
         let hash = mixed(number);
         let place = |at: usize| {
