@@ -13,7 +13,7 @@ use std::process::Command;
 use touchstone::kit::{Kit, Kits, Subject};
 use touchstone::name::there_are;
 use touchstone::plan::{Plan, PlannedArm, PlannedCase};
-use touchstone::suite::Suite;
+use touchstone::suite::{OrderKind, Suite, Trace};
 
 /// The project's folders: suites to ask, kits to measure.
 #[derive(Clone, Debug)]
@@ -99,8 +99,9 @@ impl Project {
             );
             return Err(Error::new(ErrorKind::Input, message));
         }
-        let suite = Suite::parse(&read(&path)?, &path.display().to_string())?;
+        let mut suite = Suite::parse(&read(&path)?, &path.display().to_string())?;
         named_as_its_file(&suite.name, &path)?;
+        read_traces(&mut suite, &path)?;
         Ok(suite)
     }
 
@@ -237,6 +238,27 @@ impl Project {
     }
 }
 
+/// Reads the traces that a suite's orders name, which lie at paths from its own file on.
+fn read_traces(suite: &mut Suite, path: &Path) -> Result<()> {
+    for case in &mut suite.cases {
+        let Some(order) = case.order.as_mut() else { continue };
+        let Some(file) = order.file.as_ref().filter(|_| order.kind == OrderKind::Trace) else { continue };
+        let trace = path.with_file_name("").join(file);
+        let told = |why: String| {
+            let message =
+                format!("{}: case `{}`: its trace {}: {why}", path.display(), case.id, trace.display());
+            Error::new(ErrorKind::Input, message)
+        };
+        if order.among.is_some() {
+            return Err(told("it says itself how many records there are: leave out `among`".into()));
+        }
+        let text = fs::read_to_string(&trace)
+            .map_err(|error| told(format!("{error}: record one as docs/traces.md says, or name another")))?;
+        order.record(Trace::parse(&text).map_err(told)?);
+    }
+    Ok(())
+}
+
 /// A suite is asked for by its file's name, and its cases are known by its own: it would be looked for in vain.
 fn named_as_its_file(name: &str, path: &Path) -> Result<()> {
     let stem = path.file_stem().map(|stem| stem.to_string_lossy()).unwrap_or_default();
@@ -366,6 +388,40 @@ mod tests {
     fn plan(baseline: &str) -> Plan {
         let arms = r#""here@p", { contender = "here@p", variant = "again" }, "there@p""#;
         planned(&project().kits, baseline, arms)
+    }
+
+    #[test]
+    fn a_trace_lies_at_its_path_from_the_suites_file_on_and_is_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.toml");
+        let text = format!(
+            "{SUITE}order = {{ kind = \"trace\", file = \"traces/a.trace\" }}\nbaseline = \"here@p\"\narms = [\"here@p\"]\n"
+        );
+        fs::write(&path, &text).unwrap();
+        let project = Project { root: folder.path().to_owned(), ..project() };
+        let read = || project.suites(&[path.display().to_string()]);
+        let told = |wanted: &str| {
+            let error = read().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Input);
+            let message = error.to_string();
+            for wanted in ["case `read`", "traces/a.trace", wanted] {
+                assert!(message.contains(wanted), "{message}");
+            }
+        };
+        fs::create_dir(folder.path().join("suites")).unwrap();
+        told("docs/traces.md");
+        fs::create_dir(folder.path().join("traces")).unwrap();
+        let trace = folder.path().join("traces/a.trace");
+        fs::write(&trace, "").unwrap();
+        told("does not begin");
+        fs::write(&trace, "touchstone-trace 1\npages 9\ngets 3\n8 0\n").unwrap();
+        told("cut short");
+        fs::write(&trace, b"touchstone-trace 1\npages 9\ngets 1\n\xff\n").unwrap();
+        told("UTF-8");
+        fs::write(&trace, "touchstone-trace 1\npages 9\ngets 3\n8 0 3\n").unwrap();
+        assert_eq!(read().unwrap()[0].cases[0].order.as_ref().unwrap().recorded().gets, [8, 0, 3]);
+        fs::write(&path, text.replace("kind = \"trace\"", "kind = \"trace\", among = 9")).unwrap();
+        told("leave out `among`");
     }
 
     /// Every program is there, and the variable has this value.

@@ -13,6 +13,7 @@ mod refuted;
 mod row;
 mod rule;
 mod scale;
+mod trace;
 
 pub use claim::{
     By, CLAIMED_PERCENTILES, Claim, ClaimTest, Figure, Measure, Pair, Part, Reference, ReferenceKind,
@@ -28,6 +29,7 @@ pub use refuted::{Column, Refuted, Said};
 pub use row::PublishedRow;
 pub use rule::{Aspect, Bounds, Rule};
 pub use scale::{Scaled, ScaledCase};
+pub use trace::Trace;
 
 use crate::error::{Error, Result};
 use crate::kit::Contender;

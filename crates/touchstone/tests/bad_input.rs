@@ -6,6 +6,7 @@ use small::{KIT, choice, kits, suite};
 use touchstone::kit::Kit;
 use touchstone::plan::{Choice, MIXED, Plan, Start};
 use touchstone::record::Record;
+use touchstone::suite::Trace;
 
 const SUITE: &str = r#"
 [[dataset]]
@@ -261,10 +262,40 @@ fn an_order_of_gets_is_of_gets_alone_and_of_what_is_stored() {
     let after = "kind = \"near\", after = [{ kind = \"cyclic\", among = 5 }]";
     says(ordered(after, "cache = \"warm\""), &["leave out `cache = \"warm\"`"]);
     says(ordered(after, "").replace("30", "70000"), &["140000 gets", "at most 131072"]);
+    says(ordered("kind = \"trace\"", ""), &["`trace` needs the `file`"]);
+    says(ordered("kind = \"near\", file = \"a.trace\"", ""), &["`near` has no `file`"]);
+    let recorded_before = "kind = \"near\", after = [{ kind = \"trace\", among = 5 }]";
+    says(ordered(recorded_before, ""), &["comes before a slice is no `trace`"]);
     let plan = small::plan(&SUITE.replace(lanes, &ordered(after, "")), &choice()).unwrap();
     let case = &plan.cases[0];
     assert_eq!((case.operations_before(), case.gets_of_slice()), (30, 30));
     assert_eq!(case.order.as_ref().map(|order| order.among), Some(10), "all that are stored");
+}
+
+/// The traces are read beside the suite, so that a plan has them: it may be read again, and edited.
+#[test]
+fn a_trace_is_in_the_plan_and_fits_what_is_stored_and_asked() {
+    let order = "order = { kind = \"trace\", file = \"a.trace\" }";
+    let lanes = "lanes = [{ verb = \"get\", count = 4 }]";
+    let text = SUITE.replace("lanes = [{ verb = \"read-all\" }]", &format!("{order}\n{lanes}"));
+    let planned = |trace: &str| {
+        let mut suite = suite(&text).unwrap();
+        suite.cases[0].order.as_mut().unwrap().record(Trace::parse(trace).unwrap());
+        Plan::new(&[suite], &kits(), &choice())
+    };
+    let head = "touchstone-trace 1\npages";
+    let plan = planned(&format!("{head} 10\ngets 5\n9 0 9 9 1\n")).unwrap();
+    let written = serde_json::to_string(&plan).unwrap();
+    assert!(written.contains("\"recorded\":\"9 0 9 9 1\""), "{written}");
+    assert_eq!(Plan::parse(&written, "plan.json").unwrap(), plan);
+    let refused =
+        |trace: String, wanted: &[&str]| assert_says(&planned(&trace).unwrap_err().to_string(), wanted);
+    refused(format!("{head} 11\ngets 4\n0 0 0 0\n"), &["case `", "a.trace is of 11 pages", "has 10 records"]);
+    refused(format!("{head} 10\ngets 3\n0 0 0\n"), &["a.trace has 3 gets", "asks for 4", "lower"]);
+    let edited =
+        |from: &str, to: &str| Plan::parse(&written.replace(from, to), "plan.json").unwrap_err().to_string();
+    assert_says(&edited("9 0 9 9 1", "9 0 10 9 1"), &["asks for page 10 of 10"]);
+    assert_says(&edited("9 0 9 9 1", "9 0 x 9 1"), &["`x` is no number"]);
 }
 
 #[test]

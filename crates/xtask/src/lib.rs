@@ -14,6 +14,7 @@ pub mod mutation;
 pub mod page;
 pub mod program;
 pub mod published;
+pub mod reads;
 pub mod rule;
 pub mod rust;
 pub mod sanitizer;

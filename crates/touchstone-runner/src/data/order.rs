@@ -17,17 +17,28 @@ const ZIPF: f64 = 0.99;
 
 /// The order of a case's operations: what is asked before a slice, then a slice of each lane; none where it has no order.
 pub(super) fn operations(case: &PlannedCase, random: &mut Stream) -> Option<Vec<u32>> {
-    let parts: Vec<OrderPart> = case.order.as_ref()?.parts().collect();
+    let order = case.order.as_ref()?;
+    let parts: Vec<OrderPart> = order.parts().collect();
     let (last, before) = parts.split_last().expect("a slice has an order");
     let mut operations = Vec::new();
     for part in before {
         operations.extend(picks(*part, case.gets_of_lane(), random));
     }
-    operations.extend(picks(*last, case.gets_of_slice(), random));
+    match order.kind {
+        OrderKind::Trace => operations.extend(order.recorded.iter().take(case.gets_of_slice() as usize)),
+        _ => operations.extend(picks(*last, case.gets_of_slice(), random)),
+    }
     Some(operations)
 }
 
-/// So many gets of one order.
+/// Of the order `scan`, one of so many records is hot.
+const HOT_OF: u32 = 32;
+
+/// Of the order `scan`, how many gets ask for hot records before each scan, and how many a scan has.
+const HOT_GETS: u64 = 800;
+const SCAN_GETS: u64 = 200;
+
+/// So many gets of one order that is made, and not recorded.
 fn picks(part: OrderPart, count: u64, random: &mut Stream) -> Vec<u32> {
     let among = part.among.max(1) as u32;
     match part.kind {
@@ -35,6 +46,8 @@ fn picks(part: OrderPart, count: u64, random: &mut Stream) -> Vec<u32> {
         OrderKind::Cyclic => (0..count).map(|number| (number % u64::from(among)) as u32).collect(),
         OrderKind::Near => near(among, count, random),
         OrderKind::Zipf => zipf(among, count, random),
+        OrderKind::Scan => scan(among, count, random),
+        OrderKind::Trace => Vec::new(),
     }
 }
 
@@ -69,6 +82,18 @@ fn zipf(among: u32, count: u64, random: &mut Stream) -> Vec<u32> {
     (0..count).map(pick).collect()
 }
 
+/// Hot records are the first ones; where there is one record alone, it is hot.
+fn scan(among: u32, count: u64, random: &mut Stream) -> Vec<u32> {
+    let hot = among.div_ceil(HOT_OF);
+    let mut others = (hot..among).cycle();
+    let mut next = |number: u64| {
+        let is_scan = number % (HOT_GETS + SCAN_GETS) >= HOT_GETS;
+        let scanned = if is_scan { others.next() } else { None };
+        scanned.unwrap_or_else(|| random.random_range(0..hot))
+    };
+    (0..count).map(&mut next).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,7 +110,8 @@ mod tests {
 
     #[test]
     fn every_order_stays_among_its_records_and_is_the_same_each_time() {
-        for kind in [OrderKind::Uniform, OrderKind::Cyclic, OrderKind::Near, OrderKind::Zipf] {
+        for kind in [OrderKind::Uniform, OrderKind::Cyclic, OrderKind::Near, OrderKind::Zipf, OrderKind::Scan]
+        {
             for among in [1, 7, 1000] {
                 let picked = || picked(kind, among, 5000);
                 assert!(picked().iter().all(|pick| u64::from(*pick) < among), "{kind} of {among}");
@@ -111,6 +137,18 @@ mod tests {
         // A jump lands within ten of the place before in 21 of 1,000.
         assert!((1900..2000).contains(&jumps.len()), "{}", jumps.len());
         assert_eq!(picked.iter().collect::<HashSet<_>>().len(), 1000);
+    }
+
+    #[test]
+    fn a_scan_goes_on_where_the_last_one_stopped_and_comes_round() {
+        let picked = picked(OrderKind::Scan, 320, 5000);
+        let (mut hot, mut scanned): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());
+        for thousand in picked.chunks(1000) {
+            hot.extend(&thousand[..800]);
+            scanned.extend(&thousand[800..]);
+        }
+        assert_eq!(hot.iter().collect::<HashSet<_>>(), (0..10).collect::<Vec<_>>().iter().collect());
+        assert_eq!(scanned, (10..320).cycle().take(1000).collect::<Vec<_>>());
     }
 
     /// Of 1,000 records the most frequent has 1 / 7.73 of the gets, and the n-th an n-th to the power of 0.99 of that.

@@ -7,7 +7,8 @@ use super::{
 use crate::error::{Error, Result};
 use crate::kit::Kits;
 use crate::suite::{
-    ArmSpec, Case, Dataset, LanePlan, LoadPlan, OrderPlan, Scaled, ScaledCase, Size, Suite, WatchPlan,
+    ArmSpec, Case, Dataset, LanePlan, LoadPlan, OrderKind, OrderPlan, Scaled, ScaledCase, Size, Suite,
+    WatchPlan,
 };
 use touchstone_protocol::Verb;
 
@@ -98,8 +99,14 @@ fn plan_dataset(dataset: &Dataset, records: Option<u64>, size: Size) -> PlannedD
 }
 
 fn plan_order(order: &OrderPlan, filled: u64, size: Size) -> PlannedOrder {
-    let among = order.among.as_ref().map_or(filled, |among| among.at(size));
-    PlannedOrder { kind: order.kind, among, after: order.after.clone() }
+    let all = if order.kind == OrderKind::Trace { order.recorded.pages } else { filled };
+    PlannedOrder {
+        kind: order.kind,
+        among: order.among.as_ref().map_or(all, |among| among.at(size)),
+        file: order.file.clone(),
+        recorded: order.recorded.gets.clone(),
+        after: order.after.clone(),
+    }
 }
 
 fn plan_load(suite: &Suite, load: &LoadPlan, size: Size) -> PlannedLoad {

@@ -1,6 +1,6 @@
 //! In which order gets ask for records: at random unless a case says otherwise, or as a page's own test does that is about a cache.
 
-use super::BySize;
+use super::{BySize, Trace};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -12,10 +12,27 @@ pub struct OrderPlan {
     pub kind: OrderKind,
     /// Among how many of the first records; all that are stored, unless said.
     pub among: Option<BySize<u64>>,
+    /// The file of a recorded order, its path from the suite's file on.
+    pub file: Option<String>,
     /// What is asked off the clock before each slice, so that caches hold what it leaves there: as many gets as the slice
     /// has, for each of these.
     #[serde(default)]
     pub after: Vec<OrderPart>,
+    /// What the file holds, once it was read.
+    #[serde(skip)]
+    pub(crate) recorded: Trace,
+}
+
+impl OrderPlan {
+    /// Has the order that its file holds.
+    pub fn record(&mut self, trace: Trace) {
+        self.recorded = trace;
+    }
+
+    /// What its file holds; nothing before that was read.
+    pub fn recorded(&self) -> &Trace {
+        &self.recorded
+    }
 }
 
 /// An order among so many records.
@@ -40,6 +57,11 @@ pub enum OrderKind {
     Near,
     /// Any of them, the n-th most frequent in proportion to n to the power of −0.99.
     Zipf,
+    /// Any of a thirty-second of them, all alike; and after every 800 such gets 200 through the others in turn, each time from where the
+    /// last such stopped.
+    Scan,
+    /// As it was recorded of a program.
+    Trace,
 }
 
 impl fmt::Display for OrderKind {
@@ -49,6 +71,8 @@ impl fmt::Display for OrderKind {
             OrderKind::Cyclic => "cyclic",
             OrderKind::Near => "near",
             OrderKind::Zipf => "zipf",
+            OrderKind::Scan => "scan",
+            OrderKind::Trace => "trace",
         })
     }
 }

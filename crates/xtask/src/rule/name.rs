@@ -3,7 +3,7 @@
 use crate::Findings;
 
 /// Endings of files that may be here. A new kind of file is a decision, so it is made in this list.
-const ENDINGS: [&str; 42] = [
+const ENDINGS: [&str; 43] = [
     "bib",
     "c",
     "cpp",
@@ -37,6 +37,7 @@ const ENDINGS: [&str; 42] = [
     "svg",
     "swift",
     "toml",
+    "trace",
     "ts",
     "tsdata",
     "tsv",

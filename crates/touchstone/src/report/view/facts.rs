@@ -84,6 +84,10 @@ fn order(order: &PlannedOrder) -> String {
             OrderKind::Cyclic => format!("round and round through {among} records"),
             OrderKind::Near => format!("four of five near the one before, among {among} records"),
             OrderKind::Zipf => format!("by Zipf's law among {among} records"),
+            OrderKind::Scan => format!("of a thirty-second of {among} records, between scans of the others"),
+            OrderKind::Trace => {
+                format!("of {among} records, as recorded in {}", order.file.as_deref().unwrap_or("-"))
+            }
         }
     };
     let parts: Vec<String> = order.parts().map(how).collect();
