@@ -217,3 +217,46 @@ fn a_file_system_without_direct_reads_is_told() {
     let failure = refused(session.ask(&open(folder.path(), true, uneven)));
     assert!(failure.message.contains("multiple of 4096"), "{failure}");
 }
+
+/// `/dev/full` has room for nothing.
+#[test]
+fn a_disk_that_is_full_is_told_as_such_and_by_its_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut session = prepared(folder.path());
+    std::os::unix::fs::symlink("/dev/full", folder.path().join("pages.data")).unwrap();
+    session.open(open(folder.path(), false, Settings::new()));
+    let failure = refused(session.ask(&Request::Fill { from: 0, count: ROWS, table: 1 }));
+    assert_eq!(failure.kind, FailureKind::Full);
+    assert!(failure.message.contains("pages.data"), "{failure}");
+}
+
+#[test]
+fn a_value_fills_a_page_to_its_last_byte_and_no_further() {
+    for (bytes, fits) in [(1024 - 16, true), (1024 - 15, false)] {
+        let folder = tempfile::tempdir().unwrap();
+        let rows: Vec<Row> = (0..20).map(|key| Row { key, value: vec![key as u8; bytes] }).collect();
+        write_dataset(&folder.path().join("rows"), &rows).unwrap();
+        write_operations(&folder.path().join("gets"), &[19, 0, 7]).unwrap();
+        let mut session = Session::start(PROGRAM, &[]);
+        session.hello();
+        session.ask(&Request::Prepare {
+            record: RecordKind::Row,
+            dataset: folder.path().join("rows"),
+            operations: Some(folder.path().join("gets")),
+            states: None,
+            subscriptions: None,
+        });
+        let asked =
+            settings(&[("page_size_bytes", Setting::Number(1024)), ("pool_pages", Setting::Number(1))]);
+        session.open(open(folder.path(), true, asked));
+        let filled = session.ask(&Request::Fill { from: 0, count: 20, table: 1 });
+        if !fits {
+            assert!(refused(filled).message.contains("room for 1008"));
+            continue;
+        }
+        assert_eq!(filled, Reply::Fill);
+        let right = Digest::of([19, 0, 7].iter().map(|row| &rows[*row])).to_string();
+        let sample = session.run(&[lane(Verb::Get, 0, 3)]);
+        assert_eq!((sample.lanes[0].answers, &sample.lanes[0].digest), (3, &right));
+    }
+}

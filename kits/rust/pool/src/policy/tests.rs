@@ -245,14 +245,33 @@ fn the_same_looks_hit_the_same_pages_each_time() {
     }
 }
 
+/// Threads ask for pages at random: each is given the page that it asked for, a damaged one is told to whoever asks for it and is never in the
+/// pool, and at the end the pool has no more pages than it should.
 #[test]
 fn threads_share_a_pool() {
     for policy in policies() {
         let pool = policy.pool(32);
+        let read = |number: u64| match number % 16 {
+            5 => Err(failure(FailureKind::Corrupt, "a damaged page")),
+            _ => Ok(page(number)),
+        };
         std::thread::scope(|scope| {
-            for _ in 0..4 {
-                scope.spawn(|| hits(&*pool, random(64, 5000)));
+            for thread in 0..4 {
+                let (pool, read) = (&pool, &read);
+                scope.spawn(move || {
+                    for number in random(64, 5000 + thread).into_iter().skip(thread) {
+                        let mut seen = None;
+                        let found = pool.see(number, &|| read(number), &mut |page| seen = Some(page.row()));
+                        assert_eq!(found.is_err(), number % 16 == 5, "{policy}");
+                        assert_eq!(seen, found.ok().map(|_| page(number).row()), "{policy}");
+                    }
+                });
             }
         });
+        let kept = (0..64).filter(|number| {
+            let nothing = || Err(failure(FailureKind::Io, "a disk without an answer"));
+            pool.see(*number, &nothing, &mut |_| {}).is_ok()
+        });
+        assert!(kept.count() <= 32, "{policy}");
     }
 }

@@ -11,6 +11,7 @@ use super::sketch::Sketch;
 use crate::page::Page;
 use foldhash::fast::FixedState;
 use lru::LruCache;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 type Segment = LruCache<u64, Arc<Page>, FixedState>;
@@ -19,7 +20,6 @@ type Segment = LruCache<u64, Arc<Page>, FixedState>;
 pub(super) struct WTinyLfu {
     window_pages: usize,
     main_pages: usize,
-    protected_pages: usize,
     window: Segment,
     probation: Segment,
     protected: Segment,
@@ -30,14 +30,14 @@ pub(super) fn pool(pages: usize) -> Locked<WTinyLfu> {
     let pages = pages.max(1);
     let window_pages = (pages / 100).max(1);
     let main_pages = pages - window_pages;
+    let protected_pages = NonZeroUsize::new(main_pages * 4 / 5).unwrap_or(NonZeroUsize::MIN);
     let segment = || LruCache::unbounded_with_hasher(FixedState::default());
     Locked::new(WTinyLfu {
         window_pages,
         main_pages,
-        protected_pages: main_pages * 4 / 5,
         window: segment(),
         probation: segment(),
-        protected: segment(),
+        protected: LruCache::with_hasher(protected_pages, FixedState::default()),
         asked: Sketch::of(pages),
     })
 }
@@ -70,10 +70,7 @@ impl Pages for WTinyLfu {
 
 impl WTinyLfu {
     fn protect(&mut self, number: u64, page: Arc<Page>) {
-        self.protected.put(number, page);
-        if self.protected.len() > self.protected_pages
-            && let Some((number, page)) = self.protected.pop_lru()
-        {
+        if let Some((number, page)) = self.protected.push(number, page) {
             self.probation.put(number, page);
         }
     }
