@@ -24,6 +24,7 @@ use std::iter;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use touchstone::plan::{GETS, PlannedCase};
+use touchstone::suite::Cache;
 use touchstone_protocol::{
     DataError, Digest, Doc, Document, Lane, LaneSample, Record, RecordKind, Row, Verb, write_dataset,
     write_operations,
@@ -371,9 +372,10 @@ impl CaseData {
         contents.is_certain().then(|| self.whole_answer(contents, &whole, 1))
     }
 
-    /// How many gets of a slice the best possible pool of so many pages hits, where they have an order and come from one thread.
+    /// How many gets of a slice the best possible pool of so many pages hits, where they have an order, come from one thread, and
+    /// begin with what the order says: caches that were left warm hold what nobody knows.
     pub fn best_hits(&self, case: &PlannedCase, pages: u64) -> Option<u64> {
-        case.order.as_ref()?;
+        case.order.as_ref().filter(|_| case.cache != Cache::Warm)?;
         let before = case.operations_before() as usize;
         let slice = before..before + case.gets_of_lane() as usize;
         (case.gets_of_slice() == case.gets_of_lane())

@@ -178,6 +178,8 @@ fn gets_in_an_order_follow_what_is_asked_before_them() {
     // The pool has 0 and 1 when the slice begins. Of 0 1 2 3 0 1 one that holds two hits 0, 1 and one of them again.
     assert_eq!(data.best_hits(&case, 2), Some(3));
     assert_eq!(data.best_hits(&case, 4), Some(4));
+    let warm = PlannedCase { cache: touchstone::suite::Cache::Warm, ..case };
+    assert_eq!(data.best_hits(&warm, 4), None, "the slice before has left pages in the pool");
 }
 
 #[test]
