@@ -355,7 +355,7 @@ const caseCharts = (() => {
     });
   }
 
-  /** A strip for each contender: how long transactions took, stretch by stretch, the darker the more. */
+  /** A strip for each contender: how long transactions took, stretch by stretch, the stronger the more. */
   function heat({ levels_of_ten, arms }, width) {
     const upTo = (level) => 100 * 10 ** (level / levels_of_ten);
     const cells = arms.flatMap(({ arm, stretch_s, cells }) =>
@@ -370,13 +370,14 @@ const caseCharts = (() => {
     );
     const last = d3.max(cells, (cell) => cell.x2);
     const domain = [d3.min(cells, (cell) => cell.y1), d3.max(cells, (cell) => cell.y2)];
-    const at = ticks(domain, 5);
+    const tens = (ns) => Math.log10(ns);
+    const at = d3.range(Math.ceil(tens(domain[0])), Math.floor(tens(domain[1])) + 1).map((power) => 10 ** power);
     const label = { fy: "arm", dy: -14 };
     return Plot.plot({
       width,
       height: arms.length * 130 + 62,
       marginLeft: 62,
-      marginRight: 12,
+      marginRight: 26,
       marginTop: 16,
       marginBottom: 46,
       style: style(),

@@ -9,6 +9,7 @@ mod generated;
 mod limits;
 mod logged;
 mod meanings;
+mod meeting;
 mod numbers;
 #[path = "../place/mod.rs"]
 mod place;

@@ -79,8 +79,8 @@ pub(super) fn heat(case: &CaseView, arms: &Arms<'_>) -> Option<Chart> {
     if arms.is_empty() {
         return None;
     }
-    let caption = "The first launch over its time: how long transactions took, the darker the more of them. A single dark band is steady; \
-                   marks far above it are stalls. All strips share one logarithmic axis.";
+    let caption = "The first launch over its time: how long transactions took, the stronger the colour the more of them. A single \
+                   strong band is steady; marks far above it are stalls. All strips share one logarithmic axis.";
     let data = Heat { levels_of_ten: LEVELS_OF_TEN, arms };
     Some(Chart::new("heat", format!("Latency over time in {}", case.id), caption.into(), &data))
 }
