@@ -353,8 +353,9 @@ fn a_clock_that_says_what_cannot_be_ends_its_part() {
 fn a_clock_of_whole_milliseconds_is_told_by_its_times() {
     let (case, arm) = ("liars/clock", "canary-clock@milliseconds");
     let measured = LIARS.arm(case, arm);
-    let steps = measured.step_ns.expect("its slices differ");
-    assert!(steps.is_multiple_of(1_000_000), "{steps}");
+    // All its slices may have lasted as many milliseconds.
+    let Some(step) = measured.step_ns else { return };
+    assert!(step.is_multiple_of(1_000_000), "{step}");
     // A machine so busy that slices last longer hides a step of a millisecond.
     if measured.slice_ns.expect("it was measured") < 1e8 {
         assert!(suspicions(case, arm).contains(&FlagKind::CoarseClock));

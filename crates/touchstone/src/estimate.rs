@@ -90,7 +90,7 @@ pub struct ArmStatistics {
     /// How long its slices took: the median.
     pub slice_ns: Option<f64>,
     /// The step that the kit's clock must have, in nanoseconds: all its slices took whole multiples of it. None of few slices, or
-    /// where hardly two differ.
+    /// where no two differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step_ns: Option<u64>,
     /// Operations in a slice: the median.

@@ -141,6 +141,20 @@ fn operations_that_are_quicker_while_latencies_are_kept_are_told() {
 }
 
 #[test]
+fn a_clock_with_steps_of_a_large_part_of_a_slice_is_told() {
+    let stepping = |step_ns: u64, odd_ns: u64| {
+        flags(|record| {
+            for (number, slice) in record.slices.iter_mut().enumerate() {
+                slice.wall_ns = (20 + number as u64 % 2) * step_ns + odd_ns * (number as u64 % 3);
+                (slice.cpu_ns, slice.operations) = (slice.wall_ns, 1000);
+            }
+        })
+    };
+    assert!(stepping(1_000_000, 0).contains(&FlagKind::CoarseClock));
+    assert!(!stepping(1_000_000, 1).contains(&FlagKind::CoarseClock), "it counts nanoseconds");
+}
+
+#[test]
 fn slices_of_two_kinds_in_a_launch_are_told() {
     let quick = |is_quick: fn(u32) -> bool, ratio: f64| quick_of(Verb::Get, is_quick, ratio);
     assert_eq!(quick(|block| block % 3 < 2, 1.6), [FlagKind::TwoKinds]);
@@ -167,6 +181,8 @@ fn quicken(record: &mut Record, verb: Verb, is_quick: fn(u32) -> bool, ratio: f6
     for block in 0..9 {
         record.slices.extend(honest.iter().cloned().map(|mut slice| {
             slice.block = block;
+            // An honest clock counts nanoseconds.
+            slice.wall_ns += u64::from(block);
             if is_quick(block) {
                 slice.wall_ns = (slice.wall_ns as f64 / ratio) as u64;
                 slice.cpu_ns = slice.wall_ns;

@@ -298,7 +298,7 @@ fn with_an_honest_third(record: &mut Record, change: impl Fn(&mut Witness)) {
     let thirds: Vec<Slice> = thirds
         .map(|mut slice| {
             slice.block = 2;
-            (slice.wall_ns, slice.cpu_ns) = (3 * slice.wall_ns, 3 * slice.cpu_ns);
+            (slice.wall_ns, slice.cpu_ns) = (3 * slice.wall_ns + 7, 3 * slice.cpu_ns);
             let seen = slice.witness.as_mut().unwrap();
             (seen.flushes, seen.written_bytes, seen.waited_ns) =
                 (Some(30), Some(123_600), slice.wall_ns + 200_000);
