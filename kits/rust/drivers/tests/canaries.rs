@@ -166,8 +166,8 @@ fn a_held_read_transaction_is_no_capability_of_memory() {
 fn canaries_speak_the_conversations_that_their_capabilities_allow() {
     // None of these does mischief to the few gets of a conversation.
     conversation::play_all(env!("CARGO_BIN_EXE_canary-slow"), 9);
-    conversation::play_all(env!("CARGO_BIN_EXE_canary-wrong"), 7);
-    conversation::play_all(env!("CARGO_BIN_EXE_canary-tree"), 7);
+    conversation::play_all(env!("CARGO_BIN_EXE_canary-wrong"), 8);
+    conversation::play_all(env!("CARGO_BIN_EXE_canary-tree"), 8);
     conversation::play_all(env!("CARGO_BIN_EXE_canary-scan"), 8);
     // It has no rows, so it plays the two about documents.
     conversation::play_all(env!("CARGO_BIN_EXE_canary-hand"), 2);

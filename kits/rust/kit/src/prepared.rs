@@ -59,11 +59,13 @@ impl<R: Stored> Dataset<R> {
             _ => (operation & !WRITES_STATE) as usize >= states.len(),
         };
         if let Some(operation) = operations.iter().flatten().copied().find(beyond) {
-            let (number, of, there) = match operation & WRITES_STATE {
-                0 => (operation, "record", records.len()),
-                _ => (operation & !WRITES_STATE, "new state", states.len()),
+            let message = match operation & WRITES_STATE {
+                0 => format!("an operation names record {operation}; the dataset has {}", records.len()),
+                _ => {
+                    let state = operation & !WRITES_STATE;
+                    format!("an operation names new state {state}; there are {}", states.len())
+                }
             };
-            let message = format!("an operation names {of} {number}; there are {there}");
             return Err(failure(FailureKind::Protocol, message));
         }
         Ok(Dataset { records, operations, states })

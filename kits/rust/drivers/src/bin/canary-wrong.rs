@@ -23,6 +23,7 @@ impl Mischief for Wrong {
         answer.encode(&mut bytes);
         // The last byte is of the value or of the text, where ASCII stays ASCII.
         *bytes.last_mut().expect("an encoded record is not empty") ^= 1;
-        R::decode(&mut bytes.as_slice()).expect("only a byte of the contents has changed")
+        // A record without contents has none to change: that byte is of their length.
+        R::decode(&mut bytes.as_slice()).unwrap_or(answer)
     }
 }
