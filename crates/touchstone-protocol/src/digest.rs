@@ -23,6 +23,12 @@ impl Digest {
         self.answers += 1;
     }
 
+    /// Adds what another digested, after all that is there.
+    pub fn append(&mut self, other: &Digest) {
+        self.hasher.combine(&other.hasher);
+        self.answers += other.answers;
+    }
+
     /// The digest of `records` in the order given.
     pub fn of<'r, R: Record + 'r>(records: impl IntoIterator<Item = &'r R>) -> Digest {
         let mut digest = Digest::default();

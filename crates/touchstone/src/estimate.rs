@@ -543,8 +543,9 @@ fn flush_equivalents(case: &PlannedCase, arm: &PlannedArm, slices: &[&Slice], pr
         probes.iter().map(|probe| ((probe.launch, probe.block), probe.flush_ns)).collect();
     let right = slices.iter().filter(|slice| slice.wrong.is_none() && slice.operations > 0);
     let equivalents = right.filter_map(|slice| {
-        let commit_ns = slice.wall_ns as f64 / slice.operations as f64 / commits;
-        Some(commit_ns / *flush_ns.get(&(slice.launch, slice.block))? as f64)
+        let commits = commits_of(slice, commits);
+        let flush_ns = *flush_ns.get(&(slice.launch, slice.block))? as f64;
+        (commits > 0.0).then(|| slice.wall_ns as f64 / commits / flush_ns)
     });
     equivalents.collect()
 }
@@ -555,6 +556,11 @@ fn asked_of_engine(counters: &BTreeMap<String, i64>) -> (bool, i64, i64) {
     let pages =
         ["cache_hits", "cache_misses"].iter().filter_map(|name| count(name)).fold(0, i64::saturating_add);
     (count("statements").is_none(), count("statements").unwrap_or_default(), pages)
+}
+
+/// Commits of a slice: as many as were counted, or behind each operation as many as there are on average.
+fn commits_of(slice: &Slice, per_operation: f64) -> f64 {
+    slice.commits.map_or(slice.operations as f64 * per_operation, |commits| commits as f64)
 }
 
 /// Commits behind one operation of the arm; none for an arm that does not commit.

@@ -9,7 +9,7 @@ mod series;
 
 pub use histogram::{LOAD_COUNT_MAX, LOAD_DIGITS, LOAD_NS_MAX, read_load_histogram};
 pub use load::{Endpoint, LoadWindow};
-pub use series::{Counts, Window, read_series};
+pub use series::{Counts, Window, read_series, series_bytes_max};
 
 use crate::kit::Contender;
 use serde::{Deserialize, Serialize};

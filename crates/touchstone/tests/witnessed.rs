@@ -343,6 +343,39 @@ fn what_some_launches_do_not_do_is_not_done_by_the_others() {
     assert_kept(few);
 }
 
+/// Found on reading: a slice of a mixed load in which no transaction wrote was held to the average's flushes and time, and an
+/// honest strict arm was told that it was quicker than a flush.
+#[test]
+fn a_slice_of_a_mixed_load_owes_the_commits_that_it_counted() {
+    let mixed = |writes: fn(usize) -> bool, writes_flush: bool| {
+        move |record: &mut Record| {
+            for lane in record.plan.cases[0].arms.iter_mut().flat_map(|arm| &mut arm.lanes) {
+                (lane.verb, lane.reads) = (Verb::Mix, Some(90));
+            }
+            for slice in &mut record.slices {
+                let writes = writes(slice.launch);
+                slice.commits = Some(if writes { 2 } else { 0 });
+                slice.operations = 100;
+                slice.wall_ns /= if writes { 1 } else { 2 };
+                slice.wall_ns += 37 * slice.launch as u64 + 11 * u64::from(slice.block);
+                slice.cpu_ns = slice.wall_ns.min(slice.cpu_ns);
+                let seen = slice.witness.as_mut().unwrap();
+                let is_kept = slice.arm == OTHER || writes_flush;
+                seen.flushes = Some(if writes && is_kept { 2 } else { 0 });
+                seen.waited_ns = slice.wall_ns + 200_000;
+                if !writes {
+                    seen.written_bytes = Some(0);
+                }
+            }
+        }
+    };
+    let mostly_reads = |launch: usize| launch == 7;
+    assert_kept(mixed(mostly_reads, true));
+    let half_writes = |launch: usize| launch % 2 == 1;
+    assert_kept(mixed(half_writes, true));
+    assert_broken(mixed(half_writes, false), "completed 0.00 flushes for each of its commits");
+}
+
 /// A class that promises nothing may gather what it writes, so that most slices write nothing.
 #[test]
 fn writes_may_be_gathered_where_nothing_is_promised() {

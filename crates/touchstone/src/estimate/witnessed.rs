@@ -2,7 +2,7 @@
 //! arm must do in each slice is asked of the quicker half of each launch's slices. The time that is compared is theirs or longer, so
 //! that the slower half cannot do it for them.
 
-use super::{commits_per_operation, quantile_of};
+use super::{commits_of, commits_per_operation, quantile_of};
 use crate::kit::DurabilityClass;
 use crate::plan::{PlannedArm, PlannedCase};
 use crate::sample::{Launch, Probe, Slice, Witness};
@@ -219,10 +219,7 @@ fn per_commit(
         let counted: Option<f64> =
             slices.iter().map(|slice| Some(part(slice.witness.as_ref()?)? as f64)).sum();
         let each = commits_per_operation(case, arm, slices)?;
-        let commits: f64 = slices
-            .iter()
-            .map(|slice| slice.commits.map_or(slice.operations as f64 * each, |commits| commits as f64))
-            .sum();
+        let commits: f64 = slices.iter().map(|slice| commits_of(slice, each)).sum();
         Some((counted?, commits))
     };
     // A launch whose slices happened to write nothing says nothing of commits.

@@ -130,8 +130,12 @@ fn plan_watch(watch: &WatchPlan, scaled: &ScaledCase, filled: u64, size: Size) -
     }
 }
 
-/// As the methodology has it: 60 blocks a launch, 30 where commits reach the disk; the quick size takes a quarter.
+/// As the methodology has it: 60 blocks a launch, 30 where commits reach the disk; the quick size takes a quarter. Lanes by the clock
+/// last as long as many blocks.
 fn default_blocks(case: &Case, size: Size) -> u32 {
+    if case.lanes.iter().any(|lane| lane.lasts_ms.is_some()) {
+        return 1;
+    }
     let full = if case.flushes { 30 } else { 60 };
     match size {
         Size::Full => full,

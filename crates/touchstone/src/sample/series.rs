@@ -33,9 +33,7 @@ pub fn read_series(bytes: &[u8], lanes: usize, lasts_ms: u64) -> Result<Vec<Wind
     let mut windows: Vec<Window> = Vec::new();
     for _ in 0..lanes {
         let count = bytes.u32()? as usize;
-        // A lane ends with its last transaction, which may take as long as it likes, but not a day.
-        let most = (lasts_ms.saturating_mul(1_000_000).saturating_add(SERIES_NS_MAX)) / SERIES_WINDOW_NS + 1;
-        if count as u64 > most {
+        if count as u64 > windows_max(lasts_ms) {
             return Err(format!("it has {count} windows of {lasts_ms} ms"));
         }
         for place in 0..count {
@@ -50,6 +48,18 @@ pub fn read_series(bytes: &[u8], lanes: usize, lasts_ms: u64) -> Result<Vec<Wind
         return Err(format!("{} bytes come after the last of its {lanes} lanes", bytes.0.len()));
     }
     Ok(windows)
+}
+
+/// How long a series may be of so many lanes that lasted `lasts_ms` and played so many transactions: whatever is longer holds more.
+pub fn series_bytes_max(lanes: usize, lasts_ms: u64, transactions: u64) -> u64 {
+    // The number of windows; of each two numbers of latencies; and of each latency its length and how often it was met.
+    let windows = windows_max(lasts_ms).saturating_mul(8).saturating_add(4).saturating_mul(lanes as u64);
+    transactions.saturating_mul(16).saturating_add(windows)
+}
+
+/// A lane ends with its last transaction, which may take as long as it likes, but not a day.
+fn windows_max(lasts_ms: u64) -> u64 {
+    lasts_ms.saturating_mul(1_000_000).saturating_add(SERIES_NS_MAX) / SERIES_WINDOW_NS + 1
 }
 
 /// What is left to be read.

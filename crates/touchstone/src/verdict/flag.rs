@@ -334,7 +334,7 @@ fn quicker_than_flush(
 /// Where another lane may scan rightly, the plan does not tell whose scan it was.
 fn gets_by_scanning(planned: &PlannedArm, arm: &ArmStatistics) -> Raised {
     let by_key = |verb: Verb| matches!(verb, Verb::Get | Verb::UpdateOne | Verb::Mix) || verb.inserts();
-    let gets = planned.lanes.iter().any(|lane| lane.verb == Verb::Get);
+    let gets = planned.lanes.iter().any(|lane| matches!(lane.verb, Verb::Get | Verb::Mix));
     if !gets || !planned.lanes.iter().all(|lane| by_key(lane.verb)) {
         return None;
     }

@@ -151,6 +151,12 @@ fn a_lane_by_the_clock_goes_round_and_says_how_far_it_came() {
         }
         scene.data.play(&mut contents, lane, &right);
     }
+    // A driver that says so would keep the lab busy for years.
+    let endless =
+        LaneSample { played: Some(1 << 53), answers: 1 << 53, wall_ns: 1_000, ..LaneSample::default() };
+    let mut doubted = contents.clone();
+    scene.data.play(&mut doubted, &lanes[0], &endless);
+    assert!(!doubted.is_certain());
     assert_eq!(commits, Some(expected));
     let all = Digest::of(scene.rows.values());
     assert_eq!(scene.data.content(&contents, 1), Some((50, all.to_string())));
