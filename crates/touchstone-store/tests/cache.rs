@@ -2,6 +2,7 @@
 
 use rusqlite::Connection;
 use rusqlite::ffi;
+use std::collections::BTreeMap;
 use touchstone_store::{Options, Record, Store};
 
 #[derive(Record)]
@@ -74,4 +75,94 @@ fn a_cache_that_no_memory_could_hold_is_the_greatest_that_there_is() {
         .read(|snapshot| snapshot.sql(|sql| sql.query_row("pragma cache_size", (), |row| row.get(0))))
         .expect("it is told");
     assert_eq!(most, -i64::from(i32::MAX));
+}
+
+/// How often the connection has read a page from the file or the log.
+fn misses(connection: &Connection) -> rusqlite::Result<i32> {
+    let (mut now, mut most) = (0, 0);
+    // SAFETY: the connection is open.
+    let code = unsafe {
+        let what = ffi::SQLITE_DBSTATUS_CACHE_MISS;
+        ffi::sqlite3_db_status(connection.handle(), what, &raw mut now, &raw mut most, 0)
+    };
+    assert_eq!(code, ffi::SQLITE_OK);
+    Ok(now)
+}
+
+/// Reads every note, and tells the texts' first characters by id, and how many pages were read for that.
+fn texts(store: &Store) -> (BTreeMap<i64, char>, i32) {
+    let read = store.read(|snapshot| {
+        let before = snapshot.sql(misses)?;
+        let notes = snapshot.of::<Note>().all()?;
+        let initial = |note: &Note| note.text.chars().next().unwrap_or(' ');
+        let texts = notes.iter().map(|note| (note.id, initial(note))).collect();
+        Ok((texts, snapshot.sql(misses)? - before))
+    });
+    read.expect("they are read")
+}
+
+fn note(id: i64, initial: char) -> Note {
+    Note { id, text: initial.to_string().repeat(300) }
+}
+
+#[test]
+fn a_commit_voids_no_page_that_it_did_not_write() {
+    let directory = tempfile::tempdir().expect("a directory is made");
+    let store = Store::open(directory.path().join("notes.db")).expect("it opens");
+    store.insert_all(&(0..3_000).map(|id| note(id, 'a')).collect::<Vec<_>>()).expect("they go in");
+    let (_, at_first) = texts(&store);
+    assert!(at_first > 200, "all pages are read once: {at_first}");
+    for id in [7, 1_500, 2_999] {
+        assert!(store.replace(&note(id, 'b')).expect("it is replaced"));
+        let (texts, read) = texts(&store);
+        assert_eq!(texts[&id], 'b');
+        assert!((1..=3).contains(&read), "of {at_first} pages one was written, and {read} were read");
+    }
+}
+
+/// What another connection may do to the pages that a reader keeps: write them, free them, use them again, cut the file,
+/// move them, copy the log into the file and begin it anew.
+#[test]
+fn a_reader_that_keeps_pages_sees_what_others_did_to_each() {
+    let directory = tempfile::tempdir().expect("a directory is made");
+    let path = directory.path().join("notes.db");
+    let store = Options::new().cache_bytes(1 << 20).open(&path).expect("it opens");
+    store.put(&note(0, 'a')).expect("it goes in");
+    let other = Connection::open(&path).expect("it opens");
+    let mut model = texts(&store).0;
+    let mut chance = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = |below: i64| {
+        chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        i64::try_from(chance >> 33).unwrap_or(0) % below
+    };
+    let mut kept = 0;
+    for round in 0..400 {
+        let (from, count) = (random(2_000), 1 + random(if round % 5 == 0 { 800 } else { 12 }));
+        let initial = char::from(b'a' + u8::try_from(random(26)).unwrap_or(0));
+        match random(12) {
+            0 => drop(other.execute_batch("vacuum").expect("it is made anew")),
+            1 => {
+                let copy = "pragma wal_checkpoint(truncate)";
+                other.query_row(copy, (), |_| Ok(())).expect("the log is copied");
+            }
+            2..5 => {
+                let sql = "delete from note where id between ?1 and ?2";
+                other.execute(sql, (from, from + count - 1)).expect("they are removed");
+                model.retain(|id, _| !(from..from + count).contains(id));
+            }
+            _ => {
+                let notes: Vec<_> = (from..from + count).map(|id| note(id, initial)).collect();
+                store.put_all(&notes).expect("they are put");
+                model.extend(notes.iter().map(|note| (note.id, initial)));
+            }
+        }
+        let (found, read) = texts(&store);
+        assert!(found == model, "round {round}");
+        kept += u32::from(read < 20 && model.len() > 500);
+        let whole: String = store
+            .read(|snapshot| snapshot.sql(|sql| sql.query_row("pragma integrity_check", (), |row| row.get(0))))
+            .expect("it is checked");
+        assert_eq!(whole, "ok", "round {round}");
+    }
+    assert!(kept > 50, "in {kept} rounds pages were kept");
 }

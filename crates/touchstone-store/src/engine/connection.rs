@@ -23,6 +23,7 @@ use std::ptr;
 unsafe extern "C" {
     fn touchstone_cache(connection: *mut ffi::sqlite3, kibibytes: c_int);
     fn touchstone_forget_copies(connection: *mut ffi::sqlite3);
+    fn touchstone_keep_pages(connection: *mut ffi::sqlite3);
     fn touchstone_has_last_page(connection: *mut ffi::sqlite3) -> c_int;
     fn touchstone_spare_last_page(connection: *mut ffi::sqlite3) -> c_int;
     fn touchstone_let_go_of_tables(connection: *mut ffi::sqlite3);
@@ -383,6 +384,8 @@ impl Connection {
     /// Begins to read, and tells the schema's version that the snapshot has.
     #[inline]
     pub(crate) fn begin_read(&self) -> Result<i64> {
+        // SAFETY: the connection is open. In a transaction nothing is done.
+        unsafe { touchstone_keep_pages(self.handle()) };
         self.held(&self.begin, "begin")?.run()?;
         self.cookie().and_then(Statement::integer).inspect_err(|_| self.end())
     }

@@ -67,6 +67,30 @@ TYPE(((Pager *)0)->dbSize, Pgno);
 TYPE(((Wal *)0)->hdr, WalIndexHdr);
 TYPE(((Wal *)0)->hdr.iChange, u32);
 TYPE(((Wal *)0)->writeLock, u8);
+TYPE(((Wal *)0)->readLock, i16);
+TYPE(((Wal *)0)->exclusiveMode, u8);
+TYPE(((Wal *)0)->bShmUnreliable, u8);
+TYPE(((Wal *)0)->nWiData, int);
+TYPE(((Wal *)0)->apWiData, volatile u32 **);
+TYPE(((Wal *)0)->szPage, u32);
+TYPE(((Wal *)0)->hdr.mxFrame, u32);
+TYPE(((Wal *)0)->hdr.isInit, u8);
+TYPE(((Wal *)0)->hdr.szPage, u16);
+TYPE(((Wal *)0)->hdr.bigEndCksum, u8);
+TYPE(((Pager *)0)->eState, u8);
+TYPE(((Pager *)0)->errCode, int);
+TYPE(((Pager *)0)->pBackup, sqlite3_backup *);
+TYPE(((Pager *)0)->iDataVersion, u32);
+TYPE(((Pager *)0)->pPCache, PCache *);
+NUMBER(HASHTABLE_NPAGE, 4096);
+NUMBER(HASHTABLE_NPAGE_ONE, 4096 - WALINDEX_HDR_SIZE / 4);
+TYPE(walFramePage, int (*)(u32));
+TYPE(walIndexTryHdr, int (*)(Wal *, int *));
+TYPE(walShmBarrier, void (*)(Wal *));
+TYPE(sqlite3PagerLookup, DbPage *(*)(Pager *, Pgno));
+TYPE(sqlite3PcacheDrop, void (*)(PgHdr *));
+TYPE(sqlite3PcacheRefCount, i64 (*)(PCache *));
+TYPE(sqlite3PcachePagecount, int (*)(PCache *));
 TYPE(((Vdbe *)0)->pVNext, Vdbe *);
 TYPE(((Vdbe *)0)->aOp, Op *);
 TYPE(((Vdbe *)0)->nOp, int);
@@ -234,6 +258,78 @@ int touchstone_spare_last_page(sqlite3 *connection) {
   if (pager->dbOrigSize != 0xffffffff) return 0;
   pager->dbOrigSize = pager->dbSize = 0xfffffffe;
   return 1;
+}
+
+/* Whether the frames from one header of the log's index to another are known one by one: the log was not begun anew between them,
+ * and they are fewer than the pages that would be dropped without them. */
+static int are_known(Wal *log, const WalIndexHdr *from, int pages) {
+  const WalIndexHdr *to = &log->hdr;
+  int region = to->mxFrame == 0 ? 0 : walFramePage(to->mxFrame);
+  return memcmp(from->aSalt, to->aSalt, sizeof(to->aSalt)) == 0
+    && from->szPage == to->szPage
+    && from->bigEndCksum == to->bigEndCksum
+    && from->mxFrame <= to->mxFrame
+    && to->mxFrame - from->mxFrame <= (u32)pages
+    && region < log->nWiData;
+}
+
+/* Drops the pages that have a frame among those from `first` to `last`; whether that could be done. Another process may write the
+ * log's index meanwhile. If it does, it has changed the index's header before, which SQLite compares after this. */
+static SQLITE_NO_TSAN int drop_written(Pager *pager, u32 first, u32 last) {
+  u32 frame;
+  for (frame = first; frame <= last; frame++) {
+    int region = walFramePage(frame);
+    volatile u32 *index = pager->pWal->apWiData[region];
+    Pgno number;
+    DbPage *page;
+    if (index == 0) return 0;
+    number = region == 0 ? index[WALINDEX_HDR_SIZE / sizeof(u32) + frame - 1]
+                         : index[(frame - 1 - HASHTABLE_NPAGE_ONE) % HASHTABLE_NPAGE];
+    if (number == 0) return 0;
+    page = sqlite3PagerLookup(pager, number);
+    if (page != 0) sqlite3PcacheDrop(page);
+  }
+  return 1;
+}
+
+/* Whether SQLite would find the cache of a connection that has no transaction as its last one left it. */
+static int rests(const Pager *pager) {
+  const Wal *log = pager->pWal;
+  return pager->eState == PAGER_OPEN
+    && pager->errCode == SQLITE_OK
+    && pager->pBackup == 0
+    && !USEFETCH(pager)
+    && sqlite3PcacheRefCount(pager->pPCache) == 0
+    && log != 0
+    && log->readLock < 0
+    && log->exclusiveMode == WAL_NORMAL_MODE
+    && !log->bShmUnreliable
+    && log->nWiData > 0
+    && log->apWiData[0] != 0
+    && log->hdr.isInit;
+}
+
+/* Keeps the pages of the cache that nobody has written since the connection's last transaction, for one that begins now. SQLite keeps
+ * all of them where nobody has committed, and none where somebody has: it compares the header of the log's index with its own copy.
+ * The copy is brought up to date here, once the pages are dropped that the new frames of the log are of. If somebody commits after
+ * that, SQLite finds another header than the copy, and drops all as ever. */
+void touchstone_keep_pages(sqlite3 *connection) {
+  Pager *pager = sqlite3BtreePager(connection->aDb[0].pBt);
+  WalIndexHdr before;
+  u32 page_bytes;
+  int is_other = 0;
+  if (!rests(pager)) return;
+  before = pager->pWal->hdr;
+  page_bytes = pager->pWal->szPage;
+  if (walIndexTryHdr(pager->pWal, &is_other) != 0 || !is_other) return;
+  if (are_known(pager->pWal, &before, sqlite3PcachePagecount(pager->pPCache))
+      && drop_written(pager, before.mxFrame + 1, pager->pWal->hdr.mxFrame)) {
+    pager->iDataVersion++;
+    walShmBarrier(pager->pWal);
+    return;
+  }
+  pager->pWal->hdr = before;
+  pager->pWal->szPage = page_bytes;
 }
 
 /* How many kibibytes of pages are kept at most. The pragma reads the whole schema first. */

@@ -1,5 +1,6 @@
 //! A file of pages without a pool, as a driver: each get reads its page from the system, in one of several ways.
 
+use crate::file::{number_of, pages_at_once, write_runs};
 use crate::page::{Form, Page};
 use crate::reader::page_bytes;
 use crate::ring::Ring;
@@ -51,7 +52,7 @@ impl Way {
     }
 }
 
-/// Memory for a page, aligned for direct reads.
+/// Memory for pages, aligned for direct reads.
 struct Buffer {
     start: NonNull<u8>,
     layout: Layout,
@@ -62,7 +63,7 @@ unsafe impl Send for Buffer {}
 
 impl Buffer {
     fn new(bytes: usize) -> Buffer {
-        let layout = Layout::from_size_align(bytes, ALIGNMENT).expect("a page is no larger than 64 KiB");
+        let layout = Layout::from_size_align(bytes, ALIGNMENT).expect("it is a few pages");
         // SAFETY: a page has more than no bytes.
         let start = NonNull::new(unsafe { alloc_zeroed(layout) });
         Buffer { start: start.unwrap_or_else(|| handle_alloc_error(layout)), layout }
@@ -81,49 +82,22 @@ impl Drop for Buffer {
     }
 }
 
-/// A handle on a file of pages.
-pub struct Disk {
+/// A file, and the way in which bytes of it are read and written.
+struct Channel {
     file: File,
     path: PathBuf,
     way: Way,
-    page_bytes: usize,
-    /// How many pages there were when the system was last asked.
-    known_pages: u64,
     /// Of the way that asks by it.
     ring: Option<Ring>,
-    /// What was read last, and what is written next: of that the rest stays from page to page.
-    buffer: Buffer,
-    written: Buffer,
-    form: Form,
 }
 
-impl Disk {
+impl Channel {
     fn failed(&self, error: &io::Error) -> Failure {
         failed(&self.path, error)
     }
 
-    fn offset(&self, number: u64) -> u64 {
-        number * self.page_bytes as u64
-    }
-
-    fn pages(&self) -> Result<u64, Failure> {
-        let bytes = self.file.metadata().map_err(|error| self.failed(&error))?.len();
-        Ok(bytes / self.page_bytes as u64)
-    }
-
-    /// Whether there is a page of that key. The system is asked for the length of the file once, and again where it may have grown.
-    fn has(&mut self, key: i64) -> Result<bool, Failure> {
-        let Ok(number) = u64::try_from(key) else { return Ok(false) };
-        if number >= self.known_pages {
-            self.known_pages = self.pages()?;
-        }
-        Ok(number < self.known_pages)
-    }
-
-    /// Reads a page into the buffer; false where the file ends before it.
-    fn read(&mut self, number: u64) -> io::Result<bool> {
-        let offset = self.offset(number);
-        let bytes = self.buffer.bytes();
+    /// Reads all of those bytes; false where the file ends before.
+    fn read(&mut self, bytes: &mut [u8], offset: u64) -> io::Result<bool> {
         let read = match (self.way, &mut self.ring) {
             (Way::Reopened, _) => {
                 let mut file = File::open(&self.path)?;
@@ -140,21 +114,54 @@ impl Disk {
         }
     }
 
-    fn write(&mut self, row: &Row) -> Result<(), Failure> {
-        let number = u64::try_from(row.key).map_err(|_| {
-            failure(FailureKind::Unsupported, format!("key {}: pages are numbered from 0", row.key))
-        })?;
-        self.form.write(self.written.bytes(), row)?;
-        let offset = self.offset(number);
+    fn write(&mut self, bytes: &[u8], offset: u64) -> Result<(), Failure> {
         let written = match (self.way, &mut self.ring) {
-            (Way::Reopened, _) => File::options()
-                .write(true)
-                .open(&self.path)
-                .and_then(|file| file.write_all_at(self.written.bytes(), offset)),
-            (_, Some(ring)) => ring.write_all_at(&self.file, self.written.bytes(), offset),
-            _ => self.file.write_all_at(self.written.bytes(), offset),
+            (Way::Reopened, _) => {
+                File::options().write(true).open(&self.path).and_then(|file| file.write_all_at(bytes, offset))
+            }
+            (_, Some(ring)) => ring.write_all_at(&self.file, bytes, offset),
+            _ => self.file.write_all_at(bytes, offset),
         };
-        written.map_err(|error| failed(&self.path, &error))
+        written.map_err(|error| self.failed(&error))
+    }
+
+    fn flush(&self) -> Result<(), Failure> {
+        if self.way == Way::Flushed {
+            self.file.sync_data().map_err(|error| self.failed(&error))?;
+        }
+        Ok(())
+    }
+}
+
+/// A handle on a file of pages.
+pub struct Disk {
+    channel: Channel,
+    page_bytes: usize,
+    /// How many pages there were when the system was last asked.
+    known_pages: u64,
+    /// What was read last, and what is written next: of that the rest stays from page to page.
+    buffer: Buffer,
+    written: Buffer,
+    form: Form,
+}
+
+impl Disk {
+    fn offset(&self, number: u64) -> u64 {
+        number * self.page_bytes as u64
+    }
+
+    fn pages(&self) -> Result<u64, Failure> {
+        let length = self.channel.file.metadata().map_err(|error| self.channel.failed(&error))?.len();
+        Ok(length / self.page_bytes as u64)
+    }
+
+    /// Whether there is a page of that key. The system is asked for the length of the file once, and again where it may have grown.
+    fn has(&mut self, key: i64) -> Result<bool, Failure> {
+        let Ok(number) = u64::try_from(key) else { return Ok(false) };
+        if number >= self.known_pages {
+            self.known_pages = self.pages()?;
+        }
+        Ok(number < self.known_pages)
     }
 }
 
@@ -192,13 +199,13 @@ impl Driver for Disk {
         let path = open.directory.join("pages.data");
         let file = open_file(&path, way, open.schema.create)?;
         let (buffer, written) = (Buffer::new(page_bytes), Buffer::new(page_bytes));
-        let form = Form::default();
-        Ok(Disk { file, path, way, page_bytes, known_pages: 0, ring, buffer, written, form })
+        let channel = Channel { file, path, way, ring };
+        Ok(Disk { channel, page_bytes, known_pages: 0, buffer, written, form: Form::default() })
     }
 
     fn settings(&mut self) -> Result<Settings, Failure> {
         Ok(Settings::from([
-            ("page_access".into(), Setting::from(self.way.name())),
+            ("page_access".into(), Setting::from(self.channel.way.name())),
             ("page_size_bytes".into(), Setting::Number(self.page_bytes as i64)),
         ]))
     }
@@ -214,35 +221,42 @@ impl Store<Row> for Disk {
     /// The checksum is not looked at: what is timed is the reading.
     fn get(&mut self, key: &i64) -> Result<Option<Row>, Failure> {
         let Ok(number) = u64::try_from(*key) else { return Ok(None) };
-        let there = self.read(number).map_err(|error| self.failed(&error))?;
-        Ok(there.then(|| Page::row_of(self.buffer.bytes())))
+        let offset = self.offset(number);
+        let read = self.channel.read(self.buffer.bytes(), offset);
+        let is_there = read.map_err(|error| self.channel.failed(&error))?;
+        Ok(is_there.then(|| Page::row_of(self.buffer.bytes())))
     }
 
     fn read_all(&mut self) -> Result<Vec<Row>, Failure> {
+        let (pages, at_once) = (self.pages()?, pages_at_once(self.page_bytes));
+        let mut buffer = Buffer::new(at_once * self.page_bytes);
         let mut rows = Vec::new();
-        for number in 0..self.pages()? {
-            self.read(number).map_err(|error| self.failed(&error))?;
-            rows.push(Page::check(self.buffer.bytes().into(), number)?.row());
+        for first in (0..pages).step_by(at_once) {
+            let count = usize::try_from(pages - first).map_or(at_once, |left| left.min(at_once));
+            let bytes = &mut buffer.bytes()[..count * self.page_bytes];
+            let offset = self.offset(first);
+            self.channel.read(bytes, offset).map_err(|error| self.channel.failed(&error))?;
+            for (number, page) in (first..).zip(bytes.chunks(self.page_bytes)) {
+                rows.push(Page::check(page.into(), number)?.row());
+            }
         }
         Ok(rows)
     }
 
     fn insert_one(&mut self, row: &Row) -> Result<(), Failure> {
-        self.write(row)?;
-        if self.way == Way::Flushed {
-            self.file.sync_data().map_err(|error| self.failed(&error))?;
-        }
-        Ok(())
+        let number = number_of(row.key)?;
+        self.form.write(self.written.bytes(), row)?;
+        let offset = self.offset(number);
+        self.channel.write(self.written.bytes(), offset)?;
+        self.channel.flush()
     }
 
     fn insert_many(&mut self, records: &[&Row]) -> Result<(), Failure> {
-        for record in records {
-            self.write(record)?;
-        }
-        if self.way == Way::Flushed {
-            self.file.sync_data().map_err(|error| self.failed(&error))?;
-        }
-        Ok(())
+        let mut buffer = Buffer::new(pages_at_once(self.page_bytes) * self.page_bytes);
+        write_runs(buffer.bytes(), self.page_bytes, records, |bytes, offset| {
+            self.channel.write(bytes, offset)
+        })?;
+        self.channel.flush()
     }
 
     /// A file has no transactions: each page is read or written as it comes.

@@ -7,8 +7,8 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use touchstone_kit::{Failure, FailureKind, Row, failure};
 
-/// Bytes that are written at once.
-const WRITE_BYTES: usize = 1 << 20;
+/// What is read or written at once where many pages are wanted.
+const BYTES_AT_ONCE: usize = 1 << 20;
 
 /// A file of pages of one size.
 pub struct PageFile {
@@ -70,21 +70,42 @@ impl PageFile {
     /// # Errors
     /// When the system refuses, or a value is longer than a page.
     pub fn write(&self, rows: &[&Row]) -> Result<(), Failure> {
-        let at_once = (WRITE_BYTES / self.page_bytes).max(1);
-        let follows = |one: &&Row, next: &&Row| one.key.checked_add(1) == Some(next.key);
-        for run in rows.chunk_by(follows).flat_map(|run| run.chunks(at_once)) {
-            let mut bytes = vec![0; run.len() * self.page_bytes];
-            for (page, row) in bytes.chunks_mut(self.page_bytes).zip(run) {
-                Page::write(page, row)?;
-            }
-            let first = u64::try_from(run[0].key).map_err(|_| {
-                failure(FailureKind::Unsupported, format!("key {}: pages are numbered from 0", run[0].key))
-            })?;
-            let offset = first * self.page_bytes as u64;
-            self.file.write_all_at(&bytes, offset).map_err(|error| failed(&self.path, &error))?;
-        }
-        Ok(())
+        let at_once = pages_at_once(self.page_bytes).min(rows.len());
+        let mut buffer = vec![0; at_once * self.page_bytes];
+        write_runs(&mut buffer, self.page_bytes, rows, |bytes, offset| {
+            self.file.write_all_at(bytes, offset).map_err(|error| failed(&self.path, &error))
+        })
     }
+}
+
+/// How many pages are read or written at once where many are wanted, which nobody times.
+pub(crate) fn pages_at_once(page_bytes: usize) -> usize {
+    (BYTES_AT_ONCE / page_bytes).max(1)
+}
+
+/// The number of the page of that key.
+pub(crate) fn number_of(key: i64) -> Result<u64, Failure> {
+    let refused = |_| failure(FailureKind::Unsupported, format!("key {key}: pages are numbered from 0"));
+    u64::try_from(key).map_err(refused)
+}
+
+/// Gives the pages of rows to `write`, as many of those that follow each other as the buffer has room for, with their place in the file.
+pub(crate) fn write_runs(
+    buffer: &mut [u8],
+    page_bytes: usize,
+    rows: &[&Row],
+    mut write: impl FnMut(&[u8], u64) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let at_once = (buffer.len() / page_bytes).max(1);
+    let follows = |one: &&Row, next: &&Row| one.key.checked_add(1) == Some(next.key);
+    for run in rows.chunk_by(follows).flat_map(|run| run.chunks(at_once)) {
+        let bytes = &mut buffer[..run.len() * page_bytes];
+        for (page, row) in bytes.chunks_mut(page_bytes).zip(run) {
+            Page::write(page, row)?;
+        }
+        write(bytes, number_of(run[0].key)? * page_bytes as u64)?;
+    }
+    Ok(())
 }
 
 pub(crate) fn failed(path: &Path, error: &io::Error) -> Failure {
