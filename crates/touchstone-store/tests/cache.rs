@@ -140,11 +140,8 @@ fn a_reader_that_keeps_pages_sees_what_others_did_to_each() {
         let (from, count) = (random(2_000), 1 + random(if round % 5 == 0 { 800 } else { 12 }));
         let initial = char::from(b'a' + u8::try_from(random(26)).unwrap_or(0));
         match random(12) {
-            0 => drop(other.execute_batch("vacuum").expect("it is made anew")),
-            1 => {
-                let copy = "pragma wal_checkpoint(truncate)";
-                other.query_row(copy, (), |_| Ok(())).expect("the log is copied");
-            }
+            0 => other.execute_batch("vacuum").expect("it is made anew"),
+            1 => copy_log(&other),
             2..5 => {
                 let sql = "delete from note where id between ?1 and ?2";
                 other.execute(sql, (from, from + count - 1)).expect("they are removed");
@@ -160,9 +157,106 @@ fn a_reader_that_keeps_pages_sees_what_others_did_to_each() {
         assert!(found == model, "round {round}");
         kept += u32::from(read < 20 && model.len() > 500);
         let whole: String = store
-            .read(|snapshot| snapshot.sql(|sql| sql.query_row("pragma integrity_check", (), |row| row.get(0))))
+            .read(|snapshot| {
+                snapshot.sql(|sql| sql.query_row("pragma integrity_check", (), |row| row.get(0)))
+            })
             .expect("it is checked");
         assert_eq!(whole, "ok", "round {round}");
     }
     assert!(kept > 50, "in {kept} rounds pages were kept");
+}
+
+fn copy_log(connection: &Connection) {
+    let copy = "pragma wal_checkpoint(truncate)";
+    connection.query_row(copy, (), |_| Ok(())).expect("the log is copied");
+}
+
+/// The frames of a log that was begun anew are others than those that had their numbers before.
+#[test]
+fn a_log_that_begins_anew_has_other_frames() {
+    let directory = tempfile::tempdir().expect("a directory is made");
+    let path = directory.path().join("notes.db");
+    let store = Store::open(&path).expect("it opens");
+    let mut model: BTreeMap<i64, char> = (0..3_000).map(|id| (id, 'a')).collect();
+    store.insert_all(&(0..3_000).map(|id| note(id, 'a')).collect::<Vec<_>>()).expect("they go in");
+    let other = Connection::open(&path).expect("it opens");
+    for (round, initial) in (0..20).zip(('b'..='z').cycle()) {
+        // A log of one frame, and then another of ten.
+        for count in [1, 10] {
+            copy_log(&other);
+            let ids = (0..count).map(|at| (at * 290 + round * 13) % 3_000);
+            let notes: Vec<_> = ids.map(|id| note(id, initial)).collect();
+            store.put_all(&notes).expect("they are put");
+            model.extend(notes.iter().map(|note| (note.id, initial)));
+            assert!(texts(&store).0 == model, "round {round}, {count} frames");
+        }
+    }
+}
+
+/// The first region of the log's index has the pages of 4,062 frames, and each after it those of 4,096.
+#[test]
+fn pages_are_kept_however_long_the_log_is() {
+    let directory = tempfile::tempdir().expect("a directory is made");
+    let path = directory.path().join("notes.db");
+    let store = Options::new().log_bytes_max(1 << 30).open(&path).expect("it opens");
+    store.put(&note(0, 'a')).expect("it is put");
+    // While somebody reads what was there at first, the log does not begin anew.
+    let other = Connection::open(&path).expect("it opens");
+    other.execute_batch("begin; select * from note").expect("it is read");
+    let (mut model, mut kept) = (BTreeMap::new(), 0);
+    for initial in 'a'..='t' {
+        store.put_all(&(0..3_000).map(|id| note(id, initial)).collect::<Vec<_>>()).expect("they are put");
+        for id in [0, 1_111, 2_998] {
+            model.extend((0..3_000).map(|id| (id, initial)));
+            model.insert(id, 'x');
+            store.put_all(&[note(id, 'x')]).expect("it is put");
+            texts(&store);
+            store.put_all(&[note(id, initial), note(id + 1, 'y')]).expect("they are put");
+            model.extend([(id, initial), (id + 1, 'y')]);
+            let (found, read) = texts(&store);
+            assert!(found == model, "{initial}");
+            kept += u32::from(read < 6);
+            store.put(&note(id + 1, initial)).expect("it is put");
+        }
+    }
+    // A region that the reader has not mapped yet is one whose pages it does not know.
+    assert!(kept >= 55, "in {kept} of 60 rounds pages were kept");
+    let log = std::fs::metadata(directory.path().join("notes.db-wal")).expect("it is there").len();
+    assert!(log > 4_200 * 4_096, "the log has {log} bytes");
+}
+
+/// SQLite's full-text search keeps what it read for as long as the data's version is the same.
+#[test]
+fn a_reader_that_keeps_pages_knows_that_the_data_changed() {
+    let directory = tempfile::tempdir().expect("a directory is made");
+    let store = Store::open(directory.path().join("words.db")).expect("it opens");
+    let write = |sql: &'static str| {
+        store
+            .write(|transaction| transaction.sql(|sqlite| sqlite.execute_batch(sql)))
+            .expect("it is written");
+    };
+    let found = |word: &str| -> (i64, i64) {
+        let asked = store.read(|snapshot| {
+            snapshot.sql(|sqlite| {
+                let count = "select count(*) from words where words match ?1";
+                let version = sqlite.query_row("pragma data_version", (), |row| row.get(0))?;
+                Ok((version, sqlite.query_row(count, [word], |row| row.get(0))?))
+            })
+        });
+        asked.expect("it is asked")
+    };
+    write("create virtual table words using fts5(word); insert into words values ('one'), ('two')");
+    let mut before = found("three");
+    assert_eq!(before.1, 0);
+    for (count, sql) in [
+        (1, "insert into words values ('three')"),
+        (2, "insert into words values ('three')"),
+        (0, "delete from words where words match 'three'"),
+    ] {
+        write(sql);
+        let after = found("three");
+        assert_eq!(after.1, count, "{sql}");
+        assert_ne!(after.0, before.0, "{sql}");
+        before = after;
+    }
 }
