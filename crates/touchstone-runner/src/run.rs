@@ -33,11 +33,8 @@ use touchstone::statistics::{Estimate, LookedAt, median, settled};
 use touchstone::verdict::{correction, judged_together};
 use touchstone_protocol::{Hello, Verb};
 
-/// What a slice of calibrated length should take of the slowest arm, in nanoseconds: one that is longer than the
-/// scheduler's quantum is disturbed in nearly every slice, and its median with it.
-const SLICE_NS: u64 = 2_000_000;
-
-/// What it should take of the quickest arm, as a share of [`SLICE_NS`]: 0.1 ms, thousands of times the clock's cost.
+/// What a slice of calibrated length should take of the quickest arm, as a share of what it takes of the slowest: of 2 ms 0.1 ms,
+/// thousands of times the clock's cost.
 const QUICKEST_SHARE: u64 = 20;
 
 /// How much longer the slowest arm's slice may become for that. Where one arm is beyond measure quicker than the others, theirs
@@ -50,9 +47,9 @@ const CALIBRATION_SLICES: u64 = 3;
 /// Slices before the first that counts.
 const WARM_SLICES: u64 = 3;
 
-/// The same where slices are short operations of calibrated number: 16 ms, in which a log of 1,000 pages comes round
+/// What warms up where slices are short operations of calibrated number, in milliseconds: a log of 1,000 pages comes round
 /// once, for writing into new blocks of a file costs more than writing over old ones.
-const WARM_SLICES_CALIBRATED: u64 = 8;
+const WARM_MS_CALIBRATED: u64 = 16;
 
 /// The latency stretch, in slices, and its bound in operations: long enough for several checkpoints of a log.
 const LATENCY_SLICES: u64 = 50;
@@ -252,7 +249,7 @@ impl<'p> CaseRun<'p> {
             return 0;
         }
         let calibrated = self.case.arms.iter().flat_map(|arm| &arm.lanes).any(|lane| lane.count.is_none());
-        if calibrated { WARM_SLICES_CALIBRATED } else { WARM_SLICES }
+        if calibrated { WARM_MS_CALIBRATED.div_ceil(self.case.slice_ms.into()) } else { WARM_SLICES }
     }
 
     /// Slices of a launch, those that warm up among them.
@@ -316,7 +313,7 @@ impl<'p> CaseRun<'p> {
             .collect()
     }
 
-    /// Finds the count of operations with which the slowest arm needs 2 ms, in a launch that is thrown away.
+    /// Finds the count of operations with which the slowest arm needs as long as a slice takes, in a launch that is thrown away.
     fn calibrate(&mut self, plan: &Plan, setting: &Setting<'_>, scratch: &Place) -> Result<()> {
         let open_lanes =
             || self.case.arms.iter().flat_map(|arm| &arm.lanes).filter(|lane| lane.count.is_none());
@@ -333,7 +330,7 @@ impl<'p> CaseRun<'p> {
             if player.arm.lanes.iter().all(|lane| lane.count.is_some()) {
                 continue;
             }
-            counts.extend(count_for_slice(player, count_max)?);
+            counts.extend(count_for_slice(player, self.case.slice_ns(), count_max)?);
             stopped(&setting.manners)?;
         }
         self.calibrated = shared_count(&counts).unwrap_or(count_max);
@@ -441,16 +438,16 @@ fn look(plan: &Plan, cases: &mut [CaseRun<'_>]) -> usize {
     ended
 }
 
-/// Raises the count until a slice takes 2 ms, then takes the share of it that does. None for a subject that failed.
-fn count_for_slice(player: &mut Player<'_>, count_max: u64) -> Result<Option<u64>> {
+/// Raises the count until a slice takes that long, then takes the share of it that does. None for a subject that failed.
+fn count_for_slice(player: &mut Player<'_>, slice_ns: u64, count_max: u64) -> Result<Option<u64>> {
     let mut count = 1;
     loop {
         let Some(wall_ns) = shortest_ns(player, count)? else { return Ok(None) };
-        if wall_ns >= SLICE_NS || count >= count_max {
-            let share = (count as f64 * SLICE_NS as f64 / wall_ns as f64).round() as u64;
+        if wall_ns >= slice_ns || count >= count_max {
+            let share = (count as f64 * slice_ns as f64 / wall_ns as f64).round() as u64;
             return Ok(Some(share.clamp(1, count.max(1))));
         }
-        let wanted = (count as f64 * 1.2 * SLICE_NS as f64 / wall_ns as f64).ceil() as u64;
+        let wanted = (count as f64 * 1.2 * slice_ns as f64 / wall_ns as f64).ceil() as u64;
         count = wanted.clamp(count + 1, count * 16).min(count_max);
     }
 }

@@ -158,6 +158,9 @@ pub struct PlannedCase {
     pub unchecked: bool,
     /// Blocks in a launch.
     pub blocks: u32,
+    /// What a slice of calibrated length takes in milliseconds.
+    #[serde(default = "slice_ms", skip_serializing_if = "is_usual_slice")]
+    pub slice_ms: u32,
     /// The smallest relative difference that matters.
     pub margin: f64,
     /// The arm every other is compared with.
@@ -391,7 +394,26 @@ impl Plan {
     }
 }
 
+/// What a slice takes where a suite says nothing else.
+const SLICE_MS: u32 = 2;
+/// What a suite may say.
+pub(crate) const SLICE_MS_RANGE: std::ops::RangeInclusive<u32> = 1..=1_000;
+
+fn slice_ms() -> u32 {
+    SLICE_MS
+}
+
+fn is_usual_slice(ms: &u32) -> bool {
+    *ms == SLICE_MS
+}
+
 impl PlannedCase {
+    /// What a slice of calibrated length should take of the slowest arm, in nanoseconds. One that is longer than the scheduler's
+    /// quantum is disturbed in nearly every slice, and its median with it.
+    pub fn slice_ns(&self) -> u64 {
+        u64::from(self.slice_ms) * 1_000_000
+    }
+
     /// The arm of that name.
     pub fn arm(&self, name: &str) -> Option<&PlannedArm> {
         self.arms.iter().find(|arm| arm.name == name)

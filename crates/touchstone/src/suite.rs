@@ -250,6 +250,9 @@ pub struct Case {
     pub unchecked: bool,
     /// Blocks in a launch, where the defaults do not suit.
     pub blocks: Option<BySize<u32>>,
+    /// What a slice of calibrated length takes in milliseconds; 2, unless given. Longer where an engine works in cycles, which a
+    /// slice must hold as a whole: a median leaves out what comes round in fewer than half of the slices.
+    pub slice_ms: Option<BySize<u32>>,
     /// Asked of the contenders of this case, over the suite's.
     #[serde(default)]
     pub settings: Settings,

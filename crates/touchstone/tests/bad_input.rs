@@ -299,6 +299,15 @@ fn a_trace_is_in_the_plan_and_fits_what_is_stored_and_asked() {
 }
 
 #[test]
+fn a_slice_takes_a_time_that_something_is_fitted_to() {
+    let lanes = "lanes = [{ verb = \"read-all\" }]";
+    let says = |written: &str, wanted: &[&str]| assert_says(&error_with(lanes, written), wanted);
+    says(&format!("{lanes}\nslice_ms = 0"), &["slice_ms is 0", "1 to 1000 ms"]);
+    says(&format!("{lanes}\nslice_ms = 1001"), &["slice_ms is 1001"]);
+    says("lanes = [{ verb = \"read-all\", count = 3 }]\nslice_ms = 40", &["slice_ms says nothing", "count"]);
+}
+
+#[test]
 fn mixed_load_is_of_rows_and_alike_in_all_lanes() {
     let lanes = "lanes = [{ verb = \"read-all\" }]";
     let says = |mix: &str, wanted: &[&str]| {

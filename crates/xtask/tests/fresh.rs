@@ -450,7 +450,7 @@ const NUMBERS: [(&str, &str, &str); 63] = [
         "const SLICES_LEAST: usize = 8;",
         "in three of four of its slices, at least eight of them",
     ),
-    ("crates/touchstone-runner/src/run.rs", "const SLICE_NS: u64 = 2_000_000;", "2 ms"),
+    ("crates/touchstone/src/plan.rs", "const SLICE_MS: u32 = 2;", "2 ms"),
     (
         "crates/touchstone-runner/src/run.rs",
         "let slowest = *counts.iter().min()?;",
@@ -462,7 +462,7 @@ const NUMBERS: [(&str, &str, &str); 63] = [
         "ten times as long",
     ),
     ("crates/touchstone-runner/src/run.rs", "const WARM_SLICES: u64 = 3;", "three slices"),
-    ("crates/touchstone-runner/src/run.rs", "const WARM_SLICES_CALIBRATED: u64 = 8;", "eight where"),
+    ("crates/touchstone-runner/src/run.rs", "const WARM_MS_CALIBRATED: u64 = 16;", "last 16 ms"),
     ("crates/touchstone-runner/src/run.rs", "const LATENCY_SLICES: u64 = 50;", "50 times"),
     ("crates/touchstone-runner/src/run.rs", "const LATENCY_OPERATIONS_MAX: u64 = 20_000;", "20,000"),
     ("crates/touchstone-runner/src/surroundings.rs", "const PADDING_BYTES_MAX: usize = 4096;", "4,095 bytes"),

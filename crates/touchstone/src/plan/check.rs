@@ -1,6 +1,6 @@
 //! What a plan must say to be run at all. A person may have edited it, so nothing is taken for granted.
 
-use super::{GETS, Plan, PlannedArm, PlannedCase, PlannedLane, PlannedSuite};
+use super::{GETS, Plan, PlannedArm, PlannedCase, PlannedLane, PlannedSuite, SLICE_MS, SLICE_MS_RANGE};
 use crate::name::{file_name, unique};
 use crate::suite::{By, Claim, ClaimTest, Published, Scaled};
 use touchstone_protocol::{RecordKind, TYPED_TABLES, Verb, Watched};
@@ -120,6 +120,14 @@ impl PlannedCase {
         }
         if self.blocks == 0 || self.tables == 0 {
             return Err("it needs at least one block and one table".into());
+        }
+        if !SLICE_MS_RANGE.contains(&self.slice_ms) {
+            let (least, most) = (SLICE_MS_RANGE.start(), SLICE_MS_RANGE.end());
+            return Err(format!("its slice_ms is {}; a slice takes {least} to {most} ms", self.slice_ms));
+        }
+        let mut lanes = self.arms.iter().flat_map(|arm| &arm.lanes);
+        if self.slice_ms != SLICE_MS && lanes.all(|lane| lane.count.is_some()) {
+            return Err("its slice_ms says nothing: each of its lanes has a count of its own".into());
         }
         self.check_scale()?;
         unique("arm", self.arms.iter().map(|arm| &arm.name))?;

@@ -13,6 +13,7 @@ pub const MIXED: u64 = 1 << 16;
 pub(super) const MIXED_ROUNDS: u64 = 2;
 
 /// The longest that a lane may last: an hour.
+const TRANSACTION_MAX: u64 = MIXED / 16;
 const LASTS_MS_MAX: u64 = 3_600_000;
 
 impl PlannedCase {
@@ -105,7 +106,7 @@ impl PlannedLane {
         if self.reads.is_none_or(|reads| reads > 100) {
             return Err("a mix lane needs `reads`, how many of 100 operations get a record: 0 to 100".into());
         }
-        let most = super::calibrated_count_max(Verb::Mix);
+        let most = TRANSACTION_MAX;
         if self.transaction.is_some_and(|transaction| transaction == 0 || transaction > most) {
             return Err(format!(
                 "`transaction` is how many operations a transaction of its mix lane has: 1 to {most}"

@@ -11,7 +11,7 @@ use std::str::FromStr;
 use touchstone_protocol::RecordKind;
 
 /// The numbers of a case that can be set.
-const NUMBERS: [&str; 16] = [
+const NUMBERS: [&str; 17] = [
     "blocks",
     "changes",
     "churn",
@@ -21,6 +21,7 @@ const NUMBERS: [&str; 16] = [
     "lasts_ms",
     "records",
     "scales",
+    "slice_ms",
     "span",
     "stride",
     "subscriptions",
@@ -173,6 +174,7 @@ impl Override {
         let value = self.value;
         Ok(match self.number.as_str() {
             "blocks" => set_open(&mut case.blocks, size, small?).map(u64::from),
+            "slice_ms" => set_open(&mut case.slice_ms, size, small?).map(u64::from),
             "churn" => set_open(&mut case.churn, size, small?).map(u64::from),
             "tables" => {
                 let before = case.tables.at(size);

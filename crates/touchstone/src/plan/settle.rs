@@ -2,7 +2,7 @@
 
 use super::{
     Choice, MIXED, PlannedArm, PlannedCase, PlannedDataset, PlannedLane, PlannedLoad, PlannedOrder,
-    PlannedWatch,
+    PlannedWatch, SLICE_MS,
 };
 use crate::error::{Error, Result};
 use crate::kit::Kits;
@@ -77,6 +77,7 @@ fn plan_case(
             .blocks
             .as_ref()
             .map_or(default_blocks(case, choice.size), |blocks| blocks.at(choice.size)),
+        slice_ms: case.slice_ms.as_ref().map_or(SLICE_MS, |ms| ms.at(choice.size)),
         margin: if case.flushes { MARGIN_OF_FLUSHES } else { MARGIN },
         baseline: case.baseline.clone(),
         floor: case.floor.clone(),

@@ -24,7 +24,7 @@ pub fn calibrated_count_max(verb: Verb) -> u64 {
     match verb {
         Verb::InsertOne | Verb::InsertMany | Verb::UpdateOne | Verb::UpdateMany => 512,
         Verb::Get => 1 << 16,
-        Verb::Mix => MIXED / 16,
+        Verb::Mix => MIXED / 4,
         Verb::ReadAll | Verb::Open | Verb::Find | Verb::DeleteMany => 1 << 10,
         Verb::Deliver => 1 << 8,
         Verb::Subscribe => 1 << 10,
