@@ -337,9 +337,10 @@ const caseCharts = (() => {
     });
   }
 
-  /** Transactions a second over the time of a launch. */
+  /** Transactions a second over the time of a launch. The scale has no place for none: that is drawn below the least. */
   function pace({ baseline, arms }, width) {
-    const lines = arms.map(({ arm, points }) => ({ arm, points: points.map(([x, y]) => ({ x, y })) }));
+    const least = d3.min(arms.flatMap(({ points }) => points.map(([, y]) => y || Infinity))) / 2;
+    const lines = arms.map(({ arm, points }) => ({ arm, points: points.map(([x, y]) => ({ x, y: y || least })) }));
     const all = lines.flatMap((line) => line.points);
     return lineChart({
       lines,

@@ -53,9 +53,19 @@ impl SeriesStatistics {
         })
     }
 
+    /// The longest transaction that only read, in nanoseconds.
+    pub fn longest_read_ns(&self) -> Option<u64> {
+        self.stretches.iter().filter_map(|stretch| stretch.longest_read_ns).max()
+    }
+
     /// The longest transaction that wrote, in nanoseconds.
     pub fn longest_write_ns(&self) -> Option<u64> {
         self.stretches.iter().filter_map(|stretch| stretch.longest_write_ns).max()
+    }
+
+    /// Its stretches but the last, which may be shorter than the others; that too where it is the only one.
+    pub fn whole_stretches(&self) -> &[StretchStatistics] {
+        &self.stretches[..self.stretches.len().saturating_sub(1).max(1).min(self.stretches.len())]
     }
 }
 

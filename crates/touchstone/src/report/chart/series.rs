@@ -27,8 +27,7 @@ pub(super) fn pace(case: &CaseView, arms: &Arms<'_>) -> Option<Chart> {
         .filter_map(|(arm, measured)| {
             let series = measured.series.as_ref()?;
             let seconds = series.stretch_ns as f64 / 1e9;
-            let whole = series.stretches.len().saturating_sub(1).max(1);
-            let points = series.stretches[..whole].iter().enumerate().map(|(place, stretch)| {
+            let points = series.whole_stretches().iter().enumerate().map(|(place, stretch)| {
                 (rounded((place + 1) as f64 * seconds), rounded(stretch.transactions as f64 / seconds))
             });
             Some(PaceArm { arm: &arm.name, points: points.collect() })
@@ -39,7 +38,7 @@ pub(super) fn pace(case: &CaseView, arms: &Arms<'_>) -> Option<Chart> {
         return None;
     }
     let caption = "The first launch over its time: transactions a second. What a checkpoint or a flush holds up is missing in the \
-                   stretch in which it happens.";
+                   stretch in which it happens, and a stretch without any lies at the lower edge.";
     let data = Pace { baseline: &case.baseline, arms };
     Some(Chart::new("pace", format!("Pace over time in {}", case.id), caption.into(), &data))
 }
@@ -58,7 +57,7 @@ struct HeatArm<'a> {
     stretch_s: f64,
     /// (stretch, level, the share of the stretch's transactions that are on it)
     cells: Vec<(usize, usize, f64)>,
-    /// The longest that wrote, in words.
+    /// The longest that only read and the longest that wrote, in words.
     longest: String,
 }
 
@@ -71,9 +70,7 @@ pub(super) fn heat(case: &CaseView, arms: &Arms<'_>) -> Option<Chart> {
             arm,
             stretch_s: series.stretch_ns as f64 / 1e9,
             cells: cells(series),
-            longest: series
-                .longest_write_ns()
-                .map_or(String::new(), |ns| format!("longest that writes {}", format::duration(ns as f64))),
+            longest: longest(series),
         })
         .collect();
     if arms.is_empty() {
@@ -85,11 +82,17 @@ pub(super) fn heat(case: &CaseView, arms: &Arms<'_>) -> Option<Chart> {
     Some(Chart::new("heat", format!("Latency over time in {}", case.id), caption.into(), &data))
 }
 
+fn longest(series: &SeriesStatistics) -> String {
+    let told = |what: &str, ns: Option<u64>| Some(format!("{what} {}", format::duration(ns? as f64)));
+    let each = [told("read", series.longest_read_ns()), told("write", series.longest_write_ns())];
+    format!("longest {}", each.into_iter().flatten().collect::<Vec<_>>().join(", "))
+}
+
 fn cells(series: &SeriesStatistics) -> Vec<(usize, usize, f64)> {
     let of_stretch = |(place, stretch): (usize, &crate::estimate::StretchStatistics)| {
         let all = stretch.transactions.max(1) as f64;
         let met = stretch.levels.iter().enumerate().filter(|(_, count)| **count > 0);
         met.map(|(level, count)| (place, level, rounded(*count as f64 / all))).collect::<Vec<_>>()
     };
-    series.stretches.iter().enumerate().flat_map(of_stretch).collect()
+    series.whole_stretches().iter().enumerate().flat_map(of_stretch).collect()
 }
