@@ -3,6 +3,9 @@
 use rusqlite::Connection;
 use rusqlite::ffi;
 use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::{Seek as _, SeekFrom, Write as _};
+use std::path::Path;
 use touchstone_store::{Options, Record, Store};
 
 #[derive(Record)]
@@ -259,4 +262,42 @@ fn a_reader_that_keeps_pages_knows_that_the_data_changed() {
         assert_ne!(after.0, before.0, "{sql}");
         before = after;
     }
+}
+
+/// A log whose last commits cannot be read, as a writer of an older SQLite may leave it, is recovered to less than it was where
+/// a writer is killed while it writes the index's header. The frames that follow have the numbers of those that are lost.
+#[test]
+fn a_log_that_lost_frames_has_others_in_their_place() {
+    let directory = tempfile::tempdir().expect("a directory is made");
+    let path = directory.path().join("notes.db");
+    let store = Store::open(&path).expect("it opens");
+    let mut model: BTreeMap<i64, char> = (0..3_000).map(|id| (id, 'a')).collect();
+    store.insert_all(&(0..3_000).map(|id| note(id, 'a')).collect::<Vec<_>>()).expect("they go in");
+    let other = Connection::open(&path).expect("it opens");
+    copy_log(&other);
+    store.put(&note(0, 'b')).expect("it is put");
+    model.insert(0, 'b');
+    let kept = directory.path().join("notes.db-wal").metadata().expect("it is there").len();
+    store.put(&note(1_500, 'c')).expect("it is put");
+    assert_eq!(texts(&store).0[&1_500], 'c');
+
+    lose_frames(&path, kept);
+    for id in [1, 2_999] {
+        let text = "d".repeat(300);
+        other.execute("update note set text = ?2 where id = ?1", (id, text)).expect("it is written");
+        model.insert(id, 'd');
+    }
+    assert!(texts(&store).0 == model, "what was lost is not read");
+}
+
+/// Spoils what the log has from there on, and the header of its index.
+fn lose_frames(path: &Path, from: u64) {
+    let open = |end: &str| {
+        let name = path.with_extension(end);
+        OpenOptions::new().write(true).open(name).expect("it opens")
+    };
+    let mut log = open("db-wal");
+    log.seek(SeekFrom::Start(from)).expect("it is as long");
+    log.write_all(&[0xff; 24]).expect("it is written");
+    open("db-shm").write_all(&[0xff; 48]).expect("it is written");
 }

@@ -261,7 +261,8 @@ int touchstone_spare_last_page(sqlite3 *connection) {
 }
 
 /* Whether the frames from one header of the log's index to another are known one by one: the log was not begun anew between them,
- * and they are fewer than the pages that would be dropped without them. */
+ * nor recovered, and they are fewer than the pages that would be dropped without them. Each commit adds a frame and counts itself.
+ * Who recovers a log counts from nothing, and may have found fewer frames in it than it had. */
 static int are_known(Wal *log, const WalIndexHdr *from, int pages) {
   const WalIndexHdr *to = &log->hdr;
   int region = to->mxFrame == 0 ? 0 : walFramePage(to->mxFrame);
@@ -270,6 +271,7 @@ static int are_known(Wal *log, const WalIndexHdr *from, int pages) {
     && from->bigEndCksum == to->bigEndCksum
     && from->mxFrame <= to->mxFrame
     && to->mxFrame - from->mxFrame <= (u32)pages
+    && to->iChange - from->iChange <= to->mxFrame - from->mxFrame
     && region < log->nWiData;
 }
 
