@@ -265,14 +265,13 @@ int touchstone_spare_last_page(sqlite3 *connection) {
  * Who recovers a log counts from nothing, and may have found fewer frames in it than it had. */
 static int are_known(Wal *log, const WalIndexHdr *from, int pages) {
   const WalIndexHdr *to = &log->hdr;
-  int region = to->mxFrame == 0 ? 0 : walFramePage(to->mxFrame);
   return memcmp(from->aSalt, to->aSalt, sizeof(to->aSalt)) == 0
     && from->szPage == to->szPage
     && from->bigEndCksum == to->bigEndCksum
     && from->mxFrame <= to->mxFrame
     && to->mxFrame - from->mxFrame <= (u32)pages
     && to->iChange - from->iChange <= to->mxFrame - from->mxFrame
-    && region < log->nWiData;
+    && to->mxFrame <= HASHTABLE_NPAGE_ONE + (u32)(log->nWiData - 1) * HASHTABLE_NPAGE;
 }
 
 /* Drops the pages that have a frame among those from `first` to `last`; whether that could be done. Another process may write the
@@ -311,27 +310,40 @@ static int rests(const Pager *pager) {
     && log->hdr.isInit;
 }
 
+/* Brings the copy of the log's header up to date and drops the pages that the frames since are of; whether that could be done. */
+static int catch_up(Pager *pager, const WalIndexHdr *from) {
+  Wal *log = pager->pWal;
+  int is_other = 0;
+  return walIndexTryHdr(log, &is_other) == 0
+    && is_other
+    && are_known(log, from, sqlite3PcachePagecount(pager->pPCache))
+    && drop_written(pager, from->mxFrame + 1, log->hdr.mxFrame);
+}
+
 /* Keeps the pages of the cache that nobody has written since the connection's last transaction, for one that begins now. SQLite keeps
  * all of them where nobody has committed, and none where somebody has: it compares the header of the log's index with its own copy.
  * The copy is brought up to date here, once the pages are dropped that the new frames of the log are of. If somebody commits after
  * that, SQLite finds another header than the copy, and drops all as ever. */
 void touchstone_keep_pages(sqlite3 *connection) {
   Pager *pager = sqlite3BtreePager(connection->aDb[0].pBt);
+  Wal *pWal = pager->pWal; /* SQLite's name for it, which SEH_TRY is written for. */
   WalIndexHdr before;
   u32 page_bytes;
-  int is_other = 0;
+  int is_kept = 0;
   if (!rests(pager)) return;
-  before = pager->pWal->hdr;
-  page_bytes = pager->pWal->szPage;
-  if (walIndexTryHdr(pager->pWal, &is_other) != 0 || !is_other) return;
-  if (are_known(pager->pWal, &before, sqlite3PcachePagecount(pager->pPCache))
-      && drop_written(pager, before.mxFrame + 1, pager->pWal->hdr.mxFrame)) {
+  before = pWal->hdr;
+  page_bytes = pWal->szPage;
+  SEH_TRY {
+    is_kept = catch_up(pager, &before);
+  }
+  SEH_EXCEPT( is_kept = 0; )
+  if (is_kept) {
     pager->iDataVersion++;
-    walShmBarrier(pager->pWal);
+    walShmBarrier(pWal);
     return;
   }
-  pager->pWal->hdr = before;
-  pager->pWal->szPage = page_bytes;
+  pWal->hdr = before;
+  pWal->szPage = page_bytes;
 }
 
 /* How many kibibytes of pages are kept at most. The pragma reads the whole schema first. */
