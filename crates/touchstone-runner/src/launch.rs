@@ -20,6 +20,7 @@ use crate::plausible::{impossible, processors};
 use crate::random::{Stream, random_order};
 use crate::session::{Manners, Session, SessionError, SessionResult, unexpected};
 use crate::surroundings::{Surroundings, nameless};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
@@ -55,6 +56,11 @@ pub struct Kept {
 }
 
 impl Kept {
+    /// Removes what a driver has left of a slice that came to nothing: whoever judges the record would read it.
+    fn discard(&self) {
+        self.latency.iter().chain(&self.series).for_each(|path| discard(path));
+    }
+
     /// Refuses, and removes, what the record could not be judged with.
     fn check(&self, played: &Played, arm: &PlannedArm) -> SessionResult<()> {
         if let Some(path) = &self.latency {
@@ -65,6 +71,11 @@ impl Kept {
             None => Ok(()),
         }
     }
+}
+
+/// Removes whatever a driver has put in the place of a file. What cannot be removed says so when the record is read.
+fn discard(path: &Path) {
+    let _ = fs::remove_file(path).or_else(|_| fs::remove_dir_all(path));
 }
 
 /// An arm in a launch: its process, its database, and what became of it.
@@ -277,11 +288,14 @@ impl<'s> Player<'s> {
         }
         let settled = self.settle()?;
         let asked = settled.and_then(|()| self.ask_before());
-        let played = asked.and_then(|()| self.play(first, calibrated, kept));
+        let played = asked.and_then(|()| self.play(first, calibrated, &kept));
+        if played.is_err() {
+            kept.discard();
+        }
         Ok(self.note(played))
     }
 
-    fn play(&mut self, first: u64, calibrated: u64, kept: Kept) -> SessionResult<Played> {
+    fn play(&mut self, first: u64, calibrated: u64, kept: &Kept) -> SessionResult<Played> {
         let lanes = self.lanes_at(first, calibrated);
         let reaches_disk = self.arm.awaits_disk();
         let before = self.look(reaches_disk);

@@ -258,7 +258,7 @@ fn read_latency(path: &Path, complete: bool) -> Result<Option<Vec<u64>>> {
     if !path.exists() {
         return Ok(None);
     }
-    let bytes = fs::read(path).map_err(|error| Error::io(path.display(), &error))?;
+    let bytes = read_bytes(path)?;
     if complete && bytes.len() % size_of::<u64>() != 0 {
         let what = format_args!(
             "its {} bytes are no whole number of nanosecond counts, of 8 bytes each",
@@ -276,12 +276,22 @@ fn read_series_of(folder: &Path, plan: &Plan, launch: &Launch) -> Result<Option<
     if !path.exists() && launch.outcome != Outcome::Completed {
         return Ok(None);
     }
-    let bytes = fs::read(&path).map_err(|error| Error::io(path.display(), &error))?;
+    let bytes = read_bytes(&path)?;
     let lasts_ms = case.mix().and_then(|lane| lane.lasts_ms).unwrap_or(0);
     match read_series(&bytes, case.mixed_lanes() as usize, lasts_ms) {
         Ok(windows) => Ok(Some(windows)),
         Err(what) => Err(damaged(&path, what)),
     }
+}
+
+/// Reads what a driver wrote down. It may have left a pipe there or a device, of which nobody would ever see the end.
+fn read_bytes(path: &Path) -> Result<Vec<u8>> {
+    let bytes = match fs::metadata(path) {
+        Ok(there) if !there.is_file() => return Err(damaged(path, "it is no file; remove it")),
+        Ok(_) => fs::read(path),
+        Err(error) => Err(error),
+    };
+    bytes.map_err(|error| Error::io(path.display(), &error))
 }
 
 fn read_text(path: &Path) -> Result<String> {
@@ -321,6 +331,15 @@ mod tests {
             .expect_err("it is damaged")
             .to_string();
         assert!(error.contains("damaged record: line 2: its histogram is cut off"), "{error}");
+    }
+
+    /// Found by an adversary: a driver that left a pipe in the place of its series and ended hung whoever read the record.
+    #[test]
+    fn what_is_no_file_is_not_read() {
+        for strange in ["/dev/zero", "/dev"] {
+            let error = super::read_latency(Path::new(strange), true).expect_err("it is no file").to_string();
+            assert_eq!(error, format!("{strange}: damaged record: it is no file; remove it"));
+        }
     }
 
     /// Found by an adversary: an edited record moved the terminal of whoever judged it, and told of a gate that never was.

@@ -1,5 +1,6 @@
 //! The times of single operations, which a driver writes down itself: without all of them its record could not be judged.
 
+use super::discard;
 use crate::session::{SessionError, SessionResult};
 use std::fs;
 use std::path::Path;
@@ -15,8 +16,7 @@ pub(super) fn check(path: &Path, done: u64, asked: u64) -> SessionResult<()> {
     if is_readable && (done..=asked).contains(&(bytes / TIME_BYTES)) {
         return Ok(());
     }
-    // What cannot be removed says so when the record is read.
-    let _ = fs::remove_file(path);
+    discard(path);
     Err(SessionError::Rubbish(format!(
         "it wrote down the times of {} operations, was asked for {asked}, and says that it did {done}",
         bytes / TIME_BYTES
@@ -50,5 +50,8 @@ mod tests {
         std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
         check(&path, 0, 10).unwrap_err();
         assert!(path.symlink_metadata().is_err());
+        fs::create_dir_all(path.join("within")).unwrap();
+        check(&path, 0, 10).unwrap_err();
+        assert!(path.symlink_metadata().is_err(), "a folder would make the whole record unreadable");
     }
 }

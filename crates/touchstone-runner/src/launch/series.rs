@@ -1,6 +1,6 @@
 //! The latencies of a slice by the clock, which a driver writes down itself: without all of them its record could not be judged.
 
-use super::Played;
+use super::{Played, discard};
 use crate::session::{SessionError, SessionResult};
 use std::fs;
 use std::path::Path;
@@ -10,8 +10,7 @@ use touchstone::sample::{read_series, series_bytes_max};
 pub(super) fn check(path: &Path, played: &Played) -> SessionResult<()> {
     let wrong = wrong_with(path, played);
     let Some(what) = wrong else { return Ok(()) };
-    // What cannot be removed says so when the record is read.
-    let _ = fs::remove_file(path);
+    discard(path);
     Err(SessionError::Rubbish(format!("its series of latencies: {what}")))
 }
 
@@ -96,5 +95,8 @@ mod tests {
         std::os::unix::fs::symlink("/dev/zero", &path).expect("there is room");
         check(&path, &played(25)).expect_err("it is no file");
         assert!(path.symlink_metadata().is_err());
+        fs::create_dir_all(path.join("within")).expect("there is room");
+        check(&path, &played(25)).expect_err("it is no file");
+        assert!(path.symlink_metadata().is_err(), "a folder would make the whole record unreadable");
     }
 }
