@@ -17,6 +17,9 @@ pub(crate) fn impossible(sample: &Sample, lanes: &[Lane], waited_ns: u64, proces
         let (longest, waited) = (ms(longest), ms(waited_ns));
         return Some(format!("it says that a slice took {longest}, for which the lab waited {waited}"));
     }
+    if let Some(why) = ended_early(sample, lanes) {
+        return Some(why);
+    }
     // Of transactions with subscribers a stretch is timed, and the processor's time is that of all.
     let is_whole = lanes.iter().all(|lane| lane.verb != Verb::Deliver);
     let most = (sample.wall_ns + sample.wall_ns / 10).saturating_mul(processors) + PROCESSOR_SLACK_NS;
@@ -26,6 +29,14 @@ pub(crate) fn impossible(sample: &Sample, lanes: &[Lane], waited_ns: u64, proces
             "it says that {cpu} of processor time went by in {wall}, on a machine of {processors} processors"
         )
     })
+}
+
+/// A lane by the clock begins transactions until its time is over. One that ends before has not met what comes late, as a checkpoint.
+fn ended_early(sample: &Sample, lanes: &[Lane]) -> Option<String> {
+    let lasting =
+        lanes.iter().zip(&sample.lanes).filter_map(|(lane, said)| Some((lane.lasts_ms?, said.wall_ns)));
+    let early = lasting.into_iter().find(|(lasts_ms, took_ns)| *took_ns < lasts_ms.saturating_mul(1_000_000));
+    early.map(|(lasts_ms, took_ns)| format!("it says that a lane of {lasts_ms} ms took {}", ms(took_ns)))
 }
 
 fn ms(ns: u64) -> String {
@@ -63,6 +74,20 @@ mod tests {
     fn no_slice_is_longer_than_the_lab_waited() {
         let said = said(6 * MS, MS).unwrap();
         assert_eq!(said, "it says that a slice took 6.000 ms, for which the lab waited 5.000 ms");
+    }
+
+    /// Found by an adversary: a driver played 20 ms of 350, and another halved the time that it told; both had a verdict.
+    #[test]
+    fn no_lane_by_the_clock_ends_before_its_time() {
+        let said = |wall_ns: u64| {
+            let lane = LaneSample { wall_ns, answers: 10, played: Some(10), ..LaneSample::default() };
+            let sample = Sample { wall_ns: 4 * MS, cpu_ns: MS, lanes: vec![lane], usage: Usage::default() };
+            let asked = Lane { lasts_ms: Some(3), ..Lane::new(Verb::Mix, 0, 10) };
+            impossible(&sample, &[asked], 5 * MS, 2)
+        };
+        assert_eq!(said(3 * MS), None);
+        assert_eq!(said(4 * MS), None, "its last transaction took a while");
+        assert_eq!(said(3 * MS - 1_000).unwrap(), "it says that a lane of 3 ms took 2.999 ms");
     }
 
     #[test]

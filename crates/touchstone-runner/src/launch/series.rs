@@ -4,7 +4,8 @@ use super::{Played, discard};
 use crate::session::{SessionError, SessionResult};
 use std::fs;
 use std::path::Path;
-use touchstone::sample::{read_series, series_bytes_max};
+use touchstone::sample::{Window, read_series, series_bytes_max};
+use touchstone_protocol::{SERIES_DIGITS, SERIES_WINDOW_NS};
 
 /// Refuses, and removes, what does not hold every transaction that was played.
 pub(super) fn check(path: &Path, played: &Played) -> SessionResult<()> {
@@ -38,7 +39,43 @@ fn wrong_with(path: &Path, played: &Played) -> Option<String> {
     };
     let kept = windows.iter().flat_map(|window| window.reads.values().chain(window.writes.values()));
     let kept: u64 = kept.fold(0, |sum, count| sum.saturating_add(*count));
-    (kept != wanted).then(|| format!("it has {kept} transactions, and {wanted} were played"))
+    if kept != wanted {
+        return Some(format!("it has {kept} transactions, and {wanted} were played"));
+    }
+    contradiction(&windows, played, lasts_ms)
+}
+
+/// What it says otherwise than the sample: how many wrote, and when they ended. Each transaction takes from the end of the one
+/// before to its own, so those of a lane take all of its time, and no more of it than has gone by.
+fn contradiction(windows: &[Window], played: &Played, lasts_ms: u64) -> Option<String> {
+    let wrote = windows.iter().flat_map(|window| window.writes.values()).sum::<u64>();
+    if let Some(commits) = played.commits.filter(|commits| *commits != wrote) {
+        return Some(format!("it has {wrote} transactions that wrote, and {commits} did"));
+    }
+    let lanes = &played.sample.lanes;
+    let longest_ns = lanes.iter().map(|lane| lane.wall_ns).max().unwrap_or(0);
+    if windows.len() as u64 > longest_ns / SERIES_WINDOW_NS + 1 {
+        return Some(format!("it has {} windows, and {longest_ns} ns were played", windows.len()));
+    }
+    let mut taken_ns = 0;
+    for (place, window) in windows.iter().enumerate() {
+        taken_ns += window.all().iter().map(|(ns, count)| u128::from(*ns) * u128::from(*count)).sum::<u128>();
+        let end_ns = (place as u64 + 1) * SERIES_WINDOW_NS;
+        let gone_ns = lanes.iter().map(|lane| u128::from(lane.wall_ns.min(end_ns))).sum();
+        if least(taken_ns) > gone_ns {
+            return Some(format!(
+                "its transactions took {taken_ns} ns of the {gone_ns} until the end of window {place}"
+            ));
+        }
+    }
+    let lasted_ns = u128::from(lasts_ms) * 1_000_000 * lanes.len() as u128;
+    (taken_ns < lasted_ns)
+        .then(|| format!("its transactions took {taken_ns} ns together, and its lanes lasted {lasted_ns}"))
+}
+
+/// What was rounded upwards with three digits was no less than this.
+fn least(ns: u128) -> u128 {
+    ns - ns / 10_u128.pow(SERIES_DIGITS.into())
 }
 
 /// How many transactions were played. Of each round of a lane the last may have fewer operations than the others.
@@ -58,20 +95,56 @@ mod tests {
     use touchstone::sample::Witness;
     use touchstone_protocol::{Lane, LaneSample, Sample, Usage, Verb};
 
+    /// What eight transactions take that fill the 50 ms of their lane.
+    const EIGHTH_NS: u64 = 6_250_000;
+
+    /// Windows, each of so many transactions that read, or wrote, and took so long; none where that is 0.
+    fn windows(windows: &[[(u64, u64); 2]]) -> Vec<u8> {
+        let mut bytes = (windows.len() as u32).to_le_bytes().to_vec();
+        for (ns, transactions) in windows.iter().flatten() {
+            bytes.extend(u32::from(*transactions > 0).to_le_bytes());
+            if *transactions > 0 {
+                [*ns, *transactions].iter().for_each(|number| bytes.extend(number.to_le_bytes()));
+            }
+        }
+        bytes
+    }
+
     /// One window with so many transactions that read.
     fn series(transactions: u64) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        [1_u32, 1].iter().for_each(|number| bytes.extend(number.to_le_bytes()));
-        [100, transactions].iter().for_each(|number: &u64| bytes.extend(number.to_le_bytes()));
-        bytes.extend(0_u32.to_le_bytes());
-        bytes
+        windows(&[[(EIGHTH_NS, transactions), (0, 0)]])
     }
 
     fn played(operations: u64) -> Played {
         let lane = Lane { lasts_ms: Some(50), transaction: Some(4), ..Lane::new(Verb::Mix, 0, 10) };
-        let answer = LaneSample { played: Some(operations), ..LaneSample::default() };
-        let sample = Sample { wall_ns: 1, cpu_ns: 1, lanes: vec![answer], usage: Usage::default() };
+        let answer = LaneSample { played: Some(operations), wall_ns: 50_100_000, ..LaneSample::default() };
+        let sample = Sample { wall_ns: 50_100_000, cpu_ns: 1, lanes: vec![answer], usage: Usage::default() };
         Played { lanes: vec![lane], sample, witness: Witness::default(), wrong: None, commits: None }
+    }
+
+    /// Found by an adversary: latencies of a nanosecond, of centuries, of the other kind, or of a time to come were believed.
+    #[test]
+    fn it_says_nothing_else_than_the_sample() {
+        let folder = tempfile::tempdir().expect("there is room");
+        let path = folder.path().join("series");
+        let mut played = played(25);
+        played.commits = Some(2);
+        let checked = |of: &[[(u64, u64); 2]]| {
+            fs::write(&path, windows(of)).expect("there is room");
+            check(&path, &played).map_err(|error| error.to_string())
+        };
+        checked(&[[(EIGHTH_NS, 6), (EIGHTH_NS, 2)]]).expect("it says the same");
+        let rounded = EIGHTH_NS + EIGHTH_NS / 1024;
+        checked(&[[(rounded, 6), (rounded, 2)]]).expect("three digits are rounded upwards");
+        for (wrong, part) in [
+            (&[[(EIGHTH_NS, 8), (0, 0)]][..], "0 transactions that wrote, and 2 did"),
+            (&[[(1, 6), (1, 2)]], "took 8 ns together, and its lanes lasted 50000000"),
+            (&[[(EIGHTH_NS, 6), (u64::MAX, 2)]], "of the 50100000 until the end of window 0"),
+            (&[[(0, 0), (0, 0)], [(EIGHTH_NS, 6), (EIGHTH_NS, 2)]], "2 windows, and 50100000 ns were played"),
+        ] {
+            let why = checked(wrong).expect_err("it contradicts the sample");
+            assert!(why.contains(part), "{why}");
+        }
     }
 
     /// A round of ten operations is three transactions of four, and half a round two.
