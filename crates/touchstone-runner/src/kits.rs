@@ -8,12 +8,16 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use touchstone::kit::{Kit, Kits, Subject};
 use touchstone::name::there_are;
 use touchstone::plan::{Plan, PlannedArm, PlannedCase};
 use touchstone::suite::{OrderKind, Suite, Trace};
+
+/// The longest trace that is read: a gigabyte, which is a hundred million gets.
+const TRACE_BYTES_MAX: u64 = 1 << 30;
 
 /// The project's folders: suites to ask, kits to measure.
 #[derive(Clone, Debug)]
@@ -252,11 +256,26 @@ fn read_traces(suite: &mut Suite, path: &Path) -> Result<()> {
         if order.among.is_some() {
             return Err(told("it says itself how many records there are: leave out `among`".into()));
         }
-        let text = fs::read_to_string(&trace)
+        let text = trace_text(&trace)
             .map_err(|error| told(format!("{error}: record one as docs/traces.md says, or name another")))?;
         order.record(Trace::parse(&text).map_err(told)?);
     }
     Ok(())
+}
+
+/// Of a pipe or a device nobody would ever see the end.
+fn trace_text(trace: &Path) -> io::Result<String> {
+    let there = fs::metadata(trace)?;
+    if !there.is_file() {
+        return Err(io::Error::other("it is no file"));
+    }
+    if there.len() > TRACE_BYTES_MAX {
+        return Err(io::Error::other(format!(
+            "it has {} bytes, and {TRACE_BYTES_MAX} at most are read",
+            there.len()
+        )));
+    }
+    fs::read_to_string(trace)
 }
 
 /// A suite is asked for by its file's name, and its cases are known by its own: it would be looked for in vain.
@@ -412,6 +431,12 @@ mod tests {
         told("docs/traces.md");
         fs::create_dir(folder.path().join("traces")).unwrap();
         let trace = folder.path().join("traces/a.trace");
+        // Found by an adversary: whoever planned such a suite read for ever.
+        std::os::unix::fs::symlink("/dev/zero", &trace).unwrap();
+        told("it is no file");
+        fs::remove_file(&trace).unwrap();
+        fs::File::create(&trace).unwrap().set_len(1 << 40).unwrap();
+        told("1099511627776 bytes");
         fs::write(&trace, "").unwrap();
         told("does not begin");
         fs::write(&trace, "touchstone-trace 1\npages 9\ngets 3\n8 0\n").unwrap();

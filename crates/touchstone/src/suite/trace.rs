@@ -3,6 +3,9 @@
 /// How a file begins that is one.
 const HEAD: &str = "touchstone-trace 1";
 
+/// So much of a word is shown.
+const SHOWN_CHARACTERS: usize = 40;
+
 /// What a program asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trace {
@@ -31,7 +34,7 @@ impl Trace {
         let count = counted(lines.next(), "gets")?;
         let mut gets = Vec::new();
         for word in lines.flat_map(str::split_whitespace) {
-            let get: u32 = word.parse().map_err(|_| format!("`{word}` is no number of a page"))?;
+            let get: u32 = word.parse().map_err(|_| format!("`{}` is no number of a page", shown(word)))?;
             if u64::from(get) >= pages {
                 return Err(format!("it asks for page {get}, and says that there are {pages}, from 0 on"));
             }
@@ -46,6 +49,11 @@ impl Trace {
         }
         Ok(Trace { pages, gets })
     }
+}
+
+/// The beginning of a word, which may be all of a file, with nothing that moves the terminal of whoever reads it.
+fn shown(word: &str) -> String {
+    word.chars().take(SHOWN_CHARACTERS).flat_map(char::escape_debug).collect()
 }
 
 /// The number of a line `name number`.
@@ -85,5 +93,8 @@ mod tests {
             assert!(told(text).contains(words), "{text}: {}", told(text));
         }
         assert!(Trace::parse(whole).is_ok());
+        let strange =
+            told(&format!("touchstone-trace 1\npages 9\ngets 1\n\u{1b}[2J{}\n", "9".repeat(1 << 20)));
+        assert!(strange.starts_with("`\\u{1b}[2J99") && strange.len() < 100, "{strange}");
     }
 }
