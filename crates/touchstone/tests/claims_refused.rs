@@ -60,6 +60,7 @@ const NONSENSE: &[(&str, &str, &str, &str)] = &[
     (CURVE, "at = 2", "at = 1", "ascending"),
     (CURVE, "at = 1", "at = 0", "from 1"),
     (CURVE, "case = \"write\"", "case = \"rite\"", "there is no case `rite`"),
+    (CURVE, "case = \"write\"", "case = \"read\"", "stands at two of its points"),
     (CURVE, "along = \"somethings\"", "along = \" \"", "`along` is empty"),
     (THROUGHPUT, "operation_bytes = 4096\n", "", "add `operation_bytes`"),
     (GROWTH, "hit_percent = 8.01", "hit_percent = 3.98", "do not refute"),

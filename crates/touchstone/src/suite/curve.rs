@@ -53,7 +53,13 @@ impl Suite {
             if curve.points.len() < 2 || curve.points[0].at == 0 || !ascends {
                 return Err(format!("{name}: its points are two or more, `at` ascending, from 1"));
             }
-            for point in &curve.points {
+            for (place, point) in curve.points.iter().enumerate() {
+                if curve.points[..place].iter().any(|known| known.case == point.case) {
+                    return Err(format!(
+                        "{name}: case `{}` stands at two of its points: leave one out",
+                        point.case
+                    ));
+                }
                 self.case(&point.case).map_err(|message| format!("{name}: {message}"))?;
             }
         }
