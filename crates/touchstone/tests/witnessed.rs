@@ -583,6 +583,26 @@ fn an_engine_that_was_not_asked_did_nothing() {
     assert_eq!(counted(9, 7), []);
 }
 
+/// Found by an adversary: gets of a mixed load that were answered from the driver's own memory were better, and not flagged.
+#[test]
+fn the_gets_of_a_mixed_load_are_asked_of_the_engine_too() {
+    let counted = |reads: u32, statements: i64| {
+        flags(|record| {
+            for lane in record.plan.cases[0].arms.iter_mut().flat_map(|arm| &mut arm.lanes) {
+                (lane.verb, lane.reads) = (Verb::Mix, Some(reads));
+            }
+            record.slices.iter_mut().for_each(|slice| slice.operations = 1_000);
+            let counters = [("statements", statements), ("cache_hits", 7), ("cache_misses", 0)];
+            record.launches[1].counters =
+                counters.map(|(name, count)| (name.to_owned(), count)).into_iter().collect();
+        })
+    };
+    for (reads, updates_alone) in [(90, 100), (70, 300), (30, 700), (10, 900)] {
+        assert!(counted(reads, updates_alone).contains(&FlagKind::EngineIdle), "{reads} of 100 read");
+        assert!(!counted(reads, 1_000).contains(&FlagKind::EngineIdle), "{reads} of 100 read");
+    }
+}
+
 /// Bytes of the records that are got, and what a slice of 1,000 gets reads of a cache that is told as 2 MB.
 fn with_a_cache(data: u64, read_bytes: u64, change: impl Fn(&mut Record)) -> Vec<FlagKind> {
     flags(|record| {

@@ -522,6 +522,7 @@ const NUMBERS: [(&str, &str, &str); 63] = [
     (FLAG_WITNESSED, "const BESIDE_SHARE_MAX: f64 = 0.25;", "a quarter of a slice"),
     (FLAG_WITNESSED, "const BESIDE_NS_MIN: f64 = 2e5;", "a quarter of a slice, 0.2 ms"),
     (FLAG_WITNESSED, "const STATEMENTS_SHARE_MIN: f64 = 0.9;", "fewer than nine of ten of its gets"),
+    (FLAG_WITNESSED, "const UPDATES_SHARE_MIN: f64 = 0.95;", "than 95 of 100"),
     (
         "crates/touchstone/src/estimate/witnessed.rs",
         "const MOVING_SHARE: f64 = 0.29;",

@@ -122,6 +122,20 @@ impl Drop for Watch {
     }
 }
 
+/// Whether a statement asks for records: what gives no rows and writes nothing begins or ends a transaction, and of what does so to
+/// write SQLite says that it writes.
+///
+/// # Safety
+/// It is a live statement with its text.
+unsafe fn asks(statement: *mut ffi::sqlite3_stmt) -> bool {
+    // SAFETY: the caller promises so.
+    unsafe {
+        let sql = CStr::from_ptr(ffi::sqlite3_sql(statement)).to_bytes();
+        let begins = sql.get(..5).is_some_and(|word| word.eq_ignore_ascii_case(b"begin"));
+        ffi::sqlite3_column_count(statement) > 0 || (ffi::sqlite3_stmt_readonly(statement) == 0 && !begins)
+    }
+}
+
 /// Called by SQLite when a statement has ended, which also catches those that are never kept.
 unsafe extern "C" fn statement_ended(
     _event: c_uint,
@@ -137,7 +151,8 @@ unsafe extern "C" fn statement_ended(
         let count = unsafe { ffi::sqlite3_stmt_status(statement, counter, 1) };
         *seen.counters.entry(name).or_insert(0) += i64::from(count);
     }
-    *seen.counters.entry("statements").or_insert(0) += 1;
+    // SAFETY: SQLite hands over a live statement.
+    *seen.counters.entry("statements").or_insert(0) += i64::from(unsafe { asks(statement) });
     // SAFETY: SQLite hands over a live statement.
     let first_run = unsafe { ffi::sqlite3_stmt_status(statement, RUNS, 0) } == 1;
     *seen.counters.entry("first_runs").or_insert(0) += i64::from(first_run);
