@@ -26,7 +26,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
-use touchstone::plan::{MIXED, Plan, PlannedArm, PlannedCase, PlannedLane, calibrated_count_max};
+use touchstone::plan::{MIXED, Plan, PlannedArm, PlannedCase, PlannedLane, SLICE_MS, calibrated_count_max};
 use touchstone::record::file;
 use touchstone::sample::{Introduction, Launch, Outcome, Phase};
 use touchstone::statistics::{Estimate, LookedAt, median, settled};
@@ -51,7 +51,7 @@ const WARM_SLICES: u64 = 3;
 /// once, for writing into new blocks of a file costs more than writing over old ones.
 const WARM_MS_CALIBRATED: u64 = 16;
 
-/// The latency stretch, in slices, and its bound in operations: long enough for several checkpoints of a log.
+/// The latency stretch, in slices of usual length, and its bound in operations: long enough for several checkpoints of a log.
 const LATENCY_SLICES: u64 = 50;
 const LATENCY_OPERATIONS_MAX: u64 = 20_000;
 
@@ -548,7 +548,8 @@ impl Floor<'_, '_> {
     /// ended: what they asked for an engine may have kept.
     fn latencies(&mut self, players: &mut [Player<'_>], random: &mut Stream) -> Result<()> {
         let case = self.run.case;
-        let count = (self.run.calibrated * LATENCY_SLICES).min(LATENCY_OPERATIONS_MAX);
+        let usual = self.run.calibrated * u64::from(SLICE_MS) / u64::from(case.slice_ms);
+        let count = (usual.max(1) * LATENCY_SLICES).min(LATENCY_OPERATIONS_MAX);
         for index in random_order(players.len(), random) {
             let player = &mut players[index];
             let [lane] = player.arm.lanes.as_slice() else { continue };

@@ -395,7 +395,7 @@ impl Plan {
 }
 
 /// What a slice takes where a suite says nothing else.
-const SLICE_MS: u32 = 2;
+pub const SLICE_MS: u32 = 2;
 /// What a suite may say.
 pub(crate) const SLICE_MS_RANGE: std::ops::RangeInclusive<u32> = 1..=1_000;
 

@@ -450,7 +450,7 @@ const NUMBERS: [(&str, &str, &str); 63] = [
         "const SLICES_LEAST: usize = 8;",
         "in three of four of its slices, at least eight of them",
     ),
-    ("crates/touchstone/src/plan.rs", "const SLICE_MS: u32 = 2;", "2 ms"),
+    ("crates/touchstone/src/plan.rs", "pub const SLICE_MS: u32 = 2;", "2 ms"),
     (
         "crates/touchstone-runner/src/run.rs",
         "let slowest = *counts.iter().min()?;",

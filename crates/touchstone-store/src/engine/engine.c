@@ -84,6 +84,10 @@ TYPE(((Pager *)0)->iDataVersion, u32);
 TYPE(((Pager *)0)->pPCache, PCache *);
 NUMBER(HASHTABLE_NPAGE, 4096);
 NUMBER(HASHTABLE_NPAGE_ONE, 4096 - WALINDEX_HDR_SIZE / 4);
+TYPE(((Wal *)0)->pWalFd, sqlite3_file *);
+TYPE(((Wal *)0)->hdr.aFrameCksum[0], u32);
+TYPE(sqlite3Get4byte, u32 (*)(const u8 *));
+TYPE(sqlite3OsRead, int (*)(sqlite3_file *, void *, int, i64));
 TYPE(walFramePage, int (*)(u32));
 TYPE(walIndexTryHdr, int (*)(Wal *, int *));
 TYPE(walShmBarrier, void (*)(Wal *));
@@ -260,9 +264,19 @@ int touchstone_spare_last_page(sqlite3 *connection) {
   return 1;
 }
 
+/* Whether the last frame of a header is in the log as it was. Its checksum is one of all frames before it, so these are too. A
+ * log that was recovered may have lost some, and have others in their place under the same salts. */
+static int has_frame(Wal *log, const WalIndexHdr *header) {
+  u8 sum[8];
+  i64 place = walFrameOffset(header->mxFrame, log->szPage) + WAL_FRAME_HDRSIZE - sizeof(sum);
+  if (header->mxFrame == 0) return 1;
+  return sqlite3OsRead(log->pWalFd, sum, sizeof(sum), place) == SQLITE_OK
+    && sqlite3Get4byte(sum) == header->aFrameCksum[0]
+    && sqlite3Get4byte(sum + 4) == header->aFrameCksum[1];
+}
+
 /* Whether the frames from one header of the log's index to another are known one by one: the log was not begun anew between them,
- * nor recovered, and they are fewer than the pages that would be dropped without them. Each commit adds a frame and counts itself.
- * Who recovers a log counts from nothing, and may have found fewer frames in it than it had. */
+ * nor lost frames, and they are fewer than the pages that would be dropped without them. */
 static int are_known(Wal *log, const WalIndexHdr *from, int pages) {
   const WalIndexHdr *to = &log->hdr;
   return memcmp(from->aSalt, to->aSalt, sizeof(to->aSalt)) == 0
@@ -270,8 +284,8 @@ static int are_known(Wal *log, const WalIndexHdr *from, int pages) {
     && from->bigEndCksum == to->bigEndCksum
     && from->mxFrame <= to->mxFrame
     && to->mxFrame - from->mxFrame <= (u32)pages
-    && to->iChange - from->iChange <= to->mxFrame - from->mxFrame
-    && to->mxFrame <= HASHTABLE_NPAGE_ONE + (u32)(log->nWiData - 1) * HASHTABLE_NPAGE;
+    && to->mxFrame <= HASHTABLE_NPAGE_ONE + (u32)(log->nWiData - 1) * HASHTABLE_NPAGE
+    && has_frame(log, from);
 }
 
 /* Drops the pages that have a frame among those from `first` to `last`; whether that could be done. Another process may write the
