@@ -16,7 +16,7 @@ mod supply;
 
 pub use choice::Choice;
 pub use load::PlannedLoad;
-pub use mixed::MIXED;
+pub use mixed::{EXPLAINED, MIXED};
 pub use order::PlannedOrder;
 pub use overriding::{Overridden, Override};
 pub use reduced::{Quantity, Reduced};

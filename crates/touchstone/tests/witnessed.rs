@@ -601,6 +601,20 @@ fn the_gets_of_a_mixed_load_are_asked_of_the_engine_too() {
         assert!(counted(reads, updates_alone).contains(&FlagKind::EngineIdle), "{reads} of 100 read");
         assert!(!counted(reads, 1_000).contains(&FlagKind::EngineIdle), "{reads} of 100 read");
     }
+    // Found by a user: a lane by the clock explains 256 operations, whatever it plays in its time.
+    let by_the_clock = |statements: i64| {
+        flags(|record| {
+            for lane in record.plan.cases[0].arms.iter_mut().flat_map(|arm| &mut arm.lanes) {
+                (lane.verb, lane.reads, lane.lasts_ms) = (Verb::Mix, Some(70), Some(2));
+            }
+            record.slices.iter_mut().for_each(|slice| slice.operations = 100_000);
+            let counters = [("statements", statements), ("cache_hits", 7), ("cache_misses", 0)];
+            record.launches[1].counters =
+                counters.map(|(name, count)| (name.to_owned(), count)).into_iter().collect();
+        })
+    };
+    assert!(!by_the_clock(256).contains(&FlagKind::EngineIdle));
+    assert!(by_the_clock(77).contains(&FlagKind::EngineIdle), "it has 77 updates");
 }
 
 /// Bytes of the records that are got, and what a slice of 1,000 gets reads of a cache that is told as 2 MB.

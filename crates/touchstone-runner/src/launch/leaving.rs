@@ -7,11 +7,9 @@ use crate::header::contradicted_in;
 use crate::session::{LastWords, Session, SessionError, SessionResult, unexpected};
 use crate::words::first_failure;
 use touchstone::kit::DurabilityClass;
+use touchstone::plan::EXPLAINED;
 use touchstone::sample::{Launch, NOT_EXPLAINED, Outcome};
 use touchstone_protocol::{FailureKind, Lane, Plan, Reply, Request, Setting};
-
-/// Operations that a lane by the clock plays to say how it does them.
-const EXPLAINED: u64 = 256;
 
 impl Player<'_> {
     /// Says in the first launches how it does a slice, where the slice stores nothing: by the process that played, for it may have

@@ -6,6 +6,9 @@ use crate::suite::Cache;
 use std::ops::Range;
 use touchstone_protocol::{RecordKind, Verb};
 
+/// Operations that a lane by the clock plays to say how it does them.
+pub const EXPLAINED: u64 = 256;
+
 /// Operations of a lane in the order of a mixed load, which is played round and round.
 pub const MIXED: u64 = 1 << 16;
 
