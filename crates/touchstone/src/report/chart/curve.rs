@@ -105,7 +105,7 @@ fn chart(findings: &Findings<'_>, suite: &str, curve: &Curve, known: &[&str]) ->
 fn reading(data: &Drawn<'_>) -> String {
     match (data.shows, data.cores) {
         (Shown::Hits, _) if !data.best.is_empty() => {
-            " The dashed line is the best that any pool could do that knows what comes (Belady).".into()
+            " The line “best possible” is what any pool could do that knows what comes (Belady).".into()
         }
         (Shown::Hits, _) => String::new(),
         (Shown::Rate, None) => " A small dot is a launch, the line joins the median launches.".into(),

@@ -135,6 +135,9 @@ fn lanes(lanes: &[PlannedLane]) -> String {
             1 => held.to_owned(),
             table => format!(" on table {table}{held}"),
         };
+        if let Some(lasts_ms) = lane.lasts_ms {
+            return format!("{} for {}{held}", lane.verb, format::duration(lasts_ms as f64 * 1e6));
+        }
         match (lane.verb, lane.count) {
             (Verb::Deliver, _) => deliver(lane),
             (_, None | Some(1)) => format!("{}{held}", lane.verb),
