@@ -304,7 +304,10 @@ fn a_slice_takes_a_time_that_something_is_fitted_to() {
     let says = |written: &str, wanted: &[&str]| assert_says(&error_with(lanes, written), wanted);
     says(&format!("{lanes}\nslice_ms = 0"), &["slice_ms is 0", "1 to 1000 ms"]);
     says(&format!("{lanes}\nslice_ms = 1001"), &["slice_ms is 1001"]);
-    says("lanes = [{ verb = \"read-all\", count = 3 }]\nslice_ms = 40", &["slice_ms says nothing", "`count`"]);
+    says(
+        "lanes = [{ verb = \"read-all\", count = 3 }]\nslice_ms = 40",
+        &["slice_ms says nothing", "`count`"],
+    );
 }
 
 #[test]

@@ -127,7 +127,9 @@ impl PlannedCase {
         }
         let mut lanes = self.arms.iter().flat_map(|arm| &arm.lanes);
         if self.slice_ms != SLICE_MS && lanes.all(|lane| lane.count.is_some()) {
-            return Err("its slice_ms says nothing: each of its lanes has a `count`, or goes by the clock".into());
+            return Err(
+                "its slice_ms says nothing: each of its lanes has a `count`, or goes by the clock".into()
+            );
         }
         self.check_scale()?;
         unique("arm", self.arms.iter().map(|arm| &arm.name))?;
