@@ -112,7 +112,7 @@ fn note(id: i64, initial: char) -> Note {
 fn a_commit_voids_no_page_that_it_did_not_write() {
     let directory = tempfile::tempdir().expect("a directory is made");
     let store = Store::open(directory.path().join("notes.db")).expect("it opens");
-    store.insert_all(&(0..3_000).map(|id| note(id, 'a')).collect::<Vec<_>>()).expect("they go in");
+    filled(&store);
     let (_, at_first) = texts(&store);
     assert!(at_first > 200, "all pages are read once: {at_first}");
     for id in [7, 1_500, 2_999] {
@@ -169,6 +169,12 @@ fn a_reader_that_keeps_pages_sees_what_others_did_to_each() {
     assert!(kept > 50, "in {kept} rounds pages were kept");
 }
 
+/// Fills a store with notes, and tells the texts' first characters by id.
+fn filled(store: &Store) -> BTreeMap<i64, char> {
+    store.insert_all(&(0..3_000).map(|id| note(id, 'a')).collect::<Vec<_>>()).expect("they go in");
+    (0..3_000).map(|id| (id, 'a')).collect()
+}
+
 fn copy_log(connection: &Connection) {
     let copy = "pragma wal_checkpoint(truncate)";
     connection.query_row(copy, (), |_| Ok(())).expect("the log is copied");
@@ -180,8 +186,7 @@ fn a_log_that_begins_anew_has_other_frames() {
     let directory = tempfile::tempdir().expect("a directory is made");
     let path = directory.path().join("notes.db");
     let store = Store::open(&path).expect("it opens");
-    let mut model: BTreeMap<i64, char> = (0..3_000).map(|id| (id, 'a')).collect();
-    store.insert_all(&(0..3_000).map(|id| note(id, 'a')).collect::<Vec<_>>()).expect("they go in");
+    let mut model = filled(&store);
     let other = Connection::open(&path).expect("it opens");
     for (round, initial) in (0..20).zip(('b'..='z').cycle()) {
         // A log of one frame, and then another of ten.
@@ -271,8 +276,7 @@ fn a_log_that_lost_frames_has_others_in_their_place() {
     let directory = tempfile::tempdir().expect("a directory is made");
     let path = directory.path().join("notes.db");
     let store = Store::open(&path).expect("it opens");
-    let mut model: BTreeMap<i64, char> = (0..3_000).map(|id| (id, 'a')).collect();
-    store.insert_all(&(0..3_000).map(|id| note(id, 'a')).collect::<Vec<_>>()).expect("they go in");
+    let mut model = filled(&store);
     let other = Connection::open(&path).expect("it opens");
     copy_log(&other);
     store.put(&note(0, 'b')).expect("it is put");

@@ -33,6 +33,11 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use touchstone_protocol::{Depth, RecordKind, Schema, Settings, Stretch, Verb, Watched};
 
+/// What a slice of calibrated length takes where a suite says nothing else, in milliseconds.
+pub const SLICE_MS: u32 = 2;
+/// What a suite may say that it takes.
+const SLICE_MS_RANGE: std::ops::RangeInclusive<u32> = 1..=1_000;
+
 /// The version of the plan's format.
 pub const PLAN_VERSION: u32 = 2;
 
@@ -393,11 +398,6 @@ impl Plan {
         self.cases.iter().find(|case| case.id == id)
     }
 }
-
-/// What a slice takes where a suite says nothing else.
-pub const SLICE_MS: u32 = 2;
-/// What a suite may say.
-pub(crate) const SLICE_MS_RANGE: std::ops::RangeInclusive<u32> = 1..=1_000;
 
 fn slice_ms() -> u32 {
     SLICE_MS

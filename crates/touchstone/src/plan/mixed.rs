@@ -15,8 +15,10 @@ pub const MIXED: u64 = 1 << 16;
 /// New states of each record: with two in turn, an update always writes another than is there.
 pub(super) const MIXED_ROUNDS: u64 = 2;
 
-/// The longest that a lane may last: an hour.
+/// The most operations that a transaction of a lane has.
 const TRANSACTION_MAX: u64 = MIXED / 16;
+
+/// The longest that a lane may last: an hour.
 const LASTS_MS_MAX: u64 = 3_600_000;
 
 impl PlannedCase {
