@@ -308,9 +308,9 @@ fn ctrl_c_before_the_run_begins_leaves_nothing() {
 
 #[test]
 fn a_second_ctrl_c_ends_the_lab_at_once() {
-    // The build waits for an input that never comes, and the lab for the build.
+    // The build does not end when it is asked to, and waits for an input that never comes. The lab waits for the build.
     let (folder, mut lab) =
-        stopped_while_building("echo $$ > build.pid; kill -s INT $PPID; exec cat build.fifo");
+        stopped_while_building("trap '' TERM; echo $$ > build.pid; kill -s INT $PPID; exec cat build.fifo");
     let pid = folder.path().join("project/kits/rust/build.pid");
     let build = wait_for("the build", || fs::read_to_string(&pid).ok().filter(|text| text.ends_with('\n')));
     lab.wait_for_the_signal();
@@ -318,13 +318,13 @@ fn a_second_ctrl_c_ends_the_lab_at_once() {
         let name = fs::read_to_string(format!("/proc/{}/comm", build.trim())).ok()?;
         (name.trim() == "cat").then_some(())
     });
-    assert_eq!(lab.child.try_wait().unwrap(), None, "the first lets the build end");
+    assert_eq!(lab.child.try_wait().unwrap(), None, "the first waits for the build's end");
     lab.signal("INT");
     let status = wait_for("the lab's end", || lab.child.try_wait().unwrap());
     assert_eq!(status.code(), Some(INTERRUPTED));
     assert!(!lab.record().exists());
     let kill = Command::new("kill").arg(build.trim()).status().unwrap();
-    assert!(kill.success(), "a build that nobody interrupts is left to itself");
+    assert!(kill.success(), "a build that does not end is left to itself");
 }
 
 #[test]
