@@ -33,7 +33,7 @@ pub use trace::Trace;
 
 use crate::error::{Error, Result};
 use crate::kit::Contender;
-use crate::name::{plain_words, unique};
+use crate::name::{plain_words, there_are, unique};
 use crate::written::{plainly, read};
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -444,7 +444,8 @@ impl Suite {
         unique("arm", case.arms.iter().map(ArmSpec::name))?;
         for (role, arm) in [("baseline", Some(&case.baseline)), ("floor", case.floor.as_ref())] {
             if let Some(arm) = arm.filter(|arm| !case.has_arm(arm)) {
-                return Err(format!("its {role} `{arm}` is not one of its arms"));
+                let arms = there_are(arm, case.arms.iter().map(ArmSpec::name));
+                return Err(format!("its {role} `{arm}` is not one of its arms: {arms}"));
             }
         }
         Ok(())

@@ -3,7 +3,9 @@
 mod claimed;
 mod small;
 
-use claimed::{ADVANTAGE, CASES, COUNTED, CURVE, ELSEWHERE, EXACT, GROWTH, PERCENTILE, SHARE, THROUGHPUT};
+use claimed::{
+    ADVANTAGE, CASES, COUNTED, CURVE, ELSEWHERE, EXACT, GROWTH, PERCENTILE, SHARE, TARGET, THROUGHPUT,
+};
 use touchstone::plan::Plan;
 
 #[test]
@@ -61,6 +63,13 @@ const NONSENSE: &[(&str, &str, &str, &str)] = &[
     (CURVE, "at = 1", "at = 0", "from 1"),
     (CURVE, "case = \"write\"", "case = \"rite\"", "there is no case `rite`"),
     (CURVE, "case = \"write\"", "case = \"read\"", "stands at two of its points"),
+    (
+        CURVE,
+        "[[curve]]\n",
+        "[[curve]]\ntitle = \"Reads by something\"\nshows = \"rate\"\nalong = \"things\"\n\
+         point = [{ at = 1, case = \"read\" }, { at = 2, case = \"write\" }]\n[[curve]]\n",
+        "curve `Reads by something`",
+    ),
     (CURVE, "along = \"somethings\"", "along = \" \"", "`along` is empty"),
     (THROUGHPUT, "operation_bytes = 4096\n", "", "add `operation_bytes`"),
     (GROWTH, "hit_percent = 8.01", "hit_percent = 3.98", "do not refute"),
@@ -80,6 +89,12 @@ const NONSENSE: &[(&str, &str, &str, &str)] = &[
         "has no arm `three@plain`",
     ),
     (ADVANTAGE, "source = \"page\"", "source = \"hearsay\"", "no such [[reference]]"),
+    (ADVANTAGE, "source = \"page\"", "source = \"pag\"", "did you mean `page`?"),
+    (ADVANTAGE, "source = \"page\"", "source = \"own\"", "which is of kind \"ours\""),
+    (TARGET, "value = 75.0", "value = 500.0", "no share is above 100 %"),
+    (TARGET, "unit = \"%\"", "unit = \"ms\"", "measure = \"hits\" has no target in `ms`"),
+    (TARGET, "value = 75.0", "value = 75.0, against = 50.0", "without `against`"),
+    (TARGET, "rule = \"target\"", "rule = \"target\"\nat_least = 75", "leave out `at_least`"),
     (SHARE, "unit = \"%\"", "unit = \"x\"", "is held against a published share"),
     (SHARE, "value = 25.0", "value = 25.0, against = 50.0", "is held against a published share"),
     (SHARE, "rule = \"level\"", "rule = \"better\"", "sets the bounds of what is timed"),
@@ -164,7 +179,7 @@ const NONSENSE: &[(&str, &str, &str, &str)] = &[
     ),
     (ELSEWHERE, "figure =", "words = \"w\"\n# figure =", "needs a [[claim.figure]]"),
     (ELSEWHERE, "figure =", "# figure =", "the page's own `words`"),
-    (PERCENTILE, "99.0", "98.0", "percentile 98 is not kept"),
+    (PERCENTILE, "99.0", "98.0", "`percentile = 98` is not kept: the percentiles are 50, "),
     (PERCENTILE, "1000000", "nan", "finite"),
     (PERCENTILE, "1000000", "1e300", "beyond what anybody measures"),
     (

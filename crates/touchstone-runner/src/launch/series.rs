@@ -3,6 +3,7 @@
 use super::{Played, discard};
 use crate::session::{SessionError, SessionResult};
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 use touchstone::sample::{Window, read_series, series_bytes_max};
 use touchstone_protocol::{SERIES_DIGITS, SERIES_WINDOW_NS};
@@ -28,7 +29,9 @@ fn wrong_with(path: &Path, played: &Played) -> Option<String> {
                 file.len()
             ));
         }
-        _ => return Some("there is no such file".into()),
+        Ok(_) => return Some("it is no regular file".into()),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Some("there is no such file".into()),
+        Err(error) => return Some(error.to_string()),
     }
     let windows = match fs::read(path)
         .map_err(|error| error.to_string())
@@ -166,7 +169,8 @@ mod tests {
         assert!(why.contains("no such file"), "{why}");
         // Whoever read this would read for ever.
         std::os::unix::fs::symlink("/dev/zero", &path).expect("there is room");
-        check(&path, &played(25)).expect_err("it is no file");
+        let why = check(&path, &played(25)).expect_err("it is no file").to_string();
+        assert!(why.contains("no regular file"), "{why}");
         assert!(path.symlink_metadata().is_err());
         fs::create_dir_all(path.join("within")).expect("there is room");
         check(&path, &played(25)).expect_err("it is no file");

@@ -33,6 +33,8 @@ pub enum ReferenceKind {
     RawData,
     /// Worked out from the page's other figures.
     WorkedOut,
+    /// On no page: a target of the suite's author, of a claim that is `by = "ours"`.
+    Ours,
 }
 
 impl fmt::Display for ReferenceKind {
@@ -42,6 +44,7 @@ impl fmt::Display for ReferenceKind {
             ReferenceKind::Chart => "chart",
             ReferenceKind::RawData => "raw data",
             ReferenceKind::WorkedOut => "worked out",
+            ReferenceKind::Ours => "ours",
         })
     }
 }

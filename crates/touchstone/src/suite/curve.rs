@@ -1,6 +1,7 @@
 //! Curves: cases that ask one question at growing numbers of something, to be drawn together.
 
 use super::{Suite, is_blank};
+use crate::name::unique;
 use serde::{Deserialize, Serialize};
 
 /// Cases that are points of one chart.
@@ -42,8 +43,9 @@ pub struct CurvePoint {
 }
 
 impl Suite {
-    /// Each curve has points, in order, of cases that there are.
+    /// Each curve has a name of its own, and points, in order, of cases that there are.
     pub(super) fn check_curves(&self) -> Result<(), String> {
+        unique("curve", self.curves.iter().map(|curve| &curve.title))?;
         for curve in &self.curves {
             let name = format!("curve `{}`", curve.title);
             if is_blank(&curve.title) || is_blank(&curve.along) {

@@ -3,10 +3,10 @@
 
 use super::claim::{PER_SECOND, PERCENT, RATIO, TIMES};
 use super::{
-    By, CLAIMED_PERCENTILES, Claim, ClaimTest, Figure, Measure, Pair, PublishedRow, Reference, Refuted, Rule,
-    StandIn,
+    By, CLAIMED_PERCENTILES, Claim, ClaimTest, Figure, Measure, Pair, PublishedRow, Reference, ReferenceKind,
+    Refuted, Rule, StandIn,
 };
-use crate::name::{subject_of, unique};
+use crate::name::{subject_of, there_are, unique};
 use std::ops::RangeInclusive;
 
 /// Figures beyond these are slips of the pen, and ratios of them are no numbers.
@@ -48,7 +48,7 @@ impl<'p> Published<'p> {
 
     fn check_claim(self, claim: &Claim) -> Result<(), String> {
         claim.check()?;
-        claim.figures.iter().try_for_each(|figure| self.check_source(figure))?;
+        claim.figures.iter().try_for_each(|figure| self.check_source(claim, figure))?;
         if let Some(refuted) = &claim.refuted {
             return self.check_refuted(claim, refuted);
         }
@@ -88,14 +88,21 @@ impl<'p> Published<'p> {
         refuted.arithmetic(self.rows).map(|_| ())
     }
 
-    fn check_source(self, figure: &Figure) -> Result<(), String> {
-        if !self.references.iter().any(|reference| reference.id == figure.source) {
-            return Err(format!(
-                "its figure {} has the source `{}`, and there is no such [[reference]]",
-                figure.value, figure.source
-            ));
+    fn check_source(self, claim: &Claim, figure: &Figure) -> Result<(), String> {
+        let (value, source) = (figure.value, &figure.source);
+        match self.references.iter().find(|reference| reference.id == *source) {
+            None => {
+                let known = there_are(source, self.references.iter().map(|reference| &reference.id));
+                Err(format!(
+                    "its figure {value} has the source `{source}`, and there is no such [[reference]]: {known}"
+                ))
+            }
+            Some(known) if known.kind == ReferenceKind::Ours && claim.by == By::Page => Err(format!(
+                "its figure {value} has the source `{source}`, which is of kind \"ours\", and the claim is the page's: name the \
+                 reference where the page has the figure, or say `by = \"ours\"`"
+            )),
+            Some(_) => Ok(()),
         }
-        Ok(())
     }
 
     /// Pairs answer one question where the same library stands on the same side of each.
@@ -106,7 +113,8 @@ impl<'p> Published<'p> {
         match claim.pairs.iter().find(|pair| sides(pair) != sides(first)) {
             None => Ok(()),
             Some(other) => Err(format!(
-                "the pairs of `{}` and `{}` stand for different libraries: see [[stand_in]]",
+                "the pairs of `{}` and `{}` stand for different libraries, and one claim asks of one: make a claim of each (which \
+                 subject stands for which library is said by [[stand_in]])",
                 first.arm, other.arm
             )),
         }
@@ -285,7 +293,10 @@ impl ClaimTest {
             return goes("percentile", "percentile");
         }
         match self.percentile.filter(|percentile| !CLAIMED_PERCENTILES.contains(percentile)) {
-            Some(other) => Err(format!("percentile {other} is not kept; there are {CLAIMED_PERCENTILES:?}")),
+            Some(other) => {
+                let kept = CLAIMED_PERCENTILES.map(|percentile| percentile.to_string()).join(", ");
+                Err(format!("`percentile = {other}` is not kept: the percentiles are {kept}"))
+            }
             None => Ok(()),
         }
     }
@@ -340,8 +351,9 @@ fn check_bounds(claim: &Claim, test: &ClaimTest) -> Result<(), String> {
             Err("a test needs a `rule`, or `at_least` or `at_most`".into())
         }
         None if is_of_elsewhere(claim, test) => Err(
-            "its figure is of another device and no bound for one arm here: compare with another arm, leave out the figure, or use \
-             rule = \"elsewhere\" where one figure alone was published"
+            "its figure is of another device and no bound for one arm here: compare with another arm, leave out the figure, use \
+             rule = \"elsewhere\" where one figure alone was published, or rule = \"target\", without `at_least` and `at_most`, where the \
+             figure is a target"
                 .into(),
         ),
         None => Ok(()),
@@ -361,11 +373,25 @@ fn check_share(claim: &Claim) -> Result<(), String> {
 /// A target is a figure of the kind that is measured, and compares with nothing.
 fn check_target(claim: &Claim, test: &ClaimTest) -> Result<(), String> {
     let compares = claim.pairs_of(test).iter().any(|pair| pair.against.is_some());
-    match claim.figures.first().and_then(|figure| figure.target(test.measure)) {
-        Some(_) if !compares => Ok(()),
-        _ => Err("rule = \"target\" holds one arm against the page's own target: it needs a first [[claim.figure]] without `against`, of \
-                  the kind that is measured (a rate `/s`, a share `%`, or a time), and no arm to be `against`"
-            .into()),
+    let figure = claim.figures.first().filter(|figure| figure.against.is_none() && !compares);
+    let Some(figure) = figure else {
+        return Err(
+            "rule = \"target\" holds one arm against one figure: it needs a first [[claim.figure]] without `against`, and no arm to \
+                    be `against`"
+                .into(),
+        );
+    };
+    match figure.target(test.measure) {
+        None => Err(format!(
+            "rule = \"target\" needs a figure of the kind that is measured: measure = \"{}\" has no target in `{}` (a rate has one in \
+             what ends with `/s`, hits in `%`, latencies and stalls in a time)",
+            test.measure.word(),
+            figure.unit
+        )),
+        Some(_) if figure.unit == PERCENT && figure.value > 100.0 => {
+            Err(format!("its target is {} %, and no share is above 100 %", figure.value))
+        }
+        Some(_) => Ok(()),
     }
 }
 

@@ -235,8 +235,12 @@ fn whole_durations(rows: &[PublishedRow]) -> Vec<(&PublishedRow, String)> {
         return Vec::new();
     }
     let arithmetic = |(operations, rate), ms: Printed| {
-        let known = 100.0 / ms.middle();
-        let known = if known >= 1.0 { format!(", known to {known:.0} %") } else { String::new() };
+        let percent = 100.0 / ms.middle();
+        let known = if percent >= 1.0 {
+            format!(": a whole millisecond is {percent:.0} % of it")
+        } else {
+            String::new()
+        };
         format!(
             "{} at {}/s last {} ms{known}",
             count(operations),

@@ -232,8 +232,10 @@ fn beyond_cores(planned: &PlannedArm, arm: &ArmStatistics) -> Raised {
 fn no_steady_state(arm: &ArmStatistics) -> Raised {
     let drift = arm.drift.filter(|drift| drift.p < P_LOOK && drift.log_ratio.abs() > f64::ln(1.05))?;
     let percent = (drift.ratio() - 1.0) * 100.0;
+    let than = if percent < 0.0 { "less" } else { "more" };
     let evidence = format!(
-        "the last third of its slices took {percent:+.0} % of the first third's time (p = {:.3})",
+        "the last third of its slices took {:.0} % {than} time than the first third (p = {:.3})",
+        percent.abs(),
         drift.p
     );
     Some((FlagKind::NoSteadyState, evidence))

@@ -6,6 +6,10 @@ pub const CASES: &str = r#"
 id = "page"
 kind = "page"
 title = "its only table"
+[[reference]]
+id = "own"
+kind = "ours"
+title = "the suite's author"
 [[stand_in]]
 library = "Alpha"
 subject = "one"
@@ -121,6 +125,19 @@ measure = "hits"
 case = "read"
 arm = "one@plain"
 rule = "level"
+"#;
+
+pub const TARGET: &str = r#"
+[[claim]]
+id = "claimed"
+by = "ours"
+statement = "Three of four reads find their page"
+figure = [{ source = "page", value = 75.0, unit = "%" }]
+[[claim.test]]
+measure = "hits"
+case = "read"
+arm = "one@plain"
+rule = "target"
 "#;
 
 pub const THROUGHPUT: &str = r#"

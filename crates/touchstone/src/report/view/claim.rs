@@ -201,6 +201,7 @@ impl ClaimView {
         match (self.status, self.by) {
             (ClaimStatus::Elsewhere, _) => "there",
             (_, By::Page) => "published",
+            (_, By::Ours) if self.published.is_ours() => "target",
             (_, By::Ours) => "the page's figure",
         }
     }

@@ -1,6 +1,7 @@
 //! What was published: the page's words and figures, with where each is read and what it was measured on.
 
 use crate::report::format;
+use crate::suite::ReferenceKind;
 use crate::verdict::{ClaimOutcome, ClaimStatus, PublishedFigure};
 
 /// What the page says of a claim.
@@ -34,6 +35,11 @@ impl PublishedView {
             words: claim.words.as_ref().map(|words| format!("“{words}”")),
             figures: claim.figures.iter().enumerate().map(figure).collect(),
         }
+    }
+
+    /// Whether its first figure is a target of the suite's author, and no page's.
+    pub(in crate::report) fn is_ours(&self) -> bool {
+        self.figures.first().is_some_and(|figure| figure.source_kind == ReferenceKind::Ours.to_string())
     }
 
     /// Everything in a line: the words, the first figure with the kind of its source, the others in brief.

@@ -28,7 +28,10 @@ fn rates_over_whole_milliseconds_are_told_from_those_of_a_fine_clock() {
     let rows = coarse.map(|(operations, ms)| timed(operations, ms, 2));
     assert_eq!(
         raised(&rows),
-        [(WholeMilliseconds, "10,000 at 2,500,000/s last 4 ms, known to 25 %".to_owned())]
+        [(
+            WholeMilliseconds,
+            "10,000 at 2,500,000/s last 4 ms: a whole millisecond is 25 % of it".to_owned()
+        )]
     );
     let fine = coarse.map(|(operations, ms)| timed(operations, ms + 0.37, 2));
     assert_eq!(raised(&fine), []);
@@ -207,9 +210,9 @@ fn the_report_of_a_storage_engine_gives_itself_away() {
     // One of them, 1,000 at 253.17 a second, misses a whole number by less than a hundredth of a millisecond.
     assert_eq!((rows, of(WholeMilliseconds).len()), (45, 44));
     for told in [
-        "10,000 at 2,500,000/s last 4 ms, known to 25 %",
-        "25,600 at 433,898/s last 59 ms, known to 2 %",
-        "25,600 at 691,892/s last 37 ms, known to 3 %",
+        "10,000 at 2,500,000/s last 4 ms: a whole millisecond is 25 % of it",
+        "25,600 at 433,898/s last 59 ms: a whole millisecond is 2 % of it",
+        "25,600 at 691,892/s last 37 ms: a whole millisecond is 3 % of it",
         "1,000 at 2,044.99/s last 489 ms",
     ] {
         assert!(of(WholeMilliseconds).contains(&told), "{told}: {:?}", of(WholeMilliseconds));
