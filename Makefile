@@ -13,12 +13,13 @@ PYTHON ?= python3
 # The package is built by pip, and linted, in a folder of its own: its engine is compiled once.
 PYTHON_TARGET := $(CURDIR)/target/python
 
-.PHONY: help bench test fio mutations sanitize simulator tools tools-python tools-cpp tools-java tools-go tools-sanitize browser build format lint unit targets hand-offs kits kits-cpp kits-java kits-go python clean
+.PHONY: help bench test serve fio mutations sanitize simulator tools tools-python tools-cpp tools-java tools-go tools-sanitize browser build format lint unit targets hand-offs kits kits-cpp kits-java kits-go python clean
 
 help:
 	@echo "make build   target/release/touchstone alone, to be put on the PATH"
 	@echo "make bench   re-test the published claims on this machine, suite by suite: each is built, run and told of before the next"
 	@echo "make test    everything that must pass: format, lints, unit, other systems, hand-offs, kits, drivers, Python, browser, docs, tidy"
+	@echo "make serve   the sync service, built for good and started at http://127.0.0.1:8080 on the file sync.db of this folder"
 	@echo "make fio     the subject page-file beside fio, asked for the same pages of the same file (some minutes)"
 	@echo "make mutations   whether tests of the store find mistakes that are made on purpose (some minutes)"
 	@echo "make sanitize SECONDS=600   the store's tests and its engine under sanitizers of addresses and threads; needs nightly Rust"
@@ -82,6 +83,10 @@ tools-sanitize: tools
 	done
 	@command -v llvm-symbolizer >/dev/null || { \
 	  echo "llvm-symbolizer is missing, which names the functions of a report: apt-get install llvm" >&2; exit 69; }
+
+serve:
+	cargo build --profile deploy --locked --target-dir target --package touchstone-sync
+	target/deploy/touchstone-sync serve
 
 build:
 	cargo build --release --locked --target-dir target --package touchstone-cli

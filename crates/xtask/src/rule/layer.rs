@@ -11,7 +11,7 @@ pub const STAGES: [&str; 12] = [
 
 /// The crates, from left to right. A crate may depend on those before it; some stand on their own. The store comes after
 /// the lab, which must not know it: it is measured like any other.
-pub const CRATES: [&str; 11] = [
+pub const CRATES: [&str; 12] = [
     "touchstone-flush",
     "touchstone-protocol",
     "touchstone-recorder",
@@ -22,6 +22,7 @@ pub const CRATES: [&str; 11] = [
     "touchstone-cli",
     "touchstone-store-derive",
     "touchstone-store",
+    "touchstone-sync",
     "xtask",
 ];
 

@@ -3,7 +3,7 @@
 use crate::Findings;
 
 /// Endings of files that may be here. A new kind of file is a decision, so it is made in this list.
-const ENDINGS: [&str; 43] = [
+const ENDINGS: [&str; 44] = [
     "bib",
     "c",
     "cpp",
@@ -32,6 +32,7 @@ const ENDINGS: [&str; 43] = [
     "pyi",
     "rs",
     "sh",
+    "sql",
     "stderr",
     "sum",
     "svg",

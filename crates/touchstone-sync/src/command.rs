@@ -1,0 +1,169 @@
+//! The command line. Each verb is a file.
+
+mod backup;
+mod serve;
+mod token;
+
+use crate::storage::Storage;
+use crate::storage::embedded::Embedded;
+use crate::storage::postgres::Postgres;
+use anyhow::{Context, Result, bail};
+use clap::{Args, ColorChoice, CommandFactory, Parser, Subcommand};
+use std::io::{ErrorKind, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+use touchstone_store::{Durability, Options};
+
+/// Serves changes to the devices of users: one upload's changes are the other devices' downloads.
+#[derive(Debug, Parser)]
+#[command(
+    name = "touchstone-sync",
+    version,
+    color = ColorChoice::Auto,
+    after_help = "Examples:\n  \
+        touchstone-sync token create --user ada         a token, which is shown once\n  \
+        touchstone-sync serve                           serves sync.db on 127.0.0.1:8080\n  \
+        touchstone-sync serve --listen 0.0.0.0:443 --certificate cert.pem --key key.pem\n  \
+        touchstone-sync backup copy.db                  copies the store while it is served\n  \
+        touchstone-sync token revoke 3f9a0c51d2e4\n  \
+        touchstone-sync openapi                         the OpenAPI document\n\n\
+        Exit status: 0 done, 64 makes no sense, 65 no store, 66 no such file, 70 a mistake of the program, 74 input or output"
+)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Serve(serve::Serve),
+    #[command(subcommand)]
+    Token(token::Token),
+    Backup(backup::Backup),
+    Restore(backup::Restore),
+    /// Print the OpenAPI document
+    Openapi,
+    /// Print completions for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// More connections than any server takes.
+const CONNECTIONS_MAX: usize = 10_000;
+
+/// How the URL of a PostgreSQL begins.
+const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
+
+/// Where users, devices and versions are kept.
+#[derive(Args, Debug)]
+struct Kept {
+    /// The file of the store, which is made where there is none, or the URL of a PostgreSQL: `postgres://user@host/database`
+    #[arg(
+        long,
+        value_name = "FILE | URL",
+        default_value = "sync.db",
+        env = "TOUCHSTONE_SYNC_STORE",
+        hide_env_values = true
+    )]
+    store: PathBuf,
+    /// Connections to PostgreSQL at most
+    #[arg(long, value_name = "NUMBER", default_value_t = 16, env = "TOUCHSTONE_SYNC_CONNECTIONS")]
+    connections: usize,
+    /// What an acknowledged upload survives
+    #[arg(long, value_name = "CLASS", default_value = "consistent", env = "TOUCHSTONE_SYNC_DURABILITY")]
+    durability: Class,
+}
+
+/// A durability class of the store.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Class {
+    /// A loss of power: each group of uploads is flushed
+    Strict,
+    /// A crash of the service; after a loss of power the newest uploads may be gone
+    Consistent,
+}
+
+impl Kept {
+    async fn open(&self, to_serve: bool) -> Result<Arc<dyn Storage>> {
+        if let Some(url) = self.url() {
+            let strict = matches!(self.durability, Class::Strict);
+            return Ok(Arc::new(
+                Postgres::connect(url, self.connections.clamp(1, CONNECTIONS_MAX), strict).await?,
+            ));
+        }
+        let durability = match self.durability {
+            Class::Strict => Durability::Strict,
+            Class::Consistent => Durability::Consistent,
+        };
+        let store = Options::new().durability(durability).open(&self.store);
+        let store = store.with_context(|| format!("cannot open {}", self.store.display()))?;
+        Ok(Arc::new(if to_serve { Embedded::to_serve(store)? } else { Embedded::new(store)? }))
+    }
+
+    /// The URL, where it is none of a file.
+    fn url(&self) -> Option<&str> {
+        self.store.to_str().filter(|store| SCHEMES.iter().any(|scheme| store.starts_with(scheme)))
+    }
+
+    /// Refuses a database that is copied by its own programs.
+    fn check_file(&self) -> Result<()> {
+        match self.url() {
+            Some(_) => bail!(
+                "a PostgreSQL is backed up and restored by its own programs, such as `pg_dump`; this is for the store's file"
+            ),
+            None => Ok(()),
+        }
+    }
+
+    /// What is opened, without what a URL has of a password.
+    fn shown(&self) -> String {
+        match self.url() {
+            Some(url) => {
+                let url = url.split('?').next().unwrap_or(url);
+                url.rsplit_once('@')
+                    .map_or_else(|| url.to_owned(), |(_, place)| format!("postgres://…@{place}"))
+            }
+            None => self.store.display().to_string(),
+        }
+    }
+}
+
+impl Cli {
+    /// Does what the command line says.
+    ///
+    /// # Errors
+    /// As the verb does.
+    pub fn run(self) -> Result<()> {
+        match self.command {
+            Command::Serve(serve) => serve.run(),
+            Command::Token(token) => token.run(),
+            Command::Backup(backup) => backup.run(),
+            Command::Restore(restore) => restore.run(),
+            Command::Openapi => print(&crate::http::openapi().to_pretty_json()?),
+            Command::Completions { shell } => {
+                clap_complete::generate(
+                    shell,
+                    &mut Cli::command(),
+                    "touchstone-sync",
+                    &mut std::io::stdout(),
+                );
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Prints lines to standard output. A reader that has gone away has read enough.
+fn print(lines: &str) -> Result<()> {
+    match writeln!(std::io::stdout(), "{lines}") {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error).context("cannot print"),
+        _ => Ok(()),
+    }
+}
+
+/// Runs what waits, on one thread: a verb that asks once needs no more.
+fn wait<R>(work: impl Future<Output = Result<R>>) -> Result<R> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
+}

@@ -1,0 +1,78 @@
+//! `touchstone-sync backup` and `restore`: a copy of the store, and a store of a copy.
+
+use super::Kept;
+use crate::storage::embedded::Embedded;
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use std::fs;
+use std::path::{Path, PathBuf};
+use touchstone_store::{Options, Store};
+
+/// Copy the store to a new file, while the service goes on
+#[derive(Args, Debug)]
+pub(super) struct Backup {
+    /// The new file
+    to: PathBuf,
+    #[command(flatten)]
+    kept: Kept,
+}
+
+/// Make a new store of a backup. Its users have new histories, so devices notice what the backup does not have
+#[derive(Args, Debug)]
+pub(super) struct Restore {
+    /// The backup
+    from: PathBuf,
+    #[command(flatten)]
+    kept: Kept,
+}
+
+impl Backup {
+    pub(super) fn run(self) -> Result<()> {
+        self.kept.check_file()?;
+        let store = Options::new().create(false).open(&self.kept.store);
+        let store = store.with_context(|| format!("cannot open {}", self.kept.store.display()))?;
+        store.backup(&self.to).with_context(|| format!("cannot back up to {}", self.to.display()))
+    }
+}
+
+impl Restore {
+    pub(super) fn run(self) -> Result<()> {
+        self.kept.check_file()?;
+        let to = &self.kept.store;
+        if let Some(there) = beside(to).into_iter().chain([to.clone()]).find(|path| path.exists()) {
+            bail!(
+                "{} is there already: end the service, move the store's files away, and restore again",
+                there.display()
+            );
+        }
+        let backup = Options::new().create(false).read_only(true).open(&self.from);
+        let backup = backup.with_context(|| format!("cannot open {}", self.from.display()))?;
+        // Until the histories are new it has another name: a store in its place is one that was restored whole.
+        let unfinished = to.with_added_extension("restoring");
+        for left in beside(&unfinished).into_iter().chain([unfinished.clone()]) {
+            // What a restore has left that was killed.
+            let _ = fs::remove_file(left);
+        }
+        backup.backup(&unfinished).with_context(|| format!("cannot write {}", unfinished.display()))?;
+        Embedded::begin_histories(&Store::open(&unfinished)?)?;
+        if let Some(left) = beside(&unfinished).into_iter().find(|path| path.exists()) {
+            bail!(
+                "{} was not copied into the store when it was closed: look at the disk, and restore again",
+                left.display()
+            );
+        }
+        fs::rename(&unfinished, to).with_context(|| format!("cannot put the store at {}", to.display()))?;
+        let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let kept = fs::File::open(folder).and_then(|folder| folder.sync_all());
+        kept.with_context(|| format!("cannot flush the folder {}", folder.display()))
+    }
+}
+
+/// Files that SQLite has beside a store: whoever opens the store takes them for its own.
+fn beside(store: &Path) -> [PathBuf; 3] {
+    ["-wal", "-shm", "-journal"].map(|end| {
+        let mut name = store.as_os_str().to_owned();
+        name.push(end);
+        PathBuf::from(name)
+    })
+}

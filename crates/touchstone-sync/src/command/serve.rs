@@ -1,0 +1,115 @@
+//! `touchstone-sync serve`: answers requests until it is asked to end.
+
+use super::Kept;
+use crate::http::App;
+use crate::identity::Tokens;
+use crate::limits::Limits;
+use crate::serve::{Tls, serve};
+use crate::upkeep;
+use anyhow::{Context, Result, anyhow};
+use clap::Args;
+use jiff::SignedDuration;
+use metrics_exporter_prometheus::PrometheusHandle;
+use std::io::IsTerminal;
+use std::net::{SocketAddr, TcpListener};
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::Runtime;
+use tracing_subscriber::EnvFilter;
+
+/// Serve until SIGINT or SIGTERM
+#[derive(Args, Debug)]
+pub(super) struct Serve {
+    /// The address and the port to listen on
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080", env = "TOUCHSTONE_SYNC_LISTEN")]
+    listen: SocketAddr,
+    /// The certificate, in PEM; with it the service speaks TLS
+    #[arg(long, value_name = "FILE", requires = "key", env = "TOUCHSTONE_SYNC_CERTIFICATE")]
+    certificate: Option<PathBuf>,
+    /// The certificate's private key, in PEM
+    #[arg(long, value_name = "FILE", requires = "certificate", env = "TOUCHSTONE_SYNC_KEY")]
+    key: Option<PathBuf>,
+    /// Requests that the devices of a user may send in a second; as many as there are, unless said
+    #[arg(long, value_name = "NUMBER", env = "TOUCHSTONE_SYNC_USER_RATE")]
+    user_rate: Option<NonZeroU32>,
+    /// Streams of `watch` that may be open together
+    #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().streams, env = "TOUCHSTONE_SYNC_STREAMS")]
+    streams: usize,
+    /// For how long deletions are remembered, such as `2160h`: a device that was away for longer fetches everything
+    #[arg(long, value_name = "TIME", default_value = "2160h", env = "TOUCHSTONE_SYNC_REMEMBER")]
+    remember: SignedDuration,
+    /// The address and the port to tell metrics at, at the path `/metrics`; nowhere, unless said
+    #[arg(long, value_name = "ADDRESS", env = "TOUCHSTONE_SYNC_METRICS")]
+    metrics: Option<SocketAddr>,
+    /// Threads that answer; as many as there are processors, unless said
+    #[arg(long, value_name = "NUMBER", env = "TOUCHSTONE_SYNC_THREADS")]
+    threads: Option<usize>,
+    /// What is logged: `warn`, `info`, `debug` with a line for each request, or a filter of the crate `tracing-subscriber`
+    #[arg(long, value_name = "LEVEL", default_value = "info", env = "TOUCHSTONE_SYNC_LOG")]
+    log: String,
+    #[command(flatten)]
+    kept: Kept,
+}
+
+/// Tells metrics, until it cannot.
+async fn told(handle: PrometheusHandle, listening: TcpListener) {
+    if let Err(error) = upkeep::tell(handle, listening).await {
+        tracing::error!("metrics are told no more: {error:#}");
+    }
+}
+
+fn listen(address: SocketAddr) -> Result<TcpListener> {
+    TcpListener::bind(address).with_context(|| format!("cannot listen on {address}"))
+}
+
+impl Serve {
+    pub(super) fn run(self) -> Result<()> {
+        self.log()?;
+        let remember = Duration::try_from(self.remember);
+        let remember =
+            remember.map_err(|_| anyhow!("`--remember` is less than no time: give one such as `2160h`"))?;
+        let tls = self.certificate.clone().zip(self.key.clone());
+        let tls = tls.map(|(certificate, key)| Tls { certificate, key });
+        let runtime = self.runtime()?;
+        let storage = runtime.block_on(self.kept.open(true))?;
+        let limits = Limits { user_rate: self.user_rate, streams: self.streams, ..Limits::default() };
+        let app = App::new(Arc::clone(&storage), Arc::new(Tokens::of(Arc::clone(&storage))), limits);
+        let listening = listen(self.listen)?;
+        if let Some(address) = self.metrics {
+            let told_at = listen(address)?;
+            tracing::info!("metrics are told at http://{}/metrics", told_at.local_addr()?);
+            runtime.spawn(told(upkeep::measure()?, told_at));
+        }
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        tracing::info!("serving {} on {scheme}://{}", self.kept.shown(), listening.local_addr()?);
+        let served = runtime.block_on(async {
+            tokio::spawn(upkeep::forget(storage, remember));
+            serve(app, listening, tls).await
+        });
+        tracing::info!("ended");
+        served
+    }
+
+    fn runtime(&self) -> Result<Runtime> {
+        let mut runtime = tokio::runtime::Builder::new_multi_thread();
+        if let Some(threads) = self.threads {
+            runtime.worker_threads(threads.max(1));
+        }
+        runtime.enable_all().build().context("the system gives no threads")
+    }
+
+    /// Lines for people on a terminal, JSON for those who collect them.
+    fn log(&self) -> Result<()> {
+        let filter = EnvFilter::try_new(&self.log);
+        let filter = filter.with_context(|| format!("`--log {}` is no level and no filter", self.log))?;
+        let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+        if std::io::stderr().is_terminal() {
+            log.with_ansi(std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())).init();
+        } else {
+            log.json().flatten_event(true).init();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,128 @@
+//! `touchstone-sync token`: makes, lists and revokes tokens. A running service takes notice at once.
+
+use super::{Kept, print, wait};
+use crate::clock;
+use crate::http::check_name;
+use crate::storage::Error;
+use crate::token;
+use anyhow::{Context, Result, anyhow, bail};
+use clap::{Args, Subcommand};
+use jiff::{SignedDuration, Timestamp};
+
+/// Make, list and revoke tokens
+#[derive(Debug, Subcommand)]
+pub(super) enum Token {
+    Create(Create),
+    List(List),
+    Revoke(Revoke),
+}
+
+/// Make a token of a user, and show it: it is not kept, and not shown again
+#[derive(Args, Debug)]
+pub(super) struct Create {
+    /// The user; one that is not known is made
+    #[arg(long)]
+    user: String,
+    /// For how long it is valid, such as `720h`; without it, until it is revoked
+    #[arg(long, value_name = "TIME")]
+    expires: Option<SignedDuration>,
+    #[command(flatten)]
+    kept: Kept,
+}
+
+/// List tokens: names, users, and until when they are valid
+#[derive(Args, Debug)]
+pub(super) struct List {
+    /// Of this user only
+    #[arg(long)]
+    user: Option<String>,
+    /// Print for machines: one JSON document
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    kept: Kept,
+}
+
+/// Revoke a token: no request that begins later is answered
+#[derive(Args, Debug)]
+pub(super) struct Revoke {
+    /// The token's name, as `token list` has it
+    name: String,
+    #[command(flatten)]
+    kept: Kept,
+}
+
+impl Token {
+    pub(super) fn run(self) -> Result<()> {
+        match self {
+            Token::Create(create) => wait(create.run()),
+            Token::List(list) => wait(list.run()),
+            Token::Revoke(revoke) => wait(revoke.run()),
+        }
+    }
+}
+
+impl Create {
+    async fn run(self) -> Result<()> {
+        check_name("user", &self.user).map_err(|problem| anyhow!("{}", problem.detail()))?;
+        let made = clock::seconds();
+        let expires = self.expires.map(|time| made.saturating_add(time.as_secs()));
+        if expires.is_some_and(|expires| expires <= made) {
+            bail!("`--expires` is no time to come: leave it out, or give one such as `720h`");
+        }
+        let storage = self.kept.open(false).await?;
+        let account = storage.user(&self.user).await.map_err(told)?;
+        let token = token::Token::make()?;
+        storage.keep_token(account, &token.hash(), made, expires).await.map_err(told)?;
+        print(token.reveal())
+    }
+}
+
+impl List {
+    async fn run(self) -> Result<()> {
+        let tokens = self.kept.open(false).await?.tokens(self.user.as_deref()).await.map_err(told)?;
+        if self.json {
+            let listed: Vec<_> = tokens
+                .iter()
+                .map(|token| {
+                    serde_json::json!({
+                        "name": token.name,
+                        "user": token.user,
+                        "made": token.made,
+                        "expires": token.expires,
+                    })
+                })
+                .collect();
+            return print(&serde_json::to_string_pretty(&listed)?);
+        }
+        let mut table = comfy_table::Table::new();
+        table.load_preset(comfy_table::presets::NOTHING).set_header(["token", "user", "made", "valid until"]);
+        for token in &tokens {
+            let until = token.expires.map_or(Ok("revoked".to_owned()), date)?;
+            table.add_row([token.name.clone(), token.user.clone(), date(token.made)?, until]);
+        }
+        print(&table.to_string())
+    }
+}
+
+impl Revoke {
+    async fn run(self) -> Result<()> {
+        match self.kept.open(false).await?.revoke(&self.name).await.map_err(told)? {
+            0 => bail!("there is no token `{}`: `touchstone-sync token list` has all of them", self.name),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn date(seconds: i64) -> Result<String> {
+    Ok(Timestamp::from_second(seconds).context("a token has a date that is none")?.to_string())
+}
+
+/// An error of the storage, for whoever owns it.
+fn told(error: Error) -> anyhow::Error {
+    match error {
+        Error::Refused(refusal) => anyhow!("{refusal}"),
+        Error::Busy => anyhow!("the store is busy: try again later"),
+        Error::Failed(error) => error,
+    }
+}

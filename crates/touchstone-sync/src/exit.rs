@@ -1,0 +1,31 @@
+//! Exit statuses, those of the lab. The page is `docs/exit-codes.md`.
+
+use touchstone_store::ErrorKind;
+
+/// The command line makes no sense.
+pub const USAGE: u8 = 64;
+/// A file that is given is not what it has to be.
+pub const DATA: u8 = 65;
+/// A file that is given is not there.
+pub const NO_INPUT: u8 = 66;
+/// The program failed in a way that it did not foresee.
+pub const SOFTWARE: u8 = 70;
+/// The operating system refused.
+pub const IO: u8 = 74;
+
+/// The status for an error.
+pub fn of(error: &anyhow::Error) -> u8 {
+    for cause in error.chain() {
+        if let Some(error) = cause.downcast_ref::<touchstone_store::Error>() {
+            return match error.kind() {
+                ErrorKind::NotFound => NO_INPUT,
+                ErrorKind::Foreign | ErrorKind::Damaged | ErrorKind::Encrypted | ErrorKind::Newer => DATA,
+                _ => IO,
+            };
+        }
+        if cause.downcast_ref::<std::io::Error>().is_some() {
+            return IO;
+        }
+    }
+    USAGE
+}

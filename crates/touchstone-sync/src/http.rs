@@ -1,0 +1,140 @@
+//! The service over HTTP: its paths, and what surrounds them. Each path is a file.
+
+mod answer;
+mod asking;
+mod body;
+mod download;
+mod full;
+mod health;
+mod object;
+mod register;
+mod surroundings;
+mod upload;
+mod watch;
+
+pub use answer::Version;
+pub(crate) use register::check_name;
+pub use surroundings::surrounded;
+
+use crate::identity::Identity;
+use crate::limits::Limits;
+use crate::problem::{Kind, Problem};
+use crate::storage::{Account, Storage};
+use axum::Router;
+use axum::http::{Method, Uri};
+use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use utoipa::OpenApi;
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+/// What every path has at hand.
+#[derive(Clone)]
+pub struct App {
+    pub(crate) storage: Arc<dyn Storage>,
+    pub(crate) identity: Arc<dyn Identity>,
+    pub(crate) limits: Limits,
+    /// Streams of `watch` that may still be opened.
+    pub(crate) streams: Arc<Semaphore>,
+    /// Bytes of bodies that may still be under way.
+    pub(crate) room: Arc<Semaphore>,
+    /// Requests that users may still send; none where there is no limit.
+    pub(crate) rates: Option<Arc<DefaultKeyedRateLimiter<Account>>>,
+    /// Ends the streams when the service is to end.
+    pub(crate) ending: CancellationToken,
+}
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "touchstone-sync",
+        description = "Devices of one user upload changes of objects, and download those of the user's other devices.",
+        license(name = "MIT OR Apache-2.0")
+    ),
+    modifiers(&Bearer),
+    security(("token" = []))
+)]
+struct Document;
+
+/// How a request says who asks.
+struct Bearer;
+
+impl utoipa::Modify for Bearer {
+    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
+        let components = document.components.get_or_insert_default();
+        let scheme = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
+        components.add_security_scheme("token", scheme);
+    }
+}
+
+impl App {
+    /// The service over a storage.
+    pub fn new(storage: Arc<dyn Storage>, identity: Arc<dyn Identity>, limits: Limits) -> App {
+        let streams = Arc::new(Semaphore::new(limits.streams.min(Semaphore::MAX_PERMITS)));
+        let room = Arc::new(Semaphore::new(limits.room_bytes));
+        let rates = limits.user_rate.map(|rate| Arc::new(RateLimiter::keyed(Quota::per_second(rate))));
+        App { storage, identity, limits, streams, room, rates, ending: CancellationToken::new() }
+    }
+
+    /// Ends what has no end of its own. Requests that are under way are answered.
+    pub fn end(&self) {
+        self.ending.cancel();
+    }
+
+    /// Waits until [`end`](App::end) is called.
+    pub async fn ended(&self) {
+        self.ending.cancelled().await;
+    }
+
+    /// Refuses a user whose devices ask too often.
+    fn allow(&self, account: Account) -> Result<(), Problem> {
+        match &self.rates {
+            Some(rates) if rates.check_key(&account).is_err() => Err(Problem::new(
+                Kind::TooMany,
+                "the user's devices ask more often than is allowed: ask again later, and for more at a time",
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn described() -> OpenApiRouter<App> {
+    OpenApiRouter::with_openapi(Document::openapi())
+        .routes(routes!(register::register))
+        .routes(routes!(upload::upload, download::download))
+        .routes(routes!(full::full))
+        .routes(routes!(watch::watch))
+        .routes(routes!(health::alive))
+        .routes(routes!(health::ready))
+}
+
+/// The OpenAPI document, made from the code.
+pub fn openapi() -> utoipa::openapi::OpenApi {
+    described().split_for_parts().1
+}
+
+/// Every path of the service.
+pub fn router(app: App) -> Router {
+    let (router, document) = described().split_for_parts();
+    let document = axum::Json(document);
+    let router =
+        router.route("/v1/openapi.json", axum::routing::get(move || async move { document.clone() }));
+    router.fallback(no_path).method_not_allowed_fallback(no_method).with_state(app)
+}
+
+async fn no_path(uri: Uri) -> Problem {
+    Problem::new(
+        Kind::NotFound,
+        format!("there is no path `{}`; /v1/openapi.json has all of them", uri.path()),
+    )
+}
+
+async fn no_method(method: Method, uri: Uri) -> Problem {
+    Problem::new(
+        Kind::Method,
+        format!("`{}` has no method {method}; /v1/openapi.json has its methods", uri.path()),
+    )
+}

@@ -1,0 +1,42 @@
+//! Answers in JSON, written as they are read: a page of versions is a buffer, and never a tree.
+
+use crate::change;
+use axum::body::Bytes;
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// A state of an object.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Version {
+    /// The object.
+    id: String,
+    /// Its place in the user's order.
+    revision: u64,
+    /// The state; left out where the object is deleted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<String>,
+    /// Whether the object is deleted; left out where it is not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    deleted: bool,
+}
+
+impl From<change::Version> for Version {
+    fn from(version: change::Version) -> Version {
+        let change::Version { id, revision, data } = version;
+        Version { id, revision, deleted: data.is_none(), data }
+    }
+}
+
+/// An answer of JSON that nobody may keep.
+pub(super) fn json(body: impl Into<Bytes>) -> Response {
+    let mut response = body.into().into_response();
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+/// Any value as JSON.
+pub(super) fn to_json(value: &impl Serialize) -> Response {
+    json(serde_json::to_vec(value).expect("texts and numbers are JSON"))
+}

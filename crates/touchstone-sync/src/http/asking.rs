@@ -1,0 +1,31 @@
+//! Who asks, found out before a body is read: a stranger takes no room.
+
+use super::App;
+use crate::problem::Problem;
+use crate::storage::Client;
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+
+/// The device that asks, whose user may ask now.
+pub(super) struct Asking(pub(super) Client);
+
+impl FromRequestParts<App> for Asking {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Asking, Problem> {
+        let client = app.identity.client(&parts.headers).await?;
+        app.allow(client.account())?;
+        Ok(Asking(client))
+    }
+}
+
+/// Whoever asks may send a body.
+pub(super) struct Admitted;
+
+impl FromRequestParts<App> for Admitted {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Admitted, Problem> {
+        app.identity.admit(&parts.headers).await.map(|()| Admitted)
+    }
+}

@@ -1,0 +1,78 @@
+//! `GET /v1/sync/delta`: the versions after a cursor.
+
+use super::App;
+use super::answer::{Version, to_json};
+use super::asking::Asking;
+use crate::change;
+use crate::limits::{PAGE, PAGE_MAX};
+use crate::problem::{Kind, Problem};
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use axum::response::Response;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// Which versions are wanted.
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Wanted {
+    /// Those after this revision.
+    #[serde(default)]
+    cursor: u64,
+    /// At most so many.
+    #[serde(default = "page")]
+    #[param(minimum = 1, maximum = 1000, default = 100)]
+    limit: u32,
+    /// Only what other devices than the asking one have made.
+    #[serde(default)]
+    others: bool,
+    /// The history that the cursor is of.
+    #[serde(default)]
+    history: Option<String>,
+}
+
+/// Versions by revision.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Page {
+    /// The versions.
+    changes: Vec<Version>,
+    /// The cursor to go on from.
+    cursor: u64,
+    /// Whether there are versions beyond it.
+    more: bool,
+}
+
+fn page() -> u32 {
+    PAGE
+}
+
+/// The user's objects that were changed after a cursor, in the user's order. A device that follows its cursor is given each change
+/// once; an object that was changed several times since is given once, with its newest state.
+#[utoipa::path(
+    get,
+    path = "/v1/sync/delta",
+    params(Wanted, ("x-client" = String, Header, description = "The device")),
+    responses(
+        (status = 200, description = "The versions", body = Page),
+        (status = 409, description = "The cursor is beyond the last revision, or of another history", body = Problem, content_type = "application/problem+json"),
+        (status = 410, description = "Deletions after the cursor are forgotten: fetch everything", body = Problem, content_type = "application/problem+json"),
+        (status = "4XX", description = "What is wrong with the request", body = Problem, content_type = "application/problem+json"),
+        (status = "5XX", description = "Why it cannot be done now", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn download(
+    State(app): State<App>,
+    Asking(client): Asking,
+    wanted: Result<Query<Wanted>, QueryRejection>,
+) -> Result<Response, Problem> {
+    let Query(wanted) = wanted.map_err(|error| Problem::new(Kind::Malformed, error.body_text()))?;
+    if !(1..=PAGE_MAX).contains(&wanted.limit) {
+        let detail = format!("`limit` is {}, and a page has 1 to {PAGE_MAX} versions", wanted.limit);
+        return Err(Problem::new(Kind::Malformed, detail));
+    }
+    let Wanted { cursor, limit, others, history } = wanted;
+    let page = app.storage.download(client, change::Download { cursor, limit, others, history }).await?;
+    let changes = page.versions.into_iter().map(Into::into).collect();
+    Ok(to_json(&Page { changes, cursor: page.cursor, more: page.more }))
+}

@@ -1,0 +1,106 @@
+//! What surrounds every path: request ids, a line of the log, metrics, headers that keep answers where they belong, and packing.
+
+use crate::problem::{Kind, Problem};
+use axum::Router;
+use axum::extract::{MatchedPath, Request};
+use axum::http::{HeaderName, HeaderValue, header};
+use axum::middleware::{Next, from_fn};
+use axum::response::{IntoResponse, Response};
+use metrics::{counter, gauge, histogram};
+use std::any::Any;
+use std::time::Instant;
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::compression::CompressionLayer;
+use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
+use tower_http::decompression::RequestDecompressionLayer;
+use tower_http::request_id::{MakeRequestUuid, PropagateRequestIdLayer, SetRequestIdLayer};
+use tower_http::set_header::SetResponseHeaderLayer;
+
+/// Bytes from which an answer is worth packing: what fits into a packet is not.
+const PACKED_FROM: u64 = 1_400;
+
+/// How many requests are not answered yet.
+const UNDER_WAY: &str = "touchstone_sync_requests_under_way";
+
+/// Names the request in the log and in the answer, for whoever looks for it in both.
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Headers of every answer: nobody keeps it, nobody guesses its type, and no page shows it in a frame.
+const HEADERS: [(HeaderName, &str); 5] = [
+    (header::CACHE_CONTROL, "no-store"),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::X_FRAME_OPTIONS, "DENY"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (
+        header::CONTENT_SECURITY_POLICY,
+        "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+    ),
+];
+
+/// Surrounds the paths of a router.
+pub fn surrounded(router: Router) -> Router {
+    let packed = SizeAbove::new(PACKED_FROM).and(NotForContentType::SSE);
+    let mut router = router
+        .layer(CompressionLayer::new().compress_when(packed))
+        .layer(RequestDecompressionLayer::new().pass_through_unaccepted(true))
+        .layer(CatchPanicLayer::custom(panicked))
+        .layer(from_fn(measured));
+    for (name, value) in HEADERS {
+        router = router.layer(SetResponseHeaderLayer::if_not_present(name, HeaderValue::from_static(value)));
+    }
+    router
+        .layer(PropagateRequestIdLayer::new(REQUEST_ID))
+        .layer(SetRequestIdLayer::new(REQUEST_ID, MakeRequestUuid))
+}
+
+/// A request that is not answered yet. One whose client goes away ends too.
+struct UnderWay;
+
+impl UnderWay {
+    fn begin() -> UnderWay {
+        gauge!(UNDER_WAY).increment(1.0);
+        UnderWay
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        gauge!(UNDER_WAY).decrement(1.0);
+    }
+}
+
+/// What is answered where the code of a path has panicked: the mistake is the service's, and goes to the log.
+fn panicked(what: Box<dyn Any + Send>) -> Response {
+    let words =
+        what.downcast_ref::<String>().map(String::as_str).or_else(|| what.downcast_ref::<&str>().copied());
+    tracing::error!("a request panicked: {}", words.unwrap_or("without words"));
+    Problem::new(Kind::Failed, "the service made a mistake; its log says which").into_response()
+}
+
+/// Counts the request, and writes its line.
+async fn measured(request: Request, next: Next) -> Response {
+    let began = Instant::now();
+    // The path as the router has it: what a client makes up becomes no row of the metrics.
+    let path = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str).to_owned();
+    let method = match request.method().as_str() {
+        known @ ("GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS") => known,
+        _ => "other",
+    };
+    let method = method.to_owned();
+    let id = request.headers().get(REQUEST_ID).and_then(|id| id.to_str().ok()).unwrap_or_default().to_owned();
+    let under_way = UnderWay::begin();
+    let response = next.run(request).await;
+    drop(under_way);
+    let (took, status) = (began.elapsed(), response.status());
+    let labels =
+        [("method", method.clone()), ("path", path.clone()), ("status", status.as_u16().to_string())];
+    counter!("touchstone_sync_requests_total", &labels).increment(1);
+    histogram!("touchstone_sync_request_seconds", &labels).record(took);
+    let (micros, status) = (u64::try_from(took.as_micros()).unwrap_or(u64::MAX), status.as_u16());
+    if status >= 500 {
+        tracing::warn!(request = id, method, path, status, micros, "answered");
+    } else {
+        tracing::debug!(request = id, method, path, status, micros, "answered");
+    }
+    response
+}

@@ -1,0 +1,128 @@
+//! `POST /v1/sync/delta`: stores changes.
+
+use super::App;
+use super::answer::{Version, to_json};
+use super::asking::Asking;
+use super::body::Body;
+use super::object::Object;
+use crate::change;
+use crate::limits::{Limits, NAME_BYTES_MAX};
+use crate::problem::{Kind, Problem};
+use axum::extract::State;
+use axum::response::Response;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// Changes that are stored together, all or none, in their order.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Upload {
+    /// At least one.
+    #[schema(min_items = 1, max_items = 1000)]
+    #[schema(value_type = Vec<Change>)]
+    changes: Vec<Object<Change>>,
+    /// Up to which revision the device has seen the user's changes. Versions of other devices beyond it are given back where this
+    /// upload takes their place.
+    #[serde(default)]
+    seen: u64,
+    /// The history that the device's revisions are of.
+    #[serde(default)]
+    history: Option<String>,
+}
+
+/// An object's whole new state, or its end: `data`, or `deleted`.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Change {
+    /// The object.
+    #[schema(min_length = 1, max_length = 256)]
+    id: String,
+    /// Its new state.
+    #[serde(default)]
+    data: Option<String>,
+    /// Whether it is deleted.
+    #[serde(default)]
+    deleted: bool,
+    /// The revision that the device changed, 0 for an object that it made. Where the object has another, nothing of the upload is stored.
+    #[serde(default)]
+    base: Option<u64>,
+    /// A name that the device made for this change: what was stored under it is not stored again.
+    #[serde(default)]
+    #[schema(min_length = 1, max_length = 256)]
+    change: Option<String>,
+}
+
+/// What became of the changes.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Uploaded {
+    /// What other devices had stored, this one had not seen, and is no more.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    overwritten: Vec<Version>,
+    /// The revision of each change. That of a repeated one is from when it was stored.
+    revisions: Vec<u64>,
+    /// The revision of the last change.
+    cursor: u64,
+}
+
+/// Stores changes of the device's user. An answer with status 200 says that they are kept.
+#[utoipa::path(
+    post,
+    path = "/v1/sync/delta",
+    params(("x-client" = String, Header, description = "The device")),
+    request_body = Upload,
+    responses(
+        (status = 200, description = "They are stored", body = Uploaded),
+        (status = 409, description = "An object is not at its base, or the history is another; nothing is stored", body = Problem, content_type = "application/problem+json"),
+        (status = "4XX", description = "What is wrong with the request", body = Problem, content_type = "application/problem+json"),
+        (status = "5XX", description = "Why it cannot be done now", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn upload(
+    State(app): State<App>,
+    Asking(client): Asking,
+    body: Body<Upload>,
+) -> Result<Response, Problem> {
+    let Body { value, _room } = body;
+    let upload = checked(value, &app.limits)?;
+    let change::Uploaded { revisions, overwritten } = app.storage.upload(client, upload).await?;
+    let cursor = revisions.last().copied().unwrap_or_default();
+    let overwritten = overwritten.into_iter().map(Into::into).collect();
+    Ok(to_json(&Uploaded { overwritten, revisions, cursor }))
+}
+
+fn checked(upload: Upload, limits: &Limits) -> Result<change::Upload, Problem> {
+    let count = upload.changes.len();
+    if count == 0 || count > limits.changes {
+        let detail = format!("an upload has 1 to {} changes, and this one has {count}", limits.changes);
+        return Err(Problem::new(Kind::Malformed, detail));
+    }
+    let changes = upload.changes.into_iter().enumerate();
+    let changes = changes.map(|(place, Object(change))| {
+        checked_change(change, limits)
+            .map_err(|detail| Problem::new(Kind::Malformed, format!("`changes[{place}]`: {detail}")))
+    });
+    Ok(change::Upload {
+        changes: changes.collect::<Result<_, _>>()?,
+        seen: upload.seen,
+        history: upload.history,
+    })
+}
+
+fn checked_change(change: Change, limits: &Limits) -> Result<change::Change, String> {
+    for (key, name) in [("id", Some(&change.id)), ("change", change.change.as_ref())] {
+        if let Some(bytes) = name.map(String::len).filter(|bytes| !(1..=NAME_BYTES_MAX).contains(bytes)) {
+            return Err(format!("its `{key}` has {bytes} bytes, and 1 to {NAME_BYTES_MAX} are taken"));
+        }
+    }
+    if [Some(&change.id), change.change.as_ref()].into_iter().flatten().any(|name| name.contains('\0')) {
+        return Err("a name of it has the character U+0000, which not every storage keeps in a name".into());
+    }
+    if change.data.is_some() == change.deleted {
+        return Err("it has to have `data`, or `\"deleted\":true`, and not both".into());
+    }
+    if let Some(bytes) = change.data.as_ref().map(String::len).filter(|bytes| *bytes > limits.data_bytes) {
+        return Err(format!("its `data` has {bytes} bytes, and {} are taken at most", limits.data_bytes));
+    }
+    let Change { id, data, base, change: name, .. } = change;
+    Ok(change::Change { id, data, base, name })
+}

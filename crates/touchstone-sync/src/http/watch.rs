@@ -1,0 +1,66 @@
+//! `GET /v1/sync/watch`: server-sent events that say when there is something to download.
+
+use super::App;
+use super::asking::Asking;
+use crate::problem::{Kind, Problem};
+use crate::storage::Watch;
+use axum::extract::State;
+use axum::response::sse::{Event, KeepAlive, Sse};
+use futures_util::{Stream, stream};
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio_util::sync::CancellationToken;
+
+/// How often a stream without news says that it is there, so that nobody between closes it.
+const ALIVE_EVERY: Duration = Duration::from_secs(15);
+
+/// A stream, and what ends with it.
+struct Watching {
+    watch: Watch,
+    ending: CancellationToken,
+    is_first: bool,
+    _permit: OwnedSemaphorePermit,
+}
+
+/// A stream of events `changes`, each with the user's last revision: one at once, and one whenever it has risen. Several changes may be
+/// one event. Where the stream ends, ask again and download.
+#[utoipa::path(
+    get,
+    path = "/v1/sync/watch",
+    params(("x-client" = String, Header, description = "The device")),
+    responses(
+        (status = 200, description = "`event: changes` with `data: {\"cursor\":7}`", body = String, content_type = "text/event-stream"),
+        (status = "4XX", description = "What is wrong with the request", body = Problem, content_type = "application/problem+json"),
+        (status = "5XX", description = "Why it cannot be done now", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn watch(
+    State(app): State<App>,
+    Asking(client): Asking,
+) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
+    let permit = Arc::clone(&app.streams).try_acquire_owned().map_err(|_| {
+        let detail = format!(
+            "there are {} open streams already, as many as are allowed: ask again later",
+            app.limits.streams
+        );
+        Problem::new(Kind::Busy, detail)
+    })?;
+    let watch = app.storage.watch(client.account()).await?;
+    let watching = Watching { watch, ending: app.ending, is_first: true, _permit: permit };
+    Ok(Sse::new(stream::unfold(watching, next)).keep_alive(KeepAlive::new().interval(ALIVE_EVERY)))
+}
+
+async fn next(mut watching: Watching) -> Option<(Result<Event, Infallible>, Watching)> {
+    if !watching.is_first {
+        tokio::select! {
+            changed = watching.watch.revisions.changed() => changed.ok()?,
+            () = watching.ending.cancelled() => return None,
+        }
+    }
+    watching.is_first = false;
+    let revision = *watching.watch.revisions.borrow_and_update();
+    let event = Event::default().event("changes").data(format!("{{\"cursor\":{revision}}}"));
+    Some((Ok(event), watching))
+}

@@ -1,0 +1,83 @@
+//! The service's life: it listens, answers, and ends when it is asked to, with everything answered that it had accepted.
+
+use crate::http::{App, router, surrounded};
+use anyhow::{Context, Result};
+use axum_server::accept::NoDelayAcceptor;
+use axum_server::tls_rustls::RustlsConfig;
+use axum_server::{Handle, Server};
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::time::Duration;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// How long requests may take that are under way when the service is to end.
+const END_WITHIN: Duration = Duration::from_secs(20);
+
+/// How long a client may take to send the head of its first request.
+const HEAD_WITHIN: Duration = Duration::from_secs(10);
+
+/// How long a connection may wait for its next request.
+const IDLE_FOR: Duration = Duration::from_secs(75);
+
+/// How often a client of HTTP/2 is asked whether it is there.
+const ALIVE_EVERY: Duration = Duration::from_secs(20);
+
+/// A certificate and its key, in PEM.
+#[derive(Clone, Debug)]
+pub struct Tls {
+    /// The certificate, with those between it and its root.
+    pub certificate: PathBuf,
+    /// Its private key.
+    pub key: PathBuf,
+}
+
+/// Answers on a socket that listens, until SIGINT or SIGTERM, or until [`App::end`] is called.
+///
+/// # Errors
+/// When the socket cannot be used, the certificate cannot be read, or the system gives no signals.
+pub async fn serve(app: App, listening: TcpListener, tls: Option<Tls>) -> Result<()> {
+    listening.set_nonblocking(true).context("the socket that listens cannot be used")?;
+    let handle = Handle::new();
+    let signals = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
+    let [interrupted, terminated] = signals;
+    let signals = [interrupted.context("no signals")?, terminated.context("no signals")?];
+    tokio::spawn(end(app.clone(), handle.clone(), signals));
+    let service = surrounded(router(app)).into_make_service();
+    match tls {
+        None => {
+            let server = axum_server::from_tcp(listening)?.acceptor(NoDelayAcceptor::new());
+            patient(server.handle(handle)).serve(service).await?;
+        }
+        Some(Tls { certificate, key }) => {
+            let _ = rustls::crypto::ring::default_provider().install_default();
+            let read = RustlsConfig::from_pem_file(&certificate, &key).await;
+            let config = read.with_context(|| {
+                format!("cannot read the certificate {} and its key {}", certificate.display(), key.display())
+            })?;
+            let server = axum_server::from_tcp_rustls(listening, config)?;
+            let server = server.map(|tls| tls.acceptor(NoDelayAcceptor::new()));
+            patient(server.handle(handle)).serve(service).await?;
+        }
+    }
+    Ok(())
+}
+
+/// A server that waits for clients as long as it should, and no longer.
+fn patient<A>(server: Server<SocketAddr, A>) -> Server<SocketAddr, A> {
+    let mut server = server.first_request_timeout(HEAD_WITHIN);
+    server.http_builder().http1().header_read_timeout(IDLE_FOR);
+    server.http_builder().http2().keep_alive_interval(ALIVE_EVERY);
+    server
+}
+
+/// Ends the streams and lets requests be answered, when the service is asked to end.
+async fn end(app: App, handle: Handle<SocketAddr>, signals: [Signal; 2]) {
+    let [mut interrupted, mut terminated] = signals;
+    tokio::select! {
+        _ = interrupted.recv() => {}
+        _ = terminated.recv() => {}
+        () = app.ended() => {}
+    }
+    app.end();
+    handle.graceful_shutdown(Some(END_WITHIN));
+}

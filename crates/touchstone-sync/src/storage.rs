@@ -1,0 +1,256 @@
+//! Where users, devices and versions are kept: one trait, which each storage keeps in the same way.
+//!
+//! **Scope.** Whatever is read or written of a user takes an [`Account`] or a [`Client`], and only a storage makes these, of a token or
+//! of a device that it knows. So no question reaches another user's versions.
+//!
+//! **Order.** A revision is given when the user's row is locked by its upload, and the lock is held until the upload is stored. So
+//! whoever sees a revision sees all before it.
+
+mod decide;
+pub mod embedded;
+pub mod postgres;
+mod watching;
+
+use crate::change::{Download, Page, Standing, Upload, Uploaded, Version};
+use crate::token::TokenHash;
+use async_trait::async_trait;
+use std::fmt;
+use std::sync::Arc;
+use tokio::sync::watch;
+
+/// Bytes of a page's data from which on it ends, so that no answer takes memory without a bound.
+const PAGE_BYTES_MAX: usize = 8 << 20;
+
+/// Devices of a user at most.
+const DEVICES_MAX: u64 = 10_000;
+
+/// A user, known to the storage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Account {
+    user: u64,
+}
+
+/// A device of a user, known to the storage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Client {
+    account: Account,
+    device: u64,
+}
+
+impl Client {
+    /// Whose device it is.
+    pub fn account(self) -> Account {
+        self.account
+    }
+}
+
+/// A token as it is listed: the secret itself is not kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// The first digits of its hash, which name it.
+    pub name: String,
+    /// Whose it is.
+    pub user: String,
+    /// When it was made, in seconds since 1970.
+    pub made: i64,
+    /// When it ends, in seconds since 1970; none where it does not.
+    pub expires: Option<i64>,
+}
+
+/// A user's last revision, as it rises.
+pub struct Watch {
+    /// The last revision.
+    pub revisions: watch::Receiver<u64>,
+    /// What keeps it going, until it is dropped.
+    pub kept: Arc<dyn Send + Sync>,
+}
+
+/// Why something is not done that was asked for.
+#[derive(Debug)]
+pub enum Error {
+    /// What was asked for cannot be, now or later.
+    Refused(Refusal),
+    /// The storage has more to do than it takes: later it can be done.
+    Busy,
+    /// The storage failed. The words are for the service's owner, and for no client.
+    Failed(anyhow::Error),
+}
+
+/// Why a request makes no sense to the storage.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The user was removed meanwhile.
+    UnknownUser,
+    /// The cursor is beyond the user's last revision.
+    FutureCursor {
+        /// What was given.
+        cursor: u64,
+        /// The user's last revision.
+        revision: u64,
+    },
+    /// Deletions after the cursor are forgotten already.
+    LostCursor {
+        /// What was given.
+        cursor: u64,
+        /// Up to which revision deletions may be forgotten.
+        horizon: u64,
+    },
+    /// Revisions are of another history.
+    OtherHistory {
+        /// The user's.
+        history: String,
+    },
+    /// The user has as many devices as are taken.
+    TooManyDevices {
+        /// How many those are.
+        most: u64,
+    },
+    /// The versions that would be given back are too long together.
+    TooMuch {
+        /// How many bytes they have.
+        bytes: usize,
+        /// How many are given back at most.
+        most: usize,
+    },
+    /// Objects are not at the base that the upload names. Nothing of it is stored.
+    Conflict {
+        /// What they are, in the order of the upload; an object that is not known has the revision 0.
+        current: Vec<Version>,
+    },
+}
+
+/// What a storage gives, or why not.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Keeps users, devices, versions and tokens.
+#[async_trait]
+pub trait Storage: Send + Sync + fmt::Debug {
+    /// The user of that name, made where there is none.
+    async fn user(&self, name: &str) -> Result<Account>;
+
+    /// The name of a user; none where the user was removed.
+    async fn name_of(&self, account: Account) -> Result<Option<String>>;
+
+    /// Whose a token is; none of one that is unknown, revoked or expired at `now`, in seconds since 1970.
+    async fn account(&self, token: &TokenHash, now: i64) -> Result<Option<Account>>;
+
+    /// Makes a device known; one that is known stays as it is.
+    async fn register(&self, account: Account, device: &str) -> Result<Client>;
+
+    /// The device of that name; none where the user has no such device.
+    async fn client(&self, account: Account, device: &str) -> Result<Option<Client>>;
+
+    /// The device of that name, of whichever user, for an [`Identity`](crate::identity::Identity) whose devices are known without
+    /// their users. Where users have devices of the same name, one of these.
+    async fn client_named(&self, device: &str) -> Result<Option<Client>>;
+
+    /// Stores an upload. When this returns, it is kept as well as the storage's durability class says.
+    async fn upload(&self, client: Client, upload: Upload) -> Result<Uploaded>;
+
+    /// A page of versions after a cursor.
+    async fn download(&self, client: Client, download: Download) -> Result<Page>;
+
+    /// Where the user's history stands now.
+    async fn standing(&self, account: Account) -> Result<Standing>;
+
+    /// The objects whose revision is after `after` and at most `to`, by revision, at most `limit`, and fewer where they are long; of
+    /// those that are deleted, none. None are none.
+    async fn objects(&self, account: Account, after: u64, to: u64, limit: u32) -> Result<Vec<Version>>;
+
+    /// The user's last revision, as it rises, for as long as what is returned lives. It may leave revisions out, but not the last.
+    async fn watch(&self, account: Account) -> Result<Watch>;
+
+    /// Makes a token of a user known.
+    async fn keep_token(
+        &self,
+        account: Account,
+        token: &TokenHash,
+        made: i64,
+        expires: Option<i64>,
+    ) -> Result<()>;
+
+    /// Tokens, of one user or of all.
+    async fn tokens(&self, user: Option<&str>) -> Result<Vec<Listed>>;
+
+    /// Forgets the tokens whose name begins so. How many that were.
+    async fn revoke(&self, name: &str) -> Result<u64>;
+
+    /// Forgets deletions and names of changes that were stored before a moment, in seconds since 1970. How many that were. A cursor from
+    /// before a deletion that is forgotten is refused from now on.
+    async fn forget(&self, before: i64) -> Result<u64>;
+
+    /// Whether it can be read and written now.
+    async fn check(&self) -> Result<()>;
+}
+
+/// Refuses a cursor that leads nowhere, where a user's history stands so.
+fn check_cursor(
+    download: &Download,
+    revision: u64,
+    horizon: u64,
+    history: &str,
+) -> std::result::Result<(), Refusal> {
+    let cursor = download.cursor;
+    if download.history.as_ref().is_some_and(|named| named != history) {
+        return Err(Refusal::OtherHistory { history: history.to_owned() });
+    }
+    if cursor > revision {
+        return Err(Refusal::FutureCursor { cursor, revision });
+    }
+    // From 0 too: a device that has only uploaded begins there, and may have objects that were deleted since.
+    if cursor < horizon {
+        return Err(Refusal::LostCursor { cursor, horizon });
+    }
+    Ok(())
+}
+
+/// A page of the versions that were found, where the user's last revision is this one.
+fn page_of(versions: Vec<Version>, more: bool, download: &Download, revision: u64) -> Page {
+    let last = versions.last().map_or(download.cursor, |version| version.revision);
+    // Where the device's own are left out, those behind the last of the others are passed over too.
+    let cursor = if download.others && !more { revision.max(last) } else { last };
+    Page { versions, cursor, more }
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Error {
+        Error::Refused(refusal)
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::UnknownUser => formatter.write_str("the user is no more"),
+            Refusal::FutureCursor { cursor, revision } => {
+                write!(
+                    formatter,
+                    "the cursor {cursor} is beyond the user's last revision, which is {revision}"
+                )
+            }
+            Refusal::LostCursor { cursor, horizon } => write!(
+                formatter,
+                "deletions up to the revision {horizon} are forgotten, and the cursor is {cursor}: fetch everything with GET \
+                 /v1/sync/full"
+            ),
+            Refusal::OtherHistory { history } => write!(
+                formatter,
+                "the revisions are of another history than the user's, which is `{history}`: fetch everything with GET /v1/sync/full"
+            ),
+            Refusal::TooManyDevices { most } => write!(
+                formatter,
+                "the user has {most} devices, as many as are taken: use the name of one that is no more"
+            ),
+            Refusal::TooMuch { bytes, most } => write!(
+                formatter,
+                "the versions that this upload meets have {bytes} bytes, and an answer gives {most} back at most: upload fewer \
+                 changes at a time"
+            ),
+            Refusal::Conflict { current } => write!(
+                formatter,
+                "{} of the objects are not at the base that the upload names, and nothing of it is stored",
+                current.len()
+            ),
+        }
+    }
+}

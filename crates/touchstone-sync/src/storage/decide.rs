@@ -1,0 +1,142 @@
+//! What an upload comes to: which of its changes were applied before, which revisions the others are given, which versions they take
+//! the place of, or why nothing of it is stored. The rules stand here alone; a storage looks things up, and writes what is decided.
+
+use super::Refusal;
+use crate::change::{Change, Upload, Uploaded, Version};
+use std::collections::HashMap;
+
+/// Bytes of the versions that an answer to an upload gives back at most.
+const GIVEN_BACK_BYTES_MAX: usize = 16 << 20;
+
+/// What a storage has of a user, as it is within the transaction of a device's upload.
+pub(super) trait Lookup {
+    /// How it fails.
+    type Error;
+
+    /// What was done for the device's change of this name.
+    fn applied(&self, name: &str) -> Result<Option<Applied>, Self::Error>;
+
+    /// The revision of an object.
+    fn revision(&self, object: &str) -> Result<Option<u64>, Self::Error>;
+
+    /// The version of an object, which has this revision, and the device that made it.
+    fn version(&self, object: &str, revision: u64) -> Result<(Version, u64), Self::Error>;
+}
+
+/// What was done for a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Applied {
+    /// The revision that it was given.
+    pub(super) revision: u64,
+    /// What it has overwritten, unseen.
+    pub(super) overwritten: Option<Version>,
+}
+
+/// What is done for one change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Step {
+    applied: Applied,
+    /// Whether it was done before.
+    is_repeated: bool,
+    /// The revision of the version whose place it takes.
+    replaces: Option<u64>,
+}
+
+/// A change that is to be written.
+pub(super) struct Write<'d> {
+    /// The change.
+    pub(super) change: &'d Change,
+    /// What is to be remembered of it, where it has a name.
+    pub(super) applied: &'d Applied,
+    /// The revision of the version whose place it takes.
+    pub(super) replaces: Option<u64>,
+}
+
+/// What is done for an upload.
+#[derive(Debug)]
+pub(super) struct Decided {
+    steps: Vec<Step>,
+    /// The user's last revision after them.
+    pub(super) revision: u64,
+}
+
+/// Decides an upload of a device, where `revision` is the user's last one.
+pub(super) fn decide<L: Lookup>(
+    lookup: &L,
+    device: u64,
+    upload: &Upload,
+    revision: u64,
+) -> Result<Result<Decided, Refusal>, L::Error> {
+    let mut decided = Decided { steps: Vec::new(), revision };
+    let mut current = Vec::new();
+    // What the upload itself has made of objects and of names. Nobody is asked for a base that is the upload's own.
+    let (mut made, mut named) = (HashMap::new(), HashMap::new());
+    for change in &upload.changes {
+        if let Some(applied) = repeated(lookup, change, &named)? {
+            decided.steps.push(Step { applied, is_repeated: true, replaces: None });
+            continue;
+        }
+        let own = made.get(change.id.as_str()).copied();
+        let replaces = if own.is_some() { own } else { lookup.revision(&change.id)? };
+        let stored = replaces.unwrap_or(0);
+        let mut overwritten = None;
+        if own.is_none() && change.base.is_some_and(|base| base != stored) {
+            current.push(current_version(lookup, &change.id, replaces)?);
+        } else if own.is_none() && change.base.is_none() && stored > upload.seen {
+            let (version, maker) = lookup.version(&change.id, stored)?;
+            overwritten = (maker != device).then_some(version);
+        }
+        decided.revision += 1;
+        let applied = Applied { revision: decided.revision, overwritten };
+        made.insert(change.id.as_str(), decided.revision);
+        named.extend(change.name.as_deref().map(|name| (name, applied.clone())));
+        decided.steps.push(Step { applied, is_repeated: false, replaces });
+    }
+    let given_back =
+        decided.steps.iter().filter_map(|step| step.applied.overwritten.as_ref()).chain(&current);
+    let bytes: usize = given_back.map(|version| version.data.as_ref().map_or(0, String::len)).sum();
+    Ok(if bytes > GIVEN_BACK_BYTES_MAX {
+        Err(Refusal::TooMuch { bytes, most: GIVEN_BACK_BYTES_MAX })
+    } else if current.is_empty() {
+        Ok(decided)
+    } else {
+        Err(Refusal::Conflict { current })
+    })
+}
+
+/// What was done already for the device's change of that name, by this upload too.
+fn repeated<L: Lookup>(
+    lookup: &L,
+    change: &Change,
+    named: &HashMap<&str, Applied>,
+) -> Result<Option<Applied>, L::Error> {
+    let Some(name) = &change.name else { return Ok(None) };
+    match named.get(name.as_str()) {
+        // What it has overwritten is told with the first of the two.
+        Some(applied) => Ok(Some(Applied { overwritten: None, ..applied.clone() })),
+        None => lookup.applied(name),
+    }
+}
+
+/// What an object is now; revision 0 where it is not known.
+fn current_version<L: Lookup>(lookup: &L, object: &str, revision: Option<u64>) -> Result<Version, L::Error> {
+    match revision {
+        Some(revision) => Ok(lookup.version(object, revision)?.0),
+        None => Ok(Version { id: object.to_owned(), revision: 0, data: None }),
+    }
+}
+
+impl Decided {
+    /// The changes that are to be written, in their order.
+    pub(super) fn writes<'d>(&'d self, upload: &'d Upload) -> impl Iterator<Item = Write<'d>> {
+        let steps = upload.changes.iter().zip(&self.steps).filter(|(_, step)| !step.is_repeated);
+        steps.map(|(change, step)| Write { change, applied: &step.applied, replaces: step.replaces })
+    }
+
+    /// What the device is told.
+    pub(super) fn told(self) -> Uploaded {
+        let revisions = self.steps.iter().map(|step| step.applied.revision).collect();
+        let overwritten = self.steps.into_iter().filter_map(|step| step.applied.overwritten).collect();
+        Uploaded { revisions, overwritten }
+    }
+}

@@ -1,0 +1,324 @@
+//! The default: one file of the reference store, in the service's own process.
+
+mod apply;
+mod forget;
+mod group;
+mod hub;
+mod life;
+mod schema;
+
+use super::{
+    Account, Client, DEVICES_MAX, Error, Listed, PAGE_BYTES_MAX, Refusal, Result, Storage, Watch,
+    check_cursor, page_of,
+};
+use crate::change::{Download, Page, Standing, Upload, Uploaded, Version};
+use crate::token::TokenHash;
+use async_trait::async_trait;
+use group::Writer;
+use hub::Hub;
+use schema::{DeviceRow, TokenRow, UserRow, VersionRow};
+use std::sync::Arc;
+use touchstone_store::{ErrorKind, Query, Snapshot, Store, Transaction};
+
+/// One file of the reference store.
+#[derive(Clone, Debug)]
+pub struct Embedded {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    store: Store,
+    writer: Writer,
+    hub: Hub,
+    /// Notes the end, after the last upload is written.
+    _life: Option<Life>,
+}
+
+/// A service's use of a store, until it is dropped.
+#[derive(Debug)]
+struct Life(Store);
+
+impl Drop for Life {
+    fn drop(&mut self) {
+        if let Err(error) = life::end(&self.0) {
+            tracing::warn!("the store's end cannot be noted: {error}");
+        }
+    }
+}
+
+impl Embedded {
+    /// Reads and writes what a store holds, beside the service that serves it.
+    ///
+    /// # Errors
+    /// When the system gives no threads, or the store no feed.
+    pub fn new(store: Store) -> anyhow::Result<Embedded> {
+        Embedded::start(store, None)
+    }
+
+    /// Serves what a store holds. Where the system has lost power since it was served last, users have new histories.
+    ///
+    /// # Errors
+    /// As for [`new`](Embedded::new), and when the store cannot be written.
+    pub fn to_serve(store: Store) -> anyhow::Result<Embedded> {
+        if life::begin(&store)? {
+            tracing::warn!(
+                "the system was started again and the service had not ended: users have new histories, devices fetch everything"
+            );
+        }
+        let life = Life(store.clone());
+        Embedded::start(store, Some(life))
+    }
+
+    fn start(store: Store, life: Option<Life>) -> anyhow::Result<Embedded> {
+        let hub = Hub::start(&store)?;
+        let writer = Writer::start(store.clone())?;
+        Ok(Embedded { inner: Arc::new(Inner { store, writer, hub, _life: life }) })
+    }
+
+    /// Begins a new history for each user of a store that was made of a backup.
+    ///
+    /// # Errors
+    /// When the store cannot be written, or the system gives no random bytes.
+    pub fn begin_histories(store: &Store) -> anyhow::Result<()> {
+        life::begin_anew(store)
+    }
+
+    /// The store itself.
+    pub fn store(&self) -> &Store {
+        &self.inner.store
+    }
+
+    /// Reads at one moment, on the thread that asks: what is asked for is a few rows that lie together.
+    fn read<R>(&self, mut work: impl FnMut(&Snapshot) -> touchstone_store::Result<R>) -> Result<R> {
+        loop {
+            match self.inner.store.read(&mut work) {
+                // The log has grown beyond its limit meanwhile: another moment is as good.
+                Err(error) if error.kind() == ErrorKind::Expired => {}
+                read => return read.map_err(failed),
+            }
+        }
+    }
+
+    /// Writes on a thread that may wait for its turn.
+    async fn write<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Transaction<'_>) -> touchstone_store::Result<R> + Send + 'static,
+    ) -> Result<R> {
+        let store = self.inner.store.clone();
+        let written = tokio::task::spawn_blocking(move || store.write(work)).await;
+        written.map_err(|error| Error::Failed(error.into()))?.map_err(failed)
+    }
+}
+
+/// What an error of the store means to the service: only a store that is busy passes by itself.
+fn failed(error: touchstone_store::Error) -> Error {
+    match error.kind() {
+        ErrorKind::Busy => Error::Busy,
+        _ => Error::Failed(error.into()),
+    }
+}
+
+#[async_trait]
+impl Storage for Embedded {
+    async fn user(&self, name: &str) -> Result<Account> {
+        let known = self.read(|snapshot| user_of_name(snapshot, name))?;
+        if let Some(user) = known {
+            return Ok(Account { user: user.id });
+        }
+        let name = name.to_owned();
+        let history = crate::token::history().map_err(Error::Failed)?;
+        self.write(move |transaction| make_user(transaction, name, history)).await
+    }
+
+    async fn name_of(&self, account: Account) -> Result<Option<String>> {
+        let user = self.read(|snapshot| snapshot.get::<UserRow>(&account.user))?;
+        Ok(user.map(|user| user.name))
+    }
+
+    async fn account(&self, token: &TokenHash, now: i64) -> Result<Option<Account>> {
+        let known = self.read(|snapshot| snapshot.get::<TokenRow>(&token.bytes().to_vec()))?;
+        let valid = known.filter(|token| token.expires.is_none_or(|expires| now < expires));
+        Ok(valid.map(|token| Account { user: token.user }))
+    }
+
+    async fn register(&self, account: Account, device: &str) -> Result<Client> {
+        if let Some(client) = self.client(account, device).await? {
+            return Ok(client);
+        }
+        let device = device.to_owned();
+        let made = self.write(move |transaction| make_device(transaction, account, device)).await?;
+        made.map_err(Error::Refused)
+    }
+
+    async fn client(&self, account: Account, device: &str) -> Result<Option<Client>> {
+        let key = (account.user, device.to_owned());
+        let known = self.read(|snapshot| snapshot.get::<DeviceRow>(&key))?;
+        Ok(known.map(|device| Client { account, device: device.number }))
+    }
+
+    async fn client_named(&self, device: &str) -> Result<Option<Client>> {
+        let known =
+            self.read(|snapshot| snapshot.query::<DeviceRow>().filter(|row| row.name.eq(device)).first())?;
+        Ok(known.map(|known| Client { account: Account { user: known.user }, device: known.number }))
+    }
+
+    async fn upload(&self, client: Client, upload: Upload) -> Result<Uploaded> {
+        self.inner.writer.upload(client, upload).await
+    }
+
+    async fn download(&self, client: Client, download: Download) -> Result<Page> {
+        self.read(|snapshot| page(snapshot, client, &download))?.map_err(Error::Refused)
+    }
+
+    async fn standing(&self, account: Account) -> Result<Standing> {
+        let user = self.read(|snapshot| snapshot.get::<UserRow>(&account.user))?;
+        let user = user.ok_or(Refusal::UnknownUser)?;
+        Ok(Standing { revision: user.revision, history: user.history })
+    }
+
+    async fn objects(&self, account: Account, after: u64, to: u64, limit: u32) -> Result<Vec<Version>> {
+        let (versions, _) = self.read(|snapshot| {
+            let rest = snapshot.query::<VersionRow>().order(|row| row.revision.ascending());
+            let rest = rest.filter(|row| row.user.eq(account.user).and(row.revision.gt(after)));
+            gathered(rest.filter(|row| row.revision.le(to).and(row.data.is_not_null())), limit)
+        })?;
+        Ok(versions)
+    }
+
+    async fn watch(&self, account: Account) -> Result<Watch> {
+        let inner = Arc::clone(&self.inner);
+        let watched = tokio::task::spawn_blocking(move || inner.hub.watch(account)).await;
+        watched.map_err(|error| Error::Failed(error.into()))?.map_err(failed)
+    }
+
+    async fn keep_token(
+        &self,
+        account: Account,
+        token: &TokenHash,
+        made: i64,
+        expires: Option<i64>,
+    ) -> Result<()> {
+        let row = TokenRow { hash: token.bytes().to_vec(), user: account.user, made, expires };
+        self.write(move |transaction| transaction.insert(&row)).await
+    }
+
+    async fn tokens(&self, user: Option<&str>) -> Result<Vec<Listed>> {
+        self.read(|snapshot| {
+            let mut listed = Vec::new();
+            for token in snapshot.of::<TokenRow>().all()? {
+                let owner = snapshot.get::<UserRow>(&token.user)?.map_or_else(String::new, |user| user.name);
+                if user.is_none_or(|user| user == owner) {
+                    let name = TokenHash::name_of(&token.hash);
+                    listed.push(Listed { name, user: owner, made: token.made, expires: token.expires });
+                }
+            }
+            Ok(listed)
+        })
+    }
+
+    async fn revoke(&self, name: &str) -> Result<u64> {
+        let name = name.to_owned();
+        self.write(move |transaction| {
+            let tokens = transaction.of::<TokenRow>().all()?;
+            let named = tokens.into_iter().filter(|token| TokenHash::name_of(&token.hash) == name);
+            named.map(|token| transaction.remove::<TokenRow>(&token.hash).map(u64::from)).sum()
+        })
+        .await
+    }
+
+    async fn forget(&self, before: i64) -> Result<u64> {
+        let mut forgotten = 0;
+        loop {
+            match self.write(move |transaction| forget::forget_some(transaction, before)).await? {
+                0 => return Ok(forgotten),
+                some => forgotten += some,
+            }
+        }
+    }
+
+    async fn check(&self) -> Result<()> {
+        if !self.inner.writer.is_alive() {
+            return Err(Error::Failed(anyhow::anyhow!("the thread that writes uploads has ended")));
+        }
+        self.read(|snapshot| snapshot.of::<UserRow>().query().limit(1).all()).map(drop)
+    }
+}
+
+fn user_of_name(snapshot: &Snapshot, name: &str) -> touchstone_store::Result<Option<UserRow>> {
+    snapshot.query::<UserRow>().filter(|user| user.name.eq(name)).first()
+}
+
+fn make_user(
+    transaction: &mut Transaction<'_>,
+    name: String,
+    history: String,
+) -> touchstone_store::Result<Account> {
+    if let Some(known) = transaction.query::<UserRow>().filter(|user| user.name.eq(&*name)).first()? {
+        return Ok(Account { user: known.id });
+    }
+    let last = transaction.query::<UserRow>().order(|user| user.id.descending()).first()?;
+    let id = last.map_or(1, |last| last.id + 1);
+    transaction.insert(&UserRow { id, name, history, revision: 0, horizon: 0, devices: 0 })?;
+    Ok(Account { user: id })
+}
+
+/// The device, made where it is not known.
+fn make_device(
+    transaction: &mut Transaction<'_>,
+    account: Account,
+    name: String,
+) -> touchstone_store::Result<std::result::Result<Client, Refusal>> {
+    let user = account.user;
+    let Some(owner) = transaction.get::<UserRow>(&user)? else { return Ok(Err(Refusal::UnknownUser)) };
+    let known = transaction.get::<DeviceRow>(&(user, name.clone()))?;
+    if let Some(known) = known {
+        return Ok(Ok(Client { account, device: known.number }));
+    }
+    if owner.devices >= DEVICES_MAX {
+        return Ok(Err(Refusal::TooManyDevices { most: DEVICES_MAX }));
+    }
+    let number = owner.devices + 1;
+    transaction.update::<UserRow>(&user, |user| user.devices = number)?;
+    transaction.insert(&DeviceRow { user, name, number })?;
+    Ok(Ok(Client { account, device: number }))
+}
+
+/// A page, or why the cursor leads to none.
+fn page(
+    snapshot: &Snapshot,
+    client: Client,
+    download: &Download,
+) -> touchstone_store::Result<std::result::Result<Page, Refusal>> {
+    let id = client.account.user;
+    let Some(user) = snapshot.get::<UserRow>(&id)? else { return Ok(Err(Refusal::UnknownUser)) };
+    if let Err(refusal) = check_cursor(download, user.revision, user.horizon, &user.history) {
+        return Ok(Err(refusal));
+    }
+    let rest = snapshot.query::<VersionRow>().order(|row| row.revision.ascending());
+    let mut rest = rest.filter(|row| row.user.eq(id).and(row.revision.gt(download.cursor)));
+    if download.others {
+        rest = rest.filter(|row| row.device.ne(client.device));
+    }
+    let (versions, more) = gathered(rest, download.limit)?;
+    Ok(Ok(page_of(versions, more, download, user.revision)))
+}
+
+/// Versions up to a number and to the bytes of a page, and whether there are more.
+fn gathered(query: Query<'_, VersionRow>, limit: u32) -> touchstone_store::Result<(Vec<Version>, bool)> {
+    let (mut versions, mut bytes, mut more) = (Vec::new(), 0, false);
+    query.limit(u64::from(limit) + 1).each(|row| {
+        let is_room = versions.len() < limit as usize && (versions.is_empty() || bytes < PAGE_BYTES_MAX);
+        if is_room {
+            bytes += row.data.as_ref().map_or(0, String::len);
+            versions.push(version(row));
+        }
+        more = !is_room;
+        Ok(is_room)
+    })?;
+    Ok((versions, more))
+}
+
+fn version(row: VersionRow) -> Version {
+    Version { id: row.object, revision: row.revision, data: row.data }
+}

@@ -1,0 +1,126 @@
+//! Group commit: uploads that wait at the same time are one transaction, and one flush where the class asks for it.
+//!
+//! The thread that writes takes what waits, up to a number, and commits it; what came meanwhile is the next group. So a group is as
+//! large as the load makes it, and an upload that is alone waits for nobody.
+
+use super::apply::apply;
+use crate::change::{Upload, Uploaded};
+use crate::clock;
+use crate::storage::{Client, Error, Refusal, Result};
+use metrics::histogram;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread::{self, JoinHandle};
+use tokio::sync::{mpsc, oneshot};
+use touchstone_store::{ErrorKind, Store};
+
+/// Uploads that may wait. The next one is told to come again.
+const QUEUE: usize = 1024;
+
+/// Uploads of one transaction at most, so that none waits for long behind others.
+const GROUP: usize = 256;
+
+type Answer = std::result::Result<Uploaded, Refusal>;
+
+/// An upload that waits.
+struct Waiting {
+    client: Client,
+    upload: Upload,
+    answer: oneshot::Sender<Result<Uploaded>>,
+}
+
+/// The thread that writes, and the queue before it.
+#[derive(Debug)]
+pub(super) struct Writer {
+    queue: Option<mpsc::Sender<Waiting>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Writer {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub(super) fn start(store: Store) -> std::io::Result<Writer> {
+        let (queue, waiting) = mpsc::channel(QUEUE);
+        let thread = thread::Builder::new().name("uploads".into()).spawn(move || work(&store, waiting))?;
+        Ok(Writer { queue: Some(queue), thread: Some(thread) })
+    }
+
+    /// Whether uploads are still written.
+    pub(super) fn is_alive(&self) -> bool {
+        self.queue.as_ref().is_some_and(|queue| !queue.is_closed())
+    }
+
+    /// Stores an upload, and returns when it is committed.
+    pub(super) async fn upload(&self, client: Client, upload: Upload) -> Result<Uploaded> {
+        let (answer, answered) = oneshot::channel();
+        let queue = self.queue.as_ref().expect("it is there until the writer is dropped");
+        queue.try_send(Waiting { client, upload, answer }).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => Error::Busy,
+            mpsc::error::TrySendError::Closed(_) => ended(),
+        })?;
+        answered.await.unwrap_or_else(|_| Err(ended()))
+    }
+}
+
+impl Drop for Writer {
+    /// What waits is committed before the thread ends.
+    fn drop(&mut self) {
+        drop(self.queue.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn ended() -> Error {
+    Error::Failed(anyhow::anyhow!("the thread that writes uploads has ended"))
+}
+
+fn work(store: &Store, mut queue: mpsc::Receiver<Waiting>) {
+    let mut group = Vec::with_capacity(GROUP);
+    while queue.blocking_recv_many(&mut group, GROUP) > 0 {
+        // A panic is a mistake of the service. Those of the group are told that they were not answered; the others go on.
+        if catch_unwind(AssertUnwindSafe(|| commit(store, &mut group))).is_err() {
+            tracing::error!("the writing of a group of uploads panicked");
+            group.clear();
+        }
+    }
+}
+
+/// Commits a group. Where one may have failed for all, each is tried alone, so that what one cannot have, the others have.
+fn commit(store: &Store, group: &mut Vec<Waiting>) {
+    histogram!("touchstone_sync_group_uploads").record(u32::try_from(group.len()).unwrap_or(u32::MAX));
+    let answers = together(store, group);
+    match answers {
+        Ok(answers) => {
+            for (waiting, answer) in group.drain(..).zip(answers) {
+                // Whoever asked may have gone away: the upload is stored all the same, and a repeated one is told so.
+                let _ = waiting.answer.send(answer.map_err(Error::Refused));
+            }
+        }
+        Err(error) if group.len() > 1 && is_of_one(&error) => {
+            for waiting in group.drain(..) {
+                commit(store, &mut vec![waiting]);
+            }
+        }
+        Err(error) => {
+            for waiting in group.drain(..) {
+                let _ = waiting.answer.send(Err(super::failed(error.clone())));
+            }
+        }
+    }
+}
+
+/// Whether one upload may have failed for all: what ails the store ails each of them, and is not waited for again and again.
+fn is_of_one(error: &touchstone_store::Error) -> bool {
+    use ErrorKind::{Conflict, Damaged, Invalid, Mismatch, Refused, TooBig};
+    matches!(error.kind(), Conflict | Damaged | Invalid | Mismatch | Refused | TooBig)
+}
+
+fn together(store: &Store, group: &[Waiting]) -> touchstone_store::Result<Vec<Answer>> {
+    let now = clock::seconds();
+    store.write(|transaction| {
+        group.iter().map(|waiting| apply(transaction, waiting.client, &waiting.upload, now)).collect()
+    })
+}

@@ -1,0 +1,101 @@
+//! Whether the store may lack what devices were told of.
+//!
+//! After a loss of power the newest commits may be gone which were not flushed, in class `consistent`, or which were read before their
+//! flush, in class `strict`. Their revisions would be given again, to other changes, and a device that had seen them would pass those
+//! over. So the service notes for which start of the system it has the store, and that it has ended; where the system was started
+//! again without such an end, users have new histories, and devices fetch everything.
+
+use super::schema::{LifeRow, UserRow};
+use std::fs;
+use touchstone_store::{Result, Store, Transaction};
+
+/// Where Linux names its start.
+const BOOT: &str = "/proc/sys/kernel/random/boot_id";
+
+/// Begins: new histories for all, where that is needed. Whether it was.
+///
+/// # Errors
+/// When the store cannot be written, or the system gives no random bytes.
+pub(super) fn begin(store: &Store) -> anyhow::Result<bool> {
+    let boot = boot();
+    let known = store.get::<LifeRow>(&0)?;
+    let is_lost = known.is_some_and(|known| !known.has_ended && known.boot != boot);
+    let histories = if is_lost { new_histories(store)? } else { Vec::new() };
+    store.write(|transaction| {
+        // Before anybody is told anything: a loss of power now must find it.
+        transaction.durable();
+        write_histories(transaction, histories)?;
+        transaction.put(&LifeRow { id: 0, boot, has_ended: false })
+    })?;
+    Ok(is_lost)
+}
+
+/// Notes that all is on the disk.
+pub(super) fn end(store: &Store) -> Result<()> {
+    store.write(|transaction| {
+        transaction.durable();
+        transaction.put(&LifeRow { id: 0, boot: boot(), has_ended: true })
+    })
+}
+
+/// New histories for the users of a store that was made of a backup, which begins its own life.
+///
+/// # Errors
+/// As for [`begin`].
+pub(super) fn begin_anew(store: &Store) -> anyhow::Result<()> {
+    let histories = new_histories(store)?;
+    store.write(|transaction| {
+        transaction.durable();
+        write_histories(transaction, histories)?;
+        transaction.put(&LifeRow { id: 0, boot: boot(), has_ended: true })
+    })?;
+    Ok(())
+}
+
+fn new_histories(store: &Store) -> anyhow::Result<Vec<(u64, String)>> {
+    let users = store.all::<UserRow>()?;
+    users.into_iter().map(|user| Ok((user.id, crate::token::history()?))).collect()
+}
+
+fn write_histories(transaction: &mut Transaction<'_>, histories: Vec<(u64, String)>) -> Result<()> {
+    for (user, history) in histories {
+        transaction.update::<UserRow>(&user, |user| user.history = history)?;
+    }
+    Ok(())
+}
+
+/// The system's name of its start; an empty one where it names none, and then it is taken for always the same.
+fn boot() -> String {
+    fs::read_to_string(BOOT).map_or_else(|_| String::new(), |boot| boot.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::Storage;
+    use crate::storage::embedded::Embedded;
+
+    #[test]
+    fn users_have_new_histories_where_the_system_was_started_again_without_an_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sync.db");
+        let store = Store::open(&path).unwrap();
+        let history = || store.all::<UserRow>().unwrap()[0].history.clone();
+        let as_of = |boot: &str, has_ended| {
+            store.put(&LifeRow { id: 0, boot: boot.into(), has_ended }).unwrap();
+        };
+        assert!(!begin(&store).unwrap(), "there was nothing to lose");
+        let embedded = Embedded::new(store.clone()).unwrap();
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        runtime.block_on(embedded.user("ada")).unwrap_or_else(|error| panic!("{error:?}"));
+        let first = history();
+        assert!(!begin(&store).unwrap() && history() == first, "the process was killed, the system was not");
+        as_of("another start", true);
+        assert!(!begin(&store).unwrap() && history() == first, "it had ended");
+        as_of("another start", false);
+        assert!(begin(&store).unwrap());
+        assert_ne!(history(), first);
+        end(&store).unwrap();
+        assert!(store.get::<LifeRow>(&0).unwrap().is_some_and(|life| life.has_ended));
+    }
+}

@@ -1,0 +1,392 @@
+//! PostgreSQL, and what speaks its dialect: several processes of the service before one database.
+
+mod forget;
+mod upload;
+
+use super::watching::Registry;
+use super::{Account, Client, DEVICES_MAX, Error, Listed, PAGE_BYTES_MAX, Refusal, Result, Storage, Watch};
+use crate::change::{Download, Page, Standing, Upload, Uploaded, Version};
+use crate::clock;
+use crate::token::{self, TokenHash};
+use anyhow::Context;
+use async_trait::async_trait;
+use deadpool_postgres::{Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime};
+use std::error::Error as _;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinHandle;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{NoTls, Row};
+
+const SCHEMA: &str = include_str!("postgres/schema.sql");
+
+/// How often a transaction is begun again that the database has ended in favour of another.
+const ATTEMPTS: u32 = 20;
+
+/// How long a request waits for a connection. Then it is told to come again.
+const CONNECTION_WITHIN: Duration = Duration::from_secs(5);
+
+/// How often the last revisions of watched users are asked for: what other processes have stored is told so late at most.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// One statement, and so one moment: the user's standing, and versions up to a number and to the bytes of a page.
+const PAGE: &str = "select known.revision, known.horizon, known.history, rest.id, rest.revision, rest.data, rest.found \
+    from sync_user known left join lateral ( \
+        select id, revision, data, found from ( \
+            select id, revision, data, count(*) over () as found, row_number() over (order by revision) as place, \
+            sum(coalesce(length(data), 0)) over (order by revision) - coalesce(length(data), 0) as before \
+            from (select id, revision, data from sync_object \
+                where user_id = $1 and revision > $2 and device <> $3 order by revision limit $4) page \
+        ) measured where place < $4 and before < $5 \
+    ) rest on true where known.id = $1 order by rest.revision";
+
+const OBJECTS: &str = "select id, revision, data from ( \
+        select id, revision, data, sum(length(data)) over (order by revision) - length(data) as before \
+        from (select id, revision, data from sync_object where user_id = $1 and revision > $2 and revision <= $3 \
+            and data is not null order by revision limit $4) page \
+    ) measured where before < $5 order by revision";
+
+/// How long a statement may take, and how long a user's uploads wait for those before them.
+const PATIENCE: &str = "-c statement_timeout=20s -c lock_timeout=3s";
+
+/// How long a server may be silent before it is asked whether it is there, and then before it is given up.
+const SILENT_FOR: Duration = Duration::from_secs(15);
+
+const PAGE_BYTES: i64 = PAGE_BYTES_MAX as i64;
+
+/// A pool of connections to a database.
+#[derive(Clone)]
+pub struct Postgres {
+    pool: Pool,
+    registry: Registry<()>,
+    _looking: Arc<Looking>,
+}
+
+/// The task that looks for what other processes have stored.
+struct Looking(JoinHandle<()>);
+
+impl Drop for Looking {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Postgres {
+    /// Connects to the database of a URL or a list of keys, as PostgreSQL's own programs take them, and makes the tables that are
+    /// missing. `connections` at most are open together. Without `strict` a commit does not wait for the disk.
+    ///
+    /// # Errors
+    /// When the URL makes no sense, or the database cannot be reached or changed.
+    pub async fn connect(url: &str, connections: usize, strict: bool) -> anyhow::Result<Postgres> {
+        let mut config: tokio_postgres::Config = url.parse().context("the database's URL makes no sense")?;
+        config.application_name("touchstone-sync");
+        config.connect_timeout(CONNECTION_WITHIN).keepalives_idle(SILENT_FOR).tcp_user_timeout(SILENT_FOR);
+        let given = config.get_options().unwrap_or_default().to_owned();
+        let commit = if strict { "on" } else { "off" };
+        config.options(format!("{given} {PATIENCE} -c synchronous_commit={commit}"));
+        let manager = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+        let manager = Manager::from_config(config, NoTls, manager);
+        let pool = Pool::builder(manager).max_size(connections).runtime(Runtime::Tokio1);
+        let pool =
+            pool.wait_timeout(Some(CONNECTION_WITHIN)).create_timeout(Some(CONNECTION_WITHIN)).build()?;
+        make_tables(&pool).await?;
+        let registry = Registry::new();
+        let looking = tokio::spawn(look(pool.clone(), registry.clone()));
+        Ok(Postgres { pool, registry, _looking: Arc::new(Looking(looking)) })
+    }
+
+    /// The rows of a statement that is a transaction of its own.
+    async fn rows(&self, sql: &str, parameters: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>> {
+        let mut attempt = 0;
+        loop {
+            let connection = self.pool.get().await.map_err(no_connection)?;
+            let statement = connection.prepare_cached(sql).await.map_err(failed)?;
+            let rows = connection.query(&statement, parameters).await;
+            attempt += 1;
+            match rows {
+                Err(error) if is_lost_to_another(&error) && attempt < ATTEMPTS => {
+                    drop(connection);
+                    tokio::time::sleep(pause(attempt)).await;
+                }
+                rows => return rows.map_err(failed),
+            }
+        }
+    }
+
+    async fn row(&self, sql: &str, parameters: &[&(dyn ToSql + Sync)]) -> Result<Option<Row>> {
+        Ok(self.rows(sql, parameters).await?.into_iter().next())
+    }
+
+    async fn user_of_name(&self, name: &str) -> Result<Option<Account>> {
+        let row = self.row("select id from sync_user where name = $1", &[&name]).await?;
+        Ok(row.map(|row| Account { user: number(row.get(0)) }))
+    }
+
+    async fn try_upload(
+        &self,
+        client: Client,
+        upload: &Upload,
+    ) -> Result<std::result::Result<(Uploaded, u64), Refusal>> {
+        let mut attempt = 0;
+        loop {
+            let mut connection = self.pool.get().await.map_err(no_connection)?;
+            let stored = upload::upload(&mut connection, client, upload, clock::seconds()).await;
+            attempt += 1;
+            match stored {
+                Err(error) if is_lost_to_another(&error) && attempt < ATTEMPTS => {
+                    drop(connection);
+                    tokio::time::sleep(pause(attempt)).await;
+                }
+                stored => return stored.map_err(failed),
+            }
+        }
+    }
+}
+
+/// Processes that begin at once make the tables together, and one of them may be told that another has: it looks again.
+async fn make_tables(pool: &Pool) -> anyhow::Result<()> {
+    let connection = pool.get().await.context("the database cannot be reached")?;
+    let mut made = connection.batch_execute(SCHEMA).await;
+    for attempt in 1..ATTEMPTS {
+        if !made.as_ref().is_err_and(is_race) {
+            break;
+        }
+        tokio::time::sleep(pause(attempt)).await;
+        made = connection.batch_execute(SCHEMA).await;
+    }
+    made.context("the tables of the service cannot be made")
+}
+
+/// Whether another process has made the same meanwhile.
+fn is_race(error: &tokio_postgres::Error) -> bool {
+    let known = [&SqlState::UNIQUE_VIOLATION, &SqlState::DUPLICATE_TABLE, &SqlState::DUPLICATE_OBJECT];
+    is_lost_to_another(error) || error.code().is_some_and(|code| known.contains(&code))
+}
+
+/// Asks for the last revisions of those who are watched, and tells them.
+async fn look(pool: Pool, registry: Registry<()>) {
+    loop {
+        tokio::time::sleep(LOOK_EVERY).await;
+        let users: Vec<i64> = registry.users().into_iter().map(signed).collect();
+        if users.is_empty() {
+            continue;
+        }
+        // A database that is away is told by requests; whoever watches goes on when it is back.
+        let Ok(connection) = pool.get().await else { continue };
+        let sql = "select id, revision from sync_user where id = any($1)";
+        let Ok(rows) = connection.query(sql, &[&users]).await else { continue };
+        for row in rows {
+            registry.tell(number(row.get(0)), number(row.get(1)));
+        }
+    }
+}
+
+/// Before a transaction is begun again: longer each time, and not as long as that of another.
+fn pause(attempt: u32) -> Duration {
+    let chance = getrandom::u32().unwrap_or_default() % 1_000;
+    Duration::from_micros(u64::from(attempt * attempt * 100 + attempt * chance))
+}
+
+/// Whether the transaction can be begun again: nothing of it was stored.
+fn is_lost_to_another(error: &tokio_postgres::Error) -> bool {
+    matches!(error.code(), Some(code) if *code == SqlState::T_R_SERIALIZATION_FAILURE || *code == SqlState::T_R_DEADLOCK_DETECTED)
+}
+
+fn no_connection(error: PoolError) -> Error {
+    match error {
+        PoolError::Timeout(_) => Error::Busy,
+        PoolError::Backend(error) => failed(error),
+        other => Error::Failed(other.into()),
+    }
+}
+
+/// A database that is away, starts, or has no room for another connection comes back by itself.
+fn failed(error: tokio_postgres::Error) -> Error {
+    let passes = match error.code() {
+        Some(code) => {
+            is_lost_to_another(&error)
+                || ["53", "55", "57"].iter().any(|class| code.code().starts_with(class))
+        }
+        None => error.is_closed() || error.source().is_some_and(|source| source.is::<std::io::Error>()),
+    };
+    if passes {
+        tracing::warn!("the database cannot answer now: {error}");
+        return Error::Busy;
+    }
+    Error::Failed(anyhow::Error::new(error))
+}
+
+/// Revisions and the like as PostgreSQL has them: it has no unsigned numbers, and nothing here comes near their end.
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// An object's data, as it was uploaded.
+fn text(bytes: Option<Vec<u8>>) -> Option<String> {
+    bytes.map(|bytes| {
+        String::from_utf8(bytes)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+    })
+}
+
+fn number(signed: i64) -> u64 {
+    u64::try_from(signed).unwrap_or_default()
+}
+
+#[async_trait]
+impl Storage for Postgres {
+    async fn user(&self, name: &str) -> Result<Account> {
+        if let Some(known) = self.user_of_name(name).await? {
+            return Ok(known);
+        }
+        let id = getrandom::u64().map_err(|error| Error::Failed(error.into()))? >> 1;
+        let history = token::history().map_err(Error::Failed)?;
+        let make =
+            "insert into sync_user (id, name, history) values ($1, $2, $3) on conflict (name) do nothing";
+        self.rows(make, &[&signed(id), &name, &history]).await?;
+        // Another may have made it meanwhile.
+        self.user_of_name(name).await?.ok_or_else(|| Refusal::UnknownUser.into())
+    }
+
+    async fn name_of(&self, account: Account) -> Result<Option<String>> {
+        let row = self.row("select name from sync_user where id = $1", &[&signed(account.user)]).await?;
+        Ok(row.map(|row| row.get(0)))
+    }
+
+    async fn account(&self, token: &TokenHash, now: i64) -> Result<Option<Account>> {
+        let sql = "select user_id from sync_token where hash = $1 and (expires is null or expires > $2)";
+        let row = self.row(sql, &[&token.bytes().as_slice(), &now]).await?;
+        Ok(row.map(|row| Account { user: number(row.get(0)) }))
+    }
+
+    async fn register(&self, account: Account, device: &str) -> Result<Client> {
+        if let Some(known) = self.client(account, device).await? {
+            return Ok(known);
+        }
+        // A number that nobody has is given; one whose device was made by another meanwhile stays unused.
+        let sql = "with given as (update sync_user set devices = devices + 1 where id = $1::bigint and devices < $3::bigint returning devices) \
+                   insert into sync_device (user_id, name, number) select $1::bigint, $2::text, devices from given \
+                   on conflict (user_id, name) do nothing";
+        self.rows(sql, &[&signed(account.user), &device, &signed(DEVICES_MAX)]).await?;
+        match self.client(account, device).await? {
+            Some(client) => Ok(client),
+            // The user is no more, or has as many as are taken.
+            None => {
+                self.standing(account).await?;
+                Err(Refusal::TooManyDevices { most: DEVICES_MAX }.into())
+            }
+        }
+    }
+
+    async fn client(&self, account: Account, device: &str) -> Result<Option<Client>> {
+        let sql = "select number from sync_device where user_id = $1 and name = $2";
+        let row = self.row(sql, &[&signed(account.user), &device]).await?;
+        Ok(row.map(|row| Client { account, device: number(row.get(0)) }))
+    }
+
+    async fn client_named(&self, device: &str) -> Result<Option<Client>> {
+        let row =
+            self.row("select user_id, number from sync_device where name = $1 limit 1", &[&device]).await?;
+        Ok(row
+            .map(|row| Client { account: Account { user: number(row.get(0)) }, device: number(row.get(1)) }))
+    }
+
+    async fn upload(&self, client: Client, upload: Upload) -> Result<Uploaded> {
+        let (uploaded, revision) = self.try_upload(client, &upload).await??;
+        self.registry.tell(client.account.user, revision);
+        Ok(uploaded)
+    }
+
+    async fn download(&self, client: Client, download: Download) -> Result<Page> {
+        let (user, limit) = (signed(client.account.user), i64::from(download.limit) + 1);
+        // No device has the number -1: then nobody's are left out.
+        let left_out = if download.others { signed(client.device) } else { -1 };
+        let rows =
+            self.rows(PAGE, &[&user, &signed(download.cursor), &left_out, &limit, &PAGE_BYTES]).await?;
+        page(rows, &download)
+    }
+
+    async fn standing(&self, account: Account) -> Result<Standing> {
+        let row = self
+            .row("select revision, history from sync_user where id = $1", &[&signed(account.user)])
+            .await?;
+        let row = row.ok_or(Refusal::UnknownUser)?;
+        Ok(Standing { revision: number(row.get(0)), history: row.get(1) })
+    }
+
+    async fn objects(&self, account: Account, after: u64, to: u64, limit: u32) -> Result<Vec<Version>> {
+        let (user, limit) = (signed(account.user), i64::from(limit));
+        let rows = self.rows(OBJECTS, &[&user, &signed(after), &signed(to), &limit, &PAGE_BYTES]).await?;
+        Ok(rows.iter().map(|row| version(row, 0)).collect())
+    }
+
+    async fn watch(&self, account: Account) -> Result<Watch> {
+        let standing = self.standing(account).await?;
+        self.registry.join(account, || Ok((standing.revision, ())))
+    }
+
+    async fn keep_token(
+        &self,
+        account: Account,
+        token: &TokenHash,
+        made: i64,
+        expires: Option<i64>,
+    ) -> Result<()> {
+        let sql = "insert into sync_token (hash, user_id, made, expires) values ($1, $2, $3, $4)";
+        self.rows(sql, &[&token.bytes().as_slice(), &signed(account.user), &made, &expires]).await?;
+        Ok(())
+    }
+
+    async fn tokens(&self, user: Option<&str>) -> Result<Vec<Listed>> {
+        let sql = "select token.hash, known.name, token.made, token.expires from sync_token token \
+                   join sync_user known on known.id = token.user_id where $1::text is null or known.name = $1 \
+                   order by known.name, token.made";
+        let rows = self.rows(sql, &[&user]).await?;
+        let listed = |row: &Row| Listed {
+            name: TokenHash::name_of(row.get(0)),
+            user: row.get(1),
+            made: row.get(2),
+            expires: row.get(3),
+        };
+        Ok(rows.iter().map(listed).collect())
+    }
+
+    async fn revoke(&self, name: &str) -> Result<u64> {
+        let sql = "delete from sync_token where substring(encode(hash, 'hex') from 1 for 12) = $1 returning user_id";
+        Ok(self.rows(sql, &[&name]).await?.len() as u64)
+    }
+
+    async fn forget(&self, before: i64) -> Result<u64> {
+        let mut connection = self.pool.get().await.map_err(no_connection)?;
+        forget::forget(&mut connection, before).await.map_err(failed)
+    }
+
+    async fn check(&self) -> Result<()> {
+        self.rows("select count(*) from (select id from sync_user limit 1) known", &[]).await?;
+        Ok(())
+    }
+}
+
+fn version(row: &Row, from: usize) -> Version {
+    Version { id: row.get(from), revision: number(row.get(from + 1)), data: text(row.get(from + 2)) }
+}
+
+/// A page of the rows that one statement gave: each has the user's standing, and a version unless there is none.
+fn page(rows: Vec<Row>, download: &Download) -> Result<Page> {
+    let first = rows.first().ok_or(Refusal::UnknownUser)?;
+    let (revision, horizon) = (number(first.get(0)), number(first.get(1)));
+    super::check_cursor(download, revision, horizon, first.get(2))?;
+    let is_one = |row: &&Row| row.get::<_, Option<&str>>(3).is_some();
+    let versions: Vec<Version> = rows.iter().filter(is_one).map(|row| version(row, 3)).collect();
+    let found = first.get::<_, Option<i64>>(6).map_or(0, number);
+    let more = found > versions.len() as u64;
+    Ok(super::page_of(versions, more, download, revision))
+}
+
+impl fmt::Debug for Postgres {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Postgres").field("pool", &self.pool.status()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,118 @@
+//! The PostgreSQL storage keeps the rules of every storage, and several processes of the service may have one database.
+
+mod cluster;
+mod rules;
+
+use cluster::Cluster;
+use proptest::test_runner::{Config, TestRunner};
+use rules::Shared;
+use rules::model::{asked, does_as_the_model};
+use std::future::Future;
+use std::io::Write;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use touchstone_sync::storage::postgres::Postgres;
+
+/// One server for all tests that run at once: it ends with the last of them.
+fn cluster() -> Option<Arc<Cluster>> {
+    static KNOWN: Mutex<Weak<Cluster>> = Mutex::new(Weak::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(cluster) = known.upgrade() {
+        return Some(cluster);
+    }
+    let started = Cluster::start().map(Arc::new);
+    match &started {
+        Some(started) => *known = Arc::downgrade(started),
+        None => {
+            // To the stream itself: what a test prints that passes is not shown.
+            let _ = writeln!(
+                std::io::stderr(),
+                "not tested: PostgreSQL is not installed (Debian: apt-get install postgresql)"
+            );
+        }
+    }
+    started
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap()
+}
+
+async fn connect(url: &str) -> Shared {
+    Arc::new(Postgres::connect(url, 8, false).await.unwrap())
+}
+
+fn kept<F: Future<Output = ()>>(rule: impl Fn(Shared) -> F) {
+    let Some(cluster) = cluster() else { return };
+    let url = cluster.database();
+    runtime().block_on(async { rule(connect(&url).await).await });
+}
+
+macro_rules! rules_are_kept {
+    ($($rule:ident),+ $(,)?) => {
+        $(
+            #[test]
+            fn $rule() {
+                kept(rules::$rule);
+            }
+        )+
+    };
+}
+
+rules_are_kept!(
+    a_change_is_given_with_the_next_revision,
+    any_text_is_kept_as_it_is,
+    pages_end_at_their_limit,
+    what_was_uploaded_is_not_applied_again,
+    the_last_writer_wins_and_is_told_what_it_has_overwritten,
+    an_upload_with_a_base_is_refused_where_the_object_is_another,
+    a_cursor_that_leads_nowhere_is_refused,
+    a_cursor_from_before_a_forgotten_deletion_is_refused,
+    a_device_may_leave_its_own_changes_out,
+    users_have_their_own_objects_devices_and_revisions,
+    a_token_is_valid_until_it_expires_or_is_revoked,
+    whoever_watches_sees_the_last_revision,
+    long_versions_come_in_shorter_pages,
+    uploads_at_once_have_one_order_without_a_gap_or_a_repeat,
+);
+
+#[test]
+fn requests_in_any_order_are_answered_as_the_model_answers() {
+    let Some(cluster) = cluster() else { return };
+    let (runtime, url) = (runtime(), cluster.database());
+    let storage = runtime.block_on(connect(&url));
+    let users = std::cell::Cell::new(0);
+    let config = Config { cases: 60, failure_persistence: None, ..Config::default() };
+    let tested = TestRunner::new(config).run(&asked(), |asked| {
+        users.set(users.get() + 1);
+        runtime.block_on(does_as_the_model(&storage, &users.get().to_string(), &asked));
+        Ok(())
+    });
+    tested.unwrap();
+}
+
+/// Two processes begin at once on an empty database, share users, and tell each other's streams.
+#[test]
+fn two_services_share_a_database() {
+    let Some(cluster) = cluster() else { return };
+    let url = cluster.database();
+    runtime().block_on(async {
+        let (one, other) = tokio::join!(connect(&url), connect(&url));
+        let [phone, laptop] =
+            [rules::device(&one, "ada", "phone").await, rules::device(&other, "ada", "laptop").await];
+        let mut watch = other.watch(laptop.account()).await.unwrap();
+        let mut uploading = Vec::new();
+        for (storage, client) in [(&one, phone), (&other, laptop)] {
+            let storage = Arc::clone(storage);
+            uploading.push(tokio::spawn(async move {
+                for place in 0..50 {
+                    rules::stored(&storage, client, [rules::set("a", &place.to_string())]).await;
+                }
+            }));
+        }
+        for uploading in uploading {
+            uploading.await.unwrap();
+        }
+        watch.revisions.wait_for(|revision| *revision == 100).await.unwrap();
+        assert_eq!(rules::follow(&one, phone, 0, 10).await, rules::follow(&other, laptop, 0, 10).await);
+    });
+}
