@@ -128,7 +128,10 @@ fn a_lane_by_the_clock_goes_round_and_says_how_far_it_came() {
     let mut scene = Scene::of(&SUITE.replace("count = 30", "lasts_ms = 5"));
     let mut contents = scene.data.contents();
     let lanes = scene.lanes(0);
-    let played = MIXED * 2 + 17;
+    // The last is a get in both lanes: without it the digest is another.
+    let is_get = |lane: &Lane, place: u64| scene.operations[(lane.from + place) as usize] & WRITES_STATE == 0;
+    let rest = (17..).find(|rest| lanes.iter().all(|lane| is_get(lane, rest - 1))).expect("most are gets");
+    let played = MIXED * 2 + rest;
     let commits =
         scene.data.commits(&lanes, &vec![LaneSample { played: Some(played), ..LaneSample::default() }; 2]);
     let writing = |operations: &[u32], transaction: usize| {
@@ -138,8 +141,10 @@ fn a_lane_by_the_clock_goes_round_and_says_how_far_it_came() {
     let mut expected = 0;
     for (lane, transaction) in lanes.iter().zip([1, 4]) {
         let round = &scene.operations[lane.from as usize..(lane.from + lane.count) as usize];
-        expected += writing(round, transaction) * 2 + writing(&round[..17], transaction);
-        let (right, _) = scene.play(lane, played);
+        expected += writing(round, transaction) * 2 + writing(&round[..rest as usize], transaction);
+        let (right, same) = scene.play(lane, played);
+        // A flag of the first full record: SQLite wrote a quarter of what it should, for most updates wrote what was there.
+        assert!(same <= 3, "{same} updates change nothing; the one of an odd number may, once a round");
         let right = LaneSample { played: Some(played), wall_ns: 1_000_000_000, ..right };
         assert_eq!(scene.data.wrong(&contents, lane, &lanes, &right), None);
         let less = LaneSample { played: Some(played - 1), answers: played - 1, ..right.clone() };
