@@ -106,7 +106,7 @@ lint:
 	cargo clippy --all-targets --locked --manifest-path $(KIT_CIPHER) -- -D warnings
 	cargo clippy --all-targets --locked --manifest-path $(KIT_NATIVE_DB) -- -D warnings
 	cargo clippy --all-targets --locked --manifest-path $(KIT_POOL) -- -D warnings
-	cargo clippy --all-targets --locked --manifest-path $(KIT_STORE) -- -D warnings
+	cargo clippy --workspace --all-targets --locked --manifest-path $(KIT_STORE) -- -D warnings
 	PYO3_NO_PYTHON=1 PYO3_BUILD_EXTENSION_MODULE=1 cargo clippy --all-targets --locked --manifest-path $(PACKAGE_PYTHON) --target-dir $(PYTHON_TARGET) -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 
@@ -163,7 +163,7 @@ kits:
 	cargo test --locked --manifest-path $(KIT_CIPHER)
 	cargo test --locked --manifest-path $(KIT_NATIVE_DB)
 	cargo test --locked --manifest-path $(KIT_POOL)
-	cargo test --locked --manifest-path $(KIT_STORE)
+	cargo test --locked --workspace --manifest-path $(KIT_STORE)
 
 kits-cpp: tools-cpp
 	$(MAKE) --silent --directory kits/cpp test

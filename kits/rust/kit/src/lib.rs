@@ -57,6 +57,7 @@
 
 mod answers;
 mod clock;
+mod conversation;
 mod database;
 mod deliver;
 mod driver;
@@ -68,6 +69,7 @@ mod open;
 mod prepared;
 mod replies;
 mod series;
+mod service;
 mod session;
 mod shelf;
 mod stored;
@@ -81,7 +83,8 @@ pub use driver::{About, Driver, Store};
 pub use lane::get_each;
 pub use live::{Difference, Live, Moments, Update};
 pub use mixed::Operation;
-pub use open::Open;
+pub use open::{Asked, Open};
+pub use service::{Service, ServiceKit};
 pub use session::Kit;
 pub use stored::Stored;
 pub use touchstone_protocol::{

@@ -19,6 +19,35 @@ pub struct Open {
     pub settings: Settings,
 }
 
+/// What a service is asked to serve.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// An existing directory that belongs to this contender alone.
+    pub directory: PathBuf,
+    /// What is asked for, by neutral name.
+    pub settings: Settings,
+}
+
+impl Asked {
+    /// The setting as one of `words`, if it is asked for.
+    ///
+    /// # Errors
+    /// When it is asked for with another value.
+    pub fn word(&self, name: &str, words: &[&'static str]) -> Result<Option<&'static str>, Failure> {
+        word(&self.settings, name, words)
+    }
+}
+
+/// The setting as one of `words`, if it is asked for.
+fn word(settings: &Settings, name: &str, words: &[&'static str]) -> Result<Option<&'static str>, Failure> {
+    let Some(asked) = settings.get(name) else { return Ok(None) };
+    let known = words.iter().find(|word| matches!(asked, Setting::Word(asked) if asked == *word));
+    known.map(|word| Some(*word)).ok_or_else(|| {
+        let words = words.join(", ");
+        failure(FailureKind::Unsupported, format!("setting {name}: `{asked}` is not one of {words}"))
+    })
+}
+
 impl Open {
     /// The number of the type that the table holds: 1, unless it is a further table of a typed database.
     pub fn type_number(&self) -> u32 {
@@ -44,12 +73,7 @@ impl Open {
     /// # Errors
     /// When it is asked for with another value.
     pub fn word(&self, name: &str, words: &[&'static str]) -> Result<Option<&'static str>, Failure> {
-        let Some(asked) = self.settings.get(name) else { return Ok(None) };
-        let known = words.iter().find(|word| matches!(asked, Setting::Word(asked) if asked == *word));
-        known.map(|word| Some(*word)).ok_or_else(|| {
-            let words = words.join(", ");
-            failure(FailureKind::Unsupported, format!("setting {name}: `{asked}` is not one of {words}"))
-        })
+        word(&self.settings, name, words)
     }
 
     /// Refuses an index on any field but the key, which has one already: for a library that makes none when it is asked,

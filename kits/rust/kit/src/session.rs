@@ -1,24 +1,18 @@
-//! The protocol loop: one request, one reply, until standard input ends or the lab says `quit`.
+//! What a driver of a database answers to the lab.
 
+use crate::conversation::{Speaker, converse, say_hello, talk};
 use crate::database::Database;
 use crate::deliver::Watches;
 use crate::lane::Played;
-use crate::line::{Line, read_line};
 use crate::live::Live;
 use crate::prepared::Prepared;
 use crate::shelf::{self, Files, Playable, Shelf};
 use crate::stretch::{self, Part, keep};
-use crate::{
-    About, Driver, Failure, FailureKind, Open, RecordKind, Settings, Store, Stored, Verb, clock, failure,
-    replies,
-};
+use crate::{About, Driver, Failure, FailureKind, Open, RecordKind, Settings, Store, Stored, Verb, failure};
 use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use touchstone_protocol::{
-    Doc, Document, Hello, LINE_BYTES_MAX, Lane, Opened, PROTOCOL_VERSION, Plan, Reply, Request, Row, Run,
-    Sample, Schema,
-};
+use touchstone_protocol::{Doc, Document, Lane, Opened, Plan, Reply, Request, Row, Run, Sample, Schema};
 
 /// A driver with the record types that it stores, ready to talk to the lab.
 pub struct Kit<D> {
@@ -97,91 +91,20 @@ impl<D: Driver> Kit<D> {
     }
 
     /// Talks to the lab over standard input and output until one of them ends.
-    pub fn main(self) -> ExitCode {
+    pub fn main(mut self) -> ExitCode {
         keep_freed_memory();
-        let served = replies::take().and_then(|replies| self.serve(io::stdin().lock(), replies));
-        match served {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                eprintln!("the lab is gone: {error}");
-                ExitCode::FAILURE
-            }
-        }
+        talk(&mut self)
     }
 
     /// Answers requests, a line each, until `quit` or the end of the input.
     ///
     /// # Errors
     /// When the input cannot be read or the output cannot be written.
-    pub fn serve(mut self, mut input: impl BufRead, mut output: impl Write) -> io::Result<()> {
-        let mut line = Vec::new();
-        loop {
-            line.clear();
-            let reply = match read_line(&mut input, &mut line)? {
-                Line::End => return self.close().map_err(|failure| io::Error::other(failure.message)),
-                Line::TooLong => Err(failure(
-                    FailureKind::Protocol,
-                    format!("a line is longer than {LINE_BYTES_MAX} bytes"),
-                )),
-                Line::Whole => serde_json::from_slice(&line)
-                    .map_err(|error| failure(FailureKind::Protocol, format!("not a request: {error}")))
-                    .and_then(|request| self.answer(request)),
-            };
-            let reply = reply.unwrap_or_else(Reply::Error);
-            serde_json::to_writer(&mut output, &reply)?;
-            output.write_all(b"\n")?;
-            output.flush()?;
-            if reply == Reply::Quit {
-                return Ok(());
-            }
-        }
-    }
-
-    fn answer(&mut self, request: Request) -> Result<Reply, Failure> {
-        match request {
-            Request::Hello { protocol } => self.hello(protocol),
-            Request::Prepare { record, dataset, operations, states, subscriptions } => {
-                self.prepare(record, Files { dataset, operations, states, subscriptions })
-            }
-            Request::Open { directory, record, schema, settings } => {
-                self.open(directory, record, schema, settings)
-            }
-            Request::Fill { from, count, table } => {
-                self.on_table(table, |prepared, handle| prepared.fill(handle, from, count))?;
-                Ok(Reply::Fill)
-            }
-            Request::Churn { from, count, table, times } => {
-                self.on_table(table, |prepared, handle| prepared.churn(handle, from, count, times))?;
-                Ok(Reply::Churn)
-            }
-            Request::Watch { count } => {
-                let (watches, handle) = self.watching()?;
-                watches.watch(handle, count)?;
-                Ok(Reply::Watch)
-            }
-            Request::Run(run) => self.run(&run).map(Reply::Run),
-            Request::Explain { lanes } => self.explain(&lanes).map(Reply::Explain),
-            Request::Check { table } => {
-                let (prepared, database) = self.playing()?;
-                let data = prepared.of(table, &database.open.schema)?;
-                let mut handle = database.another(table)?;
-                let reply = data.check(&mut handle);
-                handle.close().map_err(Into::into)?;
-                reply
-            }
-            Request::Serve { .. } => {
-                Err(failure(FailureKind::Unsupported, "this subject is no service: it serves nobody"))
-            }
-            Request::Close => self.close().map(|()| Reply::Close),
-            Request::Quit => self.close().map(|()| Reply::Quit),
-        }
+    pub fn serve(mut self, input: impl BufRead, output: impl Write) -> io::Result<()> {
+        converse(&mut self, input, output)
     }
 
     fn hello(&self, protocol: u32) -> Result<Reply, Failure> {
-        if protocol != PROTOCOL_VERSION {
-            let message = format!("the lab speaks protocol {protocol}, this kit speaks {PROTOCOL_VERSION}");
-            return Err(failure(FailureKind::Protocol, message));
-        }
         let mut capabilities = Vec::new();
         for shelf in &self.shelves {
             capabilities.extend(shelf.verbs.iter().map(|verb| format!("{}.{verb}", shelf.record)));
@@ -201,18 +124,7 @@ impl<D: Driver> Kit<D> {
             let watches = shelf.watches.iter();
             capabilities.extend(watches.map(|watched| format!("{}.watch-{watched}", shelf.record)));
         }
-        let about = self.about.clone();
-        Ok(Reply::Hello(Hello {
-            protocol: PROTOCOL_VERSION,
-            kit: concat!("rust ", env!("CARGO_PKG_VERSION")).into(),
-            subject: about.subject,
-            version: about.version,
-            engine: about.engine,
-            engine_source: about.engine_source,
-            compile_options: about.compile_options,
-            capabilities,
-            clock: clock::measure(),
-        }))
+        say_hello(&self.about, protocol, capabilities)
     }
 
     fn prepare(&mut self, record: RecordKind, files: Files) -> Result<Reply, Failure> {
@@ -301,10 +213,6 @@ impl<D: Driver> Kit<D> {
         what(data, handles.pop().expect("one was asked for"))
     }
 
-    fn close(&mut self) -> Result<(), Failure> {
-        self.opened.take().map_or(Ok(()), Database::close)
-    }
-
     fn shelf_of(&self, record: RecordKind) -> Result<&Shelf<D>, Failure> {
         self.shelves.iter().find(|shelf| shelf.record == record).ok_or_else(|| {
             failure(FailureKind::Unsupported, format!("{} stores no {record}", self.about.subject))
@@ -340,6 +248,52 @@ impl<D: Driver> Kit<D> {
             }
             None => Err(failure(FailureKind::Protocol, "no dataset is prepared")),
         }
+    }
+}
+
+impl<D: Driver> Speaker for Kit<D> {
+    fn answer(&mut self, request: Request) -> Result<Reply, Failure> {
+        match request {
+            Request::Hello { protocol } => self.hello(protocol),
+            Request::Prepare { record, dataset, operations, states, subscriptions } => {
+                self.prepare(record, Files { dataset, operations, states, subscriptions })
+            }
+            Request::Open { directory, record, schema, settings } => {
+                self.open(directory, record, schema, settings)
+            }
+            Request::Fill { from, count, table } => {
+                self.on_table(table, |prepared, handle| prepared.fill(handle, from, count))?;
+                Ok(Reply::Fill)
+            }
+            Request::Churn { from, count, table, times } => {
+                self.on_table(table, |prepared, handle| prepared.churn(handle, from, count, times))?;
+                Ok(Reply::Churn)
+            }
+            Request::Watch { count } => {
+                let (watches, handle) = self.watching()?;
+                watches.watch(handle, count)?;
+                Ok(Reply::Watch)
+            }
+            Request::Run(run) => self.run(&run).map(Reply::Run),
+            Request::Explain { lanes } => self.explain(&lanes).map(Reply::Explain),
+            Request::Check { table } => {
+                let (prepared, database) = self.playing()?;
+                let data = prepared.of(table, &database.open.schema)?;
+                let mut handle = database.another(table)?;
+                let reply = data.check(&mut handle);
+                handle.close().map_err(Into::into)?;
+                reply
+            }
+            Request::Serve { .. } => {
+                Err(failure(FailureKind::Unsupported, "this subject is no service: it serves nobody"))
+            }
+            Request::Close => self.close().map(|()| Reply::Close),
+            Request::Quit => self.close().map(|()| Reply::Quit),
+        }
+    }
+
+    fn close(&mut self) -> Result<(), Failure> {
+        self.opened.take().map_or(Ok(()), Database::close)
     }
 }
 
