@@ -27,7 +27,7 @@ use touchstone_store::{Durability, Options};
         touchstone-sync backup copy.db                  copies the store while it is served\n  \
         touchstone-sync token revoke 3f9a0c51d2e4\n  \
         touchstone-sync openapi                         the OpenAPI document\n\n\
-        Exit status: 0 done, 64 makes no sense, 65 no store, 66 no such file, 70 a mistake of the program, 74 input or output"
+        Exit status: 0 done, 64 makes no sense, 65 no store, 66 no such file, 74 input or output"
 )]
 pub struct Cli {
     #[command(subcommand)]

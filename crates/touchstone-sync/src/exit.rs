@@ -8,8 +8,6 @@ pub const USAGE: u8 = 64;
 pub const DATA: u8 = 65;
 /// A file that is given is not there.
 pub const NO_INPUT: u8 = 66;
-/// The program failed in a way that it did not foresee.
-pub const SOFTWARE: u8 = 70;
 /// The operating system refused.
 pub const IO: u8 = 74;
 

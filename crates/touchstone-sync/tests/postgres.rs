@@ -1,6 +1,7 @@
 //! The PostgreSQL storage keeps the rules of every storage, and several processes of the service may have one database.
 
 mod cluster;
+#[macro_use]
 mod rules;
 
 use cluster::Cluster;
@@ -47,33 +48,7 @@ fn kept<F: Future<Output = ()>>(rule: impl Fn(Shared) -> F) {
     runtime().block_on(async { rule(connect(&url).await).await });
 }
 
-macro_rules! rules_are_kept {
-    ($($rule:ident),+ $(,)?) => {
-        $(
-            #[test]
-            fn $rule() {
-                kept(rules::$rule);
-            }
-        )+
-    };
-}
-
-rules_are_kept!(
-    a_change_is_given_with_the_next_revision,
-    any_text_is_kept_as_it_is,
-    pages_end_at_their_limit,
-    what_was_uploaded_is_not_applied_again,
-    the_last_writer_wins_and_is_told_what_it_has_overwritten,
-    an_upload_with_a_base_is_refused_where_the_object_is_another,
-    a_cursor_that_leads_nowhere_is_refused,
-    a_cursor_from_before_a_forgotten_deletion_is_refused,
-    a_device_may_leave_its_own_changes_out,
-    users_have_their_own_objects_devices_and_revisions,
-    a_token_is_valid_until_it_expires_or_is_revoked,
-    whoever_watches_sees_the_last_revision,
-    long_versions_come_in_shorter_pages,
-    uploads_at_once_have_one_order_without_a_gap_or_a_repeat,
-);
+every_rule_is_kept!();
 
 #[test]
 fn requests_in_any_order_are_answered_as_the_model_answers() {

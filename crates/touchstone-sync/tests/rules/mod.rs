@@ -9,6 +9,36 @@ use touchstone_sync::change::{Change, Download, Page, Upload, Uploaded, Version}
 use touchstone_sync::storage::{Client, Error, Refusal, Storage};
 use touchstone_sync::token::Token;
 
+/// A test of each rule, by the function `kept` of the test program: a rule that stands here is asked of every storage.
+macro_rules! every_rule_is_kept {
+    () => {
+        every_rule_is_kept!(
+            a_change_is_given_with_the_next_revision,
+            any_text_is_kept_as_it_is,
+            pages_end_at_their_limit,
+            what_was_uploaded_is_not_applied_again,
+            the_last_writer_wins_and_is_told_what_it_has_overwritten,
+            an_upload_with_a_base_is_refused_where_the_object_is_another,
+            a_cursor_that_leads_nowhere_is_refused,
+            a_cursor_from_before_a_forgotten_deletion_is_refused,
+            a_device_may_leave_its_own_changes_out,
+            users_have_their_own_objects_devices_and_revisions,
+            a_token_is_valid_until_it_expires_or_is_revoked,
+            whoever_watches_sees_the_last_revision,
+            long_versions_come_in_shorter_pages,
+            uploads_at_once_have_one_order_without_a_gap_or_a_repeat,
+        );
+    };
+    ($($rule:ident),+ $(,)?) => {
+        $(
+            #[test]
+            fn $rule() {
+                kept(rules::$rule);
+            }
+        )+
+    };
+}
+
 pub type Shared = Arc<dyn Storage>;
 
 /// A change of an object.
