@@ -98,7 +98,7 @@ impl List {
         let mut table = comfy_table::Table::new();
         table.load_preset(comfy_table::presets::NOTHING).set_header(["token", "user", "made", "valid until"]);
         for token in &tokens {
-            let until = token.expires.map_or(Ok("revoked".to_owned()), date)?;
+            let until = token.expires.map_or(Ok("it is revoked".to_owned()), date)?;
             table.add_row([token.name.clone(), token.user.clone(), date(token.made)?, until]);
         }
         print(&table.to_string())
