@@ -152,9 +152,10 @@ unsafe extern "C" fn statement_ended(
         *seen.counters.entry(name).or_insert(0) += i64::from(count);
     }
     // SAFETY: SQLite hands over a live statement.
-    *seen.counters.entry("statements").or_insert(0) += i64::from(unsafe { asks(statement) });
+    let asks = unsafe { asks(statement) };
     // SAFETY: SQLite hands over a live statement.
-    let first_run = unsafe { ffi::sqlite3_stmt_status(statement, RUNS, 0) } == 1;
+    let first_run = asks && unsafe { ffi::sqlite3_stmt_status(statement, RUNS, 0) } == 1;
+    *seen.counters.entry("statements").or_insert(0) += i64::from(asks);
     *seen.counters.entry("first_runs").or_insert(0) += i64::from(first_run);
     if seen.statements.len() < STATEMENTS_MAX {
         // SAFETY: a statement that SQLite traces has its text.
