@@ -13,7 +13,7 @@ use touchstone_sync::serve::serve;
 use touchstone_sync::storage::Storage;
 use touchstone_sync::storage::embedded::Embedded;
 
-#[path = "../../../drivers/src/sqlite/about.rs"]
+#[path = "../../../../drivers/src/sqlite/about.rs"]
 mod about;
 
 fn main() -> ExitCode {
