@@ -1,5 +1,6 @@
 //! The command line. Each verb is a file.
 
+mod admin;
 mod backup;
 mod serve;
 mod token;
@@ -12,7 +13,7 @@ use clap::{Args, ColorChoice, CommandFactory, Parser, Subcommand};
 use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
-use touchstone_store::{Durability, Options};
+use touchstone_store::{Durability, Options, Store};
 
 /// Serves changes to the devices of users: one upload's changes are the other devices' downloads.
 #[derive(Debug, Parser)]
@@ -26,6 +27,7 @@ use touchstone_store::{Durability, Options};
         touchstone-sync serve --listen 0.0.0.0:443 --certificate cert.pem --key key.pem\n  \
         touchstone-sync backup copy.db                  copies the store while it is served\n  \
         touchstone-sync token revoke 3f9a0c51d2e4\n  \
+        touchstone-sync admin users                     what each user has\n  \
         touchstone-sync openapi                         the OpenAPI document\n\n\
         Exit status: 0 done, 64 makes no sense, 65 no store, 66 no such file, 74 input or output"
 )]
@@ -39,6 +41,8 @@ enum Command {
     Serve(serve::Serve),
     #[command(subcommand)]
     Token(token::Token),
+    #[command(subcommand)]
+    Admin(admin::Admin),
     Backup(backup::Backup),
     Restore(backup::Restore),
     /// Print the OpenAPI document
@@ -86,20 +90,42 @@ enum Class {
 }
 
 impl Kept {
-    async fn open(&self, to_serve: bool) -> Result<Arc<dyn Storage>> {
-        if let Some(url) = self.url() {
-            let strict = matches!(self.durability, Class::Strict);
-            return Ok(Arc::new(
-                Postgres::connect(url, self.connections.clamp(1, CONNECTIONS_MAX), strict).await?,
-            ));
+    /// Opens what is kept, to serve it.
+    async fn serve(&self) -> Result<Arc<dyn Storage>> {
+        match self.url() {
+            Some(url) => self.connect(url).await,
+            None => Ok(Arc::new(Embedded::to_serve(self.store(true)?)?)),
         }
+    }
+
+    /// Opens what is kept, beside the service; the store is made where there is none.
+    async fn open(&self) -> Result<Arc<dyn Storage>> {
+        match self.url() {
+            Some(url) => self.connect(url).await,
+            None => Ok(Arc::new(Embedded::new(self.store(true)?)?)),
+        }
+    }
+
+    /// Opens what is kept, beside the service. Where there is nothing, that is an error: whoever looks makes no store.
+    async fn look(&self) -> Result<Arc<dyn Storage>> {
+        match self.url() {
+            Some(url) => self.connect(url).await,
+            None => Ok(Arc::new(Embedded::new(self.store(false)?)?)),
+        }
+    }
+
+    async fn connect(&self, url: &str) -> Result<Arc<dyn Storage>> {
+        let strict = matches!(self.durability, Class::Strict);
+        Ok(Arc::new(Postgres::connect(url, self.connections.clamp(1, CONNECTIONS_MAX), strict).await?))
+    }
+
+    fn store(&self, create: bool) -> Result<Store> {
         let durability = match self.durability {
             Class::Strict => Durability::Strict,
             Class::Consistent => Durability::Consistent,
         };
-        let store = Options::new().durability(durability).open(&self.store);
-        let store = store.with_context(|| format!("cannot open {}", self.store.display()))?;
-        Ok(Arc::new(if to_serve { Embedded::to_serve(store)? } else { Embedded::new(store)? }))
+        let store = Options::new().durability(durability).create(create).open(&self.store);
+        store.with_context(|| format!("cannot open {}", self.store.display()))
     }
 
     /// The URL, where it is none of a file.
@@ -139,6 +165,7 @@ impl Cli {
         match self.command {
             Command::Serve(serve) => serve.run(),
             Command::Token(token) => token.run(),
+            Command::Admin(admin) => admin.run(),
             Command::Backup(backup) => backup.run(),
             Command::Restore(restore) => restore.run(),
             Command::Openapi => print(&crate::http::openapi().to_pretty_json()?),

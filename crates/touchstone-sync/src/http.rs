@@ -3,11 +3,14 @@
 mod answer;
 mod asking;
 mod body;
+mod devices;
 mod download;
 mod full;
 mod health;
 mod object;
+mod page;
 mod register;
+mod streams;
 mod surroundings;
 mod upload;
 mod watch;
@@ -18,12 +21,14 @@ pub use surroundings::surrounded;
 
 use crate::identity::Identity;
 use crate::limits::Limits;
+use crate::presence::Presence;
 use crate::problem::{Kind, Problem};
 use crate::storage::{Account, Storage};
 use axum::Router;
 use axum::http::{Method, Uri};
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use std::sync::Arc;
+use streams::Streams;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use utoipa::OpenApi;
@@ -37,12 +42,14 @@ pub struct App {
     pub(crate) storage: Arc<dyn Storage>,
     pub(crate) identity: Arc<dyn Identity>,
     pub(crate) limits: Limits,
-    /// Streams of `watch` that may still be opened.
-    pub(crate) streams: Arc<Semaphore>,
+    /// Streams of `watch` that are open.
+    pub(crate) streams: Streams,
     /// Bytes of bodies that may still be under way.
     pub(crate) room: Arc<Semaphore>,
     /// Requests that users may still send; none where there is no limit.
     pub(crate) rates: Option<Arc<DefaultKeyedRateLimiter<Account>>>,
+    /// Which devices have asked lately.
+    pub(crate) presence: Arc<Presence>,
     /// Ends the streams when the service is to end.
     pub(crate) ending: CancellationToken,
 }
@@ -73,10 +80,10 @@ impl utoipa::Modify for Bearer {
 impl App {
     /// The service over a storage.
     pub fn new(storage: Arc<dyn Storage>, identity: Arc<dyn Identity>, limits: Limits) -> App {
-        let streams = Arc::new(Semaphore::new(limits.streams.min(Semaphore::MAX_PERMITS)));
         let room = Arc::new(Semaphore::new(limits.room_bytes));
         let rates = limits.user_rate.map(|rate| Arc::new(RateLimiter::keyed(Quota::per_second(rate))));
-        App { storage, identity, limits, streams, room, rates, ending: CancellationToken::new() }
+        let (streams, presence, ending) = (Streams::default(), Arc::default(), CancellationToken::new());
+        App { storage, identity, limits, streams, room, rates, presence, ending }
     }
 
     /// Ends what has no end of its own. Requests that are under way are answered.
@@ -87,6 +94,14 @@ impl App {
     /// Waits until [`end`](App::end) is called.
     pub async fn ended(&self) {
         self.ending.cancelled().await;
+    }
+
+    /// Forgets how often users have asked that ask no more.
+    pub(crate) fn trim(&self) {
+        if let Some(rates) = &self.rates {
+            rates.retain_recent();
+            rates.shrink_to_fit();
+        }
     }
 
     /// Refuses a user whose devices ask too often.
@@ -107,6 +122,7 @@ fn described() -> OpenApiRouter<App> {
         .routes(routes!(upload::upload, download::download))
         .routes(routes!(full::full))
         .routes(routes!(watch::watch))
+        .routes(routes!(devices::devices))
         .routes(routes!(health::alive))
         .routes(routes!(health::ready))
 }
@@ -122,7 +138,7 @@ pub fn router(app: App) -> Router {
     let document = axum::Json(document);
     let router =
         router.route("/v1/openapi.json", axum::routing::get(move || async move { document.clone() }));
-    router.fallback(no_path).method_not_allowed_fallback(no_method).with_state(app)
+    router.merge(page::files()).fallback(no_path).method_not_allowed_fallback(no_method).with_state(app)
 }
 
 async fn no_path(uri: Uri) -> Problem {

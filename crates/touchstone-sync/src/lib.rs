@@ -12,6 +12,7 @@ pub mod exit;
 pub mod http;
 pub mod identity;
 pub mod limits;
+pub(crate) mod presence;
 pub mod problem;
 pub mod serve;
 pub mod storage;

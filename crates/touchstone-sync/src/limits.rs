@@ -24,6 +24,8 @@ pub struct Limits {
     pub room_bytes: usize,
     /// Open streams of `watch`.
     pub streams: usize,
+    /// Open streams of `watch` of a user.
+    pub user_streams: usize,
     /// Requests of a user in a second; none for as many as there are.
     pub user_rate: Option<std::num::NonZeroU32>,
     /// How long a body may take to come.
@@ -38,6 +40,7 @@ impl Default for Limits {
             data_bytes: 1 << 20,
             room_bytes: 64 << 20,
             streams: 20_000,
+            user_streams: 1_000,
             user_rate: None,
             body_time: Duration::from_secs(30),
         }

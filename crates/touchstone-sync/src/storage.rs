@@ -14,6 +14,7 @@ mod watching;
 use crate::change::{Download, Page, Standing, Upload, Uploaded, Version};
 use crate::token::TokenHash;
 use async_trait::async_trait;
+use serde::Serialize;
 use std::fmt;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -55,6 +56,41 @@ pub struct Listed {
     pub made: i64,
     /// When it ends, in seconds since 1970; none where it does not.
     pub expires: Option<i64>,
+}
+
+/// A device of a user, as it is listed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// The name that it was registered by.
+    pub name: String,
+    /// The device itself.
+    pub client: Client,
+}
+
+/// What a user has, as the service's owner sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Usage {
+    /// The user.
+    pub user: String,
+    /// How many devices were registered.
+    pub devices: u64,
+    /// How many objects there are.
+    pub objects: u64,
+    /// How many deletions are remembered.
+    pub deletions: u64,
+    /// Bytes of the objects' data.
+    pub bytes: u64,
+    /// The last revision.
+    pub revision: u64,
+}
+
+/// A part of the room that a storage takes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Room {
+    /// Which part, in words.
+    pub part: String,
+    /// How many bytes it takes.
+    pub bytes: u64,
 }
 
 /// A user's last revision, as it rises.
@@ -143,6 +179,18 @@ pub trait Storage: Send + Sync + fmt::Debug {
     /// The device of that name, of whichever user, for an [`Identity`](crate::identity::Identity) whose devices are known without
     /// their users. Where users have devices of the same name, one of these.
     async fn client_named(&self, device: &str) -> Result<Option<Client>>;
+
+    /// The user of that name; none where there is none.
+    async fn user_named(&self, name: &str) -> Result<Option<Account>>;
+
+    /// The user's devices, by name.
+    async fn devices(&self, account: Account) -> Result<Vec<Known>>;
+
+    /// What each user has, by name. It reads every object.
+    async fn usage(&self) -> Result<Vec<Usage>>;
+
+    /// What room is taken, part by part.
+    async fn room(&self) -> Result<Vec<Room>>;
 
     /// Stores an upload. When this returns, it is kept as well as the storage's durability class says.
     async fn upload(&self, client: Client, upload: Upload) -> Result<Uploaded>;

@@ -1,6 +1,7 @@
 //! What the service does besides answering: it forgets what is old, and tells its metrics to whoever collects them.
 
 use crate::clock;
+use crate::http::App;
 use crate::storage::Storage;
 use anyhow::{Context, Result};
 use axum::Router;
@@ -14,6 +15,9 @@ use tokio::time::sleep;
 
 /// How often deletions are looked for that are old enough.
 const FORGET_EVERY: Duration = Duration::from_secs(3600);
+
+/// How often users are let go of that ask no more.
+const TRIM_EVERY: Duration = Duration::from_secs(60);
 
 /// How often what was measured is summed up, so that it takes no more and more memory while nobody collects it.
 const SUM_EVERY: Duration = Duration::from_secs(5);
@@ -34,6 +38,14 @@ pub async fn forget(storage: Arc<dyn Storage>, after: Duration) {
             Err(error) => tracing::warn!("old deletions cannot be forgotten now: {error:?}"),
         }
         sleep(FORGET_EVERY).await;
+    }
+}
+
+/// Lets go, again and again, of what is known of users that ask no more.
+pub async fn trim(app: App) {
+    loop {
+        sleep(TRIM_EVERY).await;
+        app.trim();
     }
 }
 

@@ -386,3 +386,20 @@ fn the_document_has_every_path_and_the_program_prints_it() {
     }
     assert_eq!((phone.get("/health/live").0, phone.get("/health/ready").0), (200, 200));
 }
+
+#[test]
+fn streams_of_a_user_are_as_many_as_are_allowed() {
+    let (_folder, store) = place();
+    let service = Service::start(&store, &["--user-streams", "2", "--streams", "3"]);
+    let [ada, bob] = ["ada", "bob"].map(|user| service.device(&service.token(user), "phone"));
+    let open = |device: &support::Device<'_>| device.stream("/v1/sync/watch").unwrap();
+    let (first, _second) = (open(&ada), open(&ada));
+    assert_eq!(open(&ada).status(), 429, "the user has as many as one may");
+    let _third = open(&bob);
+    assert_eq!(open(&bob).status(), 503, "the service has as many as it may");
+    assert_eq!(ada.get("/v1/devices").1["devices"][0]["streams"], 2);
+    drop(first);
+    while open(&ada).status() != 200 {
+        std::thread::yield_now();
+    }
+}

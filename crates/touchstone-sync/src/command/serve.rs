@@ -37,6 +37,9 @@ pub(super) struct Serve {
     /// Streams of `watch` that may be open together
     #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().streams, env = "TOUCHSTONE_SYNC_STREAMS")]
     streams: usize,
+    /// Streams of `watch` of a user that may be open together
+    #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().user_streams, env = "TOUCHSTONE_SYNC_USER_STREAMS")]
+    user_streams: usize,
     /// For how long deletions are remembered, such as `2160h`: a device that was away for longer fetches everything
     #[arg(long, value_name = "TIME", default_value = "2160h", env = "TOUCHSTONE_SYNC_REMEMBER")]
     remember: SignedDuration,
@@ -73,8 +76,13 @@ impl Serve {
         let tls = self.certificate.clone().zip(self.key.clone());
         let tls = tls.map(|(certificate, key)| Tls { certificate, key });
         let runtime = self.runtime()?;
-        let storage = runtime.block_on(self.kept.open(true))?;
-        let limits = Limits { user_rate: self.user_rate, streams: self.streams, ..Limits::default() };
+        let storage = runtime.block_on(self.kept.serve())?;
+        let limits = Limits {
+            user_rate: self.user_rate,
+            streams: self.streams,
+            user_streams: self.user_streams,
+            ..Limits::default()
+        };
         let app = App::new(Arc::clone(&storage), Arc::new(Tokens::of(Arc::clone(&storage))), limits);
         let listening = listen(self.listen)?;
         if let Some(address) = self.metrics {
@@ -86,6 +94,7 @@ impl Serve {
         tracing::info!("serving {} on {scheme}://{}", self.kept.shown(), listening.local_addr()?);
         let served = runtime.block_on(async {
             tokio::spawn(upkeep::forget(storage, remember));
+            tokio::spawn(upkeep::trim(app.clone()));
             serve(app, listening, tls).await
         });
         tracing::info!("ended");

@@ -70,7 +70,7 @@ impl Create {
         if expires.is_some_and(|expires| expires <= made) {
             bail!("`--expires` is no time to come: leave it out, or give one such as `720h`");
         }
-        let storage = self.kept.open(false).await?;
+        let storage = self.kept.open().await?;
         let account = storage.user(&self.user).await.map_err(told)?;
         let token = token::Token::make()?;
         storage.keep_token(account, &token.hash(), made, expires).await.map_err(told)?;
@@ -80,7 +80,7 @@ impl Create {
 
 impl List {
     async fn run(self) -> Result<()> {
-        let tokens = self.kept.open(false).await?.tokens(self.user.as_deref()).await.map_err(told)?;
+        let tokens = self.kept.look().await?.tokens(self.user.as_deref()).await.map_err(told)?;
         if self.json {
             let listed: Vec<_> = tokens
                 .iter()
@@ -107,7 +107,7 @@ impl List {
 
 impl Revoke {
     async fn run(self) -> Result<()> {
-        match self.kept.open(false).await?.revoke(&self.name).await.map_err(told)? {
+        match self.kept.look().await?.revoke(&self.name).await.map_err(told)? {
             0 => bail!("there is no token `{}`: `touchstone-sync token list` has all of them", self.name),
             _ => Ok(()),
         }
@@ -119,7 +119,7 @@ fn date(seconds: i64) -> Result<String> {
 }
 
 /// An error of the storage, for whoever owns it.
-fn told(error: Error) -> anyhow::Error {
+pub(super) fn told(error: Error) -> anyhow::Error {
     match error {
         Error::Refused(refusal) => anyhow!("{refusal}"),
         Error::Busy => anyhow!("the store is busy: try again later"),

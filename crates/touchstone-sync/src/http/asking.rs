@@ -15,6 +15,7 @@ impl FromRequestParts<App> for Asking {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Asking, Problem> {
         let client = app.identity.client(&parts.headers).await?;
         app.allow(client.account())?;
+        app.presence.asks(client);
         Ok(Asking(client))
     }
 }

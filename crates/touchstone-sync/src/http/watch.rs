@@ -2,15 +2,16 @@
 
 use super::App;
 use super::asking::Asking;
+use super::streams::{Full, Permit};
+use crate::limits::Limits;
+use crate::presence::Streaming;
 use crate::problem::{Kind, Problem};
 use crate::storage::Watch;
 use axum::extract::State;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::{Stream, stream};
 use std::convert::Infallible;
-use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 /// How often a stream without news says that it is there, so that nobody between closes it.
@@ -21,7 +22,8 @@ struct Watching {
     watch: Watch,
     ending: CancellationToken,
     is_first: bool,
-    _permit: OwnedSemaphorePermit,
+    _streaming: Streaming,
+    _permit: Permit,
 }
 
 /// A stream of events `changes`, each with the user's last revision: one at once, and one whenever it has risen. Several changes may be
@@ -40,16 +42,31 @@ pub(super) async fn watch(
     State(app): State<App>,
     Asking(client): Asking,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
-    let permit = Arc::clone(&app.streams).try_acquire_owned().map_err(|_| {
-        let detail = format!(
-            "there are {} open streams already, as many as are allowed: ask again later",
-            app.limits.streams
-        );
-        Problem::new(Kind::Busy, detail)
-    })?;
+    let limits = &app.limits;
+    let permit = app.streams.open(client.account(), limits.streams, limits.user_streams);
+    let permit = permit.map_err(|full| refused(&full, limits))?;
     let watch = app.storage.watch(client.account()).await?;
-    let watching = Watching { watch, ending: app.ending, is_first: true, _permit: permit };
+    let streaming = app.presence.streams(client);
+    let watching =
+        Watching { watch, ending: app.ending, is_first: true, _streaming: streaming, _permit: permit };
     Ok(Sse::new(stream::unfold(watching, next)).keep_alive(KeepAlive::new().interval(ALIVE_EVERY)))
+}
+
+fn refused(full: &Full, limits: &Limits) -> Problem {
+    let most = limits.streams;
+    let of_user = limits.user_streams;
+    match full {
+        Full::All => Problem::new(
+            Kind::Busy,
+            format!("there are {most} open streams already, as many as are allowed: ask again later"),
+        ),
+        Full::OfUser => Problem::new(
+            Kind::TooMany,
+            format!(
+                "the user has {of_user} open streams already, as many as are allowed: close some, or ask again later"
+            ),
+        ),
+    }
 }
 
 async fn next(mut watching: Watching) -> Option<(Result<Event, Infallible>, Watching)> {

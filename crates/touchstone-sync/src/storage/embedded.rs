@@ -6,10 +6,11 @@ mod group;
 mod hub;
 mod life;
 mod schema;
+mod survey;
 
 use super::{
-    Account, Client, DEVICES_MAX, Error, Listed, PAGE_BYTES_MAX, Refusal, Result, Storage, Watch,
-    check_cursor, page_of,
+    Account, Client, DEVICES_MAX, Error, Known, Listed, PAGE_BYTES_MAX, Refusal, Result, Room, Storage,
+    Usage, Watch, check_cursor, page_of,
 };
 use crate::change::{Download, Page, Standing, Upload, Uploaded, Version};
 use crate::token::TokenHash;
@@ -18,7 +19,11 @@ use group::Writer;
 use hub::Hub;
 use schema::{DeviceRow, TokenRow, UserRow, VersionRow};
 use std::sync::Arc;
+use tokio::sync::Semaphore;
 use touchstone_store::{ErrorKind, Query, Snapshot, Store, Transaction};
+
+/// Registrations and the like that may wait for their turn to write: a thread waits for each.
+const TURNS: usize = 128;
 
 /// One file of the reference store.
 #[derive(Clone, Debug)]
@@ -31,6 +36,8 @@ struct Inner {
     store: Store,
     writer: Writer,
     hub: Hub,
+    /// Writes beside those of the writer that may wait together.
+    turns: Semaphore,
     /// Notes the end, after the last upload is written.
     _life: Option<Life>,
 }
@@ -73,7 +80,9 @@ impl Embedded {
     fn start(store: Store, life: Option<Life>) -> anyhow::Result<Embedded> {
         let hub = Hub::start(&store)?;
         let writer = Writer::start(store.clone())?;
-        Ok(Embedded { inner: Arc::new(Inner { store, writer, hub, _life: life }) })
+        Ok(Embedded {
+            inner: Arc::new(Inner { store, writer, hub, turns: Semaphore::new(TURNS), _life: life }),
+        })
     }
 
     /// Begins a new history for each user of a store that was made of a backup.
@@ -100,11 +109,22 @@ impl Embedded {
         }
     }
 
+    /// Reads much, on a thread that may take its time.
+    async fn survey<R: Send + 'static>(
+        &self,
+        work: fn(&Snapshot) -> touchstone_store::Result<R>,
+    ) -> Result<R> {
+        let embedded = self.clone();
+        let read = tokio::task::spawn_blocking(move || embedded.read(work)).await;
+        read.map_err(|error| Error::Failed(error.into()))?
+    }
+
     /// Writes on a thread that may wait for its turn.
     async fn write<R: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Transaction<'_>) -> touchstone_store::Result<R> + Send + 'static,
     ) -> Result<R> {
+        let _turn = self.inner.turns.try_acquire().map_err(|_| Error::Busy)?;
         let store = self.inner.store.clone();
         let written = tokio::task::spawn_blocking(move || store.write(work)).await;
         written.map_err(|error| Error::Failed(error.into()))?.map_err(failed)
@@ -161,6 +181,28 @@ impl Storage for Embedded {
         let known =
             self.read(|snapshot| snapshot.query::<DeviceRow>().filter(|row| row.name.eq(device)).first())?;
         Ok(known.map(|known| Client { account: Account { user: known.user }, device: known.number }))
+    }
+
+    async fn user_named(&self, name: &str) -> Result<Option<Account>> {
+        let known = self.read(|snapshot| user_of_name(snapshot, name))?;
+        Ok(known.map(|user| Account { user: user.id }))
+    }
+
+    async fn devices(&self, account: Account) -> Result<Vec<Known>> {
+        let rows = self.read(|snapshot| {
+            let all = snapshot.query::<DeviceRow>().filter(|row| row.user.eq(account.user));
+            all.order(|row| row.name.ascending()).all()
+        })?;
+        let known = |row: DeviceRow| Known { name: row.name, client: Client { account, device: row.number } };
+        Ok(rows.into_iter().map(known).collect())
+    }
+
+    async fn usage(&self) -> Result<Vec<Usage>> {
+        self.survey(survey::usage).await
+    }
+
+    async fn room(&self) -> Result<Vec<Room>> {
+        self.survey(survey::room).await
     }
 
     async fn upload(&self, client: Client, upload: Upload) -> Result<Uploaded> {

@@ -4,7 +4,10 @@ mod forget;
 mod upload;
 
 use super::watching::Registry;
-use super::{Account, Client, DEVICES_MAX, Error, Listed, PAGE_BYTES_MAX, Refusal, Result, Storage, Watch};
+use super::{
+    Account, Client, DEVICES_MAX, Error, Known, Listed, PAGE_BYTES_MAX, Refusal, Result, Room, Storage,
+    Usage, Watch,
+};
 use crate::change::{Download, Page, Standing, Upload, Uploaded, Version};
 use crate::clock;
 use crate::token::{self, TokenHash};
@@ -117,11 +120,6 @@ impl Postgres {
 
     async fn row(&self, sql: &str, parameters: &[&(dyn ToSql + Sync)]) -> Result<Option<Row>> {
         Ok(self.rows(sql, parameters).await?.into_iter().next())
-    }
-
-    async fn user_of_name(&self, name: &str) -> Result<Option<Account>> {
-        let row = self.row("select id from sync_user where name = $1", &[&name]).await?;
-        Ok(row.map(|row| Account { user: number(row.get(0)) }))
     }
 
     async fn try_upload(
@@ -238,7 +236,7 @@ fn number(signed: i64) -> u64 {
 #[async_trait]
 impl Storage for Postgres {
     async fn user(&self, name: &str) -> Result<Account> {
-        if let Some(known) = self.user_of_name(name).await? {
+        if let Some(known) = self.user_named(name).await? {
             return Ok(known);
         }
         let id = getrandom::u64().map_err(|error| Error::Failed(error.into()))? >> 1;
@@ -247,7 +245,7 @@ impl Storage for Postgres {
             "insert into sync_user (id, name, history) values ($1, $2, $3) on conflict (name) do nothing";
         self.rows(make, &[&signed(id), &name, &history]).await?;
         // Another may have made it meanwhile.
-        self.user_of_name(name).await?.ok_or_else(|| Refusal::UnknownUser.into())
+        self.user_named(name).await?.ok_or_else(|| Refusal::UnknownUser.into())
     }
 
     async fn name_of(&self, account: Account) -> Result<Option<String>> {
@@ -291,6 +289,41 @@ impl Storage for Postgres {
             self.row("select user_id, number from sync_device where name = $1 limit 1", &[&device]).await?;
         Ok(row
             .map(|row| Client { account: Account { user: number(row.get(0)) }, device: number(row.get(1)) }))
+    }
+
+    async fn user_named(&self, name: &str) -> Result<Option<Account>> {
+        let row = self.row("select id from sync_user where name = $1", &[&name]).await?;
+        Ok(row.map(|row| Account { user: number(row.get(0)) }))
+    }
+
+    async fn devices(&self, account: Account) -> Result<Vec<Known>> {
+        let sql = "select name, number from sync_device where user_id = $1 order by name";
+        let rows = self.rows(sql, &[&signed(account.user)]).await?;
+        let known = |row: &Row| {
+            let client = Client { account, device: number(row.get(1)) };
+            Known { name: row.get(0), client }
+        };
+        Ok(rows.iter().map(known).collect())
+    }
+
+    async fn usage(&self) -> Result<Vec<Usage>> {
+        let rows = self.rows(include_str!("postgres/usage.sql"), &[]).await?;
+        let usage = |row: &Row| Usage {
+            user: row.get(0),
+            devices: number(row.get(1)),
+            objects: number(row.get(2)),
+            deletions: number(row.get(3)),
+            bytes: number(row.get(4)),
+            revision: number(row.get(5)),
+        };
+        Ok(rows.iter().map(usage).collect())
+    }
+
+    async fn room(&self) -> Result<Vec<Room>> {
+        let sql = "select relname::text, pg_total_relation_size(oid) from pg_class \
+                   where relkind = 'r' and relname like 'sync\\_%' and pg_table_is_visible(oid) order by relname";
+        let rows = self.rows(sql, &[]).await?;
+        Ok(rows.iter().map(|row| Room { part: row.get(0), bytes: number(row.get(1)) }).collect())
     }
 
     async fn upload(&self, client: Client, upload: Upload) -> Result<Uploaded> {

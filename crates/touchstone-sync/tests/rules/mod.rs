@@ -6,7 +6,7 @@ pub mod model;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use touchstone_sync::change::{Change, Download, Page, Upload, Uploaded, Version};
-use touchstone_sync::storage::{Client, Error, Refusal, Storage};
+use touchstone_sync::storage::{Client, Error, Known, Refusal, Storage, Usage};
 use touchstone_sync::token::Token;
 
 /// A test of each rule, by the function `kept` of the test program: a rule that stands here is asked of every storage.
@@ -26,6 +26,7 @@ macro_rules! every_rule_is_kept {
             a_token_is_valid_until_it_expires_or_is_revoked,
             whoever_watches_sees_the_last_revision,
             long_versions_come_in_shorter_pages,
+            what_users_have_is_told_to_the_owner,
             uploads_at_once_have_one_order_without_a_gap_or_a_repeat,
         );
     };
@@ -318,6 +319,29 @@ pub async fn long_versions_come_in_shorter_pages(storage: Shared) {
     let all: Vec<Change> = (0..20).map(|place| set(&place.to_string(), "short")).collect();
     assert!(matches!(refusal(storage.upload(laptop, upload(all)).await), Refusal::TooMuch { .. }));
     assert_eq!(storage.standing(phone.account()).await.unwrap().revision, 20);
+}
+
+pub async fn what_users_have_is_told_to_the_owner(storage: Shared) {
+    assert_eq!(storage.usage().await.unwrap(), []);
+    let [phone, laptop] = ["phone", "laptop"].map(|name| device(&storage, "ada", name));
+    let (phone, laptop) = (phone.await, laptop.await);
+    stored(&storage, phone, vec![set("a", "milk"), set("b", "\0é"), set("c", ""), delete("a")]).await;
+    stored(&storage, laptop, vec![set("b", "café")]).await;
+    storage.user("bob").await.unwrap();
+    let usage = |user: &str, devices, objects, deletions, bytes, revision| Usage {
+        user: user.into(),
+        devices,
+        objects,
+        deletions,
+        bytes,
+        revision,
+    };
+    assert_eq!(storage.usage().await.unwrap(), [usage("ada", 2, 2, 1, 5, 5), usage("bob", 0, 0, 0, 0, 0)]);
+    let ada = storage.user_named("ada").await.unwrap().unwrap();
+    let known = |name: &str, client| Known { name: name.into(), client };
+    assert_eq!(storage.devices(ada).await.unwrap(), [known("laptop", laptop), known("phone", phone)]);
+    assert_eq!(storage.user_named("eve").await.unwrap(), None);
+    assert!(storage.room().await.unwrap().iter().any(|room| room.bytes > 0));
 }
 
 /// Many devices of several users upload at once, and each user has a device that follows. It is given each change that is not

@@ -1,4 +1,4 @@
-//! A page in a real browser, with what it complained of. The generator's tests open its pages with it too.
+//! A page in a real browser, with what it complained of. The generator's tests and the sync service's open their pages with it too.
 
 #![allow(dead_code)]
 
@@ -17,10 +17,10 @@ const PAGE_BYTES_MAX: u64 = 2_000_000;
 pub struct Page {
     /// Where it is open.
     pub tab: Arc<Tab>,
-    /// Console messages, exceptions, and requests that leave the file.
+    /// Console messages, exceptions, and requests that leave the file, or the page's service.
     complaints: Arc<Mutex<Vec<String>>>,
     _browser: Browser,
-    _folder: tempfile::TempDir,
+    _folder: Option<tempfile::TempDir>,
 }
 
 impl Page {
@@ -35,13 +35,18 @@ impl Page {
         let path = folder.path().join("report.html");
         std::fs::write(&path, html).unwrap();
         assert!(path.metadata().unwrap().len() < PAGE_BYTES_MAX);
+        Page { _folder: Some(folder), ..Page::visit(&format!("file://{}", path.display()), scheme, width_px) }
+    }
+
+    /// Opens what is at an address.
+    pub fn visit(address: &str, scheme: &str, width_px: u32) -> Page {
         let browser = launch(width_px);
         let tab = browser.new_tab().unwrap();
         tab.set_default_timeout(Duration::from_secs(30));
-        let complaints = listen(&tab);
+        let complaints = listen(&tab, address);
         prefer(&tab, scheme);
-        tab.navigate_to(&format!("file://{}", path.display())).unwrap().wait_until_navigated().unwrap();
-        Page { tab, complaints, _browser: browser, _folder: folder }
+        tab.navigate_to(address).unwrap().wait_until_navigated().unwrap();
+        Page { tab, complaints, _browser: browser, _folder: None }
     }
 
     /// What an expression yields, as JSON.
@@ -89,9 +94,10 @@ fn launch(width_px: u32) -> Browser {
     Browser::new(options).expect("Chromium starts")
 }
 
-fn listen(tab: &Arc<Tab>) -> Arc<Mutex<Vec<String>>> {
+fn listen(tab: &Arc<Tab>, address: &str) -> Arc<Mutex<Vec<String>>> {
     let complaints = Arc::new(Mutex::new(Vec::new()));
     let heard = Arc::clone(&complaints);
+    let own = address.to_owned();
     let listener = move |event: &Event| {
         let complaint = match event {
             Event::LogEntryAdded(entry) => Some(format!("log: {}", entry.params.entry.text)),
@@ -100,7 +106,7 @@ fn listen(tab: &Arc<Tab>) -> Arc<Mutex<Vec<String>>> {
             }
             Event::RuntimeConsoleAPICalled(called) => Some(format!("console: {:?}", called.params.args)),
             Event::NetworkRequestWillBeSent(sent) => Some(sent.params.request.url.clone())
-                .filter(|url| !url.starts_with("file:") && !url.starts_with("data:"))
+                .filter(|url| !url.starts_with(&own) && !url.starts_with("data:"))
                 .map(|url| format!("request: {url}")),
             _ => None,
         };

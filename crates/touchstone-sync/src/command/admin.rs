@@ -1,0 +1,138 @@
+//! `touchstone-sync admin`: what is kept, for the service's owner.
+
+use super::token::told;
+use super::{Kept, print, wait};
+use crate::storage::{Room, Usage};
+use anyhow::{Context, Result, anyhow, bail};
+use clap::{Args, Subcommand};
+use comfy_table::{CellAlignment, Table, presets};
+use serde::Serialize;
+use touchstone_store::{Options, Store};
+
+/// Look at users, devices and room, and make the file smaller
+#[derive(Debug, Subcommand)]
+pub(super) enum Admin {
+    Users(Users),
+    Devices(Devices),
+    Size(Size),
+    Compact(Compact),
+}
+
+/// List users: their devices, objects, remembered deletions, bytes of data and last revision. It reads every object
+#[derive(Args, Debug)]
+pub(super) struct Users {
+    #[command(flatten)]
+    printed: Printed,
+    #[command(flatten)]
+    kept: Kept,
+}
+
+/// List the devices of a user. How far each is, the running service knows: `GET /v1/devices`, and the page at `/`
+#[derive(Args, Debug)]
+pub(super) struct Devices {
+    /// The user
+    #[arg(long)]
+    user: String,
+    #[command(flatten)]
+    printed: Printed,
+    #[command(flatten)]
+    kept: Kept,
+}
+
+/// Tell what room is taken
+#[derive(Args, Debug)]
+pub(super) struct Size {
+    #[command(flatten)]
+    printed: Printed,
+    #[command(flatten)]
+    kept: Kept,
+}
+
+/// Write the store's file anew, without what is free in it. End the service first; the disk needs room for a second copy
+#[derive(Args, Debug)]
+pub(super) struct Compact {
+    #[command(flatten)]
+    kept: Kept,
+}
+
+/// How a list is printed.
+#[derive(Args, Debug)]
+struct Printed {
+    /// Print for machines: one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+impl Printed {
+    /// Prints rows; `cells` are those of a row, the first a name and the others numbers.
+    fn rows<R: Serialize>(
+        &self,
+        rows: &[R],
+        header: &[&str],
+        cells: impl Fn(&R) -> Vec<String>,
+    ) -> Result<()> {
+        if self.json {
+            return print(&serde_json::to_string_pretty(rows)?);
+        }
+        let mut table = Table::new();
+        table.load_preset(presets::NOTHING).set_header(header).add_rows(rows.iter().map(cells));
+        table.column_iter_mut().skip(1).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
+        print(&table.to_string())
+    }
+}
+
+impl Admin {
+    pub(super) fn run(self) -> Result<()> {
+        match self {
+            Admin::Users(users) => wait(users.run()),
+            Admin::Devices(devices) => wait(devices.run()),
+            Admin::Size(size) => wait(size.run()),
+            Admin::Compact(compact) => compact.run(),
+        }
+    }
+}
+
+impl Users {
+    async fn run(self) -> Result<()> {
+        let users = self.kept.look().await?.usage().await.map_err(told)?;
+        let header = ["user", "devices", "objects", "deletions", "bytes", "revision"];
+        self.printed.rows(&users, &header, |usage: &Usage| {
+            let numbers = [usage.devices, usage.objects, usage.deletions, usage.bytes, usage.revision];
+            [usage.user.clone()].into_iter().chain(numbers.map(|number| number.to_string())).collect()
+        })
+    }
+}
+
+impl Devices {
+    async fn run(self) -> Result<()> {
+        let storage = self.kept.look().await?;
+        let account = storage.user_named(&self.user).await.map_err(told)?;
+        let account = account.ok_or_else(|| {
+            anyhow!("there is no user `{}`: `touchstone-sync admin users` has all of them", self.user)
+        })?;
+        let devices = storage.devices(account).await.map_err(told)?;
+        let names: Vec<String> = devices.into_iter().map(|device| device.name).collect();
+        self.printed.rows(&names, &["device"], |name| vec![name.clone()])
+    }
+}
+
+impl Size {
+    async fn run(self) -> Result<()> {
+        let room = self.kept.look().await?.room().await.map_err(told)?;
+        self.printed
+            .rows(&room, &["", "bytes"], |room: &Room| vec![room.part.clone(), room.bytes.to_string()])
+    }
+}
+
+impl Compact {
+    fn run(self) -> Result<()> {
+        if self.kept.url().is_some() {
+            bail!(
+                "a PostgreSQL is compacted by its own programs, such as `vacuumdb`; this is for the store's file"
+            );
+        }
+        let store = &self.kept.store;
+        Store::change_key(store, Options::new(), Options::new())
+            .with_context(|| format!("cannot write {} anew: end the service first", store.display()))
+    }
+}

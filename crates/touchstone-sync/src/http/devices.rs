@@ -1,0 +1,78 @@
+//! `GET /v1/devices`: the user's devices, and how far each is.
+
+use super::App;
+use super::answer::to_json;
+use crate::presence::Seen;
+use crate::problem::Problem;
+use crate::storage::Known;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// A user's devices.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Devices {
+    /// The user.
+    user: String,
+    /// The user's last revision.
+    revision: u64,
+    /// The devices, by name.
+    devices: Vec<Device>,
+}
+
+/// A device, and what it has asked of this process of the service.
+#[derive(Debug, Serialize, ToSchema)]
+struct Device {
+    /// Its name.
+    device: String,
+    /// The cursor of its last download; left out where it has not downloaded since the process began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cursor: Option<u64>,
+    /// Revisions beyond that cursor.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    behind: Option<u64>,
+    /// Milliseconds since its last request; left out where it has asked nothing since the process began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    idle_ms: Option<u64>,
+    /// Streams of `watch` that it has open.
+    streams: usize,
+}
+
+impl Device {
+    fn of(known: Known, seen: Option<Seen>, revision: u64) -> Device {
+        let cursor = seen.and_then(|seen| seen.cursor);
+        Device {
+            device: known.name,
+            cursor,
+            behind: cursor.map(|cursor| revision.saturating_sub(cursor)),
+            idle_ms: seen.map(|seen| u64::try_from(seen.ago.as_millis()).unwrap_or(u64::MAX)),
+            streams: seen.map_or(0, |seen| seen.streams),
+        }
+    }
+}
+
+/// The devices of the token's user. What they have done is known of this process alone, and since it began.
+#[utoipa::path(
+    get,
+    path = "/v1/devices",
+    responses(
+        (status = 200, description = "The devices", body = Devices),
+        (status = "4XX", description = "What is wrong with the request", body = Problem, content_type = "application/problem+json"),
+        (status = "5XX", description = "Why it cannot be done now", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn devices(State(app): State<App>, headers: HeaderMap) -> Result<Response, Problem> {
+    let account = app.identity.account(&headers, None).await?;
+    app.allow(account)?;
+    let known = app.storage.devices(account).await?;
+    let user = app.storage.name_of(account).await?.unwrap_or_default();
+    // Read last: a device is never beyond it.
+    let revision = app.storage.standing(account).await?.revision;
+    let devices = known.into_iter().map(|known| {
+        let seen = app.presence.of(known.client);
+        Device::of(known, seen, revision)
+    });
+    Ok(to_json(&Devices { user, revision, devices: devices.collect() }))
+}

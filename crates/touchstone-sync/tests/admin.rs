@@ -1,0 +1,84 @@
+//! `touchstone-sync admin`, beside a service and without one.
+
+mod support;
+
+use serde_json::{Value, json};
+use std::path::Path;
+use support::{Service, place, program};
+
+/// What it prints to each of its two outputs, and its exit status.
+fn admin(store: &Path, words: &[&str]) -> (String, String, i32) {
+    let run = program().arg("admin").args(words).arg("--store").arg(store).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (text(run.stdout), text(run.stderr), run.status.code().unwrap())
+}
+
+fn json_of(store: &Path, words: &[&str]) -> Value {
+    let (printed, said, status) = admin(store, &[words, &["--json"]].concat());
+    assert_eq!((said.as_str(), status), ("", 0));
+    serde_json::from_str(&printed).unwrap()
+}
+
+fn free(store: &Path) -> u64 {
+    json_of(store, &["size"])[1]["bytes"].as_u64().unwrap()
+}
+
+#[test]
+fn users_devices_and_room_are_told_while_the_service_runs() {
+    let (_folder, store) = place();
+    let service = Service::start(&store, &[]);
+    let phone = service.device(&service.token("ada"), "phone");
+    phone.post("/v1/sync/delta", &json!({"changes": [{"id": "a", "data": "milk"}]}));
+    let ada = json!({"user": "ada", "devices": 1, "objects": 1, "deletions": 0, "bytes": 4, "revision": 1});
+    assert_eq!(json_of(&store, &["users"]), json!([ada]));
+    assert_eq!(json_of(&store, &["devices", "--user", "ada"]), json!(["phone"]));
+    let (printed, _, _) = admin(&store, &["users"]);
+    let rows: Vec<Vec<&str>> = printed.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(rows[0], ["user", "devices", "objects", "deletions", "bytes", "revision"]);
+    assert_eq!(rows[1], ["ada", "1", "1", "0", "4", "1"]);
+}
+
+#[test]
+fn a_file_is_made_smaller_once_its_service_has_ended() {
+    let (_folder, store) = place();
+    let service = Service::start(&store, &[]);
+    let token = service.token("ada");
+    let phone = service.device(&token, "phone");
+    let upload = |data: &str| {
+        let changes: Vec<_> = (0..100).map(|id| json!({"id": format!("{id}"), "data": data})).collect();
+        assert_eq!(phone.post("/v1/sync/delta", &json!({ "changes": changes })).0, 200);
+    };
+    upload(&"x".repeat(10_000));
+    upload("x");
+    let (_, said, status) = admin(&store, &["compact"]);
+    assert_eq!(status, 74);
+    assert!(said.contains("end the service first"), "{said}");
+    drop(service);
+    assert!(free(&store) > 500_000);
+    assert_eq!(admin(&store, &["compact"]), (String::new(), String::new(), 0));
+    assert_eq!(free(&store), 0);
+    let service = Service::start(&store, &[]);
+    let phone = service.device(&token, "phone");
+    let (_, everything) = phone.get("/v1/sync/full");
+    assert_eq!(everything["changes"].as_array().map(Vec::len), Some(100));
+}
+
+#[test]
+fn whoever_looks_makes_no_store_and_no_user() {
+    let (_folder, store) = place();
+    for words in [&["users"][..], &["size"], &["devices", "--user", "ada"], &["compact"]] {
+        let (_, said, status) = admin(&store, words);
+        assert_ne!(status, 0, "{words:?}");
+        assert!(said.contains("sync.db") && said.lines().count() == 1, "{said}");
+        assert!(!store.exists(), "{words:?}");
+    }
+    let service = Service::start(&store, &[]);
+    let (_, said, status) = admin(&store, &["devices", "--user", "ada"]);
+    assert_eq!(
+        said,
+        "touchstone-sync: there is no user `ada`: `touchstone-sync admin users` has all of them\n"
+    );
+    assert_eq!(status, 64);
+    assert_eq!(json_of(&store, &["users"]), json!([]));
+    drop(service);
+}
