@@ -13,7 +13,7 @@ PYTHON ?= python3
 # The package is built by pip, and linted, in a folder of its own: its engine is compiled once.
 PYTHON_TARGET := $(CURDIR)/target/python
 
-.PHONY: help bench test serve fio mutations sanitize simulator tools tools-python tools-cpp tools-java tools-go tools-sanitize browser build format lint unit targets hand-offs kits kits-cpp kits-java kits-go python clean
+.PHONY: help bench test serve sync fio mutations sanitize simulator tools tools-python tools-cpp tools-java tools-go tools-sanitize browser build format lint unit targets hand-offs kits kits-cpp kits-java kits-go python clean
 
 help:
 	@echo "make build   target/release/touchstone alone, to be put on the PATH"
@@ -84,8 +84,10 @@ tools-sanitize: tools
 	@command -v llvm-symbolizer >/dev/null || { \
 	  echo "llvm-symbolizer is missing, which names the functions of a report: apt-get install llvm" >&2; exit 69; }
 
-serve:
+sync:
 	cargo build --profile deploy --locked --target-dir target --package touchstone-sync
+
+serve: sync
 	target/deploy/touchstone-sync serve
 
 build:

@@ -3,7 +3,7 @@
 use crate::Findings;
 
 /// How a file of a kind opens, by the ending of its path.
-const OPENINGS: [(&str, &[&str]); 17] = [
+const OPENINGS: [(&str, &[&str]); 18] = [
     (".rs", &["//!"]),
     (".toml", &["#"]),
     (".py", &["\"\"\"", "#"]),
@@ -21,6 +21,7 @@ const OPENINGS: [(&str, &[&str]); 17] = [
     (".css", &["/*"]),
     (".html", &["<!--", "{#"]),
     (".sh", &["#"]),
+    (".service", &["#"]),
 ];
 
 /// Files without an ending that are source all the same.

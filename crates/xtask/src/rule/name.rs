@@ -3,12 +3,13 @@
 use crate::Findings;
 
 /// Endings of files that may be here. A new kind of file is a decision, so it is made in this list.
-const ENDINGS: [&str; 44] = [
+const ENDINGS: [&str; 46] = [
     "bib",
     "c",
     "cpp",
     "css",
     "db",
+    "dockerignore",
     "expect",
     "gitattributes",
     "gitignore",
@@ -31,6 +32,7 @@ const ENDINGS: [&str; 44] = [
     "py",
     "pyi",
     "rs",
+    "service",
     "sh",
     "sql",
     "stderr",
@@ -51,7 +53,8 @@ const ENDINGS: [&str; 44] = [
 ];
 
 /// Files without an ending that may be here.
-const NAMED: [&str; 9] = [
+const NAMED: [&str; 10] = [
+    "Containerfile",
     "LICENSE",
     "LICENSE-APACHE",
     "LICENSE-MIT",
