@@ -313,6 +313,15 @@ impl Live {
         }
     }
 
+    /// Fills windows up where the snapshot is of the commit that was just taken in: what they are told is told with it.
+    fn fill_up_now(&mut self, leased: &Result<Held>) {
+        if let Ok(leased) = leased
+            && (self.index.is_none() || is_same_commit(self.state, leased.parked.get()))
+        {
+            self.fill_up(leased);
+        }
+    }
+
     /// Fills windows up that lack rows; whether any did.
     fn fill_up(&mut self, leased: &Leased) -> bool {
         let mut is_read = false;
@@ -414,8 +423,12 @@ impl Live {
 
     fn align_with(&mut self, (leased, work, version): Begins) -> Result<Held> {
         self.is_behind |= work.lost;
-        for commit in work.commits {
+        let mut commits = work.commits;
+        while let Some(commit) = commits.pop_front() {
             self.take(commit);
+            if commits.is_empty() && self.lacks_rows() && !self.is_behind {
+                self.fill_up_now(&leased);
+            }
             self.deliver_whole();
             self.free_many();
         }
