@@ -117,6 +117,12 @@ impl Flushes {
         state
     }
 
+    /// Notes that a flush of the store's file failed: the log, which nobody empties any more, has what it lacks.
+    pub(crate) fn fail(&self, error: &Error) {
+        lock(&self.state).failed = Some(error.to_string());
+        self.bell.notify_all();
+    }
+
     fn end(&self, reached: u64, lasted: Duration, result: Result<()>) -> Result<()> {
         let mut state = lock(&self.state);
         state.under_way = false;

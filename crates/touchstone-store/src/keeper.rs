@@ -8,11 +8,14 @@ use crate::engine::log::{LogIndex, LogPlace, LogState};
 use crate::engine::pin::Pin;
 use crate::error::Result;
 use crate::flush::Flushes;
-use crate::options::Options;
+use crate::options::{Durability, Options};
+use crate::place::companion;
 use crate::readers::{Left, Owner, Readers};
 use crate::sync::{Mutex, lock};
 use crate::turn::Turns;
+use crate::write_back::WriteBack;
 use libsqlite3_sys as ffi;
+use std::ffi::c_int;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread::JoinHandle;
@@ -32,7 +35,10 @@ const PAUSE: u32 = 9;
 const LOOK: Duration = Duration::from_millis(250);
 
 /// How many times as long as it is to be copied at the log must be, before writers wait until the rest is copied.
-const OUTRUN: u32 = 4;
+const OUTRUN: u32 = 16;
+
+/// So few new frames in the log are no reason to copy it again before writers wait.
+const FEW: u32 = 32;
 
 /// The keeper of a store. Its thread starts when there is something to do.
 pub(crate) struct Keeper {
@@ -83,6 +89,12 @@ impl Tried {
     }
 }
 
+/// What the keeper copies the log with.
+struct Copier {
+    connection: Connection,
+    log: WriteBack,
+}
+
 /// An owner whose snapshot lets the log grow beyond its limit, and since when that is known.
 struct Late {
     owner: Owner,
@@ -116,11 +128,7 @@ impl Keeper {
     /// Hears of a commit.
     #[inline]
     pub(crate) fn committed(&self) {
-        let Some(state) = self.shared.index.as_ref().and_then(LogIndex::state) else { return };
-        let copied = self.shared.copied.load(Ordering::Relaxed);
-        // The log begins anew after all of it was copied.
-        let new = if state.frames() < copied { state.frames() } else { state.frames() - copied };
-        if new >= self.shared.options.checkpoint_pages {
+        if self.shared.new_frames().is_some_and(|new| new >= self.shared.options.checkpoint_pages) {
             self.start();
             self.shared.alarm.checkpoint();
         }
@@ -161,7 +169,7 @@ impl Keeper {
 
 impl Shared {
     fn keep(&self) {
-        let mut connection = None;
+        let mut copier = None;
         let (mut period, mut late) = (None, Vec::new());
         loop {
             let wishes = self.alarm.wait(period);
@@ -169,7 +177,7 @@ impl Shared {
                 return;
             }
             if wishes.checkpoint {
-                self.checkpoint(&mut connection);
+                self.checkpoint(&mut copier);
             }
             self.look(&mut late);
             period = match self.readers.sweep(false) {
@@ -217,8 +225,17 @@ impl Shared {
         owners
     }
 
+    /// How many frames were committed since the log was copied; none while a commit is under way.
+    #[inline]
+    fn new_frames(&self) -> Option<u32> {
+        let frames = self.index.as_ref().and_then(LogIndex::state)?.frames();
+        let copied = self.copied.load(Ordering::Relaxed);
+        // The log begins anew after all of it was copied.
+        Some(if frames < copied { frames } else { frames - copied })
+    }
+
     /// Copies what it can. A failure is the next commit's to find, or the closing's: nothing is lost by it here.
-    fn checkpoint(&self, connection: &mut Option<Connection>) {
+    fn checkpoint(&self, copier: &mut Option<Copier>) {
         // After a failed flush the system may hold for written what the disk lacks: a log with a hole must not be copied
         // into a file that is whole.
         if self.flushes.check().is_err() {
@@ -228,15 +245,14 @@ impl Shared {
         if self.pin.check_there().is_err() {
             return;
         }
-        if connection.is_none() {
-            *connection = self.open().ok();
+        if copier.is_none() {
+            *copier = self.open().ok();
         }
-        let Some(connection) = connection else { return };
-        let Ok((log, copied)) = connection.checkpoint(ffi::SQLITE_CHECKPOINT_PASSIVE) else { return };
-        self.copied.store(copied, Ordering::Relaxed);
+        let Some(copier) = copier else { return };
+        let Ok(log) = self.copy(copier) else { return };
         // The log begins anew with the next commit, but only if nobody reads from it any more.
         self.readers.sweep(false);
-        let page_bytes = connection.page_bytes();
+        let page_bytes = copier.connection.page_bytes();
         let bytes = u64::from(log) * page_bytes;
         // Writers wait meanwhile.
         let tried = *lock(&self.tried);
@@ -246,31 +262,84 @@ impl Shared {
             *lock(&self.tried) = None;
         } else if tried.is_none_or(|tried| tried.is_over(bytes)) {
             let patience = tried.map_or(PATIENCE, Tried::patience);
+            if self.approach(copier).is_err() {
+                return;
+            }
             let began = Instant::now();
-            let result = if is_limit { self.bound(connection, patience) } else { self.catch_up(connection) };
+            let result = if is_limit {
+                self.bound(&copier.connection, patience)
+            } else {
+                self.catch_up(&copier.connection)
+            };
             let (waited, since, is_failed) = (began.elapsed(), Instant::now(), result.is_err());
             *lock(&self.tried) = Some(Tried { bytes, patience, waited, since, is_failed });
         }
     }
 
+    /// Copies the log as it is, and tells how many frames it has.
+    fn copy(&self, copier: &Copier) -> Result<u32> {
+        if let Some(state) = self.index.as_ref().and_then(LogIndex::state)
+            && self.flushes_files()
+        {
+            let old = state.frames().saturating_sub(self.new_frames().unwrap_or(0));
+            copier.log.pieces(state.log_file_bytes_of(old), state.log_file_bytes_of(state.frames()));
+        }
+        self.checkpoint_in(&copier.connection, ffi::SQLITE_CHECKPOINT_PASSIVE)
+    }
+
+    /// Checkpoints, and tells how many frames the log has.
+    fn checkpoint_in(&self, connection: &Connection, mode: c_int) -> Result<u32> {
+        let (log, copied) = self.flushed(connection.checkpoint(mode))?;
+        self.copied.store(copied, Ordering::Relaxed);
+        Ok(log)
+    }
+
+    /// Heeds a flush that has failed: the system may hold for written what the disk lacks, and a second flush would not say so. So
+    /// the log stays as it is, and a strict store commits nothing more: whoever opens the store next copies all of the log again.
+    fn flushed<R>(&self, result: Result<R>) -> Result<R> {
+        result.inspect_err(|error| {
+            if error.sqlite_code() == Some(ffi::SQLITE_IOERR_FSYNC) {
+                self.pin.note_lost_flush();
+                self.flushes.fail(error);
+            }
+        })
+    }
+
+    /// Whether what is copied is flushed.
+    fn flushes_files(&self) -> bool {
+        self.options.durability != Durability::Process
+    }
+
+    /// Prepares for writers to wait: what they wait for then are two short flushes, and few pages. What was copied is flushed before,
+    /// and what is committed meanwhile is copied, again and again, as long as each time much less is left.
+    fn approach(&self, copier: &Copier) -> Result<()> {
+        if self.flushes_files() {
+            self.flushed(copier.connection.flush_file())?;
+        }
+        let mut left = u32::MAX;
+        while let Some(new) = self.new_frames().filter(|new| *new > FEW && *new < left / 2) {
+            left = new;
+            self.copy(copier)?;
+        }
+        Ok(())
+    }
+
     /// Copies the rest while nobody writes, so that the log begins anew: beside a writer who never pauses, the last pages
-    /// are always new ones. Most of the log was copied just before, so it does not take long.
+    /// are always new ones. Nearly all of the log was copied just before, so what it takes are two short flushes.
     fn catch_up(&self, connection: &Connection) -> Result<()> {
         // The keeper's own thread has no turn already.
         let Ok(_turn) = self.turns.take() else { return Ok(()) };
         self.readers.sweep(true);
         connection.patience.limit_to(Duration::ZERO);
-        let (_, copied) = connection.checkpoint(ffi::SQLITE_CHECKPOINT_RESTART)?;
-        self.copied.store(copied, Ordering::Relaxed);
-        Ok(())
+        self.checkpoint_in(connection, ffi::SQLITE_CHECKPOINT_RESTART).map(drop)
     }
 
-    fn open(&self) -> Result<Connection> {
+    fn open(&self) -> Result<Copier> {
         let connection = Connection::open_beside(&self.pin, &self.options)?;
         // A connection that has read nothing does not know that there is a log, and copies nothing of it.
         connection.begin_read()?;
         connection.commit()?;
-        Ok(connection)
+        Ok(Copier { connection, log: WriteBack::of(&companion(self.pin.path(), "-wal")) })
     }
 
     /// Empties a log that is at its limit: nobody writes meanwhile, and snapshots that do not end by themselves expire.
@@ -282,24 +351,23 @@ impl Shared {
         self.readers.sweep(true);
         connection.patience.limit_to(patience);
         // What is cut off cannot be taken for a log that is at its limit still.
-        let mut result = connection.checkpoint(ffi::SQLITE_CHECKPOINT_TRUNCATE);
+        let mut result = self.checkpoint_in(connection, ffi::SQLITE_CHECKPOINT_TRUNCATE);
         // The first time those who are inside a call come out of it, the second time their snapshots end too.
         for _ in 0..2 {
-            if result.is_err() && !owners.is_empty() {
+            if result.is_err() && self.flushes.check().is_ok() && !owners.is_empty() {
                 self.readers.expire(&owners);
                 self.readers.sweep(true);
-                result = connection.checkpoint(ffi::SQLITE_CHECKPOINT_TRUNCATE);
+                result = self.checkpoint_in(connection, ffi::SQLITE_CHECKPOINT_TRUNCATE);
             }
         }
-        let (_, copied) = result?;
-        self.copied.store(copied, Ordering::Relaxed);
-        Ok(())
+        result.map(drop)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Error;
     use crate::{ErrorKind, Record, Store};
 
     #[derive(Record)]
@@ -332,6 +400,24 @@ mod tests {
         let keeper = &store.keeper().shared;
         keeper.checkpoint(&mut None);
         assert!(keeper.copied.load(Ordering::Relaxed) > 0);
+    }
+
+    /// A second flush would have said that all is well, and the log would have begun anew over the only copy of what the disk lacks.
+    #[test]
+    fn after_a_failed_flush_of_the_file_the_log_stays_as_it_is() {
+        let (directory, store) = store(Options::new());
+        store.insert_all(&notes(1..3)).expect("it is written");
+        let keeper = &store.keeper().shared;
+        let failed = Error::sqlite(ffi::SQLITE_IOERR_FSYNC, format_args!("the disk does not answer"));
+        keeper.flushed::<()>(Err(failed)).expect_err("it failed");
+        store.insert(&Note { id: 3 }).expect("a consistent store goes on");
+        keeper.checkpoint(&mut None);
+        assert_eq!(keeper.copied.load(Ordering::Relaxed), 0);
+        let log = directory.path().join("notes.db-wal");
+        drop(store);
+        assert!(std::fs::metadata(log).expect("it is there").len() > 0);
+        let store = Store::open(directory.path().join("notes.db")).expect("it opens");
+        assert_eq!(store.all::<Note>().expect("they are read").len(), 3);
     }
 
     /// What was in a log that nobody else could see was copied over what others had committed meanwhile.

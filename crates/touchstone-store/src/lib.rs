@@ -146,6 +146,7 @@ mod turn;
 mod user_version;
 mod value;
 mod visitor;
+mod write_back;
 mod writing;
 
 pub use begun::{Begun, Savepoint};

@@ -9,6 +9,7 @@ use super::pager::{Pages, damaged};
 use super::patience::Patience;
 use super::pin::Pin;
 use super::statement::Statement;
+use super::vfs_file::call;
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::{Durability, Options};
 use libsqlite3_sys as ffi;
@@ -532,6 +533,30 @@ impl Connection {
             ffi::sqlite3_free(name.cast());
             text
         }
+    }
+
+    /// Flushes the file, without its log.
+    pub(crate) fn flush_file(&self) -> Result<()> {
+        let mut file: *mut ffi::sqlite3_file = ptr::null_mut();
+        // SAFETY: the connection is open and is used by this thread alone, so that its file is too; the call stores the file's pointer.
+        let code = unsafe {
+            let code = ffi::sqlite3_file_control(
+                self.handle(),
+                c"main".as_ptr(),
+                ffi::SQLITE_FCNTL_FILE_POINTER,
+                (&raw mut file).cast(),
+            );
+            if code == ffi::SQLITE_OK && !file.is_null() {
+                call!(file, xSync(ffi::SQLITE_SYNC_NORMAL) or ffi::SQLITE_OK)
+            } else {
+                code
+            }
+        };
+        if code == ffi::SQLITE_OK {
+            return Ok(());
+        }
+        // SAFETY: the connection is open.
+        Err(unsafe { super::statement::failure(self.handle(), code) })
     }
 
     /// Whether no transaction is open.

@@ -64,15 +64,16 @@ impl LogState {
         u64::from(self.frames()) * self.page_bytes()
     }
 
-    /// How many bytes the log's file has at least: its header, and each frame with its own.
+    /// How many bytes the log's file has at least.
     pub(super) fn log_file_bytes(self) -> u64 {
+        self.log_file_bytes_of(self.frames())
+    }
+
+    /// How many bytes the log's file has up to the end of a frame: its header, and each frame with its own.
+    pub(crate) fn log_file_bytes_of(self, frames: u32) -> u64 {
         const HEADER: u64 = 32;
         const FRAME_HEADER: u64 = 24;
-        if self.frames() == 0 {
-            0
-        } else {
-            HEADER + u64::from(self.frames()) * (FRAME_HEADER + self.page_bytes())
-        }
+        if frames == 0 { 0 } else { HEADER + u64::from(frames) * (FRAME_HEADER + self.page_bytes()) }
     }
 
     /// How many it had at that place; none where it has begun anew since.
