@@ -1,316 +1,45 @@
-//! The service over HTTP, as a process of its own: what it answers, and that what makes no sense is told in problem details.
+//! The service over HTTP, as a process of its own, on each storage: what it answers, and that what makes no sense is told in problem
+//! details.
 
+mod cluster;
+mod places;
+#[macro_use]
+mod served;
 mod support;
 
-use serde_json::{Value, json};
-use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Write};
-use std::net::TcpStream;
+use serde_json::json;
 use support::{Service, place, program};
 
-#[test]
-fn two_devices_share_what_one_of_them_uploads() {
-    let (_folder, store) = place();
-    let service = Service::start(&store, &[]);
-    let token = service.token("ada");
-    let [phone, laptop] = ["phone", "laptop"].map(|device| service.device(&token, device));
-    let changes =
-        json!({"changes": [{"id": "a", "data": "milk \"and\" bread"}, {"id": "b", "deleted": true}]});
-    assert_eq!(phone.post("/v1/sync/delta", &changes), (200, json!({"revisions": [1, 2], "cursor": 2})));
-    let page = json!({"changes": [
-        {"id": "a", "revision": 1, "data": "milk \"and\" bread"},
-        {"id": "b", "revision": 2, "deleted": true},
-    ], "cursor": 2, "more": false});
-    assert_eq!(laptop.get("/v1/sync/delta?cursor=0&limit=100"), (200, page));
-    assert_eq!(phone.get("/v1/sync/delta?others=true").1, json!({"changes": [], "cursor": 2, "more": false}));
-    let (_, everything) = laptop.get("/v1/sync/full");
-    assert_eq!((everything["changes"].as_array().map(Vec::len), &everything["cursor"]), (Some(1), &json!(2)));
-    let history = everything["history"].as_str().unwrap();
-    assert_eq!(laptop.get(&format!("/v1/sync/delta?cursor=2&history={history}")).0, 200);
-}
-
-#[test]
-fn metrics_are_told_at_an_address_of_their_own() {
-    let (_folder, store) = place();
-    let service = Service::start(&store, &["--metrics", "127.0.0.1:0"]);
-    let address =
-        format!("http://{}", support::after_scheme(service.said.split("metrics are told").nth(1).unwrap()));
-    let phone = service.device(&service.token("ada"), "phone");
-    phone.post("/v1/sync/delta", &json!({"changes": [{"id": "a", "data": "1"}]}));
-    phone.get("/guessed/by/nobody");
-    let text = service.text(&address);
-    for line in [
-        "touchstone_sync_requests_total{method=\"POST\",path=\"/v1/sync/delta\",status=\"200\"} 1",
-        "touchstone_sync_requests_total{method=\"GET\",path=\"none\",status=\"404\"} 1",
-        "touchstone_sync_requests_under_way 0",
-        "touchstone_sync_group_uploads_count 1",
-    ] {
-        assert!(text.lines().any(|known| known == line), "{line} is not in:\n{text}");
+mod on_a_file {
+    fn place() -> Option<crate::places::Place> {
+        Some(crate::places::Place::file("consistent"))
     }
-    assert_eq!(phone.get("/metrics").0, 404, "clients are told none");
+
+    every_answer_is_given!();
 }
 
-/// The lab looks for texts in answers, so their keys have an order and no spaces.
-#[test]
-fn answers_are_written_as_the_protocol_for_services_has_them() {
-    let (_folder, store) = place();
-    let service = Service::start(&store, &[]);
-    let phone = service.device(&service.token("ada"), "phone");
-    phone.post("/v1/sync/delta", &json!({"changes": [{"id": "a", "data": "1"}]}));
-    let text = |path: &str| phone.stream(path).unwrap().body_mut().read_to_string().unwrap();
-    let page = r#"{"changes":[{"id":"a","revision":1,"data":"1"}],"cursor":1,"more":false}"#;
-    assert_eq!(text("/v1/sync/delta?cursor=0&limit=100"), page);
-    assert!(
-        text("/v1/sync/full").starts_with(r#"{"changes":[{"id":"a","revision":1,"data":"1"}],"history":""#)
-    );
-}
-
-/// Objects and their data; null of those that are deleted.
-fn state_of(changes: &[Value]) -> BTreeMap<String, Value> {
-    changes.iter().map(|change| (change["id"].as_str().unwrap().to_owned(), change["data"].clone())).collect()
-}
-
-#[test]
-fn everything_is_streamed_whole_however_much_it_is() {
-    let (_folder, store) = place();
-    let service = Service::start(&store, &[]);
-    let phone = service.device(&service.token("ada"), "phone");
-    for part in 0..10 {
-        let changes: Vec<_> =
-            (0..100).map(|place| json!({"id": format!("{part}-{place}"), "data": "x".repeat(500)})).collect();
-        assert_eq!(phone.post("/v1/sync/delta", &json!({"changes": changes})).0, 200);
+mod on_a_file_in_class_strict {
+    fn place() -> Option<crate::places::Place> {
+        Some(crate::places::Place::file("strict"))
     }
-    let (_, everything) = phone.get("/v1/sync/full");
-    assert_eq!(everything["changes"].as_array().unwrap().len(), 1_000);
-    // Another device changes and deletes meanwhile: everything, and then what follows its cursor, come to the state.
-    let laptop = service.device(&phone.token, "laptop");
-    let mut begun = Vec::new();
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            for place in 0..100 {
-                let [changed, deleted] =
-                    [format!("{}-{place}", place % 10), format!("{}-{place}", (place + 1) % 10)];
-                let changes = json!([{"id": changed, "data": "new"}, {"id": deleted, "deleted": true}]);
-                assert_eq!(laptop.post("/v1/sync/delta", &json!({ "changes": changes })).0, 200);
-            }
-        });
-        begun.extend((0..20).map(|_| phone.get("/v1/sync/full").1));
-    });
-    let last = state_of(phone.get("/v1/sync/full").1["changes"].as_array().unwrap());
-    assert_eq!(last.len(), 900);
-    for everything in begun {
-        let mut state = state_of(everything["changes"].as_array().unwrap());
-        state.extend(state_of(&phone.follow(everything["cursor"].as_u64().unwrap())));
-        state.retain(|_, data| !data.is_null());
-        assert_eq!(state, last);
-    }
+
+    every_answer_is_given!();
 }
 
-#[test]
-fn whoever_watches_is_told_at_once() {
-    let (_folder, store) = place();
-    let service = Service::start(&store, &[]);
-    let token = service.token("ada");
-    let [phone, laptop] = ["phone", "laptop"].map(|device| service.device(&token, device));
-    let stream = laptop.stream("/v1/sync/watch").unwrap();
-    assert_eq!(stream.headers()["content-type"], "text/event-stream");
-    let mut lines = BufReader::new(stream.into_body().into_reader()).lines().map(Result::unwrap);
-    let mut told = |cursor: u64| {
-        let wanted = format!("data: {{\"cursor\":{cursor}}}");
-        assert!(lines.any(|line| line == wanted), "{wanted}");
-    };
-    told(0);
-    for cursor in 1..=20 {
-        phone.post("/v1/sync/delta", &json!({"changes": [{"id": "a", "data": "1"}]}));
-        told(cursor);
+mod on_postgresql {
+    fn place() -> Option<crate::places::Place> {
+        crate::places::Place::database("consistent")
     }
+
+    every_answer_is_given!();
 }
 
-/// A path or a body, the status, and what the answer's words must have.
-#[test]
-fn what_makes_no_sense_is_told_in_problem_details() {
-    let (_folder, store) = place();
-    let service = Service::start(&store, &[]);
-    let token = service.token("ada");
-    let phone = service.device(&token, "phone");
-    let long = "x".repeat(257);
-    let long_id = json!({"changes": [{"id": long, "data": "1"}]}).to_string();
-    let long_data = json!({"changes": [{"id": "a", "data": "x".repeat((1 << 20) + 1)}]}).to_string();
-    let many = json!({"changes": vec![json!({"id": "a", "data": "1"}); 1_001]}).to_string();
-    let bodies: &[(&str, u16, &str, &str)] = &[
-        ("", 422, "malformed", "EOF"),
-        ("{", 422, "malformed", "EOF"),
-        ("[]", 422, "malformed", "not as it has to be"),
-        ("{}", 422, "malformed", "changes"),
-        (r#"{"changes":[]}"#, 422, "malformed", "has 0"),
-        (r#"{"changes":[{"id":"a"}]}"#, 422, "malformed", "`changes[0]`"),
-        (r#"{"changes":[{"id":"a","data":"1","deleted":true}]}"#, 422, "malformed", "not both"),
-        (r#"{"changes":[{"id":"","data":"1"}]}"#, 422, "malformed", "its `id` has 0 bytes"),
-        (r#"{"changes":[{"id":"a","data":1}]}"#, 422, "malformed", "expected a string"),
-        (r#"{"changes":[{"id":"a","data":"1","dta":1}]}"#, 422, "malformed", "unknown field `dta`"),
-        (r#"{"changes":[{"id":"a\u0000","data":""}]}"#, 422, "malformed", "U+0000"),
-        (r#"[[["a","1"]]]"#, 422, "malformed", "expected an object"),
-        (r#"{"changes":[["a","1"]]}"#, 422, "malformed", "expected an object"),
-        (r#"{"changes":[{"id":"a","data":"1","base":-1}]}"#, 422, "malformed", "-1"),
-        (r#"{"changes":[{"id":"a","data":"1","base":7}]}"#, 409, "conflict", "not at the base"),
-        (r#"{"changes":[{"id":"a","data":"1"}],"history":"other"}"#, 409, "other-history", "full"),
-        (&long_id, 422, "malformed", "257 bytes"),
-        (&long_data, 422, "malformed", "1048577 bytes"),
-        (&many, 422, "malformed", "has 1001"),
-    ];
-    for (body, status, kind, words) in bodies {
-        let (given, problem) = phone.send("/v1/sync/delta", body.as_bytes(), &[]).unwrap();
-        let shown = body.chars().take(80).collect::<String>();
-        assert_eq!((given, &problem["status"]), (*status, &json!(status)), "{shown}: {problem}");
-        assert_eq!(problem["type"], format!("/problems/{kind}"), "{shown}");
-        assert!(problem["detail"].as_str().unwrap().contains(words), "{shown}: {problem}");
+mod on_postgresql_in_class_strict {
+    fn place() -> Option<crate::places::Place> {
+        crate::places::Place::database("strict")
     }
-    let paths: &[(&str, u16, &str)] = &[
-        ("/v1/sync/delta?cursor=1", 409, "beyond the user's last revision"),
-        ("/v1/sync/delta?cursor=-1", 422, "cursor"),
-        ("/v1/sync/delta?cursor=18446744073709551616", 422, "cursor"),
-        ("/v1/sync/delta?limit=0", 422, "`limit` is 0"),
-        ("/v1/sync/delta?limit=1001", 422, "1 to 1000"),
-        ("/v1/sync/delta?cursr=1", 422, "cursr"),
-        ("/v1/sync/../clients", 404, "there is no path"),
-        ("/v1/clients", 405, "no method GET"),
-        ("/etc/passwd", 404, "there is no path"),
-    ];
-    for (path, status, words) in paths {
-        let (given, problem) = phone.get(path);
-        assert_eq!(given, *status, "{path}: {problem}");
-        assert!(problem["detail"].as_str().unwrap().contains(words), "{path}: {problem}");
-    }
-    assert_eq!(phone.follow(0), Vec::<Value>::new(), "nothing of it is stored");
-}
 
-#[test]
-fn nobody_is_answered_without_a_token_that_is_valid() {
-    let (folder, store) = place();
-    let service = Service::start(&store, &[]);
-    let token = service.token("ada");
-    let phone = service.device(&token, "phone");
-    let as_whom = |token: &str, device: &str| {
-        let asking = support::Device { service: &service, token: token.into(), device: device.into() };
-        asking.get("/v1/sync/delta").0
-    };
-    assert_eq!(
-        (as_whom(&token, "phone"), as_whom("tsync_guess", "phone"), as_whom("", "phone")),
-        (200, 401, 401)
-    );
-    assert_eq!(as_whom(&token, "laptop"), 401, "a device that is not registered");
-    let eve = service.token("eve");
-    assert_eq!(as_whom(&eve, "phone"), 401, "another user's device is none of hers");
-    let (status, problem) = phone.post("/v1/clients", &json!({"user": "eve", "device": "laptop"}));
-    assert_eq!((status, &problem["type"]), (403, &json!("/problems/forbidden")));
-    let listed =
-        program().args(["token", "list", "--json", "--user", "ada", "--store"]).arg(&store).output().unwrap();
-    let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
-    let name = listed[0]["name"].as_str().unwrap();
-    let revoked = program().args(["token", "revoke", name, "--store"]).arg(&store).status().unwrap();
-    assert!(revoked.success());
-    assert_eq!(as_whom(&token, "phone"), 401, "at once");
-    let secret = token.trim_start_matches("tsync_").as_bytes();
-    let files: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().path()).collect();
-    assert!(
-        files.iter().any(|file| file.to_string_lossy().ends_with("-wal")),
-        "the newest commits are in the log"
-    );
-    for file in files {
-        let bytes = std::fs::read(&file).unwrap();
-        assert!(!bytes.windows(secret.len()).any(|part| part == secret), "{} has a token", file.display());
-    }
-}
-
-/// Found by a reviewer: bodies of strangers took all the room, and every upload was told to come again.
-#[test]
-fn a_stranger_takes_no_room_and_is_answered_before_its_body() {
-    let (_folder, store) = place();
-    let service = Service::start(&store, &[]);
-    let phone = service.device(&service.token("ada"), "phone");
-    let mut strangers = Vec::new();
-    for _ in 0..32 {
-        let mut stranger = TcpStream::connect(service.address.trim_start_matches("http://")).unwrap();
-        let head = "POST /v1/sync/delta HTTP/1.1\r\nhost: x\r\nx-client: phone\r\ncontent-type: application/json\r\n\
-                    content-length: 4194304\r\n\r\n";
-        stranger.write_all(head.as_bytes()).unwrap();
-        let mut line = String::new();
-        BufReader::new(stranger.try_clone().unwrap()).read_line(&mut line).unwrap();
-        assert!(line.starts_with("HTTP/1.1 401"), "{line}");
-        strangers.push(stranger);
-    }
-    let change = json!({"changes": [{"id": "a", "data": "x".repeat(1 << 20)}]});
-    assert_eq!(phone.post("/v1/sync/delta", &change).0, 200);
-    let packed = phone.send("/v1/sync/delta", b"...", &[("content-encoding", "br")]).unwrap();
-    assert_eq!((packed.0, &packed.1["type"]), (415, &json!("/problems/media-type")));
-    let text = phone.send("/v1/sync/delta", b"...", &[("content-type", "text/plain")]).unwrap();
-    assert!(text.1["detail"].as_str().unwrap().contains("`text/plain`"), "{}", text.1);
-    // A body that is too long is refused before it is sent.
-    let mut long = TcpStream::connect(service.address.trim_start_matches("http://")).unwrap();
-    let head = format!(
-        "POST /v1/sync/delta HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\nx-client: phone\r\n\
-         content-type: application/json\r\ncontent-length: {}\r\n\r\n",
-        phone.token,
-        (4 << 20) + 1
-    );
-    long.write_all(head.as_bytes()).unwrap();
-    let mut line = String::new();
-    BufReader::new(long).read_line(&mut line).unwrap();
-    assert!(line.starts_with("HTTP/1.1 413"), "{line}");
-}
-
-#[test]
-fn who_asks_too_much_is_told_when_to_come_again() {
-    let (_folder, store) = place();
-    let service = Service::start(&store, &["--user-rate", "1", "--streams", "1"]);
-    let phone = service.device(&service.token("ada"), "phone");
-    let refused =
-        (0..50).map(|_| phone.stream("/v1/sync/delta").unwrap()).find(|answer| answer.status() == 429);
-    assert_eq!(refused.expect("fifty in a second are too many").headers()["retry-after"], "1");
-    let tablet = service.device(&service.token("eve"), "tablet");
-    // The registration took what the second allowed.
-    let watch = || loop {
-        let answer = tablet.stream("/v1/sync/watch").unwrap();
-        if answer.status() != 429 {
-            return answer;
-        }
-        std::thread::yield_now();
-    };
-    let open = watch();
-    assert_eq!(open.status(), 200);
-    let other = watch();
-    assert_eq!((other.status().as_u16(), &other.headers()["retry-after"]), (503, &"1".parse().unwrap()));
-}
-
-#[test]
-fn the_service_ends_when_it_is_asked_to_and_streams_end_with_it() {
-    let (_folder, store) = place();
-    let mut service = Service::start(&store, &[]);
-    let token = service.token("ada");
-    let stream = service.device(&token, "phone").stream("/v1/sync/watch").unwrap();
-    // An upload of which half was sent is answered.
-    let mut half = TcpStream::connect(service.address.trim_start_matches("http://")).unwrap();
-    let body = r#"{"changes":[{"id":"a","data":"1"}]}"#;
-    write!(
-        half,
-        "POST /v1/sync/delta HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {token}\r\nx-client: phone\r\n\
-         content-type: application/json\r\ncontent-length: {}\r\nexpect: 100-continue\r\n\r\n",
-        body.len()
-    )
-    .unwrap();
-    let mut answer = BufReader::new(half.try_clone().unwrap());
-    let mut line = String::new();
-    answer.read_line(&mut line).unwrap();
-    assert!(line.starts_with("HTTP/1.1 100"), "it reads the body: {line}");
-    service.signal("TERM");
-    let rest: Vec<_> = BufReader::new(stream.into_body().into_reader()).lines().collect();
-    assert!(rest.iter().all(Result::is_ok), "the stream has an end: {rest:?}");
-    half.write_all(body.as_bytes()).unwrap();
-    let status = answer.lines().map(Result::unwrap).find(|line| line.starts_with("HTTP/1.1"));
-    assert_eq!(status.as_deref(), Some("HTTP/1.1 200 OK"));
-    assert!(service.child.wait().unwrap().success());
-    let service = Service::start(&store, &[]);
-    assert_eq!(service.device(&token, "phone").follow(0).len(), 1, "and kept");
+    every_answer_is_given!();
 }
 
 #[test]
@@ -371,20 +100,14 @@ fn a_service_that_cannot_begin_says_why() {
 }
 
 #[test]
-fn the_document_has_every_path_and_the_program_prints_it() {
+fn uploads_of_a_file_are_counted_in_groups() {
     let (_folder, store) = place();
-    let service = Service::start(&store, &[]);
+    let service = Service::start(&store, &["--metrics", "127.0.0.1:0"]);
+    let address = service.metrics();
     let phone = service.device(&service.token("ada"), "phone");
-    let (_, served) = phone.get("/v1/openapi.json");
-    let printed = program().arg("openapi").output().unwrap().stdout;
-    assert_eq!(served, serde_json::from_slice::<Value>(&printed).unwrap());
-    let paths: Vec<&String> = served["paths"].as_object().unwrap().keys().collect();
-    for path in
-        ["/v1/clients", "/v1/sync/delta", "/v1/sync/full", "/v1/sync/watch", "/health/live", "/health/ready"]
-    {
-        assert!(paths.iter().any(|known| *known == path), "{path}");
-    }
-    assert_eq!((phone.get("/health/live").0, phone.get("/health/ready").0), (200, 200));
+    phone.post("/v1/sync/delta", &json!({"changes": [{"id": "a", "data": "1"}]}));
+    let text = service.text(&address);
+    assert!(text.lines().any(|line| line == "touchstone_sync_group_uploads_count 1"), "{text}");
 }
 
 #[test]

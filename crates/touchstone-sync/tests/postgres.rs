@@ -4,35 +4,12 @@ mod cluster;
 #[macro_use]
 mod rules;
 
-use cluster::Cluster;
 use proptest::test_runner::{Config, TestRunner};
 use rules::Shared;
 use rules::model::{asked, does_as_the_model};
 use std::future::Future;
-use std::io::Write;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::Arc;
 use touchstone_sync::storage::postgres::Postgres;
-
-/// One server for all tests that run at once: it ends with the last of them.
-fn cluster() -> Option<Arc<Cluster>> {
-    static KNOWN: Mutex<Weak<Cluster>> = Mutex::new(Weak::new());
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(cluster) = known.upgrade() {
-        return Some(cluster);
-    }
-    let started = Cluster::start().map(Arc::new);
-    match &started {
-        Some(started) => *known = Arc::downgrade(started),
-        None => {
-            // To the stream itself: what a test prints that passes is not shown.
-            let _ = writeln!(
-                std::io::stderr(),
-                "not tested: PostgreSQL is not installed (Debian: apt-get install postgresql)"
-            );
-        }
-    }
-    started
-}
 
 fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap()
@@ -43,8 +20,8 @@ async fn connect(url: &str) -> Shared {
 }
 
 fn kept<F: Future<Output = ()>>(rule: impl Fn(Shared) -> F) {
-    let Some(cluster) = cluster() else { return };
-    let url = cluster.database();
+    let Some(cluster) = cluster::shared() else { return };
+    let url = cluster.database().1;
     runtime().block_on(async { rule(connect(&url).await).await });
 }
 
@@ -52,8 +29,8 @@ every_rule_is_kept!();
 
 #[test]
 fn requests_in_any_order_are_answered_as_the_model_answers() {
-    let Some(cluster) = cluster() else { return };
-    let (runtime, url) = (runtime(), cluster.database());
+    let Some(cluster) = cluster::shared() else { return };
+    let (runtime, url) = (runtime(), cluster.database().1);
     let storage = runtime.block_on(connect(&url));
     let users = std::cell::Cell::new(0);
     let config = Config { cases: 60, failure_persistence: None, ..Config::default() };
@@ -68,8 +45,8 @@ fn requests_in_any_order_are_answered_as_the_model_answers() {
 /// Two processes begin at once on an empty database, share users, and tell each other's streams.
 #[test]
 fn two_services_share_a_database() {
-    let Some(cluster) = cluster() else { return };
-    let url = cluster.database();
+    let Some(cluster) = cluster::shared() else { return };
+    let url = cluster.database().1;
     runtime().block_on(async {
         let (one, other) = tokio::join!(connect(&url), connect(&url));
         let [phone, laptop] =

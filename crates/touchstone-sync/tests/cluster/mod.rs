@@ -1,11 +1,14 @@
 //! A PostgreSQL of its own: installed by the system's packages, started by an unprivileged user in a temporary directory, on a local
 //! socket alone.
+#![allow(dead_code, reason = "each test program uses its own part of this")]
 
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use tempfile::TempDir;
 
 /// The user and the group that own nothing, in whose name it runs where the tests are the superuser's: it refuses to run in that one.
@@ -13,53 +16,107 @@ const NOBODY: u32 = 65_534;
 
 /// A server, and where it keeps its data.
 pub struct Cluster {
-    server: Child,
+    server: Mutex<Child>,
+    /// More settings of the server, as its command line has them.
+    settings: Vec<String>,
     folder: TempDir,
     programs: PathBuf,
     databases: AtomicU32,
 }
 
+/// One server for all tests of this process that run at once: it ends with the last of them. Where there is none it is said that they
+/// are skipped.
+pub fn shared() -> Option<Arc<Cluster>> {
+    static KNOWN: Mutex<Weak<Cluster>> = Mutex::new(Weak::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(cluster) = known.upgrade() {
+        return Some(cluster);
+    }
+    let started = Arc::new(Cluster::start()?);
+    *known = Arc::downgrade(&started);
+    Some(started)
+}
+
 impl Cluster {
-    /// Starts one; none where PostgreSQL is not installed.
+    /// Starts one of its own; none where PostgreSQL is not installed, and then it is said that the test is skipped.
     pub fn start() -> Option<Cluster> {
-        let programs = programs()?;
+        Cluster::with(|_| Vec::new())
+    }
+
+    /// Starts one with more settings, which may be made of the folder that its data lie in.
+    pub fn with(settings: impl FnOnce(&Path) -> Vec<String>) -> Option<Cluster> {
+        let Some(programs) = programs() else {
+            // To the stream itself: what a test prints that passes is not shown.
+            let skipped = "not tested: PostgreSQL is not installed (Debian: apt-get install postgresql)";
+            let _ = writeln!(std::io::stderr(), "{skipped}");
+            return None;
+        };
         let folder = tempfile::Builder::new().prefix("pg").tempdir_in("/tmp").expect("there is room");
         let data = folder.path().join("data");
         fs::create_dir(&data).unwrap();
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
-        if is_root() {
-            chown(&data, Some(NOBODY), Some(NOBODY)).expect("the superuser may");
-        }
+        give(&data);
         fs::set_permissions(&data, fs::Permissions::from_mode(0o700)).unwrap();
         let mut made = command(&programs, "initdb");
         made.args(["--auth=trust", "--username=sync", "--no-sync", "--locale=C", "--encoding=UTF8", "-D"])
             .arg(&data);
         let made = made.current_dir("/").output().expect("initdb starts");
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-        let mut server = command(&programs, "postgres");
-        server.arg("-D").arg(&data).arg("-k").arg(folder.path()).args(["-c", "listen_addresses="]);
-        server.args(["-c", "max_connections=200", "-c", "shared_buffers=64MB"]);
-        let server =
-            server.current_dir("/").stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
-        let mut cluster = Cluster { server, folder, programs, databases: AtomicU32::new(0) };
+        let settings = settings(&data);
+        let server = Mutex::new(server(&programs, folder.path(), &settings));
+        let cluster = Cluster { server, settings, folder, programs, databases: AtomicU32::new(0) };
         cluster.wait();
         Some(cluster)
     }
 
-    /// The URL of a new database.
-    pub fn database(&self) -> String {
-        let name = format!("sync{}", self.databases.fetch_add(1, Ordering::Relaxed));
-        let mut made = Command::new(self.programs.join("createdb"));
-        made.arg("-h").arg(self.folder.path()).args(["-U", "sync", &name]);
-        assert!(made.status().expect("createdb starts").success());
-        format!("host={} user=sync dbname={name}", self.folder.path().display())
+    /// The process of the server: those that serve connections are its children.
+    pub fn process(&self) -> u32 {
+        self.server.lock().unwrap().id()
     }
 
-    fn wait(&mut self) {
+    /// Ends it by a signal: `INT` for a shutdown that ends sessions, `QUIT` for one that writes nothing more, or `KILL`.
+    pub fn end(&self, signal: &str) {
+        let mut server = self.server.lock().unwrap();
+        send(signal, server.id());
+        server.wait().expect("it is a child");
+    }
+
+    /// Starts it again on what it has kept.
+    pub fn begin(&self) {
+        *self.server.lock().unwrap() = server(&self.programs, self.folder.path(), &self.settings);
+        self.wait();
+    }
+
+    /// What one of PostgreSQL's own programs prints of a database.
+    pub fn print(&self, program: &str, more: &[&str]) -> Vec<u8> {
+        let mut asked = Command::new(self.programs.join(program));
+        asked.arg("-h").arg(self.folder.path()).args(["-U", "sync"]).args(more);
+        let asked = asked.output().expect("it starts");
+        assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
+        asked.stdout
+    }
+
+    /// A new database: its name, and its URL at the local socket.
+    pub fn database(&self) -> (String, String) {
+        let name = format!("sync{}", self.databases.fetch_add(1, Ordering::Relaxed));
+        self.print("createdb", &[&name]);
+        let folder = self.folder.path().to_str().expect("its name is ASCII").replace('/', "%2F");
+        let url = format!("postgres://sync@{folder}/{name}");
+        (name, url)
+    }
+
+    /// Waits until it takes connections. One whose predecessor was killed ends at once, for as long as that one's children live.
+    fn wait(&self) {
         let mut asked = Command::new(self.programs.join("pg_isready"));
         asked.arg("-q").arg("-h").arg(self.folder.path());
+        let mut attempts = 0;
         while !asked.status().expect("pg_isready starts").success() {
-            assert_eq!(self.server.try_wait().expect("it is a child"), None, "the server has ended");
+            let mut known = self.server.lock().unwrap();
+            if known.try_wait().expect("it is a child").is_some() {
+                attempts += 1;
+                assert!(attempts < 1_000, "the server ends again and again");
+                *known = server(&self.programs, self.folder.path(), &self.settings);
+            }
         }
     }
 }
@@ -67,9 +124,28 @@ impl Cluster {
 impl Drop for Cluster {
     fn drop(&mut self) {
         // A fast shutdown: sessions are ended.
-        let _ = Command::new("kill").args(["-s", "INT", &self.server.id().to_string()]).status();
-        let _ = self.server.wait();
+        self.end("INT");
     }
+}
+
+/// Sends a signal to a process.
+pub fn send(signal: &str, process: u32) {
+    let _ = Command::new("kill").args(["-s", signal, &process.to_string()]).status();
+}
+
+/// Gives a file to the user in whose name the server runs.
+pub fn give(path: &Path) {
+    if is_root() {
+        chown(path, Some(NOBODY), Some(NOBODY)).expect("the superuser may");
+    }
+}
+
+fn server(programs: &Path, folder: &Path, settings: &[String]) -> Child {
+    let mut server = command(programs, "postgres");
+    server.arg("-D").arg(folder.join("data")).arg("-k").arg(folder);
+    server.args(["-c", "listen_addresses=", "-c", "max_connections=200", "-c", "shared_buffers=64MB"]);
+    server.args(settings.iter().flat_map(|setting| ["-c", setting.as_str()]));
+    server.current_dir("/").stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts")
 }
 
 fn is_root() -> bool {

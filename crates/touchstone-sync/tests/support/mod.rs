@@ -57,6 +57,12 @@ impl Service {
         }
     }
 
+    /// Where it tells metrics, as it said.
+    pub fn metrics(&self) -> String {
+        let (_, told) = self.said.split_once("metrics are told").expect("it tells metrics");
+        format!("http://{}", after_scheme(told))
+    }
+
     /// A token of a user, made beside the service that runs.
     pub fn token(&self, user: &str) -> String {
         token(&self.store, user)
