@@ -92,31 +92,38 @@ enum Class {
 impl Kept {
     /// Opens what is kept, to serve it.
     async fn serve(&self) -> Result<Arc<dyn Storage>> {
-        match self.url() {
-            Some(url) => self.connect(url).await,
-            None => Ok(Arc::new(Embedded::to_serve(self.store(true)?)?)),
+        if let Some(url) = self.url() {
+            let strict = matches!(self.durability, Class::Strict);
+            let postgres = Postgres::to_serve(url, self.connections(), strict).await;
+            return Ok(Arc::new(postgres.with_context(|| self.not_opened())?));
         }
+        Ok(Arc::new(Embedded::to_serve(self.store(true)?)?))
     }
 
     /// Opens what is kept, beside the service; the store is made where there is none.
     async fn open(&self) -> Result<Arc<dyn Storage>> {
-        match self.url() {
-            Some(url) => self.connect(url).await,
-            None => Ok(Arc::new(Embedded::new(self.store(true)?)?)),
-        }
+        self.beside(true).await
     }
 
     /// Opens what is kept, beside the service. Where there is nothing, that is an error: whoever looks makes no store.
     async fn look(&self) -> Result<Arc<dyn Storage>> {
-        match self.url() {
-            Some(url) => self.connect(url).await,
-            None => Ok(Arc::new(Embedded::new(self.store(false)?)?)),
-        }
+        self.beside(false).await
     }
 
-    async fn connect(&self, url: &str) -> Result<Arc<dyn Storage>> {
-        let strict = matches!(self.durability, Class::Strict);
-        Ok(Arc::new(Postgres::connect(url, self.connections.clamp(1, CONNECTIONS_MAX), strict).await?))
+    async fn beside(&self, create: bool) -> Result<Arc<dyn Storage>> {
+        if let Some(url) = self.url() {
+            let postgres = Postgres::connect(url, self.connections()).await;
+            return Ok(Arc::new(postgres.with_context(|| self.not_opened())?));
+        }
+        Ok(Arc::new(Embedded::new(self.store(create)?)?))
+    }
+
+    fn connections(&self) -> usize {
+        self.connections.clamp(1, CONNECTIONS_MAX)
+    }
+
+    fn not_opened(&self) -> String {
+        format!("cannot open {}", self.shown())
     }
 
     fn store(&self, create: bool) -> Result<Store> {

@@ -59,6 +59,8 @@ pub enum Kind {
     TooMany,
     /// The service has more to do than it takes.
     Busy,
+    /// The storage cannot be reached.
+    Away,
     /// The service failed.
     Failed,
 }
@@ -88,6 +90,7 @@ impl Kind {
             Kind::Conflict => ("conflict", StatusCode::CONFLICT, "Objects were changed meanwhile"),
             Kind::TooMany => ("too-many", StatusCode::TOO_MANY_REQUESTS, "Too many requests"),
             Kind::Busy => ("busy", StatusCode::SERVICE_UNAVAILABLE, "The service has too much to do"),
+            Kind::Away => ("away", StatusCode::SERVICE_UNAVAILABLE, "The storage is away"),
             Kind::Failed => ("failed", StatusCode::INTERNAL_SERVER_ERROR, "The service failed"),
         }
     }
@@ -133,6 +136,9 @@ impl From<Error> for Problem {
             Error::Refused(refusal) => Problem::refused(refusal),
             Error::Busy => {
                 Problem::new(Kind::Busy, "the storage has more to do than it takes: ask again later")
+            }
+            Error::Away => {
+                Problem::new(Kind::Away, "the storage cannot be reached now: ask again when it is back")
             }
             Error::Failed(error) => {
                 tracing::error!("the storage failed: {error:#}");

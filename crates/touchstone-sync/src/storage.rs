@@ -108,6 +108,8 @@ pub enum Error {
     Refused(Refusal),
     /// The storage has more to do than it takes: later it can be done.
     Busy,
+    /// The storage cannot be reached: when it is back it can be done.
+    Away,
     /// The storage failed. The words are for the service's owner, and for no client.
     Failed(anyhow::Error),
 }

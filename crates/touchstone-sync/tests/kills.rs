@@ -1,14 +1,19 @@
-//! The service is killed under load, again and again: what was acknowledged is there, and what is repeated is applied once.
+//! The service and its database are killed under load, again and again: what was acknowledged is there, what is repeated is applied once,
+//! and where a database in class `consistent` has lost something with its memory, every device is told.
 //!
 //! `TOUCHSTONE_KILLS=100` kills as often as that; a few times, unless said.
 
+mod cluster;
+mod places;
 mod support;
 
+use cluster::Cluster;
+use places::Place;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
-use support::{Device, Service, place, token};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use support::{Device, Service, token};
 
 const DEVICES: usize = 4;
 
@@ -21,58 +26,86 @@ struct Outbox {
     acknowledged: u64,
 }
 
+fn kills() -> u64 {
+    let kills = std::env::var("TOUCHSTONE_KILLS");
+    kills.map_or(3, |kills| kills.parse().expect("TOUCHSTONE_KILLS is a number"))
+}
+
 #[test]
 fn what_was_acknowledged_is_there_after_each_kill_in_class_consistent() {
-    kills("consistent");
+    services(&Place::file("consistent"));
 }
 
 #[test]
 fn what_was_acknowledged_is_there_after_each_kill_in_class_strict() {
-    kills("strict");
+    services(&Place::file("strict"));
 }
 
-fn kills(class: &str) {
-    let kills = std::env::var("TOUCHSTONE_KILLS")
-        .map_or(3, |kills| kills.parse().expect("TOUCHSTONE_KILLS is a number"));
-    let (_folder, store) = place();
-    let token = token(&store, "ada");
-    let mut outboxes = vec![Outbox::default(); DEVICES];
-    for _ in 0..kills {
-        round(&store, class, &token, &mut outboxes);
+#[test]
+fn what_was_acknowledged_is_in_the_database_after_each_kill_in_class_consistent() {
+    if let Some(place) = Place::database("consistent") {
+        services(&place);
     }
-    let service = Service::start(&store, &["--durability", class]);
-    let reader = service.device(&token, "reader");
-    // Whatever was in hand at the last kill is repeated, so nothing is uncertain any more.
+}
+
+#[test]
+fn what_was_acknowledged_is_in_the_database_after_each_kill_in_class_strict() {
+    if let Some(place) = Place::database("strict") {
+        services(&place);
+    }
+}
+
+/// Kills of the service.
+fn services(place: &Place) {
+    let token = token(&place.store, "ada");
+    let mut outboxes = vec![Outbox::default(); DEVICES];
+    for _ in 0..kills() {
+        let service = place.service(&[]);
+        let found = service.device(&token, "reader").follow(0);
+        for (number, outbox) in outboxes.iter().enumerate() {
+            is_there(&found, number, outbox);
+        }
+        load(&service, &token, None, &mut outboxes, || service.signal("KILL"));
+    }
+    end(&place.service(&[]), &token, &mut outboxes);
+}
+
+/// The counter says what was acknowledged, or one more, whose answer was lost.
+fn is_there(found: &[Value], number: usize, outbox: &Outbox) {
+    let (state, acknowledged) = (latest(found, number), outbox.acknowledged);
+    assert!(
+        state == acknowledged || state == acknowledged + 1,
+        "device {number} has {acknowledged} uploads acknowledged, and {state} are there"
+    );
+}
+
+/// Whatever was in hand at the last kill is repeated, so nothing is uncertain any more.
+fn end(service: &Service, token: &str, outboxes: &mut [Outbox]) {
     for (number, outbox) in outboxes.iter_mut().enumerate() {
-        let device = service.device(&token, &format!("device {number}"));
-        send(&device, number, outbox.acknowledged).expect("nobody kills it now");
+        let device = service.device(token, &format!("device {number}"));
+        let (status, answer) = send(&device, number, outbox.acknowledged, None).expect("nobody kills it now");
+        assert_eq!(status, 200, "{answer}");
         outbox.acknowledged += 1;
     }
-    check(&reader.follow(0), &outboxes);
+    check(&service.device(token, "reader").follow(0), outboxes);
 }
 
-/// The service runs until enough is acknowledged, and is killed while devices upload.
-fn round(store: &Path, class: &str, token: &str, outboxes: &mut [Outbox]) {
-    let service = Service::start(store, &["--durability", class]);
-    let reader = service.device(token, "reader");
-    let found = reader.follow(0);
-    for (number, outbox) in outboxes.iter().enumerate() {
-        let state = latest(&found, number);
-        assert!(
-            state == outbox.acknowledged || state == outbox.acknowledged + 1,
-            "device {number} has {} uploads acknowledged, and {state} are there",
-            outbox.acknowledged
-        );
-    }
-    let acknowledged = AtomicU64::new(0);
+/// Devices upload until enough is acknowledged, and something is killed meanwhile. Each ends with its first upload that is not acknowledged,
+/// or with one behind the kill.
+fn load(service: &Service, token: &str, history: Option<&str>, outboxes: &mut [Outbox], kill: impl FnOnce()) {
+    let (acknowledged, is_killed) = (AtomicU64::new(0), AtomicBool::new(false));
     std::thread::scope(|scope| {
         let mut devices = Vec::new();
         for (number, outbox) in outboxes.iter_mut().enumerate() {
-            let (service, acknowledged) = (&service, &acknowledged);
+            let (acknowledged, is_killed) = (&acknowledged, &is_killed);
             let device = service.device(token, &format!("device {number}"));
             devices.push(scope.spawn(move || {
-                while send(&device, number, outbox.acknowledged).is_ok() {
-                    outbox.acknowledged += 1;
+                while !is_killed.load(Ordering::Relaxed) {
+                    match send(&device, number, outbox.acknowledged, history) {
+                        Ok((200, _)) => outbox.acknowledged += 1,
+                        Ok((503 | 409, _)) | Err(_) => break,
+                        Ok(other) => panic!("{other:?}"),
+                    }
                     acknowledged.fetch_add(1, Ordering::Relaxed);
                 }
             }));
@@ -81,19 +114,26 @@ fn round(store: &Path, class: &str, token: &str, outboxes: &mut [Outbox]) {
             assert!(!devices.iter().all(|device| device.is_finished()), "nobody uploads any more");
             std::thread::yield_now();
         }
-        service.signal("KILL");
+        kill();
+        is_killed.store(true, Ordering::Relaxed);
     });
 }
 
 /// One upload: an object of its own, and the device's counter, whose state is how many uploads there were.
-fn send(device: &Device<'_>, number: usize, place: u64) -> Result<(), ureq::Error> {
-    let body = json!({"changes": [
+fn send(
+    device: &Device<'_>,
+    number: usize,
+    place: u64,
+    history: Option<&str>,
+) -> Result<(u16, Value), ureq::Error> {
+    let mut body = json!({"changes": [
         {"id": format!("{number}-{place}"), "data": "x", "change": format!("{number}-{place}-object")},
         {"id": format!("counter-{number}"), "data": (place + 1).to_string(), "change": format!("{number}-{place}-counter")},
     ]});
-    let (status, answer) = device.send("/v1/sync/delta", body.to_string().as_bytes(), &[])?;
-    assert_eq!(status, 200, "{answer}");
-    Ok(())
+    if let Some(history) = history {
+        body["history"] = history.into();
+    }
+    device.send("/v1/sync/delta", body.to_string().as_bytes(), &[])
 }
 
 /// How many uploads of a device there are, by its counter.
@@ -118,4 +158,95 @@ fn check(found: &[Value], outboxes: &[Outbox]) {
     }
     let uploads: u64 = outboxes.iter().map(|outbox| outbox.acknowledged).sum();
     assert_eq!(objects.values().copied().max(), Some(2 * uploads), "each change was applied once");
+}
+
+#[test]
+fn what_was_acknowledged_is_there_after_each_crash_of_the_database_in_class_strict() {
+    databases("strict", |reader, known, found, outboxes| {
+        assert_eq!(reader.history, known, "nothing is lost, and no device fetches everything");
+        for (number, outbox) in outboxes.iter().enumerate() {
+            is_there(found, number, outbox);
+        }
+    });
+}
+
+/// What is left is whole: each upload up to some, and nothing of those behind it. Devices go on from there.
+#[test]
+fn every_device_is_told_after_each_crash_of_the_database_in_class_consistent() {
+    databases("consistent", |reader, known, found, outboxes| {
+        assert_ne!(reader.history, known, "something may be lost");
+        for (number, outbox) in outboxes.iter_mut().enumerate() {
+            let state = latest(found, number);
+            assert!(state <= outbox.acknowledged + 1, "device {number} has sent no more");
+            outbox.acknowledged = state;
+        }
+        check(found, outboxes);
+    });
+}
+
+/// A device that only downloads: it goes on from its cursor, and fetches everything where it is told of another history.
+#[derive(Default)]
+struct Reader {
+    history: String,
+    cursor: u64,
+    objects: BTreeMap<String, Value>,
+}
+
+impl Reader {
+    fn fetch(&mut self, device: &Device<'_>) {
+        loop {
+            let path = format!("/v1/sync/delta?cursor={}&history={}&limit=1000", self.cursor, self.history);
+            let (status, mut page) = device.get(&path);
+            if status == 409 {
+                assert_eq!(page["type"], "/problems/other-history", "{page}");
+                self.objects.clear();
+                page = device.get("/v1/sync/full").1;
+                page["history"].as_str().unwrap().clone_into(&mut self.history);
+            }
+            self.cursor = page["cursor"].as_u64().unwrap_or_else(|| panic!("{page}"));
+            for change in page["changes"].as_array().unwrap() {
+                self.objects.insert(change["id"].as_str().unwrap().to_owned(), change.clone());
+            }
+            if page["more"] != true {
+                return;
+            }
+        }
+    }
+}
+
+/// Kills of the database before a service that lives on: of the server, of one of its processes, which ends them all, and a shutdown that
+/// writes nothing.
+fn databases(class: &'static str, settle: impl Fn(&Reader, &str, &[Value], &mut [Outbox])) {
+    let Some(cluster) = Cluster::start().map(Arc::new) else { return };
+    let place = Place::database_of(Arc::clone(&cluster), class);
+    let service = place.service(&[]);
+    let token = service.token("ada");
+    let mut outboxes = vec![Outbox::default(); DEVICES];
+    let mut reader = Reader::default();
+    reader.fetch(&service.device(&token, "reader"));
+    for kill in 0..kills() {
+        let history = reader.history.clone();
+        load(&service, &token, Some(&history), &mut outboxes, || match kill % 3 {
+            0 => cluster.end("KILL"),
+            1 => cluster.end("QUIT"),
+            _ => cluster.crash(),
+        });
+        if kill % 3 < 2 {
+            assert_eq!(service.status("/health/ready"), 503, "the database is away");
+            cluster.begin();
+        }
+        service.wait_ready();
+        let device = service.device(&token, "reader");
+        reader.fetch(&device);
+        let found = device.follow(0);
+        assert!(found.iter().eq(in_order(&reader.objects)), "who goes on has what is there");
+        settle(&reader, &history, &found, &mut outboxes);
+    }
+    end(&service, &token, &mut outboxes);
+}
+
+fn in_order(objects: &BTreeMap<String, Value>) -> Vec<&Value> {
+    let mut changes: Vec<&Value> = objects.values().collect();
+    changes.sort_by_key(|change| change["revision"].as_u64());
+    changes
 }

@@ -16,7 +16,7 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 async fn connect(url: &str) -> Shared {
-    Arc::new(Postgres::connect(url, 8, false).await.unwrap())
+    Arc::new(Postgres::to_serve(url, 8, false).await.unwrap())
 }
 
 fn kept<F: Future<Output = ()>>(rule: impl Fn(Shared) -> F) {

@@ -123,6 +123,7 @@ pub(super) fn told(error: Error) -> anyhow::Error {
     match error {
         Error::Refused(refusal) => anyhow!("{refusal}"),
         Error::Busy => anyhow!("the store is busy: try again later"),
+        Error::Away => anyhow!("the storage cannot be reached now: try again when it is back"),
         Error::Failed(error) => error,
     }
 }

@@ -1,6 +1,9 @@
 //! PostgreSQL, and what speaks its dialect: several processes of the service before one database.
 
+mod address;
 mod forget;
+mod lease;
+mod life;
 mod upload;
 
 use super::watching::Registry;
@@ -11,17 +14,20 @@ use super::{
 use crate::change::{Download, Page, Standing, Upload, Uploaded, Version};
 use crate::clock;
 use crate::token::{self, TokenHash};
+use address::Address;
 use anyhow::Context;
 use async_trait::async_trait;
-use deadpool_postgres::{Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime};
+use lease::Pool;
+use life::Life;
 use std::error::Error as _;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{NoTls, Row};
 
 const SCHEMA: &str = include_str!("postgres/schema.sql");
 
@@ -30,6 +36,10 @@ const ATTEMPTS: u32 = 20;
 
 /// How long a request waits for a connection. Then it is told to come again.
 const CONNECTION_WITHIN: Duration = Duration::from_secs(5);
+
+/// How long a request waits for the database's answers, once it has a connection. Then it is told to come again, and the connection is
+/// closed: a server that is frozen, or behind a wire that is cut, answers nothing at all.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
 
 /// How often the last revisions of watched users are asked for: what other processes have stored is told so late at most.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -51,6 +61,8 @@ const OBJECTS: &str = "select id, revision, data from ( \
             and data is not null order by revision limit $4) page \
     ) measured where before < $5 order by revision";
 
+const LAST: &str = "select id, revision from sync_user where id = any($1)";
+
 /// How long a statement may take, and how long a user's uploads wait for those before them.
 const PATIENCE: &str = "-c statement_timeout=20s -c lock_timeout=3s";
 
@@ -59,10 +71,11 @@ const SILENT_FOR: Duration = Duration::from_secs(15);
 
 const PAGE_BYTES: i64 = PAGE_BYTES_MAX as i64;
 
-/// A pool of connections to a database.
+/// Connections to a database.
 #[derive(Clone)]
 pub struct Postgres {
     pool: Pool,
+    life: Arc<Life>,
     registry: Registry<()>,
     _looking: Arc<Looking>,
 }
@@ -77,40 +90,54 @@ impl Drop for Looking {
 }
 
 impl Postgres {
-    /// Connects to the database of a URL or a list of keys, as PostgreSQL's own programs take them, and makes the tables that are
-    /// missing. `connections` at most are open together. Without `strict` a commit does not wait for the disk.
+    /// Reads and writes what the database of a URL holds, beside the services that serve it, and makes the tables that are missing.
+    /// `connections` at most are open together. A commit waits for the disk.
     ///
     /// # Errors
     /// When the URL makes no sense, or the database cannot be reached or changed.
-    pub async fn connect(url: &str, connections: usize, strict: bool) -> anyhow::Result<Postgres> {
-        let mut config: tokio_postgres::Config = url.parse().context("the database's URL makes no sense")?;
+    pub async fn connect(url: &str, connections: usize) -> anyhow::Result<Postgres> {
+        Postgres::start(url, connections, true).await
+    }
+
+    /// Serves what the database of a URL holds. Without `strict` a commit does not wait for the disk, and where the database crashes,
+    /// users have new histories.
+    ///
+    /// # Errors
+    /// As for [`connect`](Postgres::connect).
+    pub async fn to_serve(url: &str, connections: usize, strict: bool) -> anyhow::Result<Postgres> {
+        Postgres::start(url, connections, strict).await
+    }
+
+    async fn start(url: &str, connections: usize, strict: bool) -> anyhow::Result<Postgres> {
+        let mut address = Address::read(url)?;
+        let config = &mut address.config;
         config.application_name("touchstone-sync");
         config.connect_timeout(CONNECTION_WITHIN).keepalives_idle(SILENT_FOR).tcp_user_timeout(SILENT_FOR);
         let given = config.get_options().unwrap_or_default().to_owned();
         let commit = if strict { "on" } else { "off" };
         config.options(format!("{given} {PATIENCE} -c synchronous_commit={commit}"));
-        let manager = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-        let manager = Manager::from_config(config, NoTls, manager);
-        let pool = Pool::builder(manager).max_size(connections).runtime(Runtime::Tokio1);
-        let pool =
-            pool.wait_timeout(Some(CONNECTION_WITHIN)).create_timeout(Some(CONNECTION_WITHIN)).build()?;
-        make_tables(&pool).await?;
         let registry = Registry::new();
+        let life = Arc::new(Life::new(address.clone(), !strict, registry.clone()));
+        begin(&address, &life).await?;
+        let pool = Pool::new(&address, Arc::clone(&life), connections)?;
         let looking = tokio::spawn(look(pool.clone(), registry.clone()));
-        Ok(Postgres { pool, registry, _looking: Arc::new(Looking(looking)) })
+        Ok(Postgres { pool, life, registry, _looking: Arc::new(Looking(looking)) })
     }
 
     /// The rows of a statement that is a transaction of its own.
     async fn rows(&self, sql: &str, parameters: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>> {
         let mut attempt = 0;
         loop {
-            let connection = self.pool.get().await.map_err(no_connection)?;
-            let statement = connection.prepare_cached(sql).await.map_err(failed)?;
-            let rows = connection.query(&statement, parameters).await;
+            let connection = self.pool.lease().await?;
+            let rows = timeout(ANSWERS_WITHIN, async {
+                let statement = connection.prepare_cached(sql).await?;
+                connection.query(&statement, parameters).await
+            });
+            let rows = rows.await.map_err(|_| silent())?;
+            connection.end();
             attempt += 1;
             match rows {
                 Err(error) if is_lost_to_another(&error) && attempt < ATTEMPTS => {
-                    drop(connection);
                     tokio::time::sleep(pause(attempt)).await;
                 }
                 rows => return rows.map_err(failed),
@@ -129,12 +156,13 @@ impl Postgres {
     ) -> Result<std::result::Result<(Uploaded, u64), Refusal>> {
         let mut attempt = 0;
         loop {
-            let mut connection = self.pool.get().await.map_err(no_connection)?;
-            let stored = upload::upload(&mut connection, client, upload, clock::seconds()).await;
+            let mut connection = self.pool.lease().await?;
+            let stored = upload::upload(&mut connection, client, upload, clock::seconds());
+            let stored = timeout(ANSWERS_WITHIN, stored).await.map_err(|_| silent())?;
+            connection.end();
             attempt += 1;
             match stored {
                 Err(error) if is_lost_to_another(&error) && attempt < ATTEMPTS => {
-                    drop(connection);
                     tokio::time::sleep(pause(attempt)).await;
                 }
                 stored => return stored.map_err(failed),
@@ -143,18 +171,29 @@ impl Postgres {
     }
 }
 
+/// Makes the tables, and settles what a crash has left.
+async fn begin(address: &Address, life: &Life) -> anyhow::Result<()> {
+    let (mut client, speaking) = address.dial().await.map_err(|error| {
+        let advice = address.advice(&error);
+        anyhow::Error::new(error).context(advice)
+    })?;
+    make_tables(&client).await.context("the tables of the service cannot be made")?;
+    life.begin(&mut client).await.context("the database cannot be made ready")?;
+    speaking.abort();
+    Ok(())
+}
+
 /// Processes that begin at once make the tables together, and one of them may be told that another has: it looks again.
-async fn make_tables(pool: &Pool) -> anyhow::Result<()> {
-    let connection = pool.get().await.context("the database cannot be reached")?;
-    let mut made = connection.batch_execute(SCHEMA).await;
+async fn make_tables(client: &tokio_postgres::Client) -> std::result::Result<(), tokio_postgres::Error> {
+    let mut made = client.batch_execute(SCHEMA).await;
     for attempt in 1..ATTEMPTS {
         if !made.as_ref().is_err_and(is_race) {
             break;
         }
         tokio::time::sleep(pause(attempt)).await;
-        made = connection.batch_execute(SCHEMA).await;
+        made = client.batch_execute(SCHEMA).await;
     }
-    made.context("the tables of the service cannot be made")
+    made
 }
 
 /// Whether another process has made the same meanwhile.
@@ -172,9 +211,13 @@ async fn look(pool: Pool, registry: Registry<()>) {
             continue;
         }
         // A database that is away is told by requests; whoever watches goes on when it is back.
-        let Ok(connection) = pool.get().await else { continue };
-        let sql = "select id, revision from sync_user where id = any($1)";
-        let Ok(rows) = connection.query(sql, &[&users]).await else { continue };
+        let Ok(connection) = pool.lease().await else { continue };
+        let rows = timeout(ANSWERS_WITHIN, async {
+            let statement = connection.prepare_cached(LAST).await?;
+            connection.query(&statement, &[&users]).await
+        });
+        let Ok(Ok(rows)) = rows.await else { continue };
+        connection.end();
         for row in rows {
             registry.tell(number(row.get(0)), number(row.get(1)));
         }
@@ -192,28 +235,29 @@ fn is_lost_to_another(error: &tokio_postgres::Error) -> bool {
     matches!(error.code(), Some(code) if *code == SqlState::T_R_SERIALIZATION_FAILURE || *code == SqlState::T_R_DEADLOCK_DETECTED)
 }
 
-fn no_connection(error: PoolError) -> Error {
-    match error {
-        PoolError::Timeout(_) => Error::Busy,
-        PoolError::Backend(error) => failed(error),
-        other => Error::Failed(other.into()),
-    }
+/// A database that did not answer in time.
+fn silent() -> Error {
+    tracing::warn!("the database does not answer");
+    Error::Away
 }
 
-/// A database that is away, starts, or has no room for another connection comes back by itself.
+/// What an error of the database means to the service: one that is away, starts, stops, or is a standby yet, comes back by itself, and so
+/// does room for another connection or a row that others have.
 fn failed(error: tokio_postgres::Error) -> Error {
-    let passes = match error.code() {
-        Some(code) => {
-            is_lost_to_another(&error)
-                || ["53", "55", "57"].iter().any(|class| code.code().starts_with(class))
-        }
-        None => error.is_closed() || error.source().is_some_and(|source| source.is::<std::io::Error>()),
+    let code = error.code().map(|code| code.code().to_owned());
+    let is = |classes: &[&str]| {
+        code.as_ref().is_some_and(|code| classes.iter().any(|class| code.starts_with(class)))
     };
-    if passes {
-        tracing::warn!("the database cannot answer now: {error}");
-        return Error::Busy;
-    }
-    Error::Failed(anyhow::Error::new(error))
+    let is_cut = error.is_closed() || error.source().is_some_and(|source| source.is::<std::io::Error>());
+    let passing = if is_lost_to_another(&error) || is(&["53", "55P03", "57014"]) {
+        Error::Busy
+    } else if is(&["25006", "55", "57"]) || (code.is_none() && is_cut) {
+        Error::Away
+    } else {
+        return Error::Failed(anyhow::Error::new(error));
+    };
+    tracing::warn!("the database cannot answer now: {error}");
+    passing
 }
 
 /// Revisions and the like as PostgreSQL has them: it has no unsigned numbers, and nothing here comes near their end.
@@ -356,8 +400,13 @@ impl Storage for Postgres {
     }
 
     async fn watch(&self, account: Account) -> Result<Watch> {
+        let life = self.life.known();
         let standing = self.standing(account).await?;
-        self.registry.join(account, || Ok((standing.revision, ())))
+        // A revision of a life that has ended would be beyond those of the next.
+        self.registry.join(account, || match life == self.life.known() {
+            true => Ok((standing.revision, ())),
+            false => Err(Error::Away),
+        })
     }
 
     async fn keep_token(
@@ -392,8 +441,10 @@ impl Storage for Postgres {
     }
 
     async fn forget(&self, before: i64) -> Result<u64> {
-        let mut connection = self.pool.get().await.map_err(no_connection)?;
-        forget::forget(&mut connection, before).await.map_err(failed)
+        let mut connection = self.pool.lease().await?;
+        let forgotten = forget::forget(&mut connection, before).await.map_err(failed)?;
+        connection.end();
+        Ok(forgotten)
     }
 
     async fn check(&self) -> Result<()> {
@@ -420,6 +471,9 @@ fn page(rows: Vec<Row>, download: &Download) -> Result<Page> {
 
 impl fmt::Debug for Postgres {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Postgres").field("pool", &self.pool.status()).finish_non_exhaustive()
+        formatter
+            .debug_struct("Postgres")
+            .field("users", &self.registry.users().len())
+            .finish_non_exhaustive()
     }
 }

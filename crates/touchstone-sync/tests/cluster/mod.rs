@@ -6,13 +6,16 @@ use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use tempfile::TempDir;
 
 /// The user and the group that own nothing, in whose name it runs where the tests are the superuser's: it refuses to run in that one.
 const NOBODY: u32 = 65_534;
+
+/// Asks for the process that writes pages.
+const WRITER: &str = "select pid from pg_stat_activity where backend_type = 'background writer'";
 
 /// A server, and where it keeps its data.
 pub struct Cluster {
@@ -81,6 +84,23 @@ impl Cluster {
         server.wait().expect("it is a child");
     }
 
+    /// Kills one of its processes, the one that writes pages. The server ends the others, with all connections, and recovers: until it has
+    /// another one.
+    pub fn crash(&self) {
+        let known = self.writer().expect("it has a process that writes pages");
+        send("KILL", known.parse().expect("it has a number"));
+        while self.writer().is_none_or(|writer| writer == known) {
+            std::thread::yield_now();
+        }
+    }
+
+    /// The process that writes pages; none where the server does not say.
+    fn writer(&self) -> Option<String> {
+        let listed = self.ask("psql", &["-Atc", WRITER, "postgres"]);
+        let listed = String::from_utf8(listed.stdout).expect("it is text").trim().to_owned();
+        Some(listed).filter(|listed| !listed.is_empty())
+    }
+
     /// Starts it again on what it has kept.
     pub fn begin(&self) {
         *self.server.lock().unwrap() = server(&self.programs, self.folder.path(), &self.settings);
@@ -89,11 +109,15 @@ impl Cluster {
 
     /// What one of PostgreSQL's own programs prints of a database.
     pub fn print(&self, program: &str, more: &[&str]) -> Vec<u8> {
-        let mut asked = Command::new(self.programs.join(program));
-        asked.arg("-h").arg(self.folder.path()).args(["-U", "sync"]).args(more);
-        let asked = asked.output().expect("it starts");
+        let asked = self.ask(program, more);
         assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
         asked.stdout
+    }
+
+    fn ask(&self, program: &str, more: &[&str]) -> Output {
+        let mut asked = Command::new(self.programs.join(program));
+        asked.arg("-h").arg(self.folder.path()).args(["-U", "sync"]).args(more);
+        asked.output().expect("it starts")
     }
 
     /// A new database: its name, and its URL at the local socket.

@@ -82,6 +82,18 @@ impl Service {
         answer.body_mut().read_to_string().expect("it is text")
     }
 
+    /// The status of a path that is asked without a token.
+    pub fn status(&self, path: &str) -> u16 {
+        self.agent.get(format!("{}{path}", self.address)).call().expect("it answers").status().as_u16()
+    }
+
+    /// Asks again and again whether it is ready.
+    pub fn wait_ready(&self) {
+        while self.status("/health/ready") != 200 {
+            std::thread::yield_now();
+        }
+    }
+
     pub fn signal(&self, signal: &str) {
         let kill = Command::new("kill").args(["-s", signal, &self.child.id().to_string()]).status();
         assert!(kill.expect("there is a kill").success());

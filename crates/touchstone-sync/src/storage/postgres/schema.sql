@@ -45,3 +45,8 @@ create table if not exists sync_token (
     made bigint not null,
     expires bigint
 );
+create table if not exists sync_life (
+    id bigint primary key,
+    place text not null,
+    life text not null
+);

@@ -1,0 +1,97 @@
+//! Connections to the database: so many at most, each looked at when it is new, and each back in the pool only with nothing under way.
+
+use super::address::Address;
+use super::life::Life;
+use super::{CONNECTION_WITHIN, failed};
+use crate::storage::{Error, Result};
+use deadpool_postgres::{
+    Client, Hook, HookError, Manager, ManagerConfig, Object, PoolError, RecyclingMethod, Runtime,
+};
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
+/// Requests that may wait for a connection. The next one is told to come again.
+const WAITING_MAX: usize = 1024;
+
+/// The connections.
+#[derive(Clone)]
+pub(super) struct Pool {
+    pool: deadpool_postgres::Pool,
+}
+
+/// A connection that somebody has. Unless it is given back it is closed: a request whose client went away, or that took too long, may have
+/// left a transaction open on it.
+pub(super) struct Lease {
+    connection: Option<Client>,
+}
+
+impl Pool {
+    /// Opens none yet.
+    ///
+    /// # Errors
+    /// When the numbers make no sense.
+    pub(super) fn new(address: &Address, life: Arc<Life>, connections: usize) -> anyhow::Result<Pool> {
+        let manager = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+        let manager = Manager::from_config(address.config.clone(), address.tls.clone(), manager);
+        let looked_at = Hook::async_fn(move |client: &mut deadpool_postgres::ClientWrapper, _| {
+            let life = Arc::clone(&life);
+            Box::pin(async move {
+                match life.look(client).await {
+                    Ok(true) => Ok(()),
+                    Ok(false) => Err(HookError::message("users are given new histories")),
+                    Err(error) => Err(HookError::Backend(error)),
+                }
+            })
+        });
+        let pool = deadpool_postgres::Pool::builder(manager).max_size(connections).post_create(looked_at);
+        let pool = pool.runtime(Runtime::Tokio1).wait_timeout(Some(CONNECTION_WITHIN));
+        Ok(Pool { pool: pool.create_timeout(Some(CONNECTION_WITHIN)).build()? })
+    }
+
+    /// A connection, as soon as there is one.
+    pub(super) async fn lease(&self) -> Result<Lease> {
+        if self.pool.status().waiting >= WAITING_MAX {
+            return Err(Error::Busy);
+        }
+        let connection = self.pool.get().await.map_err(no_connection)?;
+        Ok(Lease { connection: Some(connection) })
+    }
+}
+
+fn no_connection(error: PoolError) -> Error {
+    match error {
+        PoolError::Timeout(deadpool_postgres::TimeoutType::Wait) => Error::Busy,
+        PoolError::Timeout(_) | PoolError::PostCreateHook(HookError::Message(_)) => Error::Away,
+        PoolError::Backend(error) | PoolError::PostCreateHook(HookError::Backend(error)) => failed(error),
+        other => Error::Failed(other.into()),
+    }
+}
+
+impl Lease {
+    /// Gives it back.
+    pub(super) fn end(mut self) {
+        drop(self.connection.take());
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if let Some(connection) = self.connection.take() {
+            drop(Object::take(connection));
+        }
+    }
+}
+
+impl Deref for Lease {
+    type Target = Client;
+
+    fn deref(&self) -> &Client {
+        self.connection.as_ref().expect("it is there until it is given back")
+    }
+}
+
+impl DerefMut for Lease {
+    fn deref_mut(&mut self) -> &mut Client {
+        self.connection.as_mut().expect("it is there until it is given back")
+    }
+}
