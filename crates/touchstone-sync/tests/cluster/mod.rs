@@ -14,12 +14,16 @@ use tempfile::TempDir;
 /// The user and the group that own nothing, in whose name it runs where the tests are the superuser's: it refuses to run in that one.
 const NOBODY: u32 = 65_534;
 
+/// The port that names the socket, unless another is said.
+const PORT: u16 = 5432;
+
 /// Asks for the process that writes pages.
 const WRITER: &str = "select pid from pg_stat_activity where backend_type = 'background writer'";
 
 /// A server, and where it keeps its data.
 pub struct Cluster {
     server: Mutex<Child>,
+    port: u16,
     /// More settings of the server, as its command line has them.
     settings: Vec<String>,
     folder: TempDir,
@@ -43,11 +47,11 @@ pub fn shared() -> Option<Arc<Cluster>> {
 impl Cluster {
     /// Starts one of its own; none where PostgreSQL is not installed, and then it is said that the test is skipped.
     pub fn start() -> Option<Cluster> {
-        Cluster::with(|_| Vec::new())
+        Cluster::with(PORT, |_| Vec::new())
     }
 
-    /// Starts one with more settings, which may be made of the folder that its data lie in.
-    pub fn with(settings: impl FnOnce(&Path) -> Vec<String>) -> Option<Cluster> {
+    /// Starts one with a port, and with more settings, which may be made of the folder that its data lie in.
+    pub fn with(port: u16, settings: impl FnOnce(&Path) -> Vec<String>) -> Option<Cluster> {
         let Some(programs) = programs() else {
             // To the stream itself: what a test prints that passes is not shown.
             let skipped = "not tested: PostgreSQL is not installed (Debian: apt-get install postgresql)";
@@ -65,16 +69,24 @@ impl Cluster {
             .arg(&data);
         let made = made.current_dir("/").output().expect("initdb starts");
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-        let settings = settings(&data);
+        let settings = [vec![format!("port={port}")], settings(&data)].concat();
         let server = Mutex::new(server(&programs, folder.path(), &settings));
-        let cluster = Cluster { server, settings, folder, programs, databases: AtomicU32::new(0) };
+        let cluster = Cluster { server, port, settings, folder, programs, databases: AtomicU32::new(0) };
         cluster.wait();
         Some(cluster)
     }
 
-    /// The process of the server: those that serve connections are its children.
-    pub fn process(&self) -> u32 {
+    fn process(&self) -> u32 {
         self.server.lock().unwrap().id()
+    }
+
+    /// Sends a signal to it and to all its processes.
+    pub fn signal_all(&self, signal: &str) {
+        let server = self.process();
+        send(signal, server);
+        let children = Command::new("ps").args(["-o", "pid=", "--ppid", &server.to_string()]).output();
+        let children = String::from_utf8(children.expect("there is a ps").stdout).expect("it is text");
+        children.split_whitespace().for_each(|child| send(signal, child.parse().expect("it is a number")));
     }
 
     /// Ends it by a signal: `INT` for a shutdown that ends sessions, `QUIT` for one that writes nothing more, or `KILL`.
@@ -116,7 +128,7 @@ impl Cluster {
 
     fn ask(&self, program: &str, more: &[&str]) -> Output {
         let mut asked = Command::new(self.programs.join(program));
-        asked.arg("-h").arg(self.folder.path()).args(["-U", "sync"]).args(more);
+        asked.arg("-h").arg(self.folder.path()).args(["-U", "sync", "-p", &self.port.to_string()]).args(more);
         asked.output().expect("it starts")
     }
 
@@ -125,14 +137,14 @@ impl Cluster {
         let name = format!("sync{}", self.databases.fetch_add(1, Ordering::Relaxed));
         self.print("createdb", &[&name]);
         let folder = self.folder.path().to_str().expect("its name is ASCII").replace('/', "%2F");
-        let url = format!("postgres://sync@{folder}/{name}");
+        let url = format!("postgres://sync@{folder}:{}/{name}", self.port);
         (name, url)
     }
 
     /// Waits until it takes connections. One whose predecessor was killed ends at once, for as long as that one's children live.
     fn wait(&self) {
         let mut asked = Command::new(self.programs.join("pg_isready"));
-        asked.arg("-q").arg("-h").arg(self.folder.path());
+        asked.arg("-q").arg("-h").arg(self.folder.path()).args(["-p", &self.port.to_string()]);
         let mut attempts = 0;
         while !asked.status().expect("pg_isready starts").success() {
             let mut known = self.server.lock().unwrap();
@@ -154,7 +166,8 @@ impl Drop for Cluster {
 
 /// Sends a signal to a process.
 pub fn send(signal: &str, process: u32) {
-    let _ = Command::new("kill").args(["-s", signal, &process.to_string()]).status();
+    // One that has ended meanwhile needs none.
+    let _ = Command::new("kill").args(["-s", signal, &process.to_string()]).output();
 }
 
 /// Gives a file to the user in whose name the server runs.

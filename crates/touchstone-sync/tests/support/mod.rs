@@ -5,9 +5,13 @@ use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 use tempfile::TempDir;
 use ureq::http::Response;
 use ureq::{Agent, Body};
+
+/// How long an answer's head may take, on however slow a machine.
+const GIVEN_UP_AFTER: Duration = Duration::from_secs(120);
 
 /// The program.
 pub fn program() -> Command {
@@ -47,7 +51,9 @@ impl Service {
         };
         // Nobody reads on: a pipe that is full would stop the service.
         std::thread::spawn(move || lines.for_each(drop));
-        let config = Agent::config_builder().http_status_as_error(false).proxy(None).build();
+        // No test hangs on an answer that does not come.
+        let config = Agent::config_builder().http_status_as_error(false).proxy(None);
+        let config = config.timeout_recv_response(Some(GIVEN_UP_AFTER)).build();
         Service {
             child,
             address: format!("http://{address}"),

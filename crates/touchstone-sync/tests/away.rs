@@ -1,0 +1,134 @@
+//! A database that goes and comes back, before a service that lives on: requests are told to come again and do not hang, readiness says so,
+//! and streams go on where the history does.
+
+mod cluster;
+mod places;
+mod support;
+
+use cluster::Cluster;
+use places::Place;
+use serde_json::json;
+use std::io::{BufRead, BufReader, Lines};
+use std::sync::Arc;
+use support::{Device, Service};
+use ureq::BodyReader;
+
+/// Requests that are sent together.
+const TOGETHER: usize = 64;
+
+/// A stream of `watch`.
+struct Stream(Lines<BufReader<BodyReader<'static>>>);
+
+impl Stream {
+    fn open(device: &Device<'_>) -> Stream {
+        let stream = device.stream("/v1/sync/watch").unwrap();
+        assert_eq!(stream.status(), 200);
+        Stream(BufReader::new(stream.into_body().into_reader()).lines())
+    }
+
+    /// Reads until the stream tells this cursor.
+    fn wait(&mut self, cursor: u64) {
+        let wanted = format!("data: {{\"cursor\":{cursor}}}");
+        assert!(self.0.by_ref().map(Result::unwrap).any(|line| line == wanted), "{wanted}");
+    }
+
+    /// Reads until it ends, without an error.
+    fn wait_end(&mut self) {
+        self.0.by_ref().for_each(|line| drop(line.unwrap()));
+    }
+}
+
+fn upload(device: &Device<'_>) -> (u16, serde_json::Value) {
+    device.post("/v1/sync/delta", &json!({"changes": [{"id": "a", "data": "1"}]}))
+}
+
+/// Every path that the storage has a part in tells to come again.
+fn is_away(service: &Service, phone: &Device<'_>) {
+    for path in ["/v1/sync/delta", "/v1/sync/full", "/v1/sync/watch", "/health/ready"] {
+        let answer = phone.stream(path).unwrap();
+        assert_eq!(
+            (answer.status().as_u16(), &answer.headers()["retry-after"]),
+            (503, &"1".parse().unwrap())
+        );
+    }
+    let (status, problem) = upload(phone);
+    assert_eq!((status, &problem["type"]), (503, &json!("/problems/away")), "{problem}");
+    assert_eq!(phone.post("/v1/clients", &json!({"device": "tablet"})).0, 503);
+    assert_eq!(service.status("/health/live"), 200, "the service itself lives");
+}
+
+#[test]
+fn requests_are_told_to_come_again_and_streams_go_on_when_the_database_is_back() {
+    let Some(cluster) = Cluster::start().map(Arc::new) else { return };
+    let place = Place::database_of(Arc::clone(&cluster), "consistent");
+    let service = place.service(&[]);
+    let token = service.token("ada");
+    let [phone, laptop] = ["phone", "laptop"].map(|device| service.device(&token, device));
+    let mut stream = Stream::open(&laptop);
+    stream.wait(0);
+    for round in 1..=3 {
+        cluster.end("INT");
+        is_away(&service, &phone);
+        let ended = support::program().args(["token", "list", "--store"]).arg(&place.store).output().unwrap();
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert!(said.contains("the database cannot be reached") && ended.status.code() == Some(74), "{said}");
+        cluster.begin();
+        service.wait_ready();
+        assert_eq!(upload(&phone).0, 200);
+        stream.wait(round);
+    }
+    assert_eq!(laptop.follow(0).len(), 1);
+}
+
+/// What streams told is of a history that has ended.
+#[test]
+fn streams_end_where_a_crash_has_ended_the_history() {
+    let Some(cluster) = Cluster::start().map(Arc::new) else { return };
+    for (class, goes_on) in [("strict", true), ("consistent", false)] {
+        let place = Place::database_of(Arc::clone(&cluster), class);
+        let services = [place.service(&[]), place.service(&[])];
+        let token = services[0].token("ada");
+        let devices = services.each_ref().map(|service| service.device(&token, "phone"));
+        assert_eq!(upload(&devices[0]).0, 200);
+        let mut streams = devices.each_ref().map(Stream::open);
+        streams.iter_mut().for_each(|stream| stream.wait(1));
+        cluster.crash();
+        services.iter().for_each(Service::wait_ready);
+        if !goes_on {
+            streams.iter_mut().for_each(Stream::wait_end);
+            streams = devices.each_ref().map(Stream::open);
+        }
+        let (status, uploaded) = upload(&devices[0]);
+        assert_eq!(status, 200);
+        let cursor = uploaded["cursor"].as_u64().unwrap();
+        assert!(!goes_on || cursor == 2, "{uploaded}");
+        streams.iter_mut().for_each(|stream| stream.wait(cursor));
+    }
+}
+
+/// Connections stay open, and nothing answers on them.
+#[test]
+fn requests_do_not_hang_where_the_database_is_frozen() {
+    let Some(cluster) = Cluster::start().map(Arc::new) else { return };
+    let place = Place::database_of(Arc::clone(&cluster), "strict");
+    let service = place.service(&["--connections", "4"]);
+    let token = service.token("ada");
+    let phone = service.device(&token, "phone");
+    assert_eq!(upload(&phone).0, 200);
+    let mut stream = Stream::open(&phone);
+    stream.wait(1);
+    cluster.signal_all("STOP");
+    std::thread::scope(|scope| {
+        for _ in 0..TOGETHER {
+            // The support's agent gives an answer up that does not come.
+            scope.spawn(|| assert_eq!(upload(&phone).0, 503));
+        }
+    });
+    assert_eq!(service.status("/health/ready"), 503);
+    cluster.signal_all("CONT");
+    service.wait_ready();
+    let (status, uploaded) = upload(&phone);
+    assert_eq!(status, 200, "{uploaded}");
+    stream.wait(uploaded["cursor"].as_u64().unwrap());
+    assert_eq!(phone.follow(0).len(), 1);
+}
