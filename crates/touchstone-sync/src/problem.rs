@@ -1,7 +1,7 @@
 //! Errors as clients see them: problem details of RFC 9457. What a storage says of its failure goes to the log alone.
 
 use crate::storage::{Error, Refusal};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -24,6 +24,9 @@ pub struct Problem {
     /// What the objects are that are not at the base which the upload names.
     #[serde(skip_serializing_if = "Option::is_none")]
     current: Option<Vec<super::http::Version>>,
+    /// Whether the connection ends with it.
+    #[serde(skip)]
+    ends: bool,
 }
 
 /// The problems that there are.
@@ -106,7 +109,16 @@ impl Problem {
             status: status.as_u16(),
             detail: detail.into(),
             current: None,
+            ends: false,
         }
+    }
+
+    /// Told before the body of a request with these headers is read. The rest of the body stands where the next request would, so the
+    /// connection ends, and HTTP/1 is told so: a client would else send its next request on it.
+    pub(crate) fn before_body(self, headers: &HeaderMap) -> Problem {
+        let ends = headers.contains_key(header::TRANSFER_ENCODING)
+            || headers.get(header::CONTENT_LENGTH).is_some_and(|length| length != "0");
+        Problem { ends, ..self }
     }
 
     /// What failed, on which input, and what to do.
@@ -157,6 +169,9 @@ impl IntoResponse for Problem {
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
             headers.insert(header::RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER));
+        }
+        if self.ends {
+            headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         if status == StatusCode::UNAUTHORIZED {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));

@@ -95,6 +95,8 @@ fn streams_end_where_a_crash_has_ended_the_history() {
         cluster.crash();
         services.iter().for_each(Service::wait_ready);
         if !goes_on {
+            // A device that was registered at the end may be lost too.
+            services.iter().for_each(|service| drop(service.device(&token, "phone")));
             streams.iter_mut().for_each(Stream::wait_end);
             streams = devices.each_ref().map(Stream::open);
         }
@@ -131,4 +133,40 @@ fn requests_do_not_hang_where_the_database_is_frozen() {
     assert_eq!(status, 200, "{uploaded}");
     stream.wait(uploaded["cursor"].as_u64().unwrap());
     assert_eq!(phone.follow(0).len(), 1);
+}
+
+/// The user's history, and how many objects there are.
+fn history(url: &str, token: &str, class: &str) -> (String, usize) {
+    let service = Service::start(url.as_ref(), &["--durability", class]);
+    let everything = service.device(token, "phone").get("/v1/sync/full").1;
+    (everything["history"].as_str().unwrap().to_owned(), everything["changes"].as_array().unwrap().len())
+}
+
+#[test]
+fn users_have_new_histories_where_the_database_may_lack_something() {
+    let Some(cluster) = Cluster::start() else { return };
+    let (name, url) = cluster.database();
+    let token = support::token(url.as_ref(), "ada");
+    assert_eq!(upload(&Service::start(url.as_ref(), &[]).device(&token, "phone")).0, 200);
+    let known = history(&url, &token, "consistent");
+    assert_eq!(known.1, 1);
+    cluster.end("INT");
+    cluster.begin();
+    assert_eq!(history(&url, &token, "consistent"), known, "it was ended as it should be");
+    let (copy, url_of_copy) = cluster.database();
+    let dump = tempfile::NamedTempFile::new().unwrap();
+    let dump = dump.path().to_str().unwrap();
+    cluster.print("pg_dump", &["-f", dump, &name]);
+    cluster.print("psql", &["-q", "-v", "ON_ERROR_STOP=1", "-f", dump, &copy]);
+    let copied = history(&url_of_copy, &token, "strict");
+    assert!(copied.0 != known.0 && copied.1 == 1, "a backup may lack what came after it");
+    assert_eq!(history(&url_of_copy, &token, "strict"), copied);
+    cluster.crash();
+    let crashed = history(&url, &token, "strict");
+    assert_ne!(crashed.0, known.0, "it was served without waiting for the disk before");
+    assert_eq!(history(&url, &token, "strict"), crashed);
+    cluster.print("psql", &["-c", "delete from sync_life", &name]);
+    let begun = history(&url, &token, "strict");
+    assert_ne!(begun.0, crashed.0, "its owner asked for it");
+    assert_eq!(history(&url, &token, "strict"), begun);
 }

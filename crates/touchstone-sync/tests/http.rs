@@ -100,14 +100,12 @@ fn a_service_that_cannot_begin_says_why() {
 }
 
 #[test]
-fn uploads_of_a_file_are_counted_in_groups() {
-    let (_folder, store) = place();
-    let service = Service::start(&store, &["--metrics", "127.0.0.1:0"]);
-    let address = service.metrics();
-    let phone = service.device(&service.token("ada"), "phone");
-    phone.post("/v1/sync/delta", &json!({"changes": [{"id": "a", "data": "1"}]}));
-    let text = service.text(&address);
-    assert!(text.lines().any(|line| line == "touchstone_sync_group_uploads_count 1"), "{text}");
+fn a_database_is_backed_up_by_its_own_programs() {
+    for verb in ["backup", "restore"] {
+        let ended = program().args([verb, "copy.db", "--store", "postgres://nowhere/sync"]).output().unwrap();
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert!(said.contains("`pg_dump`") && ended.status.code() == Some(64), "{said}");
+    }
 }
 
 #[test]

@@ -13,10 +13,13 @@ impl FromRequestParts<App> for Asking {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Asking, Problem> {
-        let client = app.identity.client(&parts.headers).await?;
-        app.allow(client.account())?;
-        app.presence.asks(client);
-        Ok(Asking(client))
+        let asking = async {
+            let client = app.identity.client(&parts.headers).await?;
+            app.allow(client.account())?;
+            app.presence.asks(client);
+            Ok(Asking(client))
+        };
+        asking.await.map_err(|problem: Problem| problem.before_body(&parts.headers))
     }
 }
 
@@ -27,6 +30,7 @@ impl FromRequestParts<App> for Admitted {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Admitted, Problem> {
-        app.identity.admit(&parts.headers).await.map(|()| Admitted)
+        let admitted = app.identity.admit(&parts.headers).await;
+        admitted.map(|()| Admitted).map_err(|problem| problem.before_body(&parts.headers))
     }
 }

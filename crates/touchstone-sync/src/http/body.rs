@@ -24,8 +24,8 @@ impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, app: &App) -> Result<Body<T>, Problem> {
-        check_head(&request)?;
-        let mut room = room(&request, app)?;
+        let room = check_head(&request).and_then(|()| room(&request, app));
+        let mut room = room.map_err(|problem| problem.before_body(request.headers()))?;
         let limit = app.limits.body_bytes;
         let body = Limited::new(request.into_body(), limit).collect();
         let read = timeout(app.limits.body_time, body).await.map_err(|_| {

@@ -2,9 +2,11 @@
 
 mod address;
 mod forget;
+mod group;
 mod lease;
 mod life;
 mod upload;
+mod write;
 
 use super::watching::Registry;
 use super::{
@@ -12,11 +14,11 @@ use super::{
     Usage, Watch,
 };
 use crate::change::{Download, Page, Standing, Upload, Uploaded, Version};
-use crate::clock;
 use crate::token::{self, TokenHash};
 use address::Address;
 use anyhow::Context;
 use async_trait::async_trait;
+use group::Writer;
 use lease::Pool;
 use life::Life;
 use std::error::Error as _;
@@ -75,6 +77,7 @@ const PAGE_BYTES: i64 = PAGE_BYTES_MAX as i64;
 #[derive(Clone)]
 pub struct Postgres {
     pool: Pool,
+    writer: Writer,
     life: Arc<Life>,
     registry: Registry<()>,
     _looking: Arc<Looking>,
@@ -120,8 +123,9 @@ impl Postgres {
         let life = Arc::new(Life::new(address.clone(), !strict, registry.clone()));
         begin(&address, &life).await?;
         let pool = Pool::new(&address, Arc::clone(&life), connections)?;
+        let writer = Writer::start(&pool, &registry, connections);
         let looking = tokio::spawn(look(pool.clone(), registry.clone()));
-        Ok(Postgres { pool, life, registry, _looking: Arc::new(Looking(looking)) })
+        Ok(Postgres { pool, writer, life, registry, _looking: Arc::new(Looking(looking)) })
     }
 
     /// The rows of a statement that is a transaction of its own.
@@ -147,27 +151,6 @@ impl Postgres {
 
     async fn row(&self, sql: &str, parameters: &[&(dyn ToSql + Sync)]) -> Result<Option<Row>> {
         Ok(self.rows(sql, parameters).await?.into_iter().next())
-    }
-
-    async fn try_upload(
-        &self,
-        client: Client,
-        upload: &Upload,
-    ) -> Result<std::result::Result<(Uploaded, u64), Refusal>> {
-        let mut attempt = 0;
-        loop {
-            let mut connection = self.pool.lease().await?;
-            let stored = upload::upload(&mut connection, client, upload, clock::seconds());
-            let stored = timeout(ANSWERS_WITHIN, stored).await.map_err(|_| silent())?;
-            connection.end();
-            attempt += 1;
-            match stored {
-                Err(error) if is_lost_to_another(&error) && attempt < ATTEMPTS => {
-                    tokio::time::sleep(pause(attempt)).await;
-                }
-                stored => return stored.map_err(failed),
-            }
-        }
     }
 }
 
@@ -371,9 +354,7 @@ impl Storage for Postgres {
     }
 
     async fn upload(&self, client: Client, upload: Upload) -> Result<Uploaded> {
-        let (uploaded, revision) = self.try_upload(client, &upload).await??;
-        self.registry.tell(client.account.user, revision);
-        Ok(uploaded)
+        self.writer.upload(client, upload).await
     }
 
     async fn download(&self, client: Client, download: Download) -> Result<Page> {
@@ -448,6 +429,9 @@ impl Storage for Postgres {
     }
 
     async fn check(&self) -> Result<()> {
+        if !self.writer.is_alive() {
+            return Err(Error::Failed(anyhow::anyhow!("a task that writes uploads has ended")));
+        }
         self.rows("select count(*) from (select id from sync_user limit 1) known", &[]).await?;
         Ok(())
     }

@@ -1,173 +1,201 @@
-//! An upload as one transaction. The user's row is locked first, so a user's uploads come one after the other, whichever process they
-//! come to, and revisions are seen in their order. Statements do not grow in number with the upload.
+//! A group of uploads as one transaction. The users' rows are locked first, in one order, so a user's uploads come one after the other,
+//! whichever process they come to, and revisions are seen in their order. Statements do not grow in number with the uploads, and
+//! are sent together: what is read is one round trip, and what is written another.
 
+use super::write::Writing;
 use super::{number, signed, text};
 use crate::change::{Upload, Uploaded, Version};
 use crate::storage::decide::{Applied, Decided, Lookup, Write, decide};
 use crate::storage::{Client, Refusal};
-use deadpool_postgres::{Client as Connection, Transaction};
-use std::collections::HashMap;
+use deadpool_postgres::Client as Connection;
+use futures_util::future::join4;
+use std::collections::{BTreeSet, HashMap};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Row};
 
-const LOCK: &str = "select revision, history from sync_user where id = $1 for update";
-const APPLIED: &str = "select change, revision, overwrote, overwrote_revision, overwrote_data from sync_applied \
-    where user_id = $1 and device = $2 and change = any($3)";
-const OBJECTS: &str =
-    "select id, revision, device, data from sync_object where user_id = $1 and id = any($2)";
-const WRITE: &str = "insert into sync_object (user_id, id, revision, device, stored, data) \
-    select $1::bigint, changed.id, changed.revision, $2::bigint, $3::bigint, changed.data \
-    from unnest($4::text[], $5::bigint[], $6::bytea[]) as changed (id, revision, data) \
-    on conflict (user_id, id) do update set revision = excluded.revision, device = excluded.device, \
-    stored = excluded.stored, data = excluded.data";
-const NAME: &str = "insert into sync_applied (user_id, device, change, revision, stored, overwrote, overwrote_revision, overwrote_data) \
-    select $1::bigint, $2::bigint, named.change, named.revision, $3::bigint, named.overwrote, named.was, named.data \
-    from unnest($4::text[], $5::bigint[], $6::text[], $7::bigint[], $8::bytea[]) as named (change, revision, overwrote, was, data)";
-const RISE: &str = "update sync_user set revision = $2 where id = $1";
+const LOCK: &str = "select id, revision, history from sync_user where id = any($1) order by id for update";
+const APPLIED: &str = "select known.user_id, known.device, known.change, known.revision, known.overwrote, known.overwrote_revision, \
+    known.overwrote_data from unnest($1::bigint[], $2::bigint[], $3::text[]) as asked (user_id, device, change) \
+    join sync_applied known on known.user_id = asked.user_id and known.device = asked.device and known.change = asked.change";
+const OBJECTS: &str = "select known.user_id, known.id, known.revision, known.device, known.data \
+    from unnest($1::bigint[], $2::text[]) as asked (user_id, id) \
+    join sync_object known on known.user_id = asked.user_id and known.id = asked.id";
 
-/// What the user has of the objects and names of an upload.
+/// An upload of a device.
+pub(super) type Asked = (Client, Upload);
+
+/// What became of an upload, with the user's last revision; or why it is refused.
+pub(super) type Answer = Result<(Uploaded, u64), Refusal>;
+
+/// What users have of the objects and names of a group, with what its uploads make of them, one after the other.
+#[derive(Default)]
 struct Found {
-    applied: HashMap<String, Applied>,
-    objects: HashMap<String, (u64, u64, Option<String>)>,
+    /// The last revision and the history.
+    users: HashMap<u64, (u64, String)>,
+    /// By user, device and name.
+    applied: HashMap<(u64, u64, String), Applied>,
+    objects: HashMap<(u64, String), Object>,
 }
 
-impl Lookup for Found {
+/// The newest version of an object.
+struct Object {
+    revision: u64,
+    device: u64,
+    data: Option<String>,
+}
+
+impl Found {
+    /// Takes what an upload makes: those behind it in the group find that.
+    fn take(&mut self, client: Client, upload: &Upload, decided: &Decided) {
+        let (user, device) = (client.account.user, client.device);
+        for Write { change, applied, .. } in decided.writes(upload) {
+            let object = Object { revision: applied.revision, device, data: change.data.clone() };
+            self.objects.insert((user, change.id.clone()), object);
+            if let Some(name) = &change.name {
+                self.applied.insert((user, device, name.clone()), applied.clone());
+            }
+        }
+        if let Some((revision, _)) = self.users.get_mut(&user) {
+            *revision = decided.revision;
+        }
+    }
+}
+
+/// What one device finds.
+struct Seen<'f> {
+    found: &'f Found,
+    client: Client,
+}
+
+impl Lookup for Seen<'_> {
     type Error = Error;
 
     fn applied(&self, name: &str) -> Result<Option<Applied>, Error> {
-        Ok(self.applied.get(name).cloned())
+        let key = (self.client.account.user, self.client.device, name.to_owned());
+        Ok(self.found.applied.get(&key).cloned())
     }
 
     fn revision(&self, object: &str) -> Result<Option<u64>, Error> {
-        Ok(self.objects.get(object).map(|(revision, ..)| *revision))
+        Ok(self.object(object).map(|known| known.revision))
     }
 
     fn version(&self, object: &str, revision: u64) -> Result<(Version, u64), Error> {
         let (device, data) =
-            self.objects.get(object).map_or((0, None), |(_, device, data)| (*device, data.clone()));
+            self.object(object).map_or((0, None), |known| (known.device, known.data.clone()));
         Ok((Version { id: object.to_owned(), revision, data }, device))
     }
 }
 
-/// Stores an upload at a moment, in seconds since 1970, or says why it is refused. The user's last revision is told with it.
-pub(super) async fn upload(
-    connection: &mut Connection,
-    client: Client,
-    upload: &Upload,
-    now: i64,
-) -> Result<Result<(Uploaded, u64), Refusal>, Error> {
-    let user = signed(client.account.user);
-    let transaction = connection.transaction().await?;
-    let lock = transaction.prepare_cached(LOCK).await?;
-    let Some(row) = transaction.query_opt(&lock, &[&user]).await? else {
-        return Ok(Err(Refusal::UnknownUser));
-    };
-    let (revision, history): (i64, String) = (row.get(0), row.get(1));
-    if upload.history.as_ref().is_some_and(|named| *named != history) {
-        return Ok(Err(Refusal::OtherHistory { history }));
+impl Seen<'_> {
+    fn object(&self, object: &str) -> Option<&Object> {
+        self.found.objects.get(&(self.client.account.user, object.to_owned()))
     }
-    let found = find(&transaction, user, signed(client.device), upload).await?;
-    let decided = match decide(&found, client.device, upload, number(revision))? {
-        Ok(decided) => decided,
-        Err(refusal) => return Ok(Err(refusal)),
-    };
-    write(&transaction, user, client.device, upload, &decided, now).await?;
-    transaction.commit().await?;
-    let revision = decided.revision;
-    Ok(Ok((decided.told(), revision)))
 }
 
-async fn find(
-    transaction: &Transaction<'_>,
-    user: i64,
-    device: i64,
-    upload: &Upload,
-) -> Result<Found, Error> {
-    let names: Vec<&str> = upload.changes.iter().filter_map(|change| change.name.as_deref()).collect();
-    let ids: Vec<&str> = upload.changes.iter().map(|change| change.id.as_str()).collect();
-    let mut found = Found { applied: HashMap::new(), objects: HashMap::new() };
-    if !names.is_empty() {
-        let applied = transaction.prepare_cached(APPLIED).await?;
-        for row in transaction.query(&applied, &[&user, &device, &names]).await? {
-            found.applied.insert(row.get(0), applied_of(&row));
+/// Stores the uploads of a group, in their order, at a moment, in seconds since 1970. One that is refused has written nothing.
+/// Whatever has failed, the transaction has ended.
+pub(super) async fn uploads(
+    connection: &Connection,
+    group: &[Asked],
+    now: i64,
+) -> Result<Vec<Answer>, Error> {
+    let stored = try_uploads(connection, group, now).await;
+    if stored.is_err() && !connection.is_closed() {
+        connection.batch_execute("rollback").await?;
+    }
+    stored
+}
+
+async fn try_uploads(connection: &Connection, group: &[Asked], now: i64) -> Result<Vec<Answer>, Error> {
+    let mut found = find(connection, group).await?;
+    let mut decisions = Vec::with_capacity(group.len());
+    for (client, upload) in group {
+        let decided = decided(&found, *client, upload)?;
+        if let Ok(decided) = &decided {
+            found.take(*client, upload, decided);
+        }
+        decisions.push(decided);
+    }
+    let mut writing = Writing::default();
+    for ((client, upload), decided) in group.iter().zip(&decisions) {
+        if let Ok(decided) = decided {
+            writing.add(*client, upload, decided);
         }
     }
-    let objects = transaction.prepare_cached(OBJECTS).await?;
-    for row in transaction.query(&objects, &[&user, &ids]).await? {
-        let stored = (number(row.get(1)), number(row.get(2)), text(row.get(3)));
-        found.objects.insert(row.get(0), stored);
+    writing.write(connection, now).await?;
+    let answer = |decided: Decided| {
+        let revision = decided.revision;
+        (decided.told(), revision)
+    };
+    Ok(decisions.into_iter().map(|decided| decided.map(answer)).collect())
+}
+
+fn decided(found: &Found, client: Client, upload: &Upload) -> Result<Result<Decided, Refusal>, Error> {
+    let Some((revision, history)) = found.users.get(&client.account.user) else {
+        return Ok(Err(Refusal::UnknownUser));
+    };
+    if upload.history.as_ref().is_some_and(|named| named != history) {
+        return Ok(Err(Refusal::OtherHistory { history: history.clone() }));
     }
+    decide(&Seen { found, client }, client.device, upload, *revision)
+}
+
+/// Begins the transaction, locks the users, and reads what they have. Each statement sees what was stored before the lock.
+async fn find(connection: &Connection, group: &[Asked]) -> Result<Found, Error> {
+    let (mut users, mut names, mut ids) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    for (client, upload) in group {
+        let (user, device) = (signed(client.account.user), signed(client.device));
+        users.insert(user);
+        for change in &upload.changes {
+            names.extend(change.name.as_deref().map(|name| (user, device, name)));
+            ids.insert((user, change.id.as_str()));
+        }
+    }
+    let [lock, applied, objects] = [LOCK, APPLIED, OBJECTS].map(|sql| connection.prepare_cached(sql));
+    let (lock, applied, objects) = (lock.await?, applied.await?, objects.await?);
+    let (users, of_names) = (Vec::from_iter(users), columns(&names));
+    let (of_users, of_ids): (Vec<i64>, Vec<&str>) = ids.into_iter().unzip();
+    let named = async {
+        match names.is_empty() {
+            true => Ok(Vec::new()),
+            false => connection.query(&applied, &[&of_names.0, &of_names.1, &of_names.2]).await,
+        }
+    };
+    let begun = connection.batch_execute("begin");
+    let users: [&(dyn ToSql + Sync); 1] = [&users];
+    let ids: [&(dyn ToSql + Sync); 2] = [&of_users, &of_ids];
+    let (users, ids) = (connection.query(&lock, &users), connection.query(&objects, &ids));
+    // In this order they are sent, and in this order the server does them.
+    let all = join4(begun, users, ids, named).await;
+    let (users, ids, names) = (all.0.and(all.1)?, all.2?, all.3?);
+    let mut found = Found::default();
+    found.users.extend(users.iter().map(|row| (number(row.get(0)), (number(row.get(1)), row.get(2)))));
+    found.objects.extend(ids.iter().map(object));
+    found.applied.extend(names.iter().map(applied_of));
     Ok(found)
 }
 
-fn applied_of(row: &Row) -> Applied {
-    let overwritten = row.get::<_, Option<String>>(2).map(|id| Version {
+fn columns<'n>(names: &BTreeSet<(i64, i64, &'n str)>) -> (Vec<i64>, Vec<i64>, Vec<&'n str>) {
+    let (mut users, mut devices, mut words) = (Vec::new(), Vec::new(), Vec::new());
+    for (user, device, name) in names {
+        users.push(*user);
+        devices.push(*device);
+        words.push(*name);
+    }
+    (users, devices, words)
+}
+
+fn object(row: &Row) -> ((u64, String), Object) {
+    let object = Object { revision: number(row.get(2)), device: number(row.get(3)), data: text(row.get(4)) };
+    ((number(row.get(0)), row.get(1)), object)
+}
+
+fn applied_of(row: &Row) -> ((u64, u64, String), Applied) {
+    let overwritten = row.get::<_, Option<String>>(4).map(|id| Version {
         id,
-        revision: number(row.get(3)),
-        data: text(row.get(4)),
+        revision: number(row.get(5)),
+        data: text(row.get(6)),
     });
-    Applied { revision: number(row.get(1)), overwritten }
-}
-
-async fn write(
-    transaction: &Transaction<'_>,
-    user: i64,
-    device: u64,
-    upload: &Upload,
-    decided: &Decided,
-    now: i64,
-) -> Result<(), Error> {
-    // Of an object that is changed more than once the last state is written: one statement changes a row once.
-    let mut last = HashMap::new();
-    for Write { change, applied, .. } in decided.writes(upload) {
-        last.insert(
-            change.id.as_str(),
-            (signed(applied.revision), change.data.as_deref().map(str::as_bytes)),
-        );
-    }
-    if last.is_empty() {
-        return Ok(());
-    }
-    let (mut ids, mut revisions, mut data) = (Vec::new(), Vec::new(), Vec::new());
-    for (id, (revision, state)) in last {
-        ids.push(id);
-        revisions.push(revision);
-        data.push(state);
-    }
-    let statement = transaction.prepare_cached(WRITE).await?;
-    let device = signed(device);
-    transaction.execute(&statement, &[&user, &device, &now, &ids, &revisions, &data]).await?;
-    name(transaction, user, device, upload, decided, now).await?;
-    let statement = transaction.prepare_cached(RISE).await?;
-    transaction.execute(&statement, &[&user, &signed(decided.revision)]).await?;
-    Ok(())
-}
-
-/// Remembers the changes that have names, with what they have overwritten.
-async fn name(
-    transaction: &Transaction<'_>,
-    user: i64,
-    device: i64,
-    upload: &Upload,
-    decided: &Decided,
-    now: i64,
-) -> Result<(), Error> {
-    let (mut names, mut revisions) = (Vec::new(), Vec::new());
-    let (mut objects, mut were, mut data) = (Vec::new(), Vec::new(), Vec::new());
-    for Write { change, applied, .. } in decided.writes(upload) {
-        let Some(name) = &change.name else { continue };
-        let overwritten = applied.overwritten.as_ref();
-        names.push(name.as_str());
-        revisions.push(signed(applied.revision));
-        objects.push(overwritten.map(|version| version.id.as_str()));
-        were.push(overwritten.map_or(0, |version| signed(version.revision)));
-        data.push(overwritten.and_then(|version| version.data.as_deref()).map(str::as_bytes));
-    }
-    if names.is_empty() {
-        return Ok(());
-    }
-    let statement = transaction.prepare_cached(NAME).await?;
-    let parameters: [&(dyn ToSql + Sync); 8] =
-        [&user, &device, &now, &names, &revisions, &objects, &were, &data];
-    transaction.execute(&statement, &parameters).await.map(drop)
+    let key = (number(row.get(0)), number(row.get(1)), row.get(2));
+    (key, Applied { revision: number(row.get(3)), overwritten })
 }
