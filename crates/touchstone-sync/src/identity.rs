@@ -42,12 +42,7 @@ impl Identity for Tokens {
     async fn account(&self, headers: &HeaderMap, named: Option<&str>) -> Result<Account, Problem> {
         let token = bearer(headers)?;
         let account = self.storage.account(&TokenHash::of(token), clock::seconds()).await?;
-        let account = account.ok_or_else(|| {
-            Problem::new(
-                Kind::Unauthenticated,
-                "the token is unknown, revoked or expired: ask the service's owner for another",
-            )
-        })?;
+        let account = account.ok_or_else(no_token)?;
         if let Some(named) = named
             && self.storage.name_of(account).await?.as_deref() != Some(named)
         {
@@ -64,15 +59,28 @@ impl Identity for Tokens {
     }
 
     async fn client(&self, headers: &HeaderMap) -> Result<Client, Problem> {
-        let account = self.account(headers, None).await?;
-        let device = device(headers)?;
-        self.storage.client(account, device).await?.ok_or_else(|| {
+        let token = bearer(headers)?;
+        // A token that is no good is told of first.
+        let named = device(headers);
+        let known = named.as_ref().map_or("", |device| device);
+        let asking = self.storage.asking(&TokenHash::of(token), clock::seconds(), known).await?;
+        let (_, client) = asking.ok_or_else(no_token)?;
+        let device = named?;
+        client.ok_or_else(|| {
             Problem::new(
                 Kind::UnknownDevice,
                 format!("the token's user has no device `{device}`: register it with POST /v1/clients"),
             )
         })
     }
+}
+
+/// A token that nobody has.
+fn no_token() -> Problem {
+    Problem::new(
+        Kind::Unauthenticated,
+        "the token is unknown, revoked or expired: ask the service's owner for another",
+    )
 }
 
 /// The words of the request's bearer token.

@@ -178,6 +178,18 @@ pub trait Storage: Send + Sync + fmt::Debug {
     /// The device of that name; none where the user has no such device.
     async fn client(&self, account: Account, device: &str) -> Result<Option<Client>>;
 
+    /// Whose a token is, and that user's device of a name: what [`account`](Storage::account) and [`client`](Storage::client) say
+    /// together.
+    async fn asking(
+        &self,
+        token: &TokenHash,
+        now: i64,
+        device: &str,
+    ) -> Result<Option<(Account, Option<Client>)>> {
+        let Some(account) = self.account(token, now).await? else { return Ok(None) };
+        Ok(Some((account, self.client(account, device).await?)))
+    }
+
     /// The device of that name, of whichever user, for an [`Identity`](crate::identity::Identity) whose devices are known without
     /// their users. Where users have devices of the same name, one of these.
     async fn client_named(&self, device: &str) -> Result<Option<Client>>;

@@ -6,6 +6,7 @@ mod group;
 mod lease;
 mod life;
 mod upload;
+mod who;
 mod write;
 
 use super::watching::Registry;
@@ -30,6 +31,7 @@ use tokio::time::timeout;
 use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
+use who::Who;
 
 const SCHEMA: &str = include_str!("postgres/schema.sql");
 
@@ -78,6 +80,7 @@ const PAGE_BYTES: i64 = PAGE_BYTES_MAX as i64;
 pub struct Postgres {
     pool: Pool,
     writer: Writer,
+    who: Who,
     life: Arc<Life>,
     registry: Registry<()>,
     _looking: Arc<Looking>,
@@ -124,8 +127,9 @@ impl Postgres {
         begin(&address, &life).await?;
         let pool = Pool::new(&address, Arc::clone(&life), connections)?;
         let writer = Writer::start(&pool, &registry, connections);
+        let who = Who::start(pool.clone());
         let looking = tokio::spawn(look(pool.clone(), registry.clone()));
-        Ok(Postgres { pool, writer, life, registry, _looking: Arc::new(Looking(looking)) })
+        Ok(Postgres { pool, writer, who, life, registry, _looking: Arc::new(Looking(looking)) })
     }
 
     /// The rows of a statement that is a transaction of its own.
@@ -309,6 +313,15 @@ impl Storage for Postgres {
         let sql = "select number from sync_device where user_id = $1 and name = $2";
         let row = self.row(sql, &[&signed(account.user), &device]).await?;
         Ok(row.map(|row| Client { account, device: number(row.get(0)) }))
+    }
+
+    async fn asking(
+        &self,
+        token: &TokenHash,
+        now: i64,
+        device: &str,
+    ) -> Result<Option<(Account, Option<Client>)>> {
+        self.who.look_up(*token, device, now).await
     }
 
     async fn client_named(&self, device: &str) -> Result<Option<Client>> {

@@ -9,6 +9,7 @@ use deadpool_postgres::{
 };
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
+use tokio_postgres::error::SqlState;
 
 /// Requests that may wait for a connection. The next one is told to come again.
 const WAITING_MAX: usize = 1024;
@@ -36,6 +37,7 @@ impl Pool {
         let looked_at = Hook::async_fn(move |client: &mut deadpool_postgres::ClientWrapper, _| {
             let life = Arc::clone(&life);
             Box::pin(async move {
+                plan_once(client).await.map_err(HookError::Backend)?;
                 match life.look(client).await {
                     Ok(true) => Ok(()),
                     Ok(false) => Err(HookError::message("users are given new histories")),
@@ -55,6 +57,17 @@ impl Pool {
         }
         let connection = self.pool.get().await.map_err(no_connection)?;
         Ok(Lease { connection: Some(connection) })
+    }
+}
+
+/// Statements are planned once and not each time: they look keys up, whatever these are.
+async fn plan_once(
+    client: &deadpool_postgres::ClientWrapper,
+) -> std::result::Result<(), tokio_postgres::Error> {
+    match client.batch_execute("set plan_cache_mode = force_generic_plan").await {
+        // One that only speaks PostgreSQL's dialect may plan in its own way.
+        Err(error) if error.code() == Some(&SqlState::UNDEFINED_OBJECT) => Ok(()),
+        done => done,
     }
 }
 

@@ -14,12 +14,16 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Row};
 
 const LOCK: &str = "select id, revision, history from sync_user where id = any($1) order by id for update";
-const APPLIED: &str = "select known.user_id, known.device, known.change, known.revision, known.overwrote, known.overwrote_revision, \
-    known.overwrote_data from unnest($1::bigint[], $2::bigint[], $3::text[]) as asked (user_id, device, change) \
-    join sync_applied known on known.user_id = asked.user_id and known.device = asked.device and known.change = asked.change";
-const OBJECTS: &str = "select known.user_id, known.id, known.revision, known.device, known.data \
-    from unnest($1::bigint[], $2::text[]) as asked (user_id, id) \
-    join sync_object known on known.user_id = asked.user_id and known.id = asked.id";
+/// A key at a time: whatever the planner knows of a table that has just grown, it has no other way.
+const APPLIED: &str = "select asked.user_id, asked.device, asked.change, known.revision, known.overwrote, known.overwrote_revision, \
+    known.overwrote_data from unnest($1::bigint[], $2::bigint[], $3::text[]) as asked (user_id, device, change) join lateral ( \
+        select revision, overwrote, overwrote_revision, overwrote_data from sync_applied \
+        where user_id = asked.user_id and device = asked.device and change = asked.change limit 1 \
+    ) known on true";
+const OBJECTS: &str = "select asked.user_id, asked.id, known.revision, known.device, known.data \
+    from unnest($1::bigint[], $2::text[]) as asked (user_id, id) join lateral ( \
+        select revision, device, data from sync_object where user_id = asked.user_id and id = asked.id limit 1 \
+    ) known on true";
 
 /// An upload of a device.
 pub(super) type Asked = (Client, Upload);

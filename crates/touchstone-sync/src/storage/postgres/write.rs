@@ -20,7 +20,7 @@ const NAME: &str = "insert into sync_applied (user_id, device, change, revision,
     from unnest($2::bigint[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::bigint[], $8::bytea[]) \
     as named (user_id, device, change, revision, overwrote, was, data)";
 const RISE: &str = "update sync_user set revision = risen.revision from unnest($1::bigint[], $2::bigint[]) as risen (id, revision) \
-    where sync_user.id = risen.id";
+    where sync_user.id = risen.id and sync_user.id = any($1::bigint[])";
 
 /// The revision of an object, the device that made it, and its data.
 type State<'g> = (i64, i64, Option<&'g [u8]>);
