@@ -2,7 +2,7 @@
 //! for a row that another one has; only another process may have it.
 
 use super::lease::Pool;
-use super::upload::{Answer, Asked, uploads};
+use super::upload::{Answer, Asked, uploads, uploads_in_turn};
 use super::{ANSWERS_WITHIN, ATTEMPTS, CONNECTION_WITHIN, failed, is_lost_to_another, pause, silent};
 use crate::change::{Upload, Uploaded};
 use crate::clock;
@@ -98,29 +98,28 @@ impl Lane {
     async fn commit(&self, group: &mut Vec<Waiting>) {
         let (asked, waiting): (Vec<Asked>, Vec<_>) =
             group.drain(..).map(|waiting| (waiting.asked, waiting.answer)).unzip();
-        if asked.is_empty() {
-            return;
+        let mut answers = vec![None; asked.len()];
+        let failed = self.together(&asked, &mut answers).await.err();
+        let is_away = matches!(failed, Some(Error::Away));
+        let mut failed = failed.filter(|_| asked.len() == 1);
+        for ((asked, answer), told) in asked.iter().zip(answers).zip(waiting) {
+            let answer = match answer {
+                Some(answer) => Ok(answer),
+                None if is_away => Err(Error::Away),
+                None => match failed.take() {
+                    Some(error) => Err(error),
+                    None => self.alone(asked).await,
+                },
+            };
+            self.tell(asked, answer, told);
         }
-        match self.together(&asked).await {
-            Err(Error::Away) => waiting.into_iter().for_each(|answer| drop(answer.send(Err(Error::Away)))),
-            Err(_) if asked.len() > 1 => {
-                for (asked, answer) in asked.into_iter().zip(waiting) {
-                    let alone = self.together(std::slice::from_ref(&asked)).await;
-                    self.tell(&asked, alone.map(|mut answers| answers.remove(0)), answer);
-                }
-            }
-            Err(error) => {
-                let mut error = Some(error);
-                for answer in waiting {
-                    let _ = answer.send(Err(error.take().unwrap_or(Error::Busy)));
-                }
-            }
-            Ok(answers) => {
-                for ((asked, answer), told) in asked.iter().zip(answers).zip(waiting) {
-                    self.tell(asked, Ok(answer), told);
-                }
-            }
-        }
+    }
+
+    async fn alone(&self, asked: &Asked) -> Result<Answer> {
+        let mut answer = [None];
+        self.together(std::slice::from_ref(asked), &mut answer).await?;
+        let [answer] = answer;
+        answer.ok_or(Error::Busy)
     }
 
     /// Whoever asked may have gone away: the upload is stored all the same, and a repeated one is told so.
@@ -132,21 +131,40 @@ impl Lane {
         }));
     }
 
-    async fn together(&self, asked: &[Asked]) -> Result<Vec<Answer>> {
+    /// Stores a group, and puts each answer in its place. Where it fails, those without an answer have written nothing.
+    async fn together(&self, asked: &[Asked], answers: &mut [Option<Answer>]) -> Result<()> {
         histogram!("touchstone_sync_group_uploads").record(u32::try_from(asked.len()).unwrap_or(u32::MAX));
-        let mut attempt = 0;
-        loop {
-            let connection = self.pool.lease().await?;
-            let stored = timeout(ANSWERS_WITHIN, uploads(&connection, asked, clock::seconds()));
-            let stored = stored.await.map_err(|_| silent())?;
-            connection.end();
-            attempt += 1;
-            match stored {
-                Err(error) if is_lost_to_another(&error) && attempt < ATTEMPTS => {
-                    tokio::time::sleep(pause(attempt)).await;
-                }
-                stored => return stored.map_err(failed),
+        for attempt in 1..=ATTEMPTS {
+            let open: Vec<usize> = (0..asked.len()).filter(|place| answers[*place].is_none()).collect();
+            if open.is_empty() {
+                return Ok(());
             }
+            let group: Vec<&Asked> = open.iter().map(|place| &asked[*place]).collect();
+            match self.once(&group, attempt > 1).await? {
+                Some(stored) => open.iter().zip(stored).for_each(|(place, answer)| answers[*place] = answer),
+                None => tokio::time::sleep(pause(attempt)).await,
+            }
+        }
+        match answers.iter().all(Option::is_some) {
+            true => Ok(()),
+            false => Err(Error::Busy),
+        }
+    }
+
+    /// None where the database has ended the transaction in favour of another. Where another process was quicker, the next time is in turn.
+    async fn once(&self, group: &[&Asked], in_turn: bool) -> Result<Option<Vec<Option<Answer>>>> {
+        let connection = self.pool.lease().await?;
+        let stored = timeout(ANSWERS_WITHIN, async {
+            match in_turn {
+                true => uploads_in_turn(&connection, group, clock::seconds()).await,
+                false => uploads(&connection, group, clock::seconds()).await,
+            }
+        });
+        let stored = stored.await.map_err(|_| silent())?;
+        connection.end();
+        match stored {
+            Err(error) if is_lost_to_another(&error) => Ok(None),
+            stored => stored.map(Some).map_err(failed),
         }
     }
 }

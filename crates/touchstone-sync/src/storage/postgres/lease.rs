@@ -46,7 +46,10 @@ impl Pool {
             })
         });
         let pool = deadpool_postgres::Pool::builder(manager).max_size(connections).post_create(looked_at);
-        let pool = pool.runtime(Runtime::Tokio1).queue_mode(deadpool_postgres::QueueMode::Lifo).wait_timeout(Some(CONNECTION_WITHIN));
+        let pool = pool
+            .runtime(Runtime::Tokio1)
+            .queue_mode(deadpool_postgres::QueueMode::Lifo)
+            .wait_timeout(Some(CONNECTION_WITHIN));
         Ok(Pool { pool: pool.create_timeout(Some(CONNECTION_WITHIN)).build()? })
     }
 

@@ -1,6 +1,6 @@
-//! A group of uploads as one transaction. The users' rows are locked first, in one order, so a user's uploads come one after the other,
-//! whichever process they come to, and revisions are seen in their order. Statements do not grow in number with the uploads, and
-//! are sent together: what is read is one round trip, and what is written another.
+//! A group of uploads: what users have is read in one round trip, the uploads are decided, and what they make is written by one statement.
+//! That writes nothing of a user whose last revision has risen meanwhile, by another process: those uploads are decided again. So a
+//! user's uploads come one after the other, and revisions are seen in their order. Statements do not grow in number with the uploads.
 
 use super::write::Writing;
 use super::{number, signed, text};
@@ -8,12 +8,13 @@ use crate::change::{Upload, Uploaded, Version};
 use crate::storage::decide::{Applied, Decided, Lookup, Write, decide};
 use crate::storage::{Client, Refusal};
 use deadpool_postgres::Client as Connection;
-use futures_util::future::join4;
+use futures_util::future::join3;
 use std::collections::{BTreeSet, HashMap};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Row};
 
-const LOCK: &str = "select id, revision, history from sync_user where id = any($1) order by id for update";
+const LOCK: &str = "select id from sync_user where id = any($1) order by id for update";
+const USERS: &str = "select id, revision, history from sync_user where id = any($1)";
 /// A key at a time: whatever the planner knows of a table that has just grown, it has no other way.
 const APPLIED: &str = "select asked.user_id, asked.device, asked.change, known.revision, known.overwrote, known.overwrote_revision, \
     known.overwrote_data from unnest($1::bigint[], $2::bigint[], $3::text[]) as asked (user_id, device, change) join lateral ( \
@@ -96,42 +97,62 @@ impl Seen<'_> {
     }
 }
 
-/// Stores the uploads of a group, in their order, at a moment, in seconds since 1970. One that is refused has written nothing.
-/// Whatever has failed, the transaction has ended.
+/// Stores the uploads of a group, in their order, at a moment, in seconds since 1970. One that is refused has written nothing, and so has one
+/// without an answer: another process was quicker.
 pub(super) async fn uploads(
     connection: &Connection,
-    group: &[Asked],
+    group: &[&Asked],
     now: i64,
-) -> Result<Vec<Answer>, Error> {
-    let stored = try_uploads(connection, group, now).await;
-    if stored.is_err() && !connection.is_closed() {
-        connection.batch_execute("rollback").await?;
-    }
-    stored
-}
-
-async fn try_uploads(connection: &Connection, group: &[Asked], now: i64) -> Result<Vec<Answer>, Error> {
+) -> Result<Vec<Option<Answer>>, Error> {
     let mut found = find(connection, group).await?;
     let mut decisions = Vec::with_capacity(group.len());
     for (client, upload) in group {
+        let was = found.users.get(&client.account.user).map_or(0, |(revision, _)| *revision);
         let decided = decided(&found, *client, upload)?;
         if let Ok(decided) = &decided {
             found.take(*client, upload, decided);
         }
-        decisions.push(decided);
+        decisions.push((decided, was));
     }
     let mut writing = Writing::default();
-    for ((client, upload), decided) in group.iter().zip(&decisions) {
+    for ((client, upload), (decided, was)) in group.iter().zip(&decisions) {
         if let Ok(decided) = decided {
-            writing.add(*client, upload, decided);
+            writing.add(*client, upload, decided, *was);
         }
     }
-    writing.write(connection, now).await?;
+    let lost = writing.write(connection, now).await?;
     let answer = |decided: Decided| {
         let revision = decided.revision;
         (decided.told(), revision)
     };
-    Ok(decisions.into_iter().map(|decided| decided.map(answer)).collect())
+    let answers = group.iter().zip(decisions).map(|((client, _), (decided, _))| {
+        let is_stored = !lost.contains(&signed(client.account.user));
+        is_stored.then(|| decided.map(answer))
+    });
+    Ok(answers.collect())
+}
+
+/// As [`uploads`], behind those that other processes store now: the users' rows are locked before they are read.
+pub(super) async fn uploads_in_turn(
+    connection: &Connection,
+    group: &[&Asked],
+    now: i64,
+) -> Result<Vec<Option<Answer>>, Error> {
+    let users: BTreeSet<i64> = group.iter().map(|(client, _)| signed(client.account.user)).collect();
+    let lock = connection.prepare_cached(LOCK).await?;
+    connection.batch_execute("begin").await?;
+    let stored = async {
+        connection.query(&lock, &[&Vec::from_iter(users)]).await?;
+        uploads(connection, group, now).await
+    };
+    match stored.await {
+        Ok(answers) => connection.batch_execute("commit").await.map(|()| answers),
+        Err(error) => {
+            // A transaction that is cut off ends by itself.
+            let _ = connection.batch_execute("rollback").await;
+            Err(error)
+        }
+    }
 }
 
 fn decided(found: &Found, client: Client, upload: &Upload) -> Result<Result<Decided, Refusal>, Error> {
@@ -144,8 +165,8 @@ fn decided(found: &Found, client: Client, upload: &Upload) -> Result<Result<Deci
     decide(&Seen { found, client }, client.device, upload, *revision)
 }
 
-/// Begins the transaction, locks the users, and reads what they have. Each statement sees what was stored before the lock.
-async fn find(connection: &Connection, group: &[Asked]) -> Result<Found, Error> {
+/// Reads what users have, their last revisions first: where something is stored between, they are not what they were.
+async fn find(connection: &Connection, group: &[&Asked]) -> Result<Found, Error> {
     let (mut users, mut names, mut ids) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for (client, upload) in group {
         let (user, device) = (signed(client.account.user), signed(client.device));
@@ -155,8 +176,8 @@ async fn find(connection: &Connection, group: &[Asked]) -> Result<Found, Error> 
             ids.insert((user, change.id.as_str()));
         }
     }
-    let [lock, applied, objects] = [LOCK, APPLIED, OBJECTS].map(|sql| connection.prepare_cached(sql));
-    let (lock, applied, objects) = (lock.await?, applied.await?, objects.await?);
+    let [last, applied, objects] = [USERS, APPLIED, OBJECTS].map(|sql| connection.prepare_cached(sql));
+    let (last, applied, objects) = (last.await?, applied.await?, objects.await?);
     let (users, of_names) = (Vec::from_iter(users), columns(&names));
     let (of_users, of_ids): (Vec<i64>, Vec<&str>) = ids.into_iter().unzip();
     let named = async {
@@ -165,13 +186,12 @@ async fn find(connection: &Connection, group: &[Asked]) -> Result<Found, Error> 
             false => connection.query(&applied, &[&of_names.0, &of_names.1, &of_names.2]).await,
         }
     };
-    let begun = connection.batch_execute("begin");
     let users: [&(dyn ToSql + Sync); 1] = [&users];
     let ids: [&(dyn ToSql + Sync); 2] = [&of_users, &of_ids];
-    let (users, ids) = (connection.query(&lock, &users), connection.query(&objects, &ids));
+    let (users, ids) = (connection.query(&last, &users), connection.query(&objects, &ids));
     // In this order they are sent, and in this order the server does them.
-    let all = join4(begun, users, ids, named).await;
-    let (users, ids, names) = (all.0.and(all.1)?, all.2?, all.3?);
+    let (users, ids, names) = join3(users, ids, named).await;
+    let (users, ids, names) = (users?, ids?, names?);
     let mut found = Found::default();
     found.users.extend(users.iter().map(|row| (number(row.get(0)), (number(row.get(1)), row.get(2)))));
     found.objects.extend(ids.iter().map(object));
