@@ -14,6 +14,8 @@ use tokio_postgres::error::SqlState;
 /// Requests that may wait for a connection. The next one is told to come again.
 const WAITING_MAX: usize = 1024;
 
+const PLAN_ONCE: &str = "set plan_cache_mode = force_generic_plan; set enable_sort = off; set jit = off";
+
 /// The connections.
 #[derive(Clone)]
 pub(super) struct Pool {
@@ -63,11 +65,12 @@ impl Pool {
     }
 }
 
-/// Statements are planned once and not each time: they look keys up, whatever these are.
+/// Statements are planned once and not each time: they look keys up, whatever these are. And a page is read in the order of its index: a plan
+/// that was made while the table was empty would sort everything that a user has. No plan is worth compiling.
 async fn plan_once(
     client: &deadpool_postgres::ClientWrapper,
 ) -> std::result::Result<(), tokio_postgres::Error> {
-    match client.batch_execute("set plan_cache_mode = force_generic_plan").await {
+    match client.batch_execute(PLAN_ONCE).await {
         // One that only speaks PostgreSQL's dialect may plan in its own way.
         Err(error) if error.code() == Some(&SqlState::UNDEFINED_OBJECT) => Ok(()),
         done => done,
