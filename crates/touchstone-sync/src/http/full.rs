@@ -12,7 +12,7 @@ use crate::storage::{Account, Storage};
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::response::Response;
-use futures_util::{Stream, stream};
+use futures_util::{Stream, StreamExt, stream};
 use serde::Serialize;
 use std::io::{Error, Write};
 use std::sync::Arc;
@@ -59,7 +59,7 @@ pub(super) async fn full(State(app): State<App>, Asking(client): Asking) -> Resu
     Ok(response)
 }
 
-/// The answer's bytes. Where the storage fails in the middle, the stream ends with an error, and so does the connection: what the
+/// The answer's bytes, and then none however often it is asked: what packs them asks again. Where the storage fails in the middle, the stream ends with an error, and so does the connection: what the
 /// client has is no JSON, and is not taken for everything.
 fn parts(
     storage: Arc<dyn Storage>,
@@ -101,4 +101,5 @@ fn parts(
             Some((Ok(Bytes::from(bytes)), next))
         }
     })
+    .fuse()
 }

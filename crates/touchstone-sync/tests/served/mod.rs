@@ -14,6 +14,7 @@ macro_rules! every_answer_is_given {
             two_devices_share_what_one_of_them_uploads,
             metrics_are_told_at_an_address_of_their_own,
             answers_are_written_as_the_protocol_for_services_has_them,
+            everything_is_streamed_whole_where_it_is_packed,
             everything_is_streamed_whole_however_much_it_is,
             whoever_watches_is_told_at_once,
             what_makes_no_sense_is_told_in_problem_details,
@@ -84,6 +85,19 @@ pub fn answers_are_written_as_the_protocol_for_services_has_them(place: &Place) 
     assert!(
         text("/v1/sync/full").starts_with(r#"{"changes":[{"id":"a","revision":1,"data":"1"}],"history":""#)
     );
+}
+
+/// What packs a stream asks for more once it has ended.
+pub fn everything_is_streamed_whole_where_it_is_packed(place: &Place) {
+    let service = place.service(&[]);
+    let phone = service.device(&service.token("ada"), "phone");
+    for data in ["", "milk"] {
+        phone.post("/v1/sync/delta", &json!({"changes": [{"id": "a", "data": data}]}));
+        let packed = phone.stream_with("/v1/sync/full", &[("accept-encoding", "gzip")]).unwrap();
+        assert_eq!(packed.headers()["content-encoding"], "gzip");
+        let bytes = packed.into_body().read_to_vec().expect("it has its end");
+        assert_eq!(bytes[..2], [0x1f, 0x8b], "gzip begins so");
+    }
 }
 
 /// Objects and their data; null of those that are deleted.
