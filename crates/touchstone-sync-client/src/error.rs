@@ -1,0 +1,96 @@
+//! Why something could not be done.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::time::Duration;
+
+/// What fails with an [`Error`].
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why something could not be done: a [`kind`](Error::kind) for programs, and a text for people.
+#[derive(Debug)]
+pub struct Error {
+    kind: ErrorKind,
+    text: String,
+    retry_after: Option<Duration>,
+    source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+/// Kinds of errors. More may be added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The local store failed.
+    Store,
+    /// The service was not reached, or has too much to do: later it may answer.
+    Away,
+    /// The service knows no such token. Ask its owner for one.
+    Unauthenticated,
+    /// The service refuses, and will refuse again.
+    Refused,
+    /// What answers is no sync service, or a newer one.
+    Answer,
+    /// An object's name or data is none that a service takes.
+    Edit,
+    /// The address, the token or the device's name cannot be.
+    Setting,
+    /// The system gives no random bytes, no thread or no lock.
+    System,
+}
+
+impl Error {
+    pub(crate) fn new(kind: ErrorKind, text: impl Into<String>) -> Error {
+        Error { kind, text: text.into(), retry_after: None, source: None }
+    }
+
+    pub(crate) fn after(self, retry_after: Option<Duration>) -> Error {
+        Error { retry_after, ..self }
+    }
+
+    pub(crate) fn system(what: &str, error: impl StdError + Send + Sync + 'static) -> Error {
+        Error { source: Some(Box::new(error)), ..Error::new(ErrorKind::System, what) }
+    }
+
+    /// What kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// Whether the same call may succeed later without anything being changed.
+    pub fn passes(&self) -> bool {
+        self.kind == ErrorKind::Away
+    }
+
+    /// How long the service asks to wait before it is asked again.
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.retry_after
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self.kind {
+            ErrorKind::Store => "the local copy failed",
+            ErrorKind::Away => "the sync service cannot be reached now",
+            ErrorKind::Unauthenticated | ErrorKind::Refused => "the sync service refuses",
+            ErrorKind::Answer => "this is no answer of a sync service",
+            ErrorKind::Edit => "no sync service takes this edit",
+            ErrorKind::Setting => "the sync service cannot be asked so",
+            ErrorKind::System => "the system fails",
+        };
+        write!(formatter, "{what}: {}", self.text)
+    }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.source.as_deref().map(|source| source as &(dyn StdError + 'static))
+    }
+}
+
+impl From<touchstone_store::Error> for Error {
+    fn from(error: touchstone_store::Error) -> Error {
+        let text = error.to_string();
+        Error { source: Some(Box::new(error)), ..Error::new(ErrorKind::Store, text) }
+    }
+}
