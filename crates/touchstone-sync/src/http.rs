@@ -8,6 +8,7 @@ mod download;
 mod full;
 mod health;
 mod object;
+mod origins;
 mod page;
 mod register;
 mod streams;
@@ -16,6 +17,8 @@ mod upload;
 mod watch;
 
 pub use answer::Version;
+pub use origins::Origin;
+pub(crate) use origins::allowing;
 pub(crate) use register::check_name;
 pub use surroundings::surrounded;
 
@@ -25,7 +28,7 @@ use crate::presence::Presence;
 use crate::problem::{Kind, Problem};
 use crate::storage::{Account, Storage};
 use axum::Router;
-use axum::http::{Method, Uri};
+use axum::http::{HeaderName, Method, Uri};
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use std::sync::Arc;
 use streams::Streams;
@@ -35,6 +38,9 @@ use utoipa::OpenApi;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
+
+/// The header that names the device, of a browser's question whether it may be sent.
+const DEVICE: HeaderName = HeaderName::from_static(crate::identity::DEVICE);
 
 /// What every path has at hand.
 #[derive(Clone)]
@@ -50,6 +56,8 @@ pub struct App {
     pub(crate) rates: Option<Arc<DefaultKeyedRateLimiter<Account>>>,
     /// Which devices have asked lately.
     pub(crate) presence: Arc<Presence>,
+    /// Whose pages may ask from a browser.
+    pub(crate) origins: Vec<Origin>,
     /// Ends the streams when the service is to end.
     pub(crate) ending: CancellationToken,
 }
@@ -82,8 +90,15 @@ impl App {
     pub fn new(storage: Arc<dyn Storage>, identity: Arc<dyn Identity>, limits: Limits) -> App {
         let room = Arc::new(Semaphore::new(limits.room_bytes));
         let rates = limits.user_rate.map(|rate| Arc::new(RateLimiter::keyed(Quota::per_second(rate))));
-        let (streams, presence, ending) = (Streams::default(), Arc::default(), CancellationToken::new());
-        App { storage, identity, limits, streams, room, rates, presence, ending }
+        let (streams, presence) = (Streams::default(), Arc::default());
+        let (origins, ending) = (Vec::new(), CancellationToken::new());
+        App { storage, identity, limits, streams, room, rates, presence, origins, ending }
+    }
+
+    /// Lets pages of these origins ask from a browser.
+    #[must_use]
+    pub fn allowing(self, origins: Vec<Origin>) -> App {
+        App { origins, ..self }
     }
 
     /// Ends what has no end of its own. Requests that are under way are answered.

@@ -1,6 +1,6 @@
 //! The service's life: it listens, answers, and ends when it is asked to, with everything answered that it had accepted.
 
-use crate::http::{App, router, surrounded};
+use crate::http::{App, allowing, router, surrounded};
 use anyhow::{Context, Result};
 use axum_server::accept::NoDelayAcceptor;
 use axum_server::tls_rustls::RustlsConfig;
@@ -42,7 +42,8 @@ pub async fn serve(app: App, listening: TcpListener, tls: Option<Tls>) -> Result
     let [interrupted, terminated] = signals;
     let signals = [interrupted.context("no signals")?, terminated.context("no signals")?];
     tokio::spawn(end(app.clone(), handle.clone(), signals));
-    let service = surrounded(router(app)).into_make_service();
+    let origins = app.origins.clone();
+    let service = allowing(surrounded(router(app)), &origins).into_make_service();
     match tls {
         None => {
             let server = axum_server::from_tcp(listening)?.acceptor(NoDelayAcceptor::new());

@@ -124,3 +124,37 @@ fn streams_of_a_user_are_as_many_as_are_allowed() {
         std::thread::yield_now();
     }
 }
+
+#[test]
+fn pages_of_other_origins_may_ask_where_the_owner_says_so_and_nowhere_else() {
+    let (_folder, store) = place();
+    let asks = |service: &Service, origin: &str| {
+        let agent = ureq::Agent::new_with_defaults();
+        let question = ureq::http::Request::options(format!("{}/v1/sync/delta", service.address))
+            .header("origin", origin)
+            .header("access-control-request-method", "POST")
+            .header("access-control-request-headers", "authorization,content-type,x-client")
+            .body(())
+            .unwrap();
+        let config = agent.configure_request(question).http_status_as_error(false).proxy(None).build();
+        let answer = agent.run(config).unwrap();
+        let header = |name: &str| answer.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
+        (header("access-control-allow-origin"), header("access-control-allow-headers"))
+    };
+    let service = Service::start(&store, &[]);
+    assert_eq!(asks(&service, "https://notes.example.org"), (None, None));
+    drop(service);
+    let (_folder, store) = place();
+    let service =
+        Service::start(&store, &["--allow-origin", "https://notes.example.org", "--allow-origin", "null"]);
+    let headers = Some("authorization,content-type,x-client".to_owned());
+    for origin in ["https://notes.example.org", "null"] {
+        assert_eq!(asks(&service, origin), (Some(origin.to_owned()), headers.clone()));
+    }
+    assert_eq!(asks(&service, "https://other.example.org").0, None);
+    for wrong in ["notes.example.org", "https://notes.example.org/page", "https://*", ""] {
+        let refused = program().args(["serve", "--allow-origin", wrong]).output().unwrap();
+        assert_eq!(refused.status.code(), Some(64), "{wrong}");
+        assert!(String::from_utf8_lossy(&refused.stderr).contains("without a path"), "{wrong}");
+    }
+}

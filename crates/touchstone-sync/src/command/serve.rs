@@ -1,7 +1,7 @@
 //! `touchstone-sync serve`: answers requests until it is asked to end.
 
 use super::Kept;
-use crate::http::App;
+use crate::http::{App, Origin};
 use crate::identity::Tokens;
 use crate::limits::Limits;
 use crate::serve::{Tls, serve};
@@ -46,6 +46,9 @@ pub(super) struct Serve {
     /// The address and the port to tell metrics at, at the path `/metrics`; nowhere, unless said
     #[arg(long, value_name = "ADDRESS", env = "TOUCHSTONE_SYNC_METRICS")]
     metrics: Option<SocketAddr>,
+    /// An origin whose pages may ask from a browser, such as `https://notes.example.org`, or `null` for files; may be said again
+    #[arg(long, value_name = "ORIGIN", value_delimiter = ',', env = "TOUCHSTONE_SYNC_ALLOW_ORIGIN")]
+    allow_origin: Vec<Origin>,
     /// Threads that answer; as many as there are processors, unless said
     #[arg(long, value_name = "NUMBER", env = "TOUCHSTONE_SYNC_THREADS")]
     threads: Option<usize>,
@@ -84,6 +87,7 @@ impl Serve {
             ..Limits::default()
         };
         let app = App::new(Arc::clone(&storage), Arc::new(Tokens::of(Arc::clone(&storage))), limits);
+        let app = app.allowing(self.allow_origin.clone());
         let listening = listen(self.listen)?;
         if let Some(address) = self.metrics {
             let told_at = listen(address)?;
