@@ -17,8 +17,7 @@ mod upload;
 mod watch;
 
 pub use answer::Version;
-pub use origins::Origin;
-pub(crate) use origins::allowing;
+pub use origins::{Origin, allowing};
 pub(crate) use register::check_name;
 pub use surroundings::surrounded;
 

@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use touchstone_store::Store;
-use touchstone_sync::http::{App, router, surrounded};
+use touchstone_sync::http::{App, allowing, router, surrounded};
 use touchstone_sync::identity::Tokens;
 use touchstone_sync::limits::Limits;
 use touchstone_sync::storage::Storage;
@@ -238,7 +238,9 @@ impl Hosted {
 fn app(storage: &Arc<Embedded>, limits: &Limits) -> (App, Router) {
     let storage: Arc<dyn Storage> = Arc::clone(storage) as _;
     let app = App::new(Arc::clone(&storage), Arc::new(Tokens::of(storage)), limits.clone());
-    (app.clone(), surrounded(router(app)))
+    // The example's page is opened as a file.
+    let origins = ["null".parse().expect("that is one")];
+    (app.clone(), allowing(surrounded(router(app)), &origins))
 }
 
 /// A patience that no test has to wait for.

@@ -32,7 +32,7 @@ impl FromStr for Origin {
 }
 
 /// Lets pages of these origins ask.
-pub(crate) fn allowing(router: Router, origins: &[Origin]) -> Router {
+pub fn allowing(router: Router, origins: &[Origin]) -> Router {
     if origins.is_empty() {
         return router;
     }
