@@ -166,7 +166,7 @@ impl Replica {
                 done => return done,
             };
             failures += 1;
-            if failures >= self.inner.retry.attempts {
+            if !self.inner.retry.goes_on(failures, &error) {
                 return Err(error);
             }
             thread::sleep(self.inner.retry.pause(failures, &error));

@@ -27,7 +27,7 @@ const DEVICE_BYTES_MAX: usize = 200;
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("notes.db");
-/// let service = Service::new("https://sync.example.org", "tsync_…".replace('…', "0"));
+/// let service = Service::new("https://sync.example.org", "tsync_0123456789");
 /// let replica = Options::new(service)
 ///     .device("phone")
 ///     .on_conflict(|conflict| match (&conflict.mine, &conflict.theirs) {
@@ -86,7 +86,8 @@ impl Options {
     }
 
     /// Asks this function where another device has changed an object that this one has edited. Without it the edit that comes to the
-    /// service last wins. It is called by whoever syncs, outside of any transaction, and again where the object changes meanwhile.
+    /// service last wins. It is called by whoever syncs, outside of any transaction, and again where the object changes meanwhile. It must not
+    /// sync itself, for then it would wait for itself.
     pub fn on_conflict(
         mut self,
         decide: impl Fn(&Conflict) -> Resolution + Send + Sync + 'static,

@@ -1,7 +1,7 @@
 //! Sends the outbox, in its order, some edits at a time and one of each object: the service takes an edit for its device's own only
 //! within the same upload, and an earlier one may have been stored by an upload whose answer was lost.
 
-use crate::local::{self, OutgoingRow, UnderRow, waiting};
+use crate::local::{self, OutgoingRow, StateRow, UnderRow, waiting};
 use crate::service::{Asked, Failure};
 use crate::wire::{Change, Problem, Upload, Uploaded};
 use crate::{Error, ErrorKind, Replica, Result, Synced};
@@ -21,6 +21,8 @@ const REFUSALS_MAX: u32 = 1_000;
 pub(crate) struct Sent {
     pub(crate) edit: OutgoingRow,
     pub(crate) under: UnderRow,
+    /// Whether it was sent before, so that it may be stored already.
+    is_repeated: bool,
 }
 
 impl Replica {
@@ -53,7 +55,7 @@ impl Replica {
     /// What the service is told. Where the program decides about conflicts, an edit says what it was made on.
     fn upload<'b>(&self, batch: &'b [Sent], seen: u64, history: Option<&'b str>) -> Upload<'b> {
         let decides = self.decides();
-        let change = |Sent { edit, under }: &'b Sent| Change {
+        let change = |Sent { edit, under, .. }: &'b Sent| Change {
             id: &edit.object,
             data: edit.data.as_deref(),
             deleted: edit.data.is_none(),
@@ -86,10 +88,10 @@ impl Replica {
             return Ok(batch.len() / 2);
         }
         let place = if problem.is("too-long") { Some(0) } else { refused_place(&problem) };
-        let Some(Sent { edit, .. }) = place.and_then(|place| batch.get(place)) else {
+        let Some(sent) = place.and_then(|place| batch.get(place)) else {
             return Err(Failure::Problem(problem));
         };
-        self.store().write(|transaction| give_up(transaction, edit, problem.detail))?;
+        self.store().write(|transaction| give_up(transaction, sent, problem.detail))?;
         synced.refused += 1;
         Ok(EDITS_MAX)
     }
@@ -103,11 +105,8 @@ fn refused_place(problem: &Problem) -> Option<usize> {
 }
 
 /// What is sent next, noted as sent; and where the copy stands.
-fn begin(
-    transaction: &mut Transaction<'_>,
-    most: usize,
-) -> touchstone_store::Result<(local::StateRow, Vec<Sent>)> {
-    let state = transaction.get::<local::StateRow>(&0)?.expect("it is made when the copy is opened");
+fn begin(transaction: &mut Transaction<'_>, most: usize) -> touchstone_store::Result<(StateRow, Vec<Sent>)> {
+    let state = transaction.get::<StateRow>(&0)?.expect("it is made when the copy is opened");
     let edits =
         transaction.query::<OutgoingRow>().order(|row| row.number.ascending()).limit(most as u64).all()?;
     let (mut batch, mut bytes, mut objects) = (Vec::new(), 0, HashSet::new());
@@ -119,12 +118,13 @@ fn begin(
             continue;
         }
         bytes += edit.object.len() + edit.data.as_ref().map_or(0, String::len);
-        if !edit.is_sent {
+        let is_repeated = edit.is_sent;
+        if !is_repeated {
             edit.is_sent = true;
             transaction.replace(&edit)?;
         }
         let under = transaction.get::<UnderRow>(&*edit.object)?.unwrap_or_default();
-        batch.push(Sent { edit, under });
+        batch.push(Sent { edit, under, is_repeated });
     }
     Ok((state, batch))
 }
@@ -164,15 +164,15 @@ fn acknowledge(
     Ok(overwritten)
 }
 
-/// An edit that the service will never take leaves the outbox, and is kept for the program; the object is again what the service has,
-/// unless it was edited once more.
-fn give_up(
-    transaction: &mut Transaction<'_>,
-    edit: &OutgoingRow,
-    why: String,
-) -> touchstone_store::Result<()> {
+/// An edit that the service does not take leaves the outbox, and is kept for the program; the object is again what the service has,
+/// unless it was edited once more. A service that has taken it before, when more was allowed, tells of that where everything is fetched.
+fn give_up(transaction: &mut Transaction<'_>, sent: &Sent, why: String) -> touchstone_store::Result<()> {
+    let Sent { edit, is_repeated, .. } = sent;
     transaction.remove::<OutgoingRow>(&edit.number)?;
     local::displace(transaction, &edit.object, edit.data.clone(), Some(why))?;
+    if *is_repeated {
+        transaction.update::<StateRow>(&0, |state| (state.cursor, state.is_whole) = (0, false))?;
+    }
     if waiting(transaction, &edit.object)?.is_empty()
         && let Some(under) = transaction.get::<UnderRow>(&*edit.object)?
     {

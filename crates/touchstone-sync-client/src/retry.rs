@@ -14,7 +14,8 @@ pub struct Retry {
     pub least: Duration,
     /// What a wait is a random part of at most.
     pub most: Duration,
-    /// How often [`Replica::sync`](crate::Replica::sync) asks before it gives up: at least once. A watch never gives up.
+    /// How often [`Replica::sync`](crate::Replica::sync) asks before it gives up: at least once. It gives up at once where the service
+    /// wants to be left alone for longer than `most`. A watch never gives up.
     pub attempts: u32,
 }
 
@@ -25,12 +26,17 @@ impl Default for Retry {
 }
 
 impl Retry {
+    /// Whether a service that was away is asked again by a sync that has asked so often.
+    pub(crate) fn goes_on(&self, failures: u32, error: &Error) -> bool {
+        failures < self.attempts && error.retry_after().is_none_or(|time| time <= self.most)
+    }
+
     /// The wait after so many failures in a row, at least one. A service that says when to come back is not asked before.
     pub(crate) fn pause(&self, failures: u32, error: &Error) -> Duration {
         let doubled = self.least.saturating_mul(1 << failures.saturating_sub(1).min(20));
         // Without random bytes the whole time is waited for.
         let part = f64::from(getrandom::u32().unwrap_or(u32::MAX)) / f64::from(u32::MAX);
-        error.retry_after().unwrap_or_default().min(self.most) + doubled.min(self.most).mul_f64(part)
+        error.retry_after().unwrap_or_default() + doubled.min(self.most).mul_f64(part)
     }
 }
 
@@ -60,5 +66,8 @@ mod tests {
         let busy = Error::new(ErrorKind::Away, "").after(Some(Duration::from_secs(7)));
         let wait = retry.pause(1, &busy);
         assert!(wait >= Duration::from_secs(7) && wait <= Duration::from_secs(8), "{wait:?}");
+        assert!(retry.goes_on(3, &busy) && !retry.goes_on(4, &busy));
+        let shut = Error::new(ErrorKind::Away, "").after(Some(Duration::from_secs(3_600)));
+        assert!(!retry.goes_on(1, &shut), "nobody waits for that");
     }
 }

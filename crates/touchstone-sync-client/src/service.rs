@@ -21,6 +21,9 @@ const SILENT_FOR: Duration = Duration::from_secs(45);
 /// Bytes of an answer at most: more than any user has, so that what is no service fills no memory without an end.
 const ANSWER_BYTES_MAX: u64 = 4 << 30;
 
+/// The longest time that a service may want to be left alone for.
+const RETRY_AFTER_MAX: Duration = Duration::from_secs(24 * 3600);
+
 /// Versions of a page.
 const PAGE: u32 = 1_000;
 
@@ -196,7 +199,7 @@ fn refused(mut response: Response<Body>) -> Failure {
     let status = response.status();
     let seconds =
         response.headers().get("retry-after").and_then(|value| value.to_str().ok()?.trim().parse().ok());
-    let retry_after = seconds.map(Duration::from_secs);
+    let retry_after = seconds.map(|seconds| Duration::from_secs(seconds).min(RETRY_AFTER_MAX));
     let passes = status.is_server_error()
         || [StatusCode::REQUEST_TIMEOUT, StatusCode::TOO_MANY_REQUESTS].contains(&status);
     let text = match response.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_string() {

@@ -4,6 +4,7 @@
 use crate::local::OutgoingRow;
 use crate::{Error, ErrorKind, Replica, Result, Synced};
 use std::fmt;
+use std::panic::resume_unwind;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
@@ -63,7 +64,10 @@ impl Watching {
     /// Ends the watch, once a request that is under way has been answered.
     ///
     /// # Errors
-    /// With what had ended it before, and when the program's own function has panicked.
+    /// With what had ended it before.
+    ///
+    /// # Panics
+    /// Where one of the program's own functions has panicked in the watch: its panic goes on here.
     pub fn stop(self) -> Result<()> {
         let _ = self.wake.send(Wake::Stop);
         self.wait()
@@ -72,10 +76,18 @@ impl Watching {
     /// Waits until something fails that does not pass, such as a token that is revoked.
     ///
     /// # Errors
+    /// With what has ended it.
+    ///
+    /// # Panics
     /// As for [`stop`](Watching::stop).
     pub fn wait(mut self) -> Result<()> {
-        let panicked = || Error::new(ErrorKind::System, "the function that a watch tells has panicked");
-        self.thread.take().map_or(Ok(()), |thread| thread.join().map_err(|_| panicked())?)
+        let Some(thread) = self.thread.take() else { return Ok(()) };
+        thread.join().unwrap_or_else(|panic| resume_unwind(panic))
+    }
+
+    /// Whether it has ended: then [`wait`](Watching::wait) returns at once.
+    pub fn is_over(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 }
 

@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
-use support::Hosted;
+use support::{Fault, Hosted};
 
 /// What runs the example, for a device. Cargo has built it already where all of the package's tests are run, and else does so now.
 fn todo(hosted: &Hosted, device: &str, words: &[&str]) -> Command {
@@ -35,10 +35,10 @@ fn printed(hosted: &Hosted, device: &str, words: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("it prints text")
 }
 
-/// A process that watches, until it is dropped.
-struct Watching(Child);
+/// A process that is killed when it is dropped. On Unix `cargo run` becomes the program that it runs.
+struct Running(Child);
 
-impl Drop for Watching {
+impl Drop for Running {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -54,14 +54,15 @@ fn two_devices_edit_their_list_apart_and_come_to_the_same() {
     assert_eq!(run("phone", &["list"]), "[ ] buy milk\n[ ] write\n");
     assert_eq!(run("phone", &["sync"]), "sent 2, fetched 0\n");
     assert_eq!(run("laptop", &["sync"]), "sent 0, fetched 2\n");
-    // Both change one task, and each something else.
-    run("phone", &["done", "buy", "milk"]);
+    // One does a task that the other removes, and each does something else.
+    run("phone", &["done", "write"]);
     run("laptop", &["remove", "write"]);
+    run("phone", &["done", "buy", "milk"]);
     run("laptop", &["add", "rest"]);
     run("laptop", &["sync"]);
     run("phone", &["sync"]);
     run("laptop", &["sync"]);
-    let list = "[x] buy milk\n[ ] rest\n";
+    let list = "[x] buy milk\n[ ] rest\n[x] write\n";
     assert_eq!((run("phone", &["list"]), run("laptop", &["list"])), (list.into(), list.into()));
     let missing = todo(&hosted, "phone", &["done", "nothing"]).output().unwrap();
     assert_eq!(missing.status.code(), Some(1));
@@ -74,7 +75,7 @@ fn a_device_that_watches_prints_what_another_one_adds() {
     let mut child =
         todo(&hosted, "laptop", &["watch"]).stdout(Stdio::piped()).spawn().expect("cargo can be started");
     let mut lines = BufReader::new(child.stdout.take().expect("it is piped")).lines().map(Result::unwrap);
-    let _watching = Watching(child);
+    let _watching = Running(child);
     assert_eq!(lines.next().as_deref(), Some("---"), "there is nothing yet");
     printed(&hosted, "phone", &["add", "milk"]);
     printed(&hosted, "phone", &["sync"]);
@@ -82,6 +83,25 @@ fn a_device_that_watches_prints_what_another_one_adds() {
     // An edit of the device itself, by another process, is sent by the one that watches.
     printed(&hosted, "laptop", &["done", "milk"]);
     assert!(lines.any(|line| line == "[x] milk"));
+}
+
+/// Each time the service has stored the upload when the program is killed, and it has not heard so.
+#[test]
+fn a_program_that_is_killed_while_it_syncs_loses_no_edit_and_stores_none_twice() {
+    let hosted = Hosted::start();
+    printed(&hosted, "phone", &["sync"]);
+    for place in 0..5 {
+        printed(&hosted, "phone", &["add", &format!("task {place}")]);
+        let stored = hosted.stored().len();
+        hosted.faults(&[Fault::HoldsAnswer]);
+        let running = Running(todo(&hosted, "phone", &["sync"]).spawn().expect("cargo can be started"));
+        hosted.wait_stored(stored + 1);
+        drop(running);
+        assert_eq!(printed(&hosted, "phone", &["sync"]), "sent 1, fetched 0\n");
+    }
+    let revisions: Vec<_> = hosted.stored().into_iter().map(|stored| stored.revision).collect();
+    assert_eq!(revisions, [1, 1, 2, 2, 3, 3, 4, 4, 5, 5], "each was told twice and stored once");
+    assert_eq!(printed(&hosted, "laptop", &["sync"]), "sent 0, fetched 5\n");
 }
 
 fn chromium() -> PathBuf {
@@ -97,7 +117,7 @@ fn launch() -> Browser {
         .path(Some(chromium()))
         .headless(true)
         .sandbox(false)
-        .window_size(Some((640, 480)))
+        .window_size(Some((640, 560)))
         .args(arguments.map(OsStr::new).to_vec())
         .build()
         .unwrap();

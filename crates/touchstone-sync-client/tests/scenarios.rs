@@ -271,6 +271,23 @@ fn an_edit_that_the_service_does_not_take_holds_up_no_other() {
     }
 }
 
+/// The answer was lost, and then the owner of the service allows less: the edit is refused, and was stored all the same.
+#[test]
+fn an_edit_that_is_refused_after_it_was_stored_is_shown_by_all() {
+    let hosted = Hosted::start();
+    let [phone, laptop] = ["phone", "laptop"].map(|name| hosted.copy(name));
+    phone.sync().unwrap();
+    phone.put("a", "long enough").unwrap();
+    hosted.faults(&[Fault::LosesAnswer]);
+    phone.sync().unwrap_err();
+    hosted.limit(Limits { data_bytes: 5, ..Limits::default() });
+    assert_eq!(phone.sync().unwrap().refused, 1);
+    phone.sync().unwrap();
+    laptop.sync().unwrap();
+    let stored = texts([("a", "long enough")]);
+    assert_eq!((shown(&phone), shown(&laptop)), (stored.clone(), stored));
+}
+
 #[test]
 fn what_no_service_takes_is_refused_when_it_is_edited() {
     let hosted = Hosted::start();

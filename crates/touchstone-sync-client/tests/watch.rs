@@ -2,13 +2,10 @@
 
 mod support;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::Duration;
-use support::{Fault, Hosted, quick, shown, texts};
+use support::{COMES_WITHIN, Fault, Hosted, quick, shown, texts};
 use touchstone_sync_client::{ErrorKind, Event, Replica, Watching};
-
-/// How long a test waits for what has to come: a bound of its failure, and no measure.
-const COMES_WITHIN: Duration = Duration::from_secs(60);
 
 /// A watch, and what it tells.
 fn watch(replica: &Replica) -> (Watching, Receiver<Event>) {
@@ -109,12 +106,12 @@ fn a_watch_that_is_dropped_ends_and_so_does_one_whose_token_is_revoked() {
 }
 
 #[test]
-fn a_function_that_panics_ends_its_watch_with_an_error() {
+fn a_function_that_panics_ends_its_watch_and_its_panic_goes_on_in_whoever_waits() {
     let hosted = Hosted::start();
     let phone = hosted.copy("phone");
-    let watching = phone.watch(|event| panic!("{event:?}")).unwrap();
-    let error = watching.wait().unwrap_err();
-    assert!(error.kind() == ErrorKind::System && error.to_string().contains("has panicked"), "{error}");
+    let watching = phone.watch(|_| panic!("the program's mistake")).unwrap();
+    let panic = catch_unwind(AssertUnwindSafe(|| watching.wait())).unwrap_err();
+    assert_eq!(panic.downcast_ref(), Some(&"the program's mistake"));
     phone.put("a", "1").unwrap();
     assert_eq!(phone.sync().unwrap().sent, 1, "the copy is as it was");
 }

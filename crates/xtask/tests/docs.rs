@@ -22,12 +22,16 @@ const LANGUAGES: [&str; 5] = ["sh", "console", "toml", "json", "text"];
 
 /// What blocks may be in on one page, because a test of its own reads them there: `guide.rs` builds the driver guide's,
 /// and the store's crate runs what stands on the pages about it.
-const LANGUAGES_OF_PAGES: [(&str, &str); 8] = [
+const LANGUAGES_OF_PAGES: [(&str, &str); 10] = [
     ("docs/guide-driver.md", "rust"),
     // Parts of the kits' files, which a test below compares.
     (OF_PARTS, "python"),
     ("docs/guide-store.md", "rust"),
     ("docs/guide-live.md", "rust"),
+    // `tests/guide.rs` of the client's crate has them, to the letter, and runs them.
+    ("docs/guide-sync-client.md", "rust"),
+    // `python/tests/test_sync.py` runs it.
+    ("docs/guide-sync-client.md", "python"),
     ("docs/store-format.md", "rust"),
     ("docs/store-format.md", "sql"),
     // `python/tests/test_pages.py` runs them.

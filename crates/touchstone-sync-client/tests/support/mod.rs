@@ -10,8 +10,9 @@ use futures_util::stream;
 use http_body_util::BodyExt;
 use serde_json::Value;
 use std::collections::{BTreeMap, VecDeque};
+use std::future::pending;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, Condvar, Mutex, RwLock};
 use std::time::Duration;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -26,6 +27,9 @@ use touchstone_sync::token::Token;
 use touchstone_sync_client::{Options, Replica, Retry, Service};
 use tower::ServiceExt;
 
+/// How long a test waits for what has to come: a bound of its failure, and no measure.
+pub const COMES_WITHIN: Duration = Duration::from_secs(60);
+
 /// What a network does to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
@@ -35,6 +39,8 @@ pub enum Fault {
     LosesRequest,
     /// The service has done it, and nobody is told.
     LosesAnswer,
+    /// The service has done it, and the answer does not come until the client goes away.
+    HoldsAnswer,
     /// Something before the service has too much to do.
     Busy,
 }
@@ -54,6 +60,7 @@ struct Front {
     now: RwLock<(App, Router)>,
     faults: Mutex<VecDeque<Fault>>,
     stored: Mutex<Vec<Stored>>,
+    more_stored: Condvar,
     asked: Mutex<Vec<String>>,
 }
 
@@ -68,7 +75,7 @@ impl Front {
         match fault {
             Fault::LosesRequest => return broken(),
             Fault::Busy => return (StatusCode::SERVICE_UNAVAILABLE, [("retry-after", "0")]).into_response(),
-            Fault::None | Fault::LosesAnswer => {}
+            Fault::None | Fault::LosesAnswer | Fault::HoldsAnswer => {}
         }
         let headers = parts.headers.clone();
         let router = self.now.read().unwrap().1.clone();
@@ -80,7 +87,11 @@ impl Front {
             self.note(&headers, &body, &told);
             answer = Response::from_parts(parts, Body::from(told));
         }
-        if fault == Fault::LosesAnswer { broken() } else { answer }
+        match fault {
+            Fault::LosesAnswer => broken(),
+            Fault::HoldsAnswer => pending().await,
+            _ => answer,
+        }
     }
 
     fn note(&self, headers: &HeaderMap, body: &Bytes, told: &Bytes) {
@@ -96,6 +107,7 @@ impl Front {
             revision: revision.as_u64().unwrap(),
         });
         self.stored.lock().unwrap().extend(stored);
+        self.more_stored.notify_all();
     }
 }
 
@@ -109,7 +121,7 @@ fn broken() -> Response {
 pub struct Hosted {
     front: Arc<Front>,
     runtime: Runtime,
-    limits: Limits,
+    limits: Mutex<Limits>,
     storage: Mutex<Arc<Embedded>>,
     pub folder: TempDir,
     pub address: String,
@@ -131,6 +143,7 @@ impl Hosted {
             now: RwLock::new(app(&storage, &limits)),
             faults: Mutex::default(),
             stored: Mutex::default(),
+            more_stored: Condvar::new(),
             asked: Mutex::default(),
         });
         let token = Token::make().unwrap();
@@ -147,12 +160,20 @@ impl Hosted {
         });
         runtime.spawn(async move { axum::serve(listener, paths).await });
         let token = token.reveal().to_owned();
-        Hosted { front, runtime, limits, storage: Mutex::new(storage), folder, address, token }
+        Hosted {
+            front,
+            runtime,
+            limits: Mutex::new(limits),
+            storage: Mutex::new(storage),
+            folder,
+            address,
+            token,
+        }
     }
 
     fn serve(&self, store: Store) {
         let storage = self.runtime.block_on(async { Arc::new(Embedded::new(store).unwrap()) });
-        *self.front.now.write().unwrap() = app(&storage, &self.limits);
+        *self.front.now.write().unwrap() = app(&storage, &self.limits.lock().unwrap());
         *self.storage.lock().unwrap() = storage;
     }
 
@@ -191,12 +212,18 @@ impl Hosted {
         });
     }
 
+    /// Takes other limits from now on.
+    pub fn limit(&self, limits: Limits) {
+        *self.limits.lock().unwrap() = limits;
+        self.end_streams();
+    }
+
     /// Ends the streams that are open, as a service does that is started anew.
     pub fn end_streams(&self) {
         let storage = Arc::clone(&self.storage.lock().unwrap());
         let mut now = self.front.now.write().unwrap();
         now.0.end();
-        *now = app(&storage, &self.limits);
+        *now = app(&storage, &self.limits.lock().unwrap());
     }
 
     /// What is done to the next requests, and to no others.
@@ -209,6 +236,14 @@ impl Hosted {
         let mut stored = self.front.stored.lock().unwrap().clone();
         stored.sort_by_key(|stored| stored.revision);
         stored
+    }
+
+    /// Waits until so many changes were stored, or stored again.
+    pub fn wait_stored(&self, count: usize) {
+        let stored = self.front.stored.lock().unwrap();
+        let waited =
+            self.front.more_stored.wait_timeout_while(stored, COMES_WITHIN, |stored| stored.len() < count);
+        assert!(!waited.unwrap().1.timed_out(), "{count} changes are stored in time");
     }
 
     /// What was asked so far.
