@@ -19,6 +19,7 @@ mod snapshot;
 mod sql;
 mod store;
 mod subscription;
+mod sync;
 mod transaction;
 mod update;
 
@@ -44,6 +45,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<subscription::LiveExplanation>()?;
     module.add_class::<subscription::Subscription>()?;
     module.add_class::<subscription::SubscriptionId>()?;
+    module.add_class::<sync::Replica>()?;
+    module.add_class::<sync::Watching>()?;
     module.add_class::<transaction::Savepoint>()?;
     module.add_class::<transaction::Transaction>()?;
     module.add_class::<update::Batch>()?;

@@ -25,6 +25,14 @@ pub struct Store {
 reads!(Store);
 writes!(Store);
 
+impl Store {
+    /// A store that is open.
+    pub fn of(store: touchstone_store::Store) -> Store {
+        let store = Arc::new(Own::new(RwLock::new(Some(store))));
+        Store { place: Place::new(Target::Store(Arc::clone(&store))), store }
+    }
+}
+
 #[pymethods]
 impl Store {
     /// Opens a file, or makes it.
@@ -36,13 +44,11 @@ impl Store {
     )]
     fn open(py: Python<'_>, path: PathBuf, given: Option<&Bound<'_, PyDict>>) -> PyResult<Store> {
         let options = options(py, given)?;
-        let store = without_lock(py, || options.open(path))?;
-        let store = Arc::new(Own::new(RwLock::new(Some(store))));
-        Ok(Store { place: Place::new(Target::Store(Arc::clone(&store))), store })
+        Ok(Store::of(without_lock(py, || options.open(path))?))
     }
 
     /// Closes the store. What others still do with it comes to its end first.
-    fn close(&self, py: Python<'_>) -> PyResult<()> {
+    pub fn close(&self, py: Python<'_>) -> PyResult<()> {
         without_lock(py, || {
             if let Some(store) = self.store.here() {
                 drop(store.write().unwrap_or_else(PoisonError::into_inner).take());

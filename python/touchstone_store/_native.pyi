@@ -10,6 +10,7 @@ from typing_extensions import Concatenate, ParamSpec
 
 from ._feed import Delta, Difference
 from ._options import Cipher, Durability
+from ._sync import Conflict, Displaced, Event, Resolution, Synced
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -387,3 +388,53 @@ def salvage(
     key: Union[None, bytes, str] = None,
     cipher: Optional[Cipher] = None,
 ) -> SalvageReport: ...
+
+class Replica:
+    @staticmethod
+    def open(
+        path: _Path,
+        url: str,
+        token: str,
+        *,
+        device: str = "device",
+        attempts: Optional[int] = None,
+        on_conflict: Optional[Callable[[Conflict], Resolution]] = None,
+        on_displaced: Optional[Callable[[Displaced], object]] = None,
+        durability: Optional[Durability] = None,
+        exclusive: bool = False,
+        page_size: Optional[int] = None,
+        cache_bytes: Optional[int] = None,
+        busy_timeout: Optional[float] = None,
+        checkpoint_pages: Optional[int] = None,
+        log_bytes_max: Optional[int] = None,
+        key: Union[None, bytes, str] = None,
+        cipher: Optional[Cipher] = None,
+    ) -> Replica: ...
+    def close(self) -> None: ...
+    def __enter__(self) -> Replica: ...
+    def __exit__(
+        self,
+        type: Optional[type[BaseException]],
+        value: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> Literal[False]: ...
+    @property
+    def store(self) -> Store: ...
+    def get(self, id: str) -> Optional[str]: ...
+    def all(self) -> dict[str, str]: ...
+    def put(self, id: str, data: str) -> None: ...
+    def delete(self, id: str) -> None: ...
+    def pending(self) -> int: ...
+    def sync(self) -> Synced: ...
+    def watch(self, told: Optional[Callable[[Event], object]] = None) -> Watching: ...
+
+class Watching:
+    def stop(self) -> None: ...
+    def wait(self) -> None: ...
+    def __enter__(self) -> Watching: ...
+    def __exit__(
+        self,
+        type: Optional[type[BaseException]],
+        value: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> Literal[False]: ...

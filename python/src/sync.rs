@@ -1,0 +1,303 @@
+//! Copies that are kept in step with the sync service. The work is the client library's; here its answers become Python's objects, and
+//! a program's functions are called by it.
+//!
+//! A function that raises an exception ends the sync it is called by, as a panic with the exception does: nothing is lost by that, and the
+//! exception is raised in whoever has begun the sync, or waits for the watch.
+
+use crate::care::options;
+use crate::errors;
+use crate::exit;
+use crate::process::Own;
+use crate::records::lock;
+use crate::store::Store;
+use pyo3::exceptions::PyTypeError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use std::any::Any;
+use std::error::Error as _;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::thread;
+use std::time::Duration;
+use touchstone_sync_client::{
+    Conflict, Displaced, Error, ErrorKind, Event, Options, Resolution, Result, Retry, Service, Synced,
+};
+
+/// How long a wait may be before Ctrl-C is looked for.
+const SLICE: Duration = Duration::from_millis(100);
+
+/// A user's objects on this device.
+#[pyclass(frozen, weakref, module = "touchstone_store.sync")]
+pub struct Replica {
+    replica: Own<Mutex<Option<touchstone_sync_client::Replica>>>,
+    /// One for all: a query is of the store whose feed watches it.
+    store: Py<Store>,
+}
+
+/// A class of `touchstone_store.sync`.
+fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    PyModule::import(py, intern!(py, "touchstone_store.sync"))?.getattr(name)
+}
+
+/// The exception of an error: a class for each kind, and of the store's those of the store.
+fn raised(py: Python<'_>, error: &Error) -> PyErr {
+    let of_store = error.source().and_then(|source| source.downcast_ref::<touchstone_store::Error>());
+    if let Some(of_store) = of_store {
+        return errors::raised(py, of_store);
+    }
+    let name = match error.kind() {
+        ErrorKind::Away => "AwayError",
+        ErrorKind::Unauthenticated => "UnauthenticatedError",
+        ErrorKind::Refused => "RefusedError",
+        ErrorKind::Answer => "AnswerError",
+        ErrorKind::Edit => "EditError",
+        ErrorKind::Setting => "SettingError",
+        _ => "SyncError",
+    };
+    let retry_after = error.retry_after().map(|time| time.as_secs_f64());
+    let made = class(py, name).and_then(|class| class.call1((error.to_string(), retry_after)));
+    made.map_or_else(|error| error, PyErr::from_value)
+}
+
+/// Does what may wait, without the interpreter's lock. An exception of the program's own function is raised here.
+fn outside<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> PyResult<T> {
+    let done = py.detach(|| exit::outside(|| catch_unwind(AssertUnwindSafe(work))));
+    match done {
+        Ok(done) => done.map_err(|error| raised(py, &error)),
+        Err(panic) => Err(exception(panic)),
+    }
+}
+
+fn exception(panic: Box<dyn Any + Send>) -> PyErr {
+    panic.downcast::<PyErr>().map_or_else(|panic| resume_unwind(panic), |error| *error)
+}
+
+/// Calls the program's function. What it raises, and the interpreter's end, is a panic.
+fn call<R>(work: impl FnOnce(Python<'_>) -> PyResult<R>) -> R {
+    let inside = exit::enter();
+    let called = inside.is_some().then(|| Python::try_attach(work)).flatten();
+    drop(inside);
+    match called {
+        Some(Ok(value)) => value,
+        Some(Err(error)) => resume_unwind(Box::new(error)),
+        None => resume_unwind(Box::new("the interpreter has ended")),
+    }
+}
+
+fn synced<'py>(py: Python<'py>, synced: &Synced) -> PyResult<Bound<'py, PyAny>> {
+    let Synced { sent, fetched, conflicts, overwritten, refused, .. } = synced;
+    class(py, "Synced")?.call1((sent, fetched, conflicts, overwritten, refused))
+}
+
+/// Asks the program what becomes of a conflict.
+fn decided(py: Python<'_>, decide: &Py<PyAny>, conflict: &Conflict) -> PyResult<Resolution> {
+    let Conflict { id, base, mine, theirs } = conflict;
+    let asked = class(py, "Conflict")?.call1((id, base, mine, theirs))?;
+    let answer = decide.bind(py).call1((asked,))?;
+    let keep = class(py, "Keep")?;
+    if answer.is(&keep.getattr("MINE")?) {
+        return Ok(Resolution::Mine);
+    }
+    if answer.is(&keep.getattr("THEIRS")?) {
+        return Ok(Resolution::Theirs);
+    }
+    if answer.is_instance(&class(py, "Merged")?)? {
+        return Ok(Resolution::Merged(answer.getattr("data")?.extract()?));
+    }
+    let why = format!(
+        "a conflict is answered with Keep.MINE, Keep.THEIRS or Merged(data), and {} was returned",
+        answer.get_type()
+    );
+    Err(PyTypeError::new_err(why))
+}
+
+fn displaced<'py>(py: Python<'py>, displaced: Displaced) -> PyResult<Bound<'py, PyAny>> {
+    match displaced {
+        Displaced::Overwritten { id, data } => class(py, "Overwritten")?.call1((id, data)),
+        Displaced::Refused { id, data, why } => class(py, "Refused")?.call1((id, data, why)),
+        other => Err(PyTypeError::new_err(format!("this version of the package does not know {other:?}"))),
+    }
+}
+
+/// A function that is to be called, or the error that it is none.
+fn callable(py: Python<'_>, function: Option<Py<PyAny>>) -> PyResult<Option<Py<PyAny>>> {
+    match function {
+        Some(function) if !function.bind(py).is_callable() => {
+            let why = format!("a function is wanted, and {} was given", function.bind(py).get_type());
+            Err(PyTypeError::new_err(why))
+        }
+        function => Ok(function),
+    }
+}
+
+impl Replica {
+    /// The copy, unless it is closed or another process's.
+    fn used(&self, py: Python<'_>) -> PyResult<touchstone_sync_client::Replica> {
+        let replica = errors::or_raise(py, self.replica.used())?;
+        let replica = py.detach(|| lock(replica).clone());
+        replica.ok_or_else(|| errors::invalid(py, "the copy is closed"))
+    }
+}
+
+#[pymethods]
+impl Replica {
+    /// Opens the copy in a file, which is made where there is none.
+    #[staticmethod]
+    #[pyo3(
+        signature = (path, url, token, *, device = "device", attempts = None, on_conflict = None, on_displaced = None, **store),
+        text_signature = "(path, url, token, *, device='device', attempts=None, on_conflict=None, on_displaced=None, **store)"
+    )]
+    #[allow(clippy::too_many_arguments, reason = "they are named where it is called")]
+    fn open(
+        py: Python<'_>,
+        path: PathBuf,
+        url: &str,
+        token: &str,
+        device: &str,
+        attempts: Option<u32>,
+        on_conflict: Option<Py<PyAny>>,
+        on_displaced: Option<Py<PyAny>>,
+        store: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Replica> {
+        let mut retry = Retry::default();
+        retry.attempts = attempts.unwrap_or(retry.attempts);
+        let mut opening =
+            Options::new(Service::new(url, token)).device(device).retry(retry).store(options(py, store)?);
+        if let Some(decide) = callable(py, on_conflict)? {
+            opening = opening.on_conflict(move |conflict| call(|py| decided(py, &decide, conflict)));
+        }
+        if let Some(tell) = callable(py, on_displaced)? {
+            opening = opening
+                .on_displaced(move |what| call(|py| tell.bind(py).call1((displaced(py, what)?,)).map(drop)));
+        }
+        let replica = outside(py, || opening.open(path))?;
+        let store = Py::new(py, Store::of(replica.store().clone()))?;
+        Ok(Replica { replica: Own::new(Mutex::new(Some(replica))), store })
+    }
+
+    /// Lets go of the copy and of its store. What others still do with it comes to its end first.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.replica.here().map(|replica| drop(lock(replica).take())));
+        self.store.get().close(py)
+    }
+
+    fn __enter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) -> PyResult<bool> {
+        self.close(py).map(|()| false)
+    }
+
+    /// The store of the copy, for queries and live queries of `Item`s and for records of the program's own.
+    #[getter]
+    fn store(&self, py: Python<'_>) -> Py<Store> {
+        self.store.clone_ref(py)
+    }
+
+    /// An object's data; `None` where there is no such object.
+    fn get(&self, py: Python<'_>, id: &str) -> PyResult<Option<String>> {
+        let replica = self.used(py)?;
+        outside(py, || replica.get(id))
+    }
+
+    /// Every object and its data, by name.
+    fn all<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let replica = self.used(py)?;
+        let all = PyDict::new(py);
+        for item in outside(py, || replica.list())? {
+            all.set_item(item.id, item.data)?;
+        }
+        Ok(all)
+    }
+
+    /// Makes an object, or gives it another state: here at once, and at the service with the next sync.
+    fn put(&self, py: Python<'_>, id: &str, data: &str) -> PyResult<()> {
+        let replica = self.used(py)?;
+        outside(py, || replica.put(id, data))
+    }
+
+    /// Deletes an object: here at once, and at the service with the next sync.
+    fn delete(&self, py: Python<'_>, id: &str) -> PyResult<()> {
+        let replica = self.used(py)?;
+        outside(py, || replica.delete(id))
+    }
+
+    /// How many edits wait to be stored by the service.
+    fn pending(&self, py: Python<'_>) -> PyResult<u64> {
+        let replica = self.used(py)?;
+        outside(py, || replica.pending())
+    }
+
+    /// Sends what waits, and fetches what other devices have changed.
+    fn sync<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let replica = self.used(py)?;
+        let done = outside(py, || replica.sync())?;
+        synced(py, &done)
+    }
+
+    /// Keeps the copy in step on a thread of its own, which calls the function with what it has done.
+    #[pyo3(signature = (told = None))]
+    fn watch(&self, py: Python<'_>, told: Option<Py<PyAny>>) -> PyResult<Watching> {
+        let (replica, told) = (self.used(py)?, callable(py, told)?);
+        let tell = move |event: Event| {
+            let Some(told) = &told else { return };
+            call(|py| {
+                let event = match &event {
+                    Event::Synced(done) => synced(py, done)?,
+                    Event::Away(error) => raised(py, error).into_value(py).into_bound(py).into_any(),
+                    _ => return Ok(()),
+                };
+                told.bind(py).call1((event,)).map(drop)
+            });
+        };
+        let watching = outside(py, || replica.watch(tell))?;
+        Ok(Watching { watching: Own::new(Mutex::new(Some(watching))) })
+    }
+}
+
+/// A watch that goes on until it is stopped, or nobody has it any more.
+#[pyclass(frozen, weakref, module = "touchstone_store.sync")]
+pub struct Watching {
+    watching: Own<Mutex<Option<touchstone_sync_client::Watching>>>,
+}
+
+impl Watching {
+    fn is_over(&self) -> bool {
+        let over = |watching: &touchstone_sync_client::Watching| watching.is_over();
+        self.watching.here().is_none_or(|watching| lock(watching).as_ref().is_none_or(over))
+    }
+
+    fn take(&self) -> Option<touchstone_sync_client::Watching> {
+        self.watching.here().and_then(|watching| lock(watching).take())
+    }
+}
+
+#[pymethods]
+impl Watching {
+    /// Ends the watch, once a request that is under way has been answered. Raises what had ended it before.
+    fn stop(&self, py: Python<'_>) -> PyResult<()> {
+        outside(py, || self.take().map_or(Ok(()), touchstone_sync_client::Watching::stop))
+    }
+
+    /// Waits until something fails that does not pass, and raises it.
+    fn wait(&self, py: Python<'_>) -> PyResult<()> {
+        while !self.is_over() {
+            py.check_signals()?;
+            py.detach(|| exit::outside(|| thread::sleep(SLICE)));
+        }
+        outside(py, || self.take().map_or(Ok(()), touchstone_sync_client::Watching::wait))
+    }
+
+    fn __enter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) -> PyResult<bool> {
+        self.stop(py).map(|()| false)
+    }
+}
