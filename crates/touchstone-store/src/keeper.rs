@@ -6,7 +6,7 @@ use crate::alarm::Alarm;
 use crate::engine::connection::Connection;
 use crate::engine::log::{LogIndex, LogPlace, LogState};
 use crate::engine::pin::Pin;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::flush::Flushes;
 use crate::options::{Durability, Options};
 use crate::place::companion;
@@ -17,7 +17,7 @@ use crate::write_back::WriteBack;
 use libsqlite3_sys as ffi;
 use std::ffi::c_int;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -35,7 +35,7 @@ const PAUSE: u32 = 9;
 const LOOK: Duration = Duration::from_millis(250);
 
 /// How many times as long as it is to be copied at the log must be, before writers wait until the rest is copied.
-const OUTRUN: u32 = 16;
+const OUTRUN: u64 = 16;
 
 /// So few new frames in the log are no reason to copy it again before writers wait.
 const FEW: u32 = 32;
@@ -55,6 +55,8 @@ struct Shared {
     alarm: Arc<Alarm>,
     /// How many frames of the log were copied when it was last looked at.
     copied: AtomicU32,
+    /// False where a flush has failed and somebody else was copying then, so that what the disk may lack still counts as copied.
+    is_uncopied: AtomicBool,
     /// None where the log has been short since.
     tried: Mutex<Option<Tried>>,
     pin: Arc<Pin>,
@@ -118,6 +120,7 @@ impl Keeper {
             flushes: Arc::clone(flushes),
             alarm,
             copied: AtomicU32::new(0),
+            is_uncopied: AtomicBool::new(true),
             tried: Mutex::new(None),
             pin: Arc::clone(pin),
             over_bytes: AtomicU64::new(0),
@@ -188,11 +191,21 @@ impl Shared {
         }
     }
 
+    /// From how many pages in the log on writers wait until the rest is copied: before it is at its limit, where snapshots expire.
+    fn outrun(&self, page_bytes: u64) -> u64 {
+        let most = self.options.log_bytes_max / 2 / page_bytes.max(1);
+        (u64::from(self.options.checkpoint_pages) * OUTRUN).min(most).max(1)
+    }
+
     /// Lets snapshots expire that have been late for long enough, whoever makes the log grow; and all of them where the log
     /// is gone, for others do not see them any more, and change the pages that they read.
     fn look(&self, late: &mut Vec<Late>) {
         if self.pin.has_lost_log() {
             return self.readers.expire(&self.readers.owners());
+        }
+        // After a failed flush nothing is copied, so that no snapshot is to blame for the log.
+        if self.flushes.check().is_err() {
+            return;
         }
         // While a commit is under way the next look sees more.
         let Some(now) = self.index.as_ref().and_then(LogIndex::state) else { return };
@@ -236,9 +249,12 @@ impl Shared {
 
     /// Copies what it can. A failure is the next commit's to find, or the closing's: nothing is lost by it here.
     fn checkpoint(&self, copier: &mut Option<Copier>) {
+        if let Some(copier) = copier.as_ref().filter(|_| !self.is_uncopied.load(Ordering::Relaxed)) {
+            self.uncopy(&copier.connection);
+        }
         // After a failed flush the system may hold for written what the disk lacks: a log with a hole must not be copied
         // into a file that is whole.
-        if self.flushes.check().is_err() {
+        if self.flushes.check().is_err() || !self.is_uncopied.load(Ordering::Relaxed) {
             return;
         }
         // Others have a log of their own then, and what they commit is not written over.
@@ -257,7 +273,7 @@ impl Shared {
         // Writers wait meanwhile.
         let tried = *lock(&self.tried);
         let is_limit = bytes > self.options.log_bytes_max;
-        let is_outrun = log / self.options.checkpoint_pages >= OUTRUN;
+        let is_outrun = u64::from(log) >= self.outrun(page_bytes);
         if !is_limit && !is_outrun {
             *lock(&self.tried) = None;
         } else if tried.is_none_or(|tried| tried.is_over(bytes)) {
@@ -289,20 +305,31 @@ impl Shared {
 
     /// Checkpoints, and tells how many frames the log has.
     fn checkpoint_in(&self, connection: &Connection, mode: c_int) -> Result<u32> {
-        let (log, copied) = self.flushed(connection.checkpoint(mode))?;
+        let result = connection.checkpoint(mode);
+        let is_lost = |error: &Error| error.sqlite_code() == Some(ffi::SQLITE_IOERR_FSYNC);
+        let (log, copied) = result.inspect_err(|error| {
+            if is_lost(error) {
+                self.lose(connection, error);
+            }
+        })?;
         self.copied.store(copied, Ordering::Relaxed);
         Ok(log)
     }
 
-    /// Heeds a flush that has failed: the system may hold for written what the disk lacks, and a second flush would not say so. So
-    /// the log stays as it is, and a strict store commits nothing more: whoever opens the store next copies all of the log again.
-    fn flushed<R>(&self, result: Result<R>) -> Result<R> {
-        result.inspect_err(|error| {
-            if error.sqlite_code() == Some(ffi::SQLITE_IOERR_FSYNC) {
-                self.pin.note_lost_flush();
-                self.flushes.fail(error);
-            }
-        })
+    /// Heeds a flush that has failed, of the log perhaps: the system may hold for written what the disk lacks, and a second flush, of whichever
+    /// process, would not say so. Nothing is copied any more, a strict store commits nothing more, and whoever opens the store next copies
+    /// all of the log again.
+    fn lose(&self, connection: &Connection, error: &Error) {
+        self.pin.note_lost_flush();
+        self.flushes.fail(error);
+        self.uncopy(connection);
+    }
+
+    /// Has all of the log count as not copied, for all processes: it is copied again, and does not begin anew over what may be the only copy.
+    fn uncopy(&self, connection: &Connection) {
+        let is_done = self.index.as_ref().is_some_and(|index| connection.uncopy(index));
+        self.is_uncopied.store(is_done, Ordering::Relaxed);
+        self.copied.store(0, Ordering::Relaxed);
     }
 
     /// Whether what is copied is flushed.
@@ -314,7 +341,8 @@ impl Shared {
     /// and what is committed meanwhile is copied, again and again, as long as each time much less is left.
     fn approach(&self, copier: &Copier) -> Result<()> {
         if self.flushes_files() {
-            self.flushed(copier.connection.flush_file())?;
+            let flushed = copier.connection.flush_file();
+            flushed.inspect_err(|_| self.uncopy(&copier.connection))?;
         }
         let mut left = u32::MAX;
         while let Some(new) = self.new_frames().filter(|new| *new > FEW && *new < left / 2) {
@@ -367,7 +395,6 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Error;
     use crate::{ErrorKind, Record, Store};
 
     #[derive(Record)]
@@ -404,20 +431,40 @@ mod tests {
 
     /// A second flush would have said that all is well, and the log would have begun anew over the only copy of what the disk lacks.
     #[test]
-    fn after_a_failed_flush_of_the_file_the_log_stays_as_it_is() {
+    fn after_a_failed_flush_the_log_stays_as_it_is() {
         let (directory, store) = store(Options::new());
         store.insert_all(&notes(1..3)).expect("it is written");
-        let keeper = &store.keeper().shared;
+        let (keeper, mut copier) = (&store.keeper().shared, None);
+        keeper.checkpoint(&mut copier);
+        assert!(keeper.copied.swap(0, Ordering::Relaxed) > 0);
+        let index = keeper.index.clone().expect("there is one");
+        assert_ne!(index.copied_frames(), 0);
         let failed = Error::sqlite(ffi::SQLITE_IOERR_FSYNC, format_args!("the disk does not answer"));
-        keeper.flushed::<()>(Err(failed)).expect_err("it failed");
+        keeper.lose(&copier.as_ref().expect("it has copied").connection, &failed);
+        assert_eq!(index.copied_frames(), 0, "whichever process looks");
         store.insert(&Note { id: 3 }).expect("a consistent store goes on");
-        keeper.checkpoint(&mut None);
+        keeper.checkpoint(&mut copier);
         assert_eq!(keeper.copied.load(Ordering::Relaxed), 0);
         let log = directory.path().join("notes.db-wal");
         drop(store);
         assert!(std::fs::metadata(log).expect("it is there").len() > 0);
         let store = Store::open(directory.path().join("notes.db")).expect("it opens");
         assert_eq!(store.all::<Note>().expect("they are read").len(), 3);
+    }
+
+    /// What was copied before is copied again: the flush that has failed was of it.
+    #[test]
+    fn a_file_that_could_not_be_flushed_is_written_again() {
+        let (_directory, store) = store(Options::new());
+        store.insert_all(&notes(1..3)).expect("it is written");
+        let (keeper, mut copier) = (&store.keeper().shared, None);
+        keeper.checkpoint(&mut copier);
+        let copied = keeper.copied.load(Ordering::Relaxed);
+        keeper.uncopy(&copier.as_ref().expect("it has copied").connection);
+        assert_eq!(keeper.new_frames(), Some(copied), "nothing counts as copied");
+        keeper.checkpoint(&mut copier);
+        assert_eq!(keeper.copied.load(Ordering::Relaxed), copied);
+        store.insert(&Note { id: 3 }).expect("commits go on");
     }
 
     /// What was in a log that nobody else could see was copied over what others had committed meanwhile.

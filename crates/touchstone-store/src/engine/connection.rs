@@ -3,7 +3,7 @@
 use super::cipher;
 use super::fork::Origin;
 use super::guard::{self, Guard, Lent};
-use super::log::LogState;
+use super::log::{LogIndex, LogState};
 use super::log_vfs::{self, NoVfs};
 use super::pager::{Pages, damaged};
 use super::patience::Patience;
@@ -535,28 +535,46 @@ impl Connection {
         }
     }
 
-    /// Flushes the file, without its log.
-    pub(crate) fn flush_file(&self) -> Result<()> {
+    /// The main file as SQLite has it open, for as long as the connection is.
+    fn file(&self) -> Result<*mut ffi::sqlite3_file> {
         let mut file: *mut ffi::sqlite3_file = ptr::null_mut();
-        // SAFETY: the connection is open and is used by this thread alone, so that its file is too; the call stores the file's pointer.
+        // SAFETY: the connection is open; the call stores the file's pointer.
         let code = unsafe {
-            let code = ffi::sqlite3_file_control(
+            ffi::sqlite3_file_control(
                 self.handle(),
                 c"main".as_ptr(),
                 ffi::SQLITE_FCNTL_FILE_POINTER,
                 (&raw mut file).cast(),
-            );
-            if code == ffi::SQLITE_OK && !file.is_null() {
-                call!(file, xSync(ffi::SQLITE_SYNC_NORMAL) or ffi::SQLITE_OK)
-            } else {
-                code
-            }
+            )
         };
-        if code == ffi::SQLITE_OK {
-            return Ok(());
+        if code == ffi::SQLITE_OK && !file.is_null() { Ok(file) } else { Err(unflushed(code)) }
+    }
+
+    /// Flushes the file, without its log.
+    pub(crate) fn flush_file(&self) -> Result<()> {
+        let file = self.file()?;
+        // SAFETY: the connection is open and is used by this thread alone, so that its file is too.
+        let code = unsafe { call!(file, xSync(ffi::SQLITE_SYNC_NORMAL) or ffi::SQLITE_OK) };
+        if code == ffi::SQLITE_OK { Ok(()) } else { Err(unflushed(code)) }
+    }
+
+    /// Has everything in the log count as not copied, for everybody who has the file open; whether it could be. While somebody copies
+    /// it cannot.
+    pub(crate) fn uncopy(&self, index: &LogIndex) -> bool {
+        /// The lock that whoever copies the log has: `WAL_CKPT_LOCK`.
+        const COPYING: c_int = 1;
+        const TAKE: c_int = ffi::SQLITE_SHM_LOCK | ffi::SQLITE_SHM_EXCLUSIVE;
+        const LEAVE: c_int = ffi::SQLITE_SHM_UNLOCK | ffi::SQLITE_SHM_EXCLUSIVE;
+        let Ok(file) = self.file() else { return false };
+        // SAFETY: as for a flush; the connection is in no transaction, and has no lock of the index.
+        unsafe {
+            if call!(file, xShmLock(COPYING, 1, TAKE) or ffi::SQLITE_BUSY) != ffi::SQLITE_OK {
+                return false;
+            }
+            index.uncopy();
+            call!(file, xShmLock(COPYING, 1, LEAVE) or ffi::SQLITE_OK);
         }
-        // SAFETY: the connection is open.
-        Err(unsafe { super::statement::failure(self.handle(), code) })
+        true
     }
 
     /// Whether no transaction is open.
@@ -594,6 +612,13 @@ impl Connection {
         }
         Ok((u32::try_from(log).unwrap_or(0), u32::try_from(copied).unwrap_or(0)))
     }
+}
+
+#[cold]
+fn unflushed(code: c_int) -> Error {
+    // SAFETY: the words for a code are SQLite's own, and stay.
+    let words = unsafe { CStr::from_ptr(ffi::sqlite3_errstr(code)) };
+    Error::sqlite(code, format_args!("flushing the file: {}", words.to_string_lossy()))
 }
 
 fn flags(read_only: bool, create: bool) -> OpenFlags {

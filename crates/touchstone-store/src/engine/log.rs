@@ -217,8 +217,12 @@ impl Region {
 
     /// A 32-bit word of the index, behind its headers.
     fn word(self, at: usize) -> u32 {
+        self.place(at).load(Ordering::Acquire)
+    }
+
+    fn place(&self, at: usize) -> &AtomicU32 {
         // SAFETY: the word lies within the region, which is mapped and aligned.
-        unsafe { self.0.cast::<AtomicU32>().add(at).as_ref() }.load(Ordering::Acquire)
+        unsafe { self.0.cast::<AtomicU32>().add(at).as_ref() }
     }
 
     /// The address, to find the index by.
@@ -239,6 +243,17 @@ impl LogIndex {
     /// The index that a pin's connection keeps open.
     pub(super) fn held(region: Region, pin: &Arc<Pin>) -> LogIndex {
         LogIndex { region, _pin: Some(Arc::clone(pin)) }
+    }
+
+    /// How many frames of the log count as copied.
+    #[cfg(test)]
+    pub(crate) fn copied_frames(&self) -> u32 {
+        self.region.word(COPIED)
+    }
+
+    /// Has nothing of the log count as copied: it is copied again, and does not begin anew before. It is for whoever has the lock for copying.
+    pub(crate) fn uncopy(&self) {
+        self.region.place(COPIED).store(0, Ordering::Release);
     }
 
     /// The state now; none while a commit is under way.
