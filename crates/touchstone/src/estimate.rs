@@ -5,13 +5,12 @@
 mod clock;
 mod latency;
 mod load;
-mod series;
 mod settings;
 mod witnessed;
 
+pub use crate::sample::{LEVELS_OF_TEN, SeriesStatistics, StretchStatistics};
 use latency::{Counted, mean, mean_of_longest_thousandth};
 pub use load::{AskedStatistics, EndpointStatistics, LoadStatistics};
-pub use series::{LEVELS_OF_TEN, SeriesStatistics, StretchStatistics};
 pub use settings::SettingStatistics;
 use settings::settings;
 use witnessed::SLICES_LEAST;
@@ -435,7 +434,7 @@ impl<'r> CaseSamples<'r> {
     fn series(&self, arm: &str) -> Option<SeriesStatistics> {
         let mine = |(case, of, _): &(String, String, usize)| *case == self.case.id && of == arm;
         let first = self.record.series.iter().find(|(key, _)| mine(key))?;
-        SeriesStatistics::of(first.1)
+        first.1.over_time.clone()
     }
 
     fn timeline(&self, arm: &str) -> Vec<(u64, u64)> {

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::name::{is_unreadable, make_plain};
 use crate::plan::Plan;
 use crate::sample::{
-    Introduction, Launch, LoadWindow, Noise, Outcome, Probe, Slice, SyncCount, Window, read_series,
+    Introduction, Launch, LoadWindow, Noise, Outcome, Probe, Series, Slice, SyncCount, Window, read_series,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -128,8 +128,8 @@ pub struct Record {
     pub loads: Vec<LoadWindow>,
     /// Per-operation latencies, by case, arm and launch.
     pub latencies: BTreeMap<(String, String, usize), Vec<u64>>,
-    /// Latencies tenth by tenth of a second, by case, arm and launch.
-    pub series: BTreeMap<(String, String, usize), Vec<Window>>,
+    /// What is kept of launches by the clock, by case, arm and launch.
+    pub series: BTreeMap<(String, String, usize), Series>,
 }
 
 /// The path of a latency file within the record.
@@ -158,7 +158,7 @@ impl Record {
         let (mut latencies, mut series) = (BTreeMap::new(), BTreeMap::new());
         for launch in &launches {
             if let Some(windows) = read_series_of(folder, &plan, launch)? {
-                series.insert((launch.case.clone(), launch.arm.clone(), launch.launch), windows);
+                series.insert((launch.case.clone(), launch.arm.clone(), launch.launch), Series::of(&windows));
             }
             let path = folder.join(latency_path(&launch.case, &launch.arm, launch.launch));
             if let Some(ns) = read_latency(&path, complete)? {

@@ -5,10 +5,12 @@
 
 mod histogram;
 mod load;
+mod over_time;
 mod series;
 
 pub use histogram::{LOAD_COUNT_MAX, LOAD_DIGITS, LOAD_NS_MAX, read_load_histogram};
 pub use load::{Endpoint, LoadWindow};
+pub use over_time::{LEVELS_OF_TEN, Series, SeriesStatistics, StretchStatistics};
 pub use series::{Counts, Window, read_series, series_bytes_max};
 
 use crate::kit::Contender;

@@ -38,7 +38,7 @@ const RECORD: [&str; 15] = [
     "crates/touchstone/src/record/ceiling.rs",
     "crates/touchstone/src/estimate.rs",
     "crates/touchstone/src/estimate/load.rs",
-    "crates/touchstone/src/estimate/series.rs",
+    "crates/touchstone/src/sample/over_time.rs",
     "crates/touchstone/src/estimate/witnessed.rs",
     "crates/touchstone-statistics/src/duel.rs",
     "crates/touchstone-statistics/src/kinds.rs",

@@ -19,13 +19,8 @@ pub(super) fn of_arm(record: &Record, case: &str, arm: &str) -> BTreeMap<usize, 
         |(of_case, of_arm, _): &&(String, String, usize)| (of_case.as_str(), of_arm.as_str()) == (case, arm);
     let each = record.latencies.iter().filter(|(key, _)| is_mine(key));
     let each = each.map(|(key, latencies)| (key.2, latencies.iter().map(|ns| (*ns, 1)).collect()));
-    let series = record.series.iter().filter(|(key, _)| is_mine(key)).map(|(key, windows)| {
-        let mut all: BTreeMap<u64, u64> = BTreeMap::new();
-        for (ns, count) in windows.iter().flat_map(|window| window.reads.iter().chain(&window.writes)) {
-            *all.entry(*ns).or_default() += count;
-        }
-        (key.2, all.into_iter().collect())
-    });
+    let series = record.series.iter().filter(|(key, _)| is_mine(key));
+    let series = series.map(|(key, series)| (key.2, series.all.clone()));
     each.chain(series).collect()
 }
 

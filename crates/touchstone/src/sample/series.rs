@@ -1,10 +1,21 @@
 //! Latencies of a slice by the clock, tenth by tenth of a second, as a kit writes them.
 
-use std::collections::BTreeMap;
 use touchstone_protocol::{SERIES_NS_MAX, SERIES_WINDOW_NS};
 
-/// How often each latency was met: nanoseconds, and how many transactions took so long.
-pub type Counts = BTreeMap<u64, u64>;
+/// How often each latency was met: nanoseconds, ascending, and how many transactions took so long.
+pub type Counts = Vec<(u64, u64)>;
+
+/// Puts the numbers of the same latency together, and latencies in order.
+pub(super) fn add_up(counts: &mut Counts) {
+    counts.sort_unstable_by_key(|(ns, _)| *ns);
+    counts.dedup_by(|next, kept| {
+        let is_same = next.0 == kept.0;
+        if is_same {
+            kept.1 = kept.1.saturating_add(next.1);
+        }
+        is_same
+    });
+}
 
 /// The transactions that ended in one tenth of a second, of all lanes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,15 +24,6 @@ pub struct Window {
     pub reads: Counts,
     /// Of those that write.
     pub writes: Counts,
-}
-
-impl Window {
-    /// Both together.
-    pub fn all(&self) -> Counts {
-        let mut all = self.reads.clone();
-        self.writes.iter().for_each(|(ns, count)| *all.entry(*ns).or_default() += count);
-        all
-    }
 }
 
 /// Reads what a kit has written of so many lanes that lasted `lasts_ms`, and adds their windows up.
@@ -81,15 +83,17 @@ impl Bytes<'_> {
     }
 
     fn add_counts(&mut self, counts: &mut Counts) -> Result<(), String> {
-        let mut last = 0;
+        let (mut last, is_of_first_lane) = (0, counts.is_empty());
         for _ in 0..self.u32()? {
             let (ns, count) = (self.u64()?, self.u64()?);
             if count == 0 || count > 1 << 53 || (ns <= last && last > 0) {
                 return Err("its latencies do not ascend, or are met no or too many times".into());
             }
             last = ns;
-            let known = counts.entry(ns).or_default();
-            *known = known.saturating_add(count);
+            counts.push((ns, count));
+        }
+        if !is_of_first_lane {
+            add_up(counts);
         }
         Ok(())
     }
@@ -125,7 +129,6 @@ mod tests {
         let windows = read_series(&written(), 2, 200).expect("it is whole");
         let first = Window { reads: Counts::from([(100, 8), (200, 1)]), writes: Counts::from([(7_000, 1)]) };
         let second = Window { reads: Counts::new(), writes: Counts::from([(9_000, 2)]) };
-        assert_eq!(first.all().values().sum::<u64>(), 10);
         assert_eq!(windows, [first, second]);
     }
 

@@ -15,7 +15,9 @@ use touchstone::record::{
     Access, AccessKind, Ceiling, Environment, Manifest, RECORD_VERSION, Record, Status,
 };
 use touchstone::report::Findings;
-use touchstone::sample::{Introduction, Launch, Noise, Outcome, Phase, Probe, Slice, SyncCount, Window};
+use touchstone::sample::{
+    Introduction, Launch, Noise, Outcome, Phase, Probe, Series, Slice, SyncCount, Window,
+};
 use touchstone::suite::{Size, Suite};
 use touchstone::verdict::{Judgement, judge};
 use touchstone_protocol::{Clock, Hello, LaneSample, Setting, Usage, Verb};
@@ -217,7 +219,7 @@ fn run(record: &mut Record, case: &PlannedCase, arm: &PlannedArm, behaviour: &Be
     });
     // One that counts its pages is seen over its time as well.
     if !behaviour.counters.is_empty() && launch == 0 {
-        record.series.insert((case.id.clone(), arm.name.clone(), launch), windows(operation_ns));
+        record.series.insert((case.id.clone(), arm.name.clone(), launch), Series::of(&windows(operation_ns)));
     }
     if behaviour.latencies && outcome == Outcome::Completed {
         let latencies = latencies(behaviour, operation_ns, &mut noise);

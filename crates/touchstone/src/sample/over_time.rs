@@ -1,6 +1,7 @@
 //! A slice by the clock, over its time: how much was done in each stretch of it, and how long transactions took.
 
-use crate::sample::{Counts, Window};
+use super::series::add_up;
+use super::{Counts, Window};
 use crate::statistics::launch_percentiles;
 use serde::{Deserialize, Serialize};
 use touchstone_protocol::SERIES_WINDOW_NS;
@@ -14,7 +15,39 @@ pub const LEVELS_OF_TEN: f64 = 6.0;
 /// The lowest level of the drawing ends here, in nanoseconds.
 const LEVEL_NS_MIN: f64 = 100.0;
 
-/// The first launch of an arm by the clock, over its time.
+/// What is kept of a launch by the clock: its windows, which hold each latency of each tenth of a second, are more than memory has for many
+/// launches.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    /// The launch over its time; none without any window.
+    pub over_time: Option<SeriesStatistics>,
+    /// How long transactions took, whenever they were.
+    pub all: Counts,
+}
+
+impl Series {
+    /// Of windows in order.
+    pub fn of(windows: &[Window]) -> Series {
+        Series { over_time: SeriesStatistics::of(windows), all: added_up(windows) }
+    }
+}
+
+/// The transactions of all windows together.
+fn added_up(windows: &[Window]) -> Counts {
+    /// So many are sorted at once: each latency is met in many windows.
+    const SORTED_AT_ONCE: usize = 1 << 20;
+    let mut all = Counts::new();
+    for counts in windows.iter().flat_map(|window| [&window.reads, &window.writes]) {
+        all.extend_from_slice(counts);
+        if all.len() > SORTED_AT_ONCE {
+            add_up(&mut all);
+        }
+    }
+    add_up(&mut all);
+    all
+}
+
+/// A launch of an arm by the clock, over its time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SeriesStatistics {
     /// How long each stretch lasted, in nanoseconds.
@@ -71,14 +104,10 @@ impl SeriesStatistics {
 
 impl StretchStatistics {
     fn of(windows: &[Window]) -> StretchStatistics {
-        let mut all = Counts::new();
-        for (ns, count) in windows.iter().flat_map(|window| window.reads.iter().chain(&window.writes)) {
-            *all.entry(*ns).or_default() += count;
-        }
-        let counted: Vec<(u64, u64)> = all.iter().map(|(ns, count)| (*ns, *count)).collect();
-        let percentiles = launch_percentiles(&counted);
+        let all = added_up(windows);
+        let percentiles = launch_percentiles(&all);
         let longest = |of: fn(&Window) -> &Counts| {
-            windows.iter().filter_map(|window| of(window).last_key_value().map(|(ns, _)| *ns)).max()
+            windows.iter().filter_map(|window| of(window).last().map(|(ns, _)| *ns)).max()
         };
         let mut levels = Vec::new();
         for (ns, count) in &all {
@@ -89,7 +118,7 @@ impl StretchStatistics {
             levels[level] += count;
         }
         StretchStatistics {
-            transactions: all.values().sum(),
+            transactions: all.iter().map(|(_, count)| count).sum(),
             median_ns: percentiles.first().copied(),
             p99_ns: percentiles.get(3).copied(),
             longest_read_ns: longest(|window| &window.reads),
