@@ -59,8 +59,8 @@ pub(super) async fn full(State(app): State<App>, Asking(client): Asking) -> Resu
     Ok(response)
 }
 
-/// The answer's bytes, and then none however often it is asked: what packs them asks again. Where the storage fails in the middle, the stream ends with an error, and so does the connection: what the
-/// client has is no JSON, and is not taken for everything.
+/// The answer's bytes, and then none however often it is asked: what packs them asks again. Where the storage fails in the middle, the
+/// stream ends with an error, and so does the connection: what the client has is no JSON, and is not taken for everything.
 fn parts(
     storage: Arc<dyn Storage>,
     account: Account,
