@@ -33,6 +33,8 @@ impl Service for Sync {
             Some("strict") => Durability::Strict,
             _ => Durability::Consistent,
         };
+        // It is asked for where others store something at a download.
+        asked.word("download", &["reads"])?;
         let store =
             Options::new().durability(durability).open(asked.directory.join("sync.db")).map_err(told)?;
         let storage: Arc<dyn Storage> = Arc::new(Embedded::to_serve(store.clone()).map_err(told)?);
@@ -58,6 +60,7 @@ impl Service for Sync {
                 .map_err(told)
         };
         Ok(Settings::from([
+            ("download".to_owned(), Setting::Word("reads".into())),
             ("durability".to_owned(), Setting::Word(durability.into())),
             ("journal_mode".to_owned(), Setting::Word(pragma("journal_mode")?)),
         ]))
