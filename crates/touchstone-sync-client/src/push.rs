@@ -6,7 +6,7 @@ use crate::service::{Asked, Failure};
 use crate::wire::{Change, Problem, Upload, Uploaded};
 use crate::{Error, ErrorKind, Replica, Result, Synced};
 use std::collections::HashSet;
-use touchstone_store::Transaction;
+use touchstone_store::{Durability, Transaction};
 
 /// Edits of an upload at most: half of what the service takes.
 const EDITS_MAX: usize = 500;
@@ -31,7 +31,7 @@ impl Replica {
         let mut left = usize::try_from(self.pending()?).unwrap_or(usize::MAX);
         let (mut most, mut refusals) = (EDITS_MAX, 0);
         while left > 0 && refusals < REFUSALS_MAX {
-            let (state, batch) = self.store().write(|transaction| begin(transaction, most.min(left)))?;
+            let (state, batch) = self.begin(most.min(left))?;
             if batch.is_empty() {
                 break;
             }
@@ -50,6 +50,21 @@ impl Replica {
             }
         }
         Ok(())
+    }
+
+    /// What is sent next. It is on the disk before the service has it: after a loss of power it is sent again by its name. If it were
+    /// gone, this device would never fetch it, for the service leaves out what a device has made itself. An edit that was noted as sent
+    /// before may have missed its flush, as where the program ended in between.
+    fn begin(&self, most: usize) -> Result<(StateRow, Vec<Sent>)> {
+        let lasts = self.store().durability() != Durability::Process;
+        let begun = self.store().write(|transaction| {
+            let (state, batch) = begin(transaction, most)?;
+            if lasts && !batch.is_empty() {
+                transaction.durable();
+            }
+            Ok((state, batch))
+        })?;
+        Ok(begun)
     }
 
     /// What the service is told. Where the program decides about conflicts, an edit says what it was made on.

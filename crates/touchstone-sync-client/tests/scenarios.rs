@@ -82,6 +82,39 @@ fn an_upload_whose_answer_is_lost_is_applied_once_though_the_program_ends() {
     assert_eq!(revisions, [1, 1, 2, 3], "the first was answered twice and stored once");
 }
 
+/// The disk has a store as it was when its log was flushed last. Everything after that is lost, also the answer to the upload.
+#[test]
+fn an_edit_is_on_the_disk_before_the_service_has_it_so_a_loss_of_power_parts_no_device_from_the_others() {
+    let hosted = Hosted::start();
+    let laptop = hosted.copy("laptop");
+    let phone = hosted.copy("phone");
+    phone.put("a", "1").unwrap();
+    phone.sync().unwrap();
+    phone.put("a", "2").unwrap();
+    let (flushed, beside) = (phone.store().flushes(), hosted.path("beside"));
+    hosted.faults(&[Fault::LosesAnswer]);
+    phone.sync().unwrap_err();
+    assert!(phone.store().flushes() > flushed, "the edit was sent, and is not on the disk");
+    phone.store().backup(&beside).unwrap();
+    phone.sync().unwrap();
+    // Sent again by another start of the program, which does not know whether the first one has flushed it.
+    let phone = hosted.copy("beside");
+    phone.sync().unwrap();
+    assert!(phone.store().flushes() > 0, "the edit was sent again, and may not be on the disk");
+    laptop.sync().unwrap();
+    let expected = texts([("a", "2")]);
+    assert_eq!((shown(&phone), shown(&laptop), phone.pending().unwrap()), (expected.clone(), expected, 0));
+}
+
+#[test]
+fn a_copy_whose_store_outlives_no_loss_of_power_is_synced_all_the_same() {
+    let hosted = Hosted::start();
+    let store = touchstone_store::Options::new().durability(touchstone_store::Durability::Process);
+    let phone = hosted.options().store(store).open(hosted.path("phone")).unwrap();
+    phone.put("a", "1").unwrap();
+    assert_eq!((phone.sync().unwrap().sent, phone.store().flushes()), (1, 0));
+}
+
 #[test]
 fn a_service_that_is_away_is_asked_again_and_one_that_refuses_is_not() {
     let hosted = Hosted::start();
