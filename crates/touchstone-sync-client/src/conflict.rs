@@ -4,6 +4,9 @@ use crate::local::{self, DisplacedRow, Item, OutgoingRow, UnderRow, waiting};
 use crate::push::Sent;
 use crate::wire::Version;
 use crate::{Replica, Result, Synced};
+use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
+use std::thread::{self, ThreadId};
 use touchstone_store::Transaction;
 
 /// Two edits of one object, by this device and by another, that do not know of each other.
@@ -79,17 +82,55 @@ impl Replica {
         Ok(())
     }
 
-    /// Tells the program of what has lost its place. What it is told of is forgotten only then: after a crash it may be told again.
+    /// Tells the program of what has lost its place. What it is told of is forgotten only then: after a crash it may be told again, and
+    /// so it may be where others sync the copy meanwhile. A function that syncs is called no deeper: what comes of that is told after.
     pub(crate) fn tell_displaced(&self) -> Result<()> {
         let Some(tell) = self.on_displaced() else { return Ok(()) };
-        for DisplacedRow { number, object: id, data, refusal } in self.store().all::<DisplacedRow>()? {
-            tell(match refusal {
-                None => Displaced::Overwritten { id, data },
-                Some(why) => Displaced::Refused { id, data, why },
-            });
-            self.store().remove::<DisplacedRow>(&number)?;
+        let Some(_telling) = Telling::begin(&self.inner.telling) else { return Ok(()) };
+        loop {
+            let rows = self.store().all::<DisplacedRow>()?;
+            if rows.is_empty() {
+                return Ok(());
+            }
+            for row in rows {
+                tell(row.clone().into());
+                self.store().write(|transaction| forget(transaction, &row))?;
+            }
         }
-        Ok(())
+    }
+}
+
+impl From<DisplacedRow> for Displaced {
+    fn from(DisplacedRow { object: id, data, refusal, .. }: DisplacedRow) -> Displaced {
+        match refusal {
+            None => Displaced::Overwritten { id, data },
+            Some(why) => Displaced::Refused { id, data, why },
+        }
+    }
+}
+
+/// Forgets what was told. Where another has told it too, its number may be that of a later one by now.
+fn forget(transaction: &mut Transaction<'_>, told: &DisplacedRow) -> touchstone_store::Result<()> {
+    if transaction.get::<DisplacedRow>(&told.number)?.as_ref() == Some(told) {
+        transaction.remove::<DisplacedRow>(&told.number)?;
+    }
+    Ok(())
+}
+
+/// A thread that tells the program, until it is dropped.
+struct Telling<'t>(&'t Mutex<HashSet<ThreadId>>);
+
+impl Telling<'_> {
+    /// None where this thread tells already.
+    fn begin(telling: &Mutex<HashSet<ThreadId>>) -> Option<Telling<'_>> {
+        let mut threads = telling.lock().unwrap_or_else(PoisonError::into_inner);
+        threads.insert(thread::current().id()).then(|| Telling(telling))
+    }
+}
+
+impl Drop for Telling<'_> {
+    fn drop(&mut self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&thread::current().id());
     }
 }
 

@@ -44,11 +44,12 @@ pub use watch::{Event, Watching};
 use local::{OutgoingRow, StateRow};
 use opening::{Decide, Tell};
 use service::{Asked, Client, Failure};
+use std::collections::HashSet;
 use std::fmt;
 use std::fs::File;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::thread::{self, ThreadId};
 use touchstone_store::Store;
 
 /// How often one sync begins anew because the service's history is another, or the device is not known to it.
@@ -68,6 +69,8 @@ struct Inner {
     turn: Mutex<File>,
     on_conflict: Option<Decide>,
     on_displaced: Option<Tell>,
+    /// Who calls `on_displaced` now.
+    telling: Mutex<HashSet<ThreadId>>,
 }
 
 /// What a sync has done.

@@ -98,7 +98,8 @@ impl Options {
 
     /// Tells this function of each state that has lost its place: what an edit of this device has overwritten without knowing of it,
     /// and edits that the service refuses. After a crash it may be told of one again, and never of none. Refused edits are kept for it
-    /// if it comes with a later opening; what is overwritten without it is gone.
+    /// if it comes with a later opening; what is overwritten without it is gone. It may sync: what that displaces it is told of when it
+    /// has returned. Where several threads or programs sync the copy, each may tell of the same.
     pub fn on_displaced(mut self, tell: impl Fn(Displaced) + Send + Sync + 'static) -> Options {
         self.on_displaced = Some(Box::new(tell));
         self
@@ -122,6 +123,7 @@ impl Options {
                 turn: Mutex::new(turn),
                 on_conflict: self.on_conflict,
                 on_displaced: self.on_displaced,
+                telling: Mutex::default(),
             }),
         })
     }

@@ -2,10 +2,11 @@
 
 mod support;
 
+use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 use support::{Fault, Hosted, quick, shown, texts};
 use touchstone_sync::limits::Limits;
@@ -184,6 +185,67 @@ fn what_the_program_was_not_told_of_before_it_ended_it_is_told_of_later() {
     phone.sync().unwrap();
     phone.sync().unwrap();
     assert_eq!(told.lock().unwrap().len(), 1);
+}
+
+/// The laptop makes the object, and the phone, which does not know of it, makes it too and overwrites that.
+fn overwrite(laptop: &Replica, phone: &Replica, id: &str) {
+    laptop.put(id, "the laptop's").unwrap();
+    laptop.sync().unwrap();
+    phone.put(id, "the phone's").unwrap();
+    phone.sync().unwrap();
+}
+
+/// While one tells of the first, another tells of it too, and notes a second: that is not forgotten with the first.
+#[test]
+fn what_is_displaced_while_another_tells_is_told_of_too() {
+    let hosted = Hosted::start();
+    let laptop = hosted.copy("laptop");
+    let (beside, told) = telling(&hosted, "phone");
+    let is_first = AtomicBool::new(true);
+    let (others, mine) = (hosted.copy("laptop"), Arc::clone(&told));
+    let slow = hosted.options().on_displaced(move |displaced| {
+        if is_first.swap(false, Ordering::SeqCst) {
+            beside.sync().unwrap();
+            overwrite(&others, &beside, "b");
+        }
+        mine.lock().unwrap().push(displaced);
+    });
+    let phone = slow.open(hosted.path("phone")).unwrap();
+    phone.sync().unwrap();
+    overwrite(&laptop, &phone, "a");
+    phone.sync().unwrap();
+    let told: BTreeSet<String> = told.lock().unwrap().iter().map(object).collect();
+    assert_eq!(told, BTreeSet::from(["a".into(), "b".into()]));
+}
+
+fn object(displaced: &Displaced) -> String {
+    match displaced {
+        Displaced::Overwritten { id, .. } | Displaced::Refused { id, .. } => id.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_function_that_is_told_and_syncs_is_told_once_of_each() {
+    let hosted = Hosted::start();
+    let laptop = hosted.copy("laptop");
+    let copy: Arc<OnceLock<Replica>> = Arc::default();
+    let told: Arc<Mutex<Vec<String>>> = Arc::default();
+    let (syncing, tell, others) = (Arc::clone(&copy), Arc::clone(&told), hosted.copy("laptop"));
+    let telling = hosted.options().on_displaced(move |displaced| {
+        tell.lock().unwrap().push(object(&displaced));
+        let times = tell.lock().unwrap().len();
+        assert!(times <= 2, "it is told again of what it is being told of");
+        let phone = syncing.get().unwrap();
+        if times == 1 {
+            overwrite(&others, phone, "b");
+        }
+        phone.sync().unwrap();
+    });
+    let phone = copy.get_or_init(|| telling.open(hosted.path("phone")).unwrap());
+    phone.sync().unwrap();
+    overwrite(&laptop, phone, "a");
+    assert_eq!(*told.lock().unwrap(), ["a", "b"], "the second within the same sync");
 }
 
 /// What the program is asked, and what it answers: a copy that decides by a function.
