@@ -48,11 +48,10 @@ impl Replica {
     pub fn watch(&self, told: impl FnMut(Event) + Send + 'static) -> Result<Watching> {
         let (wake, woken) = mpsc::channel();
         let edits = Edits::watched(self, wake.clone())?;
-        let (replica, others) = (self.clone(), wake.clone());
+        let follower = Follower::new(self.clone(), told, wake.clone(), woken);
         let follow = move || {
             let _edits = edits;
-            Follower { replica, told, wake: others, woken, stream: 0, is_open: false, lives: 0, failures: 0 }
-                .follow()
+            follower.follow()
         };
         let thread = thread::Builder::new().name("sync watch".into()).spawn(follow);
         let thread = thread.map_err(|error| Error::system("it gives no thread", error))?;
@@ -61,7 +60,8 @@ impl Replica {
 }
 
 impl Watching {
-    /// Ends the watch, once a request that is under way has been answered.
+    /// Ends the watch, once a request that is under way has been answered. Called by the watch's own function, it does not wait: the
+    /// watch ends when that has returned.
     ///
     /// # Errors
     /// With what had ended it before.
@@ -69,11 +69,18 @@ impl Watching {
     /// # Panics
     /// Where one of the program's own functions has panicked in the watch: its panic goes on here.
     pub fn stop(self) -> Result<()> {
-        let _ = self.wake.send(Wake::Stop);
+        self.end();
         self.wait()
     }
 
-    /// Waits until something fails that does not pass, such as a token that is revoked.
+    /// Has the watch end as [`stop`](Watching::stop) does, and does not wait for that.
+    pub fn end(&self) {
+        // Nobody listens any more where it has ended.
+        let _ = self.wake.send(Wake::Stop);
+    }
+
+    /// Waits until something fails that does not pass, such as a token that is revoked. Called by the watch's own function, which
+    /// could wait for ever, it is as [`stop`](Watching::stop).
     ///
     /// # Errors
     /// With what has ended it.
@@ -81,8 +88,16 @@ impl Watching {
     /// # Panics
     /// As for [`stop`](Watching::stop).
     pub fn wait(mut self) -> Result<()> {
+        if self.is_own() {
+            return Ok(());
+        }
         let Some(thread) = self.thread.take() else { return Ok(()) };
         thread.join().unwrap_or_else(|panic| resume_unwind(panic))
+    }
+
+    /// Whether this is called by the watch's own function.
+    pub fn is_own(&self) -> bool {
+        self.thread.as_ref().is_some_and(|thread| thread.thread().id() == thread::current().id())
     }
 
     /// Whether it has ended: then [`wait`](Watching::wait) returns at once.
@@ -93,7 +108,7 @@ impl Watching {
 
 impl Drop for Watching {
     fn drop(&mut self) {
-        let _ = self.wake.send(Wake::Stop);
+        self.end();
     }
 }
 
@@ -123,6 +138,8 @@ struct Follower<T> {
     /// How many streams there were.
     stream: u64,
     is_open: bool,
+    /// From when something wakes it up until a sync has succeeded.
+    is_due: bool,
     /// How often the stream has said something.
     lives: u64,
     /// In a row.
@@ -130,39 +147,45 @@ struct Follower<T> {
 }
 
 impl<T: FnMut(Event)> Follower<T> {
+    fn new(replica: Replica, told: T, wake: Sender<Wake>, woken: Receiver<Wake>) -> Follower<T> {
+        let (stream, is_open, is_due, lives, failures) = (0, false, true, 0, 0);
+        Follower { replica, told, wake, woken, stream, is_open, is_due, lives, failures }
+    }
+
     fn follow(mut self) -> Result<()> {
-        let mut is_due = true;
         loop {
-            match self.step(is_due) {
-                Ok(due) => is_due = due,
+            let end = match self.step() {
+                Err(End::Failed(error)) if error.passes() => self.pause(error),
+                done => done,
+            };
+            match end {
+                Ok(()) => {}
                 Err(End::Stopped) => return Ok(()),
-                Err(End::Failed(error)) if error.passes() => match self.pause(error) {
-                    Ok(due) => is_due |= due,
-                    Err(End::Stopped) => return Ok(()),
-                    Err(End::Failed(error)) => return Err(error),
-                },
                 Err(End::Failed(error)) => return Err(error),
             }
         }
     }
 
-    /// Syncs if that is due, and waits for something. Whether a sync is due then.
-    fn step(&mut self, is_due: bool) -> std::result::Result<bool, End> {
-        if is_due {
+    /// Syncs if that is due, and waits for something.
+    fn step(&mut self) -> std::result::Result<(), End> {
+        if self.is_due {
             let synced = self.replica.sync_once()?;
-            self.failures = 0;
+            (self.is_due, self.failures) = (false, 0);
             (self.told)(Event::Synced(synced));
         }
         if !self.is_open {
+            // Where there is no stream, each attempt to open one asks for what is new itself.
+            self.is_due = true;
             self.open()?;
+            self.is_due = false;
         }
         let woken = self.woken.recv().map_err(|_| End::Stopped)?;
-        let mut is_due = self.hear(woken)?;
+        self.hear(woken)?;
         // One sync is for all that is known by now.
         while let Ok(woken) = self.woken.try_recv() {
-            is_due |= self.hear(woken)?;
+            self.hear(woken)?;
         }
-        Ok(is_due)
+        Ok(())
     }
 
     /// Begins a stream. It says at once where the user stands, so nothing is missed that came before it.
@@ -176,44 +199,48 @@ impl<T: FnMut(Event)> Follower<T> {
         listener.map(drop).map_err(|error| Error::system("it gives no thread", error))
     }
 
-    /// Whether a sync is due now.
-    fn hear(&mut self, woken: Wake) -> std::result::Result<bool, End> {
+    /// Takes note of whether a sync is due.
+    fn hear(&mut self, woken: Wake) -> std::result::Result<(), End> {
         match woken {
-            Wake::Stop => Err(End::Stopped),
-            Wake::Edited(edited) => Ok(edited.map(|()| true)?),
+            Wake::Stop => return Err(End::Stopped),
+            Wake::Edited(edited) => {
+                edited?;
+                self.is_due = true;
+            }
             Wake::Told(stream, revision) if stream == self.stream => {
                 self.lives += 1;
                 // A stream that has said more than its first word was one.
                 if self.lives > 1 {
                     self.failures = 0;
                 }
-                let Some(revision) = revision else { return Ok(false) };
-                Ok(self.replica.state()?.cursor != revision)
+                if let Some(revision) = revision {
+                    self.is_due |= self.replica.state()?.cursor != revision;
+                }
             }
             Wake::Ended(stream, error) if stream == self.stream => {
                 self.is_open = false;
-                Err(End::Failed(error))
+                return Err(End::Failed(error));
             }
             // Of a stream that is no more.
-            Wake::Told(..) | Wake::Ended(..) => Ok(false),
+            Wake::Told(..) | Wake::Ended(..) => {}
         }
+        Ok(())
     }
 
-    /// Waits before the service is asked again. Whether a sync is due then.
-    fn pause(&mut self, error: Error) -> std::result::Result<bool, End> {
+    /// Waits before the service is asked again.
+    fn pause(&mut self, error: Error) -> std::result::Result<(), End> {
         self.failures = self.failures.saturating_add(1);
         let until = Instant::now() + self.replica.inner.retry.pause(self.failures, &error);
         (self.told)(Event::Away(error));
-        let mut is_due = false;
         loop {
             match self.woken.recv_timeout(until.saturating_duration_since(Instant::now())) {
                 Ok(woken) => match self.hear(woken) {
-                    Ok(due) => is_due |= due,
+                    Ok(()) => {}
                     // The stream has ended too: it is opened again after this wait.
                     Err(End::Failed(error)) if error.passes() => {}
                     Err(end) => return Err(end),
                 },
-                Err(RecvTimeoutError::Timeout) => return Ok(is_due),
+                Err(RecvTimeoutError::Timeout) => return Ok(()),
                 Err(RecvTimeoutError::Disconnected) => return Err(End::Stopped),
             }
         }
@@ -272,5 +299,35 @@ impl Edits {
 impl Drop for Edits {
     fn drop(&mut self) {
         self.feed.close();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Service;
+    use std::io::{BufRead, BufReader};
+    use std::net::TcpListener;
+
+    /// The edit and the stream's end are heard in one go: the edit is sent once the service is asked again.
+    #[test]
+    fn an_edit_is_not_forgotten_over_the_end_of_a_stream() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let service = Service::new(format!("http://{}", listener.local_addr().unwrap()), "tsync_1");
+        let replica = Replica::open(folder.path().join("phone.db"), service).unwrap();
+        let (wake, woken) = mpsc::channel();
+        wake.send(Wake::Edited(Ok(()))).unwrap();
+        wake.send(Wake::Ended(0, Error::new(ErrorKind::Away, "the stream has ended"))).unwrap();
+        let mut follower = Follower::new(replica, |_| (), wake.clone(), woken);
+        (follower.is_open, follower.is_due) = (true, false);
+        let following = thread::spawn(move || follower.follow());
+        let (asked, _) = listener.accept().unwrap();
+        let mut line = String::new();
+        BufReader::new(&asked).read_line(&mut line).unwrap();
+        assert!(line.starts_with("GET /v1/sync/full "), "a sync comes first, and not another stream: {line}");
+        wake.send(Wake::Stop).unwrap();
+        drop((asked, listener));
+        following.join().unwrap().unwrap();
     }
 }

@@ -3,7 +3,8 @@
 mod support;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex};
 use support::{COMES_WITHIN, Fault, Hosted, quick, shown, texts};
 use touchstone_sync_client::{ErrorKind, Event, Replica, Watching};
 
@@ -114,4 +115,24 @@ fn a_function_that_panics_ends_its_watch_and_its_panic_goes_on_in_whoever_waits(
     assert_eq!(panic.downcast_ref(), Some(&"the program's mistake"));
     phone.put("a", "1").unwrap();
     assert_eq!(phone.sync().unwrap().sent, 1, "the copy is as it was");
+}
+
+#[test]
+fn a_function_that_ends_its_own_watch_does_not_wait_for_itself() {
+    let hosted = Hosted::start();
+    let phone = hosted.copy("phone");
+    for ends in [Watching::stop, Watching::wait] {
+        let place: Arc<Mutex<Option<Watching>>> = Arc::default();
+        let (own, (tell, told)) = (Arc::clone(&place), channel());
+        let mut held = place.lock().unwrap();
+        let watching = phone.watch(move |_| {
+            let watching = own.lock().unwrap().take().expect("it is told once");
+            tell.send(ends(watching).is_ok()).unwrap();
+        });
+        *held = Some(watching.unwrap());
+        drop(held);
+        assert_eq!(told.recv_timeout(COMES_WITHIN), Ok(true));
+        // The watch has let go of its function, so it has ended.
+        assert_eq!(told.recv_timeout(COMES_WITHIN), Err(RecvTimeoutError::Disconnected));
+    }
 }
