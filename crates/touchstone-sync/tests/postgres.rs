@@ -9,6 +9,7 @@ use rules::Shared;
 use rules::model::{asked, does_as_the_model};
 use std::future::Future;
 use std::sync::Arc;
+use touchstone_sync::storage::Error;
 use touchstone_sync::storage::postgres::Postgres;
 
 fn runtime() -> tokio::runtime::Runtime {
@@ -67,4 +68,46 @@ fn two_services_share_a_database() {
         watch.revisions.wait_for(|revision| *revision == 100).await.unwrap();
         assert_eq!(rules::follow(&one, phone, 0, 10).await, rules::follow(&other, laptop, 0, 10).await);
     });
+}
+
+/// A trigger that fails a group for the sake of one object, with an error of this code, and counts how often the object was written.
+fn failing(code: &str) -> String {
+    format!(
+        "create sequence if not exists tries; select setval('tries', 1, false); \
+         create or replace function fail() returns trigger language plpgsql as $$ begin \
+            if new.id = 'bad' then perform nextval('tries'); raise exception 'failed' using errcode = '{code}'; end if; \
+            return new; end $$; \
+         create or replace trigger fail before insert or update on sync_object for each row execute function fail()"
+    )
+}
+
+#[test]
+fn a_group_of_unknown_outcome_is_not_stored_again() {
+    let Some(cluster) = cluster::shared() else { return };
+    let (name, url) = cluster.database();
+    // On one thread both uploads wait before the lane looks: they are one group.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let storage = runtime.block_on(connect(&url));
+    let [phone, laptop] =
+        ["phone", "laptop"].map(|device| runtime.block_on(rules::device(&storage, "ada", device)));
+    for (code, is_unknown) in [("08P01", true), ("40003", true), ("57P02", true), ("23514", false)] {
+        cluster.print("psql", &["-q", "-v", "ON_ERROR_STOP=1", "-c", &failing(code), &name]);
+        let (bad, good) = runtime.block_on(async {
+            let bad = storage.upload(phone, rules::upload([rules::set("bad", "1")]));
+            tokio::join!(bad, storage.upload(laptop, rules::upload([rules::set("good", "1")])))
+        });
+        let tries =
+            String::from_utf8(cluster.print("psql", &["-Atc", "select last_value from tries", &name]));
+        let tries = tries.unwrap().trim().to_owned();
+        if is_unknown {
+            assert!(
+                matches!((&bad, &good), (Err(Error::Away), Err(Error::Away))),
+                "{code}: {bad:?} {good:?}"
+            );
+            assert_eq!(tries, "1", "{code}");
+        } else {
+            assert!(matches!((&bad, &good), (Err(Error::Failed(_)), Ok(_))), "{code}: {bad:?} {good:?}");
+            assert_eq!(tries, "2", "{code}: together, and alone");
+        }
+    }
 }

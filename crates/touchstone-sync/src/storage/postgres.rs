@@ -230,6 +230,9 @@ fn silent() -> Error {
 
 /// What an error of the database means to the service: one that is away, starts, stops, or is a standby yet, comes back by itself, and so
 /// does room for another connection or a row that others have.
+///
+/// Away is also a statement of unknown outcome, which nobody may send again but the device: one whose connection was cut, one whose server a
+/// pooler has lost (class 08), and a commit that CockroachDB calls ambiguous (40003).
 fn failed(error: tokio_postgres::Error) -> Error {
     let code = error.code().map(|code| code.code().to_owned());
     let is = |classes: &[&str]| {
@@ -238,7 +241,7 @@ fn failed(error: tokio_postgres::Error) -> Error {
     let is_cut = error.is_closed() || error.source().is_some_and(|source| source.is::<std::io::Error>());
     let passing = if is_lost_to_another(&error) || is(&["53", "55P03", "57014"]) {
         Error::Busy
-    } else if is(&["25006", "55", "57"]) || (code.is_none() && is_cut) {
+    } else if is(&["08", "25006", "40003", "55", "57"]) || (code.is_none() && is_cut) {
         Error::Away
     } else {
         return Error::Failed(anyhow::Error::new(error));

@@ -94,23 +94,25 @@ impl Lane {
         }
     }
 
-    /// Commits a group. Where one may have failed for all, each is tried alone, so that what one cannot have, the others have.
+    /// Commits a group. Where one may have failed for all, each is tried alone, so that what one cannot have, the others have. That ends
+    /// where the database is away, and so does the group: what may have been stored is not stored again.
     async fn commit(&self, group: &mut Vec<Waiting>) {
         let (asked, waiting): (Vec<Asked>, Vec<_>) =
             group.drain(..).map(|waiting| (waiting.asked, waiting.answer)).unzip();
         let mut answers = vec![None; asked.len()];
         let failed = self.together(&asked, &mut answers).await.err();
-        let is_away = matches!(failed, Some(Error::Away));
+        let mut is_away = matches!(failed, Some(Error::Away));
         let mut failed = failed.filter(|_| asked.len() == 1);
         for ((asked, answer), told) in asked.iter().zip(answers).zip(waiting) {
             let answer = match answer {
                 Some(answer) => Ok(answer),
-                None if is_away => Err(Error::Away),
+                None if is_away || told.is_closed() => Err(Error::Away),
                 None => match failed.take() {
                     Some(error) => Err(error),
                     None => self.alone(asked).await,
                 },
             };
+            is_away |= matches!(answer, Err(Error::Away));
             self.tell(asked, answer, told);
         }
     }
