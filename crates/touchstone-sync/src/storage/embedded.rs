@@ -44,11 +44,14 @@ struct Inner {
 
 /// A service's use of a store, until it is dropped.
 #[derive(Debug)]
-struct Life(Store);
+struct Life {
+    store: Store,
+    service: u64,
+}
 
 impl Drop for Life {
     fn drop(&mut self) {
-        if let Err(error) = life::end(&self.0) {
+        if let Err(error) = life::end(&self.store, self.service) {
             tracing::warn!("the store's end cannot be noted: {error}");
         }
     }
@@ -68,12 +71,13 @@ impl Embedded {
     /// # Errors
     /// As for [`new`](Embedded::new), and when the store cannot be written.
     pub fn to_serve(store: Store) -> anyhow::Result<Embedded> {
-        if life::begin(&store)? {
+        let begun = life::begin(&store)?;
+        if begun.is_lost {
             tracing::warn!(
                 "the system was started again and the service had not ended: users have new histories, devices fetch everything"
             );
         }
-        let life = Life(store.clone());
+        let life = Life { store: store.clone(), service: begun.service };
         Embedded::start(store, Some(life))
     }
 

@@ -4,6 +4,8 @@
 //! flush, in class `strict`. Their revisions would be given again, to other changes, and a device that had seen them would pass those
 //! over. So the service notes for which start of the system it has the store, and that it has ended; where the system was started
 //! again without such an end, users have new histories, and devices fetch everything.
+//!
+//! Two services may overlap, where one takes the other's place. The end of the one that began first is not the end of the other.
 
 use super::schema::{LifeRow, UserRow};
 use std::fs;
@@ -12,12 +14,20 @@ use touchstone_store::{Result, Store, Transaction};
 /// Where Linux names its start.
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 
-/// Begins: new histories for all, where that is needed. Whether it was.
+/// What began.
+pub(super) struct Begun {
+    /// Whether users have new histories.
+    pub(super) is_lost: bool,
+    /// The number to [`end`] by.
+    pub(super) service: u64,
+}
+
+/// Begins: new histories for all, where that is needed.
 ///
 /// # Errors
 /// When the store cannot be written, or the system gives no random bytes.
-pub(super) fn begin(store: &Store) -> anyhow::Result<bool> {
-    let boot = boot();
+pub(super) fn begin(store: &Store) -> anyhow::Result<Begun> {
+    let (boot, service) = (boot(), getrandom::u64()? >> 1);
     let known = store.get::<LifeRow>(&0)?;
     let is_lost = known.is_some_and(|known| !known.has_ended && known.boot != boot);
     let histories = if is_lost { new_histories(store)? } else { Vec::new() };
@@ -25,16 +35,19 @@ pub(super) fn begin(store: &Store) -> anyhow::Result<bool> {
         // Before anybody is told anything: a loss of power now must find it.
         transaction.durable();
         write_histories(transaction, histories)?;
-        transaction.put(&LifeRow { id: 0, boot, has_ended: false })
+        transaction.put(&LifeRow { id: 0, boot, has_ended: false, service })
     })?;
-    Ok(is_lost)
+    Ok(Begun { is_lost, service })
 }
 
-/// Notes that all is on the disk.
-pub(super) fn end(store: &Store) -> Result<()> {
+/// Notes that all is on the disk, unless another service has begun meanwhile.
+pub(super) fn end(store: &Store, service: u64) -> Result<()> {
     store.write(|transaction| {
+        if transaction.get::<LifeRow>(&0)?.is_some_and(|known| known.service != service) {
+            return Ok(());
+        }
         transaction.durable();
-        transaction.put(&LifeRow { id: 0, boot: boot(), has_ended: true })
+        transaction.put(&LifeRow { id: 0, boot: boot(), has_ended: true, service })
     })
 }
 
@@ -47,7 +60,7 @@ pub(super) fn begin_anew(store: &Store) -> anyhow::Result<()> {
     store.write(|transaction| {
         transaction.durable();
         write_histories(transaction, histories)?;
-        transaction.put(&LifeRow { id: 0, boot: boot(), has_ended: true })
+        transaction.put(&LifeRow { id: 0, boot: boot(), has_ended: true, service: 0 })
     })?;
     Ok(())
 }
@@ -82,20 +95,36 @@ mod tests {
         let store = Store::open(&path).unwrap();
         let history = || store.all::<UserRow>().unwrap()[0].history.clone();
         let as_of = |boot: &str, has_ended| {
-            store.put(&LifeRow { id: 0, boot: boot.into(), has_ended }).unwrap();
+            store.put(&LifeRow { id: 0, boot: boot.into(), has_ended, service: 7 }).unwrap();
         };
-        assert!(!begin(&store).unwrap(), "there was nothing to lose");
+        assert!(!begin(&store).unwrap().is_lost, "there was nothing to lose");
         let embedded = Embedded::new(store.clone()).unwrap();
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
         runtime.block_on(embedded.user("ada")).unwrap_or_else(|error| panic!("{error:?}"));
         let first = history();
-        assert!(!begin(&store).unwrap() && history() == first, "the process was killed, the system was not");
+        assert!(
+            !begin(&store).unwrap().is_lost && history() == first,
+            "the process was killed, the system was not"
+        );
         as_of("another start", true);
-        assert!(!begin(&store).unwrap() && history() == first, "it had ended");
+        assert!(!begin(&store).unwrap().is_lost && history() == first, "it had ended");
         as_of("another start", false);
-        assert!(begin(&store).unwrap());
+        let begun = begin(&store).unwrap();
+        assert!(begun.is_lost);
         assert_ne!(history(), first);
-        end(&store).unwrap();
+        end(&store, begun.service).unwrap();
         assert!(store.get::<LifeRow>(&0).unwrap().is_some_and(|life| life.has_ended));
+    }
+
+    #[test]
+    fn the_end_of_an_older_service_is_not_that_of_a_newer_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path().join("sync.db")).unwrap();
+        let has_ended = || store.get::<LifeRow>(&0).unwrap().unwrap().has_ended;
+        let [older, newer] = [(); 2].map(|()| begin(&store).unwrap().service);
+        end(&store, older).unwrap();
+        assert!(!has_ended(), "the newer one goes on");
+        end(&store, newer).unwrap();
+        assert!(has_ended());
     }
 }

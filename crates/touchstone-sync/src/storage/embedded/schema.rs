@@ -131,6 +131,9 @@ pub(super) struct LifeRow {
     /// The system's own name of its start.
     pub(super) boot: String,
     pub(super) has_ended: bool,
+    /// A random number of the service that began last: another one that ends after that says nothing of it.
+    #[record(default = 0)]
+    pub(super) service: u64,
 }
 
 /// Who may ask.
