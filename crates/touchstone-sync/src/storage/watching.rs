@@ -15,12 +15,16 @@ type Users<K> = Arc<Mutex<HashMap<u64, Entry<K>>>>;
 struct Entry<K> {
     revisions: watch::Sender<u64>,
     streams: usize,
+    /// Which entry of the user it is: after an end there may be another one.
+    mark: Arc<()>,
     kept: K,
 }
 
 /// One stream of a user.
 struct Stream<K> {
     user: u64,
+    /// That of its entry.
+    mark: Arc<()>,
     users: Users<K>,
 }
 
@@ -42,12 +46,18 @@ impl<K: Send + 'static> Registry<K> {
             hash_map::Entry::Occupied(known) => known.into_mut(),
             hash_map::Entry::Vacant(free) => {
                 let (revision, kept) = begin()?;
-                free.insert(Entry { revisions: watch::Sender::new(revision), streams: 0, kept })
+                free.insert(Entry {
+                    revisions: watch::Sender::new(revision),
+                    streams: 0,
+                    mark: Arc::default(),
+                    kept,
+                })
             }
         };
         entry.streams += 1;
         let revisions = entry.revisions.subscribe();
-        Ok(Watch { revisions, kept: Arc::new(Stream { user, users: Arc::clone(&self.users) }) })
+        let stream = Stream { user, mark: Arc::clone(&entry.mark), users: Arc::clone(&self.users) };
+        Ok(Watch { revisions, kept: Arc::new(stream) })
     }
 
     /// Tells whoever watches a user that its last revision is this one. One that has been told already, or is older, is nothing new.
@@ -82,7 +92,8 @@ impl<K> Clone for Registry<K> {
 impl<K> Drop for Stream<K> {
     fn drop(&mut self) {
         let mut users = lock(&self.users);
-        let Some(entry) = users.get_mut(&self.user) else { return };
+        let known = users.get_mut(&self.user).filter(|entry| Arc::ptr_eq(&entry.mark, &self.mark));
+        let Some(entry) = known else { return };
         entry.streams -= 1;
         if entry.streams == 0 {
             let ended = users.remove(&self.user);
@@ -128,5 +139,19 @@ mod tests {
         assert_eq!((*ended.lock().unwrap(), registry.users()), (1, vec![]));
         assert!(registry.join(account, || Err::<(u64, Kept), _>(())).is_err());
         assert!(registry.users().is_empty(), "one that did not begin is none");
+    }
+
+    #[test]
+    fn a_stream_of_before_an_end_takes_nothing_from_one_of_after_it() {
+        let (registry, account) = (Registry::new(), Account { user: 7 });
+        let begin = || Ok::<_, ()>((3, ()));
+        let old = [(); 2].map(|()| registry.join(account, begin).unwrap());
+        registry.end();
+        let new = registry.join(account, begin).unwrap();
+        drop(old);
+        registry.tell(7, 5);
+        assert_eq!((*new.revisions.borrow(), registry.users()), (5, vec![7]));
+        drop(new);
+        assert!(registry.users().is_empty());
     }
 }
