@@ -170,3 +170,45 @@ fn users_have_new_histories_where_the_database_may_lack_something() {
     assert_ne!(begun.0, crashed.0, "its owner asked for it");
     assert_eq!(history(&url, &token, "strict"), begun);
 }
+
+#[test]
+fn users_have_new_histories_where_a_dump_is_restored_into_the_same_database() {
+    let Some(cluster) = Cluster::start() else { return };
+    let (name, url) = cluster.database();
+    let token = support::token(url.as_ref(), "ada");
+    assert_eq!(upload(&Service::start(url.as_ref(), &[]).device(&token, "phone")).0, 200);
+    for class in ["consistent", "strict"] {
+        let known = history(&url, &token, class);
+        let dump = tempfile::NamedTempFile::new().unwrap();
+        let dump = dump.path().to_str().unwrap();
+        cluster.print("pg_dump", &["-Fc", "-f", dump, &name]);
+        assert_eq!(history(&url, &token, class), known, "a dump changes nothing");
+        cluster.print("pg_restore", &["--clean", "-d", &name, dump]);
+        let restored = history(&url, &token, class);
+        assert!(restored.0 != known.0 && restored.1 == known.1, "{class}: {restored:?} after {known:?}");
+        assert_eq!(history(&url, &token, class), restored);
+    }
+}
+
+/// Gives the tables to a role that may not ask which server it is.
+const TO_PLAIN: &str = "create role plain login; grant create on schema public to plain; \
+    revoke execute on function pg_control_system() from public; do $$ declare name text; begin \
+        for name in select tablename from pg_tables where schemaname = 'public' loop \
+            execute format('alter table %I owner to plain', name); end loop; end $$";
+
+#[test]
+fn a_place_that_is_not_said_is_not_another_one() {
+    let Some(cluster) = Cluster::start() else { return };
+    let (name, url) = cluster.database();
+    let token = support::token(url.as_ref(), "ada");
+    assert_eq!(upload(&Service::start(url.as_ref(), &[]).device(&token, "phone")).0, 200);
+    let known = history(&url, &token, "strict");
+    cluster.print("psql", &["-q", "-v", "ON_ERROR_STOP=1", "-c", TO_PLAIN, &name]);
+    let plain = url.replace("sync@", "plain@");
+    assert_eq!(history(&plain, &token, "strict"), known, "it is not told to this role");
+    assert_eq!(history(&url, &token, "strict"), known);
+    cluster.print("psql", &["-c", "update sync_life set place = ''", &name]);
+    assert_eq!(history(&url, &token, "strict"), known, "it was not told before");
+    let place = cluster.print("psql", &["-Atc", "select place from sync_life", &name]);
+    assert!(place.len() > 1, "it is told now, and noted");
+}

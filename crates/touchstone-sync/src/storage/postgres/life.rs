@@ -5,8 +5,9 @@
 //! row: PostgreSQL empties it when it recovers from a crash, and when a standby or a copy of the files takes the server's place. Where
 //! the row is gone, users have new histories, and devices fetch everything.
 //!
-//! The other table says where it was: a server, its timeline, and the database's number. Where a backup was restored, or a standby took the
-//! server's place, it is elsewhere, and users have new histories too, in each class.
+//! The other table says where it was: a server, its timeline, the database's number, and that of the users' table, which a dump makes anew
+//! where it is restored into the same database. Where a backup was restored, or a standby took the server's place, it is elsewhere, and
+//! users have new histories too, in each class.
 //!
 //! A crash ends every connection. So each new one is looked at before anything is asked on it, and none that lives has a crash behind it.
 
@@ -21,9 +22,9 @@ use tokio_postgres::{Client, Error, GenericClient};
 const KNOWN: &str = "select place, life, to_regclass('sync_uptime') is not null from sync_life where id = 0";
 const UPTIME: &str = "select count(*) from sync_uptime";
 
-/// The server, its timeline, and the database. Servers that only speak PostgreSQL's dialect have no such functions.
+/// The server, its timeline, the database, and the users' table. Servers that only speak PostgreSQL's dialect have no such functions.
 const PLACE: &str = "select system.system_identifier::text || ' ' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) || ' ' \
-    || known.oid::text from pg_control_system() system, pg_database known where known.datname = current_database()";
+    || known.oid::text || ' ' || 'sync_user'::regclass::oid::text from pg_control_system() system, pg_database known where known.datname = current_database()";
 
 /// Whoever settles is alone, and what it writes is on the disk before anybody is told: whatever the class, and however many users there are.
 const ALONE: &str =
@@ -32,6 +33,7 @@ const MAKE_LIFE: &str =
     "insert into sync_life (id, place, life) values (0, $1, $2) on conflict (id) do nothing";
 const LOCK: &str = "select place, life from sync_life where id = 0 for update";
 const NEW_LIFE: &str = "update sync_life set place = $1, life = $2 where id = 0";
+const NOTE_PLACE: &str = "update sync_life set place = $1 where id = 0";
 /// Histories are another one for each user, so that a cursor of another user is found out.
 const NEW_HISTORIES: &str = "update sync_user set history = substr(md5($1::text || id::text), 1, 16)";
 const HAS_UPTIME: &str = "select to_regclass('sync_uptime') is not null";
@@ -131,7 +133,7 @@ impl Life {
         let has_uptime: bool = transaction.query_one(HAS_UPTIME, &[]).await?.get(0);
         let is_lost = has_uptime && !is_up(&transaction).await?;
         let mut life = known_life;
-        if was_unknown || is_lost || known_place != place {
+        if was_unknown || is_lost || is_elsewhere(&known_place, &place) {
             transaction.execute(NEW_LIFE, &[&place, &new_life]).await?;
             let users = transaction.execute(NEW_HISTORIES, &[&new_life]).await?;
             if users > 0 {
@@ -141,6 +143,8 @@ impl Life {
                 );
             }
             life = new_life;
+        } else if known_place.is_empty() && !place.is_empty() {
+            transaction.execute(NOTE_PLACE, &[&place]).await?;
         }
         if !has_uptime && self.is_volatile {
             transaction.batch_execute(MAKE_UPTIME).await?;
@@ -160,8 +164,13 @@ async fn is_up(client: &impl GenericClient) -> Result<bool, Error> {
 async fn find(client: &Client) -> Result<Found, Error> {
     let Some(row) = client.query_opt(KNOWN, &[]).await? else { return Ok(Found::Unsettled) };
     let (known, life, has_uptime): (String, String, bool) = (row.get(0), row.get(1), row.get(2));
-    let is_whole = known == place(client).await? && (!has_uptime || is_up(client).await?);
+    let is_whole = !is_elsewhere(&known, &place(client).await?) && (!has_uptime || is_up(client).await?);
     Ok(if is_whole { Found::Life(life) } else { Found::Unsettled })
+}
+
+/// Whether two places differ. A place that is not said is not another one: one role may be told what the next is not.
+fn is_elsewhere(known: &str, place: &str) -> bool {
+    !known.is_empty() && !place.is_empty() && known != place
 }
 
 /// Where the database is; an empty text where the server does not say, or not to this user.
