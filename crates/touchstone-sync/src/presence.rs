@@ -23,7 +23,7 @@ pub struct Presence {
 /// What is known of a device.
 #[derive(Debug)]
 struct Device {
-    /// From where it has downloaded: it has everything up to there.
+    /// The cursor of the last page that it was given: up to there, unless the answer did not reach it, it has everything.
     cursor: AtomicU64,
     /// When it asked, in milliseconds since the process began.
     asked_ms: AtomicU64,
@@ -34,7 +34,7 @@ struct Device {
 /// What a device has done lately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// From where it has downloaded; none where it has not.
+    /// Up to where it was given changes; none where it was not.
     pub cursor: Option<u64>,
     /// How long ago it asked.
     pub ago: Duration,
@@ -77,8 +77,8 @@ impl Presence {
         self.device(client).asked_ms.store(self.now_ms(), Ordering::Relaxed);
     }
 
-    /// Notes that a device has everything up to a cursor.
-    pub fn has(&self, client: Client, cursor: u64) {
+    /// Notes that a device was given everything up to a cursor.
+    pub fn was_given(&self, client: Client, cursor: u64) {
         self.device(client).cursor.store(cursor, Ordering::Relaxed);
     }
 

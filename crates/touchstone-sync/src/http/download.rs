@@ -73,7 +73,7 @@ pub(super) async fn download(
     }
     let Wanted { cursor, limit, others, history } = wanted;
     let page = app.storage.download(client, change::Download { cursor, limit, others, history }).await?;
-    app.presence.has(client, page.cursor);
+    app.presence.was_given(client, page.cursor);
     let changes = page.versions.into_iter().map(Into::into).collect();
     Ok(to_json(&Page { changes, cursor: page.cursor, more: page.more }))
 }
