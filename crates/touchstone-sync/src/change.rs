@@ -25,6 +25,14 @@ pub struct Upload {
     pub history: Option<String>,
 }
 
+impl Upload {
+    /// Bytes of its changes' data and names.
+    pub(crate) fn bytes(&self) -> usize {
+        let bytes = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        self.changes.iter().map(|change| change.id.len() + bytes(&change.data) + bytes(&change.name)).sum()
+    }
+}
+
 /// A state of an object, as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Version {

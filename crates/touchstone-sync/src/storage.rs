@@ -8,6 +8,7 @@
 
 mod decide;
 pub mod embedded;
+mod gather;
 pub mod postgres;
 mod watching;
 
@@ -17,7 +18,7 @@ use async_trait::async_trait;
 use serde::Serialize;
 use std::fmt;
 use std::sync::Arc;
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, watch};
 
 /// Bytes of a page's data from which on it ends, so that no answer takes memory without a bound.
 const PAGE_BYTES_MAX: usize = 8 << 20;
@@ -206,8 +207,14 @@ pub trait Storage: Send + Sync + fmt::Debug {
     /// What room is taken, part by part.
     async fn room(&self) -> Result<Vec<Room>>;
 
-    /// Stores an upload. When this returns, it is kept as well as the storage's durability class says.
-    async fn upload(&self, client: Client, upload: Upload) -> Result<Uploaded>;
+    /// Stores an upload. When this returns, it is kept as well as the storage's durability class says. `room` is what the upload takes of a
+    /// bounded memory: it is given back when the storage has the upload no more, also where nobody waits for the answer.
+    async fn upload(
+        &self,
+        client: Client,
+        upload: Upload,
+        room: Option<OwnedSemaphorePermit>,
+    ) -> Result<Uploaded>;
 
     /// A page of versions after a cursor.
     async fn download(&self, client: Client, download: Download) -> Result<Page>;

@@ -8,7 +8,10 @@ use rules::model::{asked, does_as_the_model};
 use rules::{Shared, device, follow, set, stored};
 use std::future::Future;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
 use touchstone_store::{Durability, Options};
 use touchstone_sync::storage::embedded::Embedded;
 
@@ -58,4 +61,32 @@ fn a_store_that_is_opened_again_goes_on() {
             assert_eq!(follow(&storage, phone, 0, 10).await.0.len(), 1);
         });
     }
+}
+
+#[test]
+fn an_upload_that_waits_keeps_its_room_when_nobody_waits_for_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Options::new().open(folder.path().join("sync.db")).unwrap();
+    let storage: Shared = Arc::new(Embedded::new(store.clone()).unwrap());
+    let (began, has_begun) = mpsc::channel();
+    let (go_on, may_go_on) = mpsc::channel::<()>();
+    runtime().block_on(async {
+        let phone = device(&storage, "ada", "phone").await;
+        let writing = std::thread::spawn(move || {
+            store.write(|_| {
+                began.send(()).unwrap();
+                may_go_on.recv().unwrap();
+                Ok(())
+            })
+        });
+        has_begun.recv().unwrap();
+        let room = Arc::new(Semaphore::new(1));
+        let taken = Arc::clone(&room).try_acquire_owned().unwrap();
+        let upload = storage.upload(phone, rules::upload([set("a", "1")]), Some(taken));
+        assert!(timeout(Duration::ZERO, upload).await.is_err(), "another one writes");
+        assert_eq!(room.available_permits(), 0, "its data are in memory still");
+        go_on.send(()).unwrap();
+        writing.join().unwrap().unwrap();
+        drop(room.acquire().await.unwrap());
+    });
 }

@@ -9,6 +9,9 @@ use rules::Shared;
 use rules::model::{asked, does_as_the_model};
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
 use touchstone_sync::storage::Error;
 use touchstone_sync::storage::postgres::Postgres;
 
@@ -93,8 +96,8 @@ fn a_group_of_unknown_outcome_is_not_stored_again() {
     for (code, is_unknown) in [("08P01", true), ("40003", true), ("57P02", true), ("23514", false)] {
         cluster.print("psql", &["-q", "-v", "ON_ERROR_STOP=1", "-c", &failing(code), &name]);
         let (bad, good) = runtime.block_on(async {
-            let bad = storage.upload(phone, rules::upload([rules::set("bad", "1")]));
-            tokio::join!(bad, storage.upload(laptop, rules::upload([rules::set("good", "1")])))
+            let bad = storage.upload(phone, rules::upload([rules::set("bad", "1")]), None);
+            tokio::join!(bad, storage.upload(laptop, rules::upload([rules::set("good", "1")]), None))
         });
         let tries =
             String::from_utf8(cluster.print("psql", &["-Atc", "select last_value from tries", &name]));
@@ -110,4 +113,22 @@ fn a_group_of_unknown_outcome_is_not_stored_again() {
             assert_eq!(tries, "2", "{code}: together, and alone");
         }
     }
+}
+
+#[test]
+fn an_upload_that_waits_keeps_its_room_when_nobody_waits_for_it() {
+    let Some(cluster) = cluster::shared() else { return };
+    let url = cluster.database().1;
+    // On one thread the lane does not look before the upload is given up.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let storage = connect(&url).await;
+        let phone = rules::device(&storage, "ada", "phone").await;
+        let room = Arc::new(Semaphore::new(1));
+        let taken = Arc::clone(&room).try_acquire_owned().unwrap();
+        let upload = storage.upload(phone, rules::upload([rules::set("a", "1")]), Some(taken));
+        assert!(timeout(Duration::ZERO, upload).await.is_err());
+        assert_eq!(room.available_permits(), 0, "its data are in memory still");
+        drop(room.acquire().await.unwrap());
+    });
 }

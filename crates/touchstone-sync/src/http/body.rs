@@ -17,7 +17,7 @@ use tokio::time::timeout;
 pub(super) struct Body<T> {
     pub(super) value: T,
     /// What it takes of the room of all.
-    pub(super) _room: OwnedSemaphorePermit,
+    pub(super) room: OwnedSemaphorePermit,
 }
 
 impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
@@ -35,7 +35,7 @@ impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
         let bytes = read.map_err(|error| unreadable(&*error, limit))?.to_bytes();
         drop(room.split(room.num_permits().saturating_sub(bytes.len())));
         match serde_json::from_slice::<Object<T>>(&bytes) {
-            Ok(Object(value)) => Ok(Body { value, _room: room }),
+            Ok(Object(value)) => Ok(Body { value, room }),
             Err(error) => {
                 Err(Problem::new(Kind::Malformed, format!("the body is not as it has to be: {error}")))
             }

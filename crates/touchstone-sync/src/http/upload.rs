@@ -82,9 +82,9 @@ pub(super) async fn upload(
     Asking(client): Asking,
     body: Body<Upload>,
 ) -> Result<Response, Problem> {
-    let Body { value, _room } = body;
+    let Body { value, room } = body;
     let upload = checked(value, &app.limits)?;
-    let change::Uploaded { revisions, overwritten } = app.storage.upload(client, upload).await?;
+    let change::Uploaded { revisions, overwritten } = app.storage.upload(client, upload, Some(room)).await?;
     let cursor = revisions.last().copied().unwrap_or_default();
     let overwritten = overwritten.into_iter().map(Into::into).collect();
     Ok(to_json(&Uploaded { overwritten, revisions, cursor }))

@@ -19,7 +19,7 @@ use group::Writer;
 use hub::Hub;
 use schema::{DeviceRow, TokenRow, UserRow, VersionRow};
 use std::sync::Arc;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use touchstone_store::{ErrorKind, Query, Snapshot, Store, Transaction};
 
 /// Registrations and the like that may wait for their turn to write: a thread waits for each.
@@ -209,8 +209,13 @@ impl Storage for Embedded {
         self.survey(survey::room).await
     }
 
-    async fn upload(&self, client: Client, upload: Upload) -> Result<Uploaded> {
-        self.inner.writer.upload(client, upload).await
+    async fn upload(
+        &self,
+        client: Client,
+        upload: Upload,
+        room: Option<OwnedSemaphorePermit>,
+    ) -> Result<Uploaded> {
+        self.inner.writer.upload(client, upload, room).await
     }
 
     async fn download(&self, client: Client, download: Download) -> Result<Page> {

@@ -26,6 +26,7 @@ use std::error::Error as _;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_postgres::Row;
@@ -369,8 +370,13 @@ impl Storage for Postgres {
         Ok(rows.iter().map(|row| Room { part: row.get(0), bytes: number(row.get(1)) }).collect())
     }
 
-    async fn upload(&self, client: Client, upload: Upload) -> Result<Uploaded> {
-        self.writer.upload(client, upload).await
+    async fn upload(
+        &self,
+        client: Client,
+        upload: Upload,
+        room: Option<OwnedSemaphorePermit>,
+    ) -> Result<Uploaded> {
+        self.writer.upload(client, upload, room).await
     }
 
     async fn download(&self, client: Client, download: Download) -> Result<Page> {

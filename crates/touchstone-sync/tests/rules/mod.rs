@@ -79,7 +79,7 @@ pub async fn device(storage: &Shared, user: &str, device: &str) -> Client {
 }
 
 pub async fn stored(storage: &Shared, client: Client, changes: impl Into<Vec<Change>>) -> Uploaded {
-    storage.upload(client, upload(changes)).await.unwrap()
+    storage.upload(client, upload(changes), None).await.unwrap()
 }
 
 /// Everything after a cursor, page by page.
@@ -176,7 +176,7 @@ pub async fn the_last_writer_wins_and_is_told_what_it_has_overwritten(storage: S
     // Its own, and what it says that it has seen, it is not told.
     assert_eq!(stored(&storage, laptop, [set("a", "again")]).await.overwritten, []);
     let seen = Upload { seen: 7, ..upload([set("a", "phone's again")]) };
-    assert_eq!(storage.upload(phone, seen).await.unwrap().overwritten, []);
+    assert_eq!(storage.upload(phone, seen, None).await.unwrap().overwritten, []);
 }
 
 pub async fn an_upload_with_a_base_is_refused_where_the_object_is_another(storage: Shared) {
@@ -186,7 +186,7 @@ pub async fn an_upload_with_a_base_is_refused_where_the_object_is_another(storag
     let late =
         upload([set("c", "1"), based(1, set("a", "mine")), based(2, delete("b")), based(7, set("d", "1"))]);
     let current = vec![version("a", 4, Some("3")), version("d", 0, None)];
-    assert_eq!(refusal(storage.upload(phone, late).await), Refusal::Conflict { current });
+    assert_eq!(refusal(storage.upload(phone, late, None).await), Refusal::Conflict { current });
     let (versions, cursor) = follow(&storage, phone, 0, 100).await;
     assert_eq!((versions.len(), cursor), (2, 4), "nothing of it is stored");
 }
@@ -206,7 +206,7 @@ pub async fn a_cursor_that_leads_nowhere_is_refused(storage: Shared) {
         Refusal::OtherHistory { history: history.clone() }
     );
     let other = Upload { history: others, ..upload([set("a", "2")]) };
-    assert_eq!(refusal(storage.upload(phone, other).await), Refusal::OtherHistory { history });
+    assert_eq!(refusal(storage.upload(phone, other, None).await), Refusal::OtherHistory { history });
     assert_eq!(follow(&storage, phone, 0, 100).await.1, 1, "nothing of it is stored");
 }
 
@@ -317,7 +317,7 @@ pub async fn long_versions_come_in_shorter_pages(storage: Shared) {
     assert_eq!(storage.objects(phone.account(), 19, 20, 100).await.unwrap().len(), 1);
     let laptop = device(&storage, "ada", "laptop").await;
     let all: Vec<Change> = (0..20).map(|place| set(&place.to_string(), "short")).collect();
-    assert!(matches!(refusal(storage.upload(laptop, upload(all)).await), Refusal::TooMuch { .. }));
+    assert!(matches!(refusal(storage.upload(laptop, upload(all), None).await), Refusal::TooMuch { .. }));
     assert_eq!(storage.standing(phone.account()).await.unwrap().revision, 20);
 }
 

@@ -69,7 +69,7 @@ pub async fn does_as_the_model(storage: &Shared, user: &str, asked: &[Asked]) {
                 let changes: Vec<Change> = changes.iter().map(change).collect();
                 let upload = Upload { changes: changes.clone(), seen: *seen, history: None };
                 let wanted = model.upload(*device, *seen, &changes);
-                match (storage.upload(devices[*device], upload).await, wanted) {
+                match (storage.upload(devices[*device], upload, None).await, wanted) {
                     (Ok(uploaded), Some((revisions, overwritten))) => {
                         assert_eq!(uploaded.revisions, revisions);
                         let told: Vec<_> =

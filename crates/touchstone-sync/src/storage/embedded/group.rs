@@ -6,11 +6,12 @@
 use super::apply::apply;
 use crate::change::{Upload, Uploaded};
 use crate::clock;
+use crate::storage::gather::gather;
 use crate::storage::{Client, Error, Refusal, Result};
 use metrics::histogram;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::{self, JoinHandle};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use touchstone_store::{ErrorKind, Store};
 
 /// Uploads that may wait. The next one is told to come again.
@@ -26,6 +27,8 @@ struct Waiting {
     client: Client,
     upload: Upload,
     answer: oneshot::Sender<Result<Uploaded>>,
+    /// What it takes of the memory of all.
+    _room: Option<OwnedSemaphorePermit>,
 }
 
 /// The thread that writes, and the queue before it.
@@ -52,10 +55,15 @@ impl Writer {
     }
 
     /// Stores an upload, and returns when it is committed.
-    pub(super) async fn upload(&self, client: Client, upload: Upload) -> Result<Uploaded> {
+    pub(super) async fn upload(
+        &self,
+        client: Client,
+        upload: Upload,
+        room: Option<OwnedSemaphorePermit>,
+    ) -> Result<Uploaded> {
         let (answer, answered) = oneshot::channel();
         let queue = self.queue.as_ref().expect("it is there until the writer is dropped");
-        queue.try_send(Waiting { client, upload, answer }).map_err(|error| match error {
+        queue.try_send(Waiting { client, upload, answer, _room: room }).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => Error::Busy,
             mpsc::error::TrySendError::Closed(_) => ended(),
         })?;
@@ -78,34 +86,33 @@ fn ended() -> Error {
 }
 
 fn work(store: &Store, mut queue: mpsc::Receiver<Waiting>) {
-    let mut group = Vec::with_capacity(GROUP);
-    while queue.blocking_recv_many(&mut group, GROUP) > 0 {
+    while let Some(first) = queue.blocking_recv() {
+        let group = gather(first, &mut queue, GROUP, |waiting| waiting.upload.bytes());
         // A panic is a mistake of the service. Those of the group are told that they were not answered; the others go on.
-        if catch_unwind(AssertUnwindSafe(|| commit(store, &mut group))).is_err() {
+        if catch_unwind(AssertUnwindSafe(|| commit(store, group))).is_err() {
             tracing::error!("the writing of a group of uploads panicked");
-            group.clear();
         }
     }
 }
 
 /// Commits a group. Where one may have failed for all, each is tried alone, so that what one cannot have, the others have.
-fn commit(store: &Store, group: &mut Vec<Waiting>) {
+fn commit(store: &Store, group: Vec<Waiting>) {
     histogram!("touchstone_sync_group_uploads").record(u32::try_from(group.len()).unwrap_or(u32::MAX));
-    let answers = together(store, group);
+    let answers = together(store, &group);
     match answers {
         Ok(answers) => {
-            for (waiting, answer) in group.drain(..).zip(answers) {
+            for (waiting, answer) in group.into_iter().zip(answers) {
                 // Whoever asked may have gone away: the upload is stored all the same, and a repeated one is told so.
                 let _ = waiting.answer.send(answer.map_err(Error::Refused));
             }
         }
         Err(error) if group.len() > 1 && is_of_one(&error) => {
-            for waiting in group.drain(..) {
-                commit(store, &mut vec![waiting]);
+            for waiting in group {
+                commit(store, vec![waiting]);
             }
         }
         Err(error) => {
-            for waiting in group.drain(..) {
+            for waiting in group {
                 let _ = waiting.answer.send(Err(super::failed(error.clone())));
             }
         }

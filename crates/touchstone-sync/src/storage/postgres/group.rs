@@ -6,12 +6,13 @@ use super::upload::{Answer, Asked, uploads, uploads_in_turn};
 use super::{ANSWERS_WITHIN, ATTEMPTS, CONNECTION_WITHIN, failed, is_lost_to_another, pause, silent};
 use crate::change::{Upload, Uploaded};
 use crate::clock;
+use crate::storage::gather::gather;
 use crate::storage::watching::Registry;
 use crate::storage::{Client, Error, Result};
 use futures_util::FutureExt;
 use metrics::histogram;
 use std::panic::AssertUnwindSafe;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::time::timeout;
 
 /// Uploads that may wait in a lane. The next one is told to come again.
@@ -27,6 +28,8 @@ const LANES: usize = 2;
 struct Waiting {
     asked: Asked,
     answer: oneshot::Sender<Result<Uploaded>>,
+    /// What it takes of the memory of all.
+    room: Option<OwnedSemaphorePermit>,
 }
 
 /// The lanes.
@@ -47,15 +50,19 @@ impl Writer {
     }
 
     /// Stores an upload, and returns when it is committed.
-    pub(super) async fn upload(&self, client: Client, upload: Upload) -> Result<Uploaded> {
+    pub(super) async fn upload(
+        &self,
+        client: Client,
+        upload: Upload,
+        room: Option<OwnedSemaphorePermit>,
+    ) -> Result<Uploaded> {
         let (answer, answered) = oneshot::channel();
         let number = usize::try_from(client.account.user).unwrap_or_default() % self.lanes.len();
-        self.lanes[number].try_send(Waiting { asked: (client, upload), answer }).map_err(
-            |error| match error {
-                mpsc::error::TrySendError::Full(_) => Error::Busy,
-                mpsc::error::TrySendError::Closed(_) => ended(),
-            },
-        )?;
+        let waiting = Waiting { asked: (client, upload), answer, room };
+        self.lanes[number].try_send(waiting).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => Error::Busy,
+            mpsc::error::TrySendError::Closed(_) => ended(),
+        })?;
         // Behind groups that the database does not answer it waits as long as for one.
         match timeout(CONNECTION_WITHIN + ANSWERS_WITHIN, answered).await {
             Ok(answered) => answered.unwrap_or_else(|_| Err(ended())),
@@ -81,39 +88,38 @@ struct Lane {
 
 impl Lane {
     async fn work(self, mut queue: mpsc::Receiver<Waiting>) {
-        let mut group = Vec::with_capacity(GROUP);
-        while queue.recv_many(&mut group, GROUP).await > 0 {
+        while let Some(first) = queue.recv().await {
+            let mut group = gather(first, &mut queue, GROUP, |waiting| waiting.asked.1.bytes());
             // Whoever was told to come again repeats it.
             group.retain(|waiting: &Waiting| !waiting.answer.is_closed());
             // A panic is a mistake of the service. Those of the group are told that they were not answered; the others go on.
-            let committed = AssertUnwindSafe(self.commit(&mut group)).catch_unwind();
+            let committed = AssertUnwindSafe(self.commit(group)).catch_unwind();
             if committed.await.is_err() {
                 tracing::error!("the writing of a group of uploads panicked");
-                group.clear();
             }
         }
     }
 
     /// Commits a group. Where one may have failed for all, each is tried alone, so that what one cannot have, the others have. That ends
     /// where the database is away, and so does the group: what may have been stored is not stored again.
-    async fn commit(&self, group: &mut Vec<Waiting>) {
+    async fn commit(&self, group: Vec<Waiting>) {
         let (asked, waiting): (Vec<Asked>, Vec<_>) =
-            group.drain(..).map(|waiting| (waiting.asked, waiting.answer)).unzip();
+            group.into_iter().map(|waiting| (waiting.asked, (waiting.answer, waiting.room))).unzip();
         let mut answers = vec![None; asked.len()];
         let failed = self.together(&asked, &mut answers).await.err();
         let mut is_away = matches!(failed, Some(Error::Away));
         let mut failed = failed.filter(|_| asked.len() == 1);
-        for ((asked, answer), told) in asked.iter().zip(answers).zip(waiting) {
+        for ((asked, answer), (told, _room)) in asked.into_iter().zip(answers).zip(waiting) {
             let answer = match answer {
                 Some(answer) => Ok(answer),
                 None if is_away || told.is_closed() => Err(Error::Away),
                 None => match failed.take() {
                     Some(error) => Err(error),
-                    None => self.alone(asked).await,
+                    None => self.alone(&asked).await,
                 },
             };
             is_away |= matches!(answer, Err(Error::Away));
-            self.tell(asked, answer, told);
+            self.tell(&asked, answer, told);
         }
     }
 
