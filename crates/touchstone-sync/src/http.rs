@@ -131,14 +131,16 @@ impl App {
 }
 
 fn described() -> OpenApiRouter<App> {
-    OpenApiRouter::with_openapi(Document::openapi())
+    let mut router = OpenApiRouter::with_openapi(Document::openapi())
         .routes(routes!(register::register))
         .routes(routes!(upload::upload, download::download))
         .routes(routes!(full::full))
         .routes(routes!(watch::watch))
         .routes(routes!(devices::devices))
         .routes(routes!(health::alive))
-        .routes(routes!(health::ready))
+        .routes(routes!(health::ready));
+    upload::describe(router.get_openapi_mut());
+    router
 }
 
 /// The OpenAPI document, made from the code.

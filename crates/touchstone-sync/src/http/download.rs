@@ -19,6 +19,7 @@ use utoipa::ToSchema;
 pub(super) struct Wanted {
     /// Those after this revision.
     #[serde(default)]
+    #[param(format = "uint64")]
     cursor: u64,
     /// At most so many.
     #[serde(default = "page")]

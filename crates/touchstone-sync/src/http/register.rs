@@ -18,10 +18,10 @@ use utoipa::ToSchema;
 pub(super) struct Registration {
     /// The user; the token says it too.
     #[serde(default)]
-    #[schema(min_length = 1, max_length = 256)]
+    #[schema(min_length = 1, max_length = 256, pattern = "^[!-~]([ -~]*[!-~])?$")]
     user: Option<String>,
     /// The device's name, made by the device: no other of the user has it.
-    #[schema(min_length = 1, max_length = 256)]
+    #[schema(min_length = 1, max_length = 256, pattern = "^[!-~]([ -~]*[!-~])?$")]
     device: String,
 }
 

@@ -11,7 +11,10 @@ use crate::problem::{Kind, Problem};
 use axum::extract::State;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use utoipa::ToSchema;
+use utoipa::openapi::OpenApi;
+use utoipa::openapi::schema::{AllOfBuilder, Schema};
 
 /// Changes that are stored together, all or none, in their order.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -24,6 +27,7 @@ pub(super) struct Upload {
     /// Up to which revision the device has seen the user's changes. Versions of other devices beyond it are given back where this
     /// upload takes their place.
     #[serde(default)]
+    #[schema(format = "uint64")]
     seen: u64,
     /// The history that the device's revisions are of.
     #[serde(default)]
@@ -34,8 +38,8 @@ pub(super) struct Upload {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Change {
-    /// The object.
-    #[schema(min_length = 1, max_length = 256)]
+    /// The object: 1 to 256 bytes of UTF-8.
+    #[schema(min_length = 1, max_length = 256, pattern = "^[^\\u0000]*$")]
     id: String,
     /// Its new state.
     #[serde(default)]
@@ -45,10 +49,11 @@ pub(super) struct Change {
     deleted: bool,
     /// The revision that the device changed, 0 for an object that it made. Where the object has another, nothing of the upload is stored.
     #[serde(default)]
+    #[schema(format = "uint64")]
     base: Option<u64>,
-    /// A name that the device made for this change: what was stored under it is not stored again.
+    /// A name that the device made for this change, 1 to 256 bytes of UTF-8: what was stored under it is not stored again.
     #[serde(default)]
-    #[schema(min_length = 1, max_length = 256)]
+    #[schema(min_length = 1, max_length = 256, pattern = "^[^\\u0000]*$")]
     change: Option<String>,
 }
 
@@ -62,6 +67,22 @@ pub(super) struct Uploaded {
     revisions: Vec<u64>,
     /// The revision of the last change.
     cursor: u64,
+}
+
+/// Adds to the document what a struct cannot say: a change has data, or it is a deletion.
+pub(super) fn describe(document: &mut OpenApi) {
+    let kinds = json!({"oneOf": [
+        {"type": "object", "required": ["data"], "properties": {
+            "data": {"type": "string"}, "deleted": {"type": "boolean", "enum": [false]},
+        }},
+        {"type": "object", "required": ["deleted"], "properties": {
+            "data": {"type": "null"}, "deleted": {"type": "boolean", "enum": [true]},
+        }},
+    ]});
+    let kinds: Schema = serde_json::from_value(kinds).expect("it is a schema");
+    let schemas = &mut document.components.get_or_insert_default().schemas;
+    let change = schemas.get_mut("Change").expect("uploads have changes");
+    *change = AllOfBuilder::new().item(change.clone()).item(kinds).into();
 }
 
 /// Stores changes of the device's user. An answer with status 200 says that they are kept.
