@@ -5,7 +5,7 @@ use crate::problem::{Kind, Problem};
 use crate::storage::{Account, Client, Storage};
 use crate::token::TokenHash;
 use async_trait::async_trait;
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use std::sync::Arc;
 
 /// The header that names the device.
@@ -22,6 +22,11 @@ pub trait Identity: Send + Sync {
 
     /// The device that asks.
     async fn client(&self, headers: &HeaderMap) -> Result<Client, Problem>;
+
+    /// What of a request's headers says who asks: a stream keeps it, and asks again whether it may go on.
+    fn kept(&self, headers: &HeaderMap) -> HeaderMap {
+        headers.clone()
+    }
 }
 
 /// A bearer token says whose a request is, and the header `x-client` which of the user's devices asks.
@@ -72,6 +77,16 @@ impl Identity for Tokens {
                 format!("the token's user has no device `{device}`: register it with POST /v1/clients"),
             )
         })
+    }
+
+    fn kept(&self, headers: &HeaderMap) -> HeaderMap {
+        let mut kept = HeaderMap::with_capacity(2);
+        for name in [header::AUTHORIZATION, HeaderName::from_static(DEVICE)] {
+            // Its bytes alone: a header is a part of all that was read with it, and would keep that.
+            let value = headers.get(&name).and_then(|value| HeaderValue::from_bytes(value.as_bytes()).ok());
+            kept.extend(value.map(|value| (name, value)));
+        }
+        kept
     }
 }
 

@@ -121,6 +121,11 @@ impl Problem {
         Problem { ends, ..self }
     }
 
+    /// Whether whoever asks is nobody who may.
+    pub(crate) fn is_of_who_asks(&self) -> bool {
+        [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN].iter().any(|status| status.as_u16() == self.status)
+    }
+
     /// What failed, on which input, and what to do.
     pub fn detail(&self) -> &str {
         &self.detail

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use touchstone_sync::token::TokenHash;
 
 /// A test of each answer, over the storage that the function `place` of the surrounding module gives.
 macro_rules! every_answer_is_given {
@@ -17,6 +18,7 @@ macro_rules! every_answer_is_given {
             everything_is_streamed_whole_where_it_is_packed,
             everything_is_streamed_whole_however_much_it_is,
             whoever_watches_is_told_at_once,
+            a_stream_ends_with_its_token_and_others_go_on,
             what_makes_no_sense_is_told_in_problem_details,
             nobody_is_answered_without_a_token_that_is_valid,
             a_stranger_takes_no_room_and_is_answered_before_its_body,
@@ -164,6 +166,28 @@ pub fn whoever_watches_is_told_at_once(place: &Place) {
         phone.post("/v1/sync/delta", &json!({"changes": [{"id": "a", "data": "1"}]}));
         told(cursor);
     }
+}
+
+/// Found by an attacker: a device whose token was revoked was told of changes for as long as it listened.
+pub fn a_stream_ends_with_its_token_and_others_go_on(place: &Place) {
+    let service = place.service(&[]);
+    let [lost, kept] = ["ada", "ada"].map(|user| service.token(user));
+    let stream = |token: &str, device: &str| {
+        let stream = service.device(token, device).stream("/v1/sync/watch").unwrap();
+        BufReader::new(stream.into_body().into_reader()).lines().map(Result::unwrap)
+    };
+    let (stolen, mut others) = (stream(&lost, "phone"), stream(&kept, "laptop"));
+    let list = program().args(["token", "list", "--json", "--store"]).arg(&place.store).output().unwrap();
+    let listed: Value = serde_json::from_slice(&list.stdout).unwrap();
+    let hash = TokenHash::of(&lost).name();
+    assert!(listed.as_array().unwrap().iter().any(|token| token["name"] == hash), "{listed}");
+    assert!(
+        program().args(["token", "revoke", &hash, "--store"]).arg(&place.store).status().unwrap().success()
+    );
+    assert_eq!(stolen.filter(|line| line.starts_with("data")).count(), 1, "it has an end, and was told once");
+    let tablet = service.device(&kept, "tablet");
+    tablet.post("/v1/sync/delta", &json!({"changes": [{"id": "a", "data": "1"}]}));
+    assert!(others.any(|line| line == "data: {\"cursor\":1}"));
 }
 
 /// A path or a body, the status, and what the answer's words must have.
