@@ -9,6 +9,9 @@ use utoipa::ToSchema;
 /// Seconds after which a client may ask again that was told so.
 const RETRY_AFTER: &str = "1";
 
+/// Bytes of a detail at most.
+const DETAIL_BYTES_MAX: usize = 1_000;
+
 /// What went wrong, and what to do about it.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Problem {
@@ -99,6 +102,15 @@ impl Kind {
     }
 }
 
+/// A detail of a length that anybody reads: it may have a client's own words in it, as long as it sent them.
+fn shortened(mut detail: String) -> String {
+    if detail.len() > DETAIL_BYTES_MAX {
+        detail.truncate(detail.floor_char_boundary(DETAIL_BYTES_MAX));
+        detail.push('…');
+    }
+    detail
+}
+
 impl Problem {
     /// A problem, with what failed on which input.
     pub fn new(kind: Kind, detail: impl Into<String>) -> Problem {
@@ -107,7 +119,7 @@ impl Problem {
             kind: format!("/problems/{word}"),
             title,
             status: status.as_u16(),
-            detail: detail.into(),
+            detail: shortened(detail.into()),
             current: None,
             ends: false,
         }

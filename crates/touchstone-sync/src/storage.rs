@@ -294,7 +294,7 @@ impl fmt::Display for Refusal {
             Refusal::FutureCursor { cursor, revision } => {
                 write!(
                     formatter,
-                    "the cursor {cursor} is beyond the user's last revision, which is {revision}"
+                    "the cursor {cursor} is beyond the user's last revision, which is {revision}: fetch everything with GET /v1/sync/full"
                 )
             }
             Refusal::LostCursor { cursor, horizon } => write!(

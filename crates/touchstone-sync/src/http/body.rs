@@ -45,7 +45,7 @@ impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
 
 /// Refuses what is no JSON, and what is packed in a way that is not known: what is known was unpacked before.
 fn check_head(request: &Request) -> Result<(), Problem> {
-    let header = |name| request.headers().get(name).and_then(|value| value.to_str().ok());
+    let header = |name| request.headers().get(name).map(|value| String::from_utf8_lossy(value.as_bytes()));
     if let Some(packed) =
         header(header::CONTENT_ENCODING).filter(|packed| !packed.eq_ignore_ascii_case("identity"))
     {
@@ -53,13 +53,13 @@ fn check_head(request: &Request) -> Result<(), Problem> {
         return Err(Problem::new(Kind::MediaType, detail));
     }
     let given = header(header::CONTENT_TYPE);
-    let essence = given.and_then(|given| given.split(';').next()).unwrap_or_default().trim();
+    let essence = given.as_deref().and_then(|given| given.split(';').next()).unwrap_or_default().trim();
     if essence.eq_ignore_ascii_case("application/json") {
         return Ok(());
     }
     let detail = format!(
         "the body's type is `{}`: send `Content-Type: application/json`",
-        given.unwrap_or("not said")
+        given.as_deref().unwrap_or("not said")
     );
     Err(Problem::new(Kind::MediaType, detail))
 }

@@ -3,8 +3,8 @@
 use crate::problem::{Kind, Problem};
 use axum::Router;
 use axum::extract::{MatchedPath, Request};
-use axum::http::{HeaderName, HeaderValue, header};
-use axum::middleware::{Next, from_fn};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::middleware::{Next, from_fn, map_response};
 use axum::response::{IntoResponse, Response};
 use metrics::{counter, gauge, histogram};
 use std::any::Any;
@@ -41,7 +41,9 @@ const HEADERS: [(HeaderName, &str); 5] = [
 pub fn surrounded(router: Router) -> Router {
     let packed = SizeAbove::new(PACKED_FROM).and(NotForContentType::SSE);
     let mut router = router
+        .layer(map_response(note_status))
         .layer(CompressionLayer::new().compress_when(packed))
+        .layer(map_response(as_noted))
         .layer(RequestDecompressionLayer::new().pass_through_unaccepted(true))
         .layer(CatchPanicLayer::custom(panicked))
         .layer(from_fn(measured));
@@ -51,6 +53,25 @@ pub fn surrounded(router: Router) -> Router {
     router
         .layer(PropagateRequestIdLayer::new(REQUEST_ID))
         .layer(SetRequestIdLayer::new(REQUEST_ID, MakeRequestUuid))
+}
+
+/// The status that a path has answered with.
+#[derive(Clone, Copy)]
+struct Answered(StatusCode);
+
+async fn note_status(mut response: Response) -> Response {
+    let status = response.status();
+    response.extensions_mut().insert(Answered(status));
+    response
+}
+
+/// Gives the path's status back. What packs answers says 406 where a client takes no packing that there is, and neither the answer as
+/// it is; by then the path has done what it was asked to, and the answer is sent as it is.
+async fn as_noted(mut response: Response) -> Response {
+    if let Some(Answered(status)) = response.extensions_mut().remove() {
+        *response.status_mut() = status;
+    }
+    response
 }
 
 /// A request that is not answered yet. One whose client goes away ends too.

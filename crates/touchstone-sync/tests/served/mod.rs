@@ -109,6 +109,9 @@ pub fn everything_is_streamed_whole_where_it_is_packed(place: &Place) {
         assert!(head.contains("\r\ncontent-encoding: gzip\r\n"), "{head}");
         assert!(answer.ends_with(b"\r\n0\r\n\r\n"), "{head}");
     }
+    // Found by a fuzzer: an answer was sent whole, and said to be none that the client takes.
+    let nothing = phone.stream_with("/v1/sync/full", &[("accept-encoding", "identity;q=0")]).unwrap();
+    assert_eq!((nothing.status().as_u16(), nothing.headers().get("content-encoding")), (200, None));
 }
 
 /// Objects and their data; null of those that are deleted.
@@ -227,6 +230,16 @@ pub fn what_makes_no_sense_is_told_in_problem_details(place: &Place) {
         assert_eq!(problem["type"], format!("/problems/{kind}"), "{shown}");
         assert!(problem["detail"].as_str().unwrap().contains(words), "{shown}: {problem}");
     }
+    let words = format!("{{\"{}\":1}}", "é".repeat(100_000));
+    let (_, problem) = phone.send("/v1/sync/delta", words.as_bytes(), &[]).unwrap();
+    let detail = problem["detail"].as_str().unwrap();
+    assert!(
+        detail.ends_with('…') && detail.len() < 1_100,
+        "it is not the client's own words: {}",
+        detail.len()
+    );
+    let odd = phone.send("/v1/sync/delta", b"{}", &[("content-encoding", "gz\u{ef}p")]).unwrap();
+    assert_eq!((odd.0, &odd.1["type"]), (415, &json!("/problems/media-type")));
     let paths: &[(&str, u16, &str)] = &[
         ("/v1/sync/delta?cursor=1", 409, "beyond the user's last revision"),
         ("/v1/sync/delta?cursor=-1", 422, "cursor"),
