@@ -67,6 +67,8 @@ pub enum Kind {
     Busy,
     /// The storage cannot be reached.
     Away,
+    /// The storage has no room to write.
+    Full,
     /// The service failed.
     Failed,
 }
@@ -97,6 +99,7 @@ impl Kind {
             Kind::TooMany => ("too-many", StatusCode::TOO_MANY_REQUESTS, "Too many requests"),
             Kind::Busy => ("busy", StatusCode::SERVICE_UNAVAILABLE, "The service has too much to do"),
             Kind::Away => ("away", StatusCode::SERVICE_UNAVAILABLE, "The storage is away"),
+            Kind::Full => ("full", StatusCode::SERVICE_UNAVAILABLE, "The storage has no room"),
             Kind::Failed => ("failed", StatusCode::INTERNAL_SERVER_ERROR, "The service failed"),
         }
     }
@@ -168,6 +171,13 @@ impl From<Error> for Problem {
             }
             Error::Away => {
                 Problem::new(Kind::Away, "the storage cannot be reached now: ask again when it is back")
+            }
+            Error::Full => {
+                tracing::error!("the storage has no room to write: free some");
+                Problem::new(
+                    Kind::Full,
+                    "the storage has no room, and nothing of this is stored: ask again when the service's owner has made some",
+                )
             }
             Error::Failed(error) => {
                 tracing::error!("the storage failed: {error:#}");

@@ -111,6 +111,8 @@ pub enum Error {
     Busy,
     /// The storage cannot be reached: when it is back it can be done.
     Away,
+    /// There is no room to write: when the service's owner has made some it can be done.
+    Full,
     /// The storage failed. The words are for the service's owner, and for no client.
     Failed(anyhow::Error),
 }

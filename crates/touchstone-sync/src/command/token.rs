@@ -124,6 +124,7 @@ pub(super) fn told(error: Error) -> anyhow::Error {
         Error::Refused(refusal) => anyhow!("{refusal}"),
         Error::Busy => anyhow!("the store is busy: try again later"),
         Error::Away => anyhow!("the storage cannot be reached now: try again when it is back"),
+        Error::Full => anyhow!("the storage has no room to write: free some, and try again"),
         Error::Failed(error) => error,
     }
 }

@@ -19,6 +19,7 @@ use group::Writer;
 use hub::Hub;
 use schema::{DeviceRow, TokenRow, UserRow, VersionRow};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use touchstone_store::{ErrorKind, Query, Snapshot, Store, Transaction};
 
@@ -38,6 +39,8 @@ struct Inner {
     hub: Hub,
     /// Writes beside those of the writer that may wait together.
     turns: Semaphore,
+    /// Whether the last that was to be written found no room.
+    is_full: AtomicBool,
     /// Notes the end, after the last upload is written.
     _life: Option<Life>,
 }
@@ -85,7 +88,14 @@ impl Embedded {
         let hub = Hub::start(&store)?;
         let writer = Writer::start(store.clone())?;
         Ok(Embedded {
-            inner: Arc::new(Inner { store, writer, hub, turns: Semaphore::new(TURNS), _life: life }),
+            inner: Arc::new(Inner {
+                store,
+                writer,
+                hub,
+                turns: Semaphore::new(TURNS),
+                is_full: AtomicBool::new(false),
+                _life: life,
+            }),
         })
     }
 
@@ -131,14 +141,25 @@ impl Embedded {
         let _turn = self.inner.turns.try_acquire().map_err(|_| Error::Busy)?;
         let store = self.inner.store.clone();
         let written = tokio::task::spawn_blocking(move || store.write(work)).await;
-        written.map_err(|error| Error::Failed(error.into()))?.map_err(failed)
+        self.noted(written.map_err(|error| Error::Failed(error.into()))?.map_err(failed))
+    }
+
+    /// Notes whether there was room for what was to be written.
+    fn noted<R>(&self, written: Result<R>) -> Result<R> {
+        match &written {
+            Ok(_) => self.inner.is_full.store(false, Ordering::Relaxed),
+            Err(Error::Full) => self.inner.is_full.store(true, Ordering::Relaxed),
+            Err(_) => {}
+        }
+        written
     }
 }
 
-/// What an error of the store means to the service: only a store that is busy passes by itself.
+/// What an error of the store means to the service: one that is busy passes by itself, and a full disk is its owner's to mend.
 fn failed(error: touchstone_store::Error) -> Error {
     match error.kind() {
         ErrorKind::Busy => Error::Busy,
+        ErrorKind::Full => Error::Full,
         _ => Error::Failed(error.into()),
     }
 }
@@ -215,7 +236,7 @@ impl Storage for Embedded {
         upload: Upload,
         room: Option<OwnedSemaphorePermit>,
     ) -> Result<Uploaded> {
-        self.inner.writer.upload(client, upload, room).await
+        self.noted(self.inner.writer.upload(client, upload, room).await)
     }
 
     async fn download(&self, client: Client, download: Download) -> Result<Page> {
@@ -292,7 +313,13 @@ impl Storage for Embedded {
         if !self.inner.writer.is_alive() {
             return Err(Error::Failed(anyhow::anyhow!("the thread that writes uploads has ended")));
         }
-        self.read(|snapshot| snapshot.of::<UserRow>().query().limit(1).all()).map(drop)
+        self.read(|snapshot| snapshot.of::<UserRow>().query().limit(1).all())?;
+        // Who asks for readiness need not be known, and makes no writes but where the last one failed.
+        if self.inner.is_full.load(Ordering::Relaxed) {
+            self.write(life::probe).await?;
+            self.write(life::end_probe).await?;
+        }
+        Ok(())
     }
 }
 

@@ -240,7 +240,9 @@ fn failed(error: tokio_postgres::Error) -> Error {
         code.as_ref().is_some_and(|code| classes.iter().any(|class| code.starts_with(class)))
     };
     let is_cut = error.is_closed() || error.source().is_some_and(|source| source.is::<std::io::Error>());
-    let passing = if is_lost_to_another(&error) || is(&["53", "55P03", "57014"]) {
+    let passing = if is(&["53100"]) {
+        Error::Full
+    } else if is_lost_to_another(&error) || is(&["53", "55P03", "57014"]) {
         Error::Busy
     } else if is(&["08", "25006", "40003", "55", "57"]) || (code.is_none() && is_cut) {
         Error::Away

@@ -39,7 +39,11 @@ impl Service {
     pub fn start(store: &Path, more: &[&str]) -> Service {
         let mut command = program();
         command.args(["serve", "--listen", "127.0.0.1:0", "--store"]).arg(store).args(more);
-        let mut child = command.stderr(Stdio::piped()).spawn().expect("the program starts");
+        Service::of(command.stderr(Stdio::piped()).spawn().expect("the program starts"), store)
+    }
+
+    /// One that was started, and whose standard error is piped.
+    pub fn of(mut child: Child, store: &Path) -> Service {
         let mut lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
         let mut said = String::new();
         let address = loop {

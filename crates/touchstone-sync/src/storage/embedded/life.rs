@@ -51,6 +51,20 @@ pub(super) fn end(store: &Store, service: u64) -> Result<()> {
     })
 }
 
+/// The row that is written to find out whether there is room, and its bytes: a row that fits into what a page has left shows nothing.
+const PROBE: u64 = 1;
+const PROBE_BYTES: usize = 64 << 10;
+
+/// Writes a row that needs room.
+pub(super) fn probe(transaction: &mut Transaction<'_>) -> Result<()> {
+    transaction.put(&LifeRow { id: PROBE, boot: " ".repeat(PROBE_BYTES), has_ended: true })
+}
+
+/// Takes that row away.
+pub(super) fn end_probe(transaction: &mut Transaction<'_>) -> Result<()> {
+    transaction.remove::<LifeRow>(&PROBE).map(drop)
+}
+
 /// New histories for the users of a store that was made of a backup, which begins its own life.
 ///
 /// # Errors
