@@ -13,6 +13,7 @@ mod page;
 mod register;
 mod streams;
 mod surroundings;
+mod unread;
 mod upload;
 mod watch;
 
@@ -33,6 +34,7 @@ use std::sync::Arc;
 use streams::Streams;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
+use unread::Unread;
 use utoipa::OpenApi;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa_axum::router::OpenApiRouter;
@@ -49,6 +51,8 @@ pub struct App {
     pub(crate) limits: Limits,
     /// Streams of `watch` that are open.
     pub(crate) streams: Streams,
+    /// Answers that are not read yet.
+    pub(crate) unread: Unread,
     /// Bytes of bodies that may still be under way.
     pub(crate) room: Arc<Semaphore>,
     /// Requests that users may still send; none where there is no limit.
@@ -89,9 +93,9 @@ impl App {
     pub fn new(storage: Arc<dyn Storage>, identity: Arc<dyn Identity>, limits: Limits) -> App {
         let room = Arc::new(Semaphore::new(limits.room_bytes));
         let rates = limits.user_rate.map(|rate| Arc::new(RateLimiter::keyed(Quota::per_second(rate))));
-        let (streams, presence) = (Streams::default(), Arc::default());
+        let (streams, unread, presence) = (Streams::default(), Unread::default(), Arc::default());
         let (origins, ending) = (Vec::new(), CancellationToken::new());
-        App { storage, identity, limits, streams, room, rates, presence, origins, ending }
+        App { storage, identity, limits, streams, unread, room, rates, presence, origins, ending }
     }
 
     /// Lets pages of these origins ask from a browser.
@@ -116,6 +120,16 @@ impl App {
             rates.retain_recent();
             rates.shrink_to_fit();
         }
+    }
+
+    /// Refuses a user whose answers wait to be read, and others where those of all users are too many.
+    fn allow_answer(&self, account: Account) -> Result<(), Problem> {
+        let Limits { unread_bytes, user_unread_bytes, .. } = self.limits;
+        if self.unread.has_room(account, unread_bytes, user_unread_bytes) {
+            return Ok(());
+        }
+        let detail = "the answers that nobody has read yet take all the room that there is: read those, or ask again later";
+        Err(Problem::new(Kind::Busy, detail))
     }
 
     /// Refuses a user whose devices ask too often.

@@ -24,6 +24,10 @@ pub struct Limits {
     pub room_bytes: usize,
     /// Open streams of `watch`.
     pub streams: usize,
+    /// Bytes of answers that are not read yet, of all users: from there on none is begun.
+    pub unread_bytes: usize,
+    /// Bytes of a user's answers that are not read yet.
+    pub user_unread_bytes: usize,
     /// Open streams of `watch` of a user.
     pub user_streams: usize,
     /// Requests of a user in a second; none for as many as there are.
@@ -39,6 +43,8 @@ impl Default for Limits {
             changes: 1_000,
             data_bytes: 1 << 20,
             room_bytes: 64 << 20,
+            unread_bytes: 256 << 20,
+            user_unread_bytes: 32 << 20,
             streams: 20_000,
             user_streams: 1_000,
             user_rate: None,

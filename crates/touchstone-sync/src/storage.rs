@@ -21,7 +21,7 @@ use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
 /// Bytes of a page's data from which on it ends, so that no answer takes memory without a bound.
-const PAGE_BYTES_MAX: usize = 8 << 20;
+const PAGE_BYTES_MAX: usize = 1 << 20;
 
 /// Devices of a user at most.
 const DEVICES_MAX: u64 = 10_000;

@@ -1,6 +1,8 @@
 //! Answers in JSON, written as they are read: a page of versions is a buffer, and never a tree.
 
+use super::App;
 use crate::change;
+use crate::storage::Account;
 use axum::body::Bytes;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
@@ -38,5 +40,14 @@ pub(super) fn json(body: impl Into<Bytes>) -> Response {
 
 /// Any value as JSON.
 pub(super) fn to_json(value: &impl Serialize) -> Response {
-    json(serde_json::to_vec(value).expect("texts and numbers are JSON"))
+    json(bytes(value))
+}
+
+/// The same, of a user, whose length depends on what the user has: it is counted until it is read.
+pub(super) fn counted(app: &App, account: Account, value: &impl Serialize) -> Response {
+    json(app.unread.hold(account, bytes(value)))
+}
+
+fn bytes(value: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(value).expect("texts and numbers are JSON")
 }

@@ -16,6 +16,7 @@ impl FromRequestParts<App> for Asking {
         let asking = async {
             let client = app.identity.client(&parts.headers).await?;
             app.allow(client.account())?;
+            app.allow_answer(client.account())?;
             app.presence.asks(client);
             Ok(Asking(client))
         };

@@ -1,7 +1,7 @@
 //! `GET /v1/sync/delta`: the versions after a cursor.
 
 use super::App;
-use super::answer::{Version, to_json};
+use super::answer::{Version, counted};
 use super::asking::Asking;
 use crate::change;
 use crate::limits::{PAGE, PAGE_MAX};
@@ -19,7 +19,7 @@ use utoipa::ToSchema;
 pub(super) struct Wanted {
     /// Those after this revision.
     #[serde(default)]
-    #[param(format = "uint64")]
+    #[param(format = "uint64", maximum = 18446744073709551615_u64)]
     cursor: u64,
     /// At most so many.
     #[serde(default = "page")]
@@ -76,5 +76,5 @@ pub(super) async fn download(
     let page = app.storage.download(client, change::Download { cursor, limit, others, history }).await?;
     app.presence.was_given(client, page.cursor);
     let changes = page.versions.into_iter().map(Into::into).collect();
-    Ok(to_json(&Page { changes, cursor: page.cursor, more: page.more }))
+    Ok(counted(&app, client.account(), &Page { changes, cursor: page.cursor, more: page.more }))
 }

@@ -8,14 +8,13 @@ use super::answer::{Version, json};
 use super::asking::Asking;
 use crate::change::Standing;
 use crate::problem::Problem;
-use crate::storage::{Account, Storage};
+use crate::storage::Account;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::response::Response;
 use futures_util::{Stream, StreamExt, stream};
 use serde::Serialize;
 use std::io::{Error, Write};
-use std::sync::Arc;
 use utoipa::ToSchema;
 
 /// Objects of one range: what a stream keeps in memory.
@@ -55,26 +54,22 @@ enum Part {
 pub(super) async fn full(State(app): State<App>, Asking(client): Asking) -> Result<Response, Problem> {
     let standing = app.storage.standing(client.account()).await?;
     let mut response = json(Bytes::new());
-    *response.body_mut() = Body::from_stream(parts(app.storage, client.account(), standing));
+    *response.body_mut() = Body::from_stream(parts(app, client.account(), standing));
     Ok(response)
 }
 
 /// The answer's bytes, and then none however often it is asked: what packs them asks again. Where the storage fails in the middle, the
 /// stream ends with an error, and so does the connection: what the client has is no JSON, and is not taken for everything.
-fn parts(
-    storage: Arc<dyn Storage>,
-    account: Account,
-    standing: Standing,
-) -> impl Stream<Item = Result<Bytes, Error>> {
+fn parts(app: App, account: Account, standing: Standing) -> impl Stream<Item = Result<Bytes, Error>> {
     stream::unfold(Part::Begin, move |part| {
-        let (storage, standing) = (Arc::clone(&storage), standing.clone());
+        let (app, standing) = (app.clone(), standing.clone());
         async move {
             let (mut bytes, after) = match part {
                 Part::Begin => (b"{\"changes\":[".to_vec(), 0),
                 Part::After(revision) => (Vec::new(), revision),
                 Part::Ended => return None,
             };
-            let range = match storage.objects(account, after, standing.revision, RANGE).await {
+            let range = match app.storage.objects(account, after, standing.revision, RANGE).await {
                 Ok(range) => range,
                 Err(error) => {
                     let _ = Problem::from(error);
@@ -98,7 +93,7 @@ fn parts(
                     Part::Ended
                 }
             };
-            Some((Ok(Bytes::from(bytes)), next))
+            Some((Ok(app.unread.hold(account, bytes)), next))
         }
     })
     .fuse()

@@ -1,7 +1,7 @@
 //! `POST /v1/sync/delta`: stores changes.
 
 use super::App;
-use super::answer::{Version, to_json};
+use super::answer::{Version, counted};
 use super::asking::Asking;
 use super::body::Body;
 use super::object::Object;
@@ -27,7 +27,7 @@ pub(super) struct Upload {
     /// Up to which revision the device has seen the user's changes. Versions of other devices beyond it are given back where this
     /// upload takes their place.
     #[serde(default)]
-    #[schema(format = "uint64")]
+    #[schema(format = "uint64", maximum = 18446744073709551615_u64)]
     seen: u64,
     /// The history that the device's revisions are of.
     #[serde(default)]
@@ -49,7 +49,7 @@ pub(super) struct Change {
     deleted: bool,
     /// The revision that the device changed, 0 for an object that it made. Where the object has another, nothing of the upload is stored.
     #[serde(default)]
-    #[schema(format = "uint64")]
+    #[schema(format = "uint64", maximum = 18446744073709551615_u64)]
     base: Option<u64>,
     /// A name that the device made for this change, 1 to 256 bytes of UTF-8: what was stored under it is not stored again.
     #[serde(default)]
@@ -108,7 +108,7 @@ pub(super) async fn upload(
     let change::Uploaded { revisions, overwritten } = app.storage.upload(client, upload, Some(room)).await?;
     let cursor = revisions.last().copied().unwrap_or_default();
     let overwritten = overwritten.into_iter().map(Into::into).collect();
-    Ok(to_json(&Uploaded { overwritten, revisions, cursor }))
+    Ok(counted(&app, client.account(), &Uploaded { overwritten, revisions, cursor }))
 }
 
 fn checked(upload: Upload, limits: &Limits) -> Result<change::Upload, Problem> {

@@ -1,0 +1,64 @@
+//! Clients that ask and do not read: their answers take a bounded room, and others are answered.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use touchstone_store::Store;
+use touchstone_sync::change::{Change, Upload};
+use touchstone_sync::http::App;
+use touchstone_sync::identity::Open;
+use touchstone_sync::limits::Limits;
+use touchstone_sync::serve::serve;
+use touchstone_sync::storage::embedded::Embedded;
+use touchstone_sync::storage::{Client, Storage};
+
+/// More than the system takes of an answer that nobody reads.
+const OBJECTS: u64 = 60;
+
+fn ask(address: SocketAddr, device: &str, path: &str) -> TcpStream {
+    let mut client = TcpStream::connect(address).unwrap();
+    write!(client, "GET {path} HTTP/1.1\r\nhost: x\r\nx-client: {device}\r\nconnection: close\r\n\r\n")
+        .unwrap();
+    client
+}
+
+fn status(address: SocketAddr, device: &str) -> String {
+    let mut answer = Vec::new();
+    ask(address, device, "/v1/sync/delta?limit=1").read_to_end(&mut answer).unwrap();
+    String::from_utf8_lossy(&answer[9..12]).into_owned()
+}
+
+async fn device(storage: &Arc<dyn Storage>, user: &str, name: &str) -> Client {
+    let account = storage.user(user).await.unwrap();
+    storage.register(account, name).await.unwrap()
+}
+
+fn upload(place: u64) -> Upload {
+    let change = Change { id: place.to_string(), data: Some("x".repeat(1_000_000)), base: None, name: None };
+    Upload { changes: vec![change], seen: 0, history: None }
+}
+
+#[test]
+fn who_does_not_read_is_answered_no_more_until_it_does_and_others_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path().join("sync.db")).unwrap();
+    let storage: Arc<dyn Storage> = Arc::new(Embedded::to_serve(store).unwrap());
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
+    runtime.block_on(async {
+        let phone = device(&storage, "ada", "phone").await;
+        device(&storage, "bob", "laptop").await;
+        for place in 0..OBJECTS {
+            storage.upload(phone, upload(place)).await.unwrap();
+        }
+    });
+    let limits = Limits { user_unread_bytes: 1, ..Limits::default() };
+    let app = App::new(Arc::clone(&storage), Arc::new(Open::of(storage)), limits);
+    let listening = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listening.local_addr().unwrap();
+    runtime.spawn(serve(app, listening, None));
+    let unread = ask(address, "phone", "/v1/sync/full");
+    while status(address, "phone") != "503" {}
+    assert_eq!(status(address, "laptop"), "200", "another user");
+    drop(unread);
+    while status(address, "phone") != "200" {}
+}
