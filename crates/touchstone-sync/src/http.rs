@@ -11,9 +11,9 @@ mod object;
 mod origins;
 mod page;
 mod register;
+mod shares;
 mod streams;
 mod surroundings;
-mod unread;
 mod upload;
 mod watch;
 
@@ -30,11 +30,11 @@ use crate::storage::{Account, Storage};
 use axum::Router;
 use axum::http::{HeaderName, Method, Uri};
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
+use shares::Shares;
 use std::sync::Arc;
 use streams::Streams;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
-use unread::Unread;
 use utoipa::OpenApi;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa_axum::router::OpenApiRouter;
@@ -52,7 +52,9 @@ pub struct App {
     /// Streams of `watch` that are open.
     pub(crate) streams: Streams,
     /// Answers that are not read yet.
-    pub(crate) unread: Unread,
+    pub(crate) unread: Shares,
+    /// Bodies that are under way.
+    pub(crate) bodies: Shares,
     /// Bytes of bodies that may still be under way.
     pub(crate) room: Arc<Semaphore>,
     /// Requests that users may still send; none where there is no limit.
@@ -93,9 +95,9 @@ impl App {
     pub fn new(storage: Arc<dyn Storage>, identity: Arc<dyn Identity>, limits: Limits) -> App {
         let room = Arc::new(Semaphore::new(limits.room_bytes));
         let rates = limits.user_rate.map(|rate| Arc::new(RateLimiter::keyed(Quota::per_second(rate))));
-        let (streams, unread, presence) = (Streams::default(), Unread::default(), Arc::default());
-        let (origins, ending) = (Vec::new(), CancellationToken::new());
-        App { storage, identity, limits, streams, unread, room, rates, presence, origins, ending }
+        let (streams, unread, bodies) = (Streams::default(), Shares::default(), Shares::default());
+        let (presence, origins, ending) = (Arc::default(), Vec::new(), CancellationToken::new());
+        App { storage, identity, limits, streams, unread, bodies, room, rates, presence, origins, ending }
     }
 
     /// Lets pages of these origins ask from a browser.

@@ -24,6 +24,8 @@ pub struct Limits {
     pub room_bytes: usize,
     /// Open streams of `watch`.
     pub streams: usize,
+    /// Bytes of a user's bodies that are under way.
+    pub user_room_bytes: usize,
     /// Bytes of answers that are not read yet, of all users: from there on none is begun.
     pub unread_bytes: usize,
     /// Bytes of a user's answers that are not read yet.
@@ -43,6 +45,7 @@ impl Default for Limits {
             changes: 1_000,
             data_bytes: 1 << 20,
             room_bytes: 64 << 20,
+            user_room_bytes: 32 << 20,
             unread_bytes: 256 << 20,
             user_unread_bytes: 32 << 20,
             streams: 20_000,

@@ -6,7 +6,7 @@ use crate::storage::Client;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 
-/// The device that asks, whose user may ask now.
+/// The device that asks, whose user may ask now. Its user stands in the request's extensions, for what reads the body.
 pub(super) struct Asking(pub(super) Client);
 
 impl FromRequestParts<App> for Asking {
@@ -18,6 +18,7 @@ impl FromRequestParts<App> for Asking {
             app.allow(client.account())?;
             app.allow_answer(client.account())?;
             app.presence.asks(client);
+            parts.extensions.insert(client.account());
             Ok(Asking(client))
         };
         asking.await.map_err(|problem: Problem| problem.before_body(&parts.headers))

@@ -3,7 +3,10 @@
 
 use super::App;
 use super::object::Object;
+use super::shares::Share;
+use crate::limits::Limits;
 use crate::problem::{Kind, Problem};
+use crate::storage::Account;
 use axum::extract::{FromRequest, Request};
 use axum::http::header;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
@@ -18,6 +21,17 @@ pub(super) struct Body<T> {
     pub(super) value: T,
     /// What it takes of the room of all.
     pub(super) room: OwnedSemaphorePermit,
+    /// What it takes of its user's share, until it is answered.
+    pub(super) _share: Option<Share>,
+}
+
+/// Bytes of a body whose user is not known before it is read: it names a device.
+const SMALL_BYTES_MAX: usize = 8 << 10;
+
+/// Bytes that the request's body may have.
+fn limit(request: &Request, app: &App) -> usize {
+    let is_known = request.extensions().get::<Account>().is_some();
+    if is_known { app.limits.body_bytes } else { app.limits.body_bytes.min(SMALL_BYTES_MAX) }
 }
 
 impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
@@ -25,8 +39,8 @@ impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
 
     async fn from_request(request: Request, app: &App) -> Result<Body<T>, Problem> {
         let room = check_head(&request).and_then(|()| room(&request, app));
-        let mut room = room.map_err(|problem| problem.before_body(request.headers()))?;
-        let limit = app.limits.body_bytes;
+        let (mut room, share) = room.map_err(|problem| problem.before_body(request.headers()))?;
+        let limit = limit(&request, app);
         let body = Limited::new(request.into_body(), limit).collect();
         let read = timeout(app.limits.body_time, body).await.map_err(|_| {
             let seconds = app.limits.body_time.as_secs();
@@ -35,7 +49,7 @@ impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
         let bytes = read.map_err(|error| unreadable(&*error, limit))?.to_bytes();
         drop(room.split(room.num_permits().saturating_sub(bytes.len())));
         match serde_json::from_slice::<Object<T>>(&bytes) {
-            Ok(Object(value)) => Ok(Body { value, room }),
+            Ok(Object(value)) => Ok(Body { value, room, _share: share }),
             Err(error) => {
                 Err(Problem::new(Kind::Malformed, format!("the body is not as it has to be: {error}")))
             }
@@ -66,21 +80,26 @@ fn check_head(request: &Request) -> Result<(), Problem> {
 
 /// Room for the body, until it is answered. A body that does not say its length takes as much as a body may, and so does one that was
 /// packed: its length is not said any more.
-fn room(request: &Request, app: &App) -> Result<OwnedSemaphorePermit, Problem> {
-    let limit = app.limits.body_bytes;
+fn room(request: &Request, app: &App) -> Result<(OwnedSemaphorePermit, Option<Share>), Problem> {
+    let limit = limit(request, app);
     let said =
         request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
     let bytes: usize = said.unwrap_or(limit);
     if bytes > limit {
         return Err(too_long(limit));
     }
-    let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-    Arc::clone(&app.room).try_acquire_many_owned(bytes).map_err(|_| {
-        Problem::new(
-            Kind::Busy,
-            "the bodies that are under way take all the room that there is: ask again later",
-        )
-    })
+    let busy = || {
+        let detail = "the bodies that are under way take all the room that there is: ask again later";
+        Problem::new(Kind::Busy, detail)
+    };
+    let account = request.extensions().get::<Account>().copied();
+    let Limits { user_room_bytes, .. } = app.limits;
+    if account.is_some_and(|account| !app.bodies.has_room(account, usize::MAX, user_room_bytes)) {
+        return Err(busy());
+    }
+    let permits = u32::try_from(bytes).unwrap_or(u32::MAX);
+    let room = Arc::clone(&app.room).try_acquire_many_owned(permits).map_err(|_| busy())?;
+    Ok((room, account.map(|account| app.bodies.take(account, bytes))))
 }
 
 fn unreadable(error: &(dyn Error + 'static), limit: usize) -> Problem {

@@ -315,6 +315,25 @@ pub fn a_stranger_takes_no_room_and_is_answered_before_its_body(place: &Place) {
     assert_eq!((packed.0, &packed.1["type"]), (415, &json!("/problems/media-type")));
     let text = phone.send("/v1/sync/delta", b"...", &[("content-type", "text/plain")]).unwrap();
     assert!(text.1["detail"].as_str().unwrap().contains("`text/plain`"), "{}", text.1);
+    // Found by an attacker: a user whose devices begin bodies and do not go on took the room of all users.
+    let bob = service.device(&service.token("bob"), "tablet");
+    let mut slow = Vec::new();
+    let answered = (0..16).find_map(|_| {
+        let mut device = TcpStream::connect(service.address.trim_start_matches("http://")).unwrap();
+        let head = format!(
+            "POST /v1/sync/delta HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\nx-client: phone\r\n\
+             content-type: application/json\r\ncontent-length: 4194304\r\nexpect: 100-continue\r\n\r\n",
+            phone.token
+        );
+        device.write_all(head.as_bytes()).unwrap();
+        let mut line = String::new();
+        BufReader::new(device.try_clone().unwrap()).read_line(&mut line).unwrap();
+        slow.push(device);
+        line.starts_with("HTTP/1.1 503").then_some(slow.len())
+    });
+    assert_eq!(answered, Some(9), "one user has half of the room");
+    assert_eq!(bob.post("/v1/sync/delta", &change).0, 200);
+    drop(slow);
     // A body that is too long is refused before it is sent.
     let mut long = TcpStream::connect(service.address.trim_start_matches("http://")).unwrap();
     let head = format!(

@@ -1,14 +1,13 @@
-//! Answers that their clients have not read yet, by their bytes. A client that asks and does not read would fill the memory otherwise:
-//! over one connection of HTTP/2 it may ask two hundred times.
+//! Bytes that the service has in memory for its users, of all and of each: nobody takes the room of the others.
 
 use crate::storage::Account;
 use axum::body::Bytes;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Bytes of answers that are not read yet.
+/// Bytes that are held.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Unread {
+pub(crate) struct Shares {
     held: Arc<Mutex<Held>>,
 }
 
@@ -18,27 +17,39 @@ struct Held {
     of: HashMap<Account, usize>,
 }
 
-/// An answer's bytes, counted until the last of them is sent or given up.
-struct Answer {
-    bytes: Vec<u8>,
-    unread: Unread,
+/// Bytes of a user, counted until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Share {
+    bytes: usize,
+    shares: Shares,
     account: Account,
 }
 
-impl Unread {
-    /// Whether a user may be given another answer: all together have not reached `most`, nor this user's `of_user`.
+/// An answer's bytes, counted until the last of them is sent or given up.
+struct Answer {
+    bytes: Vec<u8>,
+    _share: Share,
+}
+
+impl Shares {
+    /// Whether a user may have more: all together have not reached `most`, nor this user's `of_user`.
     pub(crate) fn has_room(&self, account: Account, most: usize, of_user: usize) -> bool {
         let held = self.lock();
         held.all < most && held.of.get(&account).is_none_or(|bytes| *bytes < of_user)
     }
 
+    /// Counts bytes of a user.
+    pub(crate) fn take(&self, account: Account, bytes: usize) -> Share {
+        let mut held = self.lock();
+        held.all += bytes;
+        *held.of.entry(account).or_default() += bytes;
+        Share { bytes, shares: self.clone(), account }
+    }
+
     /// Counts an answer of a user.
     pub(crate) fn hold(&self, account: Account, bytes: Vec<u8>) -> Bytes {
-        let mut held = self.lock();
-        held.all += bytes.len();
-        *held.of.entry(account).or_default() += bytes.len();
-        drop(held);
-        Bytes::from_owner(Answer { bytes, unread: self.clone(), account })
+        let share = self.take(account, bytes.len());
+        Bytes::from_owner(Answer { bytes, _share: share })
     }
 
     /// Nothing that holds the lock can panic between two of its changes.
@@ -53,12 +64,12 @@ impl AsRef<[u8]> for Answer {
     }
 }
 
-impl Drop for Answer {
+impl Drop for Share {
     fn drop(&mut self) {
-        let mut held = self.unread.lock();
-        held.all -= self.bytes.len();
+        let mut held = self.shares.lock();
+        held.all -= self.bytes;
         if let Some(bytes) = held.of.get_mut(&self.account) {
-            *bytes -= self.bytes.len();
+            *bytes -= self.bytes;
             if *bytes == 0 {
                 held.of.remove(&self.account);
             }
