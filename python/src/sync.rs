@@ -16,9 +16,11 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use std::any::Any;
 use std::error::Error as _;
+use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 use touchstone_sync_client::{
@@ -67,6 +69,30 @@ fn outside<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> 
     match done {
         Ok(done) => done.map_err(|error| raised(py, &error)),
         Err(panic) => Err(exception(panic)),
+    }
+}
+
+/// Does what may take minutes. Signals are handled by the main thread alone: there another thread does the work, and this one looks for
+/// Ctrl-C meanwhile.
+fn interruptible<T: Send + 'static>(
+    py: Python<'_>,
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> PyResult<T> {
+    let threading = PyModule::import(py, intern!(py, "threading"))?;
+    let main = threading.call_method0(intern!(py, "main_thread"))?;
+    if !main.is(&threading.call_method0(intern!(py, "current_thread"))?) {
+        return outside(py, work);
+    }
+    let (tell, mut told) = mpsc::channel();
+    let work = move || drop(tell.send(catch_unwind(AssertUnwindSafe(work))));
+    thread::Builder::new().name("sync".into()).spawn(work)?;
+    loop {
+        let told = &mut told;
+        match py.detach(move || exit::outside(move || told.recv_timeout(SLICE))) {
+            Ok(Ok(done)) => return done.map_err(|error| raised(py, &error)),
+            Ok(Err(panic)) => return Err(exception(panic)),
+            Err(_) => py.check_signals()?,
+        }
     }
 }
 
@@ -232,10 +258,11 @@ impl Replica {
         outside(py, || replica.pending())
     }
 
-    /// Sends what waits, and fetches what other devices have changed.
+    /// Sends what waits, and fetches what other devices have changed. Ctrl-C ends the wait for that; a request that is under way goes on
+    /// to its end.
     fn sync<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let replica = self.used(py)?;
-        let done = outside(py, || replica.sync())?;
+        let done = interruptible(py, move || replica.sync())?;
         synced(py, &done)
     }
 
@@ -243,53 +270,141 @@ impl Replica {
     #[pyo3(signature = (told = None))]
     fn watch(&self, py: Python<'_>, told: Option<Py<PyAny>>) -> PyResult<Watching> {
         let (replica, told) = (self.used(py)?, callable(py, told)?);
+        let waiters: Arc<AtomicUsize> = Arc::default();
+        let waited = Arc::clone(&waiters);
         let tell = move |event: Event| {
             let Some(told) = &told else { return };
             call(|py| {
-                let event = match &event {
-                    Event::Synced(done) => synced(py, done)?,
-                    Event::Away(error) => raised(py, error).into_value(py).into_bound(py).into_any(),
-                    _ => return Ok(()),
-                };
-                told.bind(py).call1((event,)).map(drop)
+                let done = tell_event(py, told, &event);
+                if let Err(error) = &done
+                    && waited.load(Ordering::SeqCst) == 0
+                {
+                    // Else it would be silent until somebody waits, who may never come.
+                    error.clone_ref(py).write_unraisable(py, Some(told.bind(py)));
+                }
+                done
             });
         };
         let watching = outside(py, || replica.watch(tell))?;
-        Ok(Watching { watching: Own::new(Mutex::new(Some(watching))) })
+        Ok(Watching { state: Own::new(Mutex::new(State::Runs(watching))), waiters })
     }
+}
+
+fn tell_event(py: Python<'_>, told: &Py<PyAny>, event: &Event) -> PyResult<()> {
+    let event = match event {
+        Event::Synced(done) => synced(py, done)?,
+        Event::Away(error) => raised(py, error).into_value(py).into_bound(py).into_any(),
+        _ => return Ok(()),
+    };
+    told.bind(py).call1((event,)).map(drop)
 }
 
 /// A watch that goes on until it is stopped, or nobody has it any more.
 #[pyclass(frozen, weakref, module = "touchstone_store.sync")]
 pub struct Watching {
-    watching: Own<Mutex<Option<touchstone_sync_client::Watching>>>,
+    state: Own<Mutex<State>>,
+    /// How many threads wait for its end.
+    waiters: Arc<AtomicUsize>,
 }
 
-impl Watching {
+/// Whether a watch goes on, or what has ended it: that is raised in everybody who waits.
+enum State {
+    Runs(touchstone_sync_client::Watching),
+    Over(Option<End>),
+}
+
+enum End {
+    Failed(Error),
+    Raised(PyErr),
+}
+
+/// One waits, until this is dropped.
+struct Waiting<'w>(&'w AtomicUsize);
+
+impl<'w> Waiting<'w> {
+    fn begin(waiters: &'w AtomicUsize) -> Waiting<'w> {
+        waiters.fetch_add(1, Ordering::SeqCst);
+        Waiting(waiters)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl State {
     fn is_over(&self) -> bool {
-        let over = |watching: &touchstone_sync_client::Watching| watching.is_over();
-        self.watching.here().is_none_or(|watching| lock(watching).as_ref().is_none_or(over))
+        match self {
+            State::Runs(watching) => watching.is_over(),
+            State::Over(_) => true,
+        }
     }
 
-    fn take(&self) -> Option<touchstone_sync_client::Watching> {
-        self.watching.here().and_then(|watching| lock(watching).take())
+    /// Whether it is the watch's own function that asks.
+    fn is_own(&self) -> bool {
+        matches!(self, State::Runs(watching) if watching.is_own())
+    }
+
+    fn end(&self) {
+        if let State::Runs(watching) = self {
+            watching.end();
+        }
+    }
+
+    /// Notes what has ended a watch that is over.
+    fn settle(&mut self) {
+        if matches!(self, State::Over(_)) {
+            return;
+        }
+        if let State::Runs(watching) = mem::replace(self, State::Over(None)) {
+            let end = match catch_unwind(AssertUnwindSafe(|| watching.wait())) {
+                Ok(Ok(())) => None,
+                Ok(Err(error)) => Some(End::Failed(error)),
+                Err(panic) => Some(End::Raised(exception(panic))),
+            };
+            *self = State::Over(end);
+        }
+    }
+
+    fn raise(&self, py: Python<'_>) -> PyResult<()> {
+        match self {
+            State::Runs(_) | State::Over(None) => Ok(()),
+            State::Over(Some(End::Failed(error))) => Err(raised(py, error)),
+            State::Over(Some(End::Raised(error))) => Err(error.clone_ref(py)),
+        }
     }
 }
 
 #[pymethods]
 impl Watching {
-    /// Ends the watch, once a request that is under way has been answered. Raises what had ended it before.
+    /// Ends the watch, once a request that is under way has been answered. Raises what had ended it before. Called by the watch's own
+    /// function, it does not wait.
     fn stop(&self, py: Python<'_>) -> PyResult<()> {
-        outside(py, || self.take().map_or(Ok(()), touchstone_sync_client::Watching::stop))
+        if let Some(state) = self.state.here() {
+            lock(state).end();
+        }
+        self.wait(py)
     }
 
-    /// Waits until something fails that does not pass, and raises it.
+    /// Waits until something fails that does not pass, and raises it. Called by the watch's own function it is as `stop`.
     fn wait(&self, py: Python<'_>) -> PyResult<()> {
-        while !self.is_over() {
-            py.check_signals()?;
-            py.detach(|| exit::outside(|| thread::sleep(SLICE)));
+        let Some(state) = self.state.here() else { return Ok(()) };
+        if lock(state).is_own() {
+            lock(state).end();
+            return Ok(());
         }
-        outside(py, || self.take().map_or(Ok(()), touchstone_sync_client::Watching::wait))
+        let waiting = Waiting::begin(&self.waiters);
+        let mut pause = Duration::from_millis(1);
+        while !lock(state).is_over() {
+            py.check_signals()?;
+            py.detach(|| exit::outside(|| thread::sleep(pause)));
+            pause = (pause * 2).min(SLICE);
+        }
+        py.detach(|| exit::outside(|| lock(state).settle()));
+        drop(waiting);
+        lock(state).raise(py)
     }
 
     fn __enter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {

@@ -7,7 +7,10 @@ import queue
 import random
 import re
 import shutil
+import signal
+import socket
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -224,6 +227,83 @@ def test_a_watch_ends_with_an_exception_of_the_program(copy: Callable[..., Repli
     watching = copy("phone").watch(told)
     with pytest.raises(LookupError, match="mistake"):
         watching.wait()
+
+
+def test_a_watch_is_stopped_by_its_own_function(copy: Callable[..., Replica]) -> None:
+    given, stopped = threading.Event(), threading.Event()
+
+    def told(event: Event) -> None:
+        given.wait(COMES_WITHIN)
+        watching.stop()
+        stopped.set()
+
+    watching = copy("phone").watch(told)
+    given.set()
+    assert stopped.wait(COMES_WITHIN)
+    watching.wait()
+
+
+def test_everybody_who_waits_is_told_what_has_ended_a_watch(copy: Callable[..., Replica]) -> None:
+    """Also where another thread stops it at the same time."""
+    release = threading.Event()
+
+    def told(event: Event) -> None:
+        release.wait(COMES_WITHIN)
+        raise LookupError("the program's mistake")
+
+    watching = copy("phone").watch(told)
+    ended: queue.Queue[object] = queue.Queue()
+
+    def note(call: Callable[[], None]) -> None:
+        try:
+            ended.put(call())
+        except LookupError as error:
+            ended.put(error)
+
+    threads = [threading.Thread(target=note, args=(call,)) for call in (watching.stop, watching.wait)]
+    for thread in threads:
+        thread.start()
+    release.set()
+    assert [type(ended.get(timeout=COMES_WITHIN)) for _ in threads] == [LookupError] * 2
+    for thread in threads:
+        thread.join()
+
+
+def test_an_exception_of_a_watchs_function_is_reported_where_nobody_waits(
+    copy: Callable[..., Replica], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reported: queue.Queue[object] = queue.Queue()
+    monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: reported.put(unraisable.exc_type))
+
+    def told(event: Event) -> None:
+        raise LookupError("the program's mistake")
+
+    watching = copy("phone").watch(told)
+    assert reported.get(timeout=COMES_WITHIN) is LookupError
+    with pytest.raises(LookupError, match="mistake"):
+        watching.stop()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a process is not sent Ctrl-C alone there")
+def test_a_sync_is_interrupted(tmp_path: Path) -> None:
+    """What listens never answers, and the client would wait for a minute."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with Replica.open(tmp_path / "phone.db", url, "tsync_1", attempts=1) as phone:
+
+            def interrupt() -> None:
+                asked, _ = silent.accept()
+                signal.raise_signal(signal.SIGINT)
+                release.wait(COMES_WITHIN)
+                asked.close()
+
+            release = threading.Event()
+            interrupting = threading.Thread(target=interrupt)
+            interrupting.start()
+            with pytest.raises(KeyboardInterrupt):
+                phone.sync()
+            release.set()
+            interrupting.join()
 
 
 def token_name(service: Service) -> str:
