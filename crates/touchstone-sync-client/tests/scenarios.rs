@@ -203,10 +203,12 @@ fn what_is_displaced_while_another_tells_is_told_of_too() {
     let (beside, told) = telling(&hosted, "phone");
     let is_first = AtomicBool::new(true);
     let (others, mine) = (hosted.copy("laptop"), Arc::clone(&told));
+    let ends = hosted.options().on_displaced(|_| panic!("the program ends here"));
+    let ends = ends.open(hosted.path("phone")).unwrap();
     let slow = hosted.options().on_displaced(move |displaced| {
         if is_first.swap(false, Ordering::SeqCst) {
             beside.sync().unwrap();
-            overwrite(&others, &beside, "b");
+            catch_unwind(AssertUnwindSafe(|| overwrite(&others, &ends, "b"))).unwrap_err();
         }
         mine.lock().unwrap().push(displaced);
     });
