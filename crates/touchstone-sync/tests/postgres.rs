@@ -132,3 +132,9 @@ fn an_upload_that_waits_keeps_its_room_when_nobody_waits_for_it() {
         drop(room.acquire().await.unwrap());
     });
 }
+
+#[test]
+fn a_storage_without_a_connection_is_refused() {
+    let refused = runtime().block_on(Postgres::connect("postgres://sync@localhost/sync", 0));
+    assert!(refused.unwrap_err().to_string().contains("allow one at least"));
+}

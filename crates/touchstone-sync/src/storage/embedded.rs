@@ -26,6 +26,9 @@ use touchstone_store::{ErrorKind, Query, Snapshot, Store, Transaction};
 /// Registrations and the like that may wait for their turn to write: a thread waits for each.
 const TURNS: usize = 128;
 
+/// How often something is read that the log's growth has ended. Then the request is told to come again.
+const READS: u32 = 20;
+
 /// One file of the reference store.
 #[derive(Clone, Debug)]
 pub struct Embedded {
@@ -114,13 +117,14 @@ impl Embedded {
 
     /// Reads at one moment, on the thread that asks: what is asked for is a few rows that lie together.
     fn read<R>(&self, mut work: impl FnMut(&Snapshot) -> touchstone_store::Result<R>) -> Result<R> {
-        loop {
+        for _ in 0..READS {
             match self.inner.store.read(&mut work) {
                 // The log has grown beyond its limit meanwhile: another moment is as good.
                 Err(error) if error.kind() == ErrorKind::Expired => {}
                 read => return read.map_err(failed),
             }
         }
+        Err(Error::Busy)
     }
 
     /// Reads much, on a thread that may take its time.
@@ -399,4 +403,21 @@ fn gathered(query: Query<'_, VersionRow>, limit: u32) -> touchstone_store::Resul
 
 fn version(row: VersionRow) -> Version {
     Version { id: row.object, revision: row.revision, data: row.data }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_read_that_expires_each_time_is_told_to_come_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let embedded = Embedded::new(Store::open(folder.path().join("sync.db")).unwrap()).unwrap();
+        let mut reads = 0;
+        let read: Result<()> = embedded.read(|_| {
+            reads += 1;
+            Err(touchstone_store::Error::new(ErrorKind::Expired, "the log has grown"))
+        });
+        assert!(matches!(read, Err(Error::Busy)) && reads == READS, "{read:?} after {reads}");
+    }
 }

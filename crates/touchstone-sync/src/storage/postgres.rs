@@ -101,7 +101,7 @@ impl Postgres {
     /// `connections` at most are open together. A commit waits for the disk.
     ///
     /// # Errors
-    /// When the URL makes no sense, or the database cannot be reached or changed.
+    /// When the URL makes no sense, `connections` is 0, or the database cannot be reached or changed.
     pub async fn connect(url: &str, connections: usize) -> anyhow::Result<Postgres> {
         Postgres::start(url, connections, true).await
     }
@@ -116,6 +116,7 @@ impl Postgres {
     }
 
     async fn start(url: &str, connections: usize, strict: bool) -> anyhow::Result<Postgres> {
+        anyhow::ensure!(connections > 0, "no connection to the database is allowed: allow one at least");
         let mut address = Address::read(url)?;
         let config = &mut address.config;
         config.application_name("touchstone-sync");

@@ -4,6 +4,8 @@ use super::lease::Pool;
 use super::{ANSWERS_WITHIN, CONNECTION_WITHIN, failed, number, silent};
 use crate::storage::{Account, Client, Error, Result};
 use crate::token::TokenHash;
+use futures_util::FutureExt;
+use std::panic::AssertUnwindSafe;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
@@ -44,7 +46,11 @@ impl Who {
             let mut group = Vec::with_capacity(GROUP);
             while waiting.recv_many(&mut group, GROUP).await > 0 {
                 group.retain(|waiting: &Waiting| !waiting.answer.is_closed());
-                look_up(&pool, std::mem::take(&mut group)).await;
+                // A panic is a mistake of the service. Those of the group are told to come again; the others go on.
+                let looked_up = AssertUnwindSafe(look_up(&pool, std::mem::take(&mut group))).catch_unwind();
+                if looked_up.await.is_err() {
+                    tracing::error!("the look-up of a group of requests panicked");
+                }
             }
         });
         Who { queue }
