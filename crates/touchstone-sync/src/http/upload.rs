@@ -103,7 +103,7 @@ pub(super) async fn upload(
     Asking(client): Asking,
     body: Body<Upload>,
 ) -> Result<Response, Problem> {
-    let Body { value, room } = body;
+    let Body { value, room, _share } = body;
     let upload = checked(value, &app.limits)?;
     let change::Uploaded { revisions, overwritten } = app.storage.upload(client, upload, Some(room)).await?;
     let cursor = revisions.last().copied().unwrap_or_default();

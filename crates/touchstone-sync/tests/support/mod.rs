@@ -172,9 +172,18 @@ impl Device<'_> {
 
     /// An answer that is not read yet.
     pub fn stream(&self, path: &str) -> Result<Response<Body>, ureq::Error> {
-        let request = self.service.agent.get(format!("{}{path}", self.service.address));
-        let request = request.header("authorization", format!("Bearer {}", self.token));
-        request.header("x-client", &self.device).call()
+        self.stream_with(path, &[])
+    }
+
+    /// The same, asked with more headers.
+    pub fn stream_with(&self, path: &str, more: &[(&str, &str)]) -> Result<Response<Body>, ureq::Error> {
+        let mut request = self.service.agent.get(format!("{}{path}", self.service.address));
+        request = request.header("authorization", format!("Bearer {}", self.token));
+        request = request.header("x-client", &self.device);
+        for (name, value) in more {
+            request = request.header(*name, *value);
+        }
+        request.call()
     }
 
     /// Everything after a cursor, page by page.

@@ -57,7 +57,7 @@ const PROBE_BYTES: usize = 64 << 10;
 
 /// Writes a row that needs room.
 pub(super) fn probe(transaction: &mut Transaction<'_>) -> Result<()> {
-    transaction.put(&LifeRow { id: PROBE, boot: " ".repeat(PROBE_BYTES), has_ended: true })
+    transaction.put(&LifeRow { id: PROBE, boot: " ".repeat(PROBE_BYTES), has_ended: true, service: 0 })
 }
 
 /// Takes that row away.
