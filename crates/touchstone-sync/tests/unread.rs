@@ -48,7 +48,7 @@ fn who_does_not_read_is_answered_no_more_until_it_does_and_others_are() {
         let phone = device(&storage, "ada", "phone").await;
         device(&storage, "bob", "laptop").await;
         for place in 0..OBJECTS {
-            storage.upload(phone, upload(place)).await.unwrap();
+            storage.upload(phone, upload(place), None).await.unwrap();
         }
     });
     let limits = Limits { user_unread_bytes: 1, ..Limits::default() };
