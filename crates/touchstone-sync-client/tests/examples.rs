@@ -22,7 +22,7 @@ fn todo(hosted: &Hosted, device: &str, words: &[&str]) -> Command {
         cargo.arg("--release");
     }
     cargo
-        .args(["--quiet", "--example", "shared_list", "--", "--device", device, "--file"])
+        .args(["--quiet", "--example", "todo_list", "--", "--device", device, "--file"])
         .arg(hosted.path(device))
         .args(words);
     cargo.env("TOUCHSTONE_SYNC_URL", &hosted.address).env("TOUCHSTONE_SYNC_TOKEN", &hosted.token);
@@ -132,7 +132,7 @@ fn a_browser_shows_the_list_as_it_changes() {
     let browser = launch();
     let tab = browser.new_tab().unwrap();
     tab.set_default_timeout(Duration::from_secs(60));
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/shared_list.html");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/todo_list.html");
     tab.navigate_to(&format!("file://{}", page.display())).unwrap().wait_until_navigated().unwrap();
     let fill = format!(
         "document.getElementById('url').value = '{}'; document.getElementById('token').value = '{}';
@@ -156,5 +156,5 @@ fn a_browser_shows_the_list_as_it_changes() {
     shows(3, "water the plants");
     tab.wait_for_element("#tasks li.done").unwrap();
     let picture = tab.capture_screenshot(CaptureScreenshotFormatOption::Png, None, None, true).unwrap();
-    std::fs::write(Path::new(env!("CARGO_TARGET_TMPDIR")).join("shared_list.png"), picture).unwrap();
+    std::fs::write(Path::new(env!("CARGO_TARGET_TMPDIR")).join("todo_list.png"), picture).unwrap();
 }

@@ -1,13 +1,13 @@
 //! A to-do list that is kept on several devices, and edited where there is no network.
 //!
 //! ```text
-//! cargo run -p touchstone-sync-client --example shared_list -- --device phone add milk
-//! cargo run -p touchstone-sync-client --example shared_list -- --device phone sync
-//! cargo run -p touchstone-sync-client --example shared_list -- --device laptop watch
+//! cargo run -p touchstone-sync-client --example todo_list -- --device phone add milk
+//! cargo run -p touchstone-sync-client --example todo_list -- --device phone sync
+//! cargo run -p touchstone-sync-client --example todo_list -- --device laptop watch
 //! ```
 //!
 //! A device is a file of this folder, `todo-phone.db`. What both devices change of a task at once is merged field by field. The page
-//! `shared_list.html` beside this file shows the same list in a browser.
+//! `todo_list.html` beside this file shows the same list in a browser.
 
 use anyhow::{Context, Result, bail};
 use clap::{Parser, Subcommand};
