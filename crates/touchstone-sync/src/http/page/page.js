@@ -51,7 +51,10 @@ function drawn(kind, attributes, words) {
 }
 
 function draw(changes) {
-  const [width, height, left, top] = [720, 120, 48, 16];
+  // As wide as the page, so that its words have their own size.
+  const chart = part("chart");
+  const [width, height, left, top] = [chart.clientWidth, 120, 48, 16];
+  chart.setAttribute("viewBox", `0 0 ${width} 140`);
   const most = Math.max(1, ...changes);
   const step = (width - left) / changes.length;
   const y = (value) => height - (value / most) * (height - top);
@@ -63,7 +66,7 @@ function draw(changes) {
     if (value === 0) return;
     shapes.push(drawn("rect", { x: left + place * step, y: y(value), width: step * 0.8, height: height - y(value) }));
   });
-  part("chart").replaceChildren(part("chart-title"), ...shapes);
+  chart.replaceChildren(part("chart-title"), ...shapes);
 }
 
 function cell(words, classes, without) {
@@ -100,8 +103,8 @@ function show({ user, revision, devices }) {
   part("count").textContent = counted.format(devices.length);
   part("furthest").textContent = known.length > 0 ? counted.format(Math.max(...known)) : "…";
   part("devices").replaceChildren(...devices.map(row));
-  draw(eachSecond());
   part("shown").hidden = false;
+  draw(eachSecond());
 }
 
 function tell(trouble) {

@@ -119,8 +119,8 @@ fn roots(path: &str) -> Result<RootCertStore> {
     Ok(store)
 }
 
-/// Believes every certificate, as `sslmode=require` without a root certificate does: nobody between can read, unless he answers in
-/// the server's place.
+/// Believes every certificate, as `sslmode=require` without a root certificate does: an eavesdropper reads nothing, and an
+/// impostor in the server's place everything.
 #[derive(Debug)]
 struct Anybody(Arc<CryptoProvider>);
 
