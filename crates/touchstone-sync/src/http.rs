@@ -35,6 +35,7 @@ use std::sync::Arc;
 use streams::Streams;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 use utoipa::OpenApi;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa_axum::router::OpenApiRouter;
@@ -65,6 +66,8 @@ pub struct App {
     pub(crate) origins: Vec<Origin>,
     /// Ends the streams when the service is to end.
     pub(crate) ending: CancellationToken,
+    /// The streams that have left their connections.
+    pub(crate) streaming: TaskTracker,
 }
 
 #[derive(OpenApi)]
@@ -96,8 +99,21 @@ impl App {
         let room = Arc::new(Semaphore::new(limits.room_bytes));
         let rates = limits.user_rate.map(|rate| Arc::new(RateLimiter::keyed(Quota::per_second(rate))));
         let (streams, unread, bodies) = (Streams::default(), Shares::default(), Shares::default());
-        let (presence, origins, ending) = (Arc::default(), Vec::new(), CancellationToken::new());
-        App { storage, identity, limits, streams, unread, bodies, room, rates, presence, origins, ending }
+        let (ending, streaming) = (CancellationToken::new(), TaskTracker::new());
+        App {
+            storage,
+            identity,
+            limits,
+            streams,
+            unread,
+            bodies,
+            room,
+            rates,
+            presence: Arc::default(),
+            origins: Vec::new(),
+            ending,
+            streaming,
+        }
     }
 
     /// Lets pages of these origins ask from a browser.

@@ -8,6 +8,7 @@
 pub mod change;
 pub mod clock;
 pub mod command;
+pub(crate) mod connection;
 pub mod exit;
 pub mod http;
 pub mod identity;

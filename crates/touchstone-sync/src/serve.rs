@@ -1,14 +1,15 @@
 //! The service's life: it listens, answers, and ends when it is asked to, with everything answered that it had accepted.
 
+use crate::connection::{MayLeave, Plain};
 use crate::http::{App, allowing, router, surrounded};
 use anyhow::{Context, Result};
-use axum_server::accept::NoDelayAcceptor;
 use axum_server::tls_rustls::RustlsConfig;
 use axum_server::{Handle, Server};
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::timeout;
 
 /// How long requests may take that are under way when the service is to end.
 const END_WITHIN: Duration = Duration::from_secs(20);
@@ -18,6 +19,9 @@ const HEAD_WITHIN: Duration = Duration::from_secs(10);
 
 /// How long a connection may wait for its next request.
 const IDLE_FOR: Duration = Duration::from_secs(75);
+
+/// How long the last bytes of streams may take.
+const STREAMS_END_WITHIN: Duration = Duration::from_secs(1);
 
 /// How often a client of HTTP/2 is asked whether it is there.
 const ALIVE_EVERY: Duration = Duration::from_secs(20);
@@ -42,11 +46,11 @@ pub async fn serve(app: App, listening: TcpListener, tls: Option<Tls>) -> Result
     let [interrupted, terminated] = signals;
     let signals = [interrupted.context("no signals")?, terminated.context("no signals")?];
     tokio::spawn(end(app.clone(), handle.clone(), signals));
-    let origins = app.origins.clone();
+    let (origins, streaming) = (app.origins.clone(), app.streaming.clone());
     let service = allowing(surrounded(router(app)), &origins).into_make_service();
     match tls {
         None => {
-            let server = axum_server::from_tcp(listening)?.acceptor(NoDelayAcceptor::new());
+            let server = axum_server::from_tcp(listening)?.acceptor(MayLeave);
             patient(server.handle(handle)).serve(service).await?;
         }
         Some(Tls { certificate, key }) => {
@@ -56,10 +60,13 @@ pub async fn serve(app: App, listening: TcpListener, tls: Option<Tls>) -> Result
                 format!("cannot read the certificate {} and its key {}", certificate.display(), key.display())
             })?;
             let server = axum_server::from_tcp_rustls(listening, config)?;
-            let server = server.map(|tls| tls.acceptor(NoDelayAcceptor::new()));
+            let server = server.map(|tls| tls.acceptor(Plain));
             patient(server.handle(handle)).serve(service).await?;
         }
     }
+    // Streams that have left their connections end with the service, and say so to their clients.
+    streaming.close();
+    let _ = timeout(STREAMS_END_WITHIN, streaming.wait()).await;
     Ok(())
 }
 

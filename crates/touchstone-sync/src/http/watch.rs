@@ -3,37 +3,46 @@
 use super::App;
 use super::asking::Asking;
 use super::streams::{Full, Permit};
+use crate::connection::{Leaving, Socket};
 use crate::identity::Identity;
 use crate::limits::Limits;
 use crate::presence::Streaming;
 use crate::problem::{Kind, Problem};
 use crate::storage::{Client, Watch};
+use axum::Extension;
+use axum::body::{Body, Bytes};
 use axum::extract::State;
-use axum::http::HeaderMap;
-use axum::response::sse::{Event, KeepAlive, Sse};
-use futures_util::{Stream, stream};
+use axum::http::{HeaderMap, Version, header};
+use axum::response::{IntoResponse, Response};
+use futures_util::{Stream, StreamExt, stream};
 use std::convert::Infallible;
+use std::error::Error;
+use std::fmt;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::oneshot;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
-/// How often a stream without news says that it is there, so that nobody between closes it.
+/// How often a stream says that it is there, so that nobody between closes it, and asks whether its token is valid yet: it goes on for no
+/// longer after the token has ended.
 const ALIVE_EVERY: Duration = Duration::from_secs(15);
 
-/// How often a stream asks whether its token is valid yet: it goes on for no longer after the token has ended.
-const ADMITTED_EVERY: Duration = Duration::from_secs(15);
+/// What a stream says that has no news.
+const ALIVE: Bytes = Bytes::from_static(b":\n\n");
 
 /// A stream, and what ends with it.
 struct Watching {
     watch: Watch,
     ending: CancellationToken,
-    is_first: bool,
     identity: Arc<dyn Identity>,
     /// Who asks, as the request said it.
     who: HeaderMap,
     client: Client,
-    admitted: Interval,
+    alive: Interval,
     _streaming: Streaming,
     _permit: Permit,
 }
@@ -53,8 +62,10 @@ struct Watching {
 pub(super) async fn watch(
     State(app): State<App>,
     Asking(client): Asking,
+    version: Version,
+    leaving: Option<Extension<Leaving>>,
     headers: HeaderMap,
-) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
+) -> Result<Response, Problem> {
     let limits = &app.limits;
     let permit = app.streams.open(client.account(), limits.streams, limits.user_streams);
     let permit = permit.map_err(|full| refused(&full, limits))?;
@@ -63,15 +74,21 @@ pub(super) async fn watch(
     let watching = Watching {
         watch,
         ending: app.ending,
-        is_first: true,
         who: app.identity.kept(&headers),
         identity: app.identity,
         client,
-        admitted: admitted(),
+        alive: alive(),
         _streaming: streaming,
         _permit: permit,
     };
-    Ok(Sse::new(stream::unfold(watching, next)).keep_alive(KeepAlive::new().interval(ALIVE_EVERY)))
+    let kind = [(header::CONTENT_TYPE, "text/event-stream")];
+    Ok(match leaving {
+        Some(Extension(leaving)) if version == Version::HTTP_11 => {
+            let body = Body::from_stream(leave(leaving, watching, app.streaming));
+            (kind, [(header::CONNECTION, "close")], body).into_response()
+        }
+        _ => (kind, Body::from_stream(stay(watching))).into_response(),
+    })
 }
 
 fn refused(full: &Full, limits: &Limits) -> Problem {
@@ -91,25 +108,26 @@ fn refused(full: &Full, limits: &Limits) -> Problem {
     }
 }
 
-/// When a stream asks again: never twice at once to make up for what was late.
-fn admitted() -> Interval {
-    let mut admitted = interval_at(Instant::now() + ADMITTED_EVERY, ADMITTED_EVERY);
-    admitted.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    admitted
+/// Never twice at once to make up for what was late.
+fn alive() -> Interval {
+    let mut alive = interval_at(Instant::now() + ALIVE_EVERY, ALIVE_EVERY);
+    alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    alive
 }
 
 impl Watching {
-    /// Waits until the last revision has risen; none where the stream ends.
-    async fn risen(&mut self) -> Option<()> {
-        loop {
-            tokio::select! {
-                changed = self.watch.revisions.changed() => return changed.ok(),
-                () = self.ending.cancelled() => return None,
-                _ = self.admitted.tick() => {}
-            }
-            if !self.is_admitted().await {
-                return None;
-            }
+    /// The event of the user's last revision.
+    fn event(&mut self) -> Bytes {
+        let revision = *self.watch.revisions.borrow_and_update();
+        format!("event: changes\ndata: {{\"cursor\":{revision}}}\n\n").into()
+    }
+
+    /// What is sent next, when there is something; none where the stream ends.
+    async fn next(&mut self) -> Option<Bytes> {
+        tokio::select! {
+            risen = self.watch.revisions.changed() => risen.ok().map(|()| self.event()),
+            () = self.ending.cancelled() => None,
+            _ = self.alive.tick() => self.is_admitted().await.then_some(ALIVE),
         }
     }
 
@@ -122,12 +140,69 @@ impl Watching {
     }
 }
 
-async fn next(mut watching: Watching) -> Option<(Result<Event, Infallible>, Watching)> {
-    if !watching.is_first {
-        watching.risen().await?;
+/// A stream in the connection of its request.
+fn stay(mut watching: Watching) -> impl Stream<Item = Result<Bytes, Infallible>> {
+    let first = watching.event();
+    let rest =
+        stream::unfold(watching, |mut watching| async move { Some((watching.next().await?, watching)) });
+    stream::iter([first]).chain(rest).map(Ok)
+}
+
+/// A stream whose connection leaves HTTP's machinery with the first event.
+fn leave(
+    leaving: Leaving,
+    mut watching: Watching,
+    streaming: TaskTracker,
+) -> impl Stream<Item = Result<Bytes, HasLeft>> {
+    let first = watching.event();
+    let mut beginning = Some((first, watching));
+    stream::poll_fn(move |_| match beginning.take() {
+        Some((first, watching)) => {
+            streaming.spawn(go_on(leaving.ask(), watching));
+            Poll::Ready(Some(Ok(first)))
+        }
+        None if leaving.has_left() => Poll::Ready(Some(Err(HasLeft))),
+        None => Poll::Pending,
+    })
+}
+
+/// Ends what HTTP's machinery has of a connection.
+#[derive(Debug)]
+struct HasLeft;
+
+impl fmt::Display for HasLeft {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("the connection has left")
     }
-    watching.is_first = false;
-    let revision = *watching.watch.revisions.borrow_and_update();
-    let event = Event::default().event("changes").data(format!("{{\"cursor\":{revision}}}"));
-    Some((Ok(event), watching))
+}
+
+impl Error for HasLeft {}
+
+/// Goes on with a stream, chunk by chunk, until it ends or its client has gone.
+async fn go_on(socket: oneshot::Receiver<Socket>, mut watching: Watching) {
+    let Ok(mut socket) = socket.await else { return };
+    loop {
+        let next = tokio::select! {
+            next = watching.next() => next,
+            () = gone(&mut socket) => return,
+        };
+        let Some(sent) = next else { break };
+        if socket.write_all(&chunk(&sent)).await.is_err() {
+            return;
+        }
+    }
+    // Its client may be there yet, and is told that this is the end.
+    let _ = socket.write_all(b"0\r\n\r\n").await;
+    let _ = socket.shutdown().await;
+}
+
+/// A chunk of HTTP/1.1.
+fn chunk(bytes: &[u8]) -> Vec<u8> {
+    [format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat()
+}
+
+/// Waits until the client closes the connection. What it sends meanwhile asks for nothing: nobody answers it.
+async fn gone(socket: &mut Socket) {
+    let mut unread = [0; 64];
+    while socket.read(&mut unread).await.is_ok_and(|bytes| bytes > 0) {}
 }

@@ -1,10 +1,12 @@
 //! PostgreSQL, and what speaks its dialect: several processes of the service before one database.
 
 mod address;
+mod batch;
 mod forget;
 mod group;
 mod lease;
 mod life;
+mod pages;
 mod upload;
 mod who;
 mod write;
@@ -19,20 +21,21 @@ use crate::token::{self, TokenHash};
 use address::Address;
 use anyhow::Context;
 use async_trait::async_trait;
+use batch::Batcher;
 use group::Writer;
 use lease::Pool;
 use life::Life;
+use pages::Pages;
 use std::error::Error as _;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
 use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
-use who::Who;
+use who::{Named, Who};
 
 const SCHEMA: &str = include_str!("postgres/schema.sql");
 
@@ -48,17 +51,6 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
 
 /// How often the last revisions of watched users are asked for: what other processes have stored is told so late at most.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-
-/// One statement, and so one moment: the user's standing, and versions up to a number and to the bytes of a page.
-const PAGE: &str = "select known.revision, known.horizon, known.history, rest.id, rest.revision, rest.data, rest.found \
-    from sync_user known left join lateral ( \
-        select id, revision, data, found from ( \
-            select id, revision, data, count(*) over () as found, row_number() over (order by revision) as place, \
-            sum(coalesce(length(data), 0)) over (order by revision) - coalesce(length(data), 0) as before \
-            from (select id, revision, data from sync_object \
-                where user_id = $1 and revision > $2 and device <> $3 order by revision limit $4) page \
-        ) measured where place < $4 and before < $5 \
-    ) rest on true where known.id = $1 order by rest.revision";
 
 const OBJECTS: &str = "select id, revision, data from ( \
         select id, revision, data, sum(length(data)) over (order by revision) - length(data) as before \
@@ -81,7 +73,8 @@ const PAGE_BYTES: i64 = PAGE_BYTES_MAX as i64;
 pub struct Postgres {
     pool: Pool,
     writer: Writer,
-    who: Who,
+    who: Batcher<Who>,
+    pages: Batcher<Pages>,
     life: Arc<Life>,
     registry: Registry<()>,
     _looking: Arc<Looking>,
@@ -129,34 +122,13 @@ impl Postgres {
         begin(&address, &life).await?;
         let pool = Pool::new(&address, Arc::clone(&life), connections)?;
         let writer = Writer::start(&pool, &registry, connections);
-        let who = Who::start(pool.clone());
+        let (who, pages) = (Batcher::start(&pool, connections), Batcher::start(&pool, connections));
         let looking = tokio::spawn(look(pool.clone(), registry.clone()));
-        Ok(Postgres { pool, writer, who, life, registry, _looking: Arc::new(Looking(looking)) })
-    }
-
-    /// The rows of a statement that is a transaction of its own.
-    async fn rows(&self, sql: &str, parameters: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>> {
-        let mut attempt = 0;
-        loop {
-            let connection = self.pool.lease().await?;
-            let rows = timeout(ANSWERS_WITHIN, async {
-                let statement = connection.prepare_cached(sql).await?;
-                connection.query(&statement, parameters).await
-            });
-            let rows = rows.await.map_err(|_| silent())?;
-            connection.end();
-            attempt += 1;
-            match rows {
-                Err(error) if is_lost_to_another(&error) && attempt < ATTEMPTS => {
-                    tokio::time::sleep(pause(attempt)).await;
-                }
-                rows => return rows.map_err(failed),
-            }
-        }
+        Ok(Postgres { pool, writer, who, pages, life, registry, _looking: Arc::new(Looking(looking)) })
     }
 
     async fn row(&self, sql: &str, parameters: &[&(dyn ToSql + Sync)]) -> Result<Option<Row>> {
-        Ok(self.rows(sql, parameters).await?.into_iter().next())
+        Ok(self.pool.rows(sql, parameters).await?.into_iter().next())
     }
 }
 
@@ -200,13 +172,7 @@ async fn look(pool: Pool, registry: Registry<()>) {
             continue;
         }
         // A database that is away is told by requests; whoever watches goes on when it is back.
-        let Ok(connection) = pool.lease().await else { continue };
-        let rows = timeout(ANSWERS_WITHIN, async {
-            let statement = connection.prepare_cached(LAST).await?;
-            connection.query(&statement, &[&users]).await
-        });
-        let Ok(Ok(rows)) = rows.await else { continue };
-        connection.end();
+        let Ok(rows) = pool.rows(LAST, &[&users]).await else { continue };
         for row in rows {
             registry.tell(number(row.get(0)), number(row.get(1)));
         }
@@ -281,7 +247,7 @@ impl Storage for Postgres {
         let history = token::history().map_err(Error::Failed)?;
         let make =
             "insert into sync_user (id, name, history) values ($1, $2, $3) on conflict (name) do nothing";
-        self.rows(make, &[&signed(id), &name, &history]).await?;
+        self.pool.rows(make, &[&signed(id), &name, &history]).await?;
         // Another may have made it meanwhile.
         self.user_named(name).await?.ok_or_else(|| Refusal::UnknownUser.into())
     }
@@ -305,7 +271,7 @@ impl Storage for Postgres {
         let sql = "with given as (update sync_user set devices = devices + 1 where id = $1::bigint and devices < $3::bigint returning devices) \
                    insert into sync_device (user_id, name, number) select $1::bigint, $2::text, devices from given \
                    on conflict (user_id, name) do nothing";
-        self.rows(sql, &[&signed(account.user), &device, &signed(DEVICES_MAX)]).await?;
+        self.pool.rows(sql, &[&signed(account.user), &device, &signed(DEVICES_MAX)]).await?;
         match self.client(account, device).await? {
             Some(client) => Ok(client),
             // The user is no more, or has as many as are taken.
@@ -328,7 +294,7 @@ impl Storage for Postgres {
         now: i64,
         device: &str,
     ) -> Result<Option<(Account, Option<Client>)>> {
-        self.who.look_up(*token, device, now).await
+        self.who.ask(Named { token: *token, device: device.to_owned(), now }).await
     }
 
     async fn client_named(&self, device: &str) -> Result<Option<Client>> {
@@ -345,7 +311,7 @@ impl Storage for Postgres {
 
     async fn devices(&self, account: Account) -> Result<Vec<Known>> {
         let sql = "select name, number from sync_device where user_id = $1 order by name";
-        let rows = self.rows(sql, &[&signed(account.user)]).await?;
+        let rows = self.pool.rows(sql, &[&signed(account.user)]).await?;
         let known = |row: &Row| {
             let client = Client { account, device: number(row.get(1)) };
             Known { name: row.get(0), client }
@@ -354,7 +320,7 @@ impl Storage for Postgres {
     }
 
     async fn usage(&self) -> Result<Vec<Usage>> {
-        let rows = self.rows(include_str!("postgres/usage.sql"), &[]).await?;
+        let rows = self.pool.rows(include_str!("postgres/usage.sql"), &[]).await?;
         let usage = |row: &Row| Usage {
             user: row.get(0),
             devices: number(row.get(1)),
@@ -369,7 +335,7 @@ impl Storage for Postgres {
     async fn room(&self) -> Result<Vec<Room>> {
         let sql = "select relname::text, pg_total_relation_size(oid) from pg_class \
                    where relkind = 'r' and relname like 'sync\\_%' and pg_table_is_visible(oid) order by relname";
-        let rows = self.rows(sql, &[]).await?;
+        let rows = self.pool.rows(sql, &[]).await?;
         Ok(rows.iter().map(|row| Room { part: row.get(0), bytes: number(row.get(1)) }).collect())
     }
 
@@ -383,12 +349,7 @@ impl Storage for Postgres {
     }
 
     async fn download(&self, client: Client, download: Download) -> Result<Page> {
-        let (user, limit) = (signed(client.account.user), i64::from(download.limit) + 1);
-        // No device has the number -1: then nobody's are left out.
-        let left_out = if download.others { signed(client.device) } else { -1 };
-        let rows =
-            self.rows(PAGE, &[&user, &signed(download.cursor), &left_out, &limit, &PAGE_BYTES]).await?;
-        page(rows, &download)
+        Ok(self.pages.ask((client, download)).await??)
     }
 
     async fn standing(&self, account: Account) -> Result<Standing> {
@@ -401,7 +362,8 @@ impl Storage for Postgres {
 
     async fn objects(&self, account: Account, after: u64, to: u64, limit: u32) -> Result<Vec<Version>> {
         let (user, limit) = (signed(account.user), i64::from(limit));
-        let rows = self.rows(OBJECTS, &[&user, &signed(after), &signed(to), &limit, &PAGE_BYTES]).await?;
+        let rows =
+            self.pool.rows(OBJECTS, &[&user, &signed(after), &signed(to), &limit, &PAGE_BYTES]).await?;
         Ok(rows.iter().map(|row| version(row, 0)).collect())
     }
 
@@ -423,7 +385,7 @@ impl Storage for Postgres {
         expires: Option<i64>,
     ) -> Result<()> {
         let sql = "insert into sync_token (hash, user_id, made, expires) values ($1, $2, $3, $4)";
-        self.rows(sql, &[&token.bytes().as_slice(), &signed(account.user), &made, &expires]).await?;
+        self.pool.rows(sql, &[&token.bytes().as_slice(), &signed(account.user), &made, &expires]).await?;
         Ok(())
     }
 
@@ -431,7 +393,7 @@ impl Storage for Postgres {
         let sql = "select token.hash, known.name, token.made, token.expires from sync_token token \
                    join sync_user known on known.id = token.user_id where $1::text is null or known.name = $1 \
                    order by known.name, token.made";
-        let rows = self.rows(sql, &[&user]).await?;
+        let rows = self.pool.rows(sql, &[&user]).await?;
         let listed = |row: &Row| Listed {
             name: TokenHash::name_of(row.get(0)),
             user: row.get(1),
@@ -443,7 +405,7 @@ impl Storage for Postgres {
 
     async fn revoke(&self, name: &str) -> Result<u64> {
         let sql = "delete from sync_token where substring(encode(hash, 'hex') from 1 for 12) = $1 returning user_id";
-        Ok(self.rows(sql, &[&name]).await?.len() as u64)
+        Ok(self.pool.rows(sql, &[&name]).await?.len() as u64)
     }
 
     async fn forget(&self, before: i64) -> Result<u64> {
@@ -457,25 +419,13 @@ impl Storage for Postgres {
         if !self.writer.is_alive() {
             return Err(Error::Failed(anyhow::anyhow!("a task that writes uploads has ended")));
         }
-        self.rows("select count(*) from (select id from sync_user limit 1) known", &[]).await?;
+        self.pool.rows("select count(*) from (select id from sync_user limit 1) known", &[]).await?;
         Ok(())
     }
 }
 
 fn version(row: &Row, from: usize) -> Version {
     Version { id: row.get(from), revision: number(row.get(from + 1)), data: text(row.get(from + 2)) }
-}
-
-/// A page of the rows that one statement gave: each has the user's standing, and a version unless there is none.
-fn page(rows: Vec<Row>, download: &Download) -> Result<Page> {
-    let first = rows.first().ok_or(Refusal::UnknownUser)?;
-    let (revision, horizon) = (number(first.get(0)), number(first.get(1)));
-    super::check_cursor(download, revision, horizon, first.get(2))?;
-    let is_one = |row: &&Row| row.get::<_, Option<&str>>(3).is_some();
-    let versions: Vec<Version> = rows.iter().filter(is_one).map(|row| version(row, 3)).collect();
-    let found = first.get::<_, Option<i64>>(6).map_or(0, number);
-    let more = found > versions.len() as u64;
-    Ok(super::page_of(versions, more, download, revision))
 }
 
 impl fmt::Debug for Postgres {

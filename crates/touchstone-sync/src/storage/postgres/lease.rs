@@ -2,14 +2,17 @@
 
 use super::address::Address;
 use super::life::Life;
-use super::{CONNECTION_WITHIN, failed};
+use super::{ANSWERS_WITHIN, ATTEMPTS, CONNECTION_WITHIN, failed, is_lost_to_another, pause, silent};
 use crate::storage::{Error, Result};
 use deadpool_postgres::{
     Client, Hook, HookError, Manager, ManagerConfig, Object, PoolError, RecyclingMethod, Runtime,
 };
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
+use tokio::time::timeout;
+use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
+use tokio_postgres::types::ToSql;
 
 /// Requests that may wait for a connection. The next one is told to come again.
 const WAITING_MAX: usize = 1024;
@@ -62,6 +65,27 @@ impl Pool {
         }
         let connection = self.pool.get().await.map_err(no_connection)?;
         Ok(Lease { connection: Some(connection) })
+    }
+
+    /// The rows of a statement that is a transaction of its own.
+    pub(super) async fn rows(&self, sql: &str, parameters: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>> {
+        let mut attempt = 0;
+        loop {
+            let connection = self.lease().await?;
+            let rows = timeout(ANSWERS_WITHIN, async {
+                let statement = connection.prepare_cached(sql).await?;
+                connection.query(&statement, parameters).await
+            });
+            let rows = rows.await.map_err(|_| silent())?;
+            connection.end();
+            attempt += 1;
+            match rows {
+                Err(error) if is_lost_to_another(&error) && attempt < ATTEMPTS => {
+                    tokio::time::sleep(pause(attempt)).await;
+                }
+                rows => return rows.map_err(failed),
+            }
+        }
     }
 }
 

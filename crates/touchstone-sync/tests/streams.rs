@@ -1,0 +1,115 @@
+//! Streams of events on sockets as they are: in chunks, with an end, and without what a request takes.
+
+mod support;
+
+use serde_json::json;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use support::{Service, place};
+
+/// A stream of `watch`, read byte by byte as it comes.
+struct Raw {
+    answer: BufReader<TcpStream>,
+}
+
+impl Raw {
+    /// Asks in a version of HTTP, and sends more behind the request.
+    fn ask(service: &Service, token: &str, version: &str, more: &str) -> Raw {
+        let mut socket = TcpStream::connect(service.address.trim_start_matches("http://")).unwrap();
+        write!(
+            socket,
+            "GET /v1/sync/watch {version}\r\nhost: x\r\nauthorization: Bearer {token}\r\nx-client: phone\r\n\r\n{more}"
+        )
+        .unwrap();
+        Raw { answer: BufReader::new(socket) }
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.answer.read_line(&mut line).unwrap();
+        line.trim_end_matches("\r\n").to_owned()
+    }
+
+    /// The answer's status and headers.
+    fn head(&mut self) -> Vec<String> {
+        std::iter::from_fn(|| Some(self.line()).filter(|line| !line.is_empty())).collect()
+    }
+
+    /// The next chunk; none at the end.
+    fn chunk(&mut self) -> Option<String> {
+        let bytes = usize::from_str_radix(&self.line(), 16).unwrap();
+        let mut chunk = vec![0; bytes];
+        self.answer.read_exact(&mut chunk).unwrap();
+        assert_eq!(self.line(), "", "a chunk has the length that it says");
+        (bytes > 0).then(|| String::from_utf8(chunk).unwrap())
+    }
+}
+
+fn event(cursor: u64) -> Option<String> {
+    Some(format!("event: changes\ndata: {{\"cursor\":{cursor}}}\n\n"))
+}
+
+fn one_change() -> serde_json::Value {
+    json!({"changes": [{"id": "a", "data": "1"}]})
+}
+
+#[test]
+fn a_stream_is_chunks_until_the_service_ends_whatever_comes_behind_its_request() {
+    let (_folder, store) = place();
+    let service = Service::start(&store, &[]);
+    let token = service.token("ada");
+    let phone = service.device(&token, "phone");
+    let again =
+        format!("GET /v1/sync/delta HTTP/1.1\r\nauthorization: Bearer {token}\r\nx-client: phone\r\n\r\n");
+    for more in ["", "x", &again] {
+        let mut stream = Raw::ask(&service, &token, "HTTP/1.1", more);
+        let head = stream.head();
+        assert_eq!(head[0], "HTTP/1.1 200 OK");
+        for header in ["content-type: text/event-stream", "transfer-encoding: chunked", "connection: close"] {
+            assert!(head.iter().any(|line| line == header), "{head:?}");
+        }
+        let was = phone.get("/v1/sync/full").1["cursor"].as_u64().unwrap();
+        assert_eq!(stream.chunk(), event(was));
+        for cursor in was + 1..=was + 3 {
+            phone.post("/v1/sync/delta", &one_change());
+            assert_eq!(stream.chunk(), event(cursor));
+            stream.answer.get_mut().write_all(b"more that nobody asked for").unwrap();
+        }
+    }
+    let mut stream = Raw::ask(&service, &token, "HTTP/1.1", "");
+    stream.head();
+    assert_eq!(stream.chunk(), event(9));
+    service.signal("TERM");
+    assert_eq!(stream.chunk(), None, "it says that this is its end");
+    assert_eq!(stream.answer.read_to_end(&mut Vec::new()).unwrap(), 0);
+}
+
+#[test]
+fn a_client_that_knows_no_chunks_is_sent_events_as_they_are() {
+    let (_folder, store) = place();
+    let service = Service::start(&store, &[]);
+    let token = service.token("ada");
+    let phone = service.device(&token, "phone");
+    let mut stream = Raw::ask(&service, &token, "HTTP/1.0", "");
+    assert!(!stream.head().iter().any(|line| line.starts_with("transfer-encoding")));
+    let mut told = || [(); 3].map(|()| stream.line().trim_end().to_owned());
+    assert_eq!(told()[1], "data: {\"cursor\":0}");
+    phone.post("/v1/sync/delta", &one_change());
+    assert_eq!(told()[1], "data: {\"cursor\":1}");
+}
+
+#[test]
+fn a_stream_whose_client_has_gone_is_none() {
+    let (_folder, store) = place();
+    let service = Service::start(&store, &[]);
+    let token = service.token("ada");
+    let phone = service.device(&token, "phone");
+    let open = || phone.get("/v1/devices").1["devices"][0]["streams"].clone();
+    let mut streams: Vec<Raw> = (0..3).map(|_| Raw::ask(&service, &token, "HTTP/1.1", "")).collect();
+    streams.iter_mut().for_each(|stream| drop(stream.head()));
+    assert_eq!(open(), 3);
+    streams.truncate(1);
+    while open() != 1 {
+        std::thread::yield_now();
+    }
+}
