@@ -113,3 +113,36 @@ fn a_stream_whose_client_has_gone_is_none() {
         std::thread::yield_now();
     }
 }
+
+/// Bytes of memory that a process has.
+#[cfg(target_os = "linux")]
+fn memory(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
+}
+
+/// A request on a connection takes 20 KiB and more, most of it buffers.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_stream_takes_little_memory() {
+    const STREAMS: u64 = 300;
+    let (_folder, store) = place();
+    let service = Service::start(&store, &["--user-streams", "1000"]);
+    let token = service.token("ada");
+    service.device(&token, "phone");
+    let open = |number: u64| -> Vec<Raw> {
+        let mut streams: Vec<Raw> = (0..number).map(|_| Raw::ask(&service, &token, "HTTP/1.1", "")).collect();
+        for stream in &mut streams {
+            stream.head();
+            assert_eq!(stream.chunk(), event(0));
+        }
+        streams
+    };
+    // What the first ones take is there for all.
+    let _first = open(STREAMS);
+    let before = memory(service.child.id());
+    let _others = open(STREAMS);
+    let each = (memory(service.child.id()).saturating_sub(before)) / STREAMS;
+    assert!(each < 10 * 1024, "{each} bytes each");
+}

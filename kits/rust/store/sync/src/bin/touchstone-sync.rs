@@ -1,17 +1,13 @@
-//! touchstone-sync over its embedded storage, as its users run it, but for tokens: the lab's devices have none.
+//! touchstone-sync over its embedded storage.
 
 use std::net::TcpListener;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::thread::JoinHandle;
-use touchstone_kit::{About, Asked, Failure, FailureKind, Service, ServiceKit, Setting, Settings, failure};
+use touchstone_kit::{About, Asked, Failure, Service, ServiceKit, Setting, Settings};
 use touchstone_store::{Durability, Options, Store};
-use touchstone_sync::http::App;
-use touchstone_sync::identity::Open;
-use touchstone_sync::limits::Limits;
-use touchstone_sync::serve::serve;
 use touchstone_sync::storage::Storage;
 use touchstone_sync::storage::embedded::Embedded;
+use touchstone_sync_driver::{Answering, told};
 
 #[path = "../../../../drivers/src/sqlite/about.rs"]
 mod about;
@@ -23,8 +19,7 @@ fn main() -> ExitCode {
 
 struct Sync {
     store: Store,
-    app: App,
-    answering: JoinHandle<anyhow::Result<()>>,
+    answering: Answering,
 }
 
 impl Service for Sync {
@@ -37,14 +32,8 @@ impl Service for Sync {
         asked.word("download", &["reads"])?;
         let store =
             Options::new().durability(durability).open(asked.directory.join("sync.db")).map_err(told)?;
-        let storage: Arc<dyn Storage> = Arc::new(Embedded::to_serve(store.clone()).map_err(told)?);
-        let identity = Arc::new(Open::of(Arc::clone(&storage)));
-        let app = App::new(storage, identity, Limits::default());
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(told)?;
-        let served = app.clone();
-        // Whoever connects before it answers waits in the socket's queue.
-        let answering = std::thread::spawn(move || runtime.block_on(serve(served, listening, None)));
-        Ok(Sync { store, app, answering })
+        let storage = async { Ok(Arc::new(Embedded::to_serve(store.clone())?) as Arc<dyn Storage>) };
+        Ok(Sync { answering: Answering::begin(listening, storage)?, store })
     }
 
     fn settings(&mut self) -> Result<Settings, Failure> {
@@ -67,12 +56,6 @@ impl Service for Sync {
     }
 
     fn close(self) -> Result<(), Failure> {
-        self.app.end();
-        let ended = self.answering.join().map_err(|_| failure(FailureKind::Other, "the service panicked"))?;
-        ended.map_err(told)
+        self.answering.end()
     }
-}
-
-fn told(error: impl std::fmt::Display) -> Failure {
-    failure(FailureKind::Other, error.to_string())
 }

@@ -1,0 +1,178 @@
+//! A PostgreSQL server, as the system's packages install it, run by an unprivileged user: it refuses to be the superuser's.
+
+use std::fs::{self, File};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+use touchstone_kit::{Failure, FailureKind, failure};
+use touchstone_sync_driver::told;
+
+/// The user and the group that own nothing, in whose name it runs where the lab is the superuser's.
+const NOBODY: u32 = 65_534;
+
+/// How long it may take to begin.
+const BEGINS_WITHIN: Duration = Duration::from_secs(60);
+
+/// How often it is asked whether it has begun.
+const ASK_EVERY: Duration = Duration::from_millis(5);
+
+/// A server at work.
+pub struct Server {
+    process: Child,
+    programs: PathBuf,
+    /// Where its socket lies: a socket's path is short, and those of the lab's folders are not.
+    socket: TempDir,
+    /// What it says.
+    log: PathBuf,
+}
+
+/// The server's version, in its own words.
+pub fn version() -> String {
+    let told = programs()
+        .and_then(|programs| Command::new(programs.join("postgres")).arg("--version").output().ok());
+    match told {
+        Some(told) => {
+            let told = String::from_utf8_lossy(&told.stdout).into_owned();
+            told.trim().trim_start_matches("postgres ").replace(['(', ')'], "")
+        }
+        None => "PostgreSQL, which is not installed".into(),
+    }
+}
+
+impl Server {
+    /// Starts one on the data in a folder, which are made where there are none.
+    pub fn start(folder: &Path) -> Result<Server, Failure> {
+        let missing = "PostgreSQL is not installed (Debian: apt-get install postgresql)";
+        let programs = programs().ok_or_else(|| failure(FailureKind::Unsupported, missing))?;
+        if is_root() {
+            // Whoever owns nothing must reach the data in it.
+            fs::set_permissions(folder, fs::Permissions::from_mode(0o711)).map_err(told)?;
+        }
+        let data = folder.join("postgresql");
+        let is_new = !data.exists();
+        if is_new {
+            fs::create_dir(&data).map_err(told)?;
+        }
+        fs::set_permissions(&data, fs::Permissions::from_mode(0o700)).map_err(told)?;
+        give(&data).map_err(told)?;
+        if is_new {
+            let mut made = command(&programs, "initdb");
+            made.args(["--auth=trust", "--username=sync", "--locale=C", "--encoding=UTF8", "-D"]).arg(&data);
+            succeed(made.output().map_err(told)?)?;
+        }
+        let socket = tempfile::Builder::new().prefix("postgresql").tempdir_in("/tmp").map_err(told)?;
+        give(socket.path()).map_err(told)?;
+        let mut process = command(&programs, "postgres");
+        process.arg("-D").arg(&data).arg("-k").arg(socket.path()).args(["-c", "listen_addresses="]);
+        let log = folder.join("postgresql.log");
+        let process = process.stdout(Stdio::null()).stderr(File::create(&log).map_err(told)?).spawn();
+        let mut server = Server { process: process.map_err(told)?, programs, socket, log };
+        server.wait()?;
+        Ok(server)
+    }
+
+    /// Its database, as a client names it.
+    pub fn url(&self) -> String {
+        let socket = self.socket.path().to_string_lossy().replace('/', "%2F");
+        format!("postgres://sync@{socket}/postgres")
+    }
+
+    /// A setting's value.
+    pub fn show(&self, setting: &str) -> Result<String, Failure> {
+        let mut asked = Command::new(self.programs.join("psql"));
+        asked.arg("-h").arg(self.socket.path()).args([
+            "-U",
+            "sync",
+            "-Atc",
+            &format!("show {setting}"),
+            "postgres",
+        ]);
+        let shown = succeed(asked.output().map_err(told)?)?;
+        Ok(String::from_utf8_lossy(&shown.stdout).trim().to_owned())
+    }
+
+    /// Ends it, with everything written: a fast shutdown, which ends sessions.
+    pub fn stop(mut self) -> Result<(), Failure> {
+        self.interrupt();
+        let ended = self.process.wait().map_err(told)?;
+        if ended.success() { Ok(()) } else { Err(told(format!("the server ended with {ended}"))) }
+    }
+
+    fn interrupt(&self) {
+        // One that has ended needs no signal.
+        let _ = Command::new("kill").args(["-s", "INT", &self.process.id().to_string()]).output();
+    }
+
+    fn wait(&mut self) -> Result<(), Failure> {
+        let began = Instant::now();
+        let mut asked = Command::new(self.programs.join("pg_isready"));
+        asked.arg("-q").arg("-h").arg(self.socket.path());
+        while !asked.status().map_err(told)?.success() {
+            if let Some(ended) = self.process.try_wait().map_err(told)? {
+                let said = fs::read_to_string(&self.log).unwrap_or_default();
+                let last = said.lines().last().unwrap_or("it said nothing");
+                return Err(told(format!("the server ended with {ended}, before it answered: {last}")));
+            }
+            if began.elapsed() > BEGINS_WITHIN {
+                return Err(told(format!("the server does not answer after {} s", BEGINS_WITHIN.as_secs())));
+            }
+            std::thread::sleep(ASK_EVERY);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if matches!(self.process.try_wait(), Ok(None)) {
+            self.interrupt();
+            let _ = self.process.wait();
+        }
+    }
+}
+
+fn succeed(ended: Output) -> Result<Output, Failure> {
+    if ended.status.success() {
+        return Ok(ended);
+    }
+    Err(told(String::from_utf8_lossy(&ended.stderr).trim()))
+}
+
+/// Gives a file, and all in it, to the user in whose name the server runs.
+fn give(path: &Path) -> std::io::Result<()> {
+    if !is_root() {
+        return Ok(());
+    }
+    chown(path, Some(NOBODY), Some(NOBODY))?;
+    if !path.is_dir() {
+        return Ok(());
+    }
+    fs::read_dir(path)?.try_for_each(|entry| give(&entry?.path()))
+}
+
+fn is_root() -> bool {
+    fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
+}
+
+/// A program of the server, which ends with the lab's driver.
+fn command(programs: &Path, name: &str) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "INT"]);
+    if is_root() {
+        let nobody = NOBODY.to_string();
+        command.args(["--reuid", &nobody, "--regid", &nobody, "--clear-groups"]);
+    }
+    command.arg(programs.join(name)).current_dir("/");
+    command
+}
+
+/// Where the newest server's programs lie: Debian puts them outside of the path.
+fn programs() -> Option<PathBuf> {
+    let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let mut found: Vec<PathBuf> = versions.map(|version| version.path().join("bin")).collect();
+    found.sort();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    found.into_iter().rev().chain(std::env::split_paths(&path)).find(|folder| folder.join("initdb").exists())
+}
