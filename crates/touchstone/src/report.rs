@@ -11,6 +11,7 @@ pub mod format;
 mod html;
 mod markdown;
 pub mod page;
+mod prose;
 mod terminal;
 mod view;
 

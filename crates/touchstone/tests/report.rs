@@ -320,6 +320,36 @@ fn names_from_outside_cannot_break_out_of_the_page() {
     assert!(!page.contains("<!--"));
 }
 
+/// Backticks and stars of notes stood in the page as they are typed.
+#[test]
+fn code_and_strong_words_are_set_as_such_on_the_page() {
+    let mut fixture = Fixture::new();
+    let marked = "**never** `pool = <0>`";
+    for claim in &mut fixture.judgement.claims {
+        claim.statement = marked.into();
+        claim.words = Some(marked.into());
+        claim.reason = claim.reason.as_ref().map(|_| marked.into());
+        for pair in &mut claim.pairs {
+            pair.flags.iter_mut().for_each(|flag| flag.evidence = marked.into());
+            pair.tests.iter_mut().for_each(|test| test.note = Some(marked.into()));
+        }
+    }
+    fixture.judgement.flags.iter_mut().for_each(|flag| flag.evidence = marked.into());
+    fixture.judgement.comparisons.iter_mut().for_each(|known| known.reasons = vec![marked.into()]);
+    let page = report::html(&fixture.findings()).unwrap();
+    let set = "<strong>never</strong> <code>pool = &#60;0&#62;</code>";
+    let asked = fixture.judgement.claims.len() + fixture.judgement.flags.len();
+    assert!(page.matches(set).count() > asked, "claims, flags and cases say it");
+    assert!(
+        page.contains("\"statement\":\"never pool = \\u003c0>\""),
+        "a chart names no claim, or with marks"
+    );
+    // What is left without the scripts and their data.
+    let shown = page.split("<script").map(|part| part.split_once("</script>").map_or(part, |(_, rest)| rest));
+    let typed = shown.filter(|part| part.contains("**never") || part.contains("`pool"));
+    assert_eq!(typed.collect::<Vec<_>>(), [""; 0]);
+}
+
 fn assert_fits(summary: &str) {
     for line in summary.lines() {
         assert!(line.width() <= 100, "{} columns: {line}", line.width());

@@ -5,6 +5,7 @@ use super::chart::{self, Chart};
 use super::detail::{self, Build, Detail, SubjectDetail};
 use super::format::{self, NONE};
 use super::page;
+use super::prose;
 use super::view::{ArmView, CaseView, ClaimGroup, Standing, SuiteView, View, counted};
 use crate::error::{Error, Result};
 use crate::record::{Environment, file};

@@ -2,19 +2,20 @@
 
 use super::Chart;
 use crate::report::Findings;
+use crate::report::prose;
 use crate::report::view::{ClaimGroup, ClaimView, PairView, SuiteView};
 use crate::suite::Aspect;
 use crate::verdict::{ClaimOutcome, PairOutcome, TestOutcome};
 use serde::Serialize;
 
 #[derive(Serialize)]
-struct Claims<'a> {
-    rows: Vec<Row<'a>>,
+struct Claims {
+    rows: Vec<Row>,
 }
 
 #[derive(Serialize)]
-struct Row<'a> {
-    statement: &'a str,
+struct Row {
+    statement: String,
     /// The figure that is of the same as the one here.
     published: Option<f64>,
     /// Those of other devices, sizes and steps.
@@ -51,8 +52,7 @@ pub(in crate::report) fn claims(
 ) -> Option<Chart> {
     let mine = |claim: &&ClaimOutcome| claim.suite == suite.name && claim.by == group.by;
     let outcomes = findings.judgement.claims.iter().filter(mine);
-    let rows: Vec<Row<'_>> =
-        outcomes.zip(&group.claims).filter_map(|(claim, view)| row(claim, view)).collect();
+    let rows: Vec<Row> = outcomes.zip(&group.claims).filter_map(|(claim, view)| row(claim, view)).collect();
     if rows.is_empty() {
         return None;
     }
@@ -67,7 +67,7 @@ pub(in crate::report) fn claims(
     ))
 }
 
-fn row<'a>(claim: &'a ClaimOutcome, view: &ClaimView) -> Option<Row<'a>> {
+fn row(claim: &ClaimOutcome, view: &ClaimView) -> Option<Row> {
     let first = claim.pairs.first()?;
     let (direction, size) = only_test(first)?;
     figure(direction)?;
@@ -76,7 +76,7 @@ fn row<'a>(claim: &'a ClaimOutcome, view: &ClaimView) -> Option<Row<'a>> {
     // The least step between scales is another one here than there: no published step is of the same.
     let is_step = direction.against.is_none();
     Some(Row {
-        statement: &claim.statement,
+        statement: prose::plain(&claim.statement),
         published: if is_step { None } else { ratios.next().flatten() },
         beside: ratios.flatten().collect(),
         direction: range(direction),
