@@ -88,15 +88,26 @@ const parts = (() => {
 
   // Axes
 
+  const DIGITS = [[1, 2, 3, 4, 5, 6, 8], [1, 2, 5], [1, 3], [1]];
+
   /**
    * Round figures of each decade, as many as there is room for; evenly spaced ones where the range is
    * short.
    */
   function ticks([low, high], most = 8) {
-    const digits = [[1, 2, 3, 4, 5, 6, 8], [1, 2, 5], [1, 3], [1]];
-    const choices = high / low < 4 ? [] : digits.map((digits) => decades(low, high, digits));
+    const choices = high / low < 4 ? [] : DIGITS.map((digits) => decades(low, high, digits));
     const fitting = choices.find((ticks) => ticks.length <= most && ticks.length > 1);
     return fitting ?? d3.ticks(low, high, Math.max(2, Math.min(6, most)));
+  }
+
+  /** The same, but the range lies between the first and the last of them. */
+  function enclosing([low, high], most = 8) {
+    if (high / low < 4) return d3.ticks(...d3.nice(low, high, 6), 6);
+    const choices = DIGITS.map((digits) => {
+      const around = decades(low / 10, high * 10, digits);
+      return around.slice(d3.bisectRight(around, low) - 1, d3.bisectLeft(around, high) + 1);
+    });
+    return choices.find((ticks) => ticks.length <= most) ?? choices.at(-1);
   }
 
   function decades(low, high, digits) {
@@ -106,9 +117,12 @@ const parts = (() => {
       .filter((t) => t >= low && t <= high);
   }
 
-  /** From the least to the most, with room at both ends on the log scale. */
+  /** From the least to the most of those that a log scale has a place for. */
+  const extent = (values) => d3.extent(values.filter((value) => Number.isFinite(value) && value > 0));
+
+  /** The same, with room at both ends on the log scale. */
   function logDomain(values, room = 0.06) {
-    const [low, high] = d3.extent(values.filter((value) => Number.isFinite(value) && value > 0));
+    const [low, high] = extent(values);
     const pad = Math.max(Math.log(high / low) * room, 0.004);
     return [low * Math.exp(-pad), high * Math.exp(pad)];
   }
@@ -117,6 +131,17 @@ const parts = (() => {
   function spanning([low, high], span) {
     const wider = Math.sqrt(Math.max(1, span / (high / low)));
     return [low / wider, high * wider];
+  }
+
+  /** The ticks of a vertical axis and its domain, between the first and the last of which all values lie. */
+  function logAxis(values, span) {
+    const at = enclosing(spanning(extent(values), span));
+    return [at, d3.extent([...at, ...spanning(logDomain(values), span)])];
+  }
+
+  function linearAxis(ends) {
+    const domain = d3.nice(...ends, 6);
+    return [d3.ticks(...domain, 6), domain];
   }
 
   const grid = { stroke: "var(--rule)", strokeOpacity: 1 };
@@ -173,14 +198,14 @@ const parts = (() => {
     };
     const points = lines.flatMap((line) => [...line.points, ...(line.dots ?? [])]);
     const typeY = linearY ? "linear" : "log";
-    const domainY = linearY ?? spanning(logDomain([...points.map((point) => point.y), ...within]), span);
+    const values = [...points.map((point) => point.y), ...within];
+    const [atY, domainY] = linearY ? linearAxis(linearY) : logAxis(values, span);
     const scaleY = Plot.scale({
       y: { type: typeY, domain: domainY, range: [height - margins.marginBottom, margins.marginTop] },
     });
     const looks = new Map(
       lines.map(({ arm, look }) => [arm, look ?? (arm === baseline ? PLAIN : lookOf(known.indexOf(arm)))]),
     );
-    const atY = linearY ? d3.ticks(...linearY, 6) : ticks(domainY, 8);
     const labels = apart(
       lines.map((line) => ({ arm: line.arm, end: line.points.at(-1) })),
       scaleY,

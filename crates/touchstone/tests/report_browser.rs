@@ -127,6 +127,29 @@ fn no_axis_from_left_to_right_says_the_same_at_two_places() {
     }
 }
 
+/// A chart of rates had its last tick at 1 M/s, and lines that went far beyond.
+#[test]
+fn what_lines_show_lies_between_the_first_and_the_last_tick() {
+    let page = Page::open(&page(), "light");
+    let charts = page.ask(
+        "[...document.querySelectorAll('[data-chart]:is([data-chart=curve], [data-chart=latency], [data-chart=pace], \
+         [data-chart=scaling], [data-chart=scales])')].map((figure) => { \
+         const places = (what) => [...figure.querySelectorAll(`svg ${what}`)].map((it) => it.getBoundingClientRect()); \
+         const ticks = places('[aria-label=\"y-axis tick\"] > *').map((it) => it.top); \
+         const dots = places('[aria-label=dot] > circle').map((it) => (it.top + it.bottom) / 2); \
+         const lines = places('[aria-label=line] > path').flatMap((it) => [it.top, it.bottom]); \
+         return { kind: figure.dataset.chart, ticks: d3.extent(ticks), shown: d3.extent([...dots, ...lines]) }; })",
+    );
+    let ends = |value: &Value| serde_json::from_value::<[f64; 2]>(value.clone()).unwrap();
+    let charts = charts.as_array().unwrap();
+    assert!(charts.iter().any(|chart| chart["kind"] == "curve") && charts.len() > 5, "{charts:?}");
+    for chart in charts {
+        let ([top, bottom], [highest, lowest]) = (ends(&chart["ticks"]), ends(&chart["shown"]));
+        // Half of a pixel is what drawing rounds.
+        assert!(top <= highest + 0.5 && lowest <= bottom + 0.5, "{chart}");
+    }
+}
+
 #[test]
 fn the_page_of_a_plan_that_was_run_in_part_or_not_at_all_opens_too() {
     for (fixture, said) in
