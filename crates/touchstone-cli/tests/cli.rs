@@ -140,9 +140,13 @@ fn a_plan_made_again_from_the_same_seed_is_the_same() {
     assert_ne!(made("8"), first);
     let folder = folder();
     let path = folder.path().join("plan.json");
-    let out = finish(touchstone().args(["plan", "--suite", "smoke", "--seed", "7", "--out"]).arg(&path))
-        .succeeded();
-    assert_eq!((out.stdout.as_str(), fs::read_to_string(&path).unwrap()), ("", first));
+    let plan = ["plan", "--suite", "smoke", "--seed", "7", "--out"];
+    let out = finish(touchstone().args(plan).arg(&path)).succeeded();
+    assert_eq!(fs::read_to_string(&path).unwrap(), first);
+    // As `run` and `report` name what they wrote.
+    assert_eq!(out.stdout, format!("{}\n", path.display()));
+    let told = finish(touchstone().args(plan).arg(&path).arg("--json")).succeeded().json();
+    assert_eq!(told, serde_json::json!({ "plan": path }));
 }
 
 #[test]

@@ -18,7 +18,7 @@ use touchstone_runner::writer::write_json;
 pub struct Plan {
     #[command(flatten)]
     choice: ChoiceArguments,
-    /// The file for the plan; standard output, unless given
+    /// The file for the plan, whose name is printed then; standard output, unless given
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
@@ -30,8 +30,11 @@ impl Plan {
         match &self.out {
             Some(path) => {
                 write_json(path, &plan, "give another file with --out")?;
+                let path = path.display().to_string();
                 if context.json {
-                    say::json(&BTreeMap::from([("plan", path.display().to_string())]))?;
+                    say::json(&BTreeMap::from([("plan", path)]))?;
+                } else {
+                    say::text(&format!("{path}\n"))?;
                 }
             }
             None => say::json(&plan)?,
