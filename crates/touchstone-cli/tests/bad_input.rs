@@ -127,7 +127,7 @@ fn a_setting_in_a_suite_that_is_nearly_anothers_name_is_a_typing_error() {
 #[test]
 fn an_unknown_subject_in_a_suite_is_named_with_those_there_are() {
     let ended = smoke_with("\"redb@immediate\"", "\"nobody@immediate\"");
-    ended.refused(USAGE, &["case `read`", "`nobody`", "there are", "rusqlite", "diesel"]);
+    ended.refused(USAGE, &["case `smoke/read`", "`nobody`", "there are", "rusqlite", "diesel"]);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use std::process::Command;
 use touchstone::kit::{Kit, Kits, Subject};
 use touchstone::name::there_are;
 use touchstone::plan::{Plan, PlannedArm, PlannedCase};
-use touchstone::suite::{OrderKind, Suite, Trace};
+use touchstone::suite::{OrderKind, OrderPlan, Suite, Trace};
 
 /// The longest trace that is read: a gigabyte, which is a hundred million gets.
 const TRACE_BYTES_MAX: u64 = 1 << 30;
@@ -244,22 +244,31 @@ impl Project {
 
 /// Reads the traces that a suite's orders name, which lie at paths from its own file on.
 fn read_traces(suite: &mut Suite, path: &Path) -> Result<()> {
-    for case in &mut suite.cases {
-        let Some(order) = case.order.as_mut() else { continue };
-        let Some(file) = order.file.as_ref().filter(|_| order.kind == OrderKind::Trace) else { continue };
-        let trace = path.with_file_name("").join(file);
-        let told = |why: String| {
-            let message =
-                format!("{}: case `{}`: its trace {}: {why}", path.display(), case.id, trace.display());
-            Error::new(ErrorKind::Input, message)
+    for place in 0..suite.cases.len() {
+        let case = &mut suite.cases[place];
+        let Some(order) = case.order.as_mut().filter(|order| order.kind == OrderKind::Trace) else {
+            continue;
         };
-        if order.among.is_some() {
-            return Err(told("it says itself how many records there are: leave out `among`".into()));
+        if let Err(why) = read_trace(order, path) {
+            let id = &suite.cases[place].id;
+            let message = format!("{}: case `{id}`: {why}", suite.place_of_case(id));
+            return Err(Error::new(ErrorKind::Input, message));
         }
-        let text = trace_text(&trace)
-            .map_err(|error| told(format!("{error}: record one as docs/traces.md says, or name another")))?;
-        order.record(Trace::parse(&text).map_err(told)?);
     }
+    Ok(())
+}
+
+/// Reads the trace that an order of the suite at `path` names, if it names one.
+fn read_trace(order: &mut OrderPlan, path: &Path) -> std::result::Result<(), String> {
+    let Some(file) = &order.file else { return Ok(()) };
+    let trace = path.with_file_name("").join(file);
+    let told = |why: String| format!("its trace {}: {why}", trace.display());
+    if order.among.is_some() {
+        return Err(told("it says itself how many records there are: leave out `among`".into()));
+    }
+    let text = trace_text(&trace)
+        .map_err(|error| told(format!("{error}: record one as docs/traces.md says, or name another")))?;
+    order.record(Trace::parse(&text).map_err(told)?);
     Ok(())
 }
 

@@ -358,7 +358,7 @@ impl Plan {
                 claims: suite.claims.clone(),
             });
         }
-        plan.check().map_err(Error::input)?;
+        plan.check().map_err(|fault| fault.in_suites(suites))?;
         Ok(plan)
     }
 
@@ -389,7 +389,7 @@ impl Plan {
         let said = serde_json::from_str(text).map_err(malformed)?;
         plain_words(&said).map_err(|message| Error::input(format!("{origin}: {message}")))?;
         let plan: Plan = serde_json::from_str(text).map_err(malformed)?;
-        plan.check().map_err(|message| Error::input(format!("{origin}: {message}")))?;
+        plan.check().map_err(|fault| fault.in_plan(origin))?;
         Ok(plan)
     }
 

@@ -34,7 +34,7 @@ pub use trace::Trace;
 use crate::error::{Error, Result};
 use crate::kit::Contender;
 use crate::name::{plain_words, there_are, unique};
-use crate::written::{plainly, read};
+use crate::written::{Item, Mistake, Origin, plainly, read};
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
@@ -85,6 +85,9 @@ pub struct Suite {
     /// What was published, and what is claimed beside that.
     #[serde(default, rename = "claim")]
     pub claims: Vec<Claim>,
+    /// The file it was read from.
+    #[serde(skip)]
+    origin: Origin,
 }
 
 /// Records generated from the seed and a size.
@@ -388,44 +391,42 @@ impl Suite {
     /// # Errors
     /// When the text is not a suite, names something twice, or names something it does not have.
     pub fn parse(text: &str, origin: &str) -> Result<Suite> {
-        let suite: Suite = read(text, origin).map_err(Error::input)?;
+        let mut suite: Suite = read(text, origin).map_err(Error::input)?;
+        suite.origin = Origin::new(origin, text);
         let said = read(text, origin).map_err(Error::input)?;
         plain_words(&said).map_err(|message| Error::input(format!("{origin}: {message}")))?;
-        suite.check().map_err(|message| Error::input(format!("{origin}: {message}")))?;
+        suite.check().map_err(|mistake| suite.told(&mistake))?;
         Ok(suite)
     }
 
-    fn check(&self) -> std::result::Result<(), String> {
+    /// Where a case stands in its file: `suites/mine.toml, line 12`.
+    pub fn place_of_case(&self, id: &str) -> String {
+        self.origin.place(&case_item(id))
+    }
+
+    /// A mistake in the suite as an error, with its place in the file.
+    pub(crate) fn told(&self, mistake: &Mistake) -> Error {
+        Error::input(self.origin.told(mistake))
+    }
+
+    fn check(&self) -> std::result::Result<(), Mistake> {
         let head = [("title", &self.title), ("source", &self.source), ("device", &self.device)];
         if let Some((key, _)) = head.into_iter().find(|(_, text)| is_blank(text)) {
-            return Err(format!("its `{key}` is empty"));
+            return Err(format!("its `{key}` is empty").into());
         }
         unique("dataset", self.datasets.iter().map(|dataset| &dataset.name))?;
         unique("case", self.cases.iter().map(|case| &case.id))?;
         unique("scenario", self.scenarios.iter().map(|scenario| &scenario.name))?;
         for dataset in &self.datasets {
-            let has_values = dataset.record != RecordKind::Doc;
-            let remedy = match (dataset.record, dataset.value_bytes) {
-                (RecordKind::Row, None) => Some("needs"),
-                (RecordKind::Doc, Some(_)) => Some("has fields of its own: leave out"),
-                (RecordKind::Document, Some(0)) => Some("of the page's own has none: leave out"),
-                _ => None,
-            };
-            if let Some(remedy) = remedy {
-                return Err(format!(
-                    "dataset `{}`: a {} {remedy} `value_bytes`",
-                    dataset.name, dataset.record
-                ));
-            }
-            if dataset.spacing.is_some() && (has_values || dataset.spacing == Some(0)) {
-                return Err(format!(
-                    "dataset `{}`: `spacing` lies between the priorities of a doc, and is at least 1",
-                    dataset.name
-                ));
-            }
+            let item = || Item::new("dataset", &[("name", &dataset.name)]);
+            dataset
+                .check()
+                .map_err(|message| Mistake::of(item(), format!("dataset `{}`: {message}", dataset.name)))?;
         }
         for case in &self.cases {
-            self.check_case(case).map_err(|message| format!("case `{}`: {message}", case.id))?;
+            self.check_case(case).map_err(|message| {
+                Mistake::of(case_item(&case.id), format!("case `{}`: {message}", case.id))
+            })?;
         }
         let scaled = self.cases.iter().flat_map(Case::everywhere);
         unique("case", scaled.map(|case| case.id))?;
@@ -450,6 +451,30 @@ impl Suite {
         }
         Ok(())
     }
+}
+
+impl Dataset {
+    fn check(&self) -> std::result::Result<(), String> {
+        let has_values = self.record != RecordKind::Doc;
+        let remedy = match (self.record, self.value_bytes) {
+            (RecordKind::Row, None) => Some("needs"),
+            (RecordKind::Doc, Some(_)) => Some("has fields of its own: leave out"),
+            (RecordKind::Document, Some(0)) => Some("of the page's own has none: leave out"),
+            _ => None,
+        };
+        if let Some(remedy) = remedy {
+            return Err(format!("a {} {remedy} `value_bytes`", self.record));
+        }
+        if self.spacing.is_some() && (has_values || self.spacing == Some(0)) {
+            return Err("`spacing` lies between the priorities of a doc, and is at least 1".into());
+        }
+        Ok(())
+    }
+}
+
+/// A case in its suite's file.
+pub(crate) fn case_item(id: &str) -> Item {
+    Item::new("case", &[("id", id)])
 }
 
 impl Case {

@@ -1,6 +1,10 @@
 //! Reading what people write in TOML. What is wrong is told in plain words: on which line and at what, and what may stand there. The
 //! words of the libraries that read it are for programmers who use them.
 
+mod place;
+
+pub(crate) use place::{Item, Mistake, Origin};
+
 use crate::name::{is_unreadable, there_are};
 use serde::de::DeserializeOwned;
 use std::borrow::Cow;

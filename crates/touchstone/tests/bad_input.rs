@@ -91,6 +91,29 @@ fn a_value_of_the_wrong_kind_is_told_with_what_is_wanted() {
     }
 }
 
+/// What is wrong with a number of a case was told without the file, and what is wrong with a name without the line.
+#[test]
+fn what_is_wrong_with_an_item_is_told_with_its_place_in_the_file() {
+    for (from, to, wanted) in [
+        ("baseline =", "blocks = 0\nbaseline =", "small.toml, line 12: case `small/read`: it needs at least one"),
+        ("\"two@plain\"]", "\"two@plain\", \"two@fancy\"]", "small.toml, line 12: case `small/read`: contender `two@f"),
+        ("dataset = \"rows\"", "dataset = \"columns\"", "small.toml, line 12: case `read`: there is no dataset"),
+        ("baseline =", "settings = { sychronous = \"full\" }\nbaseline =", "small.toml, line 12: suite `small` asks for"),
+        ("value_bytes = 10\n", "", "small.toml, line 7: dataset `rows`: a row needs"),
+        ("at_least = 2", "", "small.toml, line 19: claim `claimed`: a test needs"),
+        ("case = \"read\"\narm", "case = \"red\"\narm", "small.toml, line 19: claim `claimed`: there is no case"),
+    ] {
+        assert_says(&error_with(from, to), &[wanted]);
+    }
+    let curve = "[[curve]]\ntitle = \"growth\"\nshows = \"rate\"\nalong = \"rows\"\npoint = [{ at = 1, case = \"read\" }]\n[[claim]]";
+    assert_says(&error_with("[[claim]]", curve), &["small.toml, line 19: curve `growth`: its points are two"]);
+    let row = "[[published_row]]\nsource = \"a\"\ntable = \"1\"\nof = \"2\"\nper_second = 1\n[[claim]]";
+    assert_says(&error_with("[[claim]]", row), &["small.toml, line 21: published_row `2` of `1`: there is no"]);
+    // A case at its scales is one in the file.
+    let error = small::plan(&OBJECTS.replace("tables = 2", "tables = 0"), &choice()).unwrap_err().to_string();
+    assert_says(&error, &["small.toml, line 11: case `small/delete-10`: it needs"]);
+}
+
 #[test]
 fn an_unknown_verb_is_named_with_those_there_are() {
     assert_says(
@@ -183,7 +206,7 @@ fn an_unknown_dataset_is_named() {
 #[test]
 fn an_unknown_subject_is_named_with_those_there_are() {
     let error = error_with("\"one@plain\", \"two@plain\"]", "\"one@plain\", \"two@plain\", \"three@plain\"]");
-    assert_says(&error, &["case `read`", "`three`", "one, two"]);
+    assert_says(&error, &["case `small/read`", "`three`", "one, two"]);
 }
 
 #[test]

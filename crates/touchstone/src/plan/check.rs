@@ -1,8 +1,10 @@
 //! What a plan must say to be run at all. A person may have edited it, so nothing is taken for granted.
 
 use super::{GETS, Plan, PlannedArm, PlannedCase, PlannedLane, PlannedSuite, SLICE_MS, SLICE_MS_RANGE};
+use crate::error::Error;
 use crate::name::{file_name, unique};
-use crate::suite::{By, Claim, ClaimTest, Published, Scaled};
+use crate::suite::{By, Claim, ClaimTest, Published, Scaled, Suite, case_item};
+use crate::written::Mistake;
 use touchstone_protocol::{RecordKind, TYPED_TABLES, Verb, Watched};
 
 /// The most bytes of records a case may need: they are generated once and held by the lab and by every driver.
@@ -29,16 +31,50 @@ const SPACING_MIN: u64 = 4;
 
 type Checked = Result<(), String>;
 
+/// What is wrong with a plan, and with something of which of its suites.
+#[derive(Debug)]
+pub(super) struct Fault {
+    /// Empty where it is with none of them.
+    suite: String,
+    mistake: Mistake,
+}
+
+impl Fault {
+    /// With something that is named in its suite alone.
+    fn of(suite: &str, mistake: Mistake) -> Fault {
+        let message = format!("suite `{suite}`: {}", mistake.message);
+        Fault { suite: suite.into(), mistake: Mistake { message, ..mistake } }
+    }
+
+    /// As an error of whoever planned these suites, with its place in their files.
+    pub(super) fn in_suites(self, suites: &[Suite]) -> Error {
+        match suites.iter().find(|known| known.name == self.suite) {
+            Some(suite) => suite.told(&self.mistake),
+            None => Error::input(self.mistake.message),
+        }
+    }
+
+    /// As an error of the file that the plan was read from.
+    pub(super) fn in_plan(self, origin: &str) -> Error {
+        Error::input(format!("{origin}: {}", self.mistake.message))
+    }
+}
+
+impl From<String> for Fault {
+    fn from(message: String) -> Fault {
+        Fault { suite: String::new(), mistake: message.into() }
+    }
+}
+
 impl Plan {
     /// Says what about the plan could never be run, in words that name the place.
-    pub(super) fn check(&self) -> Checked {
+    pub(super) fn check(&self) -> Result<(), Fault> {
         if self.looks.first().is_none_or(|first| *first == 0) || !self.looks.is_sorted_by(|a, b| a < b) {
-            return Err(
-                "`looks` are the launches after which to look: at least one, ascending, from 1".into()
-            );
+            let message = "`looks` are the launches after which to look: at least one, ascending, from 1";
+            return Err(message.to_owned().into());
         }
         if self.family == 0 {
-            return Err("`family` counts the comparisons corrected together: at least 1".into());
+            return Err("`family` counts the comparisons corrected together: at least 1".to_owned().into());
         }
         unique("suite", self.suites.iter().map(|suite| &suite.name))?;
         unique("case", self.cases.iter().map(|case| &case.id))?;
@@ -49,22 +85,25 @@ impl Plan {
                 rows: &suite.published_rows,
                 claims: &suite.claims,
             };
-            published.check().map_err(|message| format!("suite `{}`: {message}", suite.name))?;
+            published.check().map_err(|mistake| Fault::of(&suite.name, mistake))?;
         }
         for case in &self.cases {
             let checked =
                 self.check_id(case).and_then(|()| case.check()).and_then(|()| case.check_among_scales());
-            checked.map_err(|message| format!("case `{}`: {message}", case.id))?;
+            checked
+                .map_err(|message| Fault { suite: case.suite().into(), mistake: case.mistake(&message) })?;
         }
-        self.suites.iter().try_for_each(|suite| self.check_ground(suite))
+        self.suites
+            .iter()
+            .try_for_each(|suite| self.check_ground(suite).map_err(|mistake| Fault::of(&suite.name, mistake)))
     }
 
     /// What a page says is decided by contenders that behave, on answers that are checked.
-    fn check_ground(&self, suite: &PlannedSuite) -> Checked {
+    fn check_ground(&self, suite: &PlannedSuite) -> Result<(), Mistake> {
         for claim in suite.claims.iter().filter(|claim| claim.by == By::Page) {
             for test in &claim.tests {
                 self.check_test_ground(suite, claim, test).map_err(|message| {
-                    format!("suite `{}`: claim `{}` of the page: {message}", suite.name, claim.id)
+                    Mistake::of(claim.item(), format!("claim `{}` of the page: {message}", claim.id))
                 })?;
             }
         }
@@ -114,6 +153,12 @@ impl Plan {
 }
 
 impl PlannedCase {
+    /// What is wrong with it, in its suite's file, which has its scales as one case.
+    pub(super) fn mistake(&self, message: &str) -> Mistake {
+        let written = self.scale_of.as_deref().unwrap_or(self.name());
+        Mistake::of(case_item(written), format!("case `{}`: {message}", self.id))
+    }
+
     fn check(&self) -> Checked {
         if !(self.margin > 0.0 && self.margin < 1.0) {
             return Err(format!("its margin {} is not a share between 0 and 1, such as 0.01", self.margin));

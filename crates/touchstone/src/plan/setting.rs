@@ -1,10 +1,11 @@
 //! Settings that a suite asks for: one that is nearly another's name is a typing error. Drivers leave out what they have no
 //! notion of, so nobody else would tell.
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::kit::Kits;
 use crate::name::nearest;
-use crate::suite::Suite;
+use crate::suite::{Suite, case_item};
+use crate::written::{Item, Mistake};
 use std::collections::BTreeSet;
 use touchstone_protocol::SETTING_NAMES;
 
@@ -14,17 +15,25 @@ pub(super) fn check(suites: &[Suite], kits: &Kits) -> Result<()> {
     let of_profiles = profiles.flat_map(|profile| profile.settings.keys().map(String::as_str));
     let known: BTreeSet<&str> = of_profiles.chain(SETTING_NAMES).collect();
     for suite in suites {
-        let of_cases = suite.cases.iter().flat_map(|case| case.settings.keys());
-        let unknown = suite.settings.keys().chain(of_cases).filter(|name| !known.contains(name.as_str()));
-        for name in unknown {
+        for (item, name) in named(suite).filter(|(_, name)| !known.contains(name)) {
             if let Some(meant) = nearest(name, known.iter().copied()) {
-                return Err(Error::input(format!(
+                let message = format!(
                     "suite `{}` asks for the setting `{name}`, which no profile and no page of the protocol knows: did you \
                      mean `{meant}`?",
                     suite.name
-                )));
+                );
+                return Err(suite.told(&Mistake { item, message }));
             }
         }
     }
     Ok(())
+}
+
+/// The names of all settings that a suite asks for, with the case that does.
+fn named(suite: &Suite) -> impl Iterator<Item = (Option<Item>, &str)> {
+    let of_suite = suite.settings.keys().map(|name| (None, name.as_str()));
+    let of_cases = suite.cases.iter().flat_map(|case| {
+        case.settings.keys().map(|name| (Some(case_item(&case.id)), name.as_str()))
+    });
+    of_suite.chain(of_cases)
 }

@@ -8,8 +8,9 @@ use crate::error::{Error, Result};
 use crate::kit::Kits;
 use crate::suite::{
     ArmSpec, Case, Dataset, LanePlan, LoadPlan, OrderKind, OrderPlan, Scaled, ScaledCase, Size, Suite,
-    WatchPlan,
+    WatchPlan, case_item,
 };
+use crate::written::Mistake;
 use touchstone_protocol::Verb;
 
 /// The smallest relative difference that matters in a report.
@@ -155,7 +156,7 @@ fn plan_arm(
     let contender = arm.contender();
     let (language, subject, profile) = kits
         .look_up(contender)
-        .map_err(|error| Error::input(format!("suite `{}`, case `{}`: {error}", suite.name, case.id)))?;
+        .map_err(|error| refused(suite, case, &error.to_string()))?;
     let mut settings = suite.settings.clone();
     settings.extend(case.settings.clone());
     settings.extend(profile.settings.clone());
@@ -186,6 +187,12 @@ fn plan_arm(
         flush_us,
         lanes,
     })
+}
+
+/// A case that cannot be planned.
+fn refused(suite: &Suite, case: &Case, message: &str) -> Error {
+    let message = format!("case `{}/{}`: {message}", suite.name, case.id);
+    suite.told(&Mistake::of(case_item(&case.id), message))
 }
 
 /// What lanes without a count have to go by.

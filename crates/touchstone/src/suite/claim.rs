@@ -2,6 +2,7 @@
 //! of the page's libraries, and what would show that the claim holds here.
 
 use super::{ArmSpec, Bounds, Case, Published, Refuted, Rule, Scaled, Size, Suite};
+use crate::written::{Item, Mistake};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use touchstone_protocol::{FailureKind, Verb};
@@ -363,6 +364,11 @@ impl Claim {
         }
     }
 
+    /// The claim in its suite's file.
+    pub(crate) fn item(&self) -> Item {
+        Item::new("claim", &[("id", &self.id)])
+    }
+
     /// The cases that it is about.
     pub fn cases(&self) -> impl Iterator<Item = &str> {
         let tested = self.tests.iter().flat_map(|test| [Some(&test.case), test.against_case.as_ref()]);
@@ -374,10 +380,11 @@ impl Claim {
 
 impl Suite {
     /// What is wrong with the suite's claims: what is published, then the cases and arms that they ask.
-    pub(super) fn check_claims(&self) -> Result<(), String> {
+    pub(super) fn check_claims(&self) -> Result<(), Mistake> {
         self.published().check()?;
         for claim in &self.claims {
-            self.check_cases(claim).map_err(|message| format!("claim `{}`: {message}", claim.id))?;
+            self.check_cases(claim)
+                .map_err(|message| Mistake::of(claim.item(), format!("claim `{}`: {message}", claim.id)))?;
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use super::{Suite, is_blank};
 use crate::name::unique;
+use crate::written::{Item, Mistake};
 use serde::{Deserialize, Serialize};
 
 /// Cases that are points of one chart.
@@ -44,26 +45,29 @@ pub struct CurvePoint {
 
 impl Suite {
     /// Each curve has a name of its own, and points, in order, of cases that there are.
-    pub(super) fn check_curves(&self) -> Result<(), String> {
+    pub(super) fn check_curves(&self) -> Result<(), Mistake> {
         unique("curve", self.curves.iter().map(|curve| &curve.title))?;
         for curve in &self.curves {
-            let name = format!("curve `{}`", curve.title);
-            if is_blank(&curve.title) || is_blank(&curve.along) {
-                return Err(format!("{name}: its `title` or its `along` is empty"));
+            let item = || Item::new("curve", &[("title", &curve.title)]);
+            self.check_curve(curve)
+                .map_err(|message| Mistake::of(item(), format!("curve `{}`: {message}", curve.title)))?;
+        }
+        Ok(())
+    }
+
+    fn check_curve(&self, curve: &Curve) -> Result<(), String> {
+        if is_blank(&curve.title) || is_blank(&curve.along) {
+            return Err("its `title` or its `along` is empty".into());
+        }
+        let ascends = curve.points.is_sorted_by(|one, other| one.at < other.at);
+        if curve.points.len() < 2 || curve.points[0].at == 0 || !ascends {
+            return Err("its points are two or more, `at` ascending, from 1".into());
+        }
+        for (place, point) in curve.points.iter().enumerate() {
+            if curve.points[..place].iter().any(|known| known.case == point.case) {
+                return Err(format!("case `{}` stands at two of its points: leave one out", point.case));
             }
-            let ascends = curve.points.is_sorted_by(|one, other| one.at < other.at);
-            if curve.points.len() < 2 || curve.points[0].at == 0 || !ascends {
-                return Err(format!("{name}: its points are two or more, `at` ascending, from 1"));
-            }
-            for (place, point) in curve.points.iter().enumerate() {
-                if curve.points[..place].iter().any(|known| known.case == point.case) {
-                    return Err(format!(
-                        "{name}: case `{}` stands at two of its points: leave one out",
-                        point.case
-                    ));
-                }
-                self.case(&point.case).map_err(|message| format!("{name}: {message}"))?;
-            }
+            self.case(&point.case)?;
         }
         Ok(())
     }

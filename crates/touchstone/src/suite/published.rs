@@ -7,6 +7,7 @@ use super::{
     Refuted, Rule, StandIn,
 };
 use crate::name::{subject_of, there_are, unique};
+use crate::written::Mistake;
 use std::ops::RangeInclusive;
 
 /// Figures beyond these are slips of the pen, and ratios of them are no numbers.
@@ -23,20 +24,21 @@ pub(crate) struct Published<'p> {
 
 impl<'p> Published<'p> {
     /// What is wrong with it.
-    pub(crate) fn check(self) -> Result<(), String> {
+    pub(crate) fn check(self) -> Result<(), Mistake> {
         unique("reference", self.references.iter().map(|reference| &reference.id))?;
         unique("stand_in", self.stand_ins.iter().map(|stand_in| &stand_in.subject))?;
         unique("claim", self.claims.iter().map(|claim| &claim.id))?;
         if let Some(untitled) = self.references.iter().find(|reference| is_blank(&reference.title)) {
-            return Err(format!("reference `{}`: its `title` is empty", untitled.id));
+            return Err(format!("reference `{}`: its `title` is empty", untitled.id).into());
         }
         if let Some(unsaid) =
             self.stand_ins.iter().find(|known| is_blank(&known.library) || is_blank(&known.why))
         {
-            return Err(format!("stand_in `{}`: its `library` or its `why` is empty", unsaid.subject));
+            return Err(format!("stand_in `{}`: its `library` or its `why` is empty", unsaid.subject).into());
         }
         for claim in self.claims {
-            self.check_claim(claim).map_err(|message| format!("claim `{}`: {message}", claim.id))?;
+            self.check_claim(claim)
+                .map_err(|message| Mistake::of(claim.item(), format!("claim `{}`: {message}", claim.id)))?;
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! Rows of the page's own tables: what the page printed of one of its measurements.
 
 use super::{PublishedLoad, Suite, is_blank};
+use crate::written::{Item, Mistake};
 use serde::{Deserialize, Serialize};
 
 /// A row of one of the page's tables.
@@ -124,18 +125,24 @@ impl Suite {
     }
 
     /// Each row has a source, and a name of its own.
-    pub(super) fn check_published_rows(&self) -> Result<(), String> {
+    pub(super) fn check_published_rows(&self) -> Result<(), Mistake> {
         for (place, row) in self.published_rows.iter().enumerate() {
-            let name = format!("published_row `{}` of `{}`", row.of, row.table);
-            row.check().map_err(|message| format!("{name}: {message}"))?;
-            if !self.references.iter().any(|reference| reference.id == row.source) {
-                return Err(format!("{name}: there is no [[reference]] `{}`", row.source));
-            }
-            self.check_answer(row).map_err(|message| format!("{name}: {message}"))?;
-            let is_again = |known: &PublishedRow| known.table == row.table && known.of == row.of;
-            if self.published_rows[..place].iter().any(is_again) {
-                return Err(format!("{name}: it stands twice; leave one out"));
-            }
+            let item = || Item::new("published_row", &[("of", &row.of), ("table", &row.table)]);
+            self.check_published_row(row, &self.published_rows[..place]).map_err(|message| {
+                Mistake::of(item(), format!("published_row `{}` of `{}`: {message}", row.of, row.table))
+            })?;
+        }
+        Ok(())
+    }
+
+    fn check_published_row(&self, row: &PublishedRow, before: &[PublishedRow]) -> Result<(), String> {
+        row.check()?;
+        if !self.references.iter().any(|reference| reference.id == row.source) {
+            return Err(format!("there is no [[reference]] `{}`", row.source));
+        }
+        self.check_answer(row)?;
+        if before.iter().any(|known| known.table == row.table && known.of == row.of) {
+            return Err("it stands twice; leave one out".into());
         }
         Ok(())
     }
