@@ -195,24 +195,13 @@ impl<'s> Player<'s> {
 
     fn require_capabilities(&self) -> SessionResult<()> {
         let has = &self.hello.as_ref().expect("it has said hello").capabilities;
-        let record = self.stage.case.dataset.record;
-        for lane in &self.arm.lanes {
-            let held = lane.held.then(|| format!("{record}.held"));
-            let types = if self.stage.case.typed { "typed" } else { "tables" };
-            let tables = (lane.table > 1).then(|| format!("{record}.{types}"));
-            let watched =
-                self.stage.case.watch.as_ref().map(|watch| format!("{record}.watch-{}", watch.watched));
-            let verb = Some(format!("{record}.{}", lane.verb));
-            for wanted in [verb, held, tables, watched].into_iter().flatten() {
-                if !has.contains(&wanted) {
-                    return Err(SessionError::Refused(Failure {
-                        kind: FailureKind::Unsupported,
-                        message: format!("the driver has no capability {wanted}"),
-                    }));
-                }
-            }
+        match self.stage.case.capabilities(self.arm).iter().find(|wanted| !has.contains(wanted)) {
+            None => Ok(()),
+            Some(wanted) => Err(SessionError::Refused(Failure {
+                kind: FailureKind::Unsupported,
+                message: format!("the driver has no capability {wanted}"),
+            })),
         }
-        Ok(())
     }
 
     fn prepare(&mut self) -> SessionResult<()> {

@@ -45,6 +45,13 @@ pub struct Subject {
     /// user's. Where it is not set, its arms are left out of a run, and the run says so.
     #[serde(default)]
     pub sources: Option<String>,
+    /// What its driver can do, `record.verb`, as it says in its hello: a case that asks it for something else is refused when it is
+    /// planned. Left out, such a case finds it unsupported when it is run.
+    #[serde(default)]
+    pub capabilities: Vec<String>,
+    /// The page, where it keeps each record in one of its own: a value that has no room there is refused when it is planned.
+    #[serde(default)]
+    pub page: Option<RecordPage>,
     /// It stands for the least work possible.
     #[serde(default)]
     pub floor: bool,
@@ -54,6 +61,16 @@ pub struct Subject {
     /// Its named configurations.
     #[serde(default, rename = "profile")]
     pub profiles: Vec<Profile>,
+}
+
+/// A page that holds one record.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RecordPage {
+    /// How many bytes it has where no `page_size_bytes` is asked for.
+    pub bytes: u64,
+    /// How many of them are not the record's value.
+    pub overhead_bytes: u64,
 }
 
 /// A named configuration of a subject.

@@ -2,6 +2,7 @@
 //!
 //! The plan is a file a person can read and edit; a run needs nothing else but the kits themselves.
 
+mod capable;
 mod check;
 mod choice;
 mod followed;

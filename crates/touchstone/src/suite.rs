@@ -482,4 +482,18 @@ impl Case {
     fn has_arm(&self, name: &str) -> bool {
         self.arms.iter().any(|arm| arm.name() == name)
     }
+
+    /// What its lanes do, those of its variants among them.
+    fn verbs(&self) -> impl Iterator<Item = Verb> {
+        let varied = self.arms.iter().filter_map(|arm| match arm {
+            ArmSpec::Varied(varied) => varied.lanes.as_ref(),
+            ArmSpec::Plain(_) => None,
+        });
+        self.lanes.iter().chain(varied.flatten()).map(|lane| lane.verb)
+    }
+
+    /// Whether getting records is all that it asks.
+    fn gets_alone(&self) -> bool {
+        self.load.is_none() && self.verbs().all(|verb| verb == Verb::Get)
+    }
 }

@@ -3,7 +3,7 @@
 mod small;
 
 use small::{KIT, choice, kits, suite};
-use touchstone::kit::Kit;
+use touchstone::kit::{Kit, Kits};
 use touchstone::plan::{Choice, MIXED, Plan, Start};
 use touchstone::record::Record;
 use touchstone::suite::Trace;
@@ -95,23 +95,138 @@ fn a_value_of_the_wrong_kind_is_told_with_what_is_wanted() {
 #[test]
 fn what_is_wrong_with_an_item_is_told_with_its_place_in_the_file() {
     for (from, to, wanted) in [
-        ("baseline =", "blocks = 0\nbaseline =", "small.toml, line 12: case `small/read`: it needs at least one"),
-        ("\"two@plain\"]", "\"two@plain\", \"two@fancy\"]", "small.toml, line 12: case `small/read`: contender `two@f"),
-        ("dataset = \"rows\"", "dataset = \"columns\"", "small.toml, line 12: case `read`: there is no dataset"),
-        ("baseline =", "settings = { sychronous = \"full\" }\nbaseline =", "small.toml, line 12: suite `small` asks for"),
+        (
+            "baseline =",
+            "blocks = 0\nbaseline =",
+            "small.toml, line 12: case `small/read`: it needs at least one",
+        ),
+        (
+            "\"two@plain\"]",
+            "\"two@plain\", \"two@fancy\"]",
+            "small.toml, line 12: case `small/read`: contender `two@f",
+        ),
+        (
+            "dataset = \"rows\"",
+            "dataset = \"columns\"",
+            "small.toml, line 12: case `read`: there is no dataset",
+        ),
+        (
+            "baseline =",
+            "settings = { sychronous = \"full\" }\nbaseline =",
+            "small.toml, line 12: suite `small` asks for",
+        ),
         ("value_bytes = 10\n", "", "small.toml, line 7: dataset `rows`: a row needs"),
         ("at_least = 2", "", "small.toml, line 19: claim `claimed`: a test needs"),
-        ("case = \"read\"\narm", "case = \"red\"\narm", "small.toml, line 19: claim `claimed`: there is no case"),
+        (
+            "case = \"read\"\narm",
+            "case = \"red\"\narm",
+            "small.toml, line 19: claim `claimed`: there is no case",
+        ),
     ] {
         assert_says(&error_with(from, to), &[wanted]);
     }
     let curve = "[[curve]]\ntitle = \"growth\"\nshows = \"rate\"\nalong = \"rows\"\npoint = [{ at = 1, case = \"read\" }]\n[[claim]]";
-    assert_says(&error_with("[[claim]]", curve), &["small.toml, line 19: curve `growth`: its points are two"]);
+    assert_says(
+        &error_with("[[claim]]", curve),
+        &["small.toml, line 19: curve `growth`: its points are two"],
+    );
     let row = "[[published_row]]\nsource = \"a\"\ntable = \"1\"\nof = \"2\"\nper_second = 1\n[[claim]]";
-    assert_says(&error_with("[[claim]]", row), &["small.toml, line 21: published_row `2` of `1`: there is no"]);
+    assert_says(
+        &error_with("[[claim]]", row),
+        &["small.toml, line 21: published_row `2` of `1`: there is no"],
+    );
     // A case at its scales is one in the file.
     let error = small::plan(&OBJECTS.replace("tables = 2", "tables = 0"), &choice()).unwrap_err().to_string();
     assert_says(&error, &["small.toml, line 11: case `small/delete-10`: it needs"]);
+}
+
+/// A setting that no driver takes was told by each driver of the run, after all of them had been built.
+#[test]
+fn a_setting_that_is_no_number_of_what_it_says_is_refused_when_it_is_planned() {
+    for (setting, wanted) in [
+        ("pool_pages = 0", "`pool_pages` is 0: write 1 or more"),
+        ("pool_pages = \"many\"", "`pool_pages` is the text \"many\": write a whole number"),
+        ("page_size_bytes = -1", "`page_size_bytes` is -1: write 0 or more"),
+    ] {
+        let error = error_with("baseline =", &format!("settings = {{ {setting} }}\nbaseline ="));
+        assert_says(
+            &error,
+            &["small.toml, line 12: case `small/read`: arm `one@plain`: its setting", wanted],
+        );
+    }
+    let none = SUITE.replace("baseline =", "settings = { cache_size_bytes = 0, pool_pages = 1 }\nbaseline =");
+    small::plan(&none, &choice()).unwrap();
+}
+
+/// The same of what a subject cannot do, and of a value that its pages have no room for.
+#[test]
+fn what_the_kit_says_that_a_subject_cannot_do_is_refused_when_it_is_planned() {
+    let named = "run = [\"one\"]\n";
+    let told =
+        "capabilities = [\"row.get\", \"row.read-all\"]\npage = { bytes = 4096, overhead_bytes = 16 }\n";
+    let kits =
+        Kits { kits: vec![Kit::parse(&KIT.replace(named, &[named, told].concat()), "kit.toml").unwrap()] };
+    let planned = |pairs: &[(&str, &str)]| {
+        let text = pairs.iter().fold(SUITE.to_owned(), |text, (from, to)| text.replacen(from, to, 1));
+        Plan::new(&[suite(&text).unwrap()], &kits, &choice()).map(|_| ()).map_err(|error| error.to_string())
+    };
+    let place = "small.toml, line 12: case `small/read`: arm `one@plain`: ";
+    let larger = ("baseline =", "settings = { page_size_bytes = 8192 }\nbaseline =");
+    let filling = ("value_bytes = 10", "value_bytes = 4080");
+    let beyond = ("value_bytes = 10", "value_bytes = 4081");
+    for fine in [&[][..], &[filling], &[beyond, larger]] {
+        planned(fine).unwrap();
+    }
+    assert_says(
+        &planned(&[beyond]).unwrap_err(),
+        &[
+            place,
+            "pages of 4096 bytes have room for values of 4080",
+            "`rows` have 4081",
+            "lower `value_bytes`",
+        ],
+    );
+    let mix = ("{ verb = \"read-all\" }", "{ verb = \"mix\", reads = 50, count = 10 }");
+    let held = ("{ verb = \"read-all\" }", "{ verb = \"read-all\", held = true }");
+    for (change, capability) in [(mix, "row.mix"), (held, "row.held")] {
+        let wanted = format!("it is asked for {capability}, and can do row.get, row.read-all: ask another");
+        assert_says(&planned(&[change]).unwrap_err(), &[place, &wanted]);
+    }
+}
+
+#[test]
+fn a_row_of_a_page_without_a_figure_is_refused() {
+    let reference = "[[reference]]\nid = \"a\"\nkind = \"page\"\ntitle = \"its tables\"\n";
+    let row =
+        format!("{reference}[[published_row]]\nsource = \"a\"\ntable = \"1\"\nof = \"2\"\noperations = 9\n");
+    let error = error_with("[[claim]]", &format!("{row}[[claim]]"));
+    assert_says(&error, &["small.toml, line 25: published_row `2` of `1`: it has no figure", "`per_second`"]);
+    let printed = SUITE.replace("[[claim]]", &format!("{row}p99_ms = 3\n[[claim]]"));
+    small::plan(&printed, &choice()).unwrap();
+}
+
+/// Nothing was drawn of it, and nobody was told.
+#[test]
+fn a_curve_of_hits_is_of_cases_that_get() {
+    let curve = |shows: &str| {
+        let points = "point = [{ at = 1, case = \"read\" }, { at = 2, case = \"again\" }]";
+        format!("[[curve]]\ntitle = \"growth\"\nshows = \"{shows}\"\nalong = \"rows\"\n{points}\n[[claim]]")
+    };
+    let (first, last) = (SUITE.find("[[case]]").unwrap(), SUITE.find("[[claim]]").unwrap());
+    let again = SUITE[first..last].replace("\"read\"", "\"again\"");
+    let suite = |verb: &str, shows: &str| {
+        let claims = [&again, &curve(shows)[..]].concat();
+        SUITE.replacen("[[claim]]", &claims, 1).replace("verb = \"read-all\"", &format!("verb = {verb}"))
+    };
+    for (verb, shows) in [("\"get\"", "hits"), ("\"mix\", reads = 50, count = 10", "rate")] {
+        small::plan(&suite(verb, shows), &choice()).unwrap();
+    }
+    let error =
+        small::plan(&suite("\"mix\", reads = 50, count = 10", "hits"), &choice()).unwrap_err().to_string();
+    assert_says(
+        &error,
+        &["small.toml, line 26: curve `growth`", "is of gets, and case `read`", "`shows = \"rate\"`"],
+    );
 }
 
 #[test]

@@ -114,6 +114,7 @@ const ELSEWHERE: [(&str, &[&str]); 4] = [
             "Kit",
             "KitHead",
             "Subject",
+            "RecordPage",
             "Profile",
             "Contender",
         ],

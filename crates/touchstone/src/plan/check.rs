@@ -1,6 +1,8 @@
 //! What a plan must say to be run at all. A person may have edited it, so nothing is taken for granted.
 
-use super::{GETS, Plan, PlannedArm, PlannedCase, PlannedLane, PlannedSuite, SLICE_MS, SLICE_MS_RANGE};
+use super::{
+    GETS, Plan, PlannedArm, PlannedCase, PlannedLane, PlannedSuite, SLICE_MS, SLICE_MS_RANGE, setting,
+};
 use crate::error::Error;
 use crate::name::{file_name, unique};
 use crate::suite::{By, Claim, ClaimTest, Published, Scaled, Suite, case_item};
@@ -514,6 +516,7 @@ impl PlannedArm {
                 "its contender is `{contender}`: name it so, with `#` and a variant where there is one"
             ));
         }
+        setting::check_values(&self.settings)?;
         self.lanes.iter().try_for_each(PlannedLane::check)?;
         for (place, lane) in self.lanes.iter().enumerate() {
             let (before, after) = (&self.lanes[..place], &self.lanes[place + 1..]);

@@ -22,7 +22,7 @@ const MARGIN_OF_FLUSHES: f64 = 0.10;
 /// A case with nothing left open, and with its numbers in the full size, where that has it.
 ///
 /// # Errors
-/// When it names a contender that no kit has.
+/// When it names a contender that no kit has, or asks one for what that cannot do.
 pub(super) fn case(
     suite: &Suite,
     case: &Case,
@@ -31,6 +31,7 @@ pub(super) fn case(
     choice: &Choice,
 ) -> Result<PlannedCase> {
     let planned = plan_case(suite, case, scaled, kits, choice)?;
+    planned.check_subjects(kits).map_err(|message| refused(suite, case, &message))?;
     if !case.at(Size::Full).contains(scaled) {
         return Ok(planned);
     }
@@ -154,9 +155,8 @@ fn plan_arm(
     size: Size,
 ) -> Result<PlannedArm> {
     let contender = arm.contender();
-    let (language, subject, profile) = kits
-        .look_up(contender)
-        .map_err(|error| refused(suite, case, &error.to_string()))?;
+    let (language, subject, profile) =
+        kits.look_up(contender).map_err(|error| refused(suite, case, &error.to_string()))?;
     let mut settings = suite.settings.clone();
     settings.extend(case.settings.clone());
     settings.extend(profile.settings.clone());

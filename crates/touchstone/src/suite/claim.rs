@@ -1,7 +1,7 @@
 //! What is claimed: by the page or by the suite's author, with the published figures, the subjects that take the place
 //! of the page's libraries, and what would show that the claim holds here.
 
-use super::{ArmSpec, Bounds, Case, Published, Refuted, Rule, Scaled, Size, Suite};
+use super::{Bounds, Case, Published, Refuted, Rule, Scaled, Size, Suite};
 use crate::written::{Item, Mistake};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -517,12 +517,7 @@ impl Suite {
 
 /// A verb of its lanes whose operations are no records.
 fn times_no_records(case: &Case) -> Option<Verb> {
-    let varied = case.arms.iter().filter_map(|arm| match arm {
-        ArmSpec::Varied(varied) => varied.lanes.as_ref(),
-        ArmSpec::Plain(_) => None,
-    });
-    let verbs = case.lanes.iter().chain(varied.flatten()).map(|lane| lane.verb);
-    verbs.into_iter().find(|verb| *verb == Verb::Open || verb.watches())
+    case.verbs().find(|verb| *verb == Verb::Open || verb.watches())
 }
 
 fn has_arm(case: &Case, arm: &str) -> Result<(), String> {

@@ -67,7 +67,14 @@ impl Suite {
             if curve.points[..place].iter().any(|known| known.case == point.case) {
                 return Err(format!("case `{}` stands at two of its points: leave one out", point.case));
             }
-            self.case(&point.case)?;
+            let case = self.case(&point.case)?;
+            if curve.shows == Shown::Hits && !case.gets_alone() {
+                return Err(format!(
+                    "`shows = \"hits\"` is of gets, and case `{}` does something else: name a case whose lanes get alone, or say \
+                     `shows = \"rate\"`",
+                    point.case
+                ));
+            }
         }
         Ok(())
     }

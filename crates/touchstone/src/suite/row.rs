@@ -81,6 +81,9 @@ impl PublishedRow {
         if self.hit_percent.is_some_and(|percent| !(0.0..=100.0).contains(&percent)) {
             return Err("its `hit_percent` is not between 0 and 100".into());
         }
+        if times.into_iter().chain(rates).chain([self.hit_percent]).flatten().next().is_none() {
+            return Err("it has no figure: write what the page prints, such as `per_second` or `average_ms`, or leave the row out".into());
+        }
         Ok(())
     }
 }

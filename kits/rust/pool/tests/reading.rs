@@ -7,6 +7,7 @@ mod conversation;
 mod lab;
 
 use lab::{Session, lane};
+use pool::page::Page;
 use pool::policy::Policy;
 use pool::ring::Ring;
 use std::collections::BTreeMap;
@@ -70,6 +71,29 @@ fn refused(reply: Reply) -> Failure {
 fn it_speaks_the_golden_conversations_that_it_has_the_verbs_for() {
     conversation::play_all(PROGRAM, 4);
     conversation::play_all(env!("CARGO_BIN_EXE_page-file"), 6);
+}
+
+/// The kit's table tells the lab before a run what the programs can do.
+#[test]
+fn the_kits_table_says_what_the_programs_can_do_and_of_what_size_a_page_is() {
+    let table = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("kit.toml");
+    let table = fs::read_to_string(table).unwrap();
+    let programs =
+        [PROGRAM, env!("CARGO_BIN_EXE_page-pool-scan"), env!("CARGO_BIN_EXE_page-file")].map(Path::new);
+    for program in programs {
+        let name = program.file_name().unwrap().to_str().unwrap();
+        let row = table.split("[[subject]]").find(|row| row.contains(&format!("\nname = \"{name}\"\n"))).unwrap();
+        let told = row.lines().find_map(|line| line.strip_prefix("capabilities = ")).unwrap();
+        let told: Vec<String> = serde_json::from_str(told).unwrap();
+        assert_eq!(told, Session::start(program.to_str().unwrap(), &[]).hello().capabilities, "{name}");
+        let page = format!("\npage = {{ bytes = 4096, overhead_bytes = {} }}\n", Page::OVERHEAD);
+        assert!(row.contains(&page), "{name}: {page}");
+        let folder = tempfile::tempdir().unwrap();
+        let mut session = Session::start(program.to_str().unwrap(), &[]);
+        session.hello();
+        let settings = session.open(open(folder.path(), true, Settings::new()));
+        assert_eq!(settings["page_size_bytes"], Setting::Number(4096), "{name}");
+    }
 }
 
 #[test]
