@@ -132,6 +132,39 @@ fn the_list_is_all_there_as_text_and_as_json() {
     }
 }
 
+/// Its last line said that there was nothing to check: that of the last suite, which has no rows.
+#[test]
+fn a_check_of_the_suites_ends_with_what_it_comes_to() {
+    let told = run(&["list", "--check"]).succeeded().stdout;
+    let checked = run(&["list", "--check", "--json"]).succeeded().json();
+    let (with, without): (Vec<&serde_json::Value>, Vec<_>) =
+        checked["suites"].as_array().unwrap().iter().partition(|suite| suite["rows"] != 0);
+    let first = told.lines().next().unwrap();
+    assert!(first.starts_with("No rows of a page's tables") && without.len() > 1, "{told}");
+    assert!(without.iter().all(|suite| first.contains(suite["name"].as_str().unwrap())), "{told}");
+    let parts: Vec<&str> = told.split("\nSuite ").skip(1).collect();
+    assert_eq!(parts.len(), with.len(), "{told}");
+    for (part, suite) in parts.iter().zip(with) {
+        let rows =
+            suite["flags"].as_array().unwrap().iter().flat_map(|flag| flag["rows"].as_array().unwrap());
+        let doubtful: BTreeSet<String> = rows.map(|row| format!("{}: {}", row["table"], row["of"])).collect();
+        let last = part.trim_end().lines().last().unwrap();
+        let some = if doubtful.is_empty() { "none".into() } else { doubtful.len().to_string() };
+        assert!(last.contains(&format!("{some} of {} rows", suite["rows"])), "{last}: {suite}");
+        assert!(part.starts_with(suite["name"].as_str().unwrap()), "{part}");
+    }
+}
+
+#[test]
+fn a_check_says_of_a_suite_what_planning_it_would() {
+    let folder = folder();
+    let path = folder.path().join("smoke.toml");
+    let text = fs::read_to_string(root().join("suites/smoke.toml")).unwrap();
+    fs::write(&path, text.replacen("blocks = 2", "blocks = { quick = 2, full = 0 }", 1)).unwrap();
+    let ended = finish(touchstone().args(["list", "--check", "--suite"]).arg(&path));
+    ended.refused(64, &["smoke.toml, line ", "case `smoke/", "at least one block"]);
+}
+
 #[test]
 fn a_plan_made_again_from_the_same_seed_is_the_same() {
     let made = |seed: &str| run(&["plan", "--suite", "smoke", "--seed", seed]).succeeded().stdout;

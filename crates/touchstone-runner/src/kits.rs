@@ -450,6 +450,9 @@ mod tests {
         told("does not begin");
         fs::write(&trace, "touchstone-trace 1\npages 9\ngets 3\n8 0\n").unwrap();
         told("cut short");
+        fs::write(&trace, "touchstone-trace 1\npages 1,000\ngets 1\n0\n").unwrap();
+        told("its line 2: `1,000`");
+        told("s.toml, line 8: case");
         fs::write(&trace, b"touchstone-trace 1\npages 9\ngets 1\n\xff\n").unwrap();
         told("UTF-8");
         fs::write(&trace, "touchstone-trace 1\npages 9\ngets 3\n8 0 3\n").unwrap();

@@ -215,7 +215,7 @@ fn a_curve_of_hits_is_of_cases_that_get() {
     let (first, last) = (SUITE.find("[[case]]").unwrap(), SUITE.find("[[claim]]").unwrap());
     let again = SUITE[first..last].replace("\"read\"", "\"again\"");
     let suite = |verb: &str, shows: &str| {
-        let claims = [&again, &curve(shows)[..]].concat();
+        let claims = [again.as_str(), &curve(shows)].concat();
         SUITE.replacen("[[claim]]", &claims, 1).replace("verb = \"read-all\"", &format!("verb = {verb}"))
     };
     for (verb, shows) in [("\"get\"", "hits"), ("\"mix\", reads = 50, count = 10", "rate")] {

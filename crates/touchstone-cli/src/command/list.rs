@@ -20,7 +20,7 @@ pub struct List {
     /// A suite to list, by name or by path to its file; all, unless given
     #[arg(long = "suite", value_name = "SUITE")]
     suites: Vec<String>,
-    /// List what the published figures of the suites give cause to doubt, by their own arithmetic, instead
+    /// Check the suites instead: whether they can be planned, and what their published figures give cause to doubt, by their own arithmetic
     #[arg(long)]
     check: bool,
 }

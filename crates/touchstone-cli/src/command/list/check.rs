@@ -1,10 +1,16 @@
-//! `touchstone list --check`: what the published figures of suites give cause to doubt, before anything runs.
+//! `touchstone list --check`: whether suites can be planned, and what their published figures give cause to doubt, before anything
+//! runs.
 
 use crate::{Context, say};
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::process::ExitCode;
-use touchstone::suite::{FlaggedRow, PublishedFlag, Suite};
+use std::slice;
+use touchstone::kit::Kits;
+use touchstone::plan::{Choice, Plan};
+use touchstone::statistics::LOOKS;
+use touchstone::suite::{FlaggedRow, PublishedFlag, Size, Suite};
 use touchstone_runner::doctor::copied_per_second;
 
 /// What the figures of suites give cause to doubt.
@@ -25,7 +31,9 @@ struct CheckedSuite {
 impl Checked {
     /// Checks the suites of these names; all, where there are none.
     pub(super) fn read(context: &Context, names: &[String]) -> anyhow::Result<Checked> {
-        let suites = context.project()?.suites(names)?;
+        let project = context.project()?;
+        let suites = project.suites(names)?;
+        suites.iter().try_for_each(|suite| plan(suite, &project.kits))?;
         // Only what was read or written at some speed is held against it.
         let is_of_bytes = |suite: &Suite| suite.published_rows.iter().any(|row| row.mib_per_second.is_some());
         let memory = suites.iter().any(is_of_bytes).then(copied_per_second).flatten();
@@ -47,35 +55,50 @@ impl Checked {
         Ok(ExitCode::SUCCESS)
     }
 
+    /// Suites of which there is nothing to say in a line, then each of the others, what it comes to at its end.
     fn text(&self) -> String {
-        let suites: Vec<String> = self.suites.iter().map(CheckedSuite::text).collect();
-        suites.join("\n")
+        let (without, with): (Vec<&CheckedSuite>, Vec<&CheckedSuite>) =
+            self.suites.iter().partition(|suite| suite.rows == 0);
+        let names: Vec<&str> = without.iter().map(|suite| suite.name.as_str()).collect();
+        let without = (!names.is_empty())
+            .then(|| format!("No rows of a page's tables, and so nothing to doubt: {}\n", names.join(", ")));
+        without.into_iter().chain(with.iter().map(|suite| suite.text())).collect::<Vec<_>>().join("\n")
     }
+}
+
+/// Plans all of a suite in both of its sizes, as `touchstone plan` would.
+fn plan(suite: &Suite, kits: &Kits) -> touchstone::Result<()> {
+    [Size::Quick, Size::Full].into_iter().try_for_each(|size| {
+        let choice =
+            Choice { cases: Vec::new(), contenders: Vec::new(), size, seed: 42, looks: LOOKS.to_vec() };
+        Plan::new(slice::from_ref(suite), kits, &choice).map(|_| ())
+    })
 }
 
 impl CheckedSuite {
     fn text(&self) -> String {
         let mut text = format!("Suite {}: {}\n", self.name, self.title);
-        let rows = match self.rows {
-            0 => "  It holds no rows of its page's tables, so there is nothing to check.\n".to_owned(),
-            rows if self.flags.is_empty() => {
-                format!("  {rows} rows of its page's tables give no cause to doubt them.\n")
-            }
-            rows => format!("  {rows} rows of its page's tables, by their own arithmetic:\n"),
-        };
-        text.push_str(&rows);
         for flag in &self.flags {
-            let rows = match flag.rows.len() {
-                1 => "1 row".to_owned(),
-                many => format!("{many} rows"),
-            };
-            let _ = writeln!(text, "\n  {}, {rows}: {}", flag.kind, flag.meaning);
+            let _ = writeln!(text, "\n  {}, {}: {}", flag.kind, rows(flag.rows.len()), flag.meaning);
             let name = |row: &FlaggedRow| format!("{}: {}", row.table, row.of);
             let width = flag.rows.iter().map(|row| name(row).chars().count()).max().unwrap_or_default();
             for row in &flag.rows {
                 let _ = writeln!(text, "    {:<width$}  {}", name(row), row.arithmetic);
             }
         }
+        let doubtful: BTreeSet<(&str, &str)> =
+            self.flags.iter().flat_map(|flag| &flag.rows).map(|row| (&*row.table, &*row.of)).collect();
+        let (some, give) = match doubtful.len() {
+            0 => ("none".to_owned(), "gives"),
+            1 => ("1".to_owned(), "gives"),
+            many => (many.to_string(), "give"),
+        };
+        let all = rows(self.rows);
+        let _ = writeln!(text, "\n  In all, {some} of {all} of its page's tables {give} cause for doubt.");
         text
     }
+}
+
+fn rows(number: usize) -> String {
+    if number == 1 { "1 row".into() } else { format!("{number} rows") }
 }
