@@ -83,7 +83,7 @@ impl Estimate {
 
     /// The same with the interval of independent launches, and a p of which only the side of [`P_LOOK`] is known: to say
     /// what serial correlation takes away.
-    pub(super) fn as_if_independent(&self) -> Estimate {
+    pub fn as_if_independent(&self) -> Estimate {
         let (low, high) = self.interval_widened(1.0);
         let p = if low > 0.0 || high < 0.0 { self.p.min(P_LOOK / 2.0) } else { self.p };
         Estimate { low, high, p, ..*self }

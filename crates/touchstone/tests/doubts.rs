@@ -5,14 +5,14 @@ mod claimed;
 mod made;
 mod small;
 
-use claimed::{ADVANTAGE, CASES};
+use claimed::{ADVANTAGE, CASES, RATE};
 use made::{blank, part, plan, slice};
 use touchstone::estimate::estimate;
 use touchstone::plan::Plan;
 use touchstone::record::Record;
 use touchstone::report::{Findings, html};
 use touchstone::sample::Slice;
-use touchstone::verdict::{ClaimStatus, Comparison, Verdict, judge};
+use touchstone::verdict::{ClaimStatus, Comparison, TestOutcome, Verdict, judge};
 
 const LAUNCHES: usize = 12;
 
@@ -211,6 +211,41 @@ fn a_claim_does_not_hold_on_a_difference_that_is_withheld() {
     assert!(test.low.unwrap() > 1.0, "the interval alone lies beyond the bound: {test:#?}");
     assert!(test.note.as_ref().unwrap().contains("holds is withheld"), "{test:#?}");
     assert_eq!(claimed(20.0).status, ClaimStatus::Holds, "correlation makes no such difference");
+}
+
+/// Its interval is as much wider as that of two arms, and a claim of two arms said so.
+#[test]
+fn a_claim_about_one_arm_says_that_it_is_withheld_for_serial_correlation() {
+    let claimed = |bound: u32, place: fn(usize) -> usize| -> TestOutcome {
+        let claim = RATE.replace("RATE", &bound.to_string());
+        let plan = small::plan(&[CASES, &claim].concat(), &small::choice()).unwrap();
+        let record = record(plan, |_, launch, _| 1e6 * noisy_ratio(place(launch), 0.0));
+        judge(&record.plan, &estimate(&record).cases, &[]).claims.remove(0).pairs.remove(0).tests.remove(0)
+    };
+    let bounds = || (900..1010).step_by(5);
+    let of = |place| bounds().map(|bound| claimed(bound, place)).collect::<Vec<_>>();
+    let alike = of(|launch| launch);
+    let says = |test: &&TestOutcome| {
+        test.note.as_ref().is_some_and(|note| note.contains("holds is withheld: launches may"))
+    };
+    let (told, others): (Vec<&TestOutcome>, Vec<_>) = alike.iter().partition(says);
+    assert!(
+        told.iter().all(|test| test.status == ClaimStatus::Inconclusive) && !told.is_empty(),
+        "{alike:#?}"
+    );
+    assert!(
+        told[0].note.as_ref().unwrap().ends_with("times as wide as that of independent ones"),
+        "{told:#?}"
+    );
+    for status in [ClaimStatus::Holds, ClaimStatus::Inconclusive] {
+        assert!(
+            others.iter().any(|test| test.status == status && test.note.is_none()),
+            "{status}: {others:#?}"
+        );
+    }
+    // The same launches in an order in which no two neighbours are alike.
+    let apart = of(|launch| if launch % 2 == 0 { launch / 2 } else { 6 + launch / 2 });
+    assert!(!apart.iter().any(|test| says(&test)), "{apart:#?}");
 }
 
 #[test]

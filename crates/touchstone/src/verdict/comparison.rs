@@ -189,7 +189,7 @@ fn decide(
     let decision = decide_estimate(estimate, margin);
     reasons.extend(two_kinds(mine, theirs));
     if let Some(would_be) = withheld_for_correlation(estimate, margin) {
-        reasons.push(resembling(estimate, would_be.into()));
+        reasons.push(resembling(estimate, Verdict::from(would_be)));
     }
     let drifts = drift_apart(mine, theirs).filter(|_| matches!(decision, Decision::Better | Decision::Worse));
     match drifts {
@@ -202,7 +202,7 @@ fn decide(
 }
 
 /// That serial correlation is why nothing is decided.
-fn resembling(estimate: &Estimate, would_be: Verdict) -> String {
+pub(super) fn resembling(estimate: &Estimate, would_be: impl fmt::Display) -> String {
     let correlation = estimate.serial_correlation.unwrap_or_default();
     format!(
         "{would_be} is withheld: launches may resemble their neighbours (serial correlation {correlation:.1} over \

@@ -3,7 +3,7 @@
 use super::claim::{ClaimStatus, TestOutcome};
 use super::comparison::{cache_difference, class_difference, incomplete, not_honoured, obstacles};
 use super::doubt::drift_apart;
-use super::figure::{Figure, Found, Noisy, Step};
+use super::figure::{Figure, Found, Independent, Noisy, Step};
 use super::gate::null_arm;
 use super::resembling::allowed_for_figure;
 use super::worded::{describe, question, unit};
@@ -42,7 +42,9 @@ impl TestOutcome {
     /// `published` is the ratio that the page has, where the test is about its size.
     fn decide(&mut self, found: Found, bounds: Bounds, published: Option<f64>) {
         let decided = found.figure.within(bounds);
-        let withheld = found.noisy.as_ref().and_then(|noisy| noisy.takes_back(decided, bounds));
+        let taken_back = found.noisy.as_ref().and_then(|noisy| noisy.takes_back(decided, bounds));
+        let would_be = || found.independent.and_then(|known| known.would_decide(decided, bounds));
+        let withheld = taken_back.or_else(would_be);
         self.status = if withheld.is_some() { ClaimStatus::Inconclusive } else { decided };
         // What is withheld of a figure is not said of its size either.
         let figure = found.noisy.map_or(found.figure, |noisy| noisy.correlated);
@@ -189,7 +191,8 @@ impl Evidence<'_> {
             .zip(planned[1])
             .and_then(|(mine, theirs)| Some(self.case(&test.case)?.margin_of(mine, theirs)));
         let noisy = self.noisy(&test.case, estimate, margin).map(|noisy| noisy.each(ratio));
-        Ok(Measured::Figure(Found { figure, said: marked, noisy }))
+        let independent = independent(estimate).map(|known| known.each(ratio));
+        Ok(Measured::Figure(Found { figure, said: marked, noisy, independent }))
     }
 
     /// An operation is quicker on a processor that is kept busy: two cases of which one is confined are not quite alike.
@@ -236,11 +239,15 @@ impl Evidence<'_> {
         kept(test, arm)?;
         let logs: Vec<f64> =
             arm.launches.iter().filter_map(|launch| value(test, launch)).map(f64::ln).collect();
-        let figure = self.figure(Estimate::from_launches(&logs))?;
+        let estimate = Estimate::from_launches(&logs);
         let bytes = self.bytes(test, &test.case)?;
-        let per_second = |per_ns: f64| per_ns * 1e9 * bytes;
-        let figure = if test.measure.more_is_better() { figure.inverted().each(per_second) } else { figure };
-        Ok(Measured::Figure(Found::new(figure, None)))
+        let in_unit = |figure: Figure| match test.measure.more_is_better() {
+            true => figure.inverted().each(|per_ns| per_ns * 1e9 * bytes),
+            false => figure,
+        };
+        let figure = in_unit(self.figure(estimate)?);
+        let independent = independent(estimate).map(|known| known.each(in_unit));
+        Ok(Measured::Figure(Found { independent, ..Found::new(figure, None) }))
     }
 
     /// How many bytes an operation of a case counts for, where bytes are counted; 1 where operations are.
@@ -305,8 +312,9 @@ impl Evidence<'_> {
         let noisy = self.noisy(scales[1].name(), times, margin).map(|noisy| noisy.each(Figure::inverted));
         let [from, to] = scales.map(|case| count(scale(case)));
         let said = format!("from {from} to {to} {}", scales[0].scaled);
+        let independent = independent(times).map(|known| known.each(Figure::inverted));
         let withheld = drift_apart(large, small).map(|why| format!("{said}: {why}"));
-        Ok(Stepped { found: Found { figure, said: Some(said), noisy }, withheld })
+        Ok(Stepped { found: Found { figure, said: Some(said), noisy, independent }, withheld })
     }
 
     /// Whether every scale of its size is in the plan: a step that is left out could be the one that refutes.
@@ -425,6 +433,10 @@ impl Evidence<'_> {
         let against = pair.against.iter().map(|against| (id(against_case(test)), against.clone()));
         std::iter::once((id(&test.case), pair.arm.clone())).chain(against).collect()
     }
+}
+
+fn independent(estimate: Option<Estimate>) -> Option<Independent> {
+    estimate.as_ref().and_then(Independent::of)
 }
 
 /// Whether it is of the time of slices, of whose drift the lab knows.

@@ -1,6 +1,7 @@
 //! A figure of a claim with its interval, and on which side of the bounds it lies.
 
 use super::claim::ClaimStatus;
+use super::comparison::resembling;
 use crate::statistics::Estimate;
 use crate::suite::{Aspect, Bounds};
 
@@ -18,6 +19,15 @@ pub(super) struct Found {
     pub(super) said: Option<String>,
     /// Of noisy launches; it decides only what it decides there too.
     pub(super) noisy: Option<Noisy>,
+    /// Of launches that resemble their neighbours.
+    pub(super) independent: Option<Independent>,
+}
+
+/// A figure as it would be if launches did not resemble their neighbours, and the estimate whose interval is wider because they do.
+#[derive(Clone, Copy)]
+pub(super) struct Independent {
+    figure: Figure,
+    estimate: Estimate,
 }
 
 /// A figure as it is where launches are as correlated as this.
@@ -28,7 +38,7 @@ pub(super) struct Noisy {
 
 impl Found {
     pub(super) fn new(figure: Figure, said: Option<String>) -> Found {
-        Found { figure, said, noisy: None }
+        Found { figure, said, noisy: None, independent: None }
     }
 
     /// The least of two steps, or the greatest, with the words of that one. It lies between the least of the lower ends and the least
@@ -39,11 +49,13 @@ impl Found {
         let correlation =
             self.noisy.iter().chain(&other.noisy).map(|noisy| noisy.correlation).reduce(f64::max);
         let noisy = correlation.map(|correlation| Noisy { correlated, correlation });
+        let independent = Independent::further([&self, &other], step);
         let is_other = other.figure.is_further(&self.figure, step);
         Found {
             figure: self.figure.further(other.figure, step),
             said: if is_other { other.said } else { self.said },
             noisy,
+            independent,
         }
     }
 }
@@ -63,6 +75,34 @@ impl Noisy {
                 self.correlation
             )
         })
+    }
+}
+
+impl Independent {
+    /// None where the interval is no wider than that of independent launches.
+    pub(super) fn of(estimate: &Estimate) -> Option<Independent> {
+        let figure = Figure::of(&estimate.as_if_independent());
+        (estimate.widening() > 1.0).then_some(Independent { figure, estimate: *estimate })
+    }
+
+    pub(super) fn each(self, change: impl Fn(Figure) -> Figure) -> Independent {
+        Independent { figure: change(self.figure), ..self }
+    }
+
+    /// That of two steps, with the estimate of the one that resembles its neighbours more.
+    fn further(found: [&Found; 2], step: Step) -> Option<Independent> {
+        let [mine, theirs] = found.map(|found| found.independent.map_or(found.figure, |known| known.figure));
+        let widening = |known: &Independent| known.estimate.widening();
+        let widest = found.into_iter().filter_map(|found| found.independent);
+        let widest = widest.max_by(|one, other| widening(one).total_cmp(&widening(other)))?;
+        Some(Independent { figure: mine.further(theirs, step), ..widest })
+    }
+
+    /// Why nothing is decided, where that is because launches resemble their neighbours.
+    pub(super) fn would_decide(&self, decided: ClaimStatus, bounds: Bounds) -> Option<String> {
+        let would_be = self.figure.within(bounds);
+        (would_be != decided && decided == ClaimStatus::Inconclusive)
+            .then(|| resembling(&self.estimate, would_be))
     }
 }
 

@@ -140,6 +140,19 @@ arm = "one@plain"
 rule = "target"
 "#;
 
+/// How many reads a second stands in the place of `RATE`.
+pub const RATE: &str = r#"
+[[claim]]
+id = "claimed"
+by = "ours"
+statement = "So many reads a second"
+[[claim.test]]
+measure = "rate"
+case = "read"
+arm = "one@plain"
+at_least = RATE
+"#;
+
 pub const THROUGHPUT: &str = r#"
 [[claim]]
 id = "claimed"
