@@ -346,15 +346,7 @@ impl<'s> Player<'s> {
     fn lanes_at(&self, first: u64, calibrated: u64) -> Vec<Lane> {
         let inserts = self.arm.records_used(calibrated) > 0;
         let operation = if inserts { self.next.operation } else { first };
-        let mut lanes = self.arm.lanes_at(Start { operation, ..self.next }, calibrated);
-        if self.stage.case.order.is_some() {
-            let mut from = self.stage.case.operations_before();
-            for lane in &mut lanes {
-                lane.from = from;
-                from += lane.count;
-            }
-        }
-        lanes
+        self.stage.case.lanes_at(self.arm, Start { operation, ..self.next }, calibrated)
     }
 
     /// What a lane did to the database.

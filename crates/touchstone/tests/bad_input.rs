@@ -490,7 +490,7 @@ fn mixed_load_takes_whole_transactions_and_each_lane_has_records_of_its_own() {
     assert_eq!(case.states_needed(), 20);
     let start = Start { operation: 8, state: 0 };
     let asked: Vec<(u64, u64)> =
-        case.arms[0].lanes_at(start, 9).iter().map(|lane| (lane.from, lane.count)).collect();
+        case.lanes_at(&case.arms[0], start, 9).iter().map(|lane| (lane.from, lane.count)).collect();
     assert_eq!(asked, [(8, 12), (MIXED + 8, 12), (2 * MIXED + 8, 12)]);
     let each = case.arms[0].lanes[0].writing_transactions();
     assert!((each - (1.0 - 0.7_f64.powi(4)) / 4.0).abs() < 1e-12);

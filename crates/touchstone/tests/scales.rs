@@ -80,7 +80,7 @@ fn a_case_is_named_by_itself_or_by_one_of_its_scales() {
 fn lanes_share_what_is_left_to_insert_and_tables_what_is_stored() {
     let plan = plan(Size::Quick, &["insert"]);
     let insert = &plan.cases[0];
-    let lanes = insert.arms[0].lanes_at(Start { operation: 7, state: 3 }, 1);
+    let lanes = insert.lanes_at(&insert.arms[0], Start { operation: 7, state: 3 }, 1);
     let asked: Vec<(Verb, u64, u64, u32)> =
         lanes.iter().map(|lane| (lane.verb, lane.from, lane.count, lane.table)).collect();
     assert_eq!(
@@ -99,10 +99,26 @@ fn updates_use_up_new_states_and_no_records() {
     let update = &plan.cases[0];
     let arm = &update.arms[0];
     assert_eq!((arm.records_used(1), arm.states_used(1)), (0, 20));
-    let lane = &arm.lanes_at(Start { operation: 5, state: 40 }, 1)[0];
+    let lane = &update.lanes_at(arm, Start { operation: 5, state: 40 }, 1)[0];
     assert_eq!((lane.from, lane.count), (40, 20));
     // Slices of three blocks, and those beside them.
     assert_eq!((update.records_needed(), update.states_needed()), (20, 20 * (6 + 60)));
+}
+
+/// The runner moved lanes along the order, behind the plan.
+#[test]
+fn lanes_of_an_order_follow_one_another_in_it_from_where_it_begins() {
+    let text = "\n[[dataset]]\nname = \"rows\"\nrecord = \"row\"\nrecords = 10\nvalue_bytes = 1\n[[case]]\nid = \"near\"\n\
+                title = \"Gets in an order\"\ndataset = \"rows\"\nbaseline = \"one@plain\"\narms = [\"one@plain\", \"two@plain\"]\n\
+                order = { kind = \"near\", after = [{ kind = \"cyclic\", among = 5 }] }\n\
+                lanes = [{ verb = \"get\", count = 30 }, { verb = \"get\", count = 30 }]\n";
+    let plan = small::plan(text, &small::choice()).unwrap();
+    let case = &plan.cases[0];
+    for operation in [0, 700] {
+        let lanes = case.lanes_at(&case.arms[0], Start { operation, state: 0 }, 9);
+        let asked: Vec<(u64, u64)> = lanes.iter().map(|lane| (lane.from, lane.count)).collect();
+        assert_eq!(asked, [(30, 30), (60, 30)], "a slice from {operation} on");
+    }
 }
 
 const CLAIM: &str = r#"
@@ -259,7 +275,8 @@ fn scales_count_subscriptions_or_changes_where_they_are_said_to() {
     // What a transaction changes are objects that may be watched, as many of them as there are.
     assert_eq!((more.changeable(false), more.changeable(true)), (0..50, 50..100));
     assert_eq!((more.changed_objects(), more.states_needed(), more.records_needed()), (Some(50), 100, 100));
-    let lane = &case("changes-30").arms[0].lanes_at(Start { operation: 5, state: 60 }, 1)[0];
+    let lane =
+        &case("changes-30").lanes_at(&case("changes-30").arms[0], Start { operation: 5, state: 60 }, 1)[0];
     assert_eq!((lane.from, lane.count, lane.changes), (60, 2, Some(30)));
     assert_eq!(case("changes-30").arms[0].states_used(1), 60);
     assert_eq!(case("changes-30").changed_objects(), Some(90), "a whole number of transactions");

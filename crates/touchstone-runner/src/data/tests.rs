@@ -94,7 +94,7 @@ impl Scene {
     }
 
     fn lanes(&self, state: u64) -> Vec<Lane> {
-        self.case.arms[0].lanes_at(Start { operation: 0, state }, 1)
+        self.case.lanes_at(&self.case.arms[0], Start { operation: 0, state }, 1)
     }
 
     fn wrong(&self, contents: &Contents, lanes: &[Lane], lane: usize, answer: &LaneSample) -> Option<String> {
@@ -195,7 +195,7 @@ fn gets_of_one_record_ask_for_that_one_alone() {
     let operations = read_operations(&data.operations_file).unwrap();
     assert_eq!((operations.len() as u64, operations.iter().all(|record| *record == 17)), (GETS, true));
     let docs: Vec<Doc> = read_dataset(&data.dataset_file()).unwrap();
-    let lanes = case.arms[0].lanes_at(Start { operation: 5, state: 0 }, 1);
+    let lanes = case.lanes_at(&case.arms[0], Start { operation: 5, state: 0 }, 1);
     let found = |doc: &Doc| {
         let digest = Digest::of([doc, doc, doc]);
         LaneSample { answers: 3, digest: digest.to_string(), ..LaneSample::default() }
@@ -486,7 +486,7 @@ fn what_must_be_delivered_is_what_differs_between_any_two_transactions() {
         let (mut state, mut delivered) = (0, 0);
         // More than two rounds of the new states.
         for _ in 0..20 {
-            let lanes = watching.case.arms[0].lanes_at(Start { operation: 0, state }, 1);
+            let lanes = watching.case.lanes_at(&watching.case.arms[0], Start { operation: 0, state }, 1);
             let right = watching.play(&lanes[0]);
             let wrong = |answer: &LaneSample| watching.data.wrong(&contents, &lanes[0], &lanes, answer);
             assert_eq!(wrong(&right), None, "{name}");
@@ -513,7 +513,7 @@ fn what_a_subscription_begins_with_is_its_result_as_the_table_is_then() {
         let mut watching = Watching::new(name);
         let mut contents = watching.data.contents();
         let subscribe = Lane::new(Verb::Subscribe, 3, 50);
-        let lanes = watching.case.arms[0].lanes_at(Start::default(), 1);
+        let lanes = watching.case.lanes_at(&watching.case.arms[0], Start::default(), 1);
         for changed in [false, true] {
             if changed {
                 let right = watching.play(&lanes[0]);
@@ -550,7 +550,8 @@ fn where_all_objects_change_every_window_is_replaced_whole_and_put_back() {
         watching.result(&watching.subscriptions[0]).iter().map(|doc| doc.title.clone()).collect()
     };
     let before = titles(&watching);
-    let lane = Lane { count: 1, ..watching.case.arms[0].lanes_at(Start::default(), 1)[0].clone() };
+    let lane =
+        Lane { count: 1, ..watching.case.lanes_at(&watching.case.arms[0], Start::default(), 1)[0].clone() };
     assert_eq!(watching.play(&lane).answers, 10);
     assert!(titles(&watching).is_disjoint(&before));
     assert_eq!((first, titles(&watching).len()), (8, 8));

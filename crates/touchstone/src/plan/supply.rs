@@ -81,20 +81,17 @@ impl PlannedCase {
         if unwatched { span..self.filled } else { 0..span }
     }
 
-    fn slices_between_restores(&self) -> u64 {
-        if self.restore { 1 } else { u64::from(self.blocks) * 2 + SLICES_BESIDE_BLOCKS }
-    }
-}
-
-impl PlannedArm {
-    /// The lanes of a slice that starts at `start`, with `calibrated` operations where the plan leaves the count open.
-    /// Lanes that use up records or new states take theirs one after the other.
-    pub fn lanes_at(&self, start: Start, calibrated: u64) -> Vec<Lane> {
-        let mut next = start;
+    /// The lanes of an arm's slice that starts at `start`, with `calibrated` operations where the plan leaves the count open.
+    /// Lanes that use up records or new states take theirs one after the other. So do gets that have an order, each slice from the
+    /// order's own beginning.
+    pub fn lanes_at(&self, arm: &PlannedArm, start: Start, calibrated: u64) -> Vec<Lane> {
+        let is_ordered = self.order.is_some();
+        let operation = if is_ordered { self.operations_before() } else { start.operation };
+        let mut next = Start { operation, ..start };
         let lane = |(place, lane): (usize, &PlannedLane)| {
             let count = lane.operations(calibrated);
             let mut from = next.operation;
-            if lane.verb.inserts() {
+            if lane.verb.inserts() || is_ordered {
                 next.operation += count;
             } else if lane.verb.updates() {
                 from = next.state;
@@ -118,9 +115,15 @@ impl PlannedArm {
                 lasts_ms: lane.lasts_ms,
             }
         };
-        self.lanes.iter().enumerate().map(lane).collect()
+        arm.lanes.iter().enumerate().map(lane).collect()
     }
 
+    fn slices_between_restores(&self) -> u64 {
+        if self.restore { 1 } else { u64::from(self.blocks) * 2 + SLICES_BESIDE_BLOCKS }
+    }
+}
+
+impl PlannedArm {
     /// How many records a slice uses up.
     pub fn records_used(&self, calibrated: u64) -> u64 {
         let inserting = self.lanes.iter().filter(|lane| lane.verb.inserts());

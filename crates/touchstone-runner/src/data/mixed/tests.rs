@@ -52,7 +52,7 @@ impl Scene {
     }
 
     fn lanes(&self, operation: u64) -> Vec<Lane> {
-        self.case.arms[0].lanes_at(Start { operation, state: 0 }, 1)
+        self.case.lanes_at(&self.case.arms[0], Start { operation, state: 0 }, 1)
     }
 
     /// Plays so many operations of a lane on the model, round and round: what it gets, and how many updates change nothing.
