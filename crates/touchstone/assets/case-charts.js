@@ -25,6 +25,46 @@ const caseCharts = (() => {
     lineChart,
   } = parts;
 
+  const nameMargin = (arms) => widest(arms, { mono: true }) + 16;
+
+  /** The frame of a chart with a row for each contender, their names at the left and something at the right. */
+  function rowFrame(arms, marginRight, available, { height = 25 * arms.length + 58, marginTop = 8 } = {}) {
+    const margins = { marginLeft: nameMargin(arms), marginRight };
+    const width = fitting(available, margins);
+    return { width, height, ...margins, marginTop, marginBottom: 46, style: style() };
+  }
+
+  /** How many ticks there is room for, so many pixels apart. */
+  const room = ({ width, marginLeft, marginRight }, apart) => Math.floor((width - marginLeft - marginRight) / apart);
+
+  const rowNames = (rows, options = { y: "arm", text: "arm" }) =>
+    Plot.text(rows, name({ frameAnchor: "left", textAnchor: "end", dx: -12, ...options }));
+
+  /** A text of each row at the right. */
+  const column = (rows, text, dx = 16, fill = INK) =>
+    Plot.text(rows, { y: "arm", text, frameAnchor: "right", textAnchor: "start", dx, fill });
+
+  /** The frame of a chart with a strip of its own for each contender. */
+  const stripFrame = (arms, width, { each, padding, marginRight }) => ({
+    width,
+    height: arms.length * each + 62,
+    marginLeft: 62,
+    marginRight,
+    marginTop: 16,
+    marginBottom: 46,
+    style: style(),
+    fy: { domain: arms.map(({ arm }) => arm), axis: null, padding },
+  });
+
+  /** Above each strip its contender's name, and how long its longest operation took. */
+  function stripNames(arms, longest) {
+    const above = { fy: "arm", dy: -14 };
+    return [
+      Plot.text(longest, { ...above, frameAnchor: "top-right", text: "longest", fill: INK }),
+      Plot.text(arms, name({ ...above, frameAnchor: "top-left", text: "arm" })),
+    ];
+  }
+
   /**
    * Each contender's ratio to the baseline with its interval, the margin as a band; figures as columns at
    * the right.
@@ -35,9 +75,8 @@ const caseCharts = (() => {
       said: row.other_class ? `${row.word} (${row.other_class})` : row.word,
     }));
     const figures = widest(rows.map((row) => row.figure)) + 30;
-    const marginLeft = nameMargin(rows.map((row) => row.arm));
-    const marginRight = figures + widest(said.map((row) => row.said)) + 8;
-    const width = fitting(available, { marginLeft, marginRight });
+    const arms = rows.map((row) => row.arm);
+    const frame = rowFrame(arms, figures + widest(said.map((row) => row.said)) + 8, available);
     const domain = logDomain([
       ...rows.flatMap((row) => [row.low, row.value, row.high]),
       1 / (1 + margin),
@@ -45,19 +84,11 @@ const caseCharts = (() => {
     ]);
     const drawn = said.filter((row) => row.value !== null);
     const colour = (row) => tone(row.word);
-    const at = ticks(domain, Math.floor((width - marginLeft - marginRight) / 50));
-    const column = (text, dx, fill) =>
-      Plot.text(said, { y: "arm", text, frameAnchor: "right", textAnchor: "start", dx, fill });
+    const at = ticks(domain, room(frame, 50));
     return Plot.plot({
-      width,
-      height: 25 * rows.length + 58,
-      marginLeft,
-      marginRight,
-      marginTop: 8,
-      marginBottom: 46,
-      style: style(),
+      ...frame,
       x: { type: "log", domain },
-      y: { type: "point", domain: rows.map((row) => row.arm), padding: 0.6, axis: null },
+      y: { type: "point", domain: arms, padding: 0.6, axis: null },
       marks: [
         Plot.rect([margin], { x1: 1 / (1 + margin), x2: 1 + margin, fill: "var(--band)" }),
         Plot.gridX(at, grid),
@@ -76,57 +107,45 @@ const caseCharts = (() => {
           said.filter((row) => row.arm === baseline),
           { y: "arm", x: 1, symbol: "diamond", r: 5, fill: INK },
         ),
-        Plot.text(said, name({ y: "arm", text: "arm", frameAnchor: "left", textAnchor: "end", dx: -12 })),
-        column("figure", 16, INK),
-        column("said", figures, colour),
+        rowNames(said),
+        column(said, "figure"),
+        column(said, "said", figures, colour),
       ],
     });
   }
 
   /** Each contender's share of gets that found their page; a stroke where the best possible lies. */
   function hits({ rows }, available) {
-    const marginLeft = nameMargin(rows.map((row) => row.arm));
-    const marginRight = widest(rows.map((row) => row.figure)) + 24;
-    const width = fitting(available, { marginLeft, marginRight });
+    const arms = rows.map((row) => row.arm);
+    const frame = rowFrame(arms, widest(rows.map((row) => row.figure)) + 24, available);
     const domain = [0, Math.max(1, ...rows.flatMap((row) => [row.hits, row.best]))];
-    const at = d3.ticks(...domain, Math.max(2, Math.floor((width - marginLeft - marginRight) / 75)));
+    const at = d3.ticks(...domain, Math.max(2, room(frame, 75)));
     return Plot.plot({
-      width,
-      height: 25 * rows.length + 58,
-      marginLeft,
-      marginRight,
-      marginTop: 8,
-      marginBottom: 46,
-      style: style(),
+      ...frame,
       x: { domain },
-      y: { type: "band", domain: rows.map((row) => row.arm), padding: 0.3, axis: null },
+      y: { type: "band", domain: arms, padding: 0.3, axis: null },
       marks: [
         Plot.gridX(at, grid),
         axisX(at, (share) => `${share} %`, "gets that found their page in the pool"),
         Plot.ruleY(rows, { y: "arm", x1: 0, x2: "hits", stroke: "var(--series-1)", strokeWidth: 2 }),
         Plot.dot(rows, { y: "arm", x: "hits", r: 4, fill: "var(--series-1)" }),
         Plot.tickX(rows, { y: "arm", x: "best", stroke: INK, strokeWidth: 2 }),
-        Plot.text(rows, name({ y: "arm", text: "arm", frameAnchor: "left", textAnchor: "end", dx: -12 })),
-        Plot.text(rows, {
-          y: "arm",
-          text: "figure",
-          frameAnchor: "right",
-          textAnchor: "start",
-          dx: 16,
-          fill: INK,
-        }),
+        rowNames(rows),
+        column(rows, "figure"),
       ],
     });
   }
 
   /** What each contender does in a second, beside what the machine could do at best. */
   function limits({ rows, lines }, available) {
-    const marginLeft = nameMargin(rows.map((row) => row.arm));
-    const marginRight = widest(rows.map((row) => row.figure)) + 24;
-    const width = fitting(available, { marginLeft, marginRight });
+    const arms = rows.map((row) => row.arm);
+    const frame = rowFrame(arms, widest(rows.map((row) => row.figure)) + 24, available, {
+      height: 25 * rows.length + 76,
+      marginTop: 26,
+    });
     const values = rows.flatMap((row) => [row.per_second, ...row.launches]);
     const domain = logDomain([...values, ...lines.map((line) => line.per_second)], 0.04);
-    const at = ticks(domain, Math.floor((width - marginLeft - marginRight) / 70));
+    const at = ticks(domain, room(frame, 70));
     const dots = rows.flatMap((row) => row.launches.map((per_second) => ({ arm: row.arm, per_second })));
     // A name stands on the side of its line that has room for it.
     const middle = Math.sqrt(domain[0] * domain[1]);
@@ -144,15 +163,9 @@ const caseCharts = (() => {
         },
       );
     return Plot.plot({
-      width,
-      height: 25 * rows.length + 76,
-      marginLeft,
-      marginRight,
-      marginTop: 26,
-      marginBottom: 46,
-      style: style(),
+      ...frame,
       x: { type: "log", domain },
-      y: { type: "band", domain: rows.map((row) => row.arm), padding: 0.3, axis: null },
+      y: { type: "band", domain: arms, padding: 0.3, axis: null },
       marks: [
         Plot.gridX(at, grid),
         axisX(at, perSecond, "pages a second, further right is better"),
@@ -161,20 +174,11 @@ const caseCharts = (() => {
         names(false),
         Plot.dot(dots, { y: "arm", x: "per_second", r: 2, fill: "var(--series-1)", fillOpacity: 0.6 }),
         Plot.dot(rows, { y: "arm", x: "per_second", r: 4, fill: "var(--series-1)" }),
-        Plot.text(rows, name({ y: "arm", text: "arm", frameAnchor: "left", textAnchor: "end", dx: -12 })),
-        Plot.text(rows, {
-          y: "arm",
-          text: "figure",
-          frameAnchor: "right",
-          textAnchor: "start",
-          dx: 16,
-          fill: INK,
-        }),
+        rowNames(rows),
+        column(rows, "figure"),
       ],
     });
   }
-
-  const nameMargin = (arms) => widest(arms, { mono: true }) + 16;
 
   /**
    * A strip for each contender with a dot for each launch, from the first at the top to the last at the
@@ -196,21 +200,14 @@ const caseCharts = (() => {
     const groups = kinds.flatMap((pair, arm) =>
       (pair ?? []).map((ns) => ({ x: ns, y1: arm * strip + 2, y2: (arm + 1) * strip - 2 })),
     );
-    const marginLeft = nameMargin(arms);
-    const width = fitting(available, { marginLeft, marginRight: 16 });
+    const frame = rowFrame(arms, 16, available, { height: arms.length * strip + 56 });
     const domain = logDomain(
       dots.map((dot) => dot.x),
       0.04,
     );
-    const at = ticks(domain, Math.floor((width - marginLeft) / 75));
+    const at = ticks(domain, room(frame, 75));
     return Plot.plot({
-      width,
-      height: arms.length * strip + 56,
-      marginLeft,
-      marginRight: 16,
-      marginTop: 8,
-      marginBottom: 46,
-      style: style(),
+      ...frame,
       x: { type: "log", domain },
       y: { type: "linear", domain: [0, arms.length * strip], reverse: true, axis: null },
       marks: [
@@ -237,16 +234,7 @@ const caseCharts = (() => {
           fillOpacity: 0.8,
           title: (dot) => `${dot.arm}, launch ${dot.launch + 1}: ${duration(dot.x)}`,
         }),
-        Plot.text(
-          arms,
-          name({
-            y: (_, arm) => (arm + 0.5) * strip,
-            text: (arm) => arm,
-            frameAnchor: "left",
-            textAnchor: "end",
-            dx: -12,
-          }),
-        ),
+        rowNames(arms, { y: (_, arm) => (arm + 0.5) * strip, text: (arm) => arm }),
       ],
     });
   }
@@ -289,16 +277,8 @@ const caseCharts = (() => {
       return { arm, operation, ns, longest };
     });
     const at = ticks(domain, 4);
-    const label = { fy: "arm", dy: -14 };
     return Plot.plot({
-      width,
-      height: arms.length * 78 + 62,
-      marginLeft: 62,
-      marginRight: 12,
-      marginTop: 16,
-      marginBottom: 46,
-      style: style(),
-      fy: { domain: arms.map(({ arm }) => arm), axis: null, padding: 0.32 },
+      ...stripFrame(arms, width, { each: 78, padding: 0.32, marginRight: 12 }),
       x: { domain: [0, d3.max(points, (point) => point.operation)] },
       y: { type: "log", domain },
       marks: [
@@ -331,8 +311,7 @@ const caseCharts = (() => {
           fill: "var(--paper)",
           strokeWidth: 1.5,
         }),
-        Plot.text(longest, { ...label, frameAnchor: "top-right", text: "longest", fill: INK }),
-        Plot.text(arms, name({ ...label, frameAnchor: "top-left", text: "arm" })),
+        stripNames(arms, longest),
       ],
     });
   }
@@ -373,16 +352,8 @@ const caseCharts = (() => {
     const domain = [d3.min(cells, (cell) => cell.y1), d3.max(cells, (cell) => cell.y2)];
     const tens = (ns) => Math.log10(ns);
     const at = d3.range(Math.ceil(tens(domain[0])), Math.floor(tens(domain[1])) + 1).map((power) => 10 ** power);
-    const label = { fy: "arm", dy: -14 };
     return Plot.plot({
-      width,
-      height: arms.length * 130 + 62,
-      marginLeft: 62,
-      marginRight: 26,
-      marginTop: 16,
-      marginBottom: 46,
-      style: style(),
-      fy: { domain: arms.map(({ arm }) => arm), axis: null, padding: 0.22 },
+      ...stripFrame(arms, width, { each: 130, padding: 0.22, marginRight: 26 }),
       x: { domain: [0, last] },
       y: { type: "log", domain },
       marks: [
@@ -401,8 +372,7 @@ const caseCharts = (() => {
           inset: 0,
         }),
         Plot.ruleY([domain[0]], { stroke: INK }),
-        Plot.text(arms, { ...label, frameAnchor: "top-right", text: "longest", fill: INK }),
-        Plot.text(arms, name({ ...label, frameAnchor: "top-left", text: "arm" })),
+        stripNames(arms, arms),
       ],
     });
   }
