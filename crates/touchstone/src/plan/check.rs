@@ -156,7 +156,7 @@ impl Plan {
 
 impl PlannedCase {
     /// What is wrong with it, in its suite's file, which has its scales as one case.
-    pub(super) fn mistake(&self, message: &str) -> Mistake {
+    fn mistake(&self, message: &str) -> Mistake {
         let written = self.scale_of.as_deref().unwrap_or(self.name());
         Mistake::of(case_item(written), format!("case `{}`: {message}", self.id))
     }
