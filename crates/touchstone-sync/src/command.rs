@@ -97,7 +97,8 @@ impl Kept {
             let postgres = Postgres::to_serve(url, self.connections(), strict).await;
             return Ok(Arc::new(postgres.with_context(|| self.not_opened())?));
         }
-        Ok(Arc::new(Embedded::to_serve(self.store(true)?)?))
+        let embedded = Embedded::to_serve(self.store(true)?);
+        Ok(Arc::new(embedded.with_context(|| self.not_opened())?))
     }
 
     /// Opens what is kept, beside the service; the store is made where there is none.
@@ -138,6 +139,11 @@ impl Kept {
     /// The URL, where it is none of a file.
     fn url(&self) -> Option<&str> {
         self.store.to_str().filter(|store| SCHEMES.iter().any(|scheme| store.starts_with(scheme)))
+    }
+
+    /// Whether it is a file that is yet to be made.
+    fn is_missing_file(&self) -> bool {
+        self.url().is_none() && !self.store.exists()
     }
 
     /// Refuses a database that is copied by its own programs.

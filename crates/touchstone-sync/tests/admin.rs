@@ -82,3 +82,28 @@ fn whoever_looks_makes_no_store_and_no_user() {
     assert_eq!(json_of(&store, &["users"]), json!([]));
     drop(service);
 }
+
+/// The token itself is in no list. And in another folder than the service's, or without its `--store`, it would be of nobody, and nobody
+/// would know why.
+#[test]
+fn whoever_makes_a_token_is_told_its_name_and_of_a_store_that_is_new() {
+    let (_folder, store) = place();
+    let run = |words: &[&str]| {
+        let run = program().arg("token").args(words).arg("--store").arg(&store).output().unwrap();
+        assert!(run.status.success(), "{words:?}");
+        [run.stdout, run.stderr].map(|bytes| String::from_utf8(bytes).unwrap())
+    };
+    let created = || {
+        let [token, said] = run(&["create", "--user", "ada"]);
+        let name = said.split("name is ").nth(1).and_then(|rest| rest.split(':').next()).unwrap().to_owned();
+        assert!(token.starts_with("tsync_") && token.lines().count() == 1, "{token}");
+        (name, said)
+    };
+    let (first, said) = created();
+    assert!(said.contains("sync.db was not there") && said.lines().count() == 2, "{said}");
+    let (second, said) = created();
+    assert!(said.lines().count() == 1, "{said}");
+    run(&["revoke", &first]);
+    let [listed, _] = run(&["list"]);
+    assert!(listed.contains(&second) && listed.contains("no end") && !listed.contains(&first), "{listed}");
+}

@@ -70,10 +70,23 @@ impl Create {
         if expires.is_some_and(|expires| expires <= made) {
             bail!("`--expires` is no time to come: leave it out, or give one such as `720h`");
         }
+        let makes_store = self.kept.is_missing_file();
         let storage = self.kept.open().await?;
         let account = storage.user(&self.user).await.map_err(told)?;
         let token = token::Token::make()?;
         storage.keep_token(account, &token.hash(), made, expires).await.map_err(told)?;
+        // Beside the token, which programs read: its owner will look for it in `token list`, where the token itself is not.
+        eprintln!(
+            "touchstone-sync: the token's name is {}: `token revoke` with it ends the token",
+            token.hash().name()
+        );
+        if makes_store {
+            // Of a service that runs it is the wrong store, and its owner would only see that the token is refused.
+            eprintln!(
+                "touchstone-sync: {} was not there, and is a new store now: a service that has another one does not know this token; `--store` says which",
+                self.kept.shown()
+            );
+        }
         print(token.reveal())
     }
 }
@@ -98,7 +111,7 @@ impl List {
         let mut table = comfy_table::Table::new();
         table.load_preset(comfy_table::presets::NOTHING).set_header(["token", "user", "made", "valid until"]);
         for token in &tokens {
-            let until = token.expires.map_or(Ok("it is revoked".to_owned()), date)?;
+            let until = token.expires.map_or(Ok("no end".to_owned()), date)?;
             table.add_row([token.name.clone(), token.user.clone(), date(token.made)?, until]);
         }
         print(&table.to_string())
