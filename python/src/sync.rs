@@ -147,14 +147,29 @@ fn displaced<'py>(py: Python<'py>, displaced: Displaced) -> PyResult<Bound<'py, 
     }
 }
 
+/// What the program's function makes of an object.
+fn changed(py: Python<'_>, change: &Py<PyAny>, data: Option<&str>) -> PyResult<Option<String>> {
+    let made = change.bind(py).call1((data,))?;
+    made.extract().map_err(|_| {
+        let why =
+            format!("an update makes a text of an object, or None, and {} was returned", made.get_type());
+        PyTypeError::new_err(why)
+    })
+}
+
 /// A function that is to be called, or the error that it is none.
 fn callable(py: Python<'_>, function: Option<Py<PyAny>>) -> PyResult<Option<Py<PyAny>>> {
-    match function {
-        Some(function) if !function.bind(py).is_callable() => {
+    function.as_ref().map_or(Ok(()), |function| check_callable(py, function))?;
+    Ok(function)
+}
+
+fn check_callable(py: Python<'_>, function: &Py<PyAny>) -> PyResult<()> {
+    match function.bind(py).is_callable() {
+        true => Ok(()),
+        false => {
             let why = format!("a function is wanted, and {} was given", function.bind(py).get_type());
             Err(PyTypeError::new_err(why))
         }
-        function => Ok(function),
     }
 }
 
@@ -244,6 +259,14 @@ impl Replica {
     fn put(&self, py: Python<'_>, id: &str, data: &str) -> PyResult<()> {
         let replica = self.used(py)?;
         outside(py, || replica.put(id, data))
+    }
+
+    /// Changes an object to what the function makes of its data, and returns that; `None` is no object. Nothing comes between. An exception
+    /// of the function changes nothing, and is raised.
+    fn update(&self, py: Python<'_>, id: &str, change: Py<PyAny>) -> PyResult<Option<String>> {
+        let replica = self.used(py)?;
+        check_callable(py, &change)?;
+        outside(py, || replica.update(id, |data| call(|py| changed(py, &change, data))))
     }
 
     /// Deletes an object: here at once, and at the service with the next sync.

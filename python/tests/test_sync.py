@@ -195,6 +195,48 @@ def test_an_exception_of_the_program_is_raised_by_sync_and_nothing_is_lost(copy:
         phone.sync()
 
 
+def test_an_update_makes_changes_deletes_or_raises(copy: Callable[..., Replica]) -> None:
+    phone = copy("phone")
+
+    def add(data: Optional[str]) -> str:
+        return str(int(data or 0) + 2)
+
+    assert (phone.update("milk", add), phone.update("milk", add)) == ("2", "4")
+    phone.sync()
+    assert phone.update("milk", lambda data: data) == "4"
+
+    def refuse(data: Optional[str]) -> str:
+        raise LookupError(f"{data} are too few")
+
+    with pytest.raises(LookupError, match="4 are too few"):
+        phone.update("milk", refuse)
+    wrong: Any = 5
+    with pytest.raises(TypeError, match="makes a text.*int"):
+        phone.update("milk", lambda data: wrong)
+    with pytest.raises(TypeError, match="a function is wanted"):
+        phone.update("milk", wrong)
+    assert (phone.all(), phone.pending()) == ({"milk": "4"}, 0)
+    assert phone.update("milk", lambda data: None) is None
+    assert (phone.all(), phone.pending()) == ({}, 1)
+
+
+def test_updates_of_several_threads_lose_nothing(copy: Callable[..., Replica]) -> None:
+    phone = copy("phone")
+
+    def count() -> None:
+        for _ in range(50):
+            phone.update("milk", lambda data: str(int(data or 0) + 1))
+
+    threads = [threading.Thread(target=count) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for _ in range(5):
+        phone.sync()
+    for thread in threads:
+        thread.join()
+    assert phone.get("milk") == "200"
+
+
 def until(events: queue.Queue[Event], is_it: Callable[[Event], bool]) -> None:
     while not is_it(events.get(timeout=COMES_WITHIN)):
         pass

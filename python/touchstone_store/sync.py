@@ -56,7 +56,7 @@ __all__ = [
 
 @record(name="sync_item")
 class Item:
-    """An object on this device, as a row of the copy's store: for queries. It is edited by `Replica.put` and `Replica.delete`."""
+    """An object on this device, as a row of the copy's store: for queries. It is edited by `Replica.put`, `update` and `delete`."""
 
     id: Column[str] = key()
     #: `None` while a deletion by this device waits to be stored.

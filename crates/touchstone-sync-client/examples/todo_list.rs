@@ -82,8 +82,9 @@ fn main() -> Result<()> {
     match todo.verb {
         Verb::Add { words } => add(&replica, words.join(" ")),
         Verb::Done { words } => {
-            let (id, task) = find(&replica, &words.join(" "))?;
-            Ok(replica.put(&id, &Task { done: true, ..task }.write())?)
+            let (id, _) = find(&replica, &words.join(" "))?;
+            replica.update(&id, |data| data.map(done))?;
+            Ok(())
         }
         Verb::Remove { words } => Ok(replica.delete(&find(&replica, &words.join(" "))?.0)?),
         Verb::List => {
@@ -114,6 +115,11 @@ fn tasks(replica: &Replica) -> Result<Vec<(String, Task)>> {
     let mut tasks: Vec<_> = tasks.filter_map(|item| Some((item.id, Task::read(&item.data?)?))).collect();
     tasks.sort_by(|(_, one), (_, other)| (&one.text, one.done).cmp(&(&other.text, other.done)));
     Ok(tasks)
+}
+
+/// The same task, done. What is no task stays as it is.
+fn done(data: &str) -> String {
+    Task::read(data).map_or_else(|| data.to_owned(), |task| Task { done: true, ..task }.write())
 }
 
 fn find(replica: &Replica, words: &str) -> Result<(String, Task)> {

@@ -99,7 +99,7 @@ impl Replica {
     }
 
     /// The store of the copy, for live queries of [`Item`]s, and for records of the program's own. Items are edited by
-    /// [`put`](Replica::put) and [`delete`](Replica::delete) alone.
+    /// [`put`](Replica::put), [`update`](Replica::update) and [`delete`](Replica::delete) alone.
     pub fn store(&self) -> &Store {
         &self.inner.store
     }
@@ -145,6 +145,45 @@ impl Replica {
         let name = local::unique_name()?;
         self.store().write(|transaction| local::edit(transaction, id, data.map(str::to_owned), name))?;
         Ok(())
+    }
+
+    /// Changes an object to what the function makes of it, and says what that is: here at once, and at the service with the next sync.
+    /// None is no object, before and after. Nothing comes between what the function is given and what it gives back, of whatever thread,
+    /// program or sync, as it may between [`get`](Replica::get) and [`put`](Replica::put): the edit is made on what the function has
+    /// seen. Where it gives back what it was given, there is no edit.
+    ///
+    /// The function is called once, within a transaction of the store: it must be quick, and neither edit nor sync the copy.
+    ///
+    /// # Errors
+    /// As for [`put`](Replica::put).
+    pub fn update(
+        &self,
+        id: &str,
+        change: impl FnOnce(Option<&str>) -> Option<String>,
+    ) -> Result<Option<String>> {
+        self.try_update(id, |data| Ok(change(data)))
+    }
+
+    /// As [`update`](Replica::update), with a function that may refuse: then nothing is changed.
+    ///
+    /// # Errors
+    /// With the function's own error, and as for [`put`](Replica::put).
+    pub fn try_update<E: From<Error>>(
+        &self,
+        id: &str,
+        change: impl FnOnce(Option<&str>) -> std::result::Result<Option<String>, E>,
+    ) -> std::result::Result<Option<String>, E> {
+        let name = local::unique_name()?;
+        let updated = self.store().try_write(|transaction| {
+            let before = transaction.get::<Item>(id)?.and_then(|item| item.data);
+            let after = change(before.as_deref()).map_err(NotUpdated)?;
+            if after != before {
+                local::check(id, after.as_deref()).map_err(|error| NotUpdated(error.into()))?;
+                local::edit(transaction, id, after.clone(), name)?;
+            }
+            Ok(after)
+        });
+        updated.map_err(|NotUpdated(error)| error)
     }
 
     /// How many edits wait to be stored by the service.
@@ -252,6 +291,15 @@ impl Replica {
 impl fmt::Debug for Replica {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Replica").field("store", &self.inner.store).finish_non_exhaustive()
+    }
+}
+
+/// Why an object was not updated, in the words of the program's own kind of error.
+struct NotUpdated<E>(E);
+
+impl<E: From<Error>> From<touchstone_store::Error> for NotUpdated<E> {
+    fn from(error: touchstone_store::Error) -> NotUpdated<E> {
+        NotUpdated(Error::from(error).into())
     }
 }
 

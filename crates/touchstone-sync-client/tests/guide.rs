@@ -32,6 +32,90 @@ fn a_copy() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+#[test]
+fn what_an_object_says() -> Result<(), Box<dyn Error>> {
+    let hosted = Hosted::start();
+    let replica = hosted.copy("guide");
+    use serde::{Deserialize, Serialize};
+
+    #[derive(Serialize, Deserialize)]
+    struct Stock {
+        quantity: i64,
+        // Added: older texts have none.
+        #[serde(default)]
+        unit: Option<String>,
+        // What a newer program has added. Without this field it would be gone when this program writes.
+        #[serde(flatten)]
+        rest: serde_json::Map<String, serde_json::Value>,
+    }
+
+    fn taken(data: Option<&str>, number: i64) -> Result<Option<String>, Box<dyn Error>> {
+        let mut stock: Stock = serde_json::from_str(data.ok_or("there is none")?)?;
+        stock.quantity -= number;
+        Ok(Some(serde_json::to_string(&stock)?))
+    }
+
+    replica.put("stock/milk", r#"{"quantity":5,"unit":"litre","shelf":3}"#)?;
+    replica.try_update("stock/milk", |data| taken(data, 2))?;
+    assert_eq!(replica.get("stock/milk")?.as_deref(), Some(r#"{"quantity":3,"unit":"litre","shelf":3}"#));
+    Ok(())
+}
+
+#[test]
+fn a_number_of_each_device() -> Result<(), Box<dyn Error>> {
+    let hosted = Hosted::start();
+    use serde::{Deserialize, Serialize};
+    use touchstone_sync_client::{Conflict, Resolution};
+
+    fn merged(conflict: &Conflict) -> Resolution {
+        panic!("both have counted: {conflict:?}")
+    }
+
+    use std::collections::BTreeMap;
+
+    #[derive(Serialize, Deserialize, Default)]
+    struct Counted {
+        // What each device has put in, less what it has taken out.
+        by: BTreeMap<String, i64>,
+    }
+
+    fn counted(conflict: &Conflict) -> Resolution {
+        let read = |data: &Option<String>| {
+            data.as_deref().and_then(|data| serde_json::from_str::<Counted>(data).ok())
+        };
+        let (Some(mine), Some(mut theirs)) = (read(&conflict.mine), read(&conflict.theirs)) else {
+            return merged(conflict);
+        };
+        let base = read(&conflict.base).unwrap_or_default();
+        for (device, count) in mine.by {
+            if base.by.get(&device) != Some(&count) {
+                theirs.by.insert(device, count);
+            }
+        }
+        Resolution::Merged(serde_json::to_string(&theirs).ok())
+    }
+
+    let [phone, laptop] = ["phone", "laptop"]
+        .map(|name| hosted.options().on_conflict(counted).open(hosted.path(name)).expect("it is opened"));
+    for round in 1..=3 {
+        for (name, device) in [("phone", &phone), ("laptop", &laptop)] {
+            device.try_update("milk", |data| -> Result<_, Box<dyn Error>> {
+                let mut counted: Counted = data.map_or(Ok(Counted::default()), serde_json::from_str)?;
+                *counted.by.entry(name.to_owned()).or_default() -= 1;
+                Ok(Some(serde_json::to_string(&counted)?))
+            })?;
+        }
+        for device in [&phone, &laptop, &phone] {
+            device.sync()?;
+        }
+        for device in [&phone, &laptop] {
+            let counted: Counted = serde_json::from_str(&device.get("milk")?.expect("it is there"))?;
+            assert_eq!(counted.by.values().sum::<i64>(), -2 * round);
+        }
+    }
+    Ok(())
+}
+
 /// Lets the replica and another device edit one object apart. What it becomes.
 fn in_conflict(hosted: &Hosted, replica: &Replica) -> Result<Option<String>, Box<dyn Error>> {
     let other = hosted.copy("other");

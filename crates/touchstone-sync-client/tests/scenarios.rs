@@ -516,3 +516,92 @@ fn threads_that_edit_and_sync_one_copy_together_store_each_edit_once() {
     laptop.sync().unwrap();
     assert_eq!((shown(&laptop).len(), shown(&laptop)), (80, shown(&phone)));
 }
+
+/// The words of texts, each once.
+fn words<'t>(texts: impl IntoIterator<Item = Option<&'t str>>) -> String {
+    let words: BTreeSet<&str> =
+        texts.into_iter().flat_map(|text| text.unwrap_or_default().split_whitespace()).collect();
+    words.into_iter().collect::<Vec<_>>().join(" ")
+}
+
+/// A program adds words while another one syncs the same copy, on two devices. Where an edit was made on what it had not seen, some are gone.
+#[test]
+fn updates_beside_syncs_of_another_program_lose_nothing() {
+    let hosted = Hosted::start();
+    let both = |conflict: &Conflict| {
+        Resolution::Merged(Some(words([conflict.mine.as_deref(), conflict.theirs.as_deref()])))
+    };
+    let [phone, laptop] = ["phone", "laptop"].map(|name| deciding(&hosted, name, both));
+    thread::scope(|scope| {
+        for (name, syncing) in [("phone", &phone), ("laptop", &laptop)] {
+            let adding = hosted.copy(name);
+            let added = scope.spawn(move || {
+                for place in 0..100 {
+                    let word = format!("{name}{place}");
+                    adding.update("a", |data| Some(words([data, Some(word.as_str())]))).unwrap();
+                }
+            });
+            scope.spawn(move || {
+                while !added.is_finished() {
+                    syncing.sync().unwrap();
+                }
+            });
+        }
+    });
+    for device in [&phone, &laptop, &phone] {
+        device.sync().unwrap();
+    }
+    let all: Vec<String> =
+        (0..100).flat_map(|place| [format!("phone{place}"), format!("laptop{place}")]).collect();
+    let all = words(all.iter().map(|word| Some(word.as_str())));
+    let expected = texts([("a", &*all)]);
+    assert_eq!((shown(&phone), shown(&laptop)), (expected.clone(), expected));
+}
+
+/// How many there are, as an object's text says.
+fn number(data: Option<&str>) -> i64 {
+    data.map_or(0, |data| data.parse().expect("it is a number"))
+}
+
+/// Why a program changes nothing.
+#[derive(Debug)]
+enum NotTaken {
+    Failed(touchstone_sync_client::Error),
+    TooFew(i64),
+}
+
+impl From<touchstone_sync_client::Error> for NotTaken {
+    fn from(error: touchstone_sync_client::Error) -> NotTaken {
+        NotTaken::Failed(error)
+    }
+}
+
+#[test]
+fn an_update_makes_changes_deletes_or_refuses() {
+    let hosted = Hosted::start();
+    let phone = hosted.copy("phone");
+    let add = |more: i64| phone.update("milk", |data| Some((number(data) + more).to_string())).unwrap();
+    assert_eq!((add(2).as_deref(), phone.pending().unwrap()), (Some("2"), 1));
+    phone.sync().unwrap();
+    assert_eq!((add(0).as_deref(), phone.pending().unwrap()), (Some("2"), 0), "what is as it was is no edit");
+
+    let taken = phone.try_update("milk", |data| match number(data) {
+        few @ ..3 => Err(NotTaken::TooFew(few)),
+        enough => Ok(Some((enough - 3).to_string())),
+    });
+    assert!(matches!(taken, Err(NotTaken::TooFew(2))), "{taken:?}");
+    let long = "x".repeat((1 << 20) + 1);
+    let edit: Result<_, NotTaken> = phone.try_update("milk", |_| Ok(Some(long)));
+    assert!(matches!(&edit, Err(NotTaken::Failed(error)) if error.kind() == ErrorKind::Edit), "{edit:?}");
+    let nested: Result<_, NotTaken> =
+        phone.try_update("milk", |_| Ok(phone.put("milk", "5").map(|()| None)?));
+    assert!(
+        matches!(&nested, Err(NotTaken::Failed(error)) if error.kind() == ErrorKind::Store),
+        "{nested:?}"
+    );
+    assert_eq!((shown(&phone), phone.pending().unwrap()), (texts([("milk", "2")]), 0));
+
+    assert_eq!(phone.update("milk", |_| None).unwrap(), None);
+    phone.sync().unwrap();
+    assert_eq!((shown(&phone), hosted.stored().last().unwrap().data.clone()), (texts([]), None));
+}
