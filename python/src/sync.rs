@@ -187,8 +187,10 @@ impl Replica {
     /// Opens the copy in a file, which is made where there is none.
     #[staticmethod]
     #[pyo3(
-        signature = (path, url, token, *, device = "device", attempts = None, on_conflict = None, on_displaced = None, **store),
-        text_signature = "(path, url, token, *, device='device', attempts=None, on_conflict=None, on_displaced=None, **store)"
+        signature = (
+            path, url, token, *, device = "device", trusting = None, attempts = None, on_conflict = None, on_displaced = None, **store
+        ),
+        text_signature = "(path, url, token, *, device='device', trusting=None, attempts=None, on_conflict=None, on_displaced=None, **store)"
     )]
     #[allow(clippy::too_many_arguments, reason = "they are named where it is called")]
     fn open(
@@ -197,6 +199,7 @@ impl Replica {
         url: &str,
         token: &str,
         device: &str,
+        trusting: Option<Vec<u8>>,
         attempts: Option<u32>,
         on_conflict: Option<Py<PyAny>>,
         on_displaced: Option<Py<PyAny>>,
@@ -204,8 +207,12 @@ impl Replica {
     ) -> PyResult<Replica> {
         let mut retry = Retry::default();
         retry.attempts = attempts.unwrap_or(retry.attempts);
-        let mut opening =
-            Options::new(Service::new(url, token)).device(device).retry(retry).store(options(py, store)?);
+        let service = Service::new(url, token);
+        let service = match trusting {
+            Some(authorities) => service.trusting(authorities),
+            None => service,
+        };
+        let mut opening = Options::new(service).device(device).retry(retry).store(options(py, store)?);
         if let Some(decide) = callable(py, on_conflict)? {
             opening = opening.on_conflict(move |conflict| call(|py| decided(py, &decide, conflict)));
         }

@@ -391,6 +391,8 @@ def test_what_cannot_be_is_told(copy: Callable[..., Replica], tmp_path: Path) ->
         phone.put("", "1")
     with pytest.raises(SettingError, match="give one such as"):
         Replica.open(tmp_path / "never.db", "sync.example.org", "tsync_1")
+    with pytest.raises(SettingError, match="no certificate"):
+        Replica.open(tmp_path / "never.db", "https://sync.example.org", "tsync_1", trusting=b"")
     with pytest.raises(TypeError, match="a function is wanted"):
         Replica.open(tmp_path / "never.db", "https://sync.example.org", "tsync_1", on_conflict=1)  # type: ignore[arg-type]
     phone.close()

@@ -397,6 +397,7 @@ class Replica:
         token: str,
         *,
         device: str = "device",
+        trusting: Optional[bytes] = None,
         attempts: Optional[int] = None,
         on_conflict: Optional[Callable[[Conflict], Resolution]] = None,
         on_displaced: Optional[Callable[[Displaced], object]] = None,

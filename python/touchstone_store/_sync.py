@@ -86,7 +86,7 @@ class SyncError(Exception):
 
 
 class AwayError(SyncError):
-    """The service is not reached, or has too much to do: later the same call may succeed."""
+    """The service is not reached, its certificate is not trusted, or it has too much to do: later the same call may succeed."""
 
 
 class UnauthenticatedError(SyncError):
@@ -106,7 +106,7 @@ class EditError(SyncError, ValueError):
 
 
 class SettingError(SyncError, ValueError):
-    """The address, the token or the device's name cannot be."""
+    """The address, the token, what is to be trusted or the device's name cannot be."""
 
 
 #: What a watch tells: that the copy was in step a moment ago, or that the service is away and is asked again.

@@ -22,7 +22,7 @@ pub struct Error {
 pub enum ErrorKind {
     /// The local store failed.
     Store,
-    /// The service was not reached, or has too much to do: later it may answer.
+    /// The service was not reached, its certificate is not trusted, or it has too much to do: later it may answer.
     Away,
     /// The service knows no such token. Ask its owner for one.
     Unauthenticated,
@@ -32,7 +32,7 @@ pub enum ErrorKind {
     Answer,
     /// An object's name or data is none that a service takes.
     Edit,
-    /// The address, the token or the device's name cannot be.
+    /// The address, the token, what is to be trusted or the device's name cannot be.
     Setting,
     /// The system gives no random bytes, no thread or no lock.
     System,
@@ -45,6 +45,11 @@ impl Error {
 
     pub(crate) fn after(self, retry_after: Option<Duration>) -> Error {
         Error { retry_after, ..self }
+    }
+
+    /// The same, with what it is of.
+    pub(crate) fn of(self, what: &str) -> Error {
+        Error { text: format!("{what}: {}", self.text), ..self }
     }
 
     pub(crate) fn system(what: &str, error: impl StdError + Send + Sync + 'static) -> Error {

@@ -108,16 +108,18 @@ impl Options {
     /// Opens the copy in a file, which is made where there is none. Nothing is asked of the service yet.
     ///
     /// # Errors
-    /// When the address, the token or the device's name cannot be, the store cannot be opened, or the system gives no random bytes.
+    /// When the address, the token, what is to be trusted or the device's name cannot be, the store cannot be opened, or the system gives no
+    /// random bytes.
     pub fn open(self, path: impl AsRef<Path>) -> Result<Replica> {
         self.service.check()?;
+        let agent = self.service.agent()?;
         check_device(&self.device)?;
         let store = self.store.open(path)?;
         let client = named(&store, &self.device)?;
         let turn = turn(store.path())?;
         Ok(Replica {
             inner: Arc::new(Inner {
-                client: Client::new(self.service, client),
+                client: Client::new(agent, self.service, client),
                 store,
                 retry: self.retry,
                 turn: Mutex::new(turn),

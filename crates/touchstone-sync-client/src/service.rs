@@ -7,6 +7,7 @@ use std::fmt;
 use std::io::{BufRead, BufReader};
 use std::time::Duration;
 use ureq::http::{Response, StatusCode};
+use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::{Agent, Body};
 
 /// How long to wait for a connection.
@@ -24,6 +25,9 @@ const ANSWER_BYTES_MAX: u64 = 4 << 30;
 /// The longest time that a service may want to be left alone for.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(24 * 3600);
 
+/// What the TLS library says of a certificate that it does not take. It may pass all the same, as where a clock is set right.
+const UNTRUSTED: &str = "invalid peer certificate";
+
 /// Versions of a page.
 const PAGE: u32 = 1_000;
 
@@ -32,6 +36,8 @@ const PAGE: u32 = 1_000;
 pub struct Service {
     url: String,
     token: String,
+    /// What is trusted in place of the public authorities, in PEM.
+    authorities: Option<Vec<u8>>,
 }
 
 impl Service {
@@ -47,7 +53,16 @@ impl Service {
     /// ```
     pub fn new(url: impl Into<String>, token: impl Into<String>) -> Service {
         let (url, token): (String, String) = (url.into(), token.into());
-        Service { url: url.trim_end_matches('/').to_owned(), token: token.trim().to_owned() }
+        let (url, token) = (url.trim_end_matches('/').to_owned(), token.trim().to_owned());
+        Service { url, token, authorities: None }
+    }
+
+    /// The same service, whose certificate is signed by one of these, in PEM, and by no other: the certificate of an authority of its
+    /// owner's, or the service's own where it has signed itself. Without this the public authorities are trusted that Mozilla trusts;
+    /// their list is a part of the library, and the system's is not looked at.
+    #[must_use]
+    pub fn trusting(self, authorities: impl Into<Vec<u8>>) -> Service {
+        Service { authorities: Some(authorities.into()), ..self }
     }
 
     /// Refuses what could never be asked.
@@ -62,6 +77,36 @@ impl Service {
             return Err(Error::new(ErrorKind::Setting, text));
         }
         Ok(())
+    }
+
+    /// What asks it.
+    pub(crate) fn agent(&self) -> Result<Agent> {
+        let config = Agent::config_builder()
+            .http_status_as_error(false)
+            .tls_config(TlsConfig::builder().root_certs(self.roots()?).build())
+            .timeout_connect(Some(CONNECT_WITHIN))
+            .timeout_recv_response(Some(ANSWER_WITHIN))
+            .timeout_per_read(Some(SILENT_FOR));
+        Ok(config.build().into())
+    }
+
+    /// Whose signatures are trusted.
+    fn roots(&self) -> Result<RootCerts> {
+        let Some(pem) = &self.authorities else { return Ok(RootCerts::WebPki) };
+        let mut certificates = Vec::new();
+        for item in parse_pem(pem) {
+            let item = item.map_err(|error| {
+                Error::new(ErrorKind::Setting, format!("the certificates to trust cannot be read: {error}"))
+            })?;
+            if let PemItem::Certificate(certificate) = item {
+                certificates.push(certificate);
+            }
+        }
+        if certificates.is_empty() {
+            let text = "there is no certificate in what is to be trusted: give what a file in PEM has, which begins with `-----BEGIN CERTIFICATE-----`";
+            return Err(Error::new(ErrorKind::Setting, text));
+        }
+        Ok(RootCerts::from(certificates))
     }
 }
 
@@ -116,13 +161,8 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    pub(crate) fn new(service: Service, name: String) -> Client {
-        let config = Agent::config_builder()
-            .http_status_as_error(false)
-            .timeout_connect(Some(CONNECT_WITHIN))
-            .timeout_recv_response(Some(ANSWER_WITHIN))
-            .timeout_per_read(Some(SILENT_FOR));
-        Client { agent: config.build().into(), service, name }
+    pub(crate) fn new(agent: Agent, service: Service, name: String) -> Client {
+        Client { agent, service, name }
     }
 
     /// Makes this copy known to the service.
@@ -162,7 +202,7 @@ impl Client {
     fn get(&self, path: &str) -> Result<Response<Body>> {
         let request = self.agent.get(format!("{}{path}", self.service.url));
         let request = request.header("authorization", format!("Bearer {}", self.service.token));
-        request.header("x-client", &self.name).call().map_err(failed)
+        request.header("x-client", &self.name).call().map_err(|error| self.failed(error))
     }
 
     fn post<T: DeserializeOwned>(&self, path: &str, body: &impl serde::Serialize) -> Asked<T> {
@@ -170,7 +210,13 @@ impl Client {
         let request = self.agent.post(format!("{}{path}", self.service.url));
         let request = request.header("authorization", format!("Bearer {}", self.service.token));
         let request = request.header("x-client", &self.name).header("content-type", "application/json");
-        read(request.send(&body[..]).map_err(failed)?)
+        read(request.send(&body[..]).map_err(|error| self.failed(error))?)
+    }
+
+    /// Why it is not asked, and where it was to be.
+    fn failed(&self, error: ureq::Error) -> Error {
+        let Service { url, .. } = &self.service;
+        failed(error).of(url)
     }
 }
 
@@ -230,7 +276,11 @@ fn failed(error: ureq::Error) -> Error {
         Io(_) | Timeout(_) | HostNotFound | ConnectionFailed | Protocol(_) | ConnectProxyFailed(_)
     );
     let kind = if passes { ErrorKind::Away } else { ErrorKind::Setting };
-    Error::new(kind, error.to_string())
+    let mut text = error.to_string();
+    if text.contains(UNTRUSTED) {
+        text.push_str(": look at the address and at this device's clock; a certificate of no public authority has to be trusted by the program");
+    }
+    Error::new(kind, text)
 }
 
 fn answer(error: &serde_json::Error) -> Error {
