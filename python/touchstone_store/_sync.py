@@ -28,7 +28,7 @@ class Conflict:
     """Two edits of one object, by this device and by another, that do not know of each other. `None` is no object."""
 
     id: str
-    #: What both have edited; `None` also where that is not known any more.
+    #: What this device's edit was made on.
     base: Optional[str]
     #: What this device has made of it.
     mine: Optional[str]

@@ -14,7 +14,7 @@ use touchstone_store::Transaction;
 pub struct Conflict {
     /// The object.
     pub id: String,
-    /// What both have edited; none where there was no such object, or where that is not known any more.
+    /// What this device's edit was made on; none where there was no such object.
     pub base: Option<String>,
     /// What this device has made of it; none where it has deleted it.
     pub mine: Option<String>,

@@ -85,8 +85,8 @@ impl Options {
         self
     }
 
-    /// Asks this function where another device has changed an object that this one has edited. Without it the edit that comes to the
-    /// service last wins. It is called by whoever syncs, outside of any transaction, and again where the object changes meanwhile. It must not
+    /// Asks this function where another device has changed an object that this one has edited, unless both have made the same of it. Without
+    /// it the edit that comes to the service last wins. It is called by whoever syncs, outside of any transaction, and again where the object changes meanwhile. It must not
     /// sync itself, for then it would wait for itself.
     pub fn on_conflict(
         mut self,
