@@ -82,7 +82,8 @@ fn the_kits_table_says_what_the_programs_can_do_and_of_what_size_a_page_is() {
         [PROGRAM, env!("CARGO_BIN_EXE_page-pool-scan"), env!("CARGO_BIN_EXE_page-file")].map(Path::new);
     for program in programs {
         let name = program.file_name().unwrap().to_str().unwrap();
-        let row = table.split("[[subject]]").find(|row| row.contains(&format!("\nname = \"{name}\"\n"))).unwrap();
+        let row =
+            table.split("[[subject]]").find(|row| row.contains(&format!("\nname = \"{name}\"\n"))).unwrap();
         let told = row.lines().find_map(|line| line.strip_prefix("capabilities = ")).unwrap();
         let told: Vec<String> = serde_json::from_str(told).unwrap();
         assert_eq!(told, Session::start(program.to_str().unwrap(), &[]).hello().capabilities, "{name}");
