@@ -17,6 +17,7 @@ pub mod connection;
 pub mod duration;
 pub mod engine;
 pub mod error;
+pub mod events;
 pub mod exit;
 pub mod failure;
 pub mod fleet;

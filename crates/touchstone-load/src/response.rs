@@ -180,12 +180,32 @@ impl Response {
         (self.interim_bytes, self.forgotten_bytes) = (0, 0);
     }
 
+    /// The status, as soon as the head has come.
+    pub fn status(&self) -> Option<u16> {
+        self.head.map(|head| head.status)
+    }
+
+    /// Moves what has come of the body to the end of `into`: of one that is read while it comes nothing is kept. Follows
+    /// [`advance`](Response::advance), whatever came of that.
+    pub fn take_body(&mut self, into: &mut Vec<u8>) {
+        let Some(head) = &mut self.head else { return };
+        let taken = head.bytes..self.body_end;
+        let bytes = taken.len();
+        into.extend_from_slice(&self.buffer[taken.clone()]);
+        if let Framing::Length(left) = &mut head.framing {
+            *left -= bytes as u64;
+        }
+        self.buffer.drain(taken);
+        (self.body_end, self.read) = (head.bytes, self.read - bytes);
+        self.forgotten_bytes += bytes as u64;
+    }
+
     /// The body of a whole response.
     pub fn body(&self) -> &[u8] {
         self.head.map_or(&[], |head| &self.buffer[head.bytes..self.body_end])
     }
 
-    /// The value of a header of a whole response, the first of its name.
+    /// The value of a header, the first of its name, once the head has come.
     pub fn header(&self, name: &str) -> Option<&[u8]> {
         let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
         let mut parsed = httparse::Response::new(&mut headers);

@@ -143,6 +143,27 @@ fn every_split_of_every_response_is_read_as_the_same() {
     }
 }
 
+/// What is taken while it comes is the body, and the response ends where it ends.
+#[test]
+fn a_body_that_is_taken_while_it_comes_is_whole() {
+    for (name, bytes, is_head, closed, status, body, keeps) in known() {
+        for size in 1..=bytes.len() {
+            let (mut response, mut taken, mut outcome) = (Response::default(), Vec::new(), Ok(None));
+            let pieces =
+                bytes.chunks(size).map(|piece| (piece, false)).chain(closed.then_some((&[][..], true)));
+            for (piece, closed) in pieces {
+                response.buffer().extend_from_slice(piece);
+                outcome = response.advance(is_head, closed);
+                response.take_body(&mut taken);
+                assert!(response.body().is_empty());
+            }
+            assert_eq!(outcome, Ok(Some(Complete { status, keeps })), "{name} by {size}");
+            assert_eq!((taken.as_slice(), response.status()), (body, Some(status)), "{name} by {size}");
+            assert_eq!(response.bytes(), bytes.len() as u64, "{name} by {size}");
+        }
+    }
+}
+
 #[test]
 fn a_response_that_is_cut_anywhere_is_no_response() {
     for (name, bytes, is_head, closed, ..) in known() {
