@@ -242,7 +242,7 @@ fn rising(
 }
 
 /// The whole number that bytes begin with.
-fn leading_number(bytes: &[u8]) -> Option<u64> {
+pub(crate) fn leading_number(bytes: &[u8]) -> Option<u64> {
     let bytes = bytes.trim_ascii_start();
     let digits = bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
     std::str::from_utf8(&bytes[..digits]).ok()?.parse().ok()

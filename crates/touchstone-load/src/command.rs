@@ -38,7 +38,7 @@ use std::sync::atomic::AtomicBool;
         touchstone-load merge one two --out both\n  \
         touchstone-load worker upload.toml --master 127.0.0.1:5557     a worker of a Locust fleet\n\n\
         What is not given is as the scenario's file says.\n\n\
-        Exit status: 0 done, 1 a limit does not hold or every request failed, 3 invalid, 64 makes no sense, 69 no service, 74 input or output, 130 stopped"
+        Exit status: 0 done, 1 a limit does not hold, every request failed or a stream was lost, 3 invalid, 64 makes no sense, 69 no service, 74 input or output, 130 stopped"
 )]
 pub struct Cli {
     #[command(flatten)]

@@ -50,6 +50,14 @@ pub trait Plays: Sized {
     /// When a request of it fails: its user could do nothing of what is to be measured.
     fn set_up(&mut self) -> Result<()>;
 
+    /// Opens the streams that users hold, behind the setup of all of them.
+    ///
+    /// # Errors
+    /// What the system says of the queue of events. A stream that is refused is counted.
+    fn open(&mut self) -> Result<()> {
+        Ok(())
+    }
+
     /// Runs the phases.
     ///
     /// # Errors

@@ -5,6 +5,7 @@
 //! it is.
 
 mod count;
+mod delivery;
 mod part;
 mod share;
 mod steered;
@@ -20,6 +21,7 @@ use crate::scenario::Think;
 use crate::schedule::{Schedule, Share, Start};
 use crate::user::User;
 pub use count::Times;
+use delivery::Deliveries;
 use part::takes_part_from;
 use rand::RngExt;
 use std::cmp::Reverse;
@@ -89,6 +91,8 @@ pub struct Journey<'p> {
     steered: Option<Steered<'p>>,
     /// Every request that has ended, where somebody wants them all.
     gathered: Option<Gathered>,
+    /// Requests that streams of events have to tell of.
+    deliveries: Deliveries,
     stop: &'p AtomicBool,
     board: &'p Board,
 }
@@ -110,6 +114,7 @@ impl<'p> Journey<'p> {
             stage: Stage::Setup,
             to_set_up: if has_setup { users.len() } else { 0 },
             idle: if has_setup { VecDeque::new() } else { (0..users.len()).collect() },
+            deliveries: Deliveries::new(plan, users.len()),
             users,
             pausing: BinaryHeap::new(),
             schedule,
@@ -142,6 +147,9 @@ impl<'p> Journey<'p> {
         (self.clock, self.stage, self.overdue_looked_ns) = (clock, Stage::Phases, 0);
         self.recorder.connections = Default::default();
         self.recorder.series = Default::default();
+        for watched in &mut self.recorder.watches {
+            (watched.events, watched.received_bytes) = (0, 0);
+        }
         if self.plan.is_closed {
             self.idle.clear();
             for user in 0..self.users.len() {
@@ -226,6 +234,11 @@ impl<'p> Journey<'p> {
         now_ns >= gives_up_ns || (now_ns >= ends_ns && self.active == 0 && self.next_start().is_none())
     }
 
+    /// Whether the run is to end early.
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
     /// Shows what was counted until now.
     pub fn tell(&mut self, now_ns: u64) {
         if self.stage == Stage::Phases {
@@ -296,10 +309,12 @@ impl<'p> Journey<'p> {
         let at = &mut self.users[user].at;
         // A start that has waited for a user is not late by the generator's doing.
         (at.due_ns, at.ready_ns) = (due_ns, due_ns.max(at.free_ns));
+        self.listen(user);
     }
 
     /// What comes after a step.
     fn after_step(&mut self, user: usize, now_ns: u64, failure: Option<Failure>) -> Next {
+        self.deliveries.ends(user);
         let at = self.users[user].at;
         let flow = &self.plan.flows[at.flow];
         self.users[user].at.step += 1;

@@ -5,6 +5,7 @@
 
 mod exchange;
 mod pool;
+mod streams;
 
 use crate::clock::Clock;
 use crate::engine::{Left, Plays};
@@ -18,7 +19,9 @@ use crate::schedule::Share;
 use pool::Pool;
 use rustix::event::epoll;
 use std::collections::VecDeque;
+use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
+use streams::Streams;
 
 /// What is received at once.
 const SCRATCH_BYTES: usize = 64 * 1024;
@@ -29,6 +32,7 @@ const EVENTS: usize = 256;
 pub struct Lane<'p> {
     journey: Journey<'p>,
     pool: Pool,
+    streams: Streams,
     /// Users that have a request and no connection.
     waiting: VecDeque<usize>,
     scratch: Box<[u8]>,
@@ -39,6 +43,10 @@ impl Plays for Lane<'_> {
     fn set_up(&mut self) -> Result<()> {
         self.travel()?;
         self.journey.is_set_up()
+    }
+
+    fn open(&mut self) -> Result<()> {
+        self.open_streams()
     }
 
     fn run(mut self, clock: Clock) -> Result<Left> {
@@ -64,13 +72,12 @@ impl<'p> Lane<'p> {
         stop: &'p AtomicBool,
         board: &'p Board,
     ) -> Result<Lane<'p>> {
+        let journey = Journey::new(plan, share, stop, board);
+        let room = Room::of_lane(plan.scenario.load.threads);
         Ok(Lane {
-            journey: Journey::new(plan, share, stop, board),
-            pool: Pool::new(
-                plan.target.addresses.clone(),
-                connections,
-                Room::of_lane(plan.scenario.load.threads),
-            )?,
+            streams: Streams::new(plan, journey.users.len(), Rc::clone(&room)),
+            journey,
+            pool: Pool::new(plan.target.addresses.clone(), connections, room)?,
             waiting: VecDeque::new(),
             scratch: vec![0; SCRATCH_BYTES].into_boxed_slice(),
             body: Vec::new(),
@@ -122,7 +129,10 @@ impl<'p> Lane<'p> {
         pacing::wait(self.pool.epoll(), events, wait, pacing)
             .map_err(|error| Error::io("waiting for the service", &error.into()))?;
         for event in events.iter() {
-            self.happen(event.data, event.flags);
+            match Streams::number_of(event.data) {
+                Some(stream) => self.happen_on_stream(stream, event.flags),
+                None => self.happen(event.data, event.flags),
+            }
         }
         Ok(())
     }

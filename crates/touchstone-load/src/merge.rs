@@ -69,6 +69,12 @@ fn add(sum: &mut Outcome, other: Outcome) {
     sum.connections.made += other.connections.made;
     sum.connections.closed_idle += other.connections.closed_idle;
     sum.connections.resent += other.connections.resent;
+    for watch in other.watches {
+        match sum.watches.iter_mut().find(|mine| mine.watch == watch.watch) {
+            Some(mine) => mine.add(&watch),
+            None => sum.watches.push(watch),
+        }
+    }
     sum.due += other.due;
     sum.unsent += other.unsent;
     sum.shards.extend(other.shards);

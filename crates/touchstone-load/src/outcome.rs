@@ -1,6 +1,7 @@
 //! What a run leaves: everything that was counted, as a file that says how it came about and that can be added to others of its plan.
 
 mod check;
+mod watch;
 
 use crate::error::{Error, Result};
 use crate::failure::Failure;
@@ -18,6 +19,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 pub use check::SHARDS_MAX;
+pub use watch::WatchOutcome;
 
 /// The version of the file's format.
 pub const FORMAT: u32 = 1;
@@ -58,6 +60,9 @@ pub struct Outcome {
     pub series: Series,
     /// Connections, setup excluded.
     pub connections: ConnectionsOutcome,
+    /// Streams of events, by watch.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub watches: Vec<WatchOutcome>,
     /// Iterations that were due.
     pub due: u64,
     /// Of these, not begun by the end.
@@ -178,6 +183,7 @@ impl Outcome {
         let rows =
             recorder.rows().map(|(phase, request, row)| row_outcome(plan, &phases[phase].name, request, row));
         let rows = rows.collect();
+        let watches = WatchOutcome::all(plan, &recorder.watches);
         let Connections { made, closed_idle, resent } = recorder.connections;
         let mut outcome = Outcome {
             format: FORMAT,
@@ -195,6 +201,7 @@ impl Outcome {
             rows,
             series: recorder.series,
             connections: ConnectionsOutcome { made, closed_idle, resent },
+            watches,
             due: recorder.due,
             unsent,
             threads,
@@ -232,13 +239,19 @@ impl Outcome {
         self.scenario.limits.as_deref().and_then(|text| text.parse().ok())
     }
 
-    /// Whether the service held what was asked of it: the limits and what they imply. Without limits, a run that has measured
-    /// failures alone is none that held.
+    /// Whether the service held what was asked of it: the limits and what they imply, and every stream of events. Without limits, a
+    /// run that has measured failures alone is none that held.
     pub fn is_held(&self) -> bool {
-        match self.limits() {
+        let holds = match self.limits() {
             Some(limits) => limits.with_failures().hold(&self.total()),
             None => !self.is_all_failed(),
-        }
+        };
+        holds && self.streams_lost() == 0
+    }
+
+    /// Streams of events that were refused, or ended before the run did.
+    pub fn streams_lost(&self) -> u64 {
+        self.watches.iter().map(|watch| watch.refused() + watch.broke()).sum()
     }
 
     /// Reads one.
@@ -276,11 +289,12 @@ impl Outcome {
         self.phases.iter().filter(|phase| phase.is_counted).map(|phase| phase.seconds).sum()
     }
 
-    /// The rows of counted phases, added by request, in the order of the scenario.
+    /// The rows of counted phases, added by request, in the order of the scenario; deliveries by watch stand behind them.
     pub fn by_request(&self) -> Vec<RowOutcome> {
         let mut all: Vec<RowOutcome> = Vec::new();
-        for request in &self.scenario.requests {
-            let mine = self.rows.iter().filter(|row| row.request == request.name && self.is_counted(row));
+        let requests = self.scenario.requests.iter().map(|request| &request.name);
+        for name in requests.chain(self.scenario.watches.iter().map(|watch| &watch.name)) {
+            let mine = self.rows.iter().filter(|row| row.request == *name && self.is_counted(row));
             let mut sum: Option<RowOutcome> = None;
             for row in mine {
                 match &mut sum {
@@ -335,7 +349,7 @@ fn row_outcome(plan: &Plan, phase: &str, request: usize, row: &Row) -> RowOutcom
     RowOutcome {
         phase: phase.into(),
         request: plan.requests[request].name.clone(),
-        label: plan.requests[request].label.clone(),
+        label: label(plan, phase, request),
         response: row.response.clone(),
         service: row.service.clone(),
         lag: row.lag.clone(),
@@ -346,6 +360,13 @@ fn row_outcome(plan: &Plan, phase: &str, request: usize, row: &Row) -> RowOutcom
         received_bytes: row.received_bytes,
         within: (plan.is_closed && phase != SETUP).then_some(row.within),
     }
+}
+
+/// What opens a stream of events has a row in the setup; in phases, the row of the same number is of deliveries.
+fn label(plan: &Plan, phase: &str, request: usize) -> String {
+    let label = &plan.requests[request].label;
+    let delivers = phase != SETUP && plan.watches.iter().any(|watch| watch.request == request);
+    if delivers { format!("{label}, delivery") } else { label.clone() }
 }
 
 impl RowOutcome {

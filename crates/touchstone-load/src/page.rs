@@ -10,6 +10,7 @@ mod heat;
 mod over_time;
 mod percentiles;
 mod search;
+mod streams;
 mod table;
 
 use crate::error::{Error, Result};
@@ -49,6 +50,7 @@ struct Found {
     verdict: Verdict,
     limits: Vec<table::LimitRow>,
     table: table::Table,
+    streams: streams::Streams,
     percentiles: percentiles::Curves,
     over_time: Vec<Chart>,
     statuses: Vec<failed::Statuses>,
@@ -102,6 +104,7 @@ fn found(outcome: &Outcome) -> Found {
         verdict: Verdict::new(outcome),
         limits: table::limits(outcome),
         table: table::Table::new(outcome),
+        streams: streams::Streams::new(outcome),
         percentiles: percentiles::Curves::new(outcome),
         over_time: charts::over_time(outcome),
         statuses: failed::statuses(outcome),

@@ -2,6 +2,8 @@
 //! is said here, before the first request.
 
 mod bounds;
+mod lines;
+mod watch;
 
 use crate::answer::{Capture, Check, Expectation, Place};
 use crate::duration::Duration;
@@ -16,9 +18,11 @@ use crate::target::Target;
 use crate::template::{Names, Template};
 use crate::tls::Trust;
 use crate::user::User;
+use lines::Lines;
 use rustix::thread::CpuSet;
 use std::collections::BTreeMap;
 use touchstone::name::{is_unreadable, there_are};
+pub use watch::{Delivery, Watch};
 
 /// How many users there are where nobody says.
 const USERS: u32 = 64;
@@ -44,8 +48,10 @@ pub struct Plan {
     pub engine: Engine,
     /// Whose certificates are trusted.
     pub trust: Trust,
-    /// What may be asked.
+    /// What may be asked; behind it, what opens the streams of watches.
     pub requests: Vec<Request>,
+    /// Streams that users hold open.
+    pub watches: Vec<Watch>,
     /// What a user does in an iteration; the last is the setup, which may be empty.
     pub flows: Vec<Flow>,
     /// Whether the next start waits for an answer.
@@ -62,6 +68,7 @@ pub struct Plan {
     pub share: Share,
     value_names: Vec<String>,
     values: Vec<Vec<u8>>,
+    lines: Lines,
 }
 
 /// A request, ready to be written.
@@ -89,6 +96,8 @@ pub struct Request {
     pub may_grow: bool,
     /// What its answer must be.
     pub expectation: Expectation,
+    /// Which streams tell that it has been delivered.
+    pub delivery: Option<Delivery>,
 }
 
 /// What a user does in an iteration.
@@ -140,6 +149,14 @@ impl Plan {
         if worker >= WORKERS_MAX {
             return Err(Error::input(format!("a fleet has at most {WORKERS_MAX} workers")));
         }
+        if !scenario.lines.is_empty() {
+            return Err(Error::input("nobody knows how many users a fleet will have: leave `[lines]` out"));
+        }
+        if !scenario.watches.is_empty() {
+            return Err(Error::input(
+                "users of a fleet come and go, and hold no streams open: leave `[[watch]]` out",
+            ));
+        }
         let length = Duration::from_secs(SECONDS_MAX as u64);
         scenario.load.users = None;
         // As many as there are threads are enough to share out; more are made as they are told.
@@ -175,19 +192,24 @@ impl Plan {
         scenario.capacity.check()?;
         bounds::check(&scenario, phases.len())?;
         let mut requests = requests(&scenario, &target, &value_names)?;
+        watch::deliver(&mut requests, &scenario, &value_names)?;
+        let engine = Engine::of(&target, scenario.load.http);
+        let watches = watch::watches(&scenario, engine, u64::from(users).div_ceil(share.of))?;
         let flows = flows(&scenario)?;
         let values = value_names
             .iter()
             .map(|name| scenario.values.get(name).cloned().unwrap_or_default().into_bytes());
         let values: Vec<Vec<u8>> = values.collect();
-        bounds::place_values(&mut requests, &value_names, &values)?;
+        let lines = lines::lines(&scenario, users, &value_names)?;
+        bounds::place_values(&mut requests, &value_names, &values, &lines)?;
         let limits =
             scenario.limits.as_deref().map_or(Ok(Limits::default()), str::parse).map_err(Error::input)?;
         Ok(Plan {
-            engine: Engine::of(&target, scenario.load.http),
+            engine,
             trust: Trust::of(&scenario.load, &target)?,
             target,
             requests,
+            watches,
             flows,
             is_closed,
             phases,
@@ -197,6 +219,7 @@ impl Plan {
             share,
             value_names,
             values,
+            lines,
             scenario,
         })
     }
@@ -243,15 +266,21 @@ impl Plan {
 
     /// The users of a share, with the values that they begin with.
     pub fn users_of(&self, share: Share) -> Vec<User> {
-        let user =
-            |number| User::new(number, u64::from(self.users), self.scenario.load.seed, self.values.clone());
-        (share.number..u64::from(self.users)).step_by(share.of as usize).map(user).collect()
+        let numbers = (share.number..u64::from(self.users)).step_by(share.of as usize);
+        numbers.map(|number| self.user(number)).collect()
     }
 
     /// Another user of a share, with the values that it begins with: `place` is how many of the share there are before it.
     pub fn user_of(&self, share: Share, place: usize) -> User {
-        let number = share.number + share.of * place as u64;
-        User::new(number, u64::from(self.users), self.scenario.load.seed, self.values.clone())
+        self.user(share.number + share.of * place as u64)
+    }
+
+    fn user(&self, number: u64) -> User {
+        let mut values = self.values.clone();
+        for (value, lines) in &self.lines {
+            values[*value].clone_from(&lines[number as usize]);
+        }
+        User::new(number, u64::from(self.users), self.scenario.load.seed, values)
     }
 
     /// What must be the same in runs whose results are added: the scenario, without where it ran and what a machine of a fleet may
@@ -262,6 +291,11 @@ impl Plan {
         let Load { threads, processors, pacing, .. } = Load::default();
         scenario.load = Load { threads, processors, pacing, ca: None, ..scenario.load };
         crc32fast::hash(&serde_json::to_vec(&scenario).expect("a scenario is data"))
+    }
+
+    /// Streams of events that each user holds open.
+    pub fn streams_each(&self) -> usize {
+        self.watches.iter().map(|watch| watch.each as usize).sum()
     }
 
     /// Values by name, for messages.
@@ -275,9 +309,10 @@ fn names_are_plain(scenario: &Scenario) -> Result<()> {
     let phases = scenario.phases.iter().filter_map(|phase| Some(("phase", phase.name.as_ref()?)));
     let requests = scenario.requests.iter().map(|request| ("request", &request.name));
     let flows = scenario.flows.iter().map(|flow| ("flow", &flow.name));
+    let watches = scenario.watches.iter().map(|watch| ("watch", &watch.name));
     let own = [("scenario", &scenario.name), ("scenario's summary", &scenario.summary)];
     let fragments = scenario.fragments.keys().map(|name| ("fragment", name));
-    let all = own.into_iter().chain(phases).chain(requests).chain(flows).chain(fragments);
+    let all = own.into_iter().chain(phases).chain(requests).chain(flows).chain(watches).chain(fragments);
     for (what, name) in all {
         if let Some(letter) = name.chars().find(|letter| is_unreadable(*letter)) {
             return Err(Error::input(format!(
@@ -290,7 +325,8 @@ fn names_are_plain(scenario: &Scenario) -> Result<()> {
 
 fn value_names(scenario: &Scenario) -> Result<Vec<String>> {
     let captured = scenario.requests.iter().flat_map(|request| request.capture.keys());
-    let mut names: Vec<String> = scenario.values.keys().chain(captured).cloned().collect();
+    let said = scenario.values.keys().chain(scenario.lines.keys());
+    let mut names: Vec<String> = said.chain(captured).cloned().collect();
     names.sort();
     names.dedup();
     for name in &names {
@@ -427,12 +463,14 @@ fn requests(scenario: &Scenario, target: &Target, value_names: &[String]) -> Res
     }
     let names = Names { values: value_names, fragments: &scenario.fragments };
     let mut requests: Vec<Request> = Vec::new();
-    for said in &scenario.requests {
+    let openings: Vec<_> = watch::openings(scenario).collect();
+    let own = scenario.requests.iter().map(|said| ("request", said));
+    for (what, said) in own.chain(openings.iter().map(|said| ("watch", said))) {
         if requests.iter().any(|other| other.name == said.name) {
-            return Err(Error::input(format!("the request `{}` stands twice", said.name)));
+            return Err(Error::input(format!("the {what} `{}` has a name that stands twice", said.name)));
         }
         let made = request(said, target, &names)
-            .map_err(|error| error.within(format_args!("request `{}`", said.name)))?;
+            .map_err(|error| error.within(format_args!("{what} `{}`", said.name)))?;
         requests.push(made);
     }
     Ok(requests)
@@ -492,6 +530,7 @@ fn request(said: &crate::scenario::Request, target: &Target, names: &Names<'_>) 
         body,
         may_grow: false,
         expectation,
+        delivery: None,
     };
     let parts = [&request.path]
         .into_iter()

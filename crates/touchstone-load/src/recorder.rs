@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::latency::Latencies;
 use crate::series::Series;
+use crate::watched::Watched;
 
 /// What was counted of one request in one phase.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -96,6 +97,8 @@ pub struct Recorder {
     pub series: Series,
     /// Connections.
     pub connections: Connections,
+    /// Streams of events, by watch.
+    pub watches: Vec<Watched>,
     /// Starts that were due.
     pub due: u64,
 }
@@ -108,6 +111,7 @@ impl Recorder {
             rows: vec![None; phases * requests],
             series: Series::default(),
             connections: Connections::default(),
+            watches: Vec::new(),
             due: 0,
         }
     }
@@ -115,6 +119,14 @@ impl Recorder {
     /// The row of a request in a phase.
     pub fn row(&mut self, phase: usize, request: usize) -> &mut Row {
         self.rows[phase * self.requests + request].get_or_insert_default()
+    }
+
+    /// The streams of a watch.
+    pub fn watched(&mut self, watch: usize) -> &mut Watched {
+        if watch >= self.watches.len() {
+            self.watches.resize(watch + 1, Watched::default());
+        }
+        &mut self.watches[watch]
     }
 
     /// Takes the rows out. What is counted from now on begins at nothing; all else stays here.
@@ -125,6 +137,7 @@ impl Recorder {
             rows: std::mem::replace(&mut self.rows, empty),
             series: Series::default(),
             connections: Connections::default(),
+            watches: Vec::new(),
             due: 0,
         }
     }
@@ -147,6 +160,9 @@ impl Recorder {
         self.connections.made += other.connections.made;
         self.connections.closed_idle += other.connections.closed_idle;
         self.connections.resent += other.connections.resent;
+        for (watch, watched) in other.watches.iter().enumerate() {
+            self.watched(watch).add(watched);
+        }
         self.due += other.due;
     }
 }

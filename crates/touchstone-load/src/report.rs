@@ -2,9 +2,11 @@
 
 mod figure;
 mod log;
+mod watch;
 
 pub use figure::{count, duration, seconds, share};
 pub use log::histogram_log;
+pub(crate) use watch::memory;
 
 use crate::limit::{Figure, Limit, Limits};
 use crate::outcome::{Outcome, RowOutcome, SETUP};
@@ -111,11 +113,12 @@ fn notes(outcome: &Outcome) -> Vec<String> {
     let all = outcome.total();
     let mut notes = vec![times(outcome, &all)];
     if outcome.is_closed {
-        notes.push(format!(
-            "Little's law: rate times mean is {:.2}, the users that waited for an answer at a time, of {}.",
-            waiting(outcome, &all),
-            count(f64::from(outcome.users))
-        ));
+        notes.extend(waiting(outcome, &all).map(|waiting| {
+            format!(
+                "Little's law: rate times mean is {waiting:.2}, the users that waited for an answer at a time, of {}.",
+                count(f64::from(outcome.users))
+            )
+        }));
     } else if outcome.unsent > 0 {
         notes.push(format!(
             "Backlog: {} of {} starts were due and had not begun when the run ended; they are counted as failed.",
@@ -123,9 +126,13 @@ fn notes(outcome: &Outcome) -> Vec<String> {
             count(outcome.due as f64)
         ));
     }
-    for row in outcome.rows.iter().filter(|row| outcome.is_counted(row) && !row.failures.is_empty()) {
+    // A setup goes on where streams of events are refused.
+    let is_told = |row: &&RowOutcome| outcome.is_counted(row) || row.phase == SETUP;
+    for row in outcome.rows.iter().filter(is_told).filter(|row| !row.failures.is_empty()) {
         notes.push(failed(row));
     }
+    notes.extend(watch::streams(outcome));
+    notes.extend(watch::memories(outcome));
     notes.push(generator(outcome));
     if let Some(limits) = outcome.limits() {
         notes.push(held(&limits, &all));
@@ -134,9 +141,10 @@ fn notes(outcome: &Outcome) -> Vec<String> {
     notes
 }
 
-/// Users that waited for an answer at a time.
-pub(crate) fn waiting(outcome: &Outcome, all: &RowOutcome) -> f64 {
-    all.rate(outcome.counted_seconds()).unwrap_or(0.0) * all.response.mean_ns() / 1e9
+/// Users that waited for an answer at a time. Nobody knows it where requests are delivered: a delivery has the time of its request in it.
+pub(crate) fn waiting(outcome: &Outcome, all: &RowOutcome) -> Option<f64> {
+    let waiting = all.rate(outcome.counted_seconds()).unwrap_or(0.0) * all.response.mean_ns() / 1e9;
+    (!outcome.scenario.has_deliveries()).then_some(waiting)
 }
 
 fn times(outcome: &Outcome, all: &RowOutcome) -> String {

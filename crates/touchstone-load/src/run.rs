@@ -4,8 +4,10 @@ use crate::async_lane::AsyncLane;
 use crate::clock::{Clock, processor_ns};
 use crate::engine::{Engine, Left, Plays};
 use crate::error::{Error, Result};
+use crate::files;
 use crate::lane::Lane;
 use crate::live::Board;
+use crate::memory::{Looks, Process};
 use crate::outcome::Outcome;
 use crate::plan::Plan;
 use crate::probe::is_there;
@@ -67,12 +69,14 @@ pub struct Control<'c> {
     pub steer: Option<&'c Arc<Steer>>,
     /// Where a line is written for every request that ends.
     pub requests: Option<&'c RequestsFile>,
+    /// The service's process, whose memory is looked at.
+    pub process: Option<Process>,
 }
 
 impl<'c> Control<'c> {
     /// Ends a run early; nothing else is said to it.
     pub fn of(stop: &'c AtomicBool) -> Control<'c> {
-        Control { stop, start: Start::AtOnce, steer: None, requests: None }
+        Control { stop, start: Start::AtOnce, steer: None, requests: None, process: None }
     }
 }
 
@@ -92,6 +96,7 @@ pub fn run_with(plan: &Plan, control: Control<'_>, show: impl FnMut(&Progress<'_
     if control.steer.is_none() {
         is_there(plan)?;
     }
+    files::make_room(plan)?;
     let threads = usize::from(plan.scenario.load.threads);
     match control.requests {
         None => run_lanes(plan, control, vec![None; threads], show),
@@ -110,8 +115,8 @@ fn run_lanes(
     let threads = outlets.len();
     let boards: Vec<Board> =
         outlets.into_iter().map(|outlet| Board::of(control.steer.cloned(), outlet)).collect();
-    let begin =
-        Begin { ready: Barrier::new(threads + 1), clock: OnceLock::new(), go: Barrier::new(threads + 1) };
+    let begin = Begin::of(threads + 1);
+    let mut looks = Looks::of(control.process);
     let failed: Mutex<Option<Error>> = Mutex::new(None);
     let (running, shower) = (AtomicUsize::new(threads), thread::current());
     let (ended, machine, seconds) = thread::scope(|scope| {
@@ -130,7 +135,11 @@ fn run_lanes(
             })
             .collect();
         show(&Progress { plan, seconds: None, series: &Series::default() });
+        begin.is_set_up.wait();
+        looks.before();
+        begin.opens.wait();
         begin.ready.wait();
+        looks.open();
         let was_stopped = control.stop.load(Ordering::Relaxed);
         let start = if was_stopped { Start::AtOnce } else { control.start };
         let ahead = until(start).unwrap_or_else(|error| {
@@ -142,6 +151,7 @@ fn run_lanes(
         begin.go.wait();
         while running.load(Ordering::Acquire) > 0 {
             thread::park_timeout(if control.steer.is_some() { GATHER_EVERY } else { SHOW_EVERY });
+            looks.most();
             gather(&boards, control.steer.map(Arc::as_ref), clock, &mut kept);
             let series = added(&boards);
             show(&Progress { plan, seconds: Some(clock.now_ns() as f64 / 1e9), series: &series });
@@ -153,7 +163,8 @@ fn run_lanes(
         let writing = control.requests.map_or(0, RequestsFile::busy_ns) as f64 / 1e9 / seconds.max(1e-9);
         let lanes: f64 = ended.iter().flatten().map(|ended| ended.thread.busy_share).sum();
         let own_busy = lanes + writing;
-        (ended, Counters::now().since(&before, seconds, own_busy), seconds)
+        let machine = Machine { service: looks.seen(), ..Counters::now().since(&before, seconds, own_busy) };
+        (ended, machine, seconds)
     });
     if let Some(error) = failed.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()) {
         return Err(error);
@@ -199,9 +210,21 @@ fn fail(stop: &AtomicBool, failed: &Mutex<Option<Error>>, error: Error) {
 
 /// How lanes begin together.
 struct Begin {
+    /// Users of all lanes are set up.
+    is_set_up: Barrier,
+    /// Streams of events may be opened.
+    opens: Barrier,
     ready: Barrier,
     clock: OnceLock<Clock>,
     go: Barrier,
+}
+
+impl Begin {
+    /// For so many threads.
+    fn of(threads: usize) -> Begin {
+        let all = || Barrier::new(threads);
+        Begin { is_set_up: all(), opens: all(), ready: all(), clock: OnceLock::new(), go: all() }
+    }
 }
 
 fn lane(
@@ -241,6 +264,9 @@ fn play(
     });
     // Known before anybody waits to be told to begin.
     let lane = lane.map_err(&fail).ok();
+    begin.is_set_up.wait();
+    begin.opens.wait();
+    let lane = lane.and_then(|mut lane| lane.open().map_err(&fail).ok().map(|()| lane));
     begin.ready.wait();
     begin.go.wait();
     let (lane, clock) = (lane?, *begin.clock.get()?);

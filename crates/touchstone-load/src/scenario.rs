@@ -2,6 +2,8 @@
 //!
 //! This module reads it. Whether its names lead anywhere is seen where it becomes a [`Plan`](crate::plan::Plan).
 
+mod watch;
+
 use crate::duration::Duration;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -9,6 +11,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
+
+pub use watch::{Delivery, Watch};
 
 /// No rate is higher, a second.
 pub const RATE_MAX: f64 = 1e8;
@@ -41,9 +45,15 @@ pub struct Scenario {
     /// Texts by name, for every user the same until a capture sets another.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub values: BTreeMap<String, String>,
+    /// Files by the name of a value, whose lines are what users begin with: the first line is that of user 0.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub lines: BTreeMap<String, PathBuf>,
     /// What may be asked.
     #[serde(rename = "request")]
     pub requests: Vec<Request>,
+    /// Streams of events that users hold open.
+    #[serde(default, rename = "watch", skip_serializing_if = "Vec::is_empty")]
+    pub watches: Vec<Watch>,
     /// What a user does in an iteration; without any, each request that is no setup is a flow of its own.
     #[serde(default, rename = "flow", skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<Flow>,
@@ -260,6 +270,9 @@ pub struct Request {
     /// What must be true of the answer.
     #[serde(default, skip_serializing_if = "Check::is_empty")]
     pub check: Check,
+    /// Which of the user's streams tell that it has been delivered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivery: Option<Delivery>,
     /// How often it is chosen beside others, where there are no flows.
     #[serde(default = "one")]
     pub weight: f64,
@@ -423,13 +436,26 @@ impl Capacity {
 }
 
 impl Scenario {
-    /// Requests of an iteration, on average where flows have more and fewer, and where none fails: a failed one ends its iteration.
+    /// Requests of an iteration, on average where flows have more and fewer, and where none fails: a failed one ends its iteration. A
+    /// delivery counts as one.
     pub fn requests_an_iteration(&self) -> f64 {
-        let weights: f64 = self.flows.iter().map(|flow| flow.weight).sum();
+        let rows = |request: &Request| 1.0 + f64::from(u8::from(request.delivery.is_some()));
+        let named = |name: &String| self.requests.iter().find(|request| request.name == *name);
+        let steps = |flow: &Flow| flow.steps.iter().filter_map(named).map(rows).sum::<f64>();
+        let flows = self.flows.iter().map(|flow| (flow.weight, steps(flow)));
+        let single = self.requests.iter().filter(|request| !self.setup.contains(&request.name));
+        let single = single.map(|request| (request.weight, rows(request)));
+        let all: Vec<(f64, f64)> = if self.flows.is_empty() { single.collect() } else { flows.collect() };
+        let weights: f64 = all.iter().map(|(weight, _)| weight).sum();
         if weights <= 0.0 {
             return 1.0;
         }
-        self.flows.iter().map(|flow| flow.weight * flow.steps.len() as f64).sum::<f64>() / weights
+        all.iter().map(|(weight, rows)| weight * rows).sum::<f64>() / weights
+    }
+
+    /// Whether a request waits for streams to tell of it.
+    pub fn has_deliveries(&self) -> bool {
+        self.requests.iter().any(|request| request.delivery.is_some())
     }
 
     /// Reads a scenario. `origin` is told in errors.
@@ -451,6 +477,7 @@ impl Scenario {
             status: Vec::new(),
             capture: BTreeMap::new(),
             check: Check::default(),
+            delivery: None,
             weight: 1.0,
         };
         Scenario {
@@ -462,7 +489,9 @@ impl Scenario {
             phases: Vec::new(),
             fragments: BTreeMap::new(),
             values: BTreeMap::new(),
+            lines: BTreeMap::new(),
             requests: vec![request],
+            watches: Vec::new(),
             flows: Vec::new(),
             limits: None,
             capacity: Capacity::default(),

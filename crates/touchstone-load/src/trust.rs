@@ -1,5 +1,6 @@
 //! Whether a result can be believed: what the generator and the machine did meanwhile, held against the generator's own limits.
 
+use crate::memory::ServiceMemory;
 use crate::scenario::{Load, Pacing};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -27,6 +28,9 @@ pub struct Machine {
     pub steal_share: f64,
     /// The share of the time in which some program waited for a processor; none where the kernel does not say.
     pub cpu_pressure: Option<f64>,
+    /// The memory of the service's process, where it is on this machine and was named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service: Option<ServiceMemory>,
 }
 
 /// Why a result cannot be believed.
@@ -134,6 +138,7 @@ impl Counters {
             others_busy: (busy - own_busy).max(0.0),
             steal_share: (self.steal_ticks - before.steal_ticks) / all,
             cpu_pressure: pressure,
+            service: None,
         }
     }
 }

@@ -10,6 +10,8 @@ mod requests;
 mod service;
 #[path = "lanes/streams.rs"]
 mod streams;
+#[path = "lanes/watches.rs"]
+mod watches;
 
 use service::{Asked, Reply, Service, Speaks, answer, bytes_of, start, start_as};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -5,7 +5,9 @@ mod made;
 use expect_test::{expect, expect_file};
 use made::{NASTY, outcome, searched};
 use serde_json::{Value, json};
-use touchstone_load::outcome::Outcome;
+use touchstone_load::failure::Failure;
+use touchstone_load::memory::{Memory, ServiceMemory};
+use touchstone_load::outcome::{Outcome, WatchOutcome};
 use touchstone_load::page;
 use touchstone_load::scenario::{Flow, Think};
 use touchstone_load::search::Searched;
@@ -33,6 +35,43 @@ fn chart<'h>(html: &'h str, kind: &str) -> &'h str {
 fn the_page_says_what_was_counted() {
     let html = page::of_outcome(&outcome()).expect("it is written");
     expect_file!["golden/page.txt"].assert_eq(&body(&html));
+}
+
+#[test]
+fn streams_of_events_are_told_with_what_they_take_of_memory() {
+    let mut outcome = outcome();
+    outcome.watches = vec![WatchOutcome {
+        watch: "changes".into(),
+        label: "GET /watch".into(),
+        asked: 1_000,
+        opened: 990,
+        broken: [(Failure::Closed, 4)].into(),
+        first_broken: [(Failure::Closed, NASTY.into())].into(),
+        events: 5_000,
+        received_bytes: 200_000,
+    }];
+    let memory = |pss_bytes| Some(Memory { rss_bytes: pss_bytes + (1 << 20), pss_bytes });
+    let (before, open) = (memory(20 << 20), memory((20 << 20) + 990 * 4_096));
+    outcome.machines[0].service = Some(ServiceMemory { process: 7, before, open, rss_bytes_most: 30 << 20 });
+    let html = page::of_outcome(&outcome).expect("it is written");
+    let from = html.find("<section id=\"streams\"").expect("it has a part for them");
+    let part = html[from..].split("</section>").next().expect("it ends");
+    for text in [
+        "<th scope=\"row\" class=\"endpoint\">GET /watch</th><td class=\"number\">1,000</td><td class=\"number\">990</td>",
+        "<td class=\"number wrong\">10</td><td class=\"number wrong\">4</td><td class=\"number\">986</td>",
+        "4, the first with: <code>&#60;/script&#62;",
+        "process 7: PSS 20.0 MiB (RSS 21.0 MiB) before streams were opened, 23.9 MiB (RSS 24.9 MiB) with them open, so 4,096 bytes a stream; \
+         RSS 30.0 MiB at the most",
+    ] {
+        assert!(part.contains(text), "{text}: {part}");
+    }
+    assert!(!outcome.is_held() && outcome.streams_lost() == 14);
+    outcome.watches.clear();
+    let html = page::of_outcome(&outcome).expect("it is written");
+    assert!(
+        html.contains("Memory of the service: process 7: PSS 23.9 MiB"),
+        "a process can be named without streams"
+    );
 }
 
 #[test]

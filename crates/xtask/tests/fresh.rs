@@ -55,9 +55,12 @@ const VERDICT: [&str; 6] = [
 /// What a command prints that leaves no record.
 const PRINTED: [&str; 1] = ["crates/touchstone-cli/src/command/capacity/searches.rs"];
 
-const LOAD: [&str; 5] = [
+const LOAD: [&str; 8] = [
     "crates/touchstone-load/src/scenario.rs",
+    "crates/touchstone-load/src/scenario/watch.rs",
     "crates/touchstone-load/src/outcome.rs",
+    "crates/touchstone-load/src/outcome/watch.rs",
+    "crates/touchstone-load/src/memory.rs",
     "crates/touchstone-load/src/search.rs",
     "crates/touchstone-load/src/series.rs",
     "crates/touchstone-load/src/trust.rs",

@@ -5,6 +5,7 @@ use super::offer::{Offer, shard};
 use super::{hold, say, stop_on_signal, watch};
 use crate::error::Error;
 use crate::exit;
+use crate::memory::Process;
 use crate::outcome::Outcome;
 use crate::report;
 use crate::requests::RequestsFile;
@@ -34,6 +35,9 @@ pub(super) struct Run {
     /// A file for every request that ended, a line of CSV for each; one that is there is written over
     #[arg(long, value_name = "FILE")]
     requests: Option<PathBuf>,
+    /// The service's process on this machine, whose memory is then told: before streams of events are opened, and with them open
+    #[arg(long, value_name = "NUMBER")]
+    process: Option<u32>,
 }
 
 impl Run {
@@ -45,6 +49,7 @@ impl Run {
                 Error::input("nothing says how much to offer: add a `[[phase]]`, --rate or --users").into()
             );
         }
+        let process = self.process.map(Process::of).transpose()?;
         let folder = self.out.as_deref().map(Folder::make).transpose()?;
         let requests = self.requests.as_deref().map(RequestsFile::make).transpose()?;
         let stop = stop_on_signal()?;
@@ -55,7 +60,7 @@ impl Run {
             None if self.hold => Start::Told(&told),
             None => Start::AtOnce,
         };
-        let control = Control { start, requests: requests.as_ref(), ..Control::of(&stop) };
+        let control = Control { start, requests: requests.as_ref(), process, ..Control::of(&stop) };
         let outcome = run_with(&plan, control, |progress| watch.show(progress));
         watch.clear();
         let outcome = outcome?;

@@ -25,7 +25,7 @@ pub struct Times {
 
 impl Times {
     /// From the sending to the end.
-    fn service_ns(&self) -> u64 {
+    pub(super) fn service_ns(&self) -> u64 {
         self.at_ns.saturating_sub(self.since_ns)
     }
 
@@ -60,8 +60,13 @@ impl Journey<'_> {
         });
         self.recorder.series.record(times.now_ns, response_ns, failure.is_some());
         self.count_within(user, number, times.at_ns, WHOLE);
-        self.gather(user, times, Some(times.service_ns()), Some(answer.status()), failure);
-        self.after_step(user, times.now_ns, failure)
+        self.gather(user, number, times, Some(times.service_ns()), Some(answer.status()), failure);
+        match request.delivery {
+            Some(delivery) if failure.is_none() && self.stage == Stage::Phases => {
+                self.await_delivery(user, delivery, times)
+            }
+            _ => self.after_step(user, times.now_ns, failure),
+        }
     }
 
     /// A user's request was not answered. The user never asks again at once.
@@ -75,7 +80,7 @@ impl Journey<'_> {
         row.count_failure(failure, || detail.to_owned());
         self.recorder.series.record(times.now_ns, response_ns, true);
         self.count_within(user, number, times.at_ns, WHOLE);
-        self.gather(user, times, Some(times.service_ns()), None, Some(failure));
+        self.gather(user, number, times, Some(times.service_ns()), None, Some(failure));
         if self.stage == Stage::Setup {
             self.setup_failed
                 .get_or_insert_with(|| format!("`{}`: {detail}", self.plan.requests[number].name));
@@ -103,7 +108,9 @@ impl Journey<'_> {
         waiting: impl IntoIterator<Item = usize>,
         busy: impl IntoIterator<Item = usize>,
     ) -> u64 {
-        if self.stop.load(Ordering::Relaxed) {
+        let was_stopped = self.stop.load(Ordering::Relaxed);
+        self.count_undelivered(now_ns, was_stopped);
+        if was_stopped {
             // How long they would have taken nobody knows. In a steady state the stop comes in the middle of them, on average.
             for user in waiting.into_iter().chain(busy) {
                 self.count_within(user, self.request_of(user), now_ns, WHOLE / 2);
@@ -111,10 +118,12 @@ impl Journey<'_> {
             return 0;
         }
         for user in waiting {
-            self.count_unanswered(user, now_ns, Failure::Unsent);
+            let why = Failure::Unsent;
+            self.count_unanswered(user, self.request_of(user), now_ns, why, &why.to_string());
         }
         for user in busy {
-            self.count_unanswered(user, now_ns, Failure::Timeout);
+            let why = Failure::Timeout;
+            self.count_unanswered(user, self.request_of(user), now_ns, why, &why.to_string());
         }
         let mut unsent = 0;
         while let Some(start) = self.schedule.as_mut().and_then(Iterator::next) {
@@ -128,21 +137,28 @@ impl Journey<'_> {
         unsent
     }
 
-    fn count_unanswered(&mut self, user: usize, now_ns: u64, failure: Failure) {
-        let request = self.request_of(user);
+    pub(super) fn count_unanswered(
+        &mut self,
+        user: usize,
+        request: usize,
+        now_ns: u64,
+        failure: Failure,
+        detail: &str,
+    ) {
         let at = self.users[user].at;
         let row = self.recorder.row(at.phase, request);
         row.response.record(now_ns.saturating_sub(at.due_ns));
-        row.count_failure(failure, || failure.to_string());
+        row.count_failure(failure, || detail.to_owned());
         self.count_within(user, request, now_ns, WHOLE);
-        self.gather(user, Times::unanswered(now_ns, now_ns), None, None, Some(failure));
+        self.gather(user, request, Times::unanswered(now_ns, now_ns), None, None, Some(failure));
     }
 
     /// Keeps what has ended, where somebody wants every request.
     #[inline]
-    fn gather(
+    pub(super) fn gather(
         &mut self,
         user: usize,
+        request: usize,
         times: Times,
         service_ns: Option<u64>,
         status: Option<u16>,
@@ -151,7 +167,6 @@ impl Journey<'_> {
         if self.gathered.is_none() {
             return;
         }
-        let request = self.request_of(user);
         let User { number, iteration, at, .. } = &self.users[user];
         let ended = Ended {
             seen_ns: times.now_ns as i64,

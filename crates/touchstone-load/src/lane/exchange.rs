@@ -214,10 +214,11 @@ impl Lane<'_> {
             let times = Times { at_ns: since_ns + timeout.nanos(), ..Times::unanswered(since_ns, now_ns) };
             self.fail(user, times, failure, &format!("no answer within {timeout}"));
         }
+        self.journey.end_overdue_deliveries(now_ns, before_ns);
         self.serve_waiting(now_ns);
     }
 }
 
-fn no_connection(error: Errno) -> String {
+pub(super) fn no_connection(error: Errno) -> String {
     format!("no connection: {}", std::io::Error::from(error))
 }

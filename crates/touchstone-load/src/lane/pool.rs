@@ -26,7 +26,8 @@ pub(super) struct Pool {
     room: Rc<Room>,
 }
 
-const READS: epoll::EventFlags = epoll::EventFlags::IN.union(epoll::EventFlags::RDHUP);
+/// What is waited for on every connection.
+pub(super) const READS: epoll::EventFlags = epoll::EventFlags::IN.union(epoll::EventFlags::RDHUP);
 
 fn data((slot, generation): Key) -> epoll::EventData {
     epoll::EventData::new_u64(((generation as u64) << 32) | slot as u64)
@@ -111,7 +112,8 @@ impl Pool {
         let (generation, connection) = &mut self.slots[key.0];
         // The system forgets the events of a descriptor that is closed.
         *connection = None;
-        *generation = generation.wrapping_add(1);
+        // The highest bit is the streams'.
+        *generation = generation.wrapping_add(1) & (u32::MAX >> 1);
         self.free.push(key.0);
     }
 

@@ -1,6 +1,6 @@
 //! Whether an outcome that was read, or added up, can be reckoned with: its numbers are those that a run can leave, and their sums fit.
 
-use super::{Outcome, RowOutcome};
+use super::{Outcome, RowOutcome, WatchOutcome};
 use crate::recorder::WHOLE;
 use crate::series::{BANDS, Interval};
 use touchstone::sample::LOAD_COUNT_MAX;
@@ -53,6 +53,9 @@ fn sums_fit(outcome: &Outcome) -> Result<(), String> {
     let rows = |of: fn(&RowOutcome) -> Option<u64>| {
         outcome.rows.iter().try_fold(0u64, |sum, row| sum.checked_add(of(row)?))
     };
+    let watches = |of: fn(&WatchOutcome) -> Option<u64>| {
+        outcome.watches.iter().try_fold(0u64, |sum, watch| sum.checked_add(of(watch)?))
+    };
     let connections = outcome.connections;
     let sums = [
         ("requests", rows(|row| Some(row.response.count()))),
@@ -65,6 +68,9 @@ fn sums_fit(outcome: &Outcome) -> Result<(), String> {
         // A request is in as many rows as phases, each in part: all of them are no more than what has ended, and what was cut off.
         ("requests by phase", rows(|row| Some(row.within.unwrap_or_default() / WHOLE))),
         ("starts", outcome.due.checked_add(outcome.unsent)),
+        ("streams", watches(|watch| summed(watch.broken.values().chain([&watch.asked, &watch.opened])))),
+        ("events", watches(|watch| Some(watch.events))),
+        ("bytes of events", watches(|watch| Some(watch.received_bytes))),
         ("connections", summed([&connections.made, &connections.closed_idle, &connections.resent])),
     ];
     match sums.into_iter().find(|(_, sum)| sum.is_none_or(|sum| sum > LOAD_COUNT_MAX)) {

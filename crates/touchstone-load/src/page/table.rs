@@ -95,17 +95,25 @@ fn notes(outcome: &Outcome) -> Vec<String> {
             .to_owned()
     }];
     if outcome.is_closed {
-        notes.push(format!(
-            "Little's law: rate times average is {:.2}, the users that waited for an answer at a time, of {}.",
-            waiting(outcome, &all),
-            count(f64::from(outcome.users))
-        ));
+        notes.extend(waiting(outcome, &all).map(|waiting| {
+            format!(
+                "Little's law: rate times average is {waiting:.2}, the users that waited for an answer at a time, of {}.",
+                count(f64::from(outcome.users))
+            )
+        }));
     } else if outcome.unsent > 0 {
         notes.push(format!(
             "Backlog: {} of {} starts were due and had not begun when the run ended; they are counted as failed.",
             count(outcome.unsent as f64),
             count(outcome.due as f64)
         ));
+    }
+    if outcome.scenario.has_deliveries() {
+        notes.push(
+            "A delivery is a row of its own: from the same start as its request, to the event that tells of it on the last of the user's \
+             streams. It counts in the total as a request does."
+                .to_owned(),
+        );
     }
     notes
 }

@@ -2,6 +2,7 @@
 //! with its key before the first request.
 
 use super::Request;
+use super::lines::Lines;
 use crate::answer::{KEPT_BYTES_MAX, Place};
 use crate::error::{Error, Result};
 use crate::room::BODY_BYTES_MAX;
@@ -24,6 +25,7 @@ pub(super) fn check(scenario: &Scenario, phases: usize) -> Result<()> {
         _ => Ok(()),
     };
     between("requests (`[[request]]`)", scenario.requests.len())?;
+    between("watches (`[[watch]]`)", scenario.watches.len())?;
     between("flows (`[[flow]]`)", scenario.flows.len())?;
     between("requests of the setup (`setup`)", scenario.setup.len())?;
     for flow in &scenario.flows {
@@ -34,12 +36,12 @@ pub(super) fn check(scenario: &Scenario, phases: usize) -> Result<()> {
     in_order(&scenario.load.think).map_err(|why| Error::input(format!("`load.think` {why}")))?;
     // The setup is a phase too.
     let threads = usize::from(scenario.load.threads);
-    let rows = (phases + 1).saturating_mul(scenario.requests.len()).saturating_mul(threads);
+    let requests = scenario.requests.len() + scenario.watches.len();
+    let rows = (phases + 1).saturating_mul(requests).saturating_mul(threads);
     if rows > ROWS_MAX {
         return Err(Error::input(format!(
-            "{} requests in {phases} phases, counted by {threads} threads, take {rows} rows of a megabyte each, and at most {ROWS_MAX} \
-             are possible: say fewer `[[phase]]`s, `[[request]]`s or `load.threads`",
-            scenario.requests.len()
+            "{requests} requests in {phases} phases, counted by {threads} threads, take {rows} rows of a megabyte each, and at most \
+             {ROWS_MAX} are possible: say fewer `[[phase]]`s, `[[request]]`s or `load.threads`"
         )));
     }
     let most = scenario.fragments.iter().find(|(_, fragment)| fragment.count > COUNT_MAX);
@@ -67,7 +69,12 @@ pub(super) fn refused(template: &Template, place: Place) -> Option<u8> {
 }
 
 /// Refuses values that cannot stand where requests take them, and tells captures where theirs will. Bodies have a bound too.
-pub(super) fn place_values(requests: &mut [Request], names: &[String], values: &[Vec<u8>]) -> Result<()> {
+pub(super) fn place_values(
+    requests: &mut [Request],
+    names: &[String],
+    values: &[Vec<u8>],
+    lines: &Lines,
+) -> Result<()> {
     let mut places = vec![Place::Body; values.len()];
     for request in requests.iter() {
         let headers = request.headers.iter().map(|(_, value)| (value, Place::Header));
@@ -93,7 +100,20 @@ pub(super) fn place_values(requests: &mut [Request], names: &[String], values: &
             }
         }
     }
-    bound_bodies(requests, values)?;
+    for (number, lines) in lines {
+        let place = places[*number];
+        if let Some((at, byte)) =
+            lines.iter().enumerate().find_map(|(at, line)| Some((at, place.refuses(line)?)))
+        {
+            return Err(Error::input(format!(
+                "line {} of `lines.{}` has the byte {byte:#04x}, which cannot stand in the {} that it goes into: take it out",
+                at + 1,
+                names[*number],
+                place.word()
+            )));
+        }
+    }
+    bound_bodies(requests, values, lines)?;
     for (number, _, place) in requests.iter_mut().flat_map(|request| &mut request.expectation.captures) {
         *place = places[*number];
     }
@@ -102,14 +122,18 @@ pub(super) fn place_values(requests: &mut [Request], names: &[String], values: &
 
 /// Refuses bodies that are too long with the values that users begin with. Where they can become so by what is captured, it is looked
 /// at each time.
-fn bound_bodies(requests: &mut [Request], values: &[Vec<u8>]) -> Result<()> {
-    let mut most: Vec<u64> = values.iter().map(|value| value.len() as u64).collect();
+fn bound_bodies(requests: &mut [Request], values: &[Vec<u8>], lines: &Lines) -> Result<()> {
+    let mut begins: Vec<u64> = values.iter().map(|value| value.len() as u64).collect();
+    for (number, lines) in lines {
+        begins[*number] = lines.iter().map(Vec::len).max().unwrap_or_default() as u64;
+    }
+    let mut most = begins.clone();
     for (number, ..) in requests.iter().flat_map(|request| &request.expectation.captures) {
         most[*number] = most[*number].max(KEPT_BYTES_MAX as u64);
     }
     for request in requests {
         let Some(body) = &request.body else { continue };
-        let bytes = body.bytes_most(&|number| values[number].len() as u64);
+        let bytes = body.bytes_most(&|number| begins[number]);
         if bytes > BODY_BYTES_MAX {
             return Err(Error::input(format!(
                 "the body of the request `{}` may have {bytes} bytes, and at most {BODY_BYTES_MAX} are possible: lower the `count` of its \

@@ -216,3 +216,106 @@ fn the_digest_is_of_what_is_asked_and_not_of_whom() {
     let other = plan(&PLAIN.replace("rate = 10", "rate = 11")).expect("nothing is wrong with it").digest();
     assert!(here == there && here != other);
 }
+
+const WATCHED: &str = r#"
+name = "watched"
+host = "http://127.0.0.1:1"
+[[phase]]
+length = "1s"
+rate = 10
+[[request]]
+name = "put"
+path = "/a"
+capture = { revision = { json = "/revision" } }
+delivery = { watch = "changes", reaches = "revision" }
+[[watch]]
+name = "changes"
+path = "/events/${user}"
+headers = { Accept = "text/event-stream, */*", x-device = "d${user}" }
+each = 3
+after = '"revision":'
+"#;
+
+#[test]
+fn a_watch_has_a_request_of_its_own_behind_the_others() {
+    let plan = plan(WATCHED).expect("nothing is wrong with it");
+    assert_eq!((plan.requests.len(), plan.streams_each(), plan.watches[0].request), (2, 3, 1));
+    let delivery = plan.requests[0].delivery.expect("it has one");
+    assert_eq!((delivery.watch, plan.value_names()[delivery.reaches].as_str()), (0, "revision"));
+    let mut bytes = Vec::new();
+    plan.requests[1].write(&mut plan.user_of(Share::WHOLE, 7), &mut Vec::new(), &mut bytes);
+    let text = String::from_utf8(bytes).expect("it is text");
+    assert!(text.starts_with("GET /events/7 HTTP/1.1\r\naccept: text/event-stream, */*\r\n"), "{text}");
+    assert!(
+        text.contains("\r\nx-device: d7\r\n") && text.contains("\r\ncache-control: no-store\r\n"),
+        "{text}"
+    );
+    let number = |data: &str| plan.watches[0].number(data.as_bytes());
+    assert_eq!((number(r#"[{"revision":7},{"revision": 9},{"revision":8}]"#), number("9")), (Some(9), None));
+    assert_eq!(plan.scenario.requests_an_iteration(), 2.0);
+}
+
+#[test]
+fn a_watch_that_leads_nowhere_is_told() {
+    for (from, to, part) in [
+        (
+            "watch = \"changes\"",
+            "watch = \"change\"",
+            "`delivery` of the request `put`: there is no watch `change`: did you mean `changes`?",
+        ),
+        (
+            "reaches = \"revision\"",
+            "reaches = \"version\"",
+            "no value that this request captures: there are revision",
+        ),
+        ("after = '\"revision\":'", "", "give it `after`"),
+        ("each = 3", "each = 0", "`each` of the watch `changes` is 0"),
+        ("each = 3", "each = 1000", "64 users hold 64000 streams of events, and at most 60000"),
+        ("each = 3", "every = 3", "no key `every`"),
+        ("name = \"changes\"", "name = \"put\"", "the watch `put` has a name that stands twice"),
+        ("path = \"/events", "path = \"events", "watch `changes`: the path"),
+        (
+            "host = \"http://",
+            "host = \"https://",
+            "in HTTP/1.1 without TLS alone, and this is hyper, HTTP/1.1 over TLS",
+        ),
+        ("[[phase]]", "[load]\nhttp = 2\n[[phase]]", "and this is hyper, HTTP/2"),
+    ] {
+        let text = WATCHED.replace(from, to);
+        assert_ne!(text, WATCHED, "{from}");
+        let error = plan(&text).expect_err(&text).to_string();
+        assert!(error.contains(part), "{to}: {error}");
+    }
+    let scenario = Scenario::parse(WATCHED, "watched.toml").expect("it is one");
+    let error = Plan::of_fleet(scenario, 0).expect_err("its users come and go").to_string();
+    assert!(error.contains("leave `[[watch]]` out"), "{error}");
+}
+
+#[test]
+fn each_user_begins_with_its_line() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let path = folder.path().join("tokens.txt");
+    let said = format!(
+        "path = \"/${{token}}\"\n[load]\nusers = 3\n[lines]\ntoken = {:?}",
+        path.display().to_string()
+    );
+    let text = PLAIN.replace("path = \"/a?b=${user}\"", &said);
+    let told = |lines: &str| {
+        std::fs::write(&path, lines).expect("there is room");
+        plan(&text).expect_err(lines).to_string()
+    };
+    assert!(told("a\nb\n").contains("it has 2 lines, and there are 3 users"));
+    assert!(
+        told("a\nb c\nd\n")
+            .contains("line 2 of `lines.token` has the byte 0x20, which cannot stand in the path")
+    );
+    std::fs::write(&path, "a\r\nb\nc\nd").expect("there is room");
+    let values = |share| -> Vec<Vec<u8>> {
+        let plan = plan(&text).expect("nothing is wrong with it");
+        plan.users_of(share).into_iter().map(|user| user.values.concat()).collect()
+    };
+    assert_eq!(values(Share::WHOLE), [b"a", b"b", b"c"]);
+    assert_eq!(values(Share { number: 1, of: 2 }), [b"b"]);
+    std::fs::remove_file(&path).expect("it was there");
+    assert!(plan(&text).expect_err("it is gone").to_string().contains("it cannot be read"));
+}

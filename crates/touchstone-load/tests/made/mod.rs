@@ -94,10 +94,16 @@ pub fn outcome() -> Outcome {
         ],
         series,
         connections: ConnectionsOutcome { made: 64, closed_idle: 3, resent: 1 },
+        watches: Vec::new(),
         due: 400,
         unsent: 0,
         threads: vec![Thread { busy_share: 0.91, processor: Some(1) }],
-        machines: vec![Machine { others_busy: 0.5, steal_share: 0.002, cpu_pressure: Some(0.07) }],
+        machines: vec![Machine {
+            others_busy: 0.5,
+            steal_share: 0.002,
+            cpu_pressure: Some(0.07),
+            service: None,
+        }],
         doubts: Vec::new(),
     };
     outcome.doubt();

@@ -77,6 +77,11 @@ fn answer(stream: impl Stream, reply: &Answering, before: &AtomicU64) {
             Reply::Endless => return endless(stream.get_mut()),
             Reply::Nothing => (Vec::new(), false),
             Reply::Close => (Vec::new(), true),
+            Reply::Stream(write) => {
+                // Who has gone away is written to in vain.
+                let _ = write(stream.get_mut());
+                return stream.get_mut().end();
+            }
             Reply::Reset(bytes) => {
                 let stream = stream.get_mut();
                 let _ = stream.write_all(&bytes).and_then(|()| stream.flush());

@@ -6,6 +6,7 @@ mod first;
 mod second;
 
 pub use certificate::Certificate;
+use std::io::Write;
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -58,7 +59,12 @@ pub enum Reply {
     Close,
     /// These bytes, and then the connection is reset, as when a process dies; in HTTP/2, the stream.
     Reset(Vec<u8>),
+    /// What this writes, for as long as it likes, and then the connection is closed; not in HTTP/2.
+    Stream(Box<Writing>),
 }
+
+/// What writes an answer that takes its time.
+pub type Writing = dyn FnOnce(&mut dyn Write) -> std::io::Result<()> + Send;
 
 /// A request as it came.
 pub struct Asked {

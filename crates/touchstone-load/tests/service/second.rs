@@ -123,7 +123,7 @@ async fn answer(
         }
         Reply::Endless => Ok(Response::new(Either::Right(Endless))),
         Reply::Nothing => std::future::pending().await,
-        Reply::Close | Reply::Reset(_) => Err("the test says so".into()),
+        Reply::Close | Reply::Reset(_) | Reply::Stream(_) => Err("the test says so".into()),
     }
 }
 
