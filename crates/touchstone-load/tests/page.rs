@@ -60,6 +60,7 @@ fn streams_of_events_are_told_with_what_they_take_of_memory() {
         "<th scope=\"row\" class=\"endpoint\">GET /watch</th><td class=\"number\">1,000</td><td class=\"number\">990</td>",
         "<td class=\"number wrong\">10</td><td class=\"number wrong\">4</td><td class=\"number\">986</td>",
         "4, the first with: <code>&#60;/script&#62;",
+        "14 were refused or broke",
         "process 7: PSS 20.0 MiB (RSS 21.0 MiB) before streams were opened, 23.9 MiB (RSS 24.9 MiB) with them open, so 4,096 bytes a stream; \
          RSS 30.0 MiB at the most",
     ] {

@@ -32,6 +32,8 @@ pub(super) struct Row {
 pub(super) struct Streams {
     /// A row each.
     pub rows: Vec<Row>,
+    /// Streams that were refused, or broke.
+    pub lost: u64,
     /// What the service's process had of memory.
     pub memories: Vec<String>,
 }
@@ -42,6 +44,7 @@ impl Streams {
         let memories = outcome.machines.iter().filter_map(|machine| machine.service.as_ref());
         Streams {
             rows: outcome.watches.iter().map(|watch| row(outcome, watch, seconds)).collect(),
+            lost: outcome.streams_lost(),
             memories: memories.map(|service| memory(outcome, service)).collect(),
         }
     }

@@ -25,6 +25,9 @@ fn of_watch(outcome: &Outcome, watch: &WatchOutcome, seconds: f64) -> String {
         count(watch.events as f64),
         count((watch.events as f64 / seconds.max(1e-9)).round())
     );
+    if watch.held() < watch.asked {
+        text += " THE SERVICE DID NOT HOLD ALL OF THEM.";
+    }
     for (failure, times) in &watch.broken {
         let first = watch.first_broken.get(failure).map_or("", String::as_str);
         text += &format!(" Broke: {}, the first with: {first}.", count(*times as f64));

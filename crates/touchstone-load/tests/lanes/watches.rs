@@ -136,6 +136,7 @@ fn a_delivery_is_a_row_of_its_own_and_every_stream_is_counted() {
     assert!(deliveries.lag.count() == 200 && deliveries.service.count() == 200);
     assert!(outcome.is_held() && outcome.streams_lost() == 0);
     let text = summary(&outcome, 100);
+    assert!(!text.contains("DID NOT HOLD"), "{text}");
     assert!(text.contains("Streams, GET /watch: 16 asked for, 16 opened"), "{text}");
     let html = page::of_outcome(&outcome).expect("it is written");
     assert!(html.contains("Percentiles of GET /watch, delivery") && html.contains("Streams of events"));
@@ -266,6 +267,7 @@ fn refused_streams_are_counted_with_their_status() {
     assert!(wrong.contains("status 503") && wrong.contains("5 open streams already"), "{wrong}");
     assert_eq!((rows(&outcome).0.ended(), failures(&outcome)), (8, vec![]));
     assert!(!outcome.is_held(), "three devices would not have heard of anything");
+    assert!(summary(&outcome, 100).replace('\n', " ").contains("THE SERVICE DID NOT HOLD ALL OF THEM"));
     assert!(summary(&outcome, 100).contains("Failed, GET /watch (setup): 3 status"));
 }
 
