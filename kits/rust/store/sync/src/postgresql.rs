@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tempfile::TempDir;
 use touchstone_kit::{Failure, FailureKind, failure};
 use touchstone_sync_driver::told;
@@ -12,8 +12,8 @@ use touchstone_sync_driver::told;
 /// The user and the group that own nothing, in whose name it runs where the lab is the superuser's.
 const NOBODY: u32 = 65_534;
 
-/// How long it may take to begin.
-const BEGINS_WITHIN: Duration = Duration::from_secs(60);
+/// How often at most: a minute and more.
+const ASKED_AT_MOST: u32 = 12_000;
 
 /// How often it is asked whether it has begun.
 const ASK_EVERY: Duration = Duration::from_millis(5);
@@ -106,21 +106,24 @@ impl Server {
     }
 
     fn wait(&mut self) -> Result<(), Failure> {
-        let began = Instant::now();
         let mut asked = Command::new(self.programs.join("pg_isready"));
         asked.arg("-q").arg("-h").arg(self.socket.path());
-        while !asked.status().map_err(told)?.success() {
-            if let Some(ended) = self.process.try_wait().map_err(told)? {
-                let said = fs::read_to_string(&self.log).unwrap_or_default();
-                let last = said.lines().last().unwrap_or("it said nothing");
-                return Err(told(format!("the server ended with {ended}, before it answered: {last}")));
+        for _ in 0..ASKED_AT_MOST {
+            if asked.status().map_err(told)?.success() {
+                return Ok(());
             }
-            if began.elapsed() > BEGINS_WITHIN {
-                return Err(told(format!("the server does not answer after {} s", BEGINS_WITHIN.as_secs())));
+            if let Some(ended) = self.process.try_wait().map_err(told)? {
+                return Err(self.silent(&format!("ended with {ended} before it answered")));
             }
             std::thread::sleep(ASK_EVERY);
         }
-        Ok(())
+        Err(self.silent("does not answer"))
+    }
+
+    /// What is told of a server that is not there, with the last that it said.
+    fn silent(&self, how: &str) -> Failure {
+        let said = fs::read_to_string(&self.log).unwrap_or_default();
+        told(format!("the server {how}: {}", said.lines().last().unwrap_or("it said nothing")))
     }
 }
 
