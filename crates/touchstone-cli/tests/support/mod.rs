@@ -231,23 +231,32 @@ pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// The files below a folder with their contents, to see whether anything changed.
+/// The files below a folder with their contents, to see whether anything changed. What a program that works there has removed between the
+/// listing and the look is passed over.
 pub fn contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).expect("the folder can be read").flatten() {
-            let path = entry.path();
+        let listed = there(fs::read_dir(&folder)).into_iter().flatten().flatten();
+        for path in listed.map(|entry| entry.path()) {
             if path.is_dir() {
                 found.push((path.clone(), Vec::new()));
                 folders.push(path);
-            } else {
-                found.push((path.clone(), fs::read(&path).expect("the file can be read")));
+            } else if let Some(contents) = there(fs::read(&path)) {
+                found.push((path, contents));
             }
         }
     }
     found.sort();
     found
+}
+
+/// What was read, unless it is not there any more.
+fn there<T>(read: std::io::Result<T>) -> Option<T> {
+    match read {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+        read => Some(read.expect("it can be read")),
+    }
 }
 
 /// Lets a record say that it is partial.
