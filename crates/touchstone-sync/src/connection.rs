@@ -26,6 +26,9 @@ pub(crate) type Socket = Pin<Box<TimeoutWriter<TcpStream>>>;
 fn socket(tcp: TcpStream) -> io::Result<Socket> {
     // An answer is one write: nothing comes that would be sent with it.
     tcp.set_nodelay(true)?;
+    // What the system has taken is not what the client has: it may be gone without a word.
+    #[cfg(target_os = "linux")]
+    socket2::SockRef::from(&tcp).set_tcp_user_timeout(Some(TAKEN_WITHIN))?;
     let mut socket = TimeoutWriter::new(tcp);
     socket.set_timeout(Some(TAKEN_WITHIN));
     Ok(Box::pin(socket))

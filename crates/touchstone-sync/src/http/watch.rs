@@ -31,6 +31,9 @@ use tokio_util::task::TaskTracker;
 /// longer after the token has ended.
 const ALIVE_EVERY: Duration = Duration::from_secs(15);
 
+/// Bytes that a client may send behind its request.
+const UNASKED_MAX: usize = 64 << 10;
+
 /// What a stream says that has no news.
 const ALIVE: Bytes = Bytes::from_static(b":\n\n");
 
@@ -127,7 +130,10 @@ impl Watching {
         tokio::select! {
             risen = self.watch.revisions.changed() => risen.ok().map(|()| self.event()),
             () = self.ending.cancelled() => None,
-            _ = self.alive.tick() => self.is_admitted().await.then_some(ALIVE),
+            _ = self.alive.tick() => tokio::select! {
+                is_admitted = self.is_admitted() => is_admitted.then_some(ALIVE),
+                () = self.ending.cancelled() => None,
+            },
         }
     }
 
@@ -181,10 +187,11 @@ impl Error for HasLeft {}
 /// Goes on with a stream, chunk by chunk, until it ends or its client has gone.
 async fn go_on(socket: oneshot::Receiver<Socket>, mut watching: Watching) {
     let Ok(mut socket) = socket.await else { return };
+    let mut unasked = 0;
     loop {
         let next = tokio::select! {
             next = watching.next() => next,
-            () = gone(&mut socket) => return,
+            () = gone(&mut socket, &mut unasked) => return,
         };
         let Some(sent) = next else { break };
         if socket.write_all(&chunk(&sent)).await.is_err() {
@@ -201,8 +208,14 @@ fn chunk(bytes: &[u8]) -> Vec<u8> {
     [format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat()
 }
 
-/// Waits until the client closes the connection. What it sends meanwhile asks for nothing: nobody answers it.
-async fn gone(socket: &mut Socket) {
+/// Waits until the client closes the connection. What it sends meanwhile asks for nothing, and nobody answers it: one that sends more than
+/// the rest of a request goes too.
+async fn gone(socket: &mut Socket, unasked: &mut usize) {
     let mut unread = [0; 64];
-    while socket.read(&mut unread).await.is_ok_and(|bytes| bytes > 0) {}
+    while *unasked <= UNASKED_MAX {
+        match socket.read(&mut unread).await {
+            Ok(bytes) if bytes > 0 => *unasked += bytes,
+            _ => return,
+        }
+    }
 }

@@ -26,6 +26,7 @@ macro_rules! every_rule_is_kept {
             a_token_is_valid_until_it_expires_or_is_revoked,
             whoever_watches_sees_the_last_revision,
             long_versions_come_in_shorter_pages,
+            whoever_has_stored_much_is_given_what_others_have,
             what_users_have_is_told_to_the_owner,
             uploads_at_once_have_one_order_without_a_gap_or_a_repeat,
         );
@@ -300,6 +301,35 @@ pub async fn whoever_watches_sees_the_last_revision(storage: Shared) {
     assert_eq!(*again.revisions.borrow_and_update(), 52);
     stored(&storage, ada, [set("a", "more")]).await;
     again.revisions.wait_for(|revision| *revision == 53).await.unwrap();
+}
+
+/// Where a device leaves out its own, no request looks at all of them: pages may be empty, and none is the end before the end.
+pub async fn whoever_has_stored_much_is_given_what_others_have(storage: Shared) {
+    let [phone, laptop] = [device(&storage, "ada", "phone").await, device(&storage, "ada", "laptop").await];
+    let own = async |from: u64, to: u64| {
+        let own: Vec<Change> = (from..to).map(|place| set(&place.to_string(), "own")).collect();
+        for some in own.chunks(1_000) {
+            stored(&storage, phone, some).await;
+        }
+    };
+    own(0, 10_500).await;
+    stored(&storage, laptop, [set("one", "1")]).await;
+    own(10_500, 21_500).await;
+    stored(&storage, laptop, [set("two", "2")]).await;
+    for limit in [1, 2, 1_000] {
+        let (mut cursor, mut given) = (0, Vec::new());
+        loop {
+            let asked = Download { cursor, limit, others: true, history: None };
+            let page = storage.download(phone, asked).await.unwrap();
+            given.extend(page.versions.into_iter().map(|version| version.id));
+            assert!(page.cursor > cursor || !page.more, "it goes on");
+            cursor = page.cursor;
+            if !page.more {
+                break;
+            }
+        }
+        assert_eq!((given, cursor), (vec!["one".to_owned(), "two".to_owned()], 21_502));
+    }
 }
 
 /// A page ends where it is long, and goes on with the next.

@@ -6,6 +6,10 @@ use crate::change::{Download, Page, Version};
 use crate::storage::{Client, Refusal, check_cursor, page_of};
 use tokio_postgres::Row;
 
+/// Versions that are looked at for one page where the device's own are left out, of which a device may have a million: no request takes the
+/// database for longer. The page may then be empty and have more behind it.
+const PASSED_OVER: i64 = 10_000;
+
 /// Downloads of devices. One statement, and so one moment: each user's standing, and versions up to a number and to the bytes of a page.
 pub(super) enum Pages {}
 
@@ -13,15 +17,20 @@ impl Batch for Pages {
     type Asked = (Client, Download);
     type Answer = Result<Page, Refusal>;
 
-    const SQL: &str = "select asked.place, known.revision, known.horizon, known.history, rest.id, rest.revision, rest.data, rest.found \
+    const SQL: &str = "select asked.place, known.revision, known.horizon, known.history, rest.id, rest.revision, rest.data, rest.found, \
+            bound.last \
         from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[]) as asked (place, user_id, after, left_out, most) \
         join lateral (select revision, horizon, history from sync_user where id = asked.user_id limit 1) known on true \
+        left join lateral (select revision as last from sync_object \
+            where asked.left_out >= 0 and known.revision - asked.after > $7::bigint \
+            and user_id = asked.user_id and revision > asked.after order by revision offset $7::bigint - 1 limit 1) bound on true \
         left join lateral ( \
             select id, revision, data, found from ( \
                 select id, revision, data, count(*) over () as found, row_number() over (order by revision) as place, \
                 sum(coalesce(length(data), 0)) over (order by revision) - coalesce(length(data), 0) as before \
                 from (select id, revision, data from sync_object \
-                    where user_id = asked.user_id and revision > asked.after and device <> asked.left_out \
+                    where user_id = asked.user_id and revision > asked.after \
+                    and (bound.last is null or revision <= bound.last) and device <> asked.left_out \
                     order by revision limit asked.most) page \
             ) measured where place < asked.most and before < $6::bigint \
         ) rest on true";
@@ -43,6 +52,7 @@ impl Batch for Pages {
             Box::new(left_out),
             Box::new(most),
             Box::new(PAGE_BYTES),
+            Box::new(PASSED_OVER),
         ]
     }
 
@@ -56,6 +66,10 @@ impl Batch for Pages {
         versions.sort_unstable_by_key(|version| version.revision);
         let found = first.get::<_, Option<i64>>(7).map_or(0, number);
         let more = found > versions.len() as u64;
-        Ok(page_of(versions, more, download, revision))
+        match first.get::<_, Option<i64>>(8) {
+            // What lies behind was not looked at.
+            Some(last) if !more => Ok(Page { versions, cursor: number(last), more: true }),
+            _ => Ok(page_of(versions, more, download, revision)),
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! A PostgreSQL server, as the system's packages install it, run by an unprivileged user: it refuses to be the superuser's.
 
 use std::fs::{self, File};
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
@@ -148,8 +148,8 @@ fn give(path: &Path) -> std::io::Result<()> {
     if !is_root() {
         return Ok(());
     }
-    chown(path, Some(NOBODY), Some(NOBODY))?;
-    if !path.is_dir() {
+    lchown(path, Some(NOBODY), Some(NOBODY))?;
+    if !path.symlink_metadata()?.is_dir() {
         return Ok(());
     }
     fs::read_dir(path)?.try_for_each(|entry| give(&entry?.path()))
@@ -175,7 +175,11 @@ fn command(programs: &Path, name: &str) -> Command {
 fn programs() -> Option<PathBuf> {
     let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let mut found: Vec<PathBuf> = versions.map(|version| version.path().join("bin")).collect();
-    found.sort();
+    // Each is named by its version, as 15 or 9.6.
+    let version = |programs: &PathBuf| -> Option<u32> {
+        programs.parent()?.file_name()?.to_str()?.split('.').next()?.parse().ok()
+    };
+    found.sort_by_key(version);
     let path = std::env::var_os("PATH").unwrap_or_default();
     found.into_iter().rev().chain(std::env::split_paths(&path)).find(|folder| folder.join("initdb").exists())
 }
