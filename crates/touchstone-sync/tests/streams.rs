@@ -114,6 +114,21 @@ fn a_stream_whose_client_has_gone_is_none() {
     }
 }
 
+/// Found by an attacker: one client that sent without end took a processor of the service.
+#[test]
+fn a_stream_whose_client_sends_on_and_on_ends() {
+    let (_folder, store) = place();
+    let service = Service::start(&store, &[]);
+    let token = service.token("ada");
+    service.device(&token, "phone");
+    let mut stream = Raw::ask(&service, &token, "HTTP/1.1", "");
+    stream.head();
+    assert_eq!(stream.chunk(), event(0));
+    let socket = stream.answer.get_mut();
+    // Sooner or later the service has closed it, and takes no more.
+    while socket.write_all(&[b'x'; 4096]).is_ok() {}
+}
+
 /// Bytes of memory that a process has.
 #[cfg(target_os = "linux")]
 fn memory(process: u32) -> u64 {
