@@ -73,7 +73,7 @@ pub struct Page {
     pub versions: Vec<Version>,
     /// The cursor to go on from.
     pub cursor: u64,
-    /// Whether there are versions beyond it.
+    /// Whether there may be versions beyond it, even where this page has none.
     pub more: bool,
 }
 

@@ -4,7 +4,8 @@ mod cluster;
 mod places;
 mod support;
 
-use cluster::{Cluster, give};
+use cluster::Cluster;
+use cluster::installed::give;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use serde_json::json;
 use std::fs;
@@ -31,7 +32,7 @@ fn certificate(data: &Path, authority: &CertifiedIssuer<'_, KeyPair>) {
         let path = data.join(name);
         fs::write(&path, text).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-        give(&path);
+        give(&path).unwrap();
     }
     fs::write(data.join("pg_hba.conf"), WHO).unwrap();
 }

@@ -40,7 +40,7 @@ pub(super) struct Page {
     changes: Vec<Version>,
     /// The cursor to go on from.
     cursor: u64,
-    /// Whether there are versions beyond it.
+    /// Whether there may be versions beyond it, even where this page has none.
     more: bool,
 }
 

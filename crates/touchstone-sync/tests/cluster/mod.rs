@@ -2,17 +2,17 @@
 //! socket alone.
 #![allow(dead_code, reason = "each test program uses its own part of this")]
 
+pub mod installed;
+
+use installed::{command, give, programs};
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use tempfile::TempDir;
-
-/// The user and the group that own nothing, in whose name it runs where the tests are the superuser's: it refuses to run in that one.
-const NOBODY: u32 = 65_534;
 
 /// The port that names the socket, unless another is said.
 const PORT: u16 = 5432;
@@ -62,12 +62,12 @@ impl Cluster {
         let data = folder.path().join("data");
         fs::create_dir(&data).unwrap();
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
-        give(&data);
+        give(&data).expect("the superuser may");
         fs::set_permissions(&data, fs::Permissions::from_mode(0o700)).unwrap();
-        let mut made = command(&programs, "initdb");
+        let mut made = command(&programs, "initdb", &[]);
         made.args(["--auth=trust", "--username=sync", "--no-sync", "--locale=C", "--encoding=UTF8", "-D"])
             .arg(&data);
-        let made = made.current_dir("/").output().expect("initdb starts");
+        let made = made.output().expect("initdb starts");
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         let settings = [vec![format!("port={port}")], settings(&data)].concat();
         let server = Mutex::new(server(&programs, folder.path(), &settings));
@@ -170,45 +170,10 @@ pub fn send(signal: &str, process: u32) {
     let _ = Command::new("kill").args(["-s", signal, &process.to_string()]).output();
 }
 
-/// Gives a file to the user in whose name the server runs.
-pub fn give(path: &Path) {
-    if is_root() {
-        chown(path, Some(NOBODY), Some(NOBODY)).expect("the superuser may");
-    }
-}
-
 fn server(programs: &Path, folder: &Path, settings: &[String]) -> Child {
-    let mut server = command(programs, "postgres");
+    let mut server = command(programs, "postgres", &[]);
     server.arg("-D").arg(folder.join("data")).arg("-k").arg(folder);
     server.args(["-c", "listen_addresses=", "-c", "max_connections=200", "-c", "shared_buffers=64MB"]);
     server.args(settings.iter().flat_map(|setting| ["-c", setting.as_str()]));
-    server.current_dir("/").stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts")
-}
-
-fn is_root() -> bool {
-    let user = Command::new("id").arg("-u").output().expect("there is an id");
-    user.stdout == b"0\n"
-}
-
-fn command(programs: &Path, name: &str) -> Command {
-    let program = programs.join(name);
-    if !is_root() {
-        return Command::new(program);
-    }
-    let mut command = Command::new("setpriv");
-    command
-        .args(["--reuid", &NOBODY.to_string(), "--regid", &NOBODY.to_string(), "--clear-groups"])
-        .arg(program);
-    command
-}
-
-/// Where the newest server's programs lie: Debian puts them outside of the path.
-fn programs() -> Option<PathBuf> {
-    let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
-    let mut found: Vec<PathBuf> = versions.map(|version| version.path().join("bin")).collect();
-    found.sort();
-    let on_path = std::env::var_os("PATH")
-        .into_iter()
-        .flat_map(|path| std::env::split_paths(&path).collect::<Vec<_>>());
-    found.into_iter().rev().chain(on_path).find(|folder| folder.join("initdb").exists())
+    server.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts")
 }

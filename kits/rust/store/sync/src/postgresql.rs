@@ -1,7 +1,7 @@
 //! A PostgreSQL server, as the system's packages install it, run by an unprivileged user: it refuses to be the superuser's.
 
 use std::fs::{self, File};
-use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
@@ -9,8 +9,13 @@ use tempfile::TempDir;
 use touchstone_kit::{Failure, FailureKind, failure};
 use touchstone_sync_driver::told;
 
-/// The user and the group that own nothing, in whose name it runs where the lab is the superuser's.
-const NOBODY: u32 = 65_534;
+#[path = "../../../../../crates/touchstone-sync/tests/cluster/installed.rs"]
+mod installed;
+
+use installed::{command, give, is_root, programs};
+
+/// It ends when the thread ends that has started it, which is the driver's first.
+const DYING: [&str; 2] = ["--pdeathsig", "INT"];
 
 /// How often at most: a minute and more.
 const ASKED_AT_MOST: u32 = 12_000;
@@ -58,13 +63,13 @@ impl Server {
         fs::set_permissions(&data, fs::Permissions::from_mode(0o700)).map_err(told)?;
         give(&data).map_err(told)?;
         if is_new {
-            let mut made = command(&programs, "initdb");
+            let mut made = command(&programs, "initdb", &DYING);
             made.args(["--auth=trust", "--username=sync", "--locale=C", "--encoding=UTF8", "-D"]).arg(&data);
             succeed(made.output().map_err(told)?)?;
         }
         let socket = tempfile::Builder::new().prefix("postgresql").tempdir_in("/tmp").map_err(told)?;
         give(socket.path()).map_err(told)?;
-        let mut process = command(&programs, "postgres");
+        let mut process = command(&programs, "postgres", &DYING);
         process.arg("-D").arg(&data).arg("-k").arg(socket.path()).args(["-c", "listen_addresses="]);
         let log = folder.join("postgresql.log");
         let process = process.stdout(Stdio::null()).stderr(File::create(&log).map_err(told)?).spawn();
@@ -141,45 +146,4 @@ fn succeed(ended: Output) -> Result<Output, Failure> {
         return Ok(ended);
     }
     Err(told(String::from_utf8_lossy(&ended.stderr).trim()))
-}
-
-/// Gives a file, and all in it, to the user in whose name the server runs.
-fn give(path: &Path) -> std::io::Result<()> {
-    if !is_root() {
-        return Ok(());
-    }
-    lchown(path, Some(NOBODY), Some(NOBODY))?;
-    if !path.symlink_metadata()?.is_dir() {
-        return Ok(());
-    }
-    fs::read_dir(path)?.try_for_each(|entry| give(&entry?.path()))
-}
-
-fn is_root() -> bool {
-    fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
-}
-
-/// A program of the server, which ends with the lab's driver.
-fn command(programs: &Path, name: &str) -> Command {
-    let mut command = Command::new("setpriv");
-    command.args(["--pdeathsig", "INT"]);
-    if is_root() {
-        let nobody = NOBODY.to_string();
-        command.args(["--reuid", &nobody, "--regid", &nobody, "--clear-groups"]);
-    }
-    command.arg(programs.join(name)).current_dir("/");
-    command
-}
-
-/// Where the newest server's programs lie: Debian puts them outside of the path.
-fn programs() -> Option<PathBuf> {
-    let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
-    let mut found: Vec<PathBuf> = versions.map(|version| version.path().join("bin")).collect();
-    // Each is named by its version, as 15 or 9.6.
-    let version = |programs: &PathBuf| -> Option<u32> {
-        programs.parent()?.file_name()?.to_str()?.split('.').next()?.parse().ok()
-    };
-    found.sort_by_key(version);
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    found.into_iter().rev().chain(std::env::split_paths(&path)).find(|folder| folder.join("initdb").exists())
 }
