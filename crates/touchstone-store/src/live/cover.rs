@@ -1,15 +1,15 @@
-//! The parts of a table that a set holds all rows of: spans that neither meet nor touch, in their order.
+//! The parts of a table whose rows a set holds completely: disjoint spans, not even adjacent, in order.
 
 use super::order::{Cut, Sorter, Span};
 use crate::record::Record;
 use std::sync::Arc;
 
-/// Disjoint spans.
+/// Disjoint spans, in order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Cover(Vec<Arc<Span>>);
 
 impl Cover {
-    /// What all these spans cover together.
+    /// The union of the spans.
     pub(crate) fn of<'s, T: Record>(sorter: &Sorter<T>, spans: impl IntoIterator<Item = &'s Span>) -> Cover {
         let mut spans: Vec<&Span> = spans.into_iter().filter(|span| !span.is_empty(sorter)).collect();
         spans.sort_by(|left, right| sorter.compare_cuts(&left.low, &right.low));
@@ -31,22 +31,22 @@ impl Cover {
         &self.0
     }
 
-    /// Whether the record lies in it.
+    /// Whether a record lies in the cover.
     #[inline]
     pub(crate) fn contains<T: Record>(&self, sorter: &Sorter<T>, ord: u64, record: &T) -> bool {
         let at = self.0.partition_point(|span| !sorter.is_before(ord, record, &span.high));
         self.0.get(at).is_some_and(|span| !sorter.is_before(ord, record, &span.low))
     }
 
-    /// The span that goes on behind the cut.
+    /// The span that contains the rows right behind a cut.
     pub(crate) fn behind<T: Record>(&self, sorter: &Sorter<T>, cut: &Cut) -> Option<&Span> {
         let at = self.0.partition_point(|span| sorter.compare_cuts(&span.high, cut).is_le());
         self.0.get(at).map(|span| &**span).filter(|span| sorter.compare_cuts(&span.low, cut).is_le())
     }
 
-    /// This, and another that it has nothing of, together.
+    /// The union with another cover, disjoint from this one.
     pub(crate) fn with<T: Record>(&self, sorter: &Sorter<T>, other: &Cover) -> Cover {
-        // A cover of ten thousand values must not be sorted for one more.
+        // A cover of ten thousand spans must not be sorted again for one more.
         const FEW: usize = 4;
         if other.0.len() > FEW {
             return Cover::of(sorter, self.0.iter().chain(&other.0).map(|span| &**span));
@@ -55,7 +55,7 @@ impl Cover {
         for span in &other.0 {
             let from = spans.partition_point(|held| sorter.compare_cuts(&held.high, &span.low).is_lt());
             let to = spans.partition_point(|held| sorter.compare_cuts(&held.low, &span.high).is_le());
-            // What touches it becomes one with it.
+            // Spans that touch the new one are merged with it.
             let low = spans
                 .get(from)
                 .filter(|_| from < to)
@@ -70,7 +70,7 @@ impl Cover {
         Cover(spans)
     }
 
-    /// What of another is not in this one.
+    /// The parts of another cover that this one lacks.
     pub(crate) fn lacks<T: Record>(&self, sorter: &Sorter<T>, other: &Cover) -> Cover {
         let mut gaps = Vec::new();
         for span in &other.0 {

@@ -1,8 +1,8 @@
-//! How a subscription is followed, and what that costs: told to whoever asks.
+//! How a subscription is followed, and the cost of that.
 
 use std::fmt;
 
-/// What serves a subscription.
+/// The structure that serves a subscription.
 ///
 /// ```
 /// # use touchstone_store::{Record, Store};
@@ -26,13 +26,13 @@ pub enum Structure {
     Key,
     /// A window of an ordered set that queries of its shape share.
     Window,
-    /// A number: each changed row is counted as it was and as it is.
+    /// A number: each changed row is counted in its old and in its new state.
     Number,
-    /// A statement that is run anew, and its rows compared.
+    /// A statement that runs again, and whose rows are compared.
     Refetch,
 }
 
-/// How a subscription is followed, and what that costs. For people it is text.
+/// How a subscription is followed, and the cost of that. It prints as text for people.
 ///
 /// ```
 /// # use touchstone_store::{Record, Store};
@@ -54,21 +54,21 @@ pub enum Structure {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LiveExplanation {
-    /// What serves it.
+    /// The structure that serves the subscription.
     pub structure: Structure,
-    /// The columns that the set is ordered by, before the key; a minus stands before those that are ordered downwards.
+    /// The columns that order the set, before the key; a minus stands before a descending one.
     pub order: Vec<String>,
     /// Whether a condition is evaluated for each changed row that lies in a window.
     pub evaluates: bool,
-    /// How many subscriptions share the structure, this one counted.
+    /// The number of subscriptions that share the structure, including this one.
     pub sharing: usize,
-    /// How many rows the structure holds.
+    /// The number of rows that the structure holds.
     pub rows: usize,
-    /// What the structure takes of memory, without the records: about that many bytes.
+    /// About how many bytes of memory the structure takes, without the records.
     pub bytes: usize,
-    /// The tables whose changes run the statement anew, of one that is refetched.
+    /// For a statement: the tables whose changes make it run again.
     pub tables: Vec<String>,
-    /// Why the statement runs after every commit, where it does.
+    /// Why the statement runs after every commit, if it does.
     pub why_always: Option<String>,
 }
 

@@ -1,5 +1,6 @@
-//! Queries of one shape: one ordered set of all rows that any of them may have, and a window of it for each. A commit
-//! changes the set once, whatever the number of windows; those that a changed row left or entered are told.
+//! Live queries that share a scan: one ordered set of all rows that queries of one shape may have, and a window of it
+//! for each. A commit changes the set once, whatever the number of windows; only the windows that hold a changed row
+//! get an update.
 
 use super::cover::Cover;
 use super::explain::{LiveExplanation, Structure};
@@ -17,22 +18,22 @@ use slab::Slab;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What one commit did to a set.
+/// The change that one commit makes to a set.
 pub(crate) struct Step<T> {
     pub(crate) before: Set<Row<T>>,
     pub(crate) after: Set<Row<T>>,
-    /// The rows that left their places, in order: gone, or changed.
+    /// The old rows in order: of records that are gone or changed.
     pub(crate) removed: Vec<Entry<Row<T>>>,
-    /// The rows that came to their places, in order: new, or changed.
+    /// The new rows in order: of records that are new or changed.
     pub(crate) inserted: Vec<Entry<Row<T>>>,
 }
 
-/// A window of a set, as its updates know it.
+/// A window of a set, as its updates see it.
 pub(crate) struct Watch<T> {
     pub(crate) sorter: Arc<Sorter<T>>,
     pub(crate) span: Span,
     page: Page,
-    /// How many of the span's first rows the page needs, where only these are held.
+    /// How many of the span's first rows the page needs; `None` if all rows of the span are held.
     pub(crate) needed: Option<usize>,
 }
 
@@ -45,7 +46,7 @@ impl<T: Record> Watch<T> {
         Watch { sorter: Arc::clone(sorter), span, page, needed }
     }
 
-    /// How many rows the page has where the span has so many.
+    /// The number of rows in the page, if the span has `number` rows.
     pub(crate) fn shown(&self, number: u64) -> u64 {
         let left = number.saturating_sub(self.page.offset as u64);
         self.page.limit.map_or(left, |limit| left.min(limit as u64))
@@ -56,7 +57,7 @@ impl<T: Record> Watch<T> {
         self.sorter.rank(set, until).saturating_sub(self.sorter.rank(set, &self.span.low))
     }
 
-    /// Whether a page has other rows in the one version than in the other.
+    /// Whether the page has other rows in one version than in the other.
     fn is_other(
         &self,
         before: &Set<Row<T>>,
@@ -71,7 +72,7 @@ impl<T: Record> Watch<T> {
             })
     }
 
-    /// The rows of a set that are in the window.
+    /// The positions of the page in a set.
     pub(crate) fn range(&self, set: &Set<Row<T>>) -> Range<usize> {
         let range = self.span.range(&self.sorter, set);
         let start = range.start.saturating_add(self.page.offset).min(range.end);
@@ -79,7 +80,7 @@ impl<T: Record> Watch<T> {
         start..end
     }
 
-    /// The changed rows that lie in the window, wherever its page is.
+    /// The changed rows that lie in the span, inside the page or not.
     pub(crate) fn touched<'s>(&self, changed: &'s [Entry<Row<T>>]) -> &'s [Entry<Row<T>>] {
         let is_before = |entry: &Entry<Row<T>>, cut| self.sorter.is_before(entry.ord, &entry.row.record, cut);
         let from = changed.partition_point(|entry| is_before(entry, &self.span.low));
@@ -87,14 +88,14 @@ impl<T: Record> Watch<T> {
         &within[..within.partition_point(|entry| is_before(entry, &self.span.high))]
     }
 
-    /// Whether a changed row lies in the window, of which one with these first bits does or lies at an end.
+    /// Whether a changed row lies in the span, given that the changed row with this `ord` lies inside it or at an end.
     fn is_touched(&self, ord: u64, step: &Step<T>) -> bool {
         (self.span.low.ord < ord && ord < self.span.high.ord)
             || !self.touched(&step.removed).is_empty()
             || !self.touched(&step.inserted).is_empty()
     }
 
-    /// Whether the whole of the span is the result: then a changed row in it is a changed result.
+    /// Whether the result is the whole span: then each changed row in the span changes the result.
     pub(crate) fn is_whole(&self) -> bool {
         self.page.is_whole()
     }
@@ -104,40 +105,39 @@ impl<T: Record> Watch<T> {
 struct Window<T> {
     watch: Arc<Watch<T>>,
     target: Target,
-    /// The last commit that found it.
+    /// The number of the last commit that found the window.
     found: u64,
-    /// Where the rows end that are held of its span; none where all of them are.
+    /// The cut at which the held rows of the span end; `None` if all of them are held.
     until: Option<Cut>,
-    /// How many rows are held beyond those that the page needs, when it is filled up.
+    /// How many rows beyond those of the page the window gets when it is filled up.
     ahead: usize,
-    /// The last version that was told, while rows lack that the page needs.
+    /// The set at the last update, while rows that the page needs are lacking.
     late: Option<Set<Row<T>>>,
 }
 
-/// Rows that are held beyond a page, when it is first filled, and at most: each time that it is filled up they are twice
-/// as many as the time before.
+/// Rows that a window holds beyond its page: at first, and at most. Each time it is filled up the number doubles.
 const AHEAD_MIN: usize = 8;
 const AHEAD_MAX: usize = 1024;
 
-/// Queries that differ only in their windows.
+/// Queries that differ only in their windows, and the set that they share.
 pub(crate) struct Family<T> {
     pub(crate) name: String,
     pub(crate) scope: Arc<Scope<T>>,
     pub(crate) set: Set<Row<T>>,
     windows: Slab<Window<T>>,
     index: Intervals,
-    /// Windows that were cancelled since the cover was last made.
+    /// Windows that were cancelled since the cover was last computed.
     cancelled: usize,
     commits: u64,
     removed: Vec<Entry<Row<T>>>,
     inserted: Vec<Entry<Row<T>>>,
     /// Windows that lack rows.
     late: Vec<u32>,
-    /// How many of the columns were asked for.
+    /// How many of the sort columns the query names; columns of the key may follow them.
     asked: usize,
-    /// Whether windows are cut behind the rows that they need.
+    /// Whether windows hold only the first rows of their spans.
     is_cut: bool,
-    /// How large the set may become before it is looked for rows that no window needs.
+    /// The size above which the set is searched for rows that no window needs.
     len_max: usize,
 }
 
@@ -170,18 +170,18 @@ impl<T: Record> Family<T> {
         !self.late.is_empty()
     }
 
-    /// The windows that lack rows, and how many rows each of them is to have.
+    /// The windows that lack rows, each with the number of rows that it is to hold.
     pub(crate) fn lacking(&self) -> Vec<(u32, Arc<Watch<T>>, usize)> {
         let windows = self.late.iter().filter_map(|id| Some((*id, self.windows.get(*id as usize)?)));
         windows.map(|(id, window)| (id, Arc::clone(&window.watch), window.wanted())).collect()
     }
 
-    /// How many windows there are.
+    /// The number of windows.
     pub(crate) fn len(&self) -> usize {
         self.windows.len()
     }
 
-    /// How its windows are followed.
+    /// How the windows are followed.
     pub(crate) fn explain(&self, shape: &Shape) -> LiveExplanation {
         let column = |(column, descending): &SortColumn| {
             format!("{}{}", if *descending { "-" } else { "" }, shape.columns[*column].name)
@@ -196,12 +196,12 @@ impl<T: Record> Family<T> {
         }
     }
 
-    /// Everybody who has a window.
+    /// The targets of all windows.
     pub(crate) fn targets(&self) -> impl Iterator<Item = Target> {
         self.windows.iter().map(|(_, window)| window.target)
     }
 
-    /// The columns that decide whether a record is in the set, and where.
+    /// The columns that decide whether a record is in the set, and its position.
     pub(crate) fn columns(&self) -> impl Iterator<Item = usize> {
         let evaluated = self.scope.residual.iter().flat_map(|residual| residual.columns.iter().copied());
         self.sorter().columns().iter().map(|(column, _)| *column).chain(evaluated)
@@ -211,13 +211,13 @@ impl<T: Record> Family<T> {
         &self.scope.sorter
     }
 
-    /// Lets the set have all rows of another part of the table, or of less of it.
+    /// Changes the part of the table whose rows the set holds.
     fn cover(&mut self, cover: Cover) {
         let Scope { sorter, residual, .. } = &*self.scope;
         self.scope = Arc::new(Scope { sorter: Arc::clone(sorter), residual: residual.clone(), cover });
     }
 
-    /// Takes a change; whether the row, as it is now, is one of the set's.
+    /// Collects a change. Returns whether the new row belongs to the set.
     #[inline]
     pub(crate) fn consider(&mut self, old: Option<&Arc<Row<T>>>, new: Option<&Arc<Row<T>>>) -> bool {
         if let Some(entry) = old.and_then(|row| self.admitted(row)) {
@@ -235,8 +235,8 @@ impl<T: Record> Family<T> {
         self.scope.admits_at(ord, &row.record).then(|| Entry { ord, row: Arc::clone(row) })
     }
 
-    /// Makes of what was taken since the last time one step, and tells the windows that it changes; how many rows are not
-    /// held any more that no window needs.
+    /// Applies the changes collected since the last commit as one step, and puts updates of the windows that it changes
+    /// into the outbox. Returns how many rows that no window needs were dropped.
     pub(crate) fn commit(&mut self, out: &mut Outbox) -> usize {
         let (mut removed, mut inserted) =
             (std::mem::take(&mut self.removed), std::mem::take(&mut self.inserted));
@@ -253,9 +253,9 @@ impl<T: Record> Family<T> {
         self.trim()
     }
 
-    /// Lets go of rows behind those that windows need, when there are many; how many.
+    /// Drops the rows behind those that windows need, if there are many. Returns how many.
     pub(crate) fn trim(&mut self) -> usize {
-        /// How many a set may always have.
+        /// A set may always hold this many rows.
         const LEN_MIN: usize = 64;
         if !self.is_cut || self.set.len() <= self.len_max.max(LEN_MIN) {
             return 0;
@@ -269,10 +269,10 @@ impl<T: Record> Family<T> {
         before - self.set.len()
     }
 
-    /// Tells the windows that the step changes: finds those where a changed row is, row by row, as long as that costs less
-    /// than to look at every window once.
+    /// Reports the step to the windows that it changes. Searches the windows of each changed row as long as that costs
+    /// less than one look at every window.
     fn tell(&mut self, step: &Arc<Step<T>>, out: &mut Outbox) {
-        /// A search costs as much as to look at so many windows in their order.
+        /// A search costs as much as looking at this many windows in order.
         const SEARCH: usize = 16;
         if out.tells_all {
             for (id, window) in &mut self.windows {
@@ -302,7 +302,7 @@ impl<T: Record> Family<T> {
         }
     }
 
-    /// Tells those windows that the step changes and that were not told yet.
+    /// Reports the step to the windows that it changes and that do not have it yet.
     fn sweep(&mut self, step: &Arc<Step<T>>, out: &mut Outbox) {
         let (windows, commits, late) = (&mut self.windows, self.commits, &mut self.late);
         self.index.sweep(
@@ -317,8 +317,8 @@ impl<T: Record> Family<T> {
         );
     }
 
-    /// Where the rows end that are held of a span, with as many as are wanted: nowhere before the span does, where it has
-    /// no more. None where rows lack.
+    /// The cut at which the held rows of a span end; the inner `None` if they reach the end of the span. The outer
+    /// `None` means that fewer than `wanted` rows are held.
     pub(crate) fn reach(&self, watch: &Watch<T>, wanted: usize) -> Option<Option<Cut>> {
         let (sorter, span) = (self.sorter(), &watch.span);
         if span.is_empty(sorter) {
@@ -334,7 +334,7 @@ impl<T: Record> Family<T> {
         (watch.held(&self.set, &held.high) >= wanted).then(|| Some(held.high.clone()))
     }
 
-    /// Fills a window up, which now reaches to there, and tells it what is other than it was told.
+    /// Ends the wait of a window whose rows are held up to `until` now. An update has the changes since the last one.
     pub(crate) fn mend(&mut self, id: u32, until: Option<Cut>, out: &mut Outbox) {
         self.late.retain(|late| *late != id);
         let Some(window) = self.windows.get_mut(id as usize) else { return };
@@ -348,7 +348,7 @@ impl<T: Record> Family<T> {
         }
     }
 
-    /// Adds a window, of whose span is covered what is held.
+    /// Adds a window. The cover must contain its span, up to `until`.
     pub(crate) fn subscribe(&mut self, watch: Arc<Watch<T>>, target: Target, until: Option<Cut>) -> u32 {
         let (low, high) = (watch.span.low.ord, watch.span.high.ord);
         let ahead = ahead(&watch);
@@ -358,9 +358,9 @@ impl<T: Record> Family<T> {
         id
     }
 
-    /// Removes a window. What nobody watches any more is let go of when there is enough of it.
+    /// Removes a window. The rows that it alone needed are dropped once enough windows are gone.
     pub(crate) fn cancel(&mut self, id: u32) {
-        /// How many may be gone before it is worth a look.
+        /// Fewer cancelled windows are not worth computing the cover again.
         const GONE_MIN: usize = 64;
         let Some(window) = self.windows.try_remove(id as usize) else { return };
         self.index.remove(window.watch.span.low.ord, id);
@@ -384,7 +384,7 @@ impl<T: Record> Family<T> {
         }
     }
 
-    /// Puts rows into the set that it has none of, and covers what they fill.
+    /// Adds the rows of a gap, of which the set has none, and extends the cover by it.
     pub(crate) fn fill(&mut self, rows: &[Arc<Row<T>>], gap: &Cover) {
         self.cover(self.scope.cover.with(self.sorter(), gap));
         let mut entries: Vec<Entry<Row<T>>> = rows.iter().filter_map(|row| self.admitted(row)).collect();
@@ -393,7 +393,7 @@ impl<T: Record> Family<T> {
     }
 }
 
-/// How many rows a window is to have when it is first filled.
+/// How many rows a window gets when it is first filled.
 pub(crate) fn wanted<T>(watch: &Watch<T>) -> usize {
     watch.needed.unwrap_or(usize::MAX).saturating_add(ahead(watch))
 }
@@ -403,18 +403,18 @@ fn ahead<T>(watch: &Watch<T>) -> usize {
 }
 
 impl<T: Record> Window<T> {
-    /// What is held of the span.
+    /// The part of the span whose rows are held.
     fn held(&self) -> Span {
         let Span { low, high } = &self.watch.span;
         Span { low: low.clone(), high: self.until.as_ref().unwrap_or(high).clone() }
     }
 
-    /// How many rows it is to have.
+    /// How many rows the window gets when it is filled up.
     fn wanted(&self) -> usize {
         self.watch.needed.unwrap_or(usize::MAX).saturating_add(self.ahead)
     }
 
-    /// Lets go of the rows behind those that it is to have.
+    /// Moves the end of the held rows to the last one that the window is to hold.
     fn cut(&mut self, set: &Set<Row<T>>) {
         if self.watch.needed.is_none() || self.late.is_some() {
             return;
@@ -433,8 +433,8 @@ impl<T: Record> Window<T> {
         self.watch.held(set, until) < needed
     }
 
-    /// Tells the subscriber, where the step changed the result; or notes that it is to be told, when the rows are there that
-    /// lack.
+    /// Puts an update for the subscriber into the outbox if the step changed the result. If the page lacks rows, the
+    /// update waits until the window is filled up.
     fn tell(&mut self, id: usize, step: &Arc<Step<T>>, out: &mut Outbox, late: &mut Vec<u32>) {
         if self.late.is_some() {
             return;

@@ -1,5 +1,5 @@
-//! A snapshot that the live thread reads. It goes back to the readers when it is dropped, also where a record's own code
-//! panics: the keeper looks after what is held until it has come back.
+//! A snapshot that the live thread reads. Dropping it returns it to the readers, also if a record's own code panics:
+//! until then the keeper watches it for expiry.
 
 use crate::error::Result;
 use crate::leased::Leased;
@@ -10,17 +10,17 @@ use std::ops::Deref;
 /// The snapshot.
 pub(super) struct Held {
     readers: Arc<Readers>,
-    /// None once it has gone back.
+    /// `None` once it is returned.
     leased: Option<Box<Leased>>,
 }
 
 impl Held {
-    /// Takes a snapshot of what is committed now.
+    /// Takes a snapshot of the current state.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// If the file cannot be read.
     pub(super) fn begin(readers: &Arc<Readers>) -> Result<Held> {
-        // The keeper's thread is there: it was started with the first feed.
+        // The keeper runs already: the first feed has started it.
         let leased = readers.hold(Hold::Long).0?;
         Ok(Held { readers: Arc::clone(readers), leased: Some(leased) })
     }
@@ -37,7 +37,7 @@ impl Deref for Held {
 impl Drop for Held {
     fn drop(&mut self) {
         if let Some(leased) = self.leased.take() {
-            // No snapshot is left open, so nobody has to look after one.
+            // Nothing is left open, so the keeper need not watch the connection.
             leased.parked.set(None);
             let _ = self.readers.put(leased);
         }
@@ -68,8 +68,8 @@ mod tests {
         }
     }
 
-    /// The snapshot was counted as held for as long as the store was open, and the keeper looked after it; and writers
-    /// gathered on for a thread that had ended.
+    /// Regression: the snapshot counted as held as long as the store was open, and the keeper watched it; and writers
+    /// gathered changes for a thread that had ended.
     #[test]
     fn a_record_that_panics_on_the_live_thread_leaves_nothing_held_or_watched() {
         let directory = tempfile::tempdir().expect("there is room");
@@ -79,7 +79,7 @@ mod tests {
         let feed = store.feed().expect("the threads start");
         let _watched = feed.watch::<Bomb>(&1).expect("it is readable");
         IS_ARMED.store(true, Ordering::Relaxed);
-        // The row is read anew, and freed, because it is as it was.
+        // The live thread reads the row again, and frees it because it has not changed.
         other.insert(&Bomb { id: 2 }).expect("it is written");
         let told = feed.next().map(drop).expect_err("the thread has panicked");
         assert_eq!(told.kind(), ErrorKind::Refused);

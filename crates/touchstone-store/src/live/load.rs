@@ -1,4 +1,4 @@
-//! Rows that a set lacks, read from a snapshot: by a query for each gap, or by one over all of them where they are many.
+//! Rows that a set lacks, read from a snapshot: by a query for each gap, or by one scan if there are many gaps.
 
 use super::cover::Cover;
 use super::family::Family;
@@ -16,7 +16,7 @@ use crate::record::Record;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// Gaps that are read one by one.
+/// More gaps than this are read by one scan.
 pub(super) const GAPS_MAX: usize = 8;
 
 /// The row with that key.
@@ -31,10 +31,10 @@ pub(crate) fn row<T: Record>(access: Access<'_, T>, key: &RowKey) -> Result<Opti
     })
 }
 
-/// That the columns are compared as bytes are: a set knows no other order, and would find other rows than SQLite does.
+/// Checks that the columns compare by bytes. A set has no other order, and with a collation SQLite finds other rows.
 ///
 /// # Errors
-/// When the table has a collation for one.
+/// If one of the columns has a collation.
 fn check_order<T: Record>(access: Access<'_, T>, columns: impl IntoIterator<Item = usize>) -> Result<()> {
     let collated = access.call(|session| {
         let table = access.table(session)?;
@@ -48,8 +48,7 @@ fn check_order<T: Record>(access: Access<'_, T>, columns: impl IntoIterator<Item
     Err(Error::new(ErrorKind::Refused, why))
 }
 
-/// Makes rows, which is the record's own code where it reads and writes values of its own: what panics there must not end
-/// the thread.
+/// Runs a read that calls a record's own code for its fields: a panic of that code must not end the thread.
 fn guarded<T: Record, R>(access: Access<'_, T>, read: impl FnOnce() -> Result<R>) -> Result<R> {
     catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| {
         let message = format!("reading a record of `{}` panicked", access.shape.name);
@@ -60,8 +59,8 @@ fn guarded<T: Record, R>(access: Access<'_, T>, read: impl FnOnce() -> Result<R>
 /// Reads the rows of the family that lie in the gaps.
 ///
 /// # Errors
-/// When a page is damaged or cannot be read, or a value is none of its field's; and when the rows are in no order of
-/// bytes.
+/// If a page contradicts itself or its checksum, if the system fails to read, if a stored value does not fit its
+/// field's type, or if a column that matters has a collation.
 pub(crate) fn rows<T: Record>(
     access: Access<'_, T>,
     family: &Family<T>,
@@ -82,18 +81,17 @@ pub(crate) fn rows<T: Record>(
         }
     }
     for span in spans {
-        // Of this gap only: what the condition lets through besides may lie in the next, which is read too.
+        // Rows of this gap only: the condition may admit rows of the next gap, which is read as well.
         let is_wanted = |ord, record: &T| span.contains(sorter, ord, record);
         read(access, family, span, is_wanted, &mut rows)?;
     }
     Ok(rows)
 }
 
-/// Rows from the beginning of a span on, and where they end.
+/// Rows from the beginning of a span, and the cut at which they end.
 pub(crate) type FirstRows<T> = (Vec<Arc<Row<T>>>, Option<Cut>);
 
-/// The first rows of a span, in the family's order: how many there are to be, and where they end; nowhere before the span
-/// does, where it has no more.
+/// The first `wanted` rows of a span in the family's order, and the cut at which they end; no cut if there are no more.
 ///
 /// # Errors
 /// As for [`rows`].
@@ -129,7 +127,7 @@ pub(crate) fn first<T: Record>(
         match last.filter(|_| read >= limit) {
             None => return Ok((rows, None)),
             Some(last) if rows.len() >= wanted => return Ok((rows, Some(sorter.cut_after(&last.record)))),
-            // The condition let others through: rows of a value that no cut has.
+            // The condition also admitted rows outside the span: read more.
             Some(_) => limit = limit.saturating_mul(4),
         }
     }
@@ -143,7 +141,7 @@ pub(crate) fn count<T: Record>(access: Access<'_, T>, tally: &Tally<T>, spans: &
     check_order(access, tally.columns().chain(0..access.keys()))?;
     if spans.len() > GAPS_MAX {
         match count_all(access, tally, spans) {
-            // The row that cannot be read may lie between the spans, and be counted by none.
+            // The row that cannot be read may lie between the spans, and count for none.
             Err(error) if error.kind() == ErrorKind::Mismatch => {}
             counted => return counted,
         }
@@ -159,7 +157,7 @@ pub(crate) fn count<T: Record>(access: Access<'_, T>, tally: &Tally<T>, spans: &
     spans.iter().map(count).collect()
 }
 
-/// As [`count`], by one look at all records from the first span to the last.
+/// As [`count`], by one scan from the first span to the last.
 fn count_all<T: Record>(access: Access<'_, T>, tally: &Tally<T>, spans: &[&Span]) -> Result<Vec<u64>> {
     let sorter = tally.sorter();
     let all = Cover::of(sorter, spans.iter().copied());
@@ -185,7 +183,7 @@ fn count_all<T: Record>(access: Access<'_, T>, tally: &Tally<T>, spans: &[&Span]
     Ok(counted)
 }
 
-/// What asks for the rows of a span.
+/// The query for the rows of a span. It may find rows beside the span, as [`within`] explains.
 fn request<T: Record>(
     access: Access<'_, T>,
     sorter: &Sorter<T>,
@@ -198,7 +196,7 @@ fn request<T: Record>(
     Request { condition: condition.map(crate::Condition::of_node), ..Request::default() }
 }
 
-/// Reads what lies in the span, and keeps what is wanted of it: the condition lets a little more through.
+/// Reads the rows of the span, and keeps those that `is_wanted` accepts.
 fn read<T: Record>(
     access: Access<'_, T>,
     family: &Family<T>,
@@ -219,7 +217,8 @@ fn read<T: Record>(
     guarded(access, read)
 }
 
-/// Conditions that everything between the two cuts fulfils.
+/// Conditions that all rows between two cuts fulfil. Other rows may fulfil them too: later columns are left out after
+/// the first one in which the cuts differ.
 fn within<T: Record>(access: Access<'_, T>, columns: &[SortColumn], low: &Cut, high: &Cut) -> Vec<Node> {
     let mut parts = Vec::new();
     for (at, (column, descending)) in columns.iter().enumerate() {
@@ -230,7 +229,7 @@ fn within<T: Record>(access: Access<'_, T>, columns: &[SortColumn], low: &Cut, h
             parts.push((*column, Node::Compare(*column, Comparison::Equal, begin.clone())));
             continue;
         }
-        // A cut by that very column may leave its value out.
+        // If this column is the cut's last one, the cut may exclude its value.
         let is_open = |cut: &Cut, leaves: bool| cut.values.len() == at + 1 && cut.after == leaves;
         let begin = begin.map(|value| (value, is_open(low, true)));
         let end = end.map(|value| (value, is_open(high, false)));
@@ -241,10 +240,10 @@ fn within<T: Record>(access: Access<'_, T>, columns: &[SortColumn], low: &Cut, h
     parts.into_iter().map(|(column, node)| with_default(access, column, node)).collect()
 }
 
-/// An end of a range, and whether the value itself lies outside.
+/// An end of a range, and whether the range excludes the value itself.
 type End<'v> = Option<(&'v Stored, bool)>;
 
-/// The range of a column between two values, either of which may be open: then NULL is in it.
+/// The range of a column between two values. NULL, the least value, is in the range if the lower end is missing.
 fn range(column: usize, least: End<'_>, greatest: End<'_>) -> Option<Node> {
     use Comparison::{Greater, GreaterOrEqual, Less, LessOrEqual};
     let is_null = Node::IsNull(column);
@@ -255,7 +254,7 @@ fn range(column: usize, least: End<'_>, greatest: End<'_>) -> Option<Node> {
     match (above, below) {
         (None, None) => greatest.map(|_| is_null),
         (None, Some(below)) => Some(Node::Joined(Word::Or, vec![is_null, compare(below)])),
-        // NULL is not below anything.
+        // No comparison is true for NULL.
         (Some((_, Stored::Null)), Some(below)) => Some(compare(below)),
         (Some((_, Stored::Null)), None) => Some(Node::Not(Box::new(is_null))),
         (Some(above), None) => Some(compare(above)),
@@ -267,7 +266,7 @@ fn default_of<T: Record>(access: Access<'_, T>, column: usize) -> Option<&'stati
     access.shape.defaults.of(column).or_else(|| T::default_of(column))
 }
 
-/// What NULL stands for in a column with a default is what its conditions say of it.
+/// In a column with a default, NULL stands for the default: a condition holds for NULL if it holds for the default.
 fn with_default<T: Record>(access: Access<'_, T>, column: usize, node: Node) -> Node {
     match default_of(access, column) {
         Some(default) => node.with_default(column, default),

@@ -1,4 +1,4 @@
-//! The order of a result, and cuts in it. Rows are compared by 64 bits first, which most often tell them apart.
+//! The order of a result, and cuts in it. Rows are compared by 64 bits first, which usually differ.
 
 use super::row::{Row, column, stored};
 use super::set::{Entry, Ordered, Set};
@@ -12,10 +12,10 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A column to sort by, and whether from its greatest value on.
+/// A column to sort by, and whether its order is descending.
 pub(crate) type SortColumn = (usize, bool);
 
-/// Sorts rows by columns, and what is equal by the key.
+/// Sorts rows by columns, and rows that are equal in these by the key.
 #[derive(Debug)]
 pub(crate) struct Sorter<T> {
     columns: Vec<SortColumn>,
@@ -27,12 +27,12 @@ impl<T: Record> Sorter<T> {
         Sorter { columns, marker: PhantomData }
     }
 
-    /// The columns, those before the key.
+    /// The sort columns. The key decides between rows that are equal in these.
     pub(crate) fn columns(&self) -> &[SortColumn] {
         &self.columns
     }
 
-    /// What a record is compared by first.
+    /// The bits that a record is compared by first.
     #[inline]
     pub(crate) fn ord(&self, record: &T) -> u64 {
         let (first, descending) = self.columns.first().copied().unwrap_or((0, false));
@@ -52,7 +52,7 @@ impl<T: Record> Sorter<T> {
         }
     }
 
-    /// How many rows of the set lie before the cut.
+    /// The number of rows of the set before the cut.
     pub(crate) fn rank(&self, set: &Set<Row<T>>, cut: &Cut) -> usize {
         set.rank(|entry| self.is_before(entry.ord, &entry.row.record, cut))
     }
@@ -78,13 +78,13 @@ impl<T: Record> Sorter<T> {
         Cut { ord, values, after }
     }
 
-    /// The cut right behind a record, of columns that tell it from all others.
+    /// The cut right behind a record. The sort columns must identify it.
     pub(crate) fn cut_after(&self, record: &T) -> Cut {
         let values: Values = self.columns.iter().map(|(at, _)| stored(record, *at)).collect();
         self.cut(values, true)
     }
 
-    /// Which cut comes first.
+    /// Compares the positions of two cuts.
     pub(crate) fn compare_cuts(&self, left: &Cut, right: &Cut) -> Ordering {
         let values = left.values.iter().zip(&right.values).zip(&self.columns);
         let by_values = values
@@ -93,7 +93,7 @@ impl<T: Record> Sorter<T> {
         let (shorter, longer) = (left.values.len(), right.values.len());
         by_values.unwrap_or_else(|| match shorter.cmp(&longer) {
             Ordering::Equal => left.after.cmp(&right.after),
-            // A cut by fewer columns lies before, or after, all that have further ones.
+            // A cut by fewer columns lies before, or after, all rows with the same values in these.
             Ordering::Less => {
                 if left.after {
                     Ordering::Greater
@@ -116,7 +116,7 @@ impl<T: Record> Ordered<Row<T>> for Sorter<T> {
     #[inline]
     fn compare(&self, left: &Entry<Row<T>>, right: &Entry<Row<T>>) -> Ordering {
         left.ord.cmp(&right.ord).then_with(|| {
-            // A row is often looked for where it stands itself.
+            // A search often meets the very row that it looks for.
             if Arc::ptr_eq(&left.row, &right.row) {
                 return Ordering::Equal;
             }
@@ -138,7 +138,7 @@ impl<T: Record> Sorter<T> {
     }
 }
 
-/// A place between rows: before or after all whose first columns have these values.
+/// A position between rows: before or after all rows whose first columns have these values.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Cut {
     pub(crate) ord: u64,
@@ -149,7 +149,7 @@ pub(crate) struct Cut {
 /// Most cuts are by one column, and there may be a million of them.
 pub(crate) type Values = SmallVec<[Stored; 1]>;
 
-/// What lies between two cuts.
+/// The rows between two cuts.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Span {
     pub(crate) low: Cut,
@@ -162,7 +162,7 @@ impl Span {
         !sorter.is_before(ord, record, &self.low) && sorter.is_before(ord, record, &self.high)
     }
 
-    /// The ranks between which the span lies in a set.
+    /// The positions of the span's rows in a set.
     pub(crate) fn range<T: Record>(&self, sorter: &Sorter<T>, set: &Set<Row<T>>) -> Range<usize> {
         let from = sorter.rank(set, &self.low);
         from..sorter.rank(set, &self.high).max(from)
@@ -174,12 +174,12 @@ impl Span {
 }
 
 fn compare(left: Raw<'_>, right: Raw<'_>, descending: bool) -> Ordering {
-    // No column holds NaN: it is refused where it is written, and SQLite makes it NULL.
+    // No column holds NaN: the store refuses it, and SQLite stores it as NULL.
     let ordering = order(left, right).unwrap_or(Ordering::Equal);
     if descending { ordering.reverse() } else { ordering }
 }
 
-/// Sixty-four bits in the order of the values: less for less, or equal.
+/// 64 bits in the order of the values: a lesser value has lesser or equal bits.
 #[inline]
 fn ord_of(value: Raw<'_>, descending: bool) -> u64 {
     const SIGN: u64 = 1 << 63;
@@ -187,7 +187,7 @@ fn ord_of(value: Raw<'_>, descending: bool) -> u64 {
         Raw::Null | Raw::Absent => 0,
         Raw::Integer(value) => value.cast_unsigned() ^ SIGN,
         Raw::Real(value) => {
-            // Both zeros are one value.
+            // Both zeros are the same value.
             let bits = (value + 0.0).to_bits();
             if bits & SIGN == 0 { bits ^ SIGN } else { !bits }
         }

@@ -1,8 +1,8 @@
 //! How a query is followed: by a key, or as a window of an ordered set that it shares with every query of its shape.
 //!
-//! Conditions that are joined by `and` are taken apart. A column that must equal something comes first in the order of
-//! the set; a range of the column after that is a cut in it; what is left is evaluated for each record. Two queries that
-//! differ only in what they compare with, and in their limits, are two windows of one set.
+//! The condition's conjuncts (joined by `and`) are split into key ranges and a residual. A column that must equal a
+//! value comes first in the set's order. A range of the column after those becomes two cuts. The residual is evaluated
+//! for each record. Queries that differ only in compared values, limit and offset are windows of one set.
 
 use super::order::{Cut, SortColumn, Sorter, Span, Values};
 use crate::derived::Stored;
@@ -16,7 +16,7 @@ use crate::value::Kind;
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "a plan is made for a subscription, and used up by it")]
 pub(crate) enum Plan {
-    /// There is one such record, or none.
+    /// At most one record: the one with this key.
     Key(Vec<Stored>),
     Window(WindowPlan),
 }
@@ -25,34 +25,34 @@ pub(crate) enum Plan {
 #[derive(Debug)]
 pub(crate) struct WindowPlan {
     pub(crate) family: FamilyPlan,
-    /// What the first columns of the set's order must equal, and where the column after them begins and ends.
+    /// The values that the first columns of the set's order must equal. `low` and `high` bound the column after them.
     equal: Vec<Stored>,
     low: Option<Limit>,
     high: Option<Limit>,
     pub(crate) page: Page,
 }
 
-/// What queries of one shape have in common.
+/// The parts that queries of one shape have in common.
 #[derive(Debug, PartialEq)]
 pub(crate) struct FamilyPlan {
     pub(crate) sort: Vec<SortColumn>,
-    /// Whether only the first rows of its windows are held: then the key's columns are among those that are sorted by, and
-    /// a cut can be made behind each row.
+    /// Whether windows hold only the first rows of their spans. Then the sort columns include the key's, so that a cut
+    /// can lie behind each row.
     pub(crate) is_cut: bool,
-    /// How many of the columns were asked for.
+    /// How many of the sort columns the query names; columns of the key may follow them.
     pub(crate) asked: usize,
-    /// What a record must fulfil besides lying in the window.
+    /// The condition that records in the window must also fulfil.
     pub(crate) residual: Option<Node>,
 }
 
 impl FamilyPlan {
-    /// Equal for the same shape.
+    /// The same text for the same shape.
     pub(crate) fn name(&self) -> String {
         format!("{} {} {:?} {:?}", self.is_cut, self.asked, self.sort, self.residual)
     }
 }
 
-/// The part of a window that is asked for.
+/// The part of a window that the query asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Page {
     pub(crate) offset: usize,
@@ -69,19 +69,19 @@ impl Page {
 #[derive(Clone, Debug)]
 struct Limit {
     value: Stored,
-    /// Whether the value itself is within.
+    /// Whether the range includes the value itself.
     closed: bool,
 }
 
 impl WindowPlan {
-    /// What the window is in the order of its set.
+    /// The span of the window in the order of its set.
     pub(crate) fn span<T: Record>(&self, sorter: &Sorter<T>) -> Span {
         let descending = self.family.sort.get(self.equal.len()).is_some_and(|(_, descending)| *descending);
         let (first, last) = if descending { (&self.high, &self.low) } else { (&self.low, &self.high) };
         Span { low: self.cut(sorter, first.as_ref(), true), high: self.cut(sorter, last.as_ref(), false) }
     }
 
-    /// The cut where the window begins, or ends.
+    /// The cut at which the window begins, or ends.
     fn cut<T: Record>(&self, sorter: &Sorter<T>, limit: Option<&Limit>, begins: bool) -> Cut {
         let mut values = Values::from(self.equal.as_slice());
         match limit {
@@ -109,7 +109,7 @@ pub(crate) fn plan<T: Record>(shape: &Shape, request: &Request<T>, counts: bool)
             sort.push((column, descending));
         }
     }
-    // Who asks for no order leaves it to the store, which orders by a column that narrows.
+    // A query without an order leaves the order to the store, which takes a column whose range narrows the window.
     if sort.len() == parts.equal.len() && request.order.is_empty() {
         sort.extend(parts.first_range().map(|column| (column, false)));
     }
@@ -132,9 +132,9 @@ fn size(records: u64) -> usize {
     usize::try_from(records).unwrap_or(usize::MAX)
 }
 
-/// A condition, taken apart.
+/// A condition, split into its conjuncts.
 struct Parts<'q> {
-    /// Columns that must equal something, in the order of the columns.
+    /// Columns that must equal a value, in the order of the columns.
     equal: Vec<(usize, Stored)>,
     /// Ranges, by column.
     ranges: Vec<(usize, &'q Node)>,
@@ -177,7 +177,7 @@ impl<'q> Parts<'q> {
         }
     }
 
-    /// Whether nothing is asked but what the key is.
+    /// Whether the condition only gives the key.
     fn is_key(&self, shape: &Shape) -> bool {
         self.ranges.is_empty()
             && self.rest.is_empty()
@@ -189,7 +189,7 @@ impl<'q> Parts<'q> {
         self.ranges.iter().map(|(column, _)| *column).find(is_free)
     }
 
-    /// The range of a column: all that is said of it, together.
+    /// The intersection of a column's ranges.
     fn take_range(&mut self, column: usize) -> (Option<Limit>, Option<Limit>) {
         let (mut low, mut high): (Option<Limit>, Option<Limit>) = (None, None);
         let (of_column, others) =
@@ -208,7 +208,7 @@ impl<'q> Parts<'q> {
         (low, high)
     }
 
-    /// What is left to be evaluated.
+    /// The condition that remains, to be evaluated.
     fn residual(self) -> Option<Node> {
         let ranges = self.ranges.into_iter().map(|(_, node)| node);
         let mut left: Vec<Node> = self.rest.into_iter().chain(ranges).cloned().collect();
@@ -216,7 +216,7 @@ impl<'q> Parts<'q> {
     }
 }
 
-/// Whether the value is of the column's kind: another is compared by kind, which no cut tells.
+/// Whether the value is of the column's kind. Values of other kinds compare by their kind, which a cut cannot express.
 pub(super) fn is_of(column: &ColumnShape, value: &Stored) -> bool {
     matches!(
         (column.kind, value),
@@ -246,7 +246,7 @@ fn limits(node: &Node) -> (Option<Limit>, Option<Limit>) {
     }
 }
 
-/// The one of two ends that lets less in.
+/// The end that admits fewer values.
 fn narrower(one: Option<Limit>, other: Option<Limit>, is_low: bool) -> Option<Limit> {
     let (Some(one), Some(other)) = (one.clone(), other.clone()) else { return one.or(other) };
     let ordering = crate::query::evaluate::order(one.value.raw(), other.value.raw());

@@ -1,4 +1,5 @@
-//! What a query asks of a record besides lying in a window: evaluated, with the columns that it looks at and no others.
+//! The residual condition: the part of a query's condition that no key range expresses. It is evaluated for each
+//! record, and reads only the columns that it names.
 
 use crate::cells::Cells;
 use crate::query::condition::Node;
@@ -10,7 +11,7 @@ use crate::value::Raw;
 #[derive(Debug)]
 pub(crate) struct Residual {
     pub(crate) node: Node,
-    /// The columns that it looks at.
+    /// The columns that the condition names.
     pub(crate) columns: Vec<usize>,
 }
 
@@ -20,7 +21,7 @@ impl Residual {
         Residual { node, columns }
     }
 
-    /// Whether it is true for the record: not where it is unknown.
+    /// Whether the condition is true for the record; unknown, as in SQL's three-valued logic, counts as false.
     pub(crate) fn holds<T: Record>(&self, record: &T) -> bool {
         let mut cells = Cells::default();
         for column in &self.columns {

@@ -1,5 +1,5 @@
-//! A record that live queries hold: with its key as bytes, to find it by, and a digest, to tell a change from none.
-//! Where it stands in which result is not here.
+//! A record that live queries hold, with its key as bytes for lookups, and a digest to detect unchanged records. Its
+//! positions in results are kept elsewhere.
 
 use crate::cells::{Cell, Cells};
 use crate::derived::Stored;
@@ -12,13 +12,13 @@ use smallvec::SmallVec;
 use std::hash::{BuildHasher, Hasher};
 use std::sync::{Arc, LazyLock};
 
-/// A key's columns, one after the other; equal for equal keys, and for no others.
+/// A key's columns, encoded one after the other: equal exactly for equal keys.
 pub(crate) type KeyBytes = SmallVec<[u8; 24]>;
 
-/// Seeded for each process, so that nobody can prepare keys or records that collide.
+/// A random seed for each process: nobody can prepare keys or records that collide.
 static SEED: LazyLock<RandomState> = LazyLock::new(RandomState::default);
 
-/// A key, and what its bytes hash to.
+/// An encoded key, and its hash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RowKey {
     pub(crate) hash: u64,
@@ -35,7 +35,7 @@ impl RowKey {
         RowKey { hash: hash(&bytes), bytes }
     }
 
-    /// Appends the bytes of the key that [`at`](RowKey::at) gives, and says what they hash to.
+    /// Appends the bytes of the key that [`at`](RowKey::at) gives, and returns their hash.
     #[inline]
     pub(crate) fn append(cells: &Cells<'_>, skipped: usize, columns: usize, bytes: &mut Vec<u8>) -> u64 {
         let start = bytes.len();
@@ -52,7 +52,7 @@ impl RowKey {
 }
 
 impl RowKey {
-    /// Keys of that many columns each, whose bytes lie one after the other.
+    /// Splits bytes that hold one key after the other, each with this many columns.
     pub(crate) fn many(mut bytes: &[u8], columns: usize) -> Vec<RowKey> {
         let mut keys = Vec::new();
         while !bytes.is_empty() {
@@ -62,7 +62,7 @@ impl RowKey {
         keys
     }
 
-    /// The columns.
+    /// The values of the key's columns.
     pub(crate) fn values(&self) -> Vec<Stored> {
         let (mut values, mut bytes) = (Vec::new(), self.bytes.as_slice());
         while let Some(value) = decode(&mut bytes) {
@@ -72,20 +72,20 @@ impl RowKey {
     }
 }
 
-/// A record that is held.
+/// A held record.
 #[derive(Debug)]
 pub(crate) struct Row<T> {
     pub(crate) key: RowKey,
-    /// Of all the values: equal for equal records, and hardly ever for others.
+    /// A hash of all values: equal for equal records, and hardly ever for others.
     digest: u64,
     pub(crate) record: T,
 }
 
 impl<T: Record> Row<T> {
-    /// The row that these values are, as it would be read back; `skipped` of them come before the record's.
+    /// The row of written values, as it would be read back. The first `skipped` values are not the record's.
     ///
     /// # Errors
-    /// When the values are none of the record's.
+    /// If a value does not fit its field's type.
     pub(crate) fn of_cells(
         key: RowKey,
         cells: &Cells<'_>,
@@ -97,7 +97,7 @@ impl<T: Record> Row<T> {
         Ok(Arc::new(Row { key, digest, record }))
     }
 
-    /// The row of a record that was read.
+    /// The row of a record that was read from the file.
     pub(crate) fn of_record(record: T, keys: usize) -> Arc<Row<T>> {
         let mut cells = Cells::default();
         record.write(&mut cells);
@@ -106,9 +106,9 @@ impl<T: Record> Row<T> {
         Arc::new(Row { key, digest, record })
     }
 
-    /// Whether both have the same values.
+    /// Whether both rows have the same values.
     pub(crate) fn is_same(&self, other: &Row<T>) -> bool {
-        // Other digests, other records. Equal ones are looked at: a change must not be missed, however unlikely.
+        // Different digests mean different records. Equal ones are verified: no change may be missed, however unlikely.
         self.digest == other.digest && {
             let (mut left, mut right) = (Cells::default(), Cells::default());
             self.record.write(&mut left);
@@ -119,7 +119,7 @@ impl<T: Record> Row<T> {
     }
 }
 
-/// Lets `look` see one value of a record.
+/// Passes one value of a record to `look`.
 #[inline]
 pub(crate) fn column<T: Record, R>(record: &T, column: usize, look: impl FnOnce(Raw<'_>) -> R) -> R {
     let mut cells = Cells::default();
@@ -127,14 +127,14 @@ pub(crate) fn column<T: Record, R>(record: &T, column: usize, look: impl FnOnce(
     look(cells.raw(0).unwrap_or(Raw::Null))
 }
 
-/// One value of a record, to keep.
+/// A copy of one value of a record.
 pub(crate) fn stored<T: Record>(record: &T, column: usize) -> Stored {
     let mut cells = Cells::default();
     record.write_column(column, &mut cells);
     Stored::first(&cells)
 }
 
-/// Values that were written, read back.
+/// Written values, as they would be read back.
 struct Written<'c, 'a> {
     cells: &'c Cells<'a>,
     at: usize,
@@ -165,7 +165,7 @@ fn hash(key: &[u8]) -> u64 {
     SEED.hash_one(key)
 }
 
-/// The bytes of a value: a letter for its kind, and its length where that is not always the same.
+/// Encodes a value: a letter for its kind, and its length if the kind has no fixed one.
 #[inline]
 fn encode(value: Raw<'_>, mut append: impl FnMut(&[u8])) {
     let mut sized = |kind: u8, bytes: &[u8]| {
@@ -189,7 +189,7 @@ fn number(kind: u8, bytes: [u8; 8], mut append: impl FnMut(&[u8])) {
     append(&whole);
 }
 
-/// The next value of bytes that [`encode`] made.
+/// Decodes the next value that [`encode`] has encoded.
 fn decode(bytes: &mut &[u8]) -> Option<Stored> {
     let mut take = |length: usize| {
         let (taken, rest) = bytes.split_at_checked(length)?;

@@ -1,8 +1,8 @@
-//! The entries of a live query in order: an immutable B+tree that counts, whose versions share what they have in
-//! common. The tree is all there is here: what the order is, and what a row is, its users know.
+//! The entries of a live query in order: an immutable, counted B+tree whose versions share their common nodes. Only the
+//! tree is here: its users define the order and the rows.
 //!
-//! A version is a handle, cheap to clone; a change gives another version and copies the way from the root to what
-//! changed. [`batch`] changes, [`walk`] reads in order and compares versions.
+//! A version is a handle, cheap to clone. A change gives another version, and copies the path from the root to the
+//! changed leaf. [`batch`] changes a version; [`walk`] reads in order and compares versions.
 
 mod batch;
 #[cfg(test)]
@@ -14,21 +14,20 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 pub(crate) use walk::{Iter, Step};
 
-/// The most entries of a leaf. A copied leaf counts every row it holds once more, and rows lie scattered in memory:
-/// small leaves make a change cheap, and a walk hardly dearer. Tests have tiny nodes, to split and to join them often.
+/// The most entries of a leaf. Copying a leaf increments the count of each row's `Arc`, and rows are scattered in
+/// memory: small leaves make changes cheap, and walks cost little more. Tiny nodes in tests split and join often.
 const LEAF_MAX: usize = if cfg!(test) { 6 } else { 32 };
 /// The most children of an inner node.
 const INNER_MAX: usize = if cfg!(test) { 5 } else { 32 };
 
-/// One element: what the order compares first, and the row that holds the rest.
+/// One element: the bits that the order compares first, and the row that decides between equal bits.
 #[derive(Debug)]
 pub(crate) struct Entry<R> {
     pub(crate) ord: u64,
     pub(crate) row: Arc<R>,
 }
 
-/// Compares two entries: a total order, `ord` first and the rows where the `ord`s are equal. Equal is only what has the
-/// same position.
+/// Compares two entries: a total order, `ord` first, then the rows. Only entries with the same position are equal.
 pub(crate) trait Ordered<R> {
     fn compare(&self, left: &Entry<R>, right: &Entry<R>) -> Ordering;
 }
@@ -36,18 +35,18 @@ pub(crate) trait Ordered<R> {
 /// A version of the entries.
 #[derive(Debug)]
 pub(crate) struct Set<R> {
-    /// None without entries: no node is empty.
+    /// `None` if there are no entries: no node is empty.
     root: Option<Node<R>>,
 }
 
-/// A node, shared by the versions that have it in common. Of an inner node all children are of one height.
+/// A node, shared by all versions that contain it. All children of an inner node have the same height.
 #[derive(Debug)]
 enum Node<R> {
     Leaf(Arc<Leaf<R>>),
     Inner(Arc<Inner<R>>),
 }
 
-/// Entries, within the node: one step from the pointer to the first.
+/// Entries, stored inside the node: following the pointer to the node already reaches the first one.
 #[derive(Debug)]
 struct Leaf<R> {
     entries: SmallVec<[Entry<R>; LEAF_MAX]>,
@@ -60,9 +59,9 @@ struct Inner<R> {
 
 #[derive(Debug)]
 struct Child<R> {
-    /// Of the first entry below: most searches need not look into the child.
+    /// The `ord` of the first entry below: most searches need not look into the child.
     ord: u64,
-    /// How many entries this child and those left of it have.
+    /// The number of entries in this child and in those left of it.
     end: usize,
     node: Node<R>,
 }
@@ -73,7 +72,7 @@ impl<R> Set<R> {
         Set { root: None }
     }
 
-    /// How many entries there are.
+    /// The number of entries.
     pub(crate) fn len(&self) -> usize {
         self.root.as_ref().map_or(0, Node::len)
     }
@@ -87,7 +86,7 @@ impl<R> Set<R> {
         }
     }
 
-    /// How many entries lie before the cut: `is_before` is true for those, and they come before all others.
+    /// The number of entries before the cut: `is_before` is true for those, and they come before all others.
     pub(crate) fn rank(&self, is_before: impl Fn(&Entry<R>) -> bool) -> usize {
         let Some(mut node) = self.root.as_ref() else { return 0 };
         let mut before = 0;
@@ -118,7 +117,7 @@ impl<R> Set<R> {
         }
     }
 
-    /// How much memory the nodes have, those included that other versions have too; rows are not counted.
+    /// The memory of the nodes, including those that other versions share; rows are not counted.
     pub(crate) fn bytes(&self) -> usize {
         self.root.as_ref().map_or(0, Node::bytes)
     }
@@ -132,7 +131,7 @@ impl<R> Node<R> {
         }
     }
 
-    /// Whether both are one node, which then has the same entries.
+    /// Whether both are the same node, and so have the same entries.
     fn is(&self, other: &Node<R>) -> bool {
         match (self, other) {
             (Node::Leaf(leaf), Node::Leaf(other)) => Arc::ptr_eq(leaf, other),
@@ -141,8 +140,8 @@ impl<R> Node<R> {
         }
     }
 
-    /// The first entry. That is a few steps down, for trees are low; kept above, it would be one more row to count for
-    /// each node that is copied.
+    /// The first entry. It is a few steps down, because trees are low. A copy in the parent would be one more row to
+    /// count for each node that is copied.
     fn first(&self) -> &Entry<R> {
         let mut node = self;
         loop {
@@ -154,7 +153,7 @@ impl<R> Node<R> {
     }
 
     fn bytes(&self) -> usize {
-        /// What an [`Arc`] counts with.
+        /// The two counts of an [`Arc`].
         const COUNTS: usize = 2 * size_of::<usize>();
         match self {
             Node::Leaf(_) => COUNTS + size_of::<Leaf<R>>(),
@@ -167,38 +166,38 @@ impl<R> Node<R> {
 }
 
 impl<R> Leaf<R> {
-    /// Where the entry is, or where it would be.
+    /// The position of the entry; otherwise the position at which it would be inserted.
     fn search(&self, entry: &Entry<R>, order: &impl Ordered<R>) -> Result<usize, usize> {
         self.entries.binary_search_by(|other| order.compare(other, entry))
     }
 }
 
 impl<R> Inner<R> {
-    /// How many entries lie left of a child.
+    /// The number of entries left of a child.
     fn start(&self, child: usize) -> usize {
         if child == 0 { 0 } else { self.children[child - 1].end }
     }
 
-    /// The child that has the entry at a position.
+    /// The child that contains a position.
     fn child_at(&self, at: usize) -> Option<usize> {
         let child = self.children.partition_point(|child| child.end <= at);
         (child < self.children.len()).then_some(child)
     }
 
-    /// The child, not left of `from`, where an entry is or would be.
+    /// The child, not left of `from`, that contains the entry or would contain it.
     fn child_of(&self, entry: &Entry<R>, from: usize, order: &impl Ordered<R>) -> usize {
         from + self.children[from + 1..].partition_point(|child| child.compare(entry, order).is_le())
     }
 }
 
 impl<R> Child<R> {
-    /// Compares the first entry below.
+    /// Compares the child's first entry with another one.
     fn compare(&self, entry: &Entry<R>, order: &impl Ordered<R>) -> Ordering {
         self.ord.cmp(&entry.ord).then_with(|| order.compare(self.node.first(), entry))
     }
 }
 
-// Derived, these would ask that rows can be cloned.
+// Written out, because derives would demand that rows can be cloned.
 
 impl<R> Clone for Entry<R> {
     fn clone(&self) -> Entry<R> {

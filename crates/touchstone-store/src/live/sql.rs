@@ -1,5 +1,5 @@
-//! Statements of SQL that are watched: run anew when a table that they read has changed, and compared with what they
-//! gave before. That is what joins, sums and groups cost here.
+//! Watched statements of SQL. A statement runs again when a table that it reads has changed, and its rows are compared
+//! with the last ones. That is the cost of joins, sums and groups.
 
 use super::outbox::{Outbox, Target};
 use super::update::What;
@@ -13,7 +13,7 @@ use rusqlite::{ToSql, params_from_iter};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The rows that a watched statement gave at one version. Clones share them.
+/// The rows of a watched statement at one version. Clones share them.
 ///
 /// ```
 /// # use touchstone_store::{Record, Store};
@@ -35,7 +35,7 @@ pub struct SqlRows {
 }
 
 impl SqlRows {
-    /// The commit after which it gave that.
+    /// The version of the commit after which the statement gave these rows.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -71,7 +71,7 @@ impl SqlRows {
         &self.columns
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -88,7 +88,7 @@ impl SqlRows {
         self.rows.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no rows.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -105,7 +105,7 @@ impl SqlRows {
         self.rows.is_empty()
     }
 
-    /// The values of the row in that place.
+    /// The values of the row at this position.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -141,8 +141,8 @@ impl SqlRows {
         self.rows.iter().map(|row| &**row)
     }
 
-    /// Where the rows are others than those of before: the older rows in the first range became these rows in the second
-    /// one. All before and all behind them are the same.
+    /// The ranges in which the rows differ from older ones: the first range of older rows became the second range of
+    /// these rows. All rows before and after these ranges are the same.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -179,21 +179,21 @@ pub(crate) struct Statement {
     sql: String,
     parameters: Vec<Value>,
     region: Region,
-    /// The version of the schema that the region was found in: another may have other tables behind the same names.
+    /// The schema version for which the region was found: in another one, the names may be those of other tables.
     schema: i64,
     pub(crate) target: Target,
     last: SqlRows,
-    /// Whether it is to be run anew.
+    /// Whether the statement must run again.
     is_dirty: bool,
-    /// Why it cannot be run, where its subscriber was told so.
+    /// Why the statement cannot run, if its subscriber has that error.
     failed: Option<ErrorKind>,
 }
 
 impl Statement {
-    /// Runs it for the first time.
+    /// Runs the statement for the first time.
     ///
     /// # Errors
-    /// When it is none that reads, or fails.
+    /// If the statement fails, or does more than read.
     pub(crate) fn begin(
         leased: &Leased,
         sql: String,
@@ -212,7 +212,7 @@ impl Statement {
         ))
     }
 
-    /// Notes that these tables have changed; without their names, that anything may have.
+    /// Notes that these tables have changed; `None` means that any table may have.
     pub(crate) fn note(&mut self, tables: Option<&[String]>) {
         let reads = |table: &String| self.region.tables.iter().any(|read| read.eq_ignore_ascii_case(table));
         let concerns = tables.is_none_or(|tables| {
@@ -225,12 +225,12 @@ impl Statement {
         self.is_dirty
     }
 
-    /// Why it is run after every commit, where it is.
+    /// Why the statement runs after every commit, if it does.
     pub(crate) fn why_always(&self) -> Option<&str> {
         self.region.why_not.as_deref()
     }
 
-    /// The tables whose changes make it run.
+    /// The tables whose changes make the statement run again.
     pub(crate) fn tables(&self) -> &[String] {
         &self.region.tables
     }
@@ -242,7 +242,7 @@ impl Statement {
         run(session, &self.sql, &self.parameters, version)
     }
 
-    /// Runs it anew, and tells what is other than before: also that it can be run again.
+    /// Runs the statement again. Puts an update into the outbox if the rows differ, or if the statement failed before.
     pub(crate) fn refresh(&mut self, leased: &Leased, version: u64, out: &mut Outbox) {
         self.is_dirty = false;
         match leased.in_transaction(|session| self.run_anew(session, version)) {
@@ -256,7 +256,7 @@ impl Statement {
         }
     }
 
-    /// Tells that it cannot be run: once, until it can be again. It is tried whenever there is something to do.
+    /// Reports that the statement cannot run: once, until it can again. It is tried again in each round.
     pub(crate) fn fail(&mut self, error: &Error, out: &mut Outbox) {
         self.is_dirty = true;
         if self.failed.replace(error.kind()).is_none() {
@@ -264,7 +264,7 @@ impl Statement {
         }
     }
 
-    /// Whether its snapshot expired before it came to its end.
+    /// Whether the snapshot expired before the statement had run to its end.
     pub(crate) fn has_expired(&self) -> bool {
         self.failed == Some(ErrorKind::Expired)
     }

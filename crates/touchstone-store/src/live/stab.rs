@@ -1,16 +1,16 @@
-//! Intervals of numbers, and which of them a number lies in: a tree in an array, where each node knows how far the
-//! intervals below it reach. New ones wait beside it, and removed ones leave a hole, until there are so many that it is
-//! built anew. See "Implicit interval trees with augmentation" (Li and Rong, cgranges).
+//! Stabbing queries: which intervals contain a number. An augmented interval tree in an array: each node knows the
+//! greatest end below it. New intervals wait in a list beside the tree, and removed ones leave a hole, until enough
+//! have gathered to rebuild it. See "Implicit interval trees with augmentation" (Li and Rong, cgranges).
 
 use std::collections::HashMap;
 
-/// Closed intervals, each with a number of its own.
+/// Closed intervals, each with an id.
 #[derive(Debug, Default)]
 pub(crate) struct Intervals {
-    /// By their beginnings, and those that begin together by their numbers.
+    /// Sorted by beginning, then by id.
     nodes: Vec<Node>,
     waiting: Vec<Node>,
-    /// Where among those that wait each number is.
+    /// The position of each id in `waiting`.
     places: HashMap<u32, usize>,
     holes: usize,
 }
@@ -19,7 +19,7 @@ pub(crate) struct Intervals {
 struct Node {
     low: u64,
     high: u64,
-    /// The greatest end of the node and of all below it.
+    /// The greatest end of the node and all nodes below it.
     reach: u64,
     id: u32,
     /// Whether it was removed.
@@ -33,7 +33,7 @@ impl Intervals {
     }
 
     pub(crate) fn insert(&mut self, low: u64, high: u64, id: u32) {
-        /// How many may wait whatever the tree is.
+        /// This many intervals may wait, even if the tree is small.
         const WAITING_MIN: usize = 32;
         self.places.insert(id, self.waiting.len());
         self.waiting.push(Node { low, high, reach: high, id, is_hole: false });
@@ -70,7 +70,7 @@ impl Intervals {
         }
     }
 
-    /// Notes how far the intervals between the two places reach, in the node in their middle.
+    /// Computes the `reach` of the nodes between two positions; their root is the middle one.
     fn reach(&mut self, from: usize, to: usize) -> u64 {
         let middle = from.midpoint(to);
         let mut reach = self.nodes[middle].high;
@@ -84,7 +84,7 @@ impl Intervals {
         reach
     }
 
-    /// Gives every interval that the number lies in: a search.
+    /// Passes the id of each interval that contains the number to `found`: a search.
     pub(crate) fn stab(&self, number: u64, mut found: impl FnMut(u32)) {
         for node in &self.waiting {
             if node.low <= number && number <= node.high {
@@ -94,8 +94,8 @@ impl Intervals {
         self.descend(0, self.nodes.len(), number, &mut found);
     }
 
-    /// Gives every interval that any of the numbers lies in, with one that does: all intervals are looked at, in the order of
-    /// their beginnings, beside the numbers, which are two lists in order.
+    /// Passes the id of each interval that contains any of the numbers to `found`, with one such number. The numbers
+    /// are two sorted lists. All intervals are visited in the order of their beginnings, as in a merge.
     pub(crate) fn sweep<N>(
         &self,
         lists: [&[N]; 2],
@@ -120,7 +120,7 @@ impl Intervals {
     }
 
     fn descend(&self, from: usize, to: usize, number: u64, found: &mut impl FnMut(u32)) {
-        /// Below that many nodes, looking at each costs less than choosing.
+        /// With so few nodes, looking at each costs less than descending.
         const FEW: usize = 16;
         if to - from <= FEW {
             for node in self.nodes[from..to].iter().take_while(|node| node.low <= number) {
@@ -145,7 +145,8 @@ impl Intervals {
     }
 }
 
-/// What is left of a list after those at its beginning; where they end is looked for in steps that double.
+/// The rest of a list, after its first elements for which `is_before` is true. Their end is found by galloping: steps
+/// that double, then a binary search.
 fn skip<N>(list: &[N], is_before: impl Fn(&N) -> bool) -> &[N] {
     let mut reach = 1;
     while list.get(reach - 1).is_some_and(&is_before) {

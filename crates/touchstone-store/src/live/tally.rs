@@ -1,5 +1,5 @@
-//! Numbers that are watched: how many records lie in each window, and none of the records. A commit says of each row that it
-//! changed what the row was before, as the writer saw it; where it does not, the records are counted anew.
+//! Live counts: only the number of records in each window is kept. A commit adjusts the numbers by the old and the new
+//! state of each changed row. If the writer does not report the old state, the records are counted again.
 
 use super::explain::{LiveExplanation, Structure};
 use super::family::Watch;
@@ -13,20 +13,20 @@ use crate::record::{Record, Shape};
 use slab::Slab;
 use std::sync::Arc;
 
-/// A subscription to a number.
+/// A subscription to a count.
 struct Counter<T> {
     watch: Arc<Watch<T>>,
     target: Target,
-    /// How many records its span has.
+    /// The number of records in the span.
     number: u64,
-    /// How many the subscriber was told, of those that its page has.
+    /// The number of records in the page, as of the last update.
     told: u64,
     is_touched: bool,
-    /// Whether the records are to be counted anew.
+    /// Whether the records must be counted again.
     is_late: bool,
 }
 
-/// The numbers of queries that differ only in their windows.
+/// The counts of queries that differ only in their windows.
 pub(crate) struct Tally<T> {
     pub(crate) name: String,
     sorter: Arc<Sorter<T>>,
@@ -50,7 +50,7 @@ impl<T: Record> Tally<T> {
         }
     }
 
-    /// How many numbers there are.
+    /// The number of subscriptions.
     pub(crate) fn len(&self) -> usize {
         self.counters.len()
     }
@@ -65,7 +65,7 @@ impl<T: Record> Tally<T> {
         self.sorter.columns().iter().map(|(column, _)| *column).chain(evaluated)
     }
 
-    /// How its numbers are followed.
+    /// How the counts are followed.
     pub(crate) fn explain(&self, shape: &Shape) -> LiveExplanation {
         let column = |(column, descending): &SortColumn| {
             format!("{}{}", if *descending { "-" } else { "" }, shape.columns[*column].name)
@@ -79,12 +79,12 @@ impl<T: Record> Tally<T> {
         }
     }
 
-    /// Everybody who has a number.
+    /// The targets of all subscriptions.
     pub(crate) fn targets(&self) -> impl Iterator<Item = Target> {
         self.counters.iter().map(|(_, counter)| counter.target)
     }
 
-    /// Takes in that a record became another, came or went.
+    /// Adjusts the counts by a changed row: its old and its new record.
     pub(crate) fn step(&mut self, old: Option<&T>, new: Option<&T>) {
         for (record, comes) in old.map(|old| (old, false)).into_iter().chain(new.map(|new| (new, true))) {
             if self.residual.as_ref().is_some_and(|residual| !residual.holds(record)) {
@@ -105,7 +105,7 @@ impl<T: Record> Tally<T> {
         }
     }
 
-    /// Takes in that every record has gone.
+    /// Sets all counts to 0, as all records are gone.
     pub(crate) fn clear(&mut self) {
         for (id, counter) in &mut self.counters {
             counter.number = 0;
@@ -115,7 +115,7 @@ impl<T: Record> Tally<T> {
         }
     }
 
-    /// Has the records of every number counted anew.
+    /// Marks all counts as out of date, so that the records are counted again.
     pub(crate) fn lose(&mut self) {
         for (id, counter) in &mut self.counters {
             if !std::mem::replace(&mut counter.is_late, true) {
@@ -124,7 +124,7 @@ impl<T: Record> Tally<T> {
         }
     }
 
-    /// Tells the numbers that have changed since the last time.
+    /// Puts updates of the counts that have changed since the last commit into the outbox.
     pub(crate) fn commit(&mut self, out: &mut Outbox) {
         if out.tells_all {
             self.counters.iter_mut().for_each(|(_, counter)| counter.tell(out));
@@ -137,18 +137,18 @@ impl<T: Record> Tally<T> {
         }
     }
 
-    /// Whether records are to be counted anew.
+    /// Whether records must be counted again.
     pub(crate) fn is_late(&self) -> bool {
         !self.late.is_empty()
     }
 
-    /// The windows whose records are to be counted anew.
+    /// The windows whose records must be counted again.
     pub(crate) fn lacking(&self) -> Vec<(u32, Arc<Watch<T>>)> {
         let counters = self.late.iter().filter_map(|id| Some((*id, self.counters.get(*id as usize)?)));
         counters.map(|(id, counter)| (id, Arc::clone(&counter.watch))).collect()
     }
 
-    /// Takes what was counted, and tells it where it is another number.
+    /// Sets the new count, and puts an update into the outbox if it differs from the last.
     pub(crate) fn mend(&mut self, id: u32, number: u64, out: &mut Outbox) {
         self.late.retain(|late| *late != id);
         if let Some(counter) = self.counters.get_mut(id as usize) {
@@ -157,7 +157,7 @@ impl<T: Record> Tally<T> {
         }
     }
 
-    /// Adds a number, of whose window that many records were counted; and how many its page has.
+    /// Adds a subscription with the number of records in its span. Returns also the number of records in its page.
     pub(crate) fn subscribe(&mut self, watch: Arc<Watch<T>>, target: Target, number: u64) -> (u32, u64) {
         let (low, high, told) = (watch.span.low.ord, watch.span.high.ord, watch.shown(number));
         let counter = Counter { watch, target, number, told, is_touched: false, is_late: false };
@@ -167,7 +167,7 @@ impl<T: Record> Tally<T> {
         (id, told)
     }
 
-    /// Removes a number.
+    /// Removes a subscription.
     pub(crate) fn cancel(&mut self, id: u32) {
         let Some(counter) = self.counters.try_remove(id as usize) else { return };
         self.index.remove(counter.watch.span.low.ord, id);
@@ -177,7 +177,7 @@ impl<T: Record> Tally<T> {
 }
 
 impl<T: Record> Counter<T> {
-    /// Tells the subscriber the number, where it is another than the last.
+    /// Puts an update into the outbox if the number differs from that of the last one.
     fn tell(&mut self, out: &mut Outbox) {
         let (before, after) = (self.told, self.watch.shown(self.number));
         if !self.is_late && (before != after || out.tells_all) {

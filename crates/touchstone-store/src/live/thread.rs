@@ -1,5 +1,5 @@
-//! The work of the live thread: commits are taken in, in their order, and every feed is given what concerns it. Nothing
-//! here waits for a receiver, and no code but the records' own is called.
+//! The work of the live thread: it applies commits in their order and puts updates into the mailboxes of the feeds. It
+//! never waits for a receiver, and calls no foreign code but the records' own.
 
 use super::capture::Captured;
 use super::changes::{Changes, Gathered};
@@ -27,53 +27,53 @@ use crate::sync::Arc;
 use slab::Slab;
 use std::any::Any;
 
-/// Something that the thread is to do.
+/// A job for the live thread.
 pub(crate) type Order = Box<dyn FnOnce(&mut Live) + Send>;
 
-/// A feed's mailbox.
+/// A feed's mailbox: the bounded queue of its updates.
 pub(crate) type Mail = Mailbox<Update, Error>;
 
-/// What the work is done with.
+/// The state of the live thread.
 pub(crate) struct Live {
     shared: Arc<Shared>,
     readers: Arc<Readers>,
-    /// Where the state of the log is read; none where the file is read without one.
+    /// Reads the state of the log from its index; `None` if the file is opened without a log.
     index: Option<LogIndex>,
     topics: Slab<Entry>,
     statements: Slab<Statement>,
     feeds: Slab<Arc<Mail>>,
     out: Outbox,
-    /// What the log was after the last commit that was taken in.
+    /// The state of the log after the last commit that was applied.
     state: Option<LogState>,
-    /// The last entry that the change log had then.
+    /// The number of the change log's last entry at that state.
     entry: i64,
-    /// Commits of this store that come after others', which are to be followed first.
+    /// Commits of this store that follow commits of other stores, which must be applied first.
     pending: Vec<Commit>,
     version: u64,
-    /// Whether something could not be followed, and everything is to be read anew.
+    /// Whether commits could not be followed, so that all rows must be read again.
     is_behind: bool,
-    /// Whether something was not read to its end, because the log was at its limit. It is read again at once: when nobody
-    /// commits any more, nothing else would come.
+    /// Whether a snapshot expired before a read was complete, because the log reached its limit. The thread then looks
+    /// again at once: if nobody commits any more, nothing else wakes it.
     has_expired: bool,
-    /// The list of what is watched that first asked for the names of changed tables.
+    /// The generation of the first list of topics that asked for the names of changed tables.
     names_since: u64,
     subscriptions: u64,
-    /// What nobody will take; it is freed when everybody was told.
+    /// Superseded updates. They are freed after every feed has its updates.
     leftovers: Vec<Leftover<Update>>,
 }
 
-/// A topic that somebody watches.
+/// A watched topic.
 struct Entry {
     topic: Topic,
     watched: Box<dyn Watches>,
-    /// Whether what was committed could not be taken in, and it is to be read anew as a whole.
+    /// Whether commits could not be applied, so that the topic must be read again as a whole.
     is_behind: bool,
-    /// Why it cannot be read, where its subscribers were told so, and nothing since.
+    /// Why the topic cannot be read, if its subscribers have that error as their last update.
     failed: Option<Error>,
 }
 
 impl Entry {
-    /// Tells that it cannot be read: once, until it can be again; and in place of what was to be told before that showed.
+    /// Reports that the topic cannot be read: once until it can be read again, and in place of updates that were kept.
     fn fail(&mut self, error: &Error, out: &mut Outbox) {
         self.is_behind = true;
         let is_first = self.failed.replace(error.clone()).is_none();
@@ -85,7 +85,7 @@ impl Entry {
     }
 }
 
-/// What is watched of a type that the thread does not know.
+/// [`Watched`] without its record type.
 trait Watches: Any + Send {
     fn take(&mut self, changes: Box<dyn Any>, out: &mut Outbox);
     fn resync(&mut self, leased: &Leased, topic: &Topic, out: &mut Outbox) -> Result<()>;
@@ -159,18 +159,18 @@ impl<T: Record> Watches for Watched<T> {
     }
 }
 
-/// How commits of others were taken in that are known row by row.
+/// How commits of other stores were applied that are known row by row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Followed {
     OneByOne,
-    /// Several, as one batch.
+    /// Several commits, as one batch.
     Together,
 }
 
-/// A snapshot, what was committed before it and is to be taken in, and a version of it.
+/// A snapshot, the commits before it that are not applied yet, and a version for it.
 type Begins = (Result<Held>, Work, u64);
 
-/// Subscriptions that have begun, with numbers that go on from the first's.
+/// Subscriptions that have begun, numbered in a row from the first.
 pub(crate) struct Begun<T> {
     pub(crate) first: SubscriptionId,
     pub(crate) topic: u32,
@@ -199,11 +199,11 @@ impl Live {
         }
     }
 
-    /// Does what there is to do.
+    /// Applies the commits, then carries out the jobs.
     pub(crate) fn round(&mut self, work: Work) {
         let Work { mut commits, orders, called, lost, .. } = work;
         self.is_behind |= lost;
-        // Who subscribes, or waits, is told of what others have committed before: a look costs him little.
+        // Subscribers, and threads that wait for delivery, also get other stores' commits: a look at the log is cheap.
         let is_to_look = called || !orders.is_empty();
         while let Some(commit) = commits.pop_front() {
             self.take(commit);
@@ -229,9 +229,9 @@ impl Live {
         }
     }
 
-    /// Ends every feed: as the store is closed, or with an error.
+    /// Ends every feed: with the error, or without one as the store is closed.
     pub(crate) fn end(self, error: Option<&Error>) {
-        // Writers gather nothing more: nobody would take it.
+        // Writers gather no more changes: nobody would receive them.
         self.shared.observed.change(|topics| (topics.list, topics.by_name) = (Vec::new(), false));
         for (_, feed) in &self.feeds {
             match error {
@@ -241,8 +241,7 @@ impl Live {
         }
     }
 
-    /// Frees what nobody will take, before it is much: there may be more commits to take in than memory for all that they
-    /// supersede.
+    /// Frees superseded updates before they are many: the commits of one round may supersede more than memory holds.
     fn free_many(&mut self) {
         const LEFTOVERS_MAX: usize = 64;
         if self.leftovers.len() > LEFTOVERS_MAX {
@@ -250,7 +249,7 @@ impl Live {
         }
     }
 
-    /// Takes a commit in, if it can be followed.
+    /// Applies a commit, if it follows the last one that was applied and all its changes are known.
     fn take(&mut self, commit: Commit) {
         self.version = commit.version;
         let is_next = self.index.is_none() || is_same_commit(self.state, commit.before);
@@ -286,14 +285,14 @@ impl Live {
         self.topics.iter().any(|(_, entry)| entry.watched.is_late())
     }
 
-    /// Gives every feed what it has to be told, unless windows lack rows: then it is told together with what they are told,
-    /// so that no feed has one thing of a moment and not the other.
+    /// Delivers the updates, unless windows lack rows. Then the updates are kept and delivered with those of the
+    /// windows, so that no feed gets one part of a commit without the other.
     fn deliver_whole(&mut self) {
         if self.lacks_rows() { self.out.keep() } else { self.deliver() }
     }
 
-    /// Fills windows up that lack rows after the commit that was just taken in: told with it, where nothing was committed
-    /// since, and else with what was.
+    /// Fills up windows that lack rows after the last commit that was applied. The windows' updates are delivered with
+    /// those of that commit, or with those of later commits if there are any.
     fn mend(&mut self) {
         let begun = self.begin_to_read();
         let (leased, work, _) = &begun;
@@ -308,12 +307,12 @@ impl Live {
                 self.fill_up(&leased);
                 self.give_back(leased);
             }
-            // It is tried again at once, and told where it fails again.
+            // The read is tried again at once, and the error is reported if it fails again.
             Err(_) => self.is_behind = true,
         }
     }
 
-    /// Fills windows up where the snapshot is of the commit that was just taken in: what they are told is told with it.
+    /// Fills up windows if the snapshot is of the last commit that was applied, to deliver their updates with its own.
     fn fill_up_now(&mut self, leased: &Result<Held>) {
         if let Ok(leased) = leased
             && (self.index.is_none() || is_same_commit(self.state, leased.parked.get()))
@@ -322,7 +321,7 @@ impl Live {
         }
     }
 
-    /// Fills windows up that lack rows; whether any did.
+    /// Fills up windows that lack rows. Returns whether any did.
     fn fill_up(&mut self, leased: &Leased) -> bool {
         let mut is_read = false;
         let late = self.topics.iter_mut().filter(|(_, entry)| !entry.is_behind && entry.watched.is_late());
@@ -336,14 +335,14 @@ impl Live {
         is_read
     }
 
-    /// Whether all was captured that is watched now.
+    /// Whether the commit's changes include all topics and statements that are watched now.
     fn is_whole(&self, captured: &Captured) -> bool {
         let mut since = self.topics.iter().map(|(_, entry)| entry.topic.since);
         let has_names = self.statements.is_empty() || captured.generation >= self.names_since;
         !captured.unknown && has_names && since.all(|since| since <= captured.generation)
     }
 
-    /// Gives every feed what it has to be told.
+    /// Puts the updates into the mailboxes.
     fn deliver(&mut self) {
         let (version, is_resync) = (self.out.version, self.out.is_resync || self.out.is_kept());
         let (feeds, leftovers) = (&self.feeds, &mut self.leftovers);
@@ -354,33 +353,33 @@ impl Live {
         });
     }
 
-    /// Whether anybody watches anything.
+    /// Whether there is any subscription.
     fn has_watched(&self) -> bool {
         !self.topics.is_empty() || !self.statements.is_empty()
     }
 
-    /// Whether a statement is to be run anew.
+    /// Whether a statement must run again.
     fn has_dirty(&self) -> bool {
         self.statements.iter().any(|(_, statement)| statement.is_dirty())
     }
 
-    /// Whether a topic could not be read, and is to be tried again.
+    /// Whether a topic must be read again, or windows lack rows.
     fn has_late(&self) -> bool {
         self.topics.iter().any(|(_, entry)| entry.is_behind || entry.watched.is_late())
     }
 
-    /// Notes what the log is, for those who look for commits of others.
+    /// Notes the state of the log, also for the thread that waits for commits of other processes.
     fn set_state(&mut self, state: Option<LogState>) {
         self.state = state;
         self.shared.note_seen(state);
     }
 
-    /// Whether there is a commit that no writer of this store has made.
+    /// Whether the log has commits of other stores.
     fn others_committed(&self) -> bool {
         self.has_watched() && !is_same_commit(self.state, self.index.as_ref().and_then(LogIndex::state))
     }
 
-    /// Takes in what has been committed, or reads everything anew, and tells what is other than it was.
+    /// Applies all that has been committed, or reads everything again, and delivers the differences.
     fn catch_up(&mut self) {
         let begun = self.begin_to_read();
         self.end_to_catch_up(begun);
@@ -403,18 +402,19 @@ impl Live {
         }
     }
 
-    /// A snapshot of what has been taken in: all of the commits that it sees, and no others.
+    /// A snapshot at the state that is applied: the thread has applied all commits that the snapshot sees, and no
+    /// others.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// If the file cannot be read.
     fn align(&mut self) -> Result<Held> {
         let begun = self.begin_to_read();
         self.align_with(begun)
     }
 
-    /// Takes a snapshot, and what was committed before it.
+    /// Takes a snapshot, and the commits before it.
     fn begin_to_read(&self) -> Begins {
-        // What is about to be read must not be left out by who changes it meanwhile.
+        // From now on writers report every row: the rows that are about to be read must not be left out.
         self.shared.between_commits(|| {
             self.topics.iter().for_each(|(_, entry)| entry.topic.interest.open());
             Held::begin(&self.readers)
@@ -454,8 +454,7 @@ impl Live {
         Ok(leased)
     }
 
-    /// Takes in what was committed since the last state, by this store and by others, if all of it is known: as one
-    /// batch.
+    /// Applies the commits since the last state, of this store and of others, as one batch; `None` if one is not known.
     fn follow(&mut self, leased: &Leased, seen: Option<LogState>, pending: Vec<Commit>) -> Option<Followed> {
         let pending = pending.into_iter().map(|commit| {
             let Commit { captured, .. } = commit;
@@ -467,15 +466,15 @@ impl Live {
         let last = entries.last().map_or(self.entry, |entry| entry.number);
         let steps = follow::steps((from, self.entry), to, entries, pending)?;
         self.entry = last;
-        // Rows of others are read as they are now: what several commits did is not told one by one.
+        // Rows of other stores are read in their current state, which may be that of several commits.
         let followed = if steps.len() > 1 { Followed::Together } else { Followed::OneByOne };
         (self.out.version, self.out.is_resync) = (self.version, followed == Followed::Together);
         let mut steps = Steps::of(steps);
         for (id, entry) in self.topics.iter_mut().filter(|(_, entry)| !entry.is_behind) {
             let steps = steps.of_topic(number(id), &entry.topic);
             let followed = entry.watched.follow(steps, leased, &entry.topic, &mut self.out);
-            // What could not be read need not be what is watched: that shows when all of it is. What was told until then is
-            // told together with that.
+            // The row that could not be read may be one that nobody watches: the resync that follows finds out. Updates
+            // until then are kept and delivered with its updates.
             if followed.is_err() {
                 entry.is_behind = true;
                 self.out.keep();
@@ -487,7 +486,7 @@ impl Live {
         Some(followed)
     }
 
-    /// Reads everything anew, or those topics only that could not be read before; whether any of them was.
+    /// Reads all topics again, or only those that could not be read before. Returns whether any was read.
     fn resync(&mut self, leased: &Leased, all: bool) -> bool {
         (self.out.version, self.out.is_resync) = (self.version, true);
         let mut is_read = all;
@@ -495,7 +494,7 @@ impl Live {
             self.out.tells_all = entry.failed.is_some();
             match entry.watched.resync(leased, &entry.topic, &mut self.out) {
                 Ok(()) => (entry.failed, entry.is_behind, is_read) = (None, false, true),
-                // It is tried again when there is something to do, and nobody else is hindered.
+                // The topic is tried again in the next round; the others go on.
                 Err(error) => {
                     self.has_expired |= error.kind() == ErrorKind::Expired;
                     self.out.keep();
@@ -507,7 +506,7 @@ impl Live {
         self.fill_up(leased) || is_read
     }
 
-    /// Runs the statements anew whose tables have changed, and delivers what there is.
+    /// Runs the statements again whose tables have changed, and delivers the updates.
     fn refresh(&mut self, leased: &Leased, is_resync: bool) {
         (self.out.version, self.out.is_resync) = (self.version, is_resync);
         for (_, statement) in self.statements.iter_mut().filter(|(_, statement)| statement.is_dirty()) {
@@ -517,14 +516,14 @@ impl Live {
         self.deliver();
     }
 
-    /// Ends the snapshot that everything is aligned with, and leaves the connection for others.
+    /// Ends the snapshot that the topics agree with, and returns its connection to the readers.
     fn give_back(&self, leased: Held) {
         self.topics.iter().for_each(|(_, entry)| entry.watched.settle());
         drop(leased);
     }
 }
 
-/// What subscribers order.
+/// Jobs of subscribers.
 impl Live {
     pub(crate) fn add_feed(&mut self, mail: Arc<Mail>) -> u32 {
         number(self.feeds.insert(mail))
@@ -537,7 +536,7 @@ impl Live {
     /// Begins subscriptions of one type, all at one version: all of them or none.
     ///
     /// # Errors
-    /// When what they begin with cannot be read.
+    /// If the first results cannot be read.
     pub(crate) fn subscribe<T: Record>(
         &mut self,
         shape: &'static Shape,
@@ -563,7 +562,7 @@ impl Live {
         Ok(Begun { first, topic: at, list })
     }
 
-    /// Why a topic cannot be read, where it cannot.
+    /// Why the topic cannot be read, if it cannot.
     fn why_failed(&self, at: u32) -> Option<Error> {
         self.topics.get(at as usize)?.failed.clone()
     }
@@ -571,7 +570,7 @@ impl Live {
     /// Begins to watch a statement.
     ///
     /// # Errors
-    /// When it is none that reads, or fails.
+    /// If the statement fails, or does more than read.
     pub(crate) fn subscribe_sql(
         &mut self,
         feed: u32,
@@ -579,7 +578,7 @@ impl Live {
         sql: String,
         parameters: Vec<Stored>,
     ) -> Result<(SubscriptionId, Place, SqlRows)> {
-        // From now on the writer tells the names of the tables that it changes.
+        // From now on writers report the names of the tables that they change.
         let generation = self.shared.observed.change(|topics| topics.by_name = true);
         if self.statements.is_empty() {
             self.names_since = generation;
@@ -607,7 +606,7 @@ impl Live {
     /// How a subscription is followed.
     ///
     /// # Errors
-    /// When it has ended.
+    /// If the subscription has ended.
     pub(crate) fn explain(&self, topic: u32, place: Place) -> Result<LiveExplanation> {
         let explanation = match place {
             Place::Statement { at } => self.statements.get(at as usize).map(|statement| LiveExplanation {
@@ -635,7 +634,7 @@ impl Live {
         self.let_go(topic);
     }
 
-    /// The topic of a type, which the writer gathers from now on.
+    /// The topic of a type, and whether it is new: then writers gather its changes from now on.
     fn topic<T: Record>(&mut self, shape: &'static Shape) -> (u32, bool) {
         let is_it = |entry: &Entry| {
             let watched: &dyn Any = &*entry.watched;
@@ -662,7 +661,7 @@ impl Live {
         watched.downcast_mut()
     }
 
-    /// Lets go of what nobody watches of a topic, and of the topic where that is all of it.
+    /// Removes the unwatched parts of a topic, and the topic itself if nothing of it is watched any more.
     fn let_go(&mut self, at: u32) {
         if let Some(entry) = self.topics.get_mut(at as usize) {
             entry.watched.let_go_of_unwatched();
@@ -674,7 +673,7 @@ impl Live {
     }
 }
 
-/// Whether nothing was committed between the two states, as far as they are known.
+/// Whether both states are known and nothing was committed between them.
 pub(super) fn is_same_commit(one: Option<LogState>, other: Option<LogState>) -> bool {
     one.zip(other).is_some_and(|(one, other)| one.is_same_commit(other))
 }

@@ -1,5 +1,5 @@
-//! All that is watched of one type's records in one collection: the rows that some result has, by their keys, the
-//! families of queries, and the keys that are watched by themselves.
+//! All subscriptions to one type's records in one collection: a hash table of the rows that some result contains, the
+//! families of queries, the tallies of counts, and the keys that are watched by themselves.
 
 use super::changes::{Change, Olds};
 use super::cover::Cover;
@@ -26,15 +26,15 @@ use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// No number of anything.
+/// Stands for an index that is not set.
 const NONE: u32 = u32::MAX;
 
-/// A key that some result has, or that is watched.
+/// A key that a family holds, or that is watched by itself.
 struct Held<T> {
     row: Option<Arc<Row<T>>>,
-    /// The commit's change of it, while a commit is taken in.
+    /// The index in `Watched::touched`, while a commit that changes the row is applied.
     touched: u32,
-    /// Who watches the key itself.
+    /// The subscriptions to the key itself, as an index in `Watched::keys`.
     watchers: u32,
 }
 
@@ -44,16 +44,16 @@ struct Watchers {
     targets: SmallVec<[Target; 1]>,
 }
 
-/// What a commit did to one row, all in all.
+/// The net change that a commit makes to one row.
 struct Touched<T> {
     hash: u64,
     old: Option<Arc<Row<T>>>,
     new: Option<Arc<Row<T>>>,
     watchers: u32,
-    /// Where its entry was when it was touched: another may have moved it since.
+    /// The bucket of the row's entry when it was touched. An insertion may have moved the entry since.
     bucket: usize,
     is_same: bool,
-    /// Whether a family has the row, as it is now.
+    /// Whether a family holds the row in its state after the commit.
     is_held: bool,
 }
 
@@ -63,7 +63,7 @@ impl<T: Record> Touched<T> {
         Touched { hash, old, new: None, watchers, bucket, is_same: false, is_held: false }
     }
 
-    /// Finds out whether the commit came to nothing.
+    /// Compares the old row with the new one: a commit may leave a row as it was.
     fn settle(&mut self) {
         self.is_same = match (&self.old, &self.new) {
             (Some(old), Some(new)) => old.is_same(new),
@@ -73,20 +73,20 @@ impl<T: Record> Touched<T> {
     }
 }
 
-/// A subscription that somebody asks for.
+/// A request for a subscription.
 pub(crate) struct Asked {
     pub(crate) plan: Plan,
     pub(crate) slot: Slot,
-    /// Whether only the number of records is asked for.
+    /// Whether the subscription is to the number of records only.
     pub(crate) counts: bool,
 }
 
 /// Subscriptions that are about to begin.
 pub(crate) struct Comers<T> {
     list: Vec<Comer<T>>,
-    /// The parts of the table that their families have no rows of.
+    /// The parts of the table that the families lack for these subscriptions.
     gaps: Vec<(u32, Cover)>,
-    /// Whether rows must be read before they can begin.
+    /// Whether rows must be read before the subscriptions can begin.
     pub(crate) lack: bool,
 }
 
@@ -101,7 +101,7 @@ enum Wanted<T> {
     Window { family: u32, watch: Arc<Watch<T>> },
 }
 
-/// Where a subscription is.
+/// The structure that serves a subscription, and the subscription's index in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     Key { watchers: u32 },
@@ -110,13 +110,13 @@ pub(crate) enum Place {
     Statement { at: u32 },
 }
 
-/// What a commit leaves of each row that it changes, by the bytes of its key.
+/// The last state of each row that a commit changes, by the bytes of its key; `None` for a row that is gone.
 type Last<'c, T> = HashMap<&'c [u8], (&'c RowKey, Option<&'c Arc<Row<T>>>)>;
 
-/// Windows, and how many rows each of them is to have.
+/// Windows, each with the number of rows that it is to hold.
 type Pages<T> = Vec<(Arc<Watch<T>>, usize)>;
 
-/// What is watched of a type.
+/// All subscriptions to the records of one type.
 pub(crate) struct Watched<T: Record> {
     rows: HashTable<Held<T>>,
     keys: Slab<Watchers>,
@@ -124,10 +124,10 @@ pub(crate) struct Watched<T: Record> {
     names: HashMap<String, u32>,
     tallies: Slab<Tally<T>>,
     touched: Vec<Touched<T>>,
-    /// Rows that may be held in vain, since the last time they were looked for.
+    /// An upper bound of the rows that no family needs any more, counted since the last sweep.
     stale: usize,
     interest: Arc<Interest>,
-    /// Marks that the writer looks at.
+    /// The Bloom filter of held keys, which the writer reads.
     marks: Arc<Marks>,
     has_old_marks: bool,
 }
@@ -137,7 +137,8 @@ impl<T: Record> Watched<T> {
         Watched {
             rows: HashTable::new(),
             keys: Slab::new(),
-            // One, usually: a view that comes and goes. Room for four makes the allocator tidy up each time.
+            // Usually it is one, which ends with its view. Freeing room for four makes the allocator consolidate
+            // memory.
             families: Slab::with_capacity(1),
             names: HashMap::new(),
             tallies: Slab::new(),
@@ -157,7 +158,7 @@ fn hash_of<T>(keys: &Slab<Watchers>, held: &Held<T>) -> u64 {
     }
 }
 
-/// Whether the entry is the key's.
+/// Whether the entry has this key.
 fn is_of<T>(keys: &Slab<Watchers>, held: &Held<T>, key: &RowKey) -> bool {
     match &held.row {
         Some(row) => row.key == *key,
@@ -166,12 +167,12 @@ fn is_of<T>(keys: &Slab<Watchers>, held: &Held<T>, key: &RowKey) -> bool {
 }
 
 impl<T: Record> Watched<T> {
-    /// Whether nobody watches anything.
+    /// Whether there is no subscription.
     pub(crate) fn is_empty(&self) -> bool {
         self.families.is_empty() && self.keys.is_empty() && self.tallies.is_empty()
     }
 
-    /// Takes a commit in, and tells whoever it concerns.
+    /// Applies a commit, and puts the updates of the subscriptions that it concerns into the outbox.
     pub(crate) fn take(&mut self, changes: Vec<Change<T>>, olds: &Olds<T>, out: &mut Outbox) {
         if !self.tallies.is_empty() {
             self.count(&changes, olds);
@@ -179,7 +180,7 @@ impl<T: Record> Watched<T> {
         self.take_rows(changes, out);
     }
 
-    /// Counts what a commit changes, row by row: what each was before it, and what it is.
+    /// Adjusts the counts by a commit, with the state of each changed row before it and after it.
     fn count(&mut self, changes: &[Change<T>], olds: &Olds<T>) {
         let mut last: Last<'_, T> = HashMap::new();
         let mut is_cleared = false;
@@ -208,12 +209,12 @@ impl<T: Record> Watched<T> {
         }
     }
 
-    /// Has what is counted counted anew.
+    /// Marks all counts as out of date, so that the records are counted again.
     fn lose_numbers(&mut self) {
         self.tallies.iter_mut().for_each(|(_, tally)| tally.lose());
     }
 
-    /// Takes in what a commit changes of the rows that are held.
+    /// Applies a commit's changes to the rows that are held.
     fn take_rows(&mut self, changes: Vec<Change<T>>, out: &mut Outbox) {
         for change in changes {
             match change {
@@ -245,7 +246,7 @@ impl<T: Record> Watched<T> {
         self.sweep_many();
     }
 
-    /// Notes that every row is gone.
+    /// Notes that all rows are gone.
     fn clear(&mut self) {
         for held in self.rows.iter_mut() {
             if held.touched != NONE {
@@ -257,7 +258,7 @@ impl<T: Record> Watched<T> {
         }
     }
 
-    /// Notes a row as it is now, if somebody watches it, or would now.
+    /// Notes the current row, if a result contains its key or a query admits it now.
     #[inline]
     fn put(&mut self, row: Arc<Row<T>>) {
         match self.touch(&row.key) {
@@ -266,7 +267,7 @@ impl<T: Record> Watched<T> {
         }
     }
 
-    /// What the commit does to the key, where anybody has it.
+    /// The commit's change of the key, if the key is held.
     #[inline]
     fn touch(&mut self, key: &RowKey) -> Option<&mut Touched<T>> {
         let keys = &self.keys;
@@ -279,7 +280,7 @@ impl<T: Record> Watched<T> {
         self.touched.get_mut(held.touched as usize)
     }
 
-    /// Notes a row that nobody has, if somebody wants it now.
+    /// Notes a row that was not held, if a query admits it now.
     fn meet(&mut self, row: Arc<Row<T>>) {
         if !self.families.iter().any(|(_, family)| family.scope.admits(&row.record)) {
             return;
@@ -292,14 +293,14 @@ impl<T: Record> Watched<T> {
         self.touched.push(touched);
     }
 
-    /// Holds a key; in which bucket.
+    /// Adds an entry, and returns its bucket.
     fn hold(&mut self, hash: u64, held: Held<T>) -> usize {
         self.marks.add(hash);
         let keys = &self.keys;
         self.rows.insert_unique(hash, held, |held| hash_of(keys, held)).bucket_index()
     }
 
-    /// Tells who watches the key, and does to what is held what the commit did to the row, all in all.
+    /// Puts the net change of a row into the outbox for the subscriptions to its key, and updates the entry of the row.
     fn conclude(&mut self, at: u32, touched: &mut Touched<T>, out: &mut Outbox) {
         let Touched { hash, old, new, watchers, bucket, is_same, is_held } = touched;
         if (!*is_same || out.tells_all)
@@ -328,10 +329,11 @@ impl<T: Record> Watched<T> {
         }
     }
 
-    /// Reads all that is watched anew, and tells what is other than it was.
+    /// Reads all watched rows again, and puts the differences from the held rows into the outbox.
     ///
     /// # Errors
-    /// When a page is damaged or cannot be read, or a value is none of its field's; then nothing was taken in.
+    /// If a page contradicts itself or its checksum, if the system fails to read, or if a stored value does not fit its
+    /// field's type. Nothing has changed if reading rows fails; filling windows up and counting come after that.
     pub(crate) fn resync(&mut self, access: Access<'_, T>, out: &mut Outbox) -> Result<()> {
         let mut list = vec![Change::Cleared];
         for (_, family) in &self.families {
@@ -345,14 +347,14 @@ impl<T: Record> Watched<T> {
         self.mend(access, out)
     }
 
-    /// Whether windows lack rows, or records are to be counted anew.
+    /// Whether windows lack rows, or records must be counted again.
     pub(crate) fn is_late(&self) -> bool {
         self.families.iter().any(|(_, family)| family.is_late())
             || self.tallies.iter().any(|(_, tally)| tally.is_late())
     }
 
-    /// Fills windows up that lack rows, from a snapshot of what was taken in, and tells them what is other than they were
-    /// told.
+    /// Fills up windows that lack rows and counts records again, from a snapshot of the last commit that was applied.
+    /// The outbox gets the differences from the results that the subscribers have.
     ///
     /// # Errors
     /// As [`resync`](Watched::resync).
@@ -383,7 +385,7 @@ impl<T: Record> Watched<T> {
         Ok(())
     }
 
-    /// Lets go of rows that no window needs, when there are many.
+    /// Drops rows that no window needs, if there are many of them.
     fn trim(&mut self) {
         for (_, family) in &mut self.families {
             self.stale += family.trim();
@@ -391,7 +393,7 @@ impl<T: Record> Watched<T> {
         self.sweep_many();
     }
 
-    /// Has a family hold what windows need: until where, for each.
+    /// Makes a family hold the rows that windows need. Returns for each window the cut at which its held rows end.
     fn reach(
         &mut self,
         access: Access<'_, T>,
@@ -403,7 +405,7 @@ impl<T: Record> Watched<T> {
             wanted.iter().filter(lacks).map(|(watch, _)| Arc::clone(watch)).collect::<Vec<_>>()
         };
         let spans = lacking(&self.families[at as usize]);
-        // One look at the table costs less than many at parts of it; what comes along is let go of again.
+        // One scan costs less than many reads of parts. The rows between the parts are dropped again by `trim`.
         if spans.len() > load::GAPS_MAX {
             let family = &self.families[at as usize];
             let all = Cover::of(family.sorter(), spans.iter().map(|watch| &watch.span));
@@ -427,8 +429,8 @@ impl<T: Record> Watched<T> {
         Ok(reached)
     }
 
-    /// Takes in changes that were made by this store, and the rows of keys that others have changed, as they are now: what
-    /// this store did to one of these is then told as well.
+    /// Applies this store's own changes, and the current rows of keys that other stores of the file have changed. A
+    /// current row includes the changes that this store made to the same key.
     ///
     /// # Errors
     /// As [`resync`](Watched::resync).
@@ -439,7 +441,7 @@ impl<T: Record> Watched<T> {
         others: Relisted,
         out: &mut Outbox,
     ) -> Result<()> {
-        /// Keys that are read one by one, however few are watched.
+        /// This many keys are read one by one, even if few rows are held.
         const KEYS_MIN: usize = 1000;
         let keys_max = KEYS_MIN.max(self.rows.len().saturating_mul(2));
         let keys = match others {
@@ -459,7 +461,7 @@ impl<T: Record> Watched<T> {
         self.mend(access, out)
     }
 
-    /// Everybody who watches anything, to be told that it cannot be read.
+    /// The targets of all subscriptions, for an update that says that nothing can be read.
     pub(crate) fn targets(&self) -> Vec<Target> {
         let keys = self.keys.iter().flat_map(|(_, watchers)| watchers.targets.iter().copied());
         let windows = self.families.iter().flat_map(|(_, family)| family.targets());
@@ -467,7 +469,7 @@ impl<T: Record> Watched<T> {
     }
 }
 
-/// What is told of a subscription.
+/// Explaining a subscription.
 impl<T: Record> Watched<T> {
     /// How a subscription is followed.
     pub(crate) fn explain(&self, place: Place, shape: &Shape) -> Option<LiveExplanation> {
@@ -483,11 +485,11 @@ impl<T: Record> Watched<T> {
     }
 }
 
-/// What the writer is told.
+/// The filter of the rows that matter, for the writer.
 impl<T: Record> Watched<T> {
-    /// Tells the writer what matters, after it was opened.
+    /// Gives the writer the current filter, after [`Interest::open`] made every row matter.
     pub(crate) fn settle(&self) {
-        /// Queries of other shapes that the writer looks at for each row. Where there are more, every row matters.
+        /// The writer checks the scope of each family for each row. If there are more families, every row matters.
         const SCOPES_MAX: usize = 16;
         if self.families.len() <= SCOPES_MAX {
             self.interest.settle(self.filter());
@@ -498,8 +500,8 @@ impl<T: Record> Watched<T> {
         Filter { scopes: self.families.iter().map(|(_, family)| Arc::clone(&family.scope)).collect() }
     }
 
-    /// Makes new marks where the old ones say too much, and lets go of old ones when nothing is under way that only they
-    /// know of.
+    /// Replaces a Bloom filter that is too full, or drops the previous one when no commit that added keys to that one
+    /// alone is in progress or waits in the inbox.
     pub(crate) fn tidy(&mut self, is_quiet: &dyn Fn() -> bool) {
         if !self.has_old_marks {
             self.mark_anew();
@@ -509,7 +511,7 @@ impl<T: Record> Watched<T> {
         }
     }
 
-    /// Makes new marks, where these say too much, and the old ones before them are not needed any more.
+    /// Replaces the Bloom filter if it is too full. Does nothing while the one before it is still needed.
     fn mark_anew(&mut self) {
         if self.has_old_marks || !self.marks.is_full() {
             return;
@@ -523,12 +525,12 @@ impl<T: Record> Watched<T> {
     }
 }
 
-/// How subscribers come and go.
+/// Beginning and ending subscriptions.
 impl<T: Record> Watched<T> {
-    /// Finds out what subscriptions need to begin. Families of new shapes are made: if nothing comes of it,
-    /// [`let_go_of_unwatched`](Watched::let_go_of_unwatched) is to be called.
+    /// Finds out which rows subscriptions need to begin, and creates families for new shapes. If the subscriptions do
+    /// not begin, the caller must call [`let_go_of_unwatched`](Watched::let_go_of_unwatched).
     pub(crate) fn prepare(&mut self, asked: Vec<Asked>) -> Comers<T> {
-        // Those who come together mostly have one shape.
+        // Subscriptions that begin together mostly have one shape.
         let mut last: Option<(FamilyPlan, u32)> = None;
         let mut comer = |Asked { plan, slot, counts }| {
             let wanted = match plan {
@@ -569,11 +571,11 @@ impl<T: Record> Watched<T> {
         self.rows.find(key.hash, |held| is_of(&self.keys, held, key)).is_some()
     }
 
-    /// Begins subscriptions of a feed, all of them or none; the first has that number, and the others those after it.
-    /// Without access nothing can be read, and nothing is lacking.
+    /// Begins subscriptions of a feed, all of them or none. The first has the number `first`, and the others those
+    /// after it. Without `access` nothing can be read: [`prepare`](Watched::prepare) must have found no lack.
     ///
     /// # Errors
-    /// When what is lacking cannot be read.
+    /// If rows that are lacking cannot be read.
     pub(crate) fn subscribe(
         &mut self,
         access: Option<Access<'_, T>>,
@@ -587,7 +589,7 @@ impl<T: Record> Watched<T> {
                 self.fill(access, *family, gap)?;
             }
             self.reach_all(access, &comers.list)?;
-            // Whoever subscribes waits for his rows anyway, and no commit does.
+            // Filling a new filter takes long: here only the subscriber waits for it, and no commit does.
             self.mark_anew();
         }
         let mut begun = Vec::with_capacity(comers.list.len());
@@ -612,7 +614,7 @@ impl<T: Record> Watched<T> {
         Ok(begun)
     }
 
-    /// Has the families hold what windows need of which only the first rows are held.
+    /// Makes the families hold the first rows that windows with a limit need.
     fn reach_all(&mut self, access: Access<'_, T>, comers: &[Comer<T>]) -> Result<()> {
         let mut pages: HashMap<u32, Pages<T>> = HashMap::new();
         for comer in comers {
@@ -625,7 +627,7 @@ impl<T: Record> Watched<T> {
         pages.into_iter().try_for_each(|(family, pages)| self.reach(access, family, &pages).map(drop))
     }
 
-    /// Lets go of families that were made for subscriptions which could not begin.
+    /// Removes families and tallies that were created for subscriptions which could not begin.
     pub(crate) fn let_go_of_unwatched(&mut self) {
         let unwatched = self.families.iter().filter(|(_, family)| family.len() == 0);
         for at in unwatched.map(|(at, _)| at).collect::<Vec<_>>() {
@@ -645,7 +647,7 @@ impl<T: Record> Watched<T> {
         self.stale += family.set.len();
     }
 
-    /// What the families lack for the windows that are wanted.
+    /// The parts of the table that the families lack for the windows that are wanted.
     fn gaps(&self, comers: &[Comer<T>]) -> Vec<(u32, Cover)> {
         let mut spans: HashMap<u32, Vec<&Span>> = HashMap::new();
         for comer in comers {
@@ -662,7 +664,7 @@ impl<T: Record> Watched<T> {
         lacking.filter(|(_, gap)| !gap.spans().is_empty()).collect()
     }
 
-    /// The tally of a shape, made where there is none. From now on writers say what rows were.
+    /// The tally of a shape, created if there is none. From now on writers report the old rows of their changes.
     fn tally(&mut self, plan: &FamilyPlan) -> u32 {
         self.interest.count(true);
         let name = plan.name();
@@ -670,7 +672,7 @@ impl<T: Record> Watched<T> {
         index(known.unwrap_or_else(|| self.tallies.insert(Tally::new(plan))))
     }
 
-    /// The family of a shape, made where there is none.
+    /// The family of a shape, created if there is none.
     fn family(&mut self, plan: &FamilyPlan) -> u32 {
         let name = plan.name();
         if let Some(at) = self.names.get(&name) {
@@ -687,7 +689,7 @@ impl<T: Record> Watched<T> {
         Ok(())
     }
 
-    /// Holds rows that were read, for a family that has none of the gap's.
+    /// Adds rows of a gap that were read to the rows that are held, and to a family that has none of the gap.
     fn put_into(&mut self, family: u32, loaded: Vec<Arc<Row<T>>>, gap: &Cover) {
         let mut rows = Vec::with_capacity(loaded.len());
         for row in loaded {
@@ -793,7 +795,7 @@ impl<T: Record> Watched<T> {
         }
     }
 
-    /// Lets go of rows that are in no result any more, when there are many.
+    /// Sweeps if more than half of the rows may be in no result any more.
     fn sweep_many(&mut self) {
         if self.stale > self.rows.len() / 2 {
             self.sweep();
@@ -817,7 +819,7 @@ impl<T: Record> Watched<T> {
         self.keys.remove(at as usize);
     }
 
-    /// Lets go of rows that are in no result any more.
+    /// Drops rows that are in no result any more.
     fn sweep(&mut self) {
         self.stale = 0;
         let families = &self.families;
@@ -829,7 +831,7 @@ impl<T: Record> Watched<T> {
     }
 }
 
-/// A row, for whoever knows its type.
+/// A row, for a subscriber that knows its type.
 fn unknown<T: Record>(row: &Option<Arc<Row<T>>>) -> Option<Unknown> {
     row.as_ref().map(|row| -> Unknown { Arc::clone(row) as Unknown })
 }

@@ -1,5 +1,5 @@
-//! Changing a version: a batch goes down the tree, every node taking its part, and up again come the nodes that there
-//! are now. A node that no other version has is changed where it lies; every other is copied first.
+//! Changing a version: a batch is split among the children on the way down, and the nodes that result are collected on
+//! the way up. Copy-on-write: a node of this version alone is changed in place; a shared one is copied first.
 
 use super::{Child, Entry, INNER_MAX, Inner, LEAF_MAX, Leaf, Node, Ordered, Set};
 use std::cmp::Ordering;
@@ -7,11 +7,11 @@ use std::mem;
 use std::sync::Arc;
 use std::vec;
 
-/// The fewest entries of a leaf, and the fewest children of an inner node, that has a neighbour.
+/// The fewest entries of a leaf, and the fewest children of an inner node, if it has a neighbour.
 pub(super) const LEAF_MIN: usize = LEAF_MAX / 4 + 1;
 pub(super) const INNER_MIN: usize = INNER_MAX / 4 + 1;
 
-/// Up to so many changes of one leaf are searched for, one by one; more of them are merged.
+/// Up to this many changes of one leaf are each searched for; more are merged with the leaf.
 const SINGLE_MAX: usize = 4;
 
 impl<R> Set<R> {
@@ -20,10 +20,10 @@ impl<R> Set<R> {
         Set { root: rooted(leaves(sorted)) }
     }
 
-    /// The version without `removed` and with `inserted`, each in order and without duplicates. What is removed and was
-    /// not there is ignored; what is inserted replaces what compares equal, also where that is removed.
+    /// The version without `removed` and with `inserted`, each in order and without duplicates. Removing an entry that
+    /// is not there has no effect. An inserted entry replaces an equal one, also one that is removed.
     ///
-    /// Nodes that no clone of this version has are used again: to keep the old version, clone it.
+    /// Nodes that no clone shares are changed in place: to keep the old version, clone it.
     pub(crate) fn apply(
         self,
         removed: &[Entry<R>],
@@ -45,16 +45,16 @@ impl<R> Set<R> {
     }
 }
 
-/// What is still to be done, in order.
+/// The changes still to be made, in order.
 struct Batch<'a, R, O> {
     removed: &'a [Entry<R>],
     inserted: vec::IntoIter<Entry<R>>,
     order: &'a O,
-    /// Where leaves are merged; kept for its memory.
+    /// The merged entries of a leaf, kept to use its memory again.
     merged: Vec<Entry<R>>,
 }
 
-/// The first so many changes of a batch.
+/// The numbers of changes from the beginning of a batch that belong to one node.
 #[derive(Clone, Copy)]
 struct Part {
     removed: usize,
@@ -74,9 +74,8 @@ enum Change<'a, R> {
 }
 
 impl<'a, R, O: Ordered<R>> Batch<'a, R, O> {
-    /// Does the next changes, which are those of a node. The node keeps what it has room for; what it has not comes
-    /// back as further nodes, to stand right of it. It may be left with too little or nothing, which is for its parent
-    /// to mend.
+    /// Makes the next changes, those of `node`. Nodes for entries that it has no room for are returned, to stand right
+    /// of it. The node may be left with too few entries or none: its parent repairs that.
     fn change(&mut self, node: &mut Node<R>, part: Part) -> Vec<Node<R>> {
         match node {
             Node::Leaf(leaf) if part.removed + part.inserted <= SINGLE_MAX => self.change_singly(leaf, part),
@@ -85,7 +84,7 @@ impl<'a, R, O: Ordered<R>> Batch<'a, R, O> {
         }
     }
 
-    /// Changes an inner node. Its list of children is made anew only where a child did not stay one proper child.
+    /// Changes an inner node. Its list of children is rebuilt only if a child split or became too small.
     fn change_below(&mut self, inner: &mut Arc<Inner<R>>, mut part: Part) -> Vec<Node<R>> {
         let inner = Arc::make_mut(inner);
         let mut further: Vec<(usize, Node<R>)> = Vec::new();
@@ -111,7 +110,7 @@ impl<'a, R, O: Ordered<R>> Batch<'a, R, O> {
         if is_proper { Vec::new() } else { inner.renew(further) }
     }
 
-    /// Does few changes of a leaf.
+    /// Makes a few changes of a leaf.
     fn change_singly(&mut self, leaf: &mut Arc<Leaf<R>>, mut part: Part) -> Vec<Node<R>> {
         let own = Arc::make_mut(leaf);
         while let Some(change) = self.take(&mut part) {
@@ -128,7 +127,7 @@ impl<'a, R, O: Ordered<R>> Batch<'a, R, O> {
             }
         }
         if own.entries.len() <= LEAF_MAX {
-            // It may have had more in between.
+            // If there were more in between, they moved to the heap: bring them back.
             own.entries.shrink_to_fit();
             return Vec::new();
         }
@@ -136,7 +135,7 @@ impl<'a, R, O: Ordered<R>> Batch<'a, R, O> {
         refill(leaf, entries.into_iter())
     }
 
-    /// Does many changes of a leaf: a merge of three lists.
+    /// Makes many changes of a leaf: a merge of three lists.
     fn merge(&mut self, leaf: &mut Arc<Leaf<R>>, part: Part) -> Vec<Node<R>> {
         match Arc::get_mut(leaf) {
             Some(own) => self.merge_with(own.entries.drain(..), part),
@@ -174,7 +173,7 @@ impl<'a, R, O: Ordered<R>> Batch<'a, R, O> {
         self.removed = &self.removed[part.removed..];
     }
 
-    /// The entry that changes next.
+    /// The entry of the next change.
     fn next(&self, part: Part) -> Option<&Entry<R>> {
         let removed = self.removed[..part.removed].first();
         let inserted = self.inserted.as_slice()[..part.inserted].first();
@@ -184,7 +183,7 @@ impl<'a, R, O: Ordered<R>> Batch<'a, R, O> {
         }
     }
 
-    /// The change that comes next. What is removed and inserted again only changes its row.
+    /// The next change. An entry that is both removed and inserted only gets the new row.
     fn take(&mut self, part: &mut Part) -> Option<Change<'a, R>> {
         let gone = self.removed[..part.removed].first();
         let new = self.inserted.as_slice()[..part.inserted].first();
@@ -205,7 +204,7 @@ impl<'a, R, O: Ordered<R>> Batch<'a, R, O> {
         self.inserted.next().map(Change::Put)
     }
 
-    /// Of the next changes those that come before a child.
+    /// The next changes that come before a child.
     fn before(&self, child: &Child<R>, part: Part) -> Part {
         let is_before = |entry: &Entry<R>| child.compare(entry, self.order).is_gt();
         Part {
@@ -216,7 +215,7 @@ impl<'a, R, O: Ordered<R>> Batch<'a, R, O> {
 }
 
 impl<R> Node<R> {
-    /// Whether a neighbour has to take this in.
+    /// Whether the node has too few entries or children, so that a neighbour must absorb them.
     fn is_scant(&self) -> bool {
         match self {
             Node::Leaf(leaf) => leaf.entries.len() < LEAF_MIN,
@@ -224,7 +223,7 @@ impl<R> Node<R> {
         }
     }
 
-    /// Both nodes' contents in one node, or in two if there are too many.
+    /// The contents of both nodes in one node, or in two if there are too many.
     fn join(self, right: Node<R>) -> Vec<Node<R>> {
         match (self, right) {
             (Node::Leaf(left), Node::Leaf(right)) => {
@@ -240,7 +239,7 @@ impl<R> Node<R> {
             (Node::Inner(left), Node::Inner(right)) => {
                 let children = left.children.iter().chain(&right.children);
                 let nodes = children.map(|child| child.node.clone()).collect();
-                // An only child had no neighbour that could take it in, and has one now.
+                // The only child of a node may be too small, as it had no neighbour. Here it has one.
                 drop((left, right));
                 inners(settled(nodes))
             }
@@ -250,7 +249,7 @@ impl<R> Node<R> {
 }
 
 impl<R> Inner<R> {
-    /// Brings up to date what is known of a child that had `len` entries.
+    /// Updates the fields of a child that had `len` entries before, and the ends right of it.
     fn recount(&mut self, at: usize, len: usize) {
         let child = &mut self.children[at];
         child.ord = child.node.first().ord;
@@ -262,7 +261,7 @@ impl<R> Inner<R> {
         }
     }
 
-    /// Takes in further nodes, each right of a child, and gives back what there is no room for.
+    /// Inserts further nodes, each right of a child, and returns the inner nodes for those that do not fit.
     fn renew(&mut self, further: Vec<(usize, Node<R>)>) -> Vec<Node<R>> {
         let mut nodes = Vec::with_capacity(self.children.len() + further.len());
         let mut further = further.into_iter().peekable();
@@ -278,7 +277,7 @@ impl<R> Inner<R> {
     }
 }
 
-/// Leaves of entries in order.
+/// Leaves of sorted entries.
 fn leaves<R>(entries: Vec<Entry<R>>) -> Vec<Node<R>> {
     let sizes = pieces(entries.len(), LEAF_MAX);
     let mut entries = entries.into_iter();
@@ -286,7 +285,7 @@ fn leaves<R>(entries: Vec<Entry<R>>) -> Vec<Node<R>> {
     leaves.map(|leaf| Node::Leaf(Arc::new(leaf))).collect()
 }
 
-/// The tree of nodes of one height that stand side by side.
+/// The root of a tree above adjacent nodes of one height.
 fn rooted<R>(mut nodes: Vec<Node<R>>) -> Option<Node<R>> {
     while nodes.len() > 1 {
         nodes = inners(nodes);
@@ -294,7 +293,7 @@ fn rooted<R>(mut nodes: Vec<Node<R>>) -> Option<Node<R>> {
     nodes.pop()
 }
 
-/// The root without those above it that have an only child.
+/// The root without the inner nodes above it that have only one child.
 fn lowered<R>(mut root: Node<R>) -> Node<R> {
     while let Node::Inner(inner) = &root
         && let [only] = inner.children.as_slice()
@@ -304,7 +303,7 @@ fn lowered<R>(mut root: Node<R>) -> Node<R> {
     root
 }
 
-/// Nodes side by side without empty ones, and without scant ones unless it is the only one.
+/// Adjacent nodes without the empty ones; those that are too small are joined with a neighbour, if there is one.
 fn settled<R>(nodes: Vec<Node<R>>) -> Vec<Node<R>> {
     let mut settled: Vec<Node<R>> = Vec::with_capacity(nodes.len());
     for node in nodes {
@@ -319,7 +318,7 @@ fn settled<R>(nodes: Vec<Node<R>>) -> Vec<Node<R>> {
     settled
 }
 
-/// Inner nodes above nodes that stand side by side.
+/// Inner nodes above adjacent nodes.
 fn inners<R>(nodes: Vec<Node<R>>) -> Vec<Node<R>> {
     grouped(nodes).map(|inner| Node::Inner(Arc::new(inner))).collect()
 }
@@ -337,7 +336,7 @@ fn grouped<R>(nodes: Vec<Node<R>>) -> impl Iterator<Item = Inner<R>> {
     })
 }
 
-/// Gives a leaf other entries; what it has no room for comes back as further leaves.
+/// Replaces the entries of a leaf. Entries that do not fit are returned as further leaves.
 fn refill<R>(leaf: &mut Arc<Leaf<R>>, mut entries: impl ExactSizeIterator<Item = Entry<R>>) -> Vec<Node<R>> {
     let mut sizes = pieces(entries.len(), LEAF_MAX);
     let own = entries.by_ref().take(sizes.next().unwrap_or(0));
@@ -352,7 +351,7 @@ fn refill<R>(leaf: &mut Arc<Leaf<R>>, mut entries: impl ExactSizeIterator<Item =
     further.map(|leaf| Node::Leaf(Arc::new(leaf))).collect()
 }
 
-/// How many go into each node, so that all have about the same and some room is left for what comes.
+/// The sizes of the nodes for `total` elements: all about the same, with room for later insertions.
 fn pieces(total: usize, max: usize) -> impl Iterator<Item = usize> {
     let pieces = if total <= max { total.min(1) } else { total.div_ceil(max * 3 / 4) };
     (0..pieces).map(move |piece| total * (piece + 1) / pieces - total * piece / pieces)

@@ -1,4 +1,4 @@
-//! The set against a sorted map, with nodes so small that they split and join all the time.
+//! The set compared with a sorted map, with nodes so small that they split and join all the time.
 
 use super::batch::{INNER_MIN, LEAF_MIN};
 use super::*;
@@ -21,7 +21,7 @@ impl Ordered<Row> for ByKey {
     }
 }
 
-/// What a set has: the row at each position.
+/// The expected contents of a set: the row at each position.
 type Model = BTreeMap<(u64, u16), Arc<Row>>;
 
 fn entry(ord: u64, key: u16, value: u32) -> Entry<Row> {
@@ -40,7 +40,7 @@ fn built(len: usize) -> Set<Row> {
     Set::build((0..len).map(|at| entry(at as u64 / 3, at as u16 % 3, 0)).collect())
 }
 
-/// What happens at one place: removed, inserted or both.
+/// The change at one position: removal, insertion or both.
 #[derive(Clone, Copy, Debug)]
 struct Change {
     place: (u64, u16),
@@ -48,7 +48,7 @@ struct Change {
     inserts: bool,
 }
 
-/// Changes of one batch, and whether the version before it is kept.
+/// The changes of one batch, and whether the version before it is kept.
 #[derive(Clone, Debug)]
 struct Batch {
     changes: Vec<Change>,
@@ -67,7 +67,7 @@ fn batches() -> impl Strategy<Value = Vec<Batch>> {
     vec((changes, any::<bool>()).prop_map(|(changes, keeps)| Batch { changes, keeps }), 1..30)
 }
 
-/// Does a batch to both. `swept` adds the removal of that part of what there is.
+/// Applies a batch to both. `swept` is a range of existing entries that are removed as well.
 fn apply(set: Set<Row>, model: &mut Model, batch: &Batch, swept: Range<usize>, value: u32) -> Set<Row> {
     let changes: BTreeMap<_, _> = batch.changes.iter().map(|change| (change.place, *change)).collect();
     let mut removed: Model = model.iter().skip(swept.start).take(swept.len()).map(clone).collect();
@@ -94,7 +94,7 @@ fn entries(model: Model) -> Vec<Entry<Row>> {
     model.into_iter().map(|((ord, _), row)| Entry { ord, row }).collect()
 }
 
-/// That a set has what the model has, and is as it should be within.
+/// Checks that a set has the contents of the model, and that its nodes are valid.
 fn check(set: &Set<Row>, model: &Model) {
     assert_eq!(set.len(), model.len());
     assert_eq!(set.iter(0..usize::MAX).len(), model.len());
@@ -108,7 +108,7 @@ fn values(model: &Model) -> impl Iterator<Item = ((u64, u16), u32)> {
     model.iter().map(|(place, row)| (*place, row.value))
 }
 
-/// That counts, first entries and sizes are right; gives the height.
+/// Checks counts, first entries and sizes; returns the height.
 fn check_node(node: &Node<Row>, is_root: bool) -> usize {
     match node {
         Node::Leaf(leaf) => {
@@ -134,7 +134,7 @@ fn check_node(node: &Node<Row>, is_root: bool) -> usize {
     }
 }
 
-/// That the steps of the difference, done to the old range, give the new one; and that none is superfluous.
+/// Checks that the steps of the difference turn the old range into the new one, and that none is superfluous.
 fn check_diff(old: (&Set<Row>, Range<usize>), new: (&Set<Row>, Range<usize>)) {
     let was: Vec<_> = old.0.iter(old.1.clone()).collect();
     let is: Vec<_> = new.0.iter(new.1.clone()).collect();
@@ -172,7 +172,7 @@ fn check_diff(old: (&Set<Row>, Range<usize>), new: (&Set<Row>, Range<usize>)) {
     assert_eq!(steps, expected);
 }
 
-/// A range of a set, which may go beyond its end.
+/// A range of a set, which may end beyond the last entry.
 fn range(set: &Set<Row>, from: u16, to: u16) -> Range<usize> {
     let len = set.len() + 3;
     let (from, to) = (usize::from(from) % len, usize::from(to) % len);
@@ -249,7 +249,7 @@ proptest! {
         let mut leaves = Vec::new();
         set.leaves(range.clone()).for_each(|leaf| leaves.extend(leaf.iter().map(value)));
         prop_assert_eq!(&leaves, &some);
-        // Also where it folds, which is code of its own, from within a leaf.
+        // `fold` has code of its own: it is checked from within a leaf, too.
         let mut iter = set.iter(range);
         let mut seen: Vec<_> = iter.next().map(value).into_iter().collect();
         iter.for_each(|entry| seen.push(value(entry)));

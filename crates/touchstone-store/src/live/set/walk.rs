@@ -1,4 +1,4 @@
-//! Reading a version in order, and the difference of two versions. Nothing is changed here.
+//! Reading a version in order, and the difference between two versions. Nothing here changes a version.
 
 use super::{Child, Entry, Node, Ordered, Set};
 use smallvec::SmallVec;
@@ -7,31 +7,31 @@ use std::ops::Range;
 use std::slice;
 use std::sync::Arc;
 
-/// One difference. Positions count from the start of the range that was compared.
+/// One difference. Positions count from the start of the compared range.
 #[derive(Debug)]
 pub(crate) enum Step<'a, R> {
-    /// Was there, and is no more.
+    /// The old range has an entry that the new one lacks.
     Removed { at: usize },
-    /// Is there, and was not.
+    /// The new range has an entry that the old one lacks.
     Inserted { at: usize, entry: &'a Entry<R> },
-    /// Has its position in the order still, and is another row.
+    /// The entry at this place in the order has another row.
     Changed { old_at: usize, new_at: usize, new: &'a Entry<R> },
 }
 
 impl<R> Set<R> {
-    /// The entries of a range, in order; what lies behind the last entry is left out.
+    /// The entries of a range, in order. The range may end beyond the last entry.
     pub(crate) fn iter(&self, range: Range<usize>) -> Iter<'_, R> {
         Iter { entries: [].iter(), leaves: self.leaves(range) }
     }
 
-    /// The entries of a range, a leaf at a time; what lies behind the last entry is left out.
+    /// The entries of a range, a leaf at a time. The range may end beyond the last entry.
     pub(crate) fn leaves(&self, range: Range<usize>) -> Leaves<'_, R> {
         let (path, leaf) = Path::seek(self, range.start);
         Leaves { path, leaf, left: self.within(&range).len() }
     }
 
-    /// What changed from a range of one version to a range of another, in order. Nodes that both have are passed over
-    /// whole, so that what a batch changed is found in about the time that it took to change.
+    /// The differences between a range of one version and a range of another, in order. Shared nodes are skipped as a
+    /// whole, so finding the changes of a batch takes about as long as making them.
     pub(crate) fn diff<'a>(
         old: &'a Set<R>,
         old_range: Range<usize>,
@@ -98,7 +98,7 @@ impl<'a, R> Iterator for Iter<'a, R> {
         (left, Some(left))
     }
 
-    /// One loop within another, where `next` would ask before each entry whether its leaf has ended.
+    /// A loop over leaves with one over entries in it; `next` would check for the end of the leaf before each entry.
     fn fold<B, F: FnMut(B, &'a Entry<R>) -> B>(self, folded: B, mut fold: F) -> B {
         let folded = self.entries.fold(folded, &mut fold);
         self.leaves.fold(folded, |folded, leaf| leaf.iter().fold(folded, &mut fold))
@@ -111,9 +111,9 @@ impl<R> ExactSizeIterator for Iter<'_, R> {}
 #[derive(Debug)]
 pub(crate) struct Leaves<'a, R> {
     path: Path<'a, R>,
-    /// What comes next of the leaf that the path has reached.
+    /// The next entries of the leaf that the path has reached.
     leaf: &'a [Entry<R>],
-    /// How many entries are to come.
+    /// The number of entries to come.
     left: usize,
 }
 
@@ -135,11 +135,11 @@ impl<'a, R> Iterator for Leaves<'a, R> {
     }
 }
 
-/// The way from the root to a node: the inner nodes above it.
+/// The path from the root to a node: the inner nodes above it.
 #[derive(Debug)]
 struct Path<'a, R>(SmallVec<[Level<'a, R>; 6]>);
 
-/// An inner node on the way, and the child to visit next.
+/// An inner node on the path, and the child to visit next.
 #[derive(Debug)]
 struct Level<'a, R> {
     children: &'a [Child<R>],
@@ -147,8 +147,7 @@ struct Level<'a, R> {
 }
 
 impl<'a, R> Path<'a, R> {
-    /// The way to the entry at a position, and the entries of its leaf from there on; none where there is no such
-    /// entry.
+    /// The path to the entry at a position, and the entries of its leaf from there on; none if there is no such entry.
     fn seek(set: &'a Set<R>, mut at: usize) -> (Path<'a, R>, &'a [Entry<R>]) {
         let mut path = Path(SmallVec::new());
         let Some(mut node) = set.root.as_ref() else { return (path, &[]) };
@@ -165,7 +164,7 @@ impl<'a, R> Path<'a, R> {
         }
     }
 
-    /// The node behind the one that was given last, as high up as there is one, and how many entries it has.
+    /// The node right of the one returned last, as high up as possible, and its number of entries.
     fn next(&mut self) -> Option<(&'a Node<R>, usize)> {
         while let Some(level) = self.0.last_mut() {
             if let Some(child) = level.children.get(level.next) {
@@ -178,7 +177,7 @@ impl<'a, R> Path<'a, R> {
         None
     }
 
-    /// The first leaf of a node that was given last.
+    /// The first leaf of the node that was returned last.
     fn leaf(&mut self, mut node: &'a Node<R>) -> &'a [Entry<R>] {
         loop {
             match node {
@@ -192,10 +191,10 @@ impl<'a, R> Path<'a, R> {
     }
 }
 
-/// A place in a version: before a node that was not looked into, or within a leaf.
+/// A position in a version: before a node that is not entered yet, or within a leaf.
 struct Cursor<'a, R> {
     path: Path<'a, R>,
-    /// What is next, if the leaf has ended, and how many entries it has.
+    /// The next node after the leaf, and its number of entries.
     node: Option<(&'a Node<R>, usize)>,
     /// The rest of the leaf.
     leaf: &'a [Entry<R>],
@@ -223,7 +222,7 @@ impl<'a, R> Cursor<'a, R> {
         cursor
     }
 
-    /// The entry here, looking into the node if need be.
+    /// The current entry; enters the node if necessary.
     fn entry(&mut self) -> Option<&'a Entry<R>> {
         if self.leaf.is_empty() && self.at < self.range.end {
             let (node, _) = self.node.take()?;
@@ -233,7 +232,7 @@ impl<'a, R> Cursor<'a, R> {
         self.leaf.first()
     }
 
-    /// Goes past the entry here, and says where it was.
+    /// Advances past the current entry, and returns its position.
     fn next(&mut self) -> usize {
         let at = self.at - self.range.start;
         self.at += 1;
@@ -244,28 +243,28 @@ impl<'a, R> Cursor<'a, R> {
         at
     }
 
-    /// Is within a leaf, whose part in the range is what counts.
+    /// Enters a leaf, limited to the entries within the range.
     fn enter(&mut self, leaf: &'a [Entry<R>]) {
         self.leaf = &leaf[..leaf.len().min(self.left())];
     }
 
-    /// The node that begins here, and how many entries it has.
+    /// The node that begins here, and its number of entries.
     fn begins(&self) -> Option<(&'a Node<R>, usize)> {
         self.node.filter(|_| self.leaf.is_empty() && self.at < self.range.end)
     }
 
-    /// How many entries of the range are to come.
+    /// The number of entries of the range to come.
     fn left(&self) -> usize {
         self.range.end - self.at
     }
 
-    /// Goes past the node here.
+    /// Advances past the node that begins here.
     fn pass(&mut self, len: usize) {
         self.at += len;
         self.node = self.path.next();
     }
 
-    /// Goes to the first child of an inner node that is here.
+    /// Moves to the first child of the inner node that begins here.
     fn descend(&mut self) {
         if let Some((Node::Inner(inner), _)) = self.node {
             self.path.0.push(Level { children: &inner.children, next: 0 });
@@ -274,7 +273,7 @@ impl<'a, R> Cursor<'a, R> {
     }
 }
 
-/// Passes over the nodes here that both versions have, as far as there are any.
+/// Advances past the shared nodes that begin here, if there are any.
 fn pass_shared<R>(old: &mut Cursor<'_, R>, new: &mut Cursor<'_, R>) {
     while let (Some((was, was_len)), Some((is, is_len))) = (old.begins(), new.begins()) {
         if was.is(is) && was_len <= old.left().min(new.left()) {
@@ -286,7 +285,7 @@ fn pass_shared<R>(old: &mut Cursor<'_, R>, new: &mut Cursor<'_, R>) {
             (Node::Leaf(_), Node::Leaf(_)) => return,
             (Node::Inner(_), Node::Leaf(_)) => old.descend(),
             (Node::Leaf(_), Node::Inner(_)) => new.descend(),
-            // Versions may be of different heights: nodes of about one size are those that may be the same.
+            // Versions may differ in height: shared nodes are of the same size, so the larger node is entered.
             (Node::Inner(_), Node::Inner(_)) => {
                 if was_len >= is_len {
                     old.descend();
