@@ -1,5 +1,4 @@
-//! Queries as Rust expressions: conditions that the compiler checks, order, limit, offset. A query is data; what runs it
-//! is a snapshot or a transaction.
+//! Queries as Rust expressions: conditions that the compiler checks, order, limit and offset. A query is only data.
 
 pub(crate) mod condition;
 pub(crate) mod evaluate;
@@ -42,21 +41,21 @@ use std::marker::PhantomData;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Query<'s, T: Record, S = Reading<'s, T>> {
-    /// What answers it.
+    /// The snapshot, transaction or feed that runs the query.
     pub(crate) source: S,
-    /// The table: the type's own, unless the type has none before the program runs.
+    /// The table: that of `T`, or of a type made at run time.
     pub(crate) shape: &'static Shape,
     pub(crate) request: Request<T>,
     marker: PhantomData<&'s ()>,
 }
 
-/// What a query asks.
+/// The parts of a query that do not depend on its source.
 pub(crate) struct Request<T> {
     pub(crate) condition: Option<Condition<T>>,
     pub(crate) order: Vec<Order<T>>,
     pub(crate) limit: Option<u64>,
     pub(crate) offset: u64,
-    /// Why it cannot be asked, where an order is none of the type's.
+    /// Why the query is refused, if an order is of another type.
     pub(crate) unasked: Option<Unasked>,
 }
 
@@ -64,7 +63,7 @@ impl<T> Request<T> {
     /// The condition's tree.
     ///
     /// # Errors
-    /// When it is too deep, or the condition or an order is of another type.
+    /// If the condition is nested too deep, or it or an order is of another type.
     pub(crate) fn node(&self) -> Result<Option<&Node>> {
         match self.unasked {
             Some(why) => Err(why.error()),
@@ -72,7 +71,7 @@ impl<T> Request<T> {
         }
     }
 
-    /// Whether it can be asked, also of a table that is not there.
+    /// Checks that the query is valid, also if its table does not exist.
     ///
     /// # Errors
     /// As for [`node`](Request::node).
@@ -88,16 +87,15 @@ impl<T> Default for Request<T> {
 }
 
 impl<'s, T: Record, S> Query<'s, T, S> {
-    /// All that the source has.
+    /// A query for all records of the source.
     pub(crate) fn of(source: S, shape: &'static Shape) -> Query<'s, T, S> {
         Query { source, shape, request: Request::default(), marker: PhantomData }
     }
 
-    /// Keeps the records for which the condition is true: not those for which it is unknown, as in SQL. Of several
-    /// filters, all must be true.
+    /// Keeps the records for which the condition is true, not unknown, as in SQL. All of several filters must be true.
     ///
-    /// A condition on the columns of another type that is made at run time is refused by the call that runs the query, as
-    /// [`Invalid`](crate::ErrorKind::Invalid); so is such an order.
+    /// A condition or an order on the columns of another type made at run time is refused: the call that runs the query
+    /// fails as [`Invalid`](crate::ErrorKind::Invalid).
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -125,8 +123,8 @@ impl<'s, T: Record, S> Query<'s, T, S> {
         self
     }
 
-    /// Orders the records; a second call orders what the first leaves equal, and what is equal after all is in the order
-    /// of the key, so that the answer is always the same. Without an order, records come as they are found.
+    /// Orders the records. A second call orders the records that the first leaves equal, and the key those that remain
+    /// equal: the order is always the same. Without an order, records come in the order in which they are found.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -149,7 +147,7 @@ impl<'s, T: Record, S> Query<'s, T, S> {
         self
     }
 
-    /// At most that many records.
+    /// At most this many records.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -169,7 +167,7 @@ impl<'s, T: Record, S> Query<'s, T, S> {
         self
     }
 
-    /// Leaves out that many records first.
+    /// Skips this many records first.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -195,7 +193,7 @@ impl<'s, T: Record> Query<'s, T> {
         Query::of(Reading(access), access.shape)
     }
 
-    /// What a request asks.
+    /// The query with the parts of a request.
     pub(crate) fn with(access: Access<'s, T>, request: Request<T>) -> Query<'s, T> {
         Query { request, ..Query::new(access) }
     }
@@ -215,8 +213,9 @@ impl<'s, T: Record> Query<'s, T> {
     /// ```
     ///
     /// # Errors
-    /// When a page is damaged or cannot be read, or a value is none of its field's; when a condition or an order is of
-    /// another type, which can be where types are made at run time.
+    /// Fails if a page contradicts itself or its checksum, if the system fails to read, or if a stored value does not
+    /// fit its field's type; also if a condition or an order is of another type, which is possible with types made at
+    /// run time.
     pub fn all(self) -> Result<Vec<T>> {
         let mut found = Vec::new();
         self.each(|record| {
@@ -226,7 +225,7 @@ impl<'s, T: Record> Query<'s, T> {
         Ok(found)
     }
 
-    /// The first record.
+    /// The first record, if there is one.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -253,7 +252,7 @@ impl<'s, T: Record> Query<'s, T> {
         Ok(found)
     }
 
-    /// How many records there are.
+    /// The number of records.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -273,7 +272,7 @@ impl<'s, T: Record> Query<'s, T> {
         run::count(&self)
     }
 
-    /// Gives the records one by one, until `visit` says `false`.
+    /// Passes the records to `visit` one by one, until it returns `false`.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -298,7 +297,7 @@ impl<'s, T: Record> Query<'s, T> {
         run::each(&self, visit)
     }
 
-    /// Gives the records one by one, borrowed where they lie, until `visit` says `false`: no record is copied.
+    /// Passes the records to `visit` one by one, borrowed from the page and not copied, until it returns `false`.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -323,7 +322,7 @@ impl<'s, T: Record> Query<'s, T> {
         run::each_view(&self, visit)
     }
 
-    /// The records one by one, as an iterator: for more of them than memory holds.
+    /// The records one by one, as an iterator: for more records than memory holds.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -341,12 +340,12 @@ impl<'s, T: Record> Query<'s, T> {
     /// ```
     ///
     /// # Errors
-    /// As for [`all`](Query::all); so may each record.
+    /// As for [`all`](Query::all); each record may fail, too.
     pub fn rows(self) -> Result<Rows<'s, T>> {
         run::rows(self)
     }
 
-    /// How the query would be run: by pages or by a statement, and by which of SQLite's plans.
+    /// How the query would run: by pages or by a statement, and with which plan of SQLite.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -362,7 +361,7 @@ impl<'s, T: Record> Query<'s, T> {
     /// ```
     ///
     /// # Errors
-    /// When SQLite refuses the statement.
+    /// If SQLite refuses the statement.
     pub fn explain(self) -> Result<Explanation> {
         run::explain(&self)
     }

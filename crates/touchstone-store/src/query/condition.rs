@@ -1,4 +1,4 @@
-//! Conditions and orders, as trees: built by the methods of columns, whose types the compiler checks.
+//! Conditions and orders, as trees. The methods of columns build them, and the compiler checks their types.
 
 use super::evaluate::evaluate;
 use super::list::List;
@@ -11,8 +11,8 @@ use crate::value::{Field, Refusal};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// A condition on records of `T`. It is true, false, or unknown where a NULL is compared, as in SQL. Conditions may lie
-/// 500 deep within each other, where those that one word joins lie side by side: a query with a deeper one is refused as
+/// A condition on records of `T`. It is true, false or, if NULL is compared, unknown, as in SQL. Conditions may be
+/// nested 500 deep, and those that one word joins count as one level: a query with a deeper condition is refused as
 /// [`TooBig`](ErrorKind::TooBig).
 ///
 /// ```
@@ -34,14 +34,14 @@ use std::marker::PhantomData;
 /// ```
 pub struct Condition<T> {
     node: Result<Node, Unasked>,
-    /// How deep they do.
+    /// How deep the condition is nested.
     depth: u32,
-    /// The type, where it is made at run time.
+    /// The type, if it is made at run time.
     pub(crate) of: Option<&'static Shape>,
     marker: PhantomData<fn() -> T>,
 }
 
-// Written out, because a derive would ask the same of the record.
+// Written out, because a derive would demand that the record can be cloned.
 impl<T> Clone for Condition<T> {
     fn clone(&self) -> Condition<T> {
         Condition { node: self.node.clone(), ..*self }
@@ -61,23 +61,23 @@ impl<T> fmt::Debug for Condition<T> {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Node {
     Compare(usize, Comparison, Stored),
-    /// From one end of a range to the other: the value is looked up once.
+    /// Both comparisons of a range in one: the value is looked up once.
     Between(usize, End, End),
     In(usize, List),
     IsNull(usize),
-    /// With the least text that is greater than everything that begins so, where there is one.
+    /// The prefix, and the least text that is greater than all texts with the prefix, if there is one.
     StartsWith(usize, String, Option<String>),
     Contains(usize, Sought),
-    /// Two of them or more, and none of them joined by the same word: a program may join a hundred thousand, and the stack
-    /// is only so deep.
+    /// Two conditions or more, none of them joined by the same word. A program may join a hundred thousand: a flat list
+    /// keeps the recursion from overflowing the stack.
     Joined(Word, Vec<Node>),
     Not(Box<Node>),
 }
 
-/// An end of a range: how a value compares with it that lies inside.
+/// An end of a range: how a value inside the range compares with it.
 pub(crate) type End = (Comparison, Stored);
 
-/// What joins conditions.
+/// A word that joins conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Word {
     And,
@@ -85,7 +85,7 @@ pub(crate) enum Word {
 }
 
 impl Word {
-    /// What joins the denials of what this one joins.
+    /// The word that joins the negated conditions: De Morgan's law.
     fn other(self) -> Word {
         match self {
             Word::And => Word::Or,
@@ -93,13 +93,13 @@ impl Word {
         }
     }
 
-    /// What all of them are when one of them is.
+    /// The value of a single condition that decides the value of the whole.
     pub(crate) fn decisive(self) -> bool {
         self == Word::Or
     }
 }
 
-/// How two values are compared.
+/// A comparison of two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Comparison {
     Equal,
@@ -111,7 +111,7 @@ pub(crate) enum Comparison {
 }
 
 impl Comparison {
-    /// What holds of two values, neither of them NULL, where this does not.
+    /// The comparison that is true of two values, neither of them NULL, exactly if this one is false.
     fn negated(self) -> Comparison {
         match self {
             Comparison::Equal => Comparison::NotEqual,
@@ -124,16 +124,16 @@ impl Comparison {
     }
 }
 
-/// How deep conditions may lie within each other. SQLite's own limit is twice that.
+/// How deep conditions may be nested. SQLite's own limit is twice that.
 const DEPTH_MAX: u32 = 500;
 
-/// Why a condition, or an order, cannot be asked: told by the call that would ask it, because what builds a query returns
-/// no error.
+/// Why a condition, or an order, is refused. The call that runs the query reports it, because the methods that build a
+/// query return no errors.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Unasked {
-    /// Conditions lie too deep within each other.
+    /// Conditions are nested too deep.
     TooDeep,
-    /// It is of the second type, which is made at run time, where the first one is asked.
+    /// The condition or order is of the second type, which is made at run time; the query is for the first.
     OtherType(&'static Shape, &'static Shape),
 }
 
@@ -162,37 +162,37 @@ impl Unasked {
     }
 }
 
-/// The value that a condition compares with.
+/// The value to compare with.
 fn value<F: Field>(field: &F) -> Stored {
-    /// No integer that SQLite has is greater, and it is none itself.
+    /// A number greater than every integer of SQLite.
     const ABOVE: f64 = 9.3e18;
     let mut cells = Cells::default();
     field.write(&mut cells);
     match cells.refused() {
         Some((_, Refusal::Range)) => Stored::Real(ABOVE),
-        // As a parameter of SQLite, NaN is NULL. What cannot be stored is like nothing that is.
+        // A parameter of NaN is NULL to SQLite. A value that cannot be stored equals no stored value.
         _ => Stored::first(&cells),
     }
 }
 
 impl Node {
-    /// The condition, on a column whose NULL stands for a default: it is then what it is for the default.
+    /// The condition for a column in which NULL stands for a default: its value for NULL is that for the default.
     pub(crate) fn with_default(self, column: usize, default: &Stored) -> Node {
         let is_null = Node::IsNull(column);
         match evaluate(&self, &|_| default.raw()) {
             Some(true) => is_null.join(Word::Or, self),
             Some(false) => is_null.negated().join(Word::And, self),
-            // It is compared with NULL, and unknown for NULL too.
+            // The condition compares with NULL, and so is unknown for NULL as well.
             None => self,
         }
     }
 
-    /// The range that both of its ends lie in.
+    /// The range between two values, both included.
     pub(crate) fn between(column: usize, low: Stored, high: Stored) -> Node {
         Node::Between(column, (Comparison::GreaterOrEqual, low), (Comparison::LessOrEqual, high))
     }
 
-    /// The columns that it looks at, in order.
+    /// The columns that the condition names, in order.
     pub(crate) fn columns(&self) -> Vec<usize> {
         let mut columns = Vec::new();
         self.collect_columns(&mut columns);
@@ -214,8 +214,8 @@ impl Node {
         }
     }
 
-    /// True where the condition is false, and unknown where it is unknown. An index leads to the rows of a comparison, and to
-    /// none of one that is only denied, so comparisons are turned around.
+    /// True if the condition is false, and unknown if it is unknown. Comparisons are turned around: an index serves a
+    /// comparison, but not the negation of one.
     pub(crate) fn negated(self) -> Node {
         match self {
             Node::Compare(column, comparison, value) => Node::Compare(column, comparison.negated(), value),
@@ -233,7 +233,7 @@ impl Node {
             node => vec![node],
         };
         let (mut most, mut rest) = (parts(self), parts(other));
-        // Whichever side a program adds to, it adds to the longer one.
+        // Appends the shorter list to the longer one, whichever side a program extends.
         if most.len() < rest.len() {
             std::mem::swap(&mut most, &mut rest);
         }
@@ -242,8 +242,8 @@ impl Node {
     }
 }
 
-/// What a column of `F`s can be compared with: an `F`, an `Option` of one (NULL where it is none), and for text a
-/// `&str` or a `&String`, for bytes a slice, a reference to an array or to a vector.
+/// A value to compare a column of `F`s with: an `F`, an `Option<F>` (`None` is NULL); for text also `&str` and
+/// `&String`; for bytes a slice, or a reference to an array or to a vector.
 ///
 /// ```
 /// # use touchstone_store::{Record, Store};
@@ -317,12 +317,12 @@ impl Operand<Vec<u8>> for &Vec<u8> {
 }
 
 impl<T> Condition<T> {
-    /// A condition in which none was joined with another by the program.
+    /// A condition that the program has not joined with others.
     pub(crate) fn of_node(node: Node) -> Condition<T> {
         Condition { node: Ok(node), depth: 0, of: None, marker: PhantomData }
     }
 
-    /// A condition on a type that is made at run time.
+    /// A condition on a type made at run time.
     pub(crate) fn of(shape: &'static Shape, node: Node) -> Condition<T> {
         Condition { of: Some(shape), ..Condition::of_node(node) }
     }
@@ -330,12 +330,12 @@ impl<T> Condition<T> {
     /// The tree.
     ///
     /// # Errors
-    /// When conditions lie so deep within each other that a stack might not do to look at them, or are of another type.
+    /// If conditions are nested so deep that a walk could overflow the stack, or are of another type.
     pub(crate) fn node(&self) -> Result<&Node> {
         self.node.as_ref().map_err(|why| why.error())
     }
 
-    /// The condition where that type is asked: none of another type.
+    /// The condition for a query of the type `asked`. A condition of another type becomes an error.
     pub(crate) fn about(self, asked: &'static Shape) -> Condition<T> {
         match check_same(Some(asked), self.of) {
             Ok(()) => self,
@@ -353,7 +353,7 @@ impl<T> Condition<T> {
         Condition { node, depth: 0, of: self.of, marker: PhantomData }.at_depth(depth)
     }
 
-    /// How deep it is with what joins it to another: what the same word joins lies side by side.
+    /// The depth of the condition inside a join by `word`: a join by the same word is merged and adds no level.
     fn depth_under(&self, word: Word) -> u32 {
         let is_joined_by_it = matches!(&self.node, Ok(Node::Joined(own, _)) if *own == word);
         self.depth + u32::from(!is_joined_by_it)
@@ -364,7 +364,7 @@ impl<T> Condition<T> {
         Condition { node, depth, ..self }
     }
 
-    /// True where both are true, false where one is false.
+    /// True if both are true, false if one is false.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -384,7 +384,7 @@ impl<T> Condition<T> {
         self.join(Word::And, other)
     }
 
-    /// True where one is true, false where both are false.
+    /// True if one is true, false if both are false.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -404,7 +404,7 @@ impl<T> Condition<T> {
         self.join(Word::Or, other)
     }
 
-    /// True where it is false, and unknown where it is unknown.
+    /// True if the condition is false, and unknown if it is unknown.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -447,7 +447,7 @@ impl<T: Record, F: Field> Column<T, F> {
         self.condition(Node::Compare(self.place(), comparison, other.operand().0))
     }
 
-    /// The value is the other.
+    /// The value equals the other.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -464,7 +464,7 @@ impl<T: Record, F: Field> Column<T, F> {
         self.compare(Comparison::Equal, other)
     }
 
-    /// The value is not the other.
+    /// The value differs from the other.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -501,7 +501,7 @@ impl<T: Record, F: Field> Column<T, F> {
         self.compare(Comparison::Less, other)
     }
 
-    /// The value is less than the other, or the other.
+    /// The value is less than the other, or equal.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -535,7 +535,7 @@ impl<T: Record, F: Field> Column<T, F> {
         self.compare(Comparison::Greater, other)
     }
 
-    /// The value is greater than the other, or the other.
+    /// The value is greater than the other, or equal.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -552,7 +552,7 @@ impl<T: Record, F: Field> Column<T, F> {
         self.compare(Comparison::GreaterOrEqual, other)
     }
 
-    /// The value lies between the two, or is one of them.
+    /// The value lies between the two, both included.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -569,7 +569,7 @@ impl<T: Record, F: Field> Column<T, F> {
         self.condition(Node::between(self.place(), low.operand().0, high.operand().0))
     }
 
-    /// The value is one of the others: of at most 32,766, unless the query is run by pages.
+    /// The value is one of the others: at most 32,766 of them, unless the query is run by pages.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -622,7 +622,7 @@ impl<T: Record, F: Field> Column<T, F> {
         self.is_null().not()
     }
 
-    /// The smallest first, NULLs before all.
+    /// The smallest first; NULL comes before all values.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -640,7 +640,7 @@ impl<T: Record, F: Field> Column<T, F> {
         Order::new(self.place(), false, T::default_of(self.place()))
     }
 
-    /// The greatest first, NULLs after all.
+    /// The greatest first; NULL comes after all values.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -679,7 +679,7 @@ impl<T: Record, F: Field<Plain = String>> Column<T, F> {
         self.condition(Node::StartsWith(self.place(), prefix, end))
     }
 
-    /// The text has the other in it, byte for byte.
+    /// The text contains the other, byte for byte.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -697,11 +697,11 @@ impl<T: Record, F: Field<Plain = String>> Column<T, F> {
     }
 }
 
-/// The least text that is greater than everything with the prefix; none where nothing is.
+/// The least text that is greater than all texts with the prefix, if there is one.
 pub(crate) fn after(prefix: &str) -> Option<String> {
     let mut end = prefix.to_owned();
     while let Some(last) = end.pop() {
-        // The greatest character has none after it; surrogates are none.
+        // The greatest character has no successor; surrogates are not characters.
         let next = if last == '\u{d7ff}' { Some('\u{e000}') } else { char::from_u32(u32::from(last) + 1) };
         if let Some(next) = next {
             end.push(next);
@@ -730,9 +730,9 @@ pub(crate) fn after(prefix: &str) -> Option<String> {
 pub struct Order<T> {
     pub(crate) column: usize,
     pub(crate) descending: bool,
-    /// What NULL stands for.
+    /// The default that NULL stands for.
     pub(crate) default: Option<&'static Stored>,
-    /// The type, where it is made at run time.
+    /// The type, if it is made at run time.
     pub(crate) of: Option<&'static Shape>,
     marker: PhantomData<fn() -> T>,
 }
@@ -758,11 +758,11 @@ impl<T> fmt::Debug for Order<T> {
     }
 }
 
-/// That two conditions, or a query and what it is asked, are about one type. Of types that the program declares the
-/// compiler knows it.
+/// Checks that two conditions, or a query and a condition or an order, are of one type. For declared types the compiler
+/// has checked it.
 ///
 /// # Errors
-/// When the second is of another type than the first.
+/// If the second is of another type than the first.
 pub(crate) fn check_same(
     asked: Option<&'static Shape>,
     given: Option<&'static Shape>,

@@ -1,4 +1,4 @@
-//! What a condition is for one row, in SQL's logic of three values: `Some(true)`, `Some(false)`, and `None` for unknown.
+//! Evaluates a condition for one row, in SQL's three-valued logic: `Some(true)`, `Some(false)`, and `None` for unknown.
 
 use super::condition::{Comparison, Node, Word};
 use super::sought::Sought;
@@ -6,7 +6,7 @@ use crate::derived::Stored;
 use crate::value::Raw;
 use std::cmp::Ordering;
 
-/// Evaluates the condition, with the row's values by column.
+/// Evaluates the condition with the row's values by column.
 pub(crate) fn evaluate<'a>(node: &Node, row: &impl Fn(usize) -> Raw<'a>) -> Option<bool> {
     match node {
         Node::Compare(column, comparison, value) => Some(holds(*comparison, compare(&row(*column), value)?)),
@@ -24,7 +24,7 @@ pub(crate) fn evaluate<'a>(node: &Node, row: &impl Fn(usize) -> Raw<'a>) -> Opti
     }
 }
 
-/// Joins what is known of the parts: one of them may decide, whatever the others are.
+/// Joins the values of the parts. One part may decide, even if others are unknown.
 fn joined(word: Word, parts: impl Iterator<Item = Option<bool>>) -> Option<bool> {
     let mut known = Some(!word.decisive());
     for part in parts {
@@ -47,7 +47,7 @@ fn holds(comparison: Comparison, order: Ordering) -> bool {
     }
 }
 
-/// What is no number is NULL in a file.
+/// A file stores NaN as NULL.
 fn is_null(value: Raw<'_>) -> bool {
     match value {
         Raw::Null | Raw::Absent => true,
@@ -56,7 +56,7 @@ fn is_null(value: Raw<'_>) -> bool {
     }
 }
 
-/// As SQLite compares it with the ends of a range, which is above all texts where it has no end.
+/// As SQLite compares the value with the range's ends: bytes are greater than all texts, and so above any upper end.
 fn starts_with(value: Raw<'_>, prefix: &str, end: Option<&str>) -> Option<bool> {
     match value {
         Raw::Text(text) => Some(text.starts_with(prefix.as_bytes())),
@@ -65,7 +65,7 @@ fn starts_with(value: Raw<'_>, prefix: &str, end: Option<&str>) -> Option<bool> 
     }
 }
 
-/// As SQLite's `instr` tells it, which takes bytes and numbers for texts.
+/// As SQLite's `instr` does, which takes bytes and numbers as texts.
 fn contains(value: Raw<'_>, part: &Sought) -> Option<bool> {
     match value {
         Raw::Text(text) | Raw::Blob(text) => Some(part.is_in(text)),
@@ -74,14 +74,14 @@ fn contains(value: Raw<'_>, part: &Sought) -> Option<bool> {
     }
 }
 
-/// How the two compare; unknown where one of them is NULL.
+/// Compares two values; unknown if one of them is NULL.
 ///
-/// The value is looked at where it lies: a copy reads as one what was just written in parts, and the processor waits until
-/// that is in its cache. For a walk with a condition it was a tenth of the time.
+/// The value stays behind its reference. A copy would read in one piece the bytes that were just written in several,
+/// and the processor waits until those reach its cache: for a scan with a condition that was a tenth of the time.
 #[inline(always)]
 fn compare(value: &Raw<'_>, other: &Stored) -> Option<Ordering> {
     match (value, other) {
-        // The commonest, of which none is NULL.
+        // The most common kinds, of which none is NULL.
         (Raw::Integer(value), Stored::Integer(other)) => Some(value.cmp(other)),
         (Raw::Text(value), Stored::Text(other)) => Some((*value).cmp(other.as_bytes())),
         (value, other) => compare_others(*value, other.raw()),
@@ -92,7 +92,7 @@ fn compare_others(value: Raw<'_>, other: Raw<'_>) -> Option<Ordering> {
     if is_null(value) || is_null(other) { None } else { order(value, other) }
 }
 
-/// SQLite's order of values: NULL, then numbers, then text, then bytes. Nothing is where one of them is NaN.
+/// SQLite's order of values: NULL, numbers, text, bytes. `None` if one of them is NaN.
 #[inline]
 pub(crate) fn order(left: Raw<'_>, right: Raw<'_>) -> Option<Ordering> {
     Some(match (left, right) {
@@ -105,7 +105,7 @@ pub(crate) fn order(left: Raw<'_>, right: Raw<'_>) -> Option<Ordering> {
     })
 }
 
-/// Which values come before which others, whatever they are.
+/// The rank of the value's kind in the order of kinds.
 fn class(value: Raw<'_>) -> u8 {
     match value {
         Raw::Null | Raw::Absent => 0,
@@ -115,7 +115,7 @@ fn class(value: Raw<'_>) -> u8 {
     }
 }
 
-/// Compares without losing a digit of either.
+/// Compares exactly: neither number is rounded.
 fn integer_with_real(left: i64, right: f64) -> Ordering {
     if right >= 9_223_372_036_854_775_808.0 {
         return Ordering::Less;

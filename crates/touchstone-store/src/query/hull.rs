@@ -1,15 +1,15 @@
-//! The range that a page after a key lies in. A program asks for the page after `(due, id)` as it would say it: what is due
-//! later, or at the same time with a greater id. No index leads to the rows of an `or`, and all of it is due no earlier,
-//! which an index does lead to.
+//! The key range of keyset pagination. A program asks for the page after `(due, id)` as a condition: due later, or due
+//! at the same time with a greater id. No index serves such an `or`; but all its rows are due no earlier, and an index
+//! serves that range.
 
 use super::condition::{Comparison, Node, Word};
 use crate::derived::Stored;
 
-/// A comparison that holds wherever a condition does.
+/// A comparison that is true for all rows of a condition.
 pub(crate) type Bound<'q> = (usize, Comparison, &'q Stored);
 
-/// The range that all rows of a condition lie in, where it is, or demands, an `or` each of whose parts compares one column
-/// with the same value, in the same direction or as equal.
+/// The range that contains all rows of a condition. The condition must be, or demand, an `or` in which each part
+/// compares one column with the same value, in the same direction or for equality.
 pub(crate) fn hull(node: &Node) -> Option<Bound<'_>> {
     match node {
         Node::Joined(Word::And, nodes) => nodes.iter().find_map(hull),
@@ -30,8 +30,8 @@ fn bounds(part: &Node) -> impl Iterator<Item = Bound<'_>> {
     })
 }
 
-/// The bound, so wide that the other parts lie in it too; none where they do not, or where all of it is one value, which an
-/// index leads to as it is.
+/// The bound, widened so that the other parts lie in it too; `None` if they cannot. Also `None` if all parts demand the
+/// same value, because an index serves that condition as it is.
 fn widened<'q>(bound: Bound<'q>, others: &'q [Node]) -> Option<Bound<'q>> {
     let (column, first, value) = bound;
     let mut direction = direction(first)?;
@@ -50,7 +50,7 @@ fn widened<'q>(bound: Bound<'q>, others: &'q [Node]) -> Option<Bound<'q>> {
     }
 }
 
-/// Where the values lie that compare so with another.
+/// The direction in which the values of a comparison lie.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Direction {
     None,
@@ -105,7 +105,7 @@ mod tests {
             let either = joined(Word::Or, &[is(2, Greater, 5), other.clone()]);
             assert_eq!(hull(&either), None, "{other:?}");
         }
-        // An index leads to each of these as it is.
+        // An index serves each of these as it is.
         assert_eq!(hull(&joined(Word::Or, &[is(2, Equal, 5), is(2, Equal, 5)])), None);
         assert_eq!(hull(&is(2, Greater, 5)), None);
     }

@@ -1,4 +1,4 @@
-//! The values that `is_in` asks for. Whether a value is one of many is found by its hash, and not by a look at each.
+//! The values of `is_in`. A hash table, not a scan, finds whether a value is in the list.
 
 use crate::derived::Stored;
 use crate::value::Raw;
@@ -14,30 +14,30 @@ pub(crate) struct List(Arc<Values>);
 
 struct Values {
     values: Vec<Stored>,
-    /// Made when a row is first compared: a query that an index answers needs it not.
+    /// Built when the first row is compared: a query that an index answers does not need it.
     found: OnceLock<Found>,
 }
 
-/// Where in a list each of its values is.
+/// A hash table of the positions of a list's values.
 struct Found {
     places: HashTable<usize>,
     hashes: RandomState,
-    /// Whether NULL is one of them: what is not found among the others may then be that, or not.
+    /// Whether the list has a NULL: then it is unknown whether the list contains a value that is not found.
     has_null: bool,
 }
 
-/// What two values have in common that are equal for SQLite: numbers are, of whichever kind they are.
+/// A value in the form that is equal for values that SQLite compares as equal: an integer and a real number can be.
 #[derive(Hash, PartialEq, Eq)]
 enum Same<'v> {
     Integer(i64),
-    /// The bits of a number that is no integer.
+    /// The bits of a number that is not an integer.
     Real(u64),
     Text(&'v [u8]),
     Blob(&'v [u8]),
 }
 
 impl<'v> Same<'v> {
-    /// None where the value is NULL, or no number, which SQLite takes for NULL.
+    /// `None` for NULL and for NaN, which SQLite stores as NULL.
     fn of(value: Raw<'v>) -> Option<Same<'v>> {
         match value {
             Raw::Null | Raw::Absent => None,
@@ -62,10 +62,10 @@ impl List {
         &self.0.values
     }
 
-    /// Whether the value is one of these, in SQL's logic: unknown where that depends on a NULL.
+    /// Whether the value is in the list, in SQL's logic: unknown if that depends on a NULL.
     pub(crate) fn has(&self, value: Raw<'_>) -> Option<bool> {
         if self.0.values.is_empty() {
-            // Nothing is in an empty list, not even what is unknown.
+            // Nothing is in an empty list, not even NULL.
             return Some(false);
         }
         let sought = Same::of(value)?;
@@ -123,7 +123,7 @@ mod tests {
     use proptest::prelude::*;
     use rusqlite::types::Value;
 
-    /// Numbers that are near to each other, and at the ends of what each kind can be.
+    /// Numbers close to each other, and at the limits of each kind.
     fn stored() -> impl Strategy<Value = Stored> {
         const WHOLE: [i64; 9] =
             [0, 1, -1, i64::MAX, i64::MIN, 1 << 53, (1 << 53) + 1, i64::MAX - 512, -(1 << 53) - 1];

@@ -1,5 +1,5 @@
-//! How a query is run: by reading the table's pages, or by a statement of SQLite where an index, an order or a named
-//! collection asks for one. Both give the same records.
+//! Running a query: by reading the table's pages, or by a statement of SQLite if an index, an order or a named
+//! collection needs one. Both give the same records.
 
 use super::condition::{Comparison, Node, Word};
 use super::evaluate::evaluate;
@@ -20,7 +20,7 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::marker::PhantomData;
 
-/// How a query is run.
+/// How a query runs.
 ///
 /// ```
 /// # use touchstone_store::{Record, Store};
@@ -39,15 +39,15 @@ use std::marker::PhantomData;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Explanation {
-    /// Whether every page of the table is read, and the condition evaluated on each row.
+    /// Whether the store reads every page of the table and evaluates the condition on each row.
     pub by_pages: bool,
-    /// The statement, where one runs.
+    /// The statement, if one runs.
     pub sql: Option<String>,
-    /// SQLite's own words on its plan.
+    /// SQLite's plan, in its own words.
     pub plan: Vec<String>,
 }
 
-/// Whether the table's pages are read: nothing but the key's order is asked for, and no index narrows the search.
+/// Whether the query reads the table's pages: it asks for no order but the key's, and no index narrows the search.
 fn by_pages<T: Record>(table: &Table, request: &Request<T>) -> Result<bool> {
     let in_key_order = match request.order.as_slice() {
         [] => true,
@@ -58,7 +58,7 @@ fn by_pages<T: Record>(table: &Table, request: &Request<T>) -> Result<bool> {
     Ok(table.is_read_by_pages() && in_key_order && !is_narrowed)
 }
 
-/// Whether an index, or the key, leads to the rows of a condition.
+/// Whether an index, or the key, finds the rows of a condition.
 fn is_narrowed(shape: &Shape, node: &Node) -> bool {
     let indexed = |column: usize| column == 0 || shape.columns[column].index != Index::None;
     match node {
@@ -73,12 +73,12 @@ fn is_narrowed(shape: &Shape, node: &Node) -> bool {
     }
 }
 
-/// Whether an index has all that the condition asks of a row: SQLite counts with that, which is less to read than the rows.
+/// Whether an index covers the condition: SQLite counts with it, and reads less than the rows.
 fn is_covered(shape: &Shape, node: &Node) -> bool {
     matches!(node.columns().as_slice(), [column] if shape.columns[*column].index != Index::None)
 }
 
-/// Lets the rows through that a request asks for.
+/// Filters the rows of a request.
 struct Sieve<'q> {
     condition: Option<&'q Node>,
     offset: u64,
@@ -89,12 +89,12 @@ struct Sieve<'q> {
 impl<'q> Sieve<'q> {
     fn new<T>(request: &'q Request<T>) -> Result<Sieve<'q>> {
         let (condition, left) = (request.node()?, request.limit.unwrap_or(u64::MAX));
-        // Where every row counts, the walk passes over as many as are left out.
+        // Without a condition the walk itself skips the offset.
         let offset = if condition.is_some() { request.offset } else { 0 };
         Ok(Sieve { condition, offset, passed: 0, left })
     }
 
-    /// Whether the row is one of them.
+    /// Whether the row belongs to the result.
     #[inline]
     fn admits(&mut self, row: &ScannedRow<'_, '_>) -> Result<bool> {
         if let Some(condition) = self.condition {
@@ -122,7 +122,7 @@ impl<'q> Sieve<'q> {
     }
 }
 
-/// Rows that a request admits, until it has as many as it wants.
+/// The rows of a request, until its limit is reached.
 struct Sifted<'q, V> {
     sieve: Sieve<'q>,
     visit: V,
@@ -140,20 +140,20 @@ impl<V: FnMut(&ScannedRow<'_, '_>) -> Result<bool>> Visitor for Sifted<'_, V> {
     }
 }
 
-/// What is looked at of each row that is not passed over: what the condition asks of it, and of one that is wanted so many
-/// values.
+/// How far the walk reads into each row: up to the last column of the condition, and `take` values of a row that
+/// belongs to the result.
 fn reach<T>(table: &Table, request: &Request<T>, take: usize) -> Result<Reach> {
     let node = request.node()?;
     let sift = node.map_or(0, |node| table.reach_of(node.columns()));
     Ok(Reach { sift, take, pass: if node.is_none() { request.offset } else { 0 } })
 }
 
-/// Gives the records to `visit` until it says `false`.
+/// Passes the records to `visit` until it returns `false`.
 pub(crate) fn each<T: Record>(query: &Query<'_, T>, visit: impl FnMut(T) -> Result<bool>) -> Result<()> {
     each_row(query, Owned(visit, PhantomData))
 }
 
-/// Gives the records to `visit` until it says `false`, borrowed where they lie.
+/// Passes the records to `visit`, borrowed from the page, until it returns `false`.
 pub(crate) fn each_view<T: Record>(
     query: &Query<'_, T>,
     visit: impl FnMut(T::View<'_>) -> Result<bool>,
@@ -161,7 +161,7 @@ pub(crate) fn each_view<T: Record>(
     each_row(query, Borrowed::<T, _>(visit, PhantomData))
 }
 
-/// Who is given the rows, wherever they are found; whether more are wanted.
+/// Receives the rows of a page or of a statement. Returns whether more rows are wanted.
 trait Visit {
     fn scanned(&mut self, row: &ScannedRow<'_, '_>) -> Result<bool>;
     fn stepped(&mut self, row: StatementRow<'_>, shape: &'static Shape) -> Result<bool>;
@@ -271,7 +271,7 @@ fn explain_in<T: Record>(session: &Session, query: &Query<'_, T>) -> Result<Expl
     let mut rows = statement.raw_query();
     let mut plan = Vec::new();
     while let Some(row) = rows.next()? {
-        // Every table of a query is the file's own.
+        // All tables of a query are in the store's own file.
         plan.push(row.get::<_, String>(3)?.replacen(" main.", " ", 1));
     }
     Ok(Explanation { by_pages: false, sql: Some(sql.text.clone()), plan })
@@ -315,7 +315,7 @@ pub(crate) fn rows<T: Record>(query: Query<'_, T>) -> Result<Rows<'_, T>> {
     Ok(Rows { access, request, source })
 }
 
-/// Where the rows come from.
+/// The source of the rows.
 fn source<T: Record>(session: &Session, access: &Access<'_, T>, request: &Request<T>) -> Result<Source<T>> {
     let table = access.table(session)?;
     request.check()?;
@@ -365,7 +365,7 @@ impl<T: Record> Rows<'_, T> {
 
     fn end(&mut self) {
         if !self.source.is_empty() {
-            // The keeper may be ending the snapshot, on the same connection.
+            // The keeper may be ending the snapshot on the same connection.
             self.access.leased.call_last(|session| self.source.put_away(session));
         }
     }
@@ -376,7 +376,7 @@ impl<T: Record> Iterator for Rows<'_, T> {
 
     fn next(&mut self) -> Option<Result<T>> {
         let next = self.advance().transpose();
-        // After an error there is nothing more to come.
+        // No records follow an error.
         if !matches!(next, Some(Ok(_))) {
             self.end();
         }

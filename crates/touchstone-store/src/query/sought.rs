@@ -1,10 +1,10 @@
-//! The text that `contains` looks for, with what finds it: prepared once for a query, and not for each row.
+//! The text that `contains` looks for, with its searcher: prepared once for a query, not for each row.
 
 use memchr::memmem::Finder;
 use std::fmt;
 use std::sync::Arc;
 
-/// A text that others contain, shared by the clones of a condition.
+/// A text to look for, shared by the clones of a condition.
 #[derive(Clone)]
 pub(crate) struct Sought(Arc<Prepared>);
 
@@ -23,7 +23,7 @@ impl Sought {
         &self.0.text
     }
 
-    /// Whether it is somewhere in these bytes.
+    /// Whether the bytes contain the text.
     #[inline]
     pub(crate) fn is_in(&self, bytes: &[u8]) -> bool {
         self.0.finder.find(bytes).is_some()

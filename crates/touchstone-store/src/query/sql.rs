@@ -1,4 +1,4 @@
-//! A query as a statement of SQL, with its values as parameters, so that a program's query is prepared once.
+//! A query as a statement of SQL. Its values are parameters, so that a program's query is prepared once.
 
 use super::Request;
 use super::condition::{Comparison, Node, Order, Word};
@@ -16,13 +16,13 @@ pub(crate) struct Sql<'q> {
     pub(crate) text: String,
     pub(crate) parameters: Cells<'q>,
     next: i32,
-    /// How a value is said to be the one that a record has.
+    /// The operator for equality.
     equal: &'static str,
 }
 
 impl<'q> Sql<'q> {
     fn new(table: &Section, words: &[&str]) -> Sql<'q> {
-        /// What most statements have room in.
+        /// Most statements fit in this length.
         const LENGTH: usize = 256;
         let mut parameters = Cells::default();
         table.begin_row(&mut parameters);
@@ -43,8 +43,8 @@ impl<'q> Sql<'q> {
             && request.condition.is_some()
             && !table.is_planned_by_values(connection)?
         {
-            // With an order SQLite looks at the values that columns are to equal, and prepares anew for each other one. It
-            // looks at none behind a sign.
+            // With an order, SQLite looks at the values of equalities and prepares the statement again for each new
+            // value. It does not look behind a unary plus.
             sql.equal = " = +";
         }
         sql.condition(table, request.node()?);
@@ -53,9 +53,9 @@ impl<'q> Sql<'q> {
         Ok(sql)
     }
 
-    /// How many records a query has.
+    /// The number of records of a query.
     pub(crate) fn count<T: Record>(table: &Section, request: &'q Request<T>) -> Result<Sql<'q>> {
-        // Rows of a query within are made one by one, and counted after.
+        // SQLite produces the rows of a subquery one by one before it counts them.
         let is_cut = request.limit.is_some() || request.offset > 0;
         let (before, after) = if is_cut { ("(select 1 from ", ")") } else { ("", "") };
         let mut sql = Sql::new(table, &["select count(*) from ", before, table.quoted()]);
@@ -133,7 +133,7 @@ impl<'q> Sql<'q> {
         self.value(value);
     }
 
-    /// As a tree of halves: SQLite refuses one that is a thousand deep.
+    /// As a balanced tree: SQLite refuses one that is a thousand deep.
     fn joined(&mut self, table: &Table, word: Word, nodes: &'q [Node]) {
         if let [node] = nodes {
             return self.node(table, node);
@@ -149,7 +149,7 @@ impl<'q> Sql<'q> {
         self.say(&[")"]);
     }
 
-    /// As a range, so that an index serves.
+    /// As a range, so that an index can serve it.
     fn prefix(&mut self, expression: &str, prefix: &'q str, end: Option<&'q str>) {
         self.say(&["(", expression, " >= "]);
         self.parameter(|cells| cells.text(prefix));
