@@ -1,5 +1,5 @@
-//! A record's table in one file: what is known of it, and the statements that are held on it. The file may be older than
-//! the type, or newer: columns are matched by name, and none is ever rewritten.
+//! A record's table in one file: its layout, and its prepared statements. The file may be older than the type, or
+//! newer: columns are matched by name, and no column is ever rewritten.
 
 mod layout;
 mod row;
@@ -20,11 +20,11 @@ use std::cell::{Cell, OnceCell};
 use std::ops::Deref;
 use std::rc::Rc;
 
-/// The column before the key, in the table that a type's named collections share.
+/// The column before the key, in the table that the named collections of a type share.
 const COLLECTION: &str = "touchstone_collection";
 
-/// A held statement, made when it is first wanted. It is taken out while it runs, so that a program may ask for the
-/// same again from within.
+/// A prepared statement, kept after its first use. It is taken out while it runs, so that the program may run the same
+/// statement from within.
 #[derive(Default)]
 pub(crate) struct Held(Cell<Option<Statement>>);
 
@@ -54,7 +54,7 @@ pub(crate) struct Table {
     layout: Option<Layout>,
     names: OnceCell<Names>,
     planned_by_values: OnceCell<bool>,
-    /// Whether the indexes were seen to be there.
+    /// Whether the indexes are known to exist.
     pub(crate) writable: Cell<bool>,
     pub(crate) get: Held,
     pub(crate) insert: Held,
@@ -69,17 +69,17 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Looks the table up in the file. That it is not there is no error: a reader finds nothing in it.
+    /// Looks the table up in the file. A missing table is not an error: a reader finds nothing in it.
     ///
     /// # Errors
-    /// When the table there is none of the type's.
+    /// If the table in the file does not match the type.
     pub(crate) fn find(connection: &Connection, shape: &'static Shape, is_shared: bool) -> Result<Table> {
         let mut table = Table::unknown(shape, is_shared);
         table.layout = Layout::find(connection, &table)?;
         Ok(table)
     }
 
-    /// A table that the file does not have, as far as is known.
+    /// A table that is not known to be in the file.
     fn unknown(shape: &'static Shape, is_shared: bool) -> Table {
         Table {
             shape,
@@ -102,7 +102,7 @@ impl Table {
         }
     }
 
-    /// What it is called in the file.
+    /// The table's name in the file.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
@@ -117,13 +117,13 @@ impl Table {
         self.layout.as_ref().map(|layout| layout.root)
     }
 
-    /// Whether the key is the row's number.
+    /// Whether the key is the row's number (rowid).
     pub(crate) fn key_is_number(&self) -> bool {
         !self.is_shared && key_is_number(self.shape)
     }
 
-    /// Whether rows come in the order of their key when they are read as they lie. It is the file that decides: the
-    /// type may have said otherwise when the table was made.
+    /// Whether a scan returns rows in the order of their key. The file decides: the type may have declared something
+    /// else when the table was created.
     pub(crate) fn in_key_order(&self) -> bool {
         self.key_is_number() || self.layout.as_ref().is_some_and(|layout| layout.clustered)
     }
@@ -133,13 +133,13 @@ impl Table {
         self.layout.as_ref().is_some_and(|layout| !layout.clustered)
     }
 
-    /// Whether the pages of the table hold all that a statement would tell, and nothing else.
+    /// Whether the pages of the table hold all that a statement would return, and nothing else.
     pub(crate) fn is_read_by_pages(&self) -> bool {
         !self.is_shared && self.layout.as_ref().is_none_or(|layout| layout.is_plain)
     }
 
-    /// Whether SQLite's plans may depend on what columns are compared with: an index has only rows of some values, or the
-    /// values were counted.
+    /// Whether SQLite's plans may depend on the compared values: there is a partial index, or statistics on values
+    /// (`sqlite_stat4`).
     pub(crate) fn is_planned_by_values(&self, connection: &Connection) -> Result<bool> {
         if let Some(known) = self.planned_by_values.get() {
             return Ok(*known);
@@ -150,43 +150,43 @@ impl Table {
         Ok(*self.planned_by_values.get_or_init(|| answer))
     }
 
-    /// Whether the file compares the column otherwise than as bytes are.
+    /// Whether the column has a collation: the file does not compare its values as bytes.
     pub(crate) fn is_collated(&self, column: usize) -> bool {
         self.layout.as_ref().is_some_and(|layout| layout.collated.contains(&column))
     }
 
-    /// Whether a row whose number is left out gets that after the greatest.
+    /// Whether a row without a number gets the number after the greatest.
     pub(crate) fn numbers_go_on(&self) -> bool {
         self.key_is_number() && self.layout.as_ref().is_some_and(|layout| layout.numbers_go_on)
     }
 
-    /// Whether the type's columns lie in the stored row in their order, from the first on.
+    /// Whether a stored row begins with the type's columns, in their order.
     pub(crate) fn in_order(&self) -> bool {
         !self.is_shared && self.layout.as_ref().is_some_and(|layout| layout.in_order)
     }
 
-    /// Where in a stored row the type's column lies.
+    /// The position of the type's column in a stored row.
     pub(crate) fn place(&self, column: usize) -> Option<usize> {
         let place = self.layout.as_ref()?.places[column]?;
         Some(place + usize::from(self.is_shared))
     }
 
-    /// How many of a stored row's values hold the type's columns.
+    /// The number of a stored row's values up to the last of the type's columns.
     pub(crate) fn reach(&self) -> usize {
         self.layout.as_ref().map_or(0, |layout| layout.reach)
     }
 
-    /// What is looked at of each row, where all of them are read as the type's.
+    /// How far to read each row if all of them are read as records.
     pub(crate) fn reach_all(&self) -> Reach {
         Reach { sift: 0, take: self.reach(), pass: 0 }
     }
 
-    /// How many of a stored row's values hold those columns of the type.
+    /// The number of a stored row's values up to the last of these columns of the type.
     pub(crate) fn reach_of(&self, columns: impl IntoIterator<Item = usize>) -> usize {
         columns.into_iter().filter_map(|column| self.place(column)).map(|place| place + 1).max().unwrap_or(0)
     }
 
-    /// Says which key a failure was about.
+    /// Adds the key of the row to an error.
     pub(crate) fn name_row(&self, error: Error, cells: &Cells<'_>) -> Error {
         let skipped = usize::from(self.is_shared);
         let keys: Vec<String> =
@@ -195,11 +195,11 @@ impl Table {
     }
 }
 
-/// A type's own table, or the section of the shared one that is a named collection. However many of these there are,
-/// they have one table, and its statements.
+/// A type's own table, or the section of the shared table that is one named collection. All named collections of a type
+/// share one table and its statements.
 pub(crate) struct Section {
     table: Rc<Table>,
-    /// The collection's number; none for the type's own table.
+    /// The collection's number; `None` for the type's own table.
     collection: Option<i64>,
 }
 
@@ -219,7 +219,7 @@ impl Section {
         Section { table, collection }
     }
 
-    /// The collection's number; none for the type's own table.
+    /// The collection's number; `None` for the type's own table.
     pub(crate) fn collection(&self) -> Option<i64> {
         self.collection
     }
@@ -255,7 +255,7 @@ fn show(cell: &Value<'_>) -> String {
     }
 }
 
-/// A key of one integer is the number of its row.
+/// A key of one integer is the row's number.
 fn key_is_number(shape: &Shape) -> bool {
     shape.keys == 1 && shape.columns[0].kind == Kind::Integer
 }

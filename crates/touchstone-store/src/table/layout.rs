@@ -1,4 +1,4 @@
-//! How a type's table lies in the file: which columns it has, where in a row they are, and whether they are the type's.
+//! The layout of a type's table in the file: its columns, their positions in a row, and whether they match the type.
 
 use super::Table;
 use crate::engine::connection::Connection;
@@ -7,28 +7,28 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::record::{ColumnShape, Shape};
 use crate::value::Kind;
 
-/// What the file has of the type's table.
+/// The layout of the type's table in the file.
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
     pub(super) root: u32,
-    /// Where in a stored row each of the type's columns lies; none that the file lacks.
+    /// The position of each of the type's columns in a stored row; `None` if the file lacks the column.
     pub(super) places: Vec<Option<usize>>,
-    /// Whether those are 0, 1, 2, …
+    /// Whether the positions are 0, 1, 2, …; only the last columns may be missing.
     pub(super) in_order: bool,
-    /// How many of a stored row's values hold them all.
+    /// The number of a stored row's values up to the last of the type's columns.
     pub(super) reach: usize,
-    /// Whether rows lie in the order of their key, and are not numbered.
+    /// Whether rows lie in the order of their key and have no number (`WITHOUT ROWID`).
     pub(super) clustered: bool,
-    /// Whether rows hold all that a statement tells of them, and are compared as bytes are: no column has a default, is
-    /// computed, or has an order of its own.
+    /// Whether rows hold all values that a statement returns, and compare as bytes: no column has a default, is
+    /// computed, or has a collation.
     pub(super) is_plain: bool,
-    /// The type's columns whose values are compared otherwise than as bytes are.
+    /// The type's columns that have a collation: their values do not compare as bytes.
     pub(super) collated: Vec<usize>,
-    /// Whether a number that is left out is that after the greatest, and not after the greatest that ever was.
+    /// Whether a row without a number gets the number after the greatest, not the one after the greatest ever used.
     pub(super) numbers_go_on: bool,
 }
 
-/// What a table of the file has at one place.
+/// A column of the table in the file.
 struct Found {
     name: String,
     kind: String,
@@ -36,8 +36,8 @@ struct Found {
     is_plain: bool,
 }
 
-/// A table's root, and the statement that has made it, as SQLite reads them. Values of other kinds than it writes, by damage or by
-/// another program's hand, are the same for it.
+/// A table's root page, and the statement that created it, as SQLite reads them. SQLite also accepts values of other
+/// kinds than it writes, which damage or other programs may leave.
 fn as_read(connection: &Connection, name: &str) -> Result<Option<rusqlite::Result<(u32, String)>>> {
     const SQL: &str = "select cast(rootpage as integer), cast(sql as text) from sqlite_schema \
          where cast(type as text) = 'table' collate nocase and cast(name as text) = ?1 collate nocase";
@@ -47,19 +47,19 @@ fn as_read(connection: &Connection, name: &str) -> Result<Option<rusqlite::Resul
 }
 
 impl Layout {
-    /// Looks the table up; none where the file has none of that name.
+    /// Looks the table up; `None` if the file has no table of the name.
     ///
     /// # Errors
-    /// When the table there is none of the type's.
+    /// If the table in the file does not match the type.
     pub(super) fn find(connection: &Connection, table: &Table) -> Result<Option<Layout>> {
         let damaged = |_| pager::damaged(1).context(format_args!("looking for the table `{}`", table.name));
         let found = match entry::find(connection, &table.name) {
             Ok(Some(found)) => Some(found),
-            // Where the schema is damaged, SQL says so, or reads it all the same.
+            // If the schema is damaged, the SQL statement reports it, or reads the schema all the same.
             _ => as_read(connection, &table.name)?.transpose().map_err(damaged)?,
         };
         let Some((root, made_by)) = found else { return Layout::absent(connection) };
-        // A table that was made by this very type needs no look at its columns.
+        // A table that this very type has created needs no look at its columns.
         if made_by == table.create_sql() {
             let reach = table.shape.columns.len();
             let places = (0..reach).map(Some).collect();
@@ -80,7 +80,7 @@ impl Layout {
         Layout::of_columns(connection, table, root, &made_by.to_ascii_lowercase()).map(Some)
     }
 
-    /// The file has no such table, unless it has lost the names of all.
+    /// The layout of a missing table. An error if the file has lost the names of all its tables.
     fn absent(connection: &Connection) -> Result<Option<Layout>> {
         if connection.pages().have_no_owner()? {
             let why = "its tables are not named, and its pages are not free";
@@ -98,7 +98,7 @@ impl Layout {
         }
         let clustered = is_clustered(connection, &table.name)?;
         if clustered {
-            // Such a table stores the key first, wherever it was declared.
+            // Such a table stores the key first, at whatever position it was declared.
             found.sort_by_key(|found| if found.key > 0 { found.key } else { i64::MAX });
         }
         let skipped = usize::from(shared);
@@ -113,9 +113,9 @@ impl Layout {
         let in_order = places.iter().enumerate().all(|(at, place)| place.is_none_or(|place| place == at));
         let complete = places.iter().all(Option::is_some);
         let ends = complete || trailing(&places, found.len() - skipped);
-        // Neither is told by a pragma. A table that is taken for such a one by a name is only read by statements.
+        // No pragma reports collations. A false match of the word only means that statements read the table.
         let is_plain = found.iter().all(|found| found.is_plain) && !made_by.contains("collate");
-        // Nor are these. A conflict that is ignored leaves a row out, whose number SQLite would give to the next.
+        // No pragma reports these either. If SQLite ignores a row after a conflict, the next row gets its number.
         let numbers_go_on = !made_by.contains("autoincrement") && !made_by.contains("conflict");
         let collated =
             if made_by.contains("collate") { collated(connection, table, &places)? } else { Vec::new() };
@@ -125,7 +125,7 @@ impl Layout {
     }
 }
 
-/// The type's columns that have an order of their own.
+/// The type's columns that have a collation.
 fn collated(connection: &Connection, table: &Table, places: &[Option<usize>]) -> Result<Vec<usize>> {
     let mut collated = Vec::new();
     for (at, column) in table.shape.columns.iter().enumerate().filter(|(at, _)| places[*at].is_some()) {
@@ -136,7 +136,7 @@ fn collated(connection: &Connection, table: &Table, places: &[Option<usize>]) ->
     Ok(collated)
 }
 
-/// The columns that the table has in the file.
+/// The table's columns in the file.
 fn columns(connection: &Connection, name: &str) -> Result<Vec<Found>> {
     let sql = "select name, type, pk, dflt_value is null and hidden = 0 from pragma_table_xinfo(?1, 'main')";
     let mut statement = connection.sql().prepare(sql)?;
@@ -146,13 +146,13 @@ fn columns(connection: &Connection, name: &str) -> Result<Vec<Found>> {
     Ok(found.collect::<Result<_, _>>()?)
 }
 
-/// Whether the table's rows lie in the order of their key, and are not numbered.
+/// Whether the table's rows lie in the order of their key and have no number.
 fn is_clustered(connection: &Connection, name: &str) -> Result<bool> {
     let sql = "select wr from pragma_table_list(?1) where schema = 'main'";
     Ok(connection.sql().query_row(sql, [name], |row| row.get(0))?)
 }
 
-/// Whether what is missing is missing at the end, and nothing that the type does not know is there instead.
+/// Whether only the last columns are missing, and the file has no unknown columns in their place.
 fn trailing(places: &[Option<usize>], found: usize) -> bool {
     let known = places.iter().take_while(|place| place.is_some()).count();
     known == found && places[known..].iter().all(Option::is_none)
@@ -182,7 +182,7 @@ fn check_key(shape: &Shape, found: &[Found], shared: bool) -> Result<()> {
     Err(Error::new(ErrorKind::Mismatch, message))
 }
 
-/// That the key is the row's number in the file too. It is none where rows have none, and where it has an index.
+/// Checks that the key is the row's number in the file, too: not so if the key has an index, or rows have no numbers.
 fn check_number(connection: &Connection, table: &Table) -> Result<()> {
     let has_index = "select 1 from pragma_index_list(?1, 'main') where origin = 'pk'";
     if !connection.sql().prepare(has_index)?.exists([&table.name])? {

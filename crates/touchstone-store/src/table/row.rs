@@ -1,4 +1,4 @@
-//! A stored row as its page has it: its values in the order of the type's columns, by whichever way leads there.
+//! A stored row on its page: its values in the order of the type's columns, even if the file has another order.
 
 use super::Table;
 use crate::engine::page::Payload;
@@ -6,12 +6,12 @@ use crate::record::{Columns, Shape};
 use crate::value::Raw;
 use smallvec::SmallVec;
 
-/// A stored row's values in the order of the type's columns, where they lie so in the file.
+/// A stored row whose values lie in the order of the type's columns.
 pub(crate) struct OrderedRow<'p> {
     payload: Payload<'p>,
-    /// The key, where it is the row's number.
+    /// The key, if it is the row's number.
     number: Option<i64>,
-    /// The payload ended before its values did.
+    /// Whether the payload ended before its values did.
     is_damaged: bool,
     shape: &'static Shape,
 }
@@ -22,7 +22,7 @@ impl<'p> OrderedRow<'p> {
         OrderedRow { payload, number, is_damaged: false, shape }
     }
 
-    /// Whether the payload is as long as the values that were read of it.
+    /// Whether the payload is as long as the values read from it.
     #[inline]
     pub(crate) fn is_whole(&self) -> bool {
         !self.is_damaged && self.payload.is_whole()
@@ -33,7 +33,7 @@ impl<'p> Columns<'p> for OrderedRow<'p> {
     #[inline(always)]
     fn next(&mut self) -> Raw<'p> {
         if let Some(number) = self.number.take() {
-            // SQLite stores the number apart from the row, and NULL in the column's place.
+            // SQLite stores the number apart from the row, and NULL in the place of the column.
             self.is_damaged |= self.payload.skip().is_none();
             return Raw::Integer(number);
         }
@@ -52,7 +52,7 @@ impl<'p> Columns<'p> for OrderedRow<'p> {
     }
 }
 
-/// A stored row's values, by place.
+/// A stored row's values, by position.
 pub(crate) struct PlacedRow<'p, 't> {
     values: SmallVec<[Raw<'p>; 16]>,
     table: &'t Table,

@@ -1,11 +1,11 @@
-//! The SQL of a table: the statements on its rows, and those that make it, or what the file lacks of it.
+//! The SQL of a table: the statements on its rows, and those that create it or add its missing parts.
 
 use super::{COLLECTION, Table};
 use crate::engine::feed::Feed;
 use crate::record::{ColumnShape, Index};
 use std::fmt::Write as _;
 
-/// What the statements of a table call it and its columns: made once, for every query says them.
+/// The names of the table and its columns as SQL. They are built once, because every query needs them.
 pub(super) struct Names {
     table: String,
     columns: Vec<String>,
@@ -27,7 +27,7 @@ impl Table {
         self.names.get_or_init(|| Names::of(self))
     }
 
-    /// The table's name, quoted, with the file's before it: a program's temporary table of the name is another.
+    /// The quoted name, qualified with the file's schema: a program's temporary table may have the same name.
     pub(crate) fn quoted(&self) -> &str {
         &self.names().table
     }
@@ -42,7 +42,7 @@ impl Table {
         &self.names().keys
     }
 
-    /// The expression of one column: NULL where the file has none.
+    /// The expression of one column: NULL if the file lacks it.
     fn column(&self, at: usize, column: &ColumnShape) -> String {
         match &self.layout {
             Some(layout) if layout.places[at].is_some() => quote(column.name),
@@ -50,17 +50,17 @@ impl Table {
         }
     }
 
-    /// As [`column`](Table::column), by place.
+    /// As [`column`](Table::column), by position.
     pub(crate) fn expression(&self, at: usize) -> &str {
         &self.names().columns[at]
     }
 
-    /// How many parameters come before a statement's own: the collection's number.
+    /// The number of the first parameter of a statement's own: the collection's number may come before it.
     pub(crate) fn first(&self) -> i32 {
         if self.is_shared { 2 } else { 1 }
     }
 
-    /// The condition that a row is of the collection, with `and` behind it.
+    /// The condition that a row belongs to the collection, followed by `and`.
     pub(crate) fn within(&self) -> String {
         if self.is_shared { format!("{} = ?1 and ", quote(COLLECTION)) } else { String::new() }
     }
@@ -83,9 +83,9 @@ impl Table {
         format!("delete from {} where {}", self.quoted(), self.by_key())
     }
 
-    /// The condition that a row is of the collection, as all that follows the table's name.
+    /// The condition that a row belongs to the collection, as a whole `where` clause.
     fn whole(&self) -> String {
-        // Without a condition SQLite drops the pages instead of the rows one by one.
+        // Without a condition SQLite drops whole pages, not the rows one by one.
         if self.is_shared { format!(" where {} = ?1", quote(COLLECTION)) } else { String::new() }
     }
 
@@ -123,7 +123,7 @@ impl Table {
         format!("{}{}", self.insert_sql(), self.on_conflict())
     }
 
-    /// Takes the same parameters as an insert.
+    /// Its parameters are those of an insert.
     pub(crate) fn replace_sql(&self) -> String {
         let first = usize::try_from(self.first()).unwrap_or(1);
         let places: Vec<String> = self
@@ -131,7 +131,7 @@ impl Table {
             .columns
             .iter()
             .enumerate()
-            // A record that is all key is replaced by itself.
+            // A record that consists of its key is replaced by itself.
             .skip(if self.shape.keys == self.shape.columns.len() { 0 } else { self.shape.keys })
             .map(|(at, column)| format!("{} = ?{}", quote(column.name), first + at))
             .collect();
@@ -144,7 +144,7 @@ impl Table {
         if self.is_shared {
             places.insert(0, "?1".to_owned());
         }
-        // The condition tells SQLite's parser that what follows is no join.
+        // The condition keeps SQLite's parser from reading the following `on conflict` as part of a join.
         format!(
             "insert into {} select {} from {} where true",
             self.target(),
@@ -157,7 +157,7 @@ impl Table {
         format!("{}{}", self.insert_feed_sql(), self.on_conflict())
     }
 
-    /// Columns of the file that the type does not know keep their values, which `replace` would not do.
+    /// `on conflict` leaves the columns that the type does not know unchanged; `replace` would not.
     fn on_conflict(&self) -> String {
         let mut keys: Vec<String> =
             self.shape.columns[..self.shape.keys].iter().map(|column| quote(column.name)).collect();
@@ -173,7 +173,7 @@ impl Table {
         format!(" on conflict ({}) do {action}", keys.join(", "))
     }
 
-    /// The statements that make the table, or what the file lacks of it. Each changes nothing that is there.
+    /// The statements that create the table or its missing parts. None changes an existing part.
     pub(crate) fn make_sql(&self) -> Vec<String> {
         let mut statements = match &self.layout {
             None => vec![self.create_sql()],
@@ -191,8 +191,8 @@ impl Table {
         statements
     }
 
-    /// It is said whenever a connection looks a table up, to see whether the file has just that. Lists of parts, joined, cost three
-    /// times as much.
+    /// Built whenever a connection looks a table up, to compare it with the file's. Joining lists took three times as
+    /// long.
     pub(super) fn create_sql(&self) -> String {
         let shape = self.shape;
         let mut sql = String::from("CREATE TABLE ");
@@ -203,7 +203,7 @@ impl Table {
             sql.push_str(" INTEGER NOT NULL, ");
         }
         for (at, column) in shape.columns.iter().enumerate() {
-            // Only a key is never NULL: a type that drops a field goes on writing to the file, without its value.
+            // Only a key is never NULL: a type that drops a field continues to write to the file, without its values.
             let constraint = match at < shape.keys {
                 true if self.key_is_number() => " PRIMARY KEY",
                 true => " NOT NULL",
@@ -228,7 +228,7 @@ impl Table {
         sql
     }
 
-    /// Whether the rows of a table that this type makes are numbered.
+    /// Whether a table that this type creates has numbered rows.
     pub(super) fn is_made_by_number(&self) -> bool {
         self.key_is_number() || (self.shape.numbered && !self.is_shared)
     }
@@ -239,7 +239,7 @@ impl Table {
             Index::Plain => ("", ""),
             Index::Unique => ("unique ", ".unique"),
         };
-        // Names of tables and columns have no dot, so no other index, and no table, has the name.
+        // Names of tables and columns contain no dot, so no other index or table has this name.
         let name = quote(&format!("{}.{}{ending}", self.name, column.name));
         let collection = if self.is_shared { format!("{}, ", quote(COLLECTION)) } else { String::new() };
         let columns = format!("{collection}{}", quote(column.name));
@@ -260,7 +260,7 @@ fn push_definition(sql: &mut String, column: &ColumnShape) {
     sql.push_str(column.kind.sql());
 }
 
-/// A name in SQL.
+/// A name, quoted for SQL.
 pub(crate) fn quote(name: &str) -> String {
     let mut quoted = String::with_capacity(name.len() + 2);
     push_name(&mut quoted, name);
