@@ -1,6 +1,6 @@
-//! Records whose type is known only when the program runs: for bindings of other languages, for tools, for whatever reads
-//! its types from somewhere. The file is the same: a struct of that shape reads what is written here, and the other way
-//! round.
+//! Records whose type is known only at run time: for bindings of other languages, for tools, and for programs that load
+//! their types from elsewhere. The store's file is the same: a struct of the same shape reads the records written here,
+//! and the other way round.
 //!
 //! ```
 //! use touchstone_store::dynamic::{Field, Type, Value};
@@ -54,7 +54,7 @@ use smallvec::SmallVec;
 use std::cmp::Ordering;
 pub use value::{Key, Value};
 
-/// A record of a type that is made at run time. Make one with [`Type::record`].
+/// A record of a type made at run time. Make one with [`Type::record`].
 ///
 /// ```
 /// use touchstone_store::Kind;
@@ -89,7 +89,7 @@ impl Dynamic {
         Type::of(self.shape)
     }
 
-    /// Its values, in the order of the type's columns: those of the key first.
+    /// Its values, in the order of the type's columns: the key's come first.
     ///
     /// ```
     /// # use touchstone_store::{Kind, dynamic::{Field, Type, Value}};
@@ -102,7 +102,7 @@ impl Dynamic {
         &self.values
     }
 
-    /// Its values, to keep.
+    /// Its values, owned.
     ///
     /// ```
     /// # use touchstone_store::{Kind, dynamic::{Field, Type, Value}};
@@ -120,7 +120,7 @@ impl Dynamic {
     }
 }
 
-/// A [`Dynamic`] as it lies in the file, borrowed: its values in the order of the columns.
+/// A [`Dynamic`] borrowed from the file: its values in the order of the columns.
 ///
 /// ```
 /// # use touchstone_store::{Kind, Raw, Store, dynamic::{Field, Type}};
@@ -161,7 +161,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// Who asks for a [`Dynamic`] without its type is told so.
+/// The shape for a call that does not name the type of a [`Dynamic`]: the call fails.
 const UNKNOWN: &Shape =
     &Shape { name: "", keys: 0, numbered: false, columns: &[], defaults: crate::record::Defaults::NONE };
 
@@ -231,7 +231,7 @@ impl KeyPart for Key {
 impl crate::record::Key for Key {}
 
 impl Snapshot {
-    /// The records of a type that is made at run time.
+    /// The records of a type made at run time.
     ///
     /// ```
     /// # use touchstone_store::{Kind, Store, dynamic::{Field, Type}};
@@ -246,7 +246,7 @@ impl Snapshot {
         Reading(Access::shaped(self.leased(), Which::Own, of.shape()))
     }
 
-    /// The records of such a type in the collection of that name.
+    /// The records of such a type in a named collection.
     ///
     /// ```
     /// # use touchstone_store::{Kind, Store, dynamic::{Field, Type}};
@@ -258,14 +258,14 @@ impl Snapshot {
     /// ```
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// If a page contradicts itself or its checksum, or if the system fails to read.
     pub fn dynamic_collection(&self, of: Type, name: &str) -> Result<Reading<'_, Dynamic>> {
         Ok(Reading(Access::shaped(self.leased(), self.which(name)?, of.shape())))
     }
 }
 
 impl Transaction<'_> {
-    /// The records of a type that is made at run time.
+    /// The records of a type made at run time.
     ///
     /// ```
     /// # use touchstone_store::{Kind, Store, dynamic::{Field, Type}};
@@ -279,7 +279,7 @@ impl Transaction<'_> {
         Writing::new(Access::shaped(self.leased(), Which::Own, of.shape()))
     }
 
-    /// The records of such a type in the collection of that name, made where there is none.
+    /// The records of such a type in a named collection, which is created if there is none.
     ///
     /// ```
     /// # use touchstone_store::{Kind, Store, dynamic::{Field, Type}};
@@ -293,7 +293,7 @@ impl Transaction<'_> {
     /// ```
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// If a page contradicts itself or its checksum, if the disk is full, or if the system fails to read or write.
     pub fn dynamic_collection(&mut self, of: Type, name: &str) -> Result<Writing<'_, Dynamic>> {
         let leased = self.leased();
         let number = leased.in_transaction(|session| session.writable_collection(name))?;
@@ -302,7 +302,7 @@ impl Transaction<'_> {
 }
 
 impl Store {
-    /// The records of a type that is made at run time, each call a transaction of its own.
+    /// The records of a type made at run time; each call is a transaction of its own.
     ///
     /// ```
     /// # use touchstone_store::{Kind, Store, dynamic::{Field, Key, Type}};
@@ -319,7 +319,7 @@ impl Store {
     }
 }
 
-/// A type's records in a store, each call a transaction of its own: see [`Store::dynamic`].
+/// A type's records in a store; each call is a transaction of its own: see [`Store::dynamic`].
 ///
 /// ```
 /// # use touchstone_store::{Kind, Store, dynamic::{Field, Key, Type}};

@@ -1,5 +1,5 @@
-//! Conditions and orders on the columns of types that are made at run time: what the compiler checks elsewhere is checked
-//! here when they are built.
+//! Conditions and orders on columns of types made at run time. Building them checks at run time the types that the
+//! compiler checks for declared types.
 
 use super::declared::{invalid, unfit};
 use super::{Dynamic, Value};
@@ -12,8 +12,8 @@ use crate::record::Shape;
 use crate::value::Kind;
 use std::fmt;
 
-/// A column of a type that is made at run time: see [`Type::column`](super::Type::column). It is compared with values of
-/// its kind, numbers with numbers.
+/// A column of a type made at run time: see [`Type::column`](super::Type::column). It compares with values of its kind;
+/// integers and real numbers compare with each other.
 ///
 /// ```
 /// use touchstone_store::dynamic::{Field, Type, Value};
@@ -83,7 +83,7 @@ impl Column {
         Condition::of(self.shape, node)
     }
 
-    /// The value, where it can be compared with the column's: SQLite would make text of a number, or the other way round.
+    /// The value, if it compares with the column's: SQLite would convert numbers to text, or text to numbers.
     fn operand(self, value: impl Into<Value>) -> Result<Value> {
         let (value, column) = (value.into(), &self.shape.columns[self.at]);
         let is_number = matches!(column.kind, Kind::Integer | Kind::Real);
@@ -102,7 +102,7 @@ impl Column {
         Ok(self.condition(Node::Compare(self.at, comparison, self.operand(value)?)))
     }
 
-    /// The value is the other.
+    /// The value equals the other.
     ///
     /// ```
     /// # use touchstone_store::{Kind, dynamic::{Field, Type}};
@@ -112,12 +112,12 @@ impl Column {
     /// ```
     ///
     /// # Errors
-    /// [`Invalid`](crate::ErrorKind::Invalid) when the two cannot be compared.
+    /// [`Invalid`](crate::ErrorKind::Invalid) if the two cannot be compared.
     pub fn eq(self, other: impl Into<Value>) -> Result<Condition<Dynamic>> {
         self.compare(Comparison::Equal, other)
     }
 
-    /// The value is not the other.
+    /// The value differs from the other.
     ///
     /// ```
     /// # use touchstone_store::{Kind, dynamic::{Field, Type}};
@@ -147,7 +147,7 @@ impl Column {
         self.compare(Comparison::Less, other)
     }
 
-    /// The value is less than the other, or the other.
+    /// The value is less than the other, or equal.
     ///
     /// ```
     /// # use touchstone_store::{Kind, dynamic::{Field, Type}};
@@ -177,7 +177,7 @@ impl Column {
         self.compare(Comparison::Greater, other)
     }
 
-    /// The value is greater than the other, or the other.
+    /// The value is greater than the other, or equal.
     ///
     /// ```
     /// # use touchstone_store::{Kind, dynamic::{Field, Type}};
@@ -192,7 +192,7 @@ impl Column {
         self.compare(Comparison::GreaterOrEqual, other)
     }
 
-    /// The value lies between the two, or is one of them.
+    /// The value lies between the two, both included.
     ///
     /// ```
     /// # use touchstone_store::{Kind, dynamic::{Field, Type}};
@@ -223,7 +223,7 @@ impl Column {
         Ok(self.condition(Node::In(self.at, others?)))
     }
 
-    /// There is no value.
+    /// The value is NULL.
     ///
     /// ```
     /// # use touchstone_store::{Kind, dynamic::{Field, Type}};
@@ -236,7 +236,7 @@ impl Column {
         self.condition(Node::IsNull(self.at))
     }
 
-    /// The text begins so.
+    /// The text begins with this prefix.
     ///
     /// ```
     /// # use touchstone_store::{Kind, dynamic::{Field, Type}};
@@ -246,7 +246,7 @@ impl Column {
     /// ```
     ///
     /// # Errors
-    /// [`Invalid`](crate::ErrorKind::Invalid) when the column holds no text.
+    /// [`Invalid`](crate::ErrorKind::Invalid) if the column does not hold text.
     pub fn starts_with(self, prefix: impl Into<String>) -> Result<Condition<Dynamic>> {
         self.check_text()?;
         let prefix = prefix.into();
@@ -254,7 +254,7 @@ impl Column {
         Ok(self.condition(Node::StartsWith(self.at, prefix, end)))
     }
 
-    /// The text has this part.
+    /// The text contains this part.
     ///
     /// ```
     /// # use touchstone_store::{Kind, dynamic::{Field, Type}};

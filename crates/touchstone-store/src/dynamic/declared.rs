@@ -1,4 +1,4 @@
-//! Types that are made at run time: what they declare, and what is refused, as the derive refuses it.
+//! Types made at run time: their declarations, and the checks on them, which are those of the derive.
 
 use super::{Column, Dynamic, Key, Value};
 use crate::engine::fork;
@@ -8,8 +8,8 @@ use crate::value::Kind;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-/// A type that is made at run time: a table, its columns, its key. Copies are the same type, and so are two types that
-/// declare the same. What a type declares is kept until the program ends.
+/// A type made at run time: a table, its columns and its key. Copies are the same type, and so are two types with the
+/// same declaration. A type's declaration is kept until the program ends.
 ///
 /// ```
 /// use touchstone_store::Kind;
@@ -72,7 +72,7 @@ impl Field {
         Field { is_key: true, ..Field::new(name, kind) }
     }
 
-    /// With NULL as one of its values.
+    /// NULL becomes one of its values.
     ///
     /// ```
     /// # use touchstone_store::{Kind, dynamic::Field};
@@ -94,7 +94,7 @@ impl Field {
         Field { index: Index::Plain, ..self }
     }
 
-    /// With an index that refuses a second record of the same value.
+    /// With an index that refuses a second record with the same value.
     ///
     /// ```
     /// # use touchstone_store::{Kind, dynamic::Field};
@@ -105,7 +105,7 @@ impl Field {
         Field { index: Index::Unique, ..self }
     }
 
-    /// With what a row has that lacks the value.
+    /// With a default, for rows that lack the value.
     ///
     /// ```
     /// # use touchstone_store::{Kind, dynamic::Field};
@@ -155,8 +155,8 @@ impl Type {
     /// ```
     ///
     /// # Errors
-    /// [`Invalid`](ErrorKind::Invalid) where the derive would refuse it: for a name that is not made of ASCII letters,
-    /// digits and `_`, for two columns of one name, without a key, and for what cannot be a key or have a default.
+    /// [`Invalid`](ErrorKind::Invalid) if the derive would refuse it: if a name is not made of ASCII letters, digits
+    /// and `_`, if two columns have one name, if there is no key, or if a column cannot be a key or have its default.
     pub fn new(name: &str, fields: impl Into<Vec<Field>>) -> Result<Type> {
         Type::make(name, false, fields.into())
     }
@@ -255,7 +255,7 @@ impl Type {
     /// ```
     ///
     /// # Errors
-    /// [`Invalid`](ErrorKind::Invalid) when the type has none of that name.
+    /// [`Invalid`](ErrorKind::Invalid) if the type has no column of this name.
     pub fn column(self, name: &str) -> Result<Column> {
         let place = self.0.columns.iter().position(|column| column.name == name);
         match place {
@@ -264,7 +264,7 @@ impl Type {
         }
     }
 
-    /// A record of these values, in the order of the columns: those of the key first.
+    /// A record of these values, in the order of the columns: the key's come first.
     ///
     /// ```
     /// # use touchstone_store::{ErrorKind, Kind, dynamic::{Field, Type}};
@@ -276,7 +276,7 @@ impl Type {
     /// ```
     ///
     /// # Errors
-    /// [`Invalid`](ErrorKind::Invalid) when there are more values than columns, or fewer, or one is none of its column's.
+    /// [`Invalid`](ErrorKind::Invalid) if there are too many values or too few, or if one does not fit its column.
     pub fn record(self, values: impl Into<Vec<Value>>) -> Result<Dynamic> {
         let values: Vec<Value> = values.into();
         self.check(&values, self.0.columns)?;
@@ -334,14 +334,14 @@ impl fmt::Debug for Type {
     }
 }
 
-/// Every shape that was made: a program makes few, and each of them once.
+/// All types made at run time: a program makes few, and each of them once.
 static MADE: Mutex<Vec<&'static Shape>> = Mutex::new(Vec::new());
 
 fn kept(text: &str) -> &'static str {
     Box::leak(text.into())
 }
 
-/// Whether a column of that kind can hold the value.
+/// Whether a column of this kind can hold the value.
 fn fits(value: &Value, kind: Kind) -> bool {
     match value {
         Value::Null => false,
@@ -353,9 +353,9 @@ fn fits(value: &Value, kind: Kind) -> bool {
 }
 
 fn check(name: &str, fields: &[Field]) -> Result<()> {
-    /// As many as SQLite's tables have.
+    /// The limit of SQLite's tables.
     const COLUMNS_MAX: usize = 2000;
-    /// As many as the derive allows.
+    /// The limit of the derive.
     const KEYS_MAX: usize = 4;
     let lower = name.to_ascii_lowercase();
     if let Some(prefix) = ["sqlite_", "touchstone"].into_iter().find(|prefix| lower.starts_with(prefix)) {

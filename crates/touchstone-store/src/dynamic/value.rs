@@ -1,4 +1,4 @@
-//! Values of columns and keys, between a type that is made at run time and the file.
+//! Values of columns and keys, for types made at run time.
 
 pub use crate::derived::Stored as Value;
 use crate::record::{Columns, Shape};
@@ -55,7 +55,7 @@ impl Key {
         Key(values.into().into())
     }
 
-    /// Its values.
+    /// The values.
     ///
     /// ```
     /// # use touchstone_store::dynamic::{Key, Value};
@@ -73,7 +73,7 @@ impl<T: Into<Value>> From<T> for Key {
     }
 }
 
-// Keys have no NaN.
+// Keys contain no NaN.
 impl Eq for Key {}
 
 impl PartialOrd for Key {
@@ -106,7 +106,7 @@ fn compare_values(left: &Value, right: &Value) -> Ordering {
         (Value::Real(left), Value::Real(right)) => left.total_cmp(right),
         (Value::Text(left), Value::Text(right)) => left.cmp(right),
         (Value::Blob(left), Value::Blob(right)) => left.cmp(right),
-        // No key has a column of two kinds.
+        // A key's column never holds values of two kinds.
         (left, right) => rank(left).cmp(&rank(right)),
     }
 }
@@ -114,7 +114,7 @@ fn compare_values(left: &Value, right: &Value) -> Ordering {
 /// The next column's value, or its default.
 ///
 /// # Errors
-/// When the value is none of the column's.
+/// If the value does not fit the column.
 #[inline]
 pub(super) fn next<'a>(
     shape: &'static Shape,
@@ -139,14 +139,14 @@ pub(super) fn next<'a>(
     fits.map_err(|why| (at, why))
 }
 
-/// A copy of a value that was looked at.
+/// A copy of a value that [`next`] has checked.
 #[inline]
 pub(super) fn owned(raw: Raw<'_>) -> Value {
     match raw {
         Raw::Null | Raw::Absent => Value::Null,
         Raw::Integer(value) => Value::Integer(value),
         Raw::Real(value) => Value::Real(value),
-        // `next` has looked at it already.
+        // `next` has checked that it is UTF-8.
         Raw::Text(bytes) => Value::Text(String::from_utf8_lossy(bytes).into_owned()),
         Raw::Blob(bytes) => Value::Blob(bytes.to_vec()),
     }
