@@ -14,7 +14,7 @@ pub(crate) enum Cell<'a> {
     Real(f64),
     Text(&'a str),
     Blob(&'a [u8]),
-    /// Where in the buffer.
+    /// The range of the encoded value in the buffer.
     Nested(Range<usize>),
 }
 
@@ -49,7 +49,7 @@ pub(crate) enum Cell<'a> {
 /// ```
 #[derive(Debug, Default)]
 pub struct Cells<'a> {
-    /// A row of few columns needs no memory of its own.
+    /// A row of few columns needs no allocation.
     cells: SmallVec<[Cell<'a>; 8]>,
     buffer: Vec<u8>,
     refused: Option<(usize, Refusal)>,
@@ -111,7 +111,7 @@ impl<'a> Cells<'a> {
         self.cells.push(Cell::Blob(value));
     }
 
-    /// Appends the bytes that `encode` writes at the end of the buffer that it is given.
+    /// Appends the bytes that `encode` appends to the buffer.
     ///
     /// ```
     /// let mut cells = touchstone_store::Cells::default();
@@ -119,11 +119,11 @@ impl<'a> Cells<'a> {
     /// ```
     ///
     /// # Panics
-    /// When `encode` takes away what was in the buffer: other values of the row lie there.
+    /// If `encode` shortens the buffer: it holds other values of the row.
     #[inline]
     pub fn nested(&mut self, encode: impl FnOnce(&mut Vec<u8>)) {
         let start = self.buffer.len();
-        // What was too deep elsewhere, where nobody asked, is not about this value.
+        // Clears the flag: a value written outside a row may have set it, and nothing has read it since.
         depth::was_too_deep();
         encode(&mut self.buffer);
         assert!(self.buffer.len() >= start, "a value's encoding is appended to the buffer");
@@ -133,7 +133,7 @@ impl<'a> Cells<'a> {
         self.cells.push(Cell::Nested(start..self.buffer.len()));
     }
 
-    /// Appends nothing that can be stored: the row is refused.
+    /// Appends a value that cannot be stored: the row is refused.
     ///
     /// ```
     /// let mut cells = touchstone_store::Cells::default();
@@ -145,15 +145,15 @@ impl<'a> Cells<'a> {
         self.cells.push(Cell::Null);
     }
 
-    /// The first column that was refused, and why.
+    /// The first refused column, and the reason.
     pub(crate) fn refused(&self) -> Option<(usize, Refusal)> {
         self.refused
     }
 
-    /// That there are as many values as columns: a [`Field`](crate::Field) of the program's own may append what it likes.
+    /// Checks that there are as many values as columns: a program's own [`Field`](crate::Field) may append any number.
     ///
     /// # Errors
-    /// When there are more, or fewer.
+    /// If there are more values, or fewer.
     #[inline]
     pub(crate) fn check_length(&self, expected: usize) -> Result<()> {
         if self.cells.len() == expected { Ok(()) } else { Err(misfit(self.cells.len(), expected)) }
@@ -169,7 +169,7 @@ impl<'a> Cells<'a> {
         self.cells.iter()
     }
 
-    /// The value in that place as it would come back from the file.
+    /// The value at this position, in the form in which the file gives it.
     #[doc(hidden)]
     pub fn raw(&self, at: usize) -> Option<Raw<'_>> {
         Some(match self.get(at)? {
@@ -188,13 +188,13 @@ impl<'a> Cells<'a> {
         &self.buffer[range.clone()]
     }
 
-    /// Puts NULL in a value's place.
+    /// Replaces a value by NULL.
     #[inline]
     pub(crate) fn clear_at(&mut self, at: usize) {
         self.cells[at] = Cell::Null;
     }
 
-    /// Empties the row and keeps its memory.
+    /// Empties the row, and keeps its allocation.
     #[inline]
     pub(crate) fn clear(&mut self) {
         self.cells.clear();

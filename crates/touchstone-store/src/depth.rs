@@ -1,19 +1,19 @@
-//! How deep nested values may lie within each other: a type that contains itself is read as deep as the bytes say, and
-//! bytes may be anybody's. Counted where a type can contain itself, in a box and in a vector, for reading and for
-//! writing: what can be written can be read.
+//! The limit on nesting: a type that contains itself would be read as deep as the bytes say, and the bytes may come
+//! from anybody. Levels are counted at `Box`, vectors and arrays, through which a type can contain itself. Reading and
+//! writing have the same limit, so each written value can be read.
 
 use std::cell::Cell;
 
-/// How deep. A call for each level fits into a small stack many times over.
+/// The most levels. This many calls fit into a small stack many times over.
 const DEPTH_MAX: u32 = 128;
 
 thread_local! {
     static DEPTH: Cell<u32> = const { Cell::new(0) };
-    /// Whether a value that was being written was deeper.
+    /// Whether a value that this thread wrote was too deep.
     static TOO_DEEP: Cell<bool> = const { Cell::new(false) };
 }
 
-/// A level; it ends also where a type's own code panics.
+/// One level; it ends also if a type's own code panics.
 struct Level;
 
 impl Drop for Level {
@@ -22,7 +22,7 @@ impl Drop for Level {
     }
 }
 
-/// Reads, one level deeper; none where it is too deep.
+/// Runs `work` one level deeper; `None` if that is too deep.
 #[inline]
 pub(crate) fn read<R>(work: impl FnOnce() -> R) -> Option<R> {
     let depth = DEPTH.get();
@@ -34,13 +34,13 @@ pub(crate) fn read<R>(work: impl FnOnce() -> R) -> Option<R> {
     Some(work())
 }
 
-/// Whether this thread is within a nested value: other values that it reads or writes meanwhile would be counted with it.
+/// Whether this thread reads or writes a nested value now. Further values would count as nested in that one.
 #[inline]
 pub(crate) fn is_within() -> bool {
     DEPTH.get() > 0
 }
 
-/// Writes, one level deeper, or notes that it is too deep.
+/// Runs `work` one level deeper, or notes that this is too deep.
 #[inline]
 pub(crate) fn write(work: impl FnOnce()) {
     if read(work).is_none() {
@@ -48,7 +48,7 @@ pub(crate) fn write(work: impl FnOnce()) {
     }
 }
 
-/// Whether something was too deep since this was asked last.
+/// Whether a written value was too deep since the last call.
 #[inline]
 pub(crate) fn was_too_deep() -> bool {
     TOO_DEEP.replace(false)

@@ -1,5 +1,5 @@
-//! What the code that the derives write calls: small functions, so that little is written. It is no interface: it
-//! changes with the derives, which are always of the same version.
+//! Functions for the code that the derives generate, so that they generate little. Only [`Stored`] is public, as
+//! `dynamic::Value`. The others are no interface: they change with the derives, which are always of the same version.
 
 use crate::cells::{Cell, Cells};
 use crate::nested::{Nested, Type, broken, written};
@@ -10,22 +10,22 @@ use crate::value::{Field, Mismatch, Raw};
 pub use crate::value::{read_nested, read_tag, write_nested};
 use std::sync::LazyLock;
 
-/// Why a record cannot be read: the column's place, and what is wrong there.
+/// Why a record cannot be read: the column's position, and the reason.
 type Fault = (usize, Mismatch);
 
-/// Takes the next column.
+/// Reads the next column.
 ///
 /// # Errors
-/// When its value is none of the field's.
+/// If the stored value does not fit its field's type.
 #[inline]
 pub fn read_column<'a, F: Field, C: Columns<'a>>(row: &mut C, place: usize) -> Result<F, Fault> {
     F::read(row.next()).map_err(|mismatch| (place, mismatch))
 }
 
-/// Takes the next column, whose field has a default.
+/// Reads the next column, whose field has a default.
 ///
 /// # Errors
-/// When its value is none of the field's.
+/// If the stored value does not fit its field's type.
 #[inline]
 pub fn read_column_or<'a, F: Field, C: Columns<'a>>(
     row: &mut C,
@@ -39,7 +39,7 @@ pub fn read_column_or<'a, F: Field, C: Columns<'a>>(
 /// Borrows the next column.
 ///
 /// # Errors
-/// When its value is none of the field's.
+/// If the stored value does not fit its field's type.
 #[inline]
 pub fn view_column<'a, F: Field, C: Columns<'a>>(row: &mut C, place: usize) -> Result<F::View<'a>, Fault> {
     F::view(row.next()).map_err(|mismatch| (place, mismatch))
@@ -48,7 +48,7 @@ pub fn view_column<'a, F: Field, C: Columns<'a>>(row: &mut C, place: usize) -> R
 /// Borrows the next column, or the default of its field.
 ///
 /// # Errors
-/// When its value is none of the field's.
+/// If the stored value does not fit its field's type.
 #[inline]
 pub fn view_column_or<'a, F: Field, C: Columns<'a>>(
     row: &mut C,
@@ -60,16 +60,16 @@ pub fn view_column_or<'a, F: Field, C: Columns<'a>>(
     F::view(raw).map_err(|mismatch| (place, mismatch))
 }
 
-/// Whether the default is the value. NULL is none of the field's own: for an `Option` the derive refuses a default.
+/// Whether the field gets its default. Its own values never include NULL: the derive refuses a default for an `Option`.
 #[inline]
 fn lacks(raw: Raw<'_>) -> bool {
     matches!(raw, Raw::Absent | Raw::Null)
 }
 
-/// A default as a column would hold it, made when it is first wanted.
+/// A default in the form of a column's value, made at its first use.
 pub type DefaultColumn = LazyLock<Stored>;
 
-/// A column's value that is its own.
+/// An owned value of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Stored {
     /// As [`Raw::Null`].
@@ -85,7 +85,7 @@ pub enum Stored {
 }
 
 impl Stored {
-    /// What a column holds when it holds this. What cannot be stored is NULL.
+    /// The form in which a column holds the value. A value that cannot be stored becomes NULL.
     pub fn of<F: Field>(value: &F) -> Stored {
         let mut cells = Cells::default();
         value.write(&mut cells);
@@ -104,7 +104,7 @@ impl Stored {
         }
     }
 
-    /// A value, to keep; none of text that is no UTF-8.
+    /// An owned copy of a value; `None` for text that is not UTF-8.
     pub(crate) fn of_raw(raw: Raw<'_>) -> Option<Stored> {
         Some(match raw {
             Raw::Null | Raw::Absent => Stored::Null,
@@ -157,28 +157,28 @@ pub fn write_variant(writer: &mut Writer<'_>, tag: u32) {
     written(writer.u32(tag));
 }
 
-/// Takes the number of fields.
+/// Reads the number of fields.
 ///
 /// # Errors
-/// When the next item is no map of known length.
+/// If the next item is not a map of known length.
 #[inline]
 pub fn read_map(reader: &mut Reader<'_>) -> Result<u64, Mismatch> {
     reader.map().map_err(broken)?.ok_or(Mismatch::Encoding)
 }
 
-/// Takes a field's tag.
+/// Reads a field's tag.
 ///
 /// # Errors
-/// When the next item is none.
+/// If the next item is not a tag.
 #[inline]
 pub fn read_tag_of_field(reader: &mut Reader<'_>) -> Result<u32, Mismatch> {
     reader.u32().map_err(broken)
 }
 
-/// Takes a variant's tag, and whether a payload follows.
+/// Reads a variant's tag, and whether a payload follows.
 ///
 /// # Errors
-/// When the next item is no variant.
+/// If the next item is not a variant.
 #[inline]
 pub fn read_variant(reader: &mut Reader<'_>) -> Result<(u32, bool), Mismatch> {
     let payload = reader.datatype().map_err(broken)? == Type::Array;
@@ -188,47 +188,46 @@ pub fn read_variant(reader: &mut Reader<'_>) -> Result<(u32, bool), Mismatch> {
     Ok((reader.u32().map_err(broken)?, payload))
 }
 
-/// Takes the number of a payload's fields. A variant that was written without a payload has none of them.
+/// Reads the number of a payload's fields: 0 for a variant that was written without a payload.
 ///
 /// # Errors
-/// When the next item is no payload.
+/// If the next item is not a payload.
 #[inline]
 pub fn read_payload(reader: &mut Reader<'_>, payload: bool) -> Result<u64, Mismatch> {
     if payload { read_map(reader) } else { Ok(0) }
 }
 
-/// Skips a payload, where there is one.
+/// Skips a payload, if there is one.
 ///
 /// # Errors
-/// When the next item is none.
+/// If the next item is not a payload.
 #[inline]
 pub fn skip_payload(reader: &mut Reader<'_>, payload: bool) -> Result<(), Mismatch> {
     if payload { skip(reader) } else { Ok(()) }
 }
 
-/// Skips an item, however deep.
+/// Skips an item, at any depth.
 ///
 /// # Errors
-/// When it is no CBOR.
+/// If the item is not CBOR.
 #[inline]
 pub fn skip(reader: &mut Reader<'_>) -> Result<(), Mismatch> {
     reader.skip().map_err(broken)
 }
 
-/// Takes a field's value.
+/// Reads a field's value.
 ///
 /// # Errors
-/// When the next item is none.
+/// If the next item is not a value of the type.
 #[inline]
 pub fn read_field<T: Nested>(reader: &mut Reader<'_>) -> Result<Option<T>, Mismatch> {
     T::decode(reader).map(Some)
 }
 
-/// Takes the value of a field that has a default. Null is none where the type has no use for it: the field was an
-/// `Option` once.
+/// Reads a field that has a default. Null gives `None` if the type has no null: the field was an `Option` before.
 ///
 /// # Errors
-/// When the next item is none.
+/// If the next item is not a value of the type.
 #[inline]
 pub fn read_field_or_null<T: Nested>(reader: &mut Reader<'_>) -> Result<Option<T>, Mismatch> {
     if !T::NULLABLE && reader.datatype().map_err(broken)? == Type::Null {
@@ -241,7 +240,7 @@ pub fn read_field_or_null<T: Nested>(reader: &mut Reader<'_>) -> Result<Option<T
 /// The value of a field without a default.
 ///
 /// # Errors
-/// When the file has none and the type has no value for that.
+/// If the file has no value, and the type has none for that case.
 #[inline]
 pub fn required<T: Nested>(value: Option<T>) -> Result<T, Mismatch> {
     value.or_else(T::absent).ok_or(Mismatch::Missing)

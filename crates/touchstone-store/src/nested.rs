@@ -1,5 +1,5 @@
-//! Values inside one column: CBOR (RFC 8949), keyed by the tags that types declare, so that types can change and any
-//! CBOR reader can open a column. Comparison and indexes stop at the column: what is to be queried is a field.
+//! Values inside one column: CBOR (RFC 8949), keyed by the tags that types declare. So types can change, and any CBOR
+//! reader can decode a column. Comparisons and indexes work on whole columns: a value to query by must be a field.
 
 use crate::cells::Cells;
 use crate::depth;
@@ -64,8 +64,8 @@ impl<'a> DerefMut for Writer<'a> {
     }
 }
 
-/// A buffer that bytes are appended to. The encoder writes a value in pieces of a few bytes: those of `Vec` itself are each
-/// a call into another crate, which were an eighth of an update's instructions.
+/// A buffer to append to. The encoder writes a value in pieces of a few bytes. With `Vec`'s own implementation each
+/// piece is a call into another crate: together an eighth of an update's instructions.
 #[doc(hidden)]
 pub struct Appended<'a>(&'a mut Vec<u8>);
 
@@ -90,7 +90,7 @@ impl Write for Appended<'_> {
 pub type Reader<'a> = Decoder<'a>;
 
 /// A type that can lie inside a column. Derive it with [`Nested`](macro@crate::Nested); numbers, `bool`, `String`,
-/// `Option`, `Vec`, `Box`, arrays and pairs are.
+/// `Option`, `Vec`, `Box`, arrays and pairs implement it.
 ///
 /// ```
 /// use touchstone_store::Nested;
@@ -109,9 +109,9 @@ pub type Reader<'a> = Decoder<'a>;
             and `Option`, `Vec`, `Box`, arrays and pairs of what is nested"
 )]
 pub trait Nested: Sized + 'static {
-    /// Whether CBOR's null is one of the values.
+    /// Whether the type's values include CBOR's null.
     const NULLABLE: bool = false;
-    /// What a column of `Vec<Self>` is when it is borrowed: `&[u8]` for bytes, else the vector itself.
+    /// The borrowed form of a column of `Vec<Self>`: `&[u8]` for bytes, otherwise the vector itself.
     type Slice<'a>;
 
     /// Appends the value.
@@ -125,7 +125,7 @@ pub trait Nested: Sized + 'static {
     /// ```
     fn encode(&self, writer: &mut Writer<'_>);
 
-    /// Takes the value.
+    /// Reads the value.
     ///
     /// ```
     /// use touchstone_store::nested::{Nested, Reader};
@@ -135,10 +135,10 @@ pub trait Nested: Sized + 'static {
     /// ```
     ///
     /// # Errors
-    /// When the next item is none of this type's.
+    /// If the next item is not a value of this type.
     fn decode(reader: &mut Reader<'_>) -> Result<Self, Mismatch>;
 
-    /// What a field that the file's value lacks is; none where it must be there.
+    /// The value of a field that the file lacks; `None` if the file must have it.
     ///
     /// ```
     /// use touchstone_store::Nested;
@@ -151,7 +151,7 @@ pub trait Nested: Sized + 'static {
         None
     }
 
-    /// Appends a vector of them as a column.
+    /// Appends a vector of the type as a column.
     ///
     /// ```
     /// use touchstone_store::{Cells, Nested};
@@ -163,7 +163,7 @@ pub trait Nested: Sized + 'static {
         cells.nested(|bytes| encode_slice(items, &mut Writer::new(bytes)));
     }
 
-    /// Takes a vector of them from a column.
+    /// Reads a vector of the type from a column.
     ///
     /// ```
     /// use touchstone_store::Nested;
@@ -172,12 +172,12 @@ pub trait Nested: Sized + 'static {
     /// ```
     ///
     /// # Errors
-    /// When the column is none.
+    /// If the column is not such a vector.
     fn read_slice(bytes: &[u8]) -> Result<Vec<Self>, Mismatch> {
         whole(bytes, decode_slice)
     }
 
-    /// As [`read_slice`](Nested::read_slice), borrowed where it can be.
+    /// As [`read_slice`](Nested::read_slice), but borrowed if the type can be.
     ///
     /// ```
     /// use touchstone_store::Nested;
@@ -188,10 +188,10 @@ pub trait Nested: Sized + 'static {
     /// ```
     ///
     /// # Errors
-    /// When the column is none.
+    /// If the column is not such a vector.
     fn view_slice(bytes: &[u8]) -> Result<Self::Slice<'_>, Mismatch>;
 
-    /// Appends a vector of them inside another value.
+    /// Appends a vector of the type inside another value.
     ///
     /// ```
     /// use touchstone_store::nested::{Nested, Writer};
@@ -204,7 +204,7 @@ pub trait Nested: Sized + 'static {
         encode_slice(items, writer);
     }
 
-    /// Takes a vector of them from inside another value.
+    /// Reads a vector of the type from inside another value.
     ///
     /// ```
     /// use touchstone_store::nested::{Nested, Reader};
@@ -213,13 +213,13 @@ pub trait Nested: Sized + 'static {
     /// ```
     ///
     /// # Errors
-    /// When the next item is none.
+    /// If the next item is not such a vector.
     fn decode_slice(reader: &mut Reader<'_>) -> Result<Vec<Self>, Mismatch> {
         decode_slice(reader)
     }
 }
 
-/// What may be reserved for a vector before its items are seen: a damaged length must not ask for the world.
+/// The most items to reserve memory for before they are read: a damaged length must not exhaust the memory.
 const RESERVED_MAX: u64 = 4096;
 
 fn encode_slice<T: Nested>(items: &[T], writer: &mut Writer<'_>) {
@@ -249,7 +249,7 @@ pub fn written<T>(result: Result<T, minicbor::encode::Error<Infallible>>) {
     }
 }
 
-/// What the column holds is no CBOR of the type.
+/// The column's bytes are not CBOR of the type.
 #[doc(hidden)]
 pub fn broken(_: minicbor::decode::Error) -> Mismatch {
     Mismatch::Encoding
@@ -263,7 +263,7 @@ pub(crate) fn from_bytes<T: Nested>(bytes: &[u8]) -> Result<T, Mismatch> {
     whole(bytes, T::decode)
 }
 
-/// The one value that all of the bytes are.
+/// Decodes a value that must end with the last byte.
 fn whole<V>(
     bytes: &[u8],
     decode: impl FnOnce(&mut Reader<'_>) -> Result<V, Mismatch>,
@@ -273,7 +273,7 @@ fn whole<V>(
     if reader.position() == bytes.len() { Ok(value) } else { Err(Mismatch::Encoding) }
 }
 
-/// A vector of them, borrowed, is the vector.
+/// The borrowed form of a vector is the vector itself.
 macro_rules! owned_slice {
     () => {
         type Slice<'a> = Vec<Self>;

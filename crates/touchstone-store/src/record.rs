@@ -1,4 +1,4 @@
-//! What a type says of itself to be stored: its table, its columns, its key. Derived; nothing here touches a file.
+//! The description of a type for the store: its table, columns and key. It is derived; nothing here touches a file.
 
 use crate::cells::Cells;
 use crate::derived::Stored;
@@ -90,7 +90,7 @@ pub trait Record: Sized + Send + Sync + 'static {
     /// ```
     fn write_key<'a>(&'a self, cells: &mut Cells<'a>);
 
-    /// Takes every field, in the order of the columns.
+    /// Reads every field, in the order of the columns.
     ///
     /// ```
     /// # use touchstone_store::{Columns, Mismatch, Raw, Record};
@@ -111,7 +111,7 @@ pub trait Record: Sized + Send + Sync + 'static {
     /// ```
     ///
     /// # Errors
-    /// When a value of the file is none of its field's: the column's place, and why.
+    /// If a stored value does not fit its field's type; with the column's position and the reason.
     fn read<'a>(columns: &mut impl Columns<'a>) -> Result<Self, (usize, Mismatch)>;
 
     /// As [`read`](Record::read), without copies.
@@ -132,21 +132,20 @@ pub trait Record: Sized + Send + Sync + 'static {
     /// ```
     ///
     /// # Errors
-    /// When a value of the file is none of its field's: the column's place, and why.
+    /// If a stored value does not fit its field's type; with the column's position and the reason.
     fn view<'a>(columns: &mut impl Columns<'a>) -> Result<Self::View<'a>, (usize, Mismatch)>;
 
-    /// Appends one field; for live queries, which look at a field or two of many records.
+    /// Appends one field: live queries look at a field or two of many records.
     #[doc(hidden)]
     fn write_column<'a>(&'a self, column: usize, cells: &mut Cells<'a>);
 
-    /// What NULL in a column stands for, where the field has a default; for the derive.
+    /// The default that NULL in the column stands for, if the field has one; for the derive.
     #[doc(hidden)]
     fn default_of(_column: usize) -> Option<&'static Stored> {
         None
     }
 
-    /// Whether the record is a row of that table; for records of a type that is made at run time. Of all others the
-    /// compiler knows it.
+    /// Whether the record belongs to the table, for records of types made at run time. The compiler checks all others.
     #[doc(hidden)]
     #[inline]
     fn is_of(&self, _shape: &'static Shape) -> bool {
@@ -188,7 +187,7 @@ pub trait Columns<'a> {
     /// ```
     fn next(&mut self) -> Raw<'a>;
 
-    /// The table whose row it is, where that is known; for records of a type that is made at run time.
+    /// The table of the row, if it is known; for records of a type made at run time.
     #[doc(hidden)]
     #[inline]
     fn shape(&self) -> Option<&'static Shape> {
@@ -196,7 +195,7 @@ pub trait Columns<'a> {
     }
 }
 
-/// A table, as a type declares it.
+/// The description of a table, as a type declares it.
 ///
 /// ```
 /// use touchstone_store::Record;
@@ -216,28 +215,28 @@ pub trait Columns<'a> {
 pub struct Shape {
     /// The table's name.
     pub name: &'static str,
-    /// How many columns are the key: they come first.
+    /// The number of columns in the key: they come first.
     pub keys: usize,
     /// Whether rows are numbered and the key has an index of its own: better for rows of more than some hundred
     /// bytes. Otherwise rows lie in the order of their key. A key of one integer is always the row's number.
     pub numbered: bool,
     /// The columns, those of the key first, then in the order of the fields.
     pub columns: &'static [ColumnShape],
-    /// What NULL stands for, of a type that is made at run time; the others have [`Record::default_of`].
+    /// The defaults that NULL stands for, of a type made at run time; other types have [`Record::default_of`].
     #[doc(hidden)]
     pub defaults: Defaults,
 }
 
-/// The defaults of a type that is made at run time, by column.
+/// The defaults of a type made at run time, by column.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Defaults(pub(crate) &'static [Option<Stored>]);
 
-// No default is NaN: it could not be stored.
+// A default is never NaN: NaN cannot be stored.
 impl Eq for Defaults {}
 
 impl Defaults {
-    /// Of a type that the program declares.
+    /// For a type that the program declares.
     #[doc(hidden)]
     pub const NONE: Defaults = Defaults(&[]);
 
@@ -247,7 +246,7 @@ impl Defaults {
     }
 }
 
-/// A column, as a field declares it.
+/// The description of a column, as a field declares it.
 ///
 /// ```
 /// use touchstone_store::{Index, Kind, Record};
@@ -267,15 +266,15 @@ impl Defaults {
 pub struct ColumnShape {
     /// The name in the file. It stays when the field is renamed.
     pub name: &'static str,
-    /// What it holds.
+    /// The kind of its values.
     pub kind: Kind,
-    /// Whether NULL is one of the field's values.
+    /// Whether the field's values include NULL.
     pub nullable: bool,
     /// The index on it.
     pub index: Index,
 }
 
-/// An index on one column. The first column of a key has none: the key's own begins with it.
+/// An index on one column. The first column of a key has none: the key's own index begins with it.
 ///
 /// ```
 /// use touchstone_store::{ErrorKind, Record, Store};
@@ -306,8 +305,8 @@ pub enum Index {
     Unique,
 }
 
-/// A primary key: an integer, `bool`, `String` or `Vec<u8>`, or a tuple of two to four of these. A float is none, because
-/// floats are not compared exactly; an `Option` is none, because a key is never NULL.
+/// A primary key: an integer, `bool`, `String` or `Vec<u8>`, or a tuple of two to four of these. Floats do not compare
+/// exactly, and a key is never NULL: so neither a float nor an `Option` is a key.
 ///
 /// ```
 /// use touchstone_store::{Key, Record};
@@ -327,7 +326,7 @@ pub enum Index {
 )]
 pub trait Key: Clone + Ord + 'static {}
 
-/// Something that a key can be looked up by: the key itself, or what it borrows as (`str` for `String`).
+/// A value to look up a key by: the key itself, or a borrowed form of it (`str` for `String`).
 ///
 /// ```
 /// # use touchstone_store::{Record, Store};
@@ -413,7 +412,7 @@ key_tuple!(A 0, B 1);
 key_tuple!(A 0, B 1, C 2);
 key_tuple!(A 0, B 1, C 2, D 3);
 
-/// What finds a record of `T`: its key, or what the key borrows as.
+/// A value that identifies a record of `T`: its key, or a borrowed form of the key.
 ///
 /// ```
 /// use touchstone_store::{Finds, Record, Result, Store};
@@ -467,7 +466,7 @@ impl<T: Record, F: Field> fmt::Debug for Column<T, F> {
 }
 
 impl<T: Record, F: Field> Column<T, F> {
-    /// The column at that place of the shape; for the derive.
+    /// The column at this position of the shape; for the derive.
     #[doc(hidden)]
     pub const fn at(at: u16) -> Column<T, F> {
         Column { at, marker: PhantomData }

@@ -1,5 +1,5 @@
-//! One column's value on its way between a Rust type and the file: borrowed from either, never copied in between.
-//! What SQLite itself does with values (comparison, affinity) is not here.
+//! A column's value on its way between a Rust type and the file: borrowed from either, never copied in between.
+//! SQLite's own treatment of values (comparison, affinity) is not here.
 
 use crate::cells::Cells;
 use crate::nested::{self, Nested};
@@ -8,7 +8,7 @@ use std::fmt;
 #[cfg(test)]
 mod tests;
 
-/// What a column of the file holds.
+/// The kind of a column's values.
 ///
 /// ```
 /// use touchstone_store::{Field, Kind};
@@ -69,7 +69,7 @@ pub enum Raw<'a> {
     Blob(&'a [u8]),
 }
 
-/// Why a value of the file is none of the field's.
+/// Why a stored value does not fit its field's type.
 ///
 /// ```
 /// use touchstone_store::{Field, Mismatch, Raw};
@@ -81,15 +81,15 @@ pub enum Raw<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Mismatch {
-    /// Neither NULL nor an absent column has a meaning for the field, which is no `Option` and has no default.
+    /// The value is NULL or the row lacks the column, and the field is not an `Option` and has no default.
     Missing,
     /// The file holds another kind of value.
     Kind,
     /// The number is beyond the field's range.
     Range,
-    /// The text is no UTF-8.
+    /// The text is not UTF-8.
     Utf8,
-    /// The bytes are no encoding of the nested value.
+    /// The bytes are not an encoding of the nested value.
     Encoding,
 }
 
@@ -134,7 +134,7 @@ pub enum Refusal {
     Nan,
     /// The number is beyond a signed 64-bit integer.
     Range,
-    /// Nested values lie more than 128 deep within each other.
+    /// Values are nested more than 128 deep.
     Depth,
 }
 
@@ -148,8 +148,8 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// A type whose values are one column: integers, floats, `bool`, `String`, `Vec<u8>`, an `Option` of these, and
-/// whatever derives [`Nested`](macro@crate::Nested).
+/// A type whose values are one column: integers, floats, `bool`, `String`, `Vec<u8>`, an `Option` of these, and types
+/// that derive [`Nested`](macro@crate::Nested).
 ///
 /// ```
 /// use touchstone_store::{Field, Kind};
@@ -163,13 +163,13 @@ impl fmt::Display for Refusal {
             `Vec<u8>`, a `Vec` of what is nested, and an `Option` of these"
 )]
 pub trait Field: Sized + 'static {
-    /// What the column holds.
+    /// The kind of the column.
     const KIND: Kind;
-    /// Whether NULL is one of the values.
+    /// Whether the type's values include NULL.
     const NULLABLE: bool = false;
-    /// The type without its `Option`, for comparisons: in SQL they are about values.
+    /// The type without its `Option`, for comparisons: as in SQL, they concern values, not NULL.
     type Plain: Field;
-    /// The value borrowed from the file, where it can be.
+    /// The value borrowed from the file, if its type can be borrowed.
     type View<'a>;
 
     /// Appends the value to the row.
@@ -182,7 +182,7 @@ pub trait Field: Sized + 'static {
     /// ```
     fn write<'a>(&'a self, cells: &mut Cells<'a>);
 
-    /// The value that lies in the file.
+    /// Reads a stored value.
     ///
     /// ```
     /// use touchstone_store::{Field, Raw};
@@ -192,7 +192,7 @@ pub trait Field: Sized + 'static {
     /// ```
     ///
     /// # Errors
-    /// When it is none of this type's.
+    /// If the stored value does not fit this type.
     fn read(raw: Raw<'_>) -> Result<Self, Mismatch>;
 
     /// As [`read`](Field::read), without a copy.
@@ -205,7 +205,7 @@ pub trait Field: Sized + 'static {
     /// ```
     ///
     /// # Errors
-    /// When it is none of this type's.
+    /// If the stored value does not fit this type.
     fn view(raw: Raw<'_>) -> Result<Self::View<'_>, Mismatch>;
 }
 
@@ -305,7 +305,7 @@ macro_rules! real {
 
 real!(f64: Ok, f32: narrowed);
 
-/// The nearest number of half the width, where a type was changed to it. One that is too large has none.
+/// The nearest `f32`, for a field that was an `f64` before. A finite number beyond its range is refused.
 #[inline]
 fn narrowed(wide: f64) -> Result<f32, Mismatch> {
     #[expect(clippy::cast_possible_truncation, reason = "the nearest is asked for")]
@@ -313,8 +313,8 @@ fn narrowed(wide: f64) -> Result<f32, Mismatch> {
     if value.is_infinite() && wide.is_finite() { Err(Mismatch::Range) } else { Ok(value) }
 }
 
-/// Text, where it is UTF-8. Most is short and ASCII, which is told here, word by word: a call of the library's takes thrice
-/// the steps, and how long those take depends on where the linker has put it.
+/// Checks that text is UTF-8. Most texts are short and ASCII, which is checked here in words of eight bytes: the
+/// library's function takes three times the instructions, and its speed depends on its position in the linked program.
 #[inline]
 fn text(bytes: &[u8]) -> Result<&str, Mismatch> {
     const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
@@ -406,7 +406,7 @@ impl<T: Field> Field for Option<T> {
 /// The bytes of a blob.
 ///
 /// # Errors
-/// When the value is none.
+/// If the value is not a blob.
 #[inline]
 pub(crate) fn blob(raw: Raw<'_>) -> Result<&[u8], Mismatch> {
     match raw {
@@ -415,7 +415,7 @@ pub(crate) fn blob(raw: Raw<'_>) -> Result<&[u8], Mismatch> {
     }
 }
 
-/// Why this value fits a field of another kind not.
+/// Why a value of another kind does not fit the field.
 #[cold]
 pub(crate) fn unfit(raw: Raw<'_>) -> Mismatch {
     match raw {
@@ -424,25 +424,26 @@ pub(crate) fn unfit(raw: Raw<'_>) -> Mismatch {
     }
 }
 
-/// What [`Nested`](macro@crate::Nested) implements [`Field`] with: the value as a blob of CBOR.
+/// Writes the value as a blob of CBOR: the derive of [`Nested`](macro@crate::Nested) implements [`Field`] with it.
 #[doc(hidden)]
 pub fn write_nested<T: Nested>(value: &T, cells: &mut Cells<'_>) {
     cells.nested(|bytes| nested::to_bytes(value, bytes));
 }
 
-/// What [`Nested`](macro@crate::Nested) implements [`Field`] with: the value of a blob of CBOR.
+/// Reads the value from a blob of CBOR: the derive of [`Nested`](macro@crate::Nested) implements [`Field`] with it.
 ///
 /// # Errors
-/// When the value of the file is none.
+/// If the stored value does not fit this type.
 #[doc(hidden)]
 pub fn read_nested<T: Nested>(raw: Raw<'_>) -> Result<T, Mismatch> {
     nested::from_bytes(blob(raw)?)
 }
 
-/// What [`Nested`](macro@crate::Nested) implements [`Field`] of an enum of bare variants with: its tag.
+/// Reads the tag of a variant: the derive of [`Nested`](macro@crate::Nested) implements [`Field`] with it for an enum
+/// without payloads.
 ///
 /// # Errors
-/// When the value of the file is no integer that fits.
+/// If the stored value is not an integer, or beyond the range of tags.
 #[doc(hidden)]
 #[inline]
 pub fn read_tag(raw: Raw<'_>) -> Result<u32, Mismatch> {

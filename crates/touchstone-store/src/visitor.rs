@@ -1,24 +1,25 @@
-//! Who looks at the rows that a walk over a table's pages comes to.
+//! Visitors of the rows that a scan of a table's pages finds.
 
 use crate::error::Result;
 use crate::session::ScannedRow;
 
-/// Takes rows where they lie.
+/// Receives rows, borrowed from the page.
 pub(crate) trait Visitor {
-    /// Whether the row is wanted. Of one that goes on in other pages, no more is there than this asks for.
+    /// Whether the row is wanted. Of a row with overflow pages, only the part is loaded that the scan's `Reach` names
+    /// for this.
     #[inline]
     fn admits(&mut self, _row: &ScannedRow<'_, '_>) -> Result<bool> {
         Ok(true)
     }
 
-    /// Takes a row that is wanted; whether more of them are.
+    /// Receives a wanted row. Returns whether more rows are wanted.
     fn take(&mut self, row: &ScannedRow<'_, '_>) -> Result<bool>;
 }
 
-/// Takes every row.
+/// Receives every row.
 pub(crate) struct Each<F>(F);
 
-/// Gives every row to `take`, until it says `false`.
+/// Passes every row to `take`, until it returns `false`.
 #[inline]
 pub(crate) fn each<F: FnMut(&ScannedRow<'_, '_>) -> Result<bool>>(take: F) -> Each<F> {
     Each(take)

@@ -1,4 +1,4 @@
-//! What is taken for text is what the library takes for it, wherever in the text a byte lies that is no ASCII.
+//! The check for UTF-8 agrees with the standard library's, at whatever position a byte lies that is not ASCII.
 
 use super::{Mismatch, text};
 
