@@ -1,6 +1,21 @@
-//! The thread that keeps the log short, so that no commit copies pages: it copies the log into the file when it has
-//! grown, ends snapshots that nobody comes back for, and, where a snapshot would let the log grow without bound, the
-//! snapshot itself. Where other processes commit, it looks at the log's length for as long as snapshots are held here.
+//! The checkpoint thread ("the keeper") keeps the write-ahead log (the log) short, so that no commit copies pages. When
+//! the log has grown, the keeper checkpoints it: copies its pages into the file. The keeper also ends parked snapshots
+//! that are not used again, and lets a held snapshot expire if the log would grow without bound for it. Other processes
+//! may commit, so while snapshots are held here, the keeper looks at the log's length again and again.
+
+//             start             alarm                stop
+//     absent -------> asleep ----------> watching ----------> ended
+//                       ^                   |
+//                       +-------------------+
+//           no snapshot is parked and no session is out
+//
+// A sleeping keeper waits for the alarm only, which may also stop it. A watching keeper looks at least every 50 ms
+// while snapshots are parked, and every 250 ms while sessions are out.
+//
+// The keeper's thread alone writes `copied`, `is_uncopied`, `tried` and `over_bytes`. Committing threads read `copied`,
+// to know when to ring the alarm. Relaxed is enough for it: the number guards no other memory, and a late value only
+// means that the keeper wakes a few commits earlier or later. The protocol between the keeper and the owners of
+// snapshots is in `lease.rs`, the one of parked snapshots in `readers.rs`.
 
 use crate::alarm::Alarm;
 use crate::engine::connection::Connection;
@@ -21,26 +36,29 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long a snapshot that nobody uses is left open. Other processes cannot empty the log meanwhile.
+/// How long a parked snapshot stays open without a reader. Meanwhile other processes cannot restart the log.
 const PARKED_MAX: Duration = Duration::from_millis(50);
-/// How long snapshots have to end by themselves, where the log is at its limit, before they expire.
+/// How long snapshots have to end by themselves once the log is at its limit, before they expire.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// How long writers wait at most for readers of other processes, whose snapshots end when their own keepers look, so that a log
-/// that is at its limit begins anew. Writers of other processes wait too, and by default give up after five seconds.
+/// How long writers wait at most for readers of other processes, so that a log at its limit restarts. The snapshots of
+/// those readers end when their own keepers look. Writers of other processes wait too, and by default give up after
+/// five seconds.
 const PATIENCE_MAX: Duration = Duration::from_millis(1600);
-/// How many times as long as writers have waited it is until they wait again: for one store they lose a tenth of their time.
+/// After writers have waited, they do not wait again for this many times as long: for one store they lose a tenth of
+/// their time.
 const PAUSE: u32 = 9;
-/// How long it is between two looks at the log while snapshots are held. It may grow beyond its limit by what is committed
-/// meanwhile.
+/// The time between two looks at the log while snapshots are held. Commits in this time may take the log beyond its
+/// limit.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// How many times as long as it is to be copied at the log must be, before writers wait until the rest is copied.
+/// Writers wait for the rest of a checkpoint if the log is this many times as long as the length that starts a
+/// checkpoint.
 const OUTRUN: u64 = 16;
 
-/// So few new frames in the log are no reason to copy it again before writers wait.
+/// Before writers wait, the keeper copies the log again as long as it has more new frames than this.
 const FEW: u32 = 32;
 
-/// The keeper of a store. Its thread starts when there is something to do.
+/// The keeper of a store. Its thread starts when the first task comes.
 pub(crate) struct Keeper {
     shared: Arc<Shared>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -53,23 +71,24 @@ struct Shared {
     turns: Arc<Turns>,
     flushes: Arc<Flushes>,
     alarm: Arc<Alarm>,
-    /// How many frames of the log were copied when it was last looked at.
+    /// How many frames of the log were copied after the last checkpoint.
     copied: AtomicU32,
-    /// False where a flush has failed and somebody else was copying then, so that what the disk may lack still counts as copied.
+    /// False after a failed flush if another process was copying the log just then: frames that the disk may lack still
+    /// count as copied.
     is_uncopied: AtomicBool,
-    /// None where the log has been short since.
+    /// None if the log was short at the last checkpoint.
     tried: Mutex<Option<Tried>>,
     pin: Arc<Pin>,
-    /// How large the log was when it was first seen to be beyond its limit; 0 where it is not.
+    /// The log's length when the keeper first found it beyond its limit; 0 if it is within the limit.
     over_bytes: AtomicU64,
 }
 
-/// The last time that writers waited for a long log to be emptied.
+/// The last time that writers waited for the keeper to make a long log short.
 #[derive(Clone, Copy)]
 struct Tried {
-    /// How long the log was.
+    /// The log's length.
     bytes: u64,
-    /// How long they were to wait at most, for readers who are inside a call, or of another process.
+    /// How long writers were to wait at most, for readers that are in a call or of another process.
     patience: Duration,
     waited: Duration,
     since: Instant,
@@ -77,27 +96,28 @@ struct Tried {
 }
 
 impl Tried {
-    /// Whether writers are to wait again. A log that could not be emptied may double first, beside a quick writer.
+    /// Whether writers are to wait again: after the pause, or earlier if the log stayed long and has doubled since,
+    /// because a quick writer would let it grow further.
     fn is_over(self, bytes: u64) -> bool {
         let has_doubled = self.is_failed && bytes / 2 >= self.bytes;
         has_doubled || self.since.elapsed() >= self.waited * PAUSE
     }
 
-    /// How long they wait then: where others read without pause, the log begins anew only when all of them have ended what
-    /// they read.
+    /// How long writers wait the next time. If readers never pause, the log restarts only once each of them has ended
+    /// its snapshot, so after a failure they wait for longer.
     fn patience(self) -> Duration {
         let patience = if self.is_failed { self.patience * 4 } else { self.patience / 2 };
         patience.clamp(PATIENCE, PATIENCE_MAX)
     }
 }
 
-/// What the keeper copies the log with.
+/// The keeper's own connection and its file of the log, for checkpoints.
 struct Copier {
     connection: Connection,
     log: WriteBack,
 }
 
-/// An owner whose snapshot lets the log grow beyond its limit, and since when that is known.
+/// An owner whose snapshot lets the log grow beyond its limit, and when the keeper first saw that.
 struct Late {
     owner: Owner,
     since: Instant,
@@ -128,7 +148,7 @@ impl Keeper {
         Keeper { shared: Arc::new(shared), thread: Mutex::new(None) }
     }
 
-    /// Hears of a commit.
+    /// Notes a commit: if the log has grown enough, wakes the keeper to checkpoint.
     #[inline]
     pub(crate) fn committed(&self) {
         if self.shared.new_frames().is_some_and(|new| new >= self.shared.options.checkpoint_pages) {
@@ -137,14 +157,14 @@ impl Keeper {
         }
     }
 
-    /// Starts the thread, where it is not running yet. Where the system has no thread for it, no snapshot is left open: it
-    /// would be for ever, and the log would grow for as long in every process.
+    /// Starts the thread, unless it is running. If the system has no thread for it, no snapshot may stay parked: none
+    /// would ever end it, and the log would grow without bound for every process.
     pub(crate) fn start(&self) {
         let mut thread = lock(&self.thread);
         if thread.is_none() {
             let shared = Arc::clone(&self.shared);
             let builder = std::thread::Builder::new().name("touchstone-keeper".into());
-            // Without the thread the log is copied when the store is closed, or by another process: nothing is lost.
+            // Without the thread, the closing store or another process checkpoints the log: no data is lost.
             *thread = builder.spawn(move || shared.keep()).ok();
             if thread.is_some() {
                 self.shared.alarm.hear();
@@ -160,11 +180,11 @@ impl Keeper {
         std::mem::forget(std::mem::take(&mut self.thread));
     }
 
-    /// Stops the thread, where it is there: to ring for nobody is a call to the system, too.
+    /// Stops the thread, if it is running. Otherwise the alarm does not ring, because even that costs a system call.
     pub(crate) fn stop(&self) {
         if let Some(thread) = lock(&self.thread).take() {
             self.shared.alarm.stop();
-            // It has nothing to tell.
+            // The thread returns no result.
             let _ = thread.join();
         }
     }
@@ -191,23 +211,25 @@ impl Shared {
         }
     }
 
-    /// From how many pages in the log on writers wait until the rest is copied: before it is at its limit, where snapshots expire.
+    /// The number of pages in the log from which writers wait until the rest is copied. It lies below the log's limit,
+    /// at which snapshots expire.
     fn outrun(&self, page_bytes: u64) -> u64 {
         let most = self.options.log_bytes_max / 2 / page_bytes.max(1);
         (u64::from(self.options.checkpoint_pages) * OUTRUN).min(most).max(1)
     }
 
-    /// Lets snapshots expire that have been late for long enough, whoever makes the log grow; and all of them where the log
-    /// is gone, for others do not see them any more, and change the pages that they read.
+    /// Lets snapshots expire that have been late for long enough, no matter which process makes the log grow. If the
+    /// log is gone, lets all of them expire: other processes do not see these readers any more, and change the pages
+    /// that they read.
     fn look(&self, late: &mut Vec<Late>) {
         if self.pin.has_lost_log() {
             return self.readers.expire(&self.readers.owners());
         }
-        // After a failed flush nothing is copied, so that no snapshot is to blame for the log.
+        // After a failed flush nothing is copied, so the log's length is not the fault of a snapshot.
         if self.flushes.check().is_err() {
             return;
         }
-        // While a commit is under way the next look sees more.
+        // While a commit is under way, the state cannot be read; the next look reads it.
         let Some(now) = self.index.as_ref().and_then(LogIndex::state) else { return };
         let owners = self.late_owners(now);
         let is_same = |one: &Owner, other: &Owner| Arc::ptr_eq(&one.0, &other.0) && one.1 == other.1;
@@ -219,9 +241,9 @@ impl Shared {
         self.readers.expire(&expired.map(|late| late.owner.clone()).collect::<Vec<Owner>>());
     }
 
-    /// The owners whose snapshots let the log grow beyond its limit. A snapshot of what is now keeps nothing from being
-    /// copied. One that began when the log was beyond its limit already, as one large transaction makes it, is not to
-    /// blame before the log has doubled.
+    /// The owners whose snapshots let the log grow beyond its limit. A snapshot of the log's end is not late, because
+    /// it holds back no frame from being copied. A snapshot that began when the log was beyond its limit already,
+    /// perhaps by one large transaction, is not late before the log has doubled.
     fn late_owners(&self, now: LogState) -> Vec<Owner> {
         let (bytes, max) = (now.log_bytes(), self.options.log_bytes_max);
         if bytes <= max {
@@ -238,26 +260,27 @@ impl Shared {
         owners
     }
 
-    /// How many frames were committed since the log was copied; none while a commit is under way.
+    /// How many frames were committed since the last checkpoint; none while a commit is under way.
     #[inline]
     fn new_frames(&self) -> Option<u32> {
         let frames = self.index.as_ref().and_then(LogIndex::state)?.frames();
         let copied = self.copied.load(Ordering::Relaxed);
-        // The log begins anew after all of it was copied.
+        // The log restarts after all of it was copied, so it may now have fewer frames than were copied.
         Some(if frames < copied { frames } else { frames - copied })
     }
 
-    /// Copies what it can. A failure is the next commit's to find, or the closing's: nothing is lost by it here.
+    /// Checkpoints as many frames as it can, and makes writers wait if the log is still too long. It reports no
+    /// failure: the log keeps the frames, and the next commit or the closing store meets the same failure.
     fn checkpoint(&self, copier: &mut Option<Copier>) {
         if let Some(copier) = copier.as_ref().filter(|_| !self.is_uncopied.load(Ordering::Relaxed)) {
             self.uncopy(&copier.connection);
         }
-        // After a failed flush the system may hold for written what the disk lacks: a log with a hole must not be copied
-        // into a file that is whole.
+        // After a failed flush the system may count pages as written that the disk lacks. A log with such a hole must
+        // not be copied into a file that is whole.
         if self.flushes.check().is_err() || !self.is_uncopied.load(Ordering::Relaxed) {
             return;
         }
-        // Others have a log of their own then, and what they commit is not written over.
+        // If the log is gone, other processes have another log, and their commits in the file must not be overwritten.
         if self.pin.check_there().is_err() {
             return;
         }
@@ -266,11 +289,11 @@ impl Shared {
         }
         let Some(copier) = copier else { return };
         let Ok(log) = self.copy(copier) else { return };
-        // The log begins anew with the next commit, but only if nobody reads from it any more.
+        // The log restarts with the next commit, but only if no reader reads from it any more.
         self.readers.sweep(false);
         let page_bytes = copier.connection.page_bytes();
         let bytes = u64::from(log) * page_bytes;
-        // Writers wait meanwhile.
+        // From here on: whether to let writers wait until the log is short.
         let tried = *lock(&self.tried);
         let is_limit = bytes > self.options.log_bytes_max;
         let is_outrun = u64::from(log) >= self.outrun(page_bytes);
@@ -292,7 +315,7 @@ impl Shared {
         }
     }
 
-    /// Copies the log as it is, and tells how many frames it has.
+    /// Copies the log as far as readers allow, without waiting (a passive checkpoint); returns how many frames it has.
     fn copy(&self, copier: &Copier) -> Result<u32> {
         if let Some(state) = self.index.as_ref().and_then(LogIndex::state)
             && self.flushes_files()
@@ -303,7 +326,7 @@ impl Shared {
         self.checkpoint_in(&copier.connection, ffi::SQLITE_CHECKPOINT_PASSIVE)
     }
 
-    /// Checkpoints, and tells how many frames the log has.
+    /// Checkpoints in that mode of SQLite's; returns how many frames the log has.
     fn checkpoint_in(&self, connection: &Connection, mode: c_int) -> Result<u32> {
         let result = connection.checkpoint(mode);
         let is_lost = |error: &Error| error.sqlite_code() == Some(ffi::SQLITE_IOERR_FSYNC);
@@ -316,29 +339,31 @@ impl Shared {
         Ok(log)
     }
 
-    /// Heeds a flush that has failed, of the log perhaps: the system may hold for written what the disk lacks, and a second flush, of whichever
-    /// process, would not say so. Nothing is copied any more, a strict store commits nothing more, and whoever opens the store next copies
-    /// all of the log again.
+    /// Handles a failed flush, perhaps of the log. The system may count pages as written that the disk lacks, and a
+    /// second flush, of this or another process, would not report it. Nothing is copied any more, a strict store
+    /// commits nothing more, and the process that opens the store next copies all of the log again.
     fn lose(&self, connection: &Connection, error: &Error) {
         self.pin.note_lost_flush();
         self.flushes.fail(error);
         self.uncopy(connection);
     }
 
-    /// Has all of the log count as not copied, for all processes: it is copied again, and does not begin anew over what may be the only copy.
+    /// Makes all of the log count as not copied, for all processes: it is copied again, and does not restart before,
+    /// which would overwrite the only copy of some pages.
     fn uncopy(&self, connection: &Connection) {
         let is_done = self.index.as_ref().is_some_and(|index| connection.uncopy(index));
         self.is_uncopied.store(is_done, Ordering::Relaxed);
         self.copied.store(0, Ordering::Relaxed);
     }
 
-    /// Whether what is copied is flushed.
+    /// Whether a checkpoint flushes the log and the file.
     fn flushes_files(&self) -> bool {
         self.options.durability != Durability::Process
     }
 
-    /// Prepares for writers to wait: what they wait for then are two short flushes, and few pages. What was copied is flushed before,
-    /// and what is committed meanwhile is copied, again and again, as long as each time much less is left.
+    /// Prepares for writers to wait, so that they wait only for two short flushes and few pages. It flushes the pages
+    /// that were copied, then copies the frames that were committed meanwhile, again and again, as long as each time
+    /// less than half is left.
     fn approach(&self, copier: &Copier) -> Result<()> {
         if self.flushes_files() {
             let flushed = copier.connection.flush_file();
@@ -352,10 +377,10 @@ impl Shared {
         Ok(())
     }
 
-    /// Copies the rest while nobody writes, so that the log begins anew: beside a writer who never pauses, the last pages
-    /// are always new ones. Nearly all of the log was copied just before, so what it takes are two short flushes.
+    /// Copies the rest while writers wait, so that the log restarts: beside a writer that never pauses, the last pages
+    /// are always new ones. Nearly all of the log was copied just before, so this takes two short flushes.
     fn catch_up(&self, connection: &Connection) -> Result<()> {
-        // The keeper's own thread has no turn already.
+        // This cannot fail: the keeper's own thread never holds the turn (the store's write lock) here.
         let Ok(_turn) = self.turns.take() else { return Ok(()) };
         self.readers.sweep(true);
         connection.patience.limit_to(Duration::ZERO);
@@ -364,23 +389,24 @@ impl Shared {
 
     fn open(&self) -> Result<Copier> {
         let connection = Connection::open_beside(&self.pin, &self.options)?;
-        // A connection that has read nothing does not know that there is a log, and copies nothing of it.
+        // A connection that has read nothing does not know of the log, and copies nothing of it.
         connection.begin_read()?;
         connection.commit()?;
         Ok(Copier { connection, log: WriteBack::of(&companion(self.pin.path(), "-wal")) })
     }
 
-    /// Empties a log that is at its limit: nobody writes meanwhile, and snapshots that do not end by themselves expire.
+    /// Empties a log that is at its limit. Writers wait meanwhile, and snapshots that do not end by themselves expire.
     fn bound(&self, connection: &Connection, patience: Duration) -> Result<()> {
-        // The keeper's own thread has no turn already.
+        // This cannot fail: the keeper's own thread never holds the turn here.
         let Ok(_turn) = self.turns.take() else { return Ok(()) };
         let owners =
             self.index.as_ref().and_then(LogIndex::state).map_or_else(Vec::new, |now| self.late_owners(now));
         self.readers.sweep(true);
         connection.patience.limit_to(patience);
-        // What is cut off cannot be taken for a log that is at its limit still.
+        // Truncated, not restarted: a log that restarts keeps its length until the next commit, and would still look
+        // too long.
         let mut result = self.checkpoint_in(connection, ffi::SQLITE_CHECKPOINT_TRUNCATE);
-        // The first time those who are inside a call come out of it, the second time their snapshots end too.
+        // The first time, owners that are in a call leave it; the second time, their snapshots end too.
         for _ in 0..2 {
             if result.is_err() && self.flushes.check().is_ok() && !owners.is_empty() {
                 self.readers.expire(&owners);
@@ -418,8 +444,8 @@ mod tests {
         lock(&store.keeper().thread).is_some()
     }
 
-    /// The keeper's connection had never read, did not know of the log, and copied nothing: the log grew until the
-    /// store was closed.
+    /// Regression: the keeper's connection had never read, so it did not know of the log and copied nothing. The log
+    /// grew until the store was closed.
     #[test]
     fn the_keeper_copies_the_log() {
         let (_directory, store) = store(Options::new());
@@ -429,7 +455,8 @@ mod tests {
         assert!(keeper.copied.load(Ordering::Relaxed) > 0);
     }
 
-    /// A second flush would have said that all is well, and the log would have begun anew over the only copy of what the disk lacks.
+    /// Regression: a second flush would have reported success, and the restarted log would have overwritten the only
+    /// copy of pages that the disk lacks.
     #[test]
     fn after_a_failed_flush_the_log_stays_as_it_is() {
         let (directory, store) = store(Options::new());
@@ -452,7 +479,7 @@ mod tests {
         assert_eq!(store.all::<Note>().expect("they are read").len(), 3);
     }
 
-    /// What was copied before is copied again: the flush that has failed was of it.
+    /// Pages that were copied before the failed flush of the file are copied again.
     #[test]
     fn a_file_that_could_not_be_flushed_is_written_again() {
         let (_directory, store) = store(Options::new());
@@ -467,7 +494,8 @@ mod tests {
         store.insert(&Note { id: 3 }).expect("commits go on");
     }
 
-    /// What was in a log that nobody else could see was copied over what others had committed meanwhile.
+    /// Regression: the keeper copied a log that no other process could see over the commits that others had made
+    /// meanwhile.
     #[cfg(unix)]
     #[test]
     fn the_keeper_copies_no_log_that_is_gone() {
@@ -482,7 +510,7 @@ mod tests {
         assert_eq!(keeper.copied.load(Ordering::Relaxed), 0);
     }
 
-    /// It went on, and showed some pages as others had changed them since.
+    /// Regression: the snapshot went on, and showed some pages as other processes had changed them since.
     #[cfg(unix)]
     #[test]
     fn a_snapshot_ends_where_the_log_is_gone() {
@@ -495,8 +523,8 @@ mod tests {
         assert_eq!(error.kind(), ErrorKind::Expired);
     }
 
-    /// One transaction had made the log longer than its limit. A snapshot that was taken after it expired though nobody
-    /// wrote, and was told to be shorter.
+    /// Regression: one transaction had made the log longer than its limit. A snapshot that was taken afterwards expired
+    /// although no thread wrote, and its error advised shorter snapshots.
     #[test]
     fn a_snapshot_expires_for_what_is_committed_after_it_and_for_nothing_before() {
         let (_directory, store) = store(Options::new().log_bytes_max(50_000));
@@ -519,7 +547,7 @@ mod tests {
         assert_eq!(store.all::<Note>().expect("others read on").len(), 80_001);
     }
 
-    /// A snapshot that was held before the log was at its limit is to blame; one that is of what is now is not, beside it.
+    /// A snapshot that was taken before the log was at its limit expires; another one, of the log's end, does not.
     #[test]
     fn of_two_snapshots_the_one_that_the_log_has_grown_for_expires() {
         let (_directory, store) = store(Options::new().log_bytes_max(50_000));
@@ -532,7 +560,7 @@ mod tests {
         assert_eq!(young.of::<Note>().count().expect("nobody has written"), 20_000);
     }
 
-    /// A snapshot that was taken while the log was empty was taken for one of which nothing is known, and never expired.
+    /// Regression: the place of a snapshot of an empty log counted as unknown, so the snapshot never expired.
     #[test]
     fn a_snapshot_of_an_empty_log_expires_too() {
         let (directory, first) = store(Options::new());
@@ -546,7 +574,7 @@ mod tests {
         assert_eq!(snapshot.of::<Note>().count().map_err(|error| error.kind()), Err(ErrorKind::Expired));
     }
 
-    /// What is now keeps nothing from being copied, however long the log is.
+    /// A snapshot of the log's end holds back no frame from being copied, however long the log is.
     #[test]
     fn beside_a_snapshot_that_expires_one_of_what_is_now_goes_on() {
         let (_directory, store) = store(Options::new().log_bytes_max(50_000));
@@ -561,8 +589,8 @@ mod tests {
         assert_eq!(young.of::<Note>().count().expect("nobody has written"), 80_000);
     }
 
-    /// Beside viewers of other processes the log grew to six times the limit: once it could not be emptied, nobody tried
-    /// again before it had doubled, and then for too short a time.
+    /// Regression: beside readers of other processes the log grew to six times its limit. After one failure the keeper
+    /// did not try again before the log had doubled, and then for too short a time.
     #[test]
     fn a_log_that_another_reads_is_tried_again_after_a_time_and_for_longer() {
         let (directory, store) = store(Options::new().log_bytes_max(50_000));
@@ -603,7 +631,7 @@ mod tests {
         keeper.index.as_ref().and_then(LogIndex::state).map_or(0, |now| keeper.late_owners(now).len())
     }
 
-    /// One transaction makes the log as long, and not who reads what it has written.
+    /// The transaction made the log long, not the snapshot that reads its rows.
     #[test]
     fn a_snapshot_of_a_long_log_is_not_to_blame_before_the_log_has_doubled() {
         let (_directory, store) = store(Options::new().log_bytes_max(50_000));
@@ -614,11 +642,11 @@ mod tests {
         store.insert(&Note { id: -1 }).expect("it is written");
         assert_eq!(late(keeper), 0, "the log was as long before");
         store.insert_all(&notes(20_000..80_000)).expect("it is written");
-        // The keeper looks by itself too, and may have come before.
+        // The keeper's thread may have looked already.
         assert!(late(keeper) == 1 || snapshot.of::<Note>().count().is_err());
     }
 
-    /// A thread is not worth a few short reads. While a snapshot is held it is there, and sleeps when it is given back.
+    /// A few short reads start no thread. A held snapshot starts it, and it sleeps when the snapshot is dropped.
     #[test]
     fn the_keeper_comes_for_snapshots_that_are_held() {
         let (_directory, store) = store(Options::new());
@@ -635,7 +663,8 @@ mod tests {
         assert_eq!(store.readers().sweep(true), Left::Nothing);
     }
 
-    /// What a closure reads cannot take longer than others need to commit more than that, unless it is much.
+    /// During a closure that reads a small file, others cannot commit `log_bytes_max` bytes; with a large file they
+    /// may.
     #[test]
     fn the_keeper_comes_for_closures_that_may_read_for_long() {
         let (_directory, store) = store(Options::new().log_bytes_max(50_000));
@@ -646,7 +675,7 @@ mod tests {
         assert!(is_running(&store));
     }
 
-    /// The index of a log that nobody has written to says nothing of the file.
+    /// The index of an empty log does not know the file's length.
     #[test]
     fn the_keeper_comes_for_closures_that_read_a_large_file_with_an_empty_log() {
         let (directory, first) = store(Options::new());

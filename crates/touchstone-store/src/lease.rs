@@ -1,26 +1,54 @@
-//! How long a snapshot may be held: until the log would grow without bound for it. Who enters a session holds its gate,
-//! so a snapshot ends between two calls of its owner, never in the middle of one.
+//! The lease of a session (a connection with an open snapshot): ownership that the keeper, the checkpoint thread, may
+//! take away. A snapshot expires if the write-ahead log (the log) would otherwise grow without bound. The owner holds
+//! the gate, a mutex, during each call, and the keeper ends the snapshot under the gate: between two calls, never
+//! within one.
+
+//        begin              leave              expire
+//   free -----> in a call <------> held ----------------------> expired
+//                   |       enter                                  ^
+//            expire |                                              | expire
+//                   v                leave                         |
+//           asked, in a call --------------------------------> asked
+//
+// The arrow between `in a call` and `held` goes both ways. `end` leads from `held`, `asked` and `expired` to `free`; if
+// the owner panics within a call, the call ends first. In `asked` and `expired`, `enter` fails.
+//
+// Only the owner's thread begins, enters, leaves and ends. It changes the gate's fields, `owner` and `began` under the
+// gate. `expire` is for the keeper, and for the thread that closes the store. It stores `asked` under no lock, and sets
+// `is_expired` under the gate, for which it does not wait: if the owner is in a call, it only asks. Owners have
+// numbers, so a request to one owner never concerns the next one.
+//
+// Why the memory orders are enough:
+// - `owner` is stored (Release) after `began[0]` is `UNKNOWN`, and the keeper loads it (Acquire, or under the gate)
+//   before `began`. So the keeper never sees the place of an earlier owner.
+// - `began[0]` is stored (Release) after the other two words, and loaded (Acquire) before them, so the place is whole.
+//   If a new owner writes meanwhile, the place may be a mixture; `expire` then finds another number under the gate, and
+//   does nothing.
+// - `asked` is Relaxed, because the gate alone decides whether the snapshot has ended. An owner that sees `asked` late
+//   goes on until the keeper asks again. Only an interrupted owner must see `asked` at once, and there two fences order
+//   it.
+// - `is_with` loads `owner` Relaxed, because the idle list's lock orders this load after `end`.
 
 use crate::engine::log::LogPlace;
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, lock, try_lock};
 use std::sync::atomic::fence;
 
-/// The right of a session's owner to go on reading.
+/// The right of a session's owner to go on reading: ownership of the snapshot until it expires.
 pub(crate) struct Lease {
     gate: Mutex<Gate>,
-    /// The owner who has the session.
+    /// The number of the session's owner, or `NOBODY`.
     owner: AtomicU64,
-    /// Where the log was when the owner's snapshot began; its first word is `UNKNOWN` while that is not known.
+    /// The log's place when the owner's snapshot began; the first word is `UNKNOWN` until the place is known.
     began: [AtomicU64; 3],
-    /// The last owner who was asked to come out. By number, so that nobody is taken for an owner before him.
+    /// The number of the last owner that was asked to leave.
     asked: AtomicU64,
 }
 
-/// Who has the session.
+/// The state of the session's ownership. A thread in a call holds its lock.
 #[derive(Default)]
 pub(crate) struct Gate {
-    /// Counts owners, so that nobody's snapshot ends for what an owner before him did.
+    /// The number of the last owner; it counts owners.
     owner: u64,
     is_taken: bool,
     is_expired: bool,
@@ -34,45 +62,48 @@ impl Default for Lease {
     }
 }
 
-/// The owner of a session that nobody has: the first has the number 1.
+/// `owner` of a session without an owner: the first owner has the number 1.
 const NOBODY: u64 = 0;
 /// No owner has this number.
 const NEVER: u64 = u64::MAX;
-/// No log has so many frames, and a file so many pages. An empty log has none of anything: its place is all 0.
+/// No place begins with this word: it would mean 2³²-1 frames in the log and as many pages in the file. The place of an
+/// empty log, which is all 0, is a known one.
 const UNKNOWN: u64 = u64::MAX;
 
 impl Lease {
-    /// Somebody takes the session, with a snapshot of his own; he is inside at once, to begin it.
+    /// The calling thread becomes the owner. It is in a call at once, in which it begins its snapshot.
     #[inline]
     pub(crate) fn begin(&self) -> MutexGuard<'_, Gate> {
         let mut gate = lock(&self.gate);
         *gate = Gate { owner: gate.owner + 1, is_taken: true, is_expired: false };
         self.began[0].store(UNKNOWN, Ordering::Relaxed);
-        // Whoever sees the owner does not see where the one before him began.
+        // Release: a thread that sees the new owner does not see the place of the owner before.
         self.owner.store(gate.owner, Ordering::Release);
         gate
     }
 
-    /// The owner's snapshot has begun, with the log at that place.
+    /// Notes that the owner's snapshot has begun, with the log at that place.
     #[inline]
     pub(crate) fn note_began(&self, place: LogPlace) {
         let [first, rest @ ..] = &self.began;
         for (word, value) in rest.iter().zip(&place[1..]) {
             word.store(*value, Ordering::Relaxed);
         }
-        // Whoever sees it sees the others.
+        // Release: a thread that sees the first word sees the others.
         first.store(place[0], Ordering::Release);
     }
 
-    /// Where the log was when the owner's snapshot began, if that is known; asked after the owner. Of an owner who has come
-    /// since it may be a place that never was: he is not the one who was asked for.
+    /// The log's place when the owner's snapshot began, if it is known; to be called after [`owner`](Lease::owner). If
+    /// the owner has changed between the two calls, the result may be a place that never was; it is then of no owner
+    /// that the caller knows.
     pub(crate) fn began(&self) -> Option<LogPlace> {
         let first = self.began[0].load(Ordering::Acquire);
         let [second, third] = [1, 2].map(|at: usize| self.began[at].load(Ordering::Relaxed));
         (first != UNKNOWN).then_some([first, second, third])
     }
 
-    /// The owner gives the session back; whether the snapshot was still his. He is inside until he drops the gate.
+    /// The owner gives the session back; whether its snapshot had neither expired nor was about to. The calling thread
+    /// is in a call until it drops the gate.
     #[inline]
     pub(crate) fn end(&self) -> (MutexGuard<'_, Gate>, bool) {
         let mut gate = lock(&self.gate);
@@ -82,62 +113,66 @@ impl Lease {
         (gate, is_whole)
     }
 
-    /// Enters for one call.
+    /// The owner enters for one call.
     ///
     /// # Errors
-    /// When the snapshot has expired.
+    /// If the snapshot has expired: the log reached `log_bytes_max`.
     #[inline]
     pub(crate) fn enter(&self) -> Result<MutexGuard<'_, Gate>> {
         let gate = lock(&self.gate);
         if gate.is_expired || self.is_asked() { Err(expired()) } else { Ok(gate) }
     }
 
-    /// Enters to put away what a call has left, also where the snapshot has expired.
+    /// Enters to put away the remains of a call, even if the snapshot has expired.
     #[inline]
     pub(crate) fn enter_last(&self) -> MutexGuard<'_, Gate> {
         lock(&self.gate)
     }
 
-    /// Whether a call that takes long may go on.
+    /// Whether a long call of the owner may go on.
+    ///
+    /// # Errors
+    /// If the owner was asked to leave.
     #[inline]
     pub(crate) fn check(&self) -> Result<()> {
         if self.is_asked() { Err(expired()) } else { Ok(()) }
     }
 
-    /// Whether the owner, who alone may call this, is to come out.
+    /// Whether the owner was asked to leave. Only the owner may call this: it sees its own number in `owner`.
     #[inline]
     fn is_asked(&self) -> bool {
         self.asked.load(Ordering::Relaxed) == self.owner.load(Ordering::Relaxed)
     }
 
-    /// Why a statement of the owner's, who alone may call this, was interrupted.
+    /// Why the owner's statement was interrupted. Only the owner may call this.
     ///
     /// # Errors
-    /// When it was because he is to come out.
+    /// If the reason is that the owner was asked to leave.
     #[cold]
     pub(crate) fn check_interrupted(&self) -> Result<()> {
-        // Who interrupts has asked before, which is to be seen by whoever has seen that he was interrupted.
+        // With the fence in `expire`: an owner that has seen the interrupt sees `asked`, which was stored before it.
         fence(Ordering::Acquire);
         self.check()
     }
 
-    /// Who has a snapshot now.
+    /// The owner that has a snapshot now.
     pub(crate) fn owner(&self) -> Option<u64> {
         match try_lock(&self.gate) {
             Some(gate) => (gate.is_taken && !gate.is_expired).then_some(gate.owner),
-            // Whoever is inside a call has it.
+            // The gate is taken, so the owner is in a call, or begins or ends.
             None => Some(self.owner.load(Ordering::Acquire)).filter(|owner| *owner != NOBODY),
         }
     }
 
-    /// Whether that owner has the session still, as far as is known to whoever has locked what it is given back to.
+    /// Whether that owner still has the session. The caller holds the lock of the list that the session goes back to.
     pub(crate) fn is_with(&self, owner: u64) -> bool {
         self.owner.load(Ordering::Relaxed) == owner
     }
 
-    /// Asks that owner to come out, and ends his snapshot with `end` where he is in no call; whether he is in one. He is not
-    /// waited for, as he may be waiting himself for what the keeper has: he comes out as soon as he notices, or is
-    /// interrupted, and his snapshot ends when he is asked again, or gives it back.
+    /// Asks that owner to leave; if no thread is in a call, ends the owner's snapshot with `end`. Returns whether a
+    /// thread is in a call. The keeper does not wait for that thread, which may itself wait for a lock that the keeper
+    /// holds. The owner leaves when it notices, or when it is interrupted; its snapshot ends when it is asked again, or
+    /// when it gives the session back.
     pub(crate) fn expire(&self, owner: u64, end: impl FnOnce()) -> bool {
         self.asked.store(owner, Ordering::Relaxed);
         fence(Ordering::Release);

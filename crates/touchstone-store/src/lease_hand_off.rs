@@ -1,6 +1,6 @@
-//! Explores how a keeper and the owners of a session may meet, of whom some misbehave: one that panics within a call, one
-//! that never comes out, one whose statement runs on. One that uses the session outside a call is not among them: no such
-//! program compiles, because what is inside a [`Leased`] is lent to closures only.
+//! Model-checked (shuttle) interleavings of the keeper and the owners of one session. Some owners misbehave: one panics
+//! within a call, one never leaves its call, one runs a statement for long. No owner uses the session outside a call:
+//! such a program does not compile, because a [`Leased`] lends its session to closures only.
 
 use crate::error::{Error, ErrorKind};
 use crate::hand_off::{explore, explore_fairly};
@@ -16,8 +16,8 @@ use std::sync::Arc;
 /// SQLite's code of a statement that was interrupted.
 const INTERRUPT: i32 = 9;
 
-/// A connection as SQLite has it: used by one thread at a time, and with a flag that anybody may set, which ends the
-/// statement that runs, and which the next one clears.
+/// A model of SQLite's connection. One thread uses it at a time. Any thread may set its interrupt flag, which ends the
+/// running statement; the next statement clears the flag.
 #[derive(Default)]
 struct Model {
     is_used: Mutex<bool>,
@@ -25,7 +25,7 @@ struct Model {
 }
 
 impl Model {
-    /// Uses the connection, for long enough that others may come between.
+    /// Uses the connection, and yields meanwhile so that other threads run.
     fn touch(&self) {
         assert!(!std::mem::replace(&mut *lock(&self.is_used), true), "two threads use one connection");
         thread::yield_now();
@@ -35,7 +35,7 @@ impl Model {
     /// Runs a statement of some steps.
     ///
     /// # Errors
-    /// When it is interrupted.
+    /// If it is interrupted.
     fn run(&self, steps: usize) -> Result<(), Error> {
         self.is_interrupted.store(false, Ordering::SeqCst);
         for _ in 0..steps {
@@ -48,12 +48,12 @@ impl Model {
     }
 }
 
-/// A session among those that nobody has, and what the keeper knows of it.
+/// The list of idle sessions, with one session, and the keeper's view of that session.
 struct Modelled {
     idle: Idle<Arc<Model>>,
     lease: Arc<Lease>,
     model: Arc<Model>,
-    /// The last owner who was asked to come out.
+    /// The last owner that was asked to leave.
     asked: AtomicU64,
 }
 
@@ -64,7 +64,7 @@ impl Modelled {
         Arc::new(Modelled { idle, lease, model, asked: AtomicU64::new(0) })
     }
 
-    /// As the readers take a session.
+    /// Takes the session as [`Readers`](crate::readers::Readers) does.
     fn take(&self) -> Option<Box<Leased<Arc<Model>>>> {
         let leased = self.idle.list().sessions.pop()?;
         if leased.begin(|model| model.run(1)).is_err() {
@@ -74,7 +74,8 @@ impl Modelled {
         Some(leased)
     }
 
-    /// As the readers take it back: nothing interrupts what ends the transaction.
+    /// Gives the session back as [`Readers`](crate::readers::Readers) does: no interrupt hits the statement that ends
+    /// the transaction.
     fn put(&self, leased: Box<Leased<Arc<Model>>>) {
         leased.end(|_| ());
         drop(self.idle.list());
@@ -83,12 +84,12 @@ impl Modelled {
         self.idle.list().sessions.push(leased);
     }
 
-    /// As the keeper lets an owner's snapshot expire.
+    /// Lets an owner's snapshot expire as the keeper does.
     fn expire(&self, owner: u64) {
         self.asked.store(owner, Ordering::SeqCst);
         if self.lease.expire(owner, || self.model.touch()) {
             self.idle.interrupt(&self.lease, owner, || {
-                // Long enough for an owner who is not kept from it to give the session back.
+                // Without the list's lock, the owner could give the session back here.
                 thread::yield_now();
                 self.model.is_interrupted.store(true, Ordering::SeqCst);
             });
@@ -108,7 +109,8 @@ fn keeper(modelled: &Arc<Modelled>, looks: usize) -> thread::JoinHandle<()> {
     })
 }
 
-/// Whoever is told that his snapshot has expired was asked; nobody is told of an interrupt that was another's.
+/// An owner gets `Expired` only if it was asked to leave; no owner gets an error from an interrupt that was for another
+/// owner.
 #[test]
 fn a_statement_is_interrupted_for_its_own_owner_and_no_other() {
     explore(|| {
@@ -128,7 +130,7 @@ fn a_statement_is_interrupted_for_its_own_owner_and_no_other() {
     });
 }
 
-/// The shortest meeting of the two, so that the orders that are tried are most of those that there are.
+/// The shortest encounter of the two threads, so that shuttle tries most of its interleavings.
 #[test]
 fn what_ends_a_transaction_is_never_interrupted() {
     explore(|| {
@@ -167,7 +169,7 @@ fn a_call_that_panics_is_over() {
     });
 }
 
-/// A session that a panic has dropped, instead of giving it back, is closed beside a keeper that knows it still.
+/// A panic drops a session instead of giving it back: the connection closes while the keeper still knows of it.
 #[test]
 fn a_session_that_is_dropped_is_not_used_any_more() {
     explore(|| {
@@ -181,7 +183,7 @@ fn a_session_that_is_dropped_is_not_used_any_more() {
     });
 }
 
-/// The keeper waits for nobody: an owner that stays in a call until the keeper has done all that it does is not waited for.
+/// The keeper waits for no owner: here the owner stays in its call until the keeper has finished.
 #[test]
 fn a_call_that_is_never_left_keeps_nobody_waiting() {
     explore_fairly(|| {

@@ -1,6 +1,7 @@
-//! A session with the lease of its owner. What is inside is reached only within a call, which has the lease's gate from
-//! its beginning to its end: whoever ends the snapshot from outside has the gate too, so no connection is used by two
-//! threads at once. Calls are closures, so none is forgotten, and none ends before one that began within it.
+//! A session with the lease of its owner. The session is reached only within a call, which holds the lease's gate (a
+//! mutex) from its beginning to its end. The keeper holds the gate too when it ends the snapshot, so two threads never
+//! use one connection at once. Calls are closures, so no call is forgotten, and an inner call ends before the outer
+//! one. The states and their memory orders are in `lease.rs`.
 
 use crate::engine::fork::Origin;
 use crate::engine::log::{LogPlace, LogState};
@@ -17,24 +18,25 @@ use std::sync::{Arc, Weak};
 /// A session that is used in calls. One thread has it at a time.
 pub(crate) struct Leased<S = Session> {
     inside: ManuallyDrop<S>,
-    /// None where nobody else knows of the session, and nobody could end what its owner has begun.
+    /// None for the writer's session: no other thread knows of it, so none can end its transaction.
     lease: Option<Arc<Lease>>,
-    /// The store's file, which tells why it cannot be read where it is gone. It closes the store's first session, and is not
-    /// kept by it.
+    /// The store's file, which explains errors if it is gone. Weak, because the pin closes the store's first session
+    /// and must not be kept by it.
     pin: Weak<Pin>,
-    /// The process that it is of: what it has is not touched in a child of that one.
+    /// The process that opened the session. A child of this process never touches the connection.
     origin: Origin,
-    /// How many calls are under way: one within a program's closure within another.
+    /// The number of calls under way: a call within a program's closure within another call counts too.
     depth: Cell<u32>,
-    /// What the log was when the read transaction that is still open began; none where there is none to go on with.
+    /// The log's state when the read transaction that is still open began; none if the next owner cannot go on with it.
     pub(crate) parked: Cell<Option<LogState>>,
-    /// Whether somebody used the session since the keeper last looked.
+    /// Whether an owner gave the session back since the keeper last looked.
     pub(crate) is_used: Cell<bool>,
-    /// Whether it is the store's first session, which the pin alone closes: whoever else drops it leaves it open for ever.
+    /// Whether it is the store's first session. Only the pin closes this one: any other drop leaves the connection
+    /// open.
     is_first: Cell<bool>,
 }
 
-/// A call that is under way; it ends also where the program's own code panics.
+/// A call that is under way; it ends even if the program's own code panics.
 struct Call<'l> {
     depth: &'l Cell<u32>,
     _gate: Option<MutexGuard<'l, Gate>>,
@@ -48,12 +50,12 @@ impl Drop for Call<'_> {
 }
 
 impl<S> Leased<S> {
-    /// A session that nobody else knows of: the writer's.
+    /// A session without a lease, which no other thread can end: the writer's.
     pub(crate) fn alone(inside: S) -> Leased<S> {
         Leased::of(inside, None)
     }
 
-    /// A session whose snapshots may be ended from outside.
+    /// A session whose snapshots the keeper may end.
     pub(crate) fn shared(inside: S, lease: Arc<Lease>) -> Leased<S> {
         Leased::of(inside, Some(lease))
     }
@@ -91,14 +93,15 @@ impl<S> Leased<S> {
     /// Begins a snapshot for a new owner.
     ///
     /// # Errors
-    /// As `work` does; when the snapshot is to expire at once.
+    /// As `work` does; if the keeper lets the snapshot expire while it begins.
     #[inline]
     pub(crate) fn begin<R>(&self, work: impl FnOnce(&S) -> Result<R>) -> Result<R> {
         let _call = self.count(self.lease.as_deref().map(Lease::begin));
         work(&self.inside).map_err(|error| self.explained(error))
     }
 
-    /// Notes what the snapshot is that has begun: where the log was, and what it was if the snapshot may be gone on with.
+    /// Notes the snapshot that has begun: the log's place, and the log's state if a later owner may go on with the
+    /// snapshot.
     #[inline]
     pub(crate) fn note_began(&self, place: Option<LogPlace>, parked: Option<LogState>) {
         if let (Some(lease), Some(place)) = (&self.lease, place) {
@@ -110,7 +113,8 @@ impl<S> Leased<S> {
     /// A call of the owner.
     ///
     /// # Errors
-    /// When the snapshot has expired, in the child of a fork, or as `work` does.
+    /// If the snapshot has expired: the log reached `log_bytes_max`; if the process that opened the store has forked
+    /// and this is the child; or as `work` does.
     #[inline]
     pub(crate) fn call<R>(&self, work: impl FnOnce(&S) -> Result<R>) -> Result<R> {
         self.origin.check()?;
@@ -122,11 +126,12 @@ impl<S> Leased<S> {
         work(&self.inside).map_err(|error| self.explained(error))
     }
 
-    /// A call that puts away what others have left, also where the snapshot has expired.
+    /// A call that puts away the remains of earlier calls, even if the snapshot has expired.
     #[inline]
     pub(crate) fn call_last<R>(&self, work: impl FnOnce(&S) -> R) -> R {
         let gate = match &self.lease {
-            // In the child of a fork nobody else is there, and whoever had the gate does not give it back.
+            // The child of a fork has no other thread, and a thread of the parent that held the gate never releases it
+            // here.
             Some(lease) if self.depth.get() == 0 && self.origin.is_here() => Some(lease.enter_last()),
             _ => None,
         };
@@ -134,7 +139,7 @@ impl<S> Leased<S> {
         work(&self.inside)
     }
 
-    /// Ends what the owner had; whether the snapshot was still his, and what `work` finds.
+    /// Ends the owner's lease; whether its snapshot had neither expired nor was about to, and the result of `work`.
     #[inline]
     pub(crate) fn end<R>(&self, work: impl FnOnce(&S) -> R) -> (bool, R) {
         let (gate, is_whole) = self.lease.as_deref().map(Lease::end).unzip();
@@ -142,7 +147,8 @@ impl<S> Leased<S> {
         (is_whole.unwrap_or(true), work(&self.inside))
     }
 
-    /// Why the owner's statement was interrupted, where it was; or why the file cannot be read or written.
+    /// The reason for an error: that the snapshot has expired, if the error is an interrupt; or why the file cannot be
+    /// read or written.
     #[cold]
     fn explained(&self, error: Error) -> Error {
         let asked =
@@ -170,7 +176,7 @@ impl Leased {
     /// A call within the owner's transaction, which must still be there.
     ///
     /// # Errors
-    /// As for [`call`](Leased::call); when the transaction has ended.
+    /// As for [`call`](Leased::call); if the transaction has ended.
     #[inline]
     pub(crate) fn in_transaction<R>(&self, work: impl FnOnce(&Session) -> Result<R>) -> Result<R> {
         self.call(|session| {
@@ -180,15 +186,15 @@ impl Leased {
     }
 }
 
-/// A connection is closed after its lease has ended: whoever has the gate, and finds that the session has an owner, has an
-/// open connection.
+/// A connection is closed after its lease has ended. So while a thread holds the gate and the session has an owner, the
+/// connection is open.
 impl<S> Drop for Leased<S> {
     fn drop(&mut self) {
         if let Some(lease) = self.lease.as_ref().filter(|_| self.origin.is_here()) {
             drop(lease.end());
         }
         if !self.is_first() {
-            // SAFETY: it is dropped once, here, and not looked at afterwards.
+            // SAFETY: the session is dropped once, here, and not used afterwards.
             unsafe { ManuallyDrop::drop(&mut self.inside) };
         }
     }
@@ -203,11 +209,11 @@ impl First for Leased {
     }
 }
 
-/// What a call leaves for the next one of the same session: a statement that stands on a row, a walk over pages. It is used,
-/// and put away, within calls only; what is never put away is never freed.
+/// A value that a call keeps for the next call of the same session: a statement that stands on a row, a walk over
+/// pages. It is used and put away within calls only; a value that is never put away is never freed.
 pub(crate) struct Kept<V> {
     value: Option<ManuallyDrop<V>>,
-    /// Whose it is. It is only compared.
+    /// The session of the value. The pointer is only compared.
     session: *const Session,
 }
 
@@ -216,20 +222,20 @@ impl<V> Kept<V> {
         Kept { value: Some(ManuallyDrop::new(value)), session: inside }
     }
 
-    /// It, within a call of the session that it is of.
+    /// The value, within a call of its session.
     #[inline]
     pub(crate) fn get(&mut self, inside: &Session) -> Option<&mut V> {
         debug_assert!(ptr::eq(self.session, inside), "another session's gate is held");
         self.value.as_deref_mut()
     }
 
-    /// Puts it away, within a call of the session that it is of.
+    /// Puts the value away, within a call of its session.
     pub(crate) fn put_away(&mut self, inside: &Session) {
         assert!(ptr::eq(self.session, inside), "another session's gate is held");
         drop(self.value.take().map(ManuallyDrop::into_inner));
     }
 
-    /// Whether there is nothing any more.
+    /// Whether the value was put away.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.value.is_none()

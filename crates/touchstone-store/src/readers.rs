@@ -1,5 +1,31 @@
-//! The connections that read. Each goes back with its snapshot still open, and is used again as it is when nobody has
-//! committed since: then a read takes no lock and no system call. The keeper ends snapshots that nobody comes back for.
+//! The pool of connections that read. A connection goes back with its snapshot still open ("parked"), and its next
+//! owner goes on with the snapshot if no process has committed since: such a read takes no lock of the file and makes
+//! no system call. The keeper, the checkpoint thread, ends parked snapshots that are not used again.
+
+//               begin: a new snapshot
+//     idle ------------------------------> out
+//     ^  <------------------------------   | ^
+//     |       put: ends the snapshot   put | | begin: goes on with the snapshot, or begins a new one
+//     |                                    v |
+//     +----------------------------------- parked
+//             sweep: ends the snapshot
+//
+// `put` parks a snapshot only if the log is within its limit and the keeper watches, which begins after `READS_MIN`
+// reads or with a snapshot that may be held for long. With `IDLE_MAX` sessions in the list it closes one.
+//
+// A thread takes a session out of the idle list under the list's lock, and puts it back under it. In between, this
+// thread alone uses the session's cells `parked` and `is_used`; the sweep uses those of listed sessions, under the
+// lock. The number of sessions that are out, and whether the keeper watches, change under the same lock. So the keeper
+// goes to sleep only if no snapshot is parked and no session is out, and the next snapshot that is parked, or that may
+// be held for long, wakes it.
+//
+// A thread that holds the list's lock waits for the gate of a listed session only, in which no owner can be. So a call
+// may take the list's lock while it holds its own gate. No other lock is taken under the lock of `all`.
+//
+// Two equal states of the header of the log's index (SQLite's WAL index, in shared memory) mean that nothing was
+// committed in between. The header is read without a lock. A commit that happened before the read, by any
+// synchronization of threads or processes, is seen; a concurrent commit may be missed, and then the snapshot is of the
+// moment before it.
 
 use crate::alarm::Alarm;
 use crate::engine::connection::{Connection, Stopper};
@@ -19,7 +45,7 @@ use std::sync::Arc;
 
 /// Idle connections that are kept; more are closed.
 const IDLE_MAX: usize = 16;
-/// Reads of a store before snapshots are left open: whoever reads once needs no keeper.
+/// The number of reads of a store before snapshots are parked: a program that reads once needs no keeper.
 const READS_MIN: u32 = 8;
 
 /// The connections that read.
@@ -28,14 +54,14 @@ pub(crate) struct Readers {
     options: Options,
     index: Option<LogIndex>,
     idle: Idle,
-    /// Every connection there is, idle or not, with what is needed to end its snapshot.
+    /// Every connection, idle or out, with the handles that end its snapshot.
     all: Mutex<Vec<Known>>,
     alarm: Arc<Alarm>,
     /// Closed after the connections.
     pin: Arc<Pin>,
 }
 
-/// How long a connection is wanted for.
+/// How long a connection is to be out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hold {
     /// For one call of the store's own.
@@ -46,19 +72,19 @@ pub(crate) enum Hold {
     Long,
 }
 
-/// What the keeper is to do from now on.
+/// Whether the keeper starts to watch snapshots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Watch {
     AsBefore,
-    /// It looks again and again from now on, and its thread must be there.
+    /// The keeper looks periodically from now on, and its thread must be running.
     Begins,
 }
 
-/// Whose snapshot it is.
+/// The owner of a snapshot: the lease, and the owner's number in it.
 pub(crate) type Owner = (Arc<Lease>, u64);
 
-/// A connection, as those know it who end its snapshots.
+/// A connection, as the keeper knows it to end its snapshots.
 #[derive(Clone)]
 struct Known {
     lease: Arc<Lease>,
@@ -89,13 +115,13 @@ impl Readers {
         readers
     }
 
-    /// A connection with a snapshot of what is committed now, for one call.
+    /// A connection with a snapshot of everything committed by now, for one call.
     #[inline]
     pub(crate) fn take(&self) -> Result<Box<Leased>> {
         self.hold(Hold::Call).0
     }
 
-    /// A connection with a snapshot of what is committed now. The keeper looks after it if it may be held for long.
+    /// A connection with a snapshot of everything committed by now. The keeper watches it if it may be held for long.
     #[inline]
     pub(crate) fn hold(&self, hold: Hold) -> (Result<Box<Leased>>, Watch) {
         if let Err(error) = self.origin.check() {
@@ -120,21 +146,22 @@ impl Readers {
             Ok(()) => Ok(leased),
             Err(error) => {
                 leased.parked.set(None);
-                // Where there is no snapshot, none is left open.
+                // No snapshot has begun, so `put` parks none.
                 let _ = self.put(leased);
                 Err(error)
             }
         }
     }
 
-    /// Whether others may commit as much as the log may have, while the snapshot is held. A closure that reads cannot read
-    /// for so long if all that there is to read is less than that. One that waits may: the keeper looks after it where its
-    /// thread is there, but is not started for it.
+    /// Whether other threads or processes may commit `log_bytes_max` bytes while the snapshot is held. During a closure
+    /// that only reads they cannot, if the file is smaller than that and the log is short. A closure that waits may
+    /// take longer: the keeper watches its snapshot if the keeper's thread is running, but the thread is not started
+    /// for it.
     #[cold]
     fn may_be_long(&self, hold: Hold) -> bool {
-        /// The part of its limit that a log may have and be taken for a short one.
+        /// The log counts as short up to its limit divided by this.
         const PART: u64 = 4;
-        // Without an index the file is this process's alone, and who writes tells the keeper.
+        // Without an index no other process has the file, and the committing thread notifies the keeper.
         let Some(index) = &self.index else { return false };
         let max = self.options.log_bytes_max;
         let file_bytes = |state: LogState| state.file_bytes().max(self.pin.bytes_at_first());
@@ -177,7 +204,8 @@ impl Readers {
         self.begin_anew(session, leased, parked.is_some())
     }
 
-    /// Begins a snapshot of what is committed now; the one before it, where there is one, is of something else.
+    /// Begins a snapshot of everything committed by now. A parked snapshot ends first: it is of another moment, or of a
+    /// file that is gone.
     #[inline(never)]
     fn begin_anew(&self, session: &Session, leased: &Leased, has_parked: bool) -> Result<()> {
         if has_parked {
@@ -189,23 +217,25 @@ impl Readers {
         Ok(())
     }
 
-    /// Takes a connection back. Its snapshot may be left open, which the keeper then looks after.
+    /// Takes a connection back. If it parks the snapshot, the keeper watches it.
     #[inline]
     pub(crate) fn put(&self, leased: Box<Leased>) -> Watch {
         if !self.origin.is_here() {
-            // Its parent's: nothing is ended, and no lock waited for that a thread of the parent's had.
+            // The connection is the parent process's: the child ends nothing of it, and waits for no lock that a thread
+            // of the parent may have held.
             std::mem::forget(leased);
             return Watch::AsBefore;
         }
-        // A page that cannot be decrypted, or read, fails every page after it until the transaction ends.
+        // After a page that cannot be decrypted or read, every later page fails too, until the transaction ends.
         let goes_on = |session: &Session| session.connection.is_well() && !session.connection.is_idle();
         let (is_whole, goes_on) = leased.end(goes_on);
         leased.is_used.set(true);
-        // A log at its limit begins anew when nobody reads from it. Snapshots that are gone on with, where nobody commits because
-        // a checkpoint waits for them, read from it for ever; those that begin once all of it is copied read from the file.
+        // A log at its limit restarts when no snapshot reads from it. The checkpoint keeps writers waiting, so without
+        // this the parked snapshot would stay current and read from the log for as long as readers come. A snapshot
+        // that begins when the whole log is copied reads from the file.
         let is_short = |parked: LogState| parked.log_bytes() <= self.options.log_bytes_max;
         let may_park = is_whole && goes_on && leased.parked.get().is_some_and(is_short);
-        // Decided under the lock that the keeper sweeps under: what is left open is always seen by a sweep to come.
+        // Decided under the lock of the sweep: a later sweep always sees a parked snapshot.
         let mut idle = self.idle.list();
         let was_watched = idle.is_watched;
         if !(may_park && idle.sessions.len() < IDLE_MAX && parks(&mut idle)) {
@@ -227,10 +257,11 @@ impl Readers {
         self.watch(begins)
     }
 
-    /// Ends the snapshots of idle connections that nobody used since the last time, or that are old; with `all`, of
-    /// every idle connection.
+    /// Ends the parked snapshots that were not used since the last sweep, or that another commit has followed; with
+    /// `all`, every parked snapshot.
     pub(crate) fn sweep(&self, all: bool) -> Left {
-        // What nobody commits to is read without a look at the file: snapshots of one that is gone are not gone on with.
+        // A reader that goes on with a parked snapshot does not look for the file, so if the file is gone, none may
+        // stay.
         let all = all || self.pin.look().is_err();
         let mut idle = self.idle.list();
         let left = match (self.sweep_list(&idle, all), idle.out) {
@@ -244,14 +275,14 @@ impl Readers {
         left
     }
 
-    /// Ends the snapshots of idle connections, and leaves none open for now: nobody would look after them.
+    /// Ends every parked snapshot, and parks none for now: the keeper has no thread that would watch them.
     pub(crate) fn unwatched(&self) {
         let mut idle = self.idle.list();
         self.sweep_list(&idle, true);
         (idle.is_watched, idle.reads) = (false, 0);
     }
 
-    /// Whether a snapshot is left open.
+    /// Sweeps the list; whether a snapshot stays parked.
     fn sweep_list(&self, idle: &List, all: bool) -> bool {
         let now = self.index.as_ref().and_then(LogIndex::state);
         let mut is_parked = false;
@@ -267,25 +298,25 @@ impl Readers {
         is_parked
     }
 
-    /// How many connections somebody has.
+    /// The number of connections that are out.
     #[cfg(test)]
     pub(crate) fn held(&self) -> usize {
         self.idle.list().out
     }
 
-    /// Who has a snapshot now.
+    /// The owners that have a snapshot now.
     pub(crate) fn owners(&self) -> Vec<Owner> {
         let leases: Vec<Arc<Lease>> = lock(&self.all).iter().map(|known| Arc::clone(&known.lease)).collect();
         leases.into_iter().filter_map(|lease| lease.owner().map(|owner| (lease, owner))).collect()
     }
 
-    /// Ends those owners' snapshots. Whose statement is running is interrupted, and told that the snapshot has expired.
+    /// Ends those owners' snapshots. If an owner is in a call, its statement is interrupted, and fails with `Expired`.
     pub(crate) fn expire(&self, owners: &[Owner]) {
         for (lease, owner) in owners {
             let known = lock(&self.all).iter().find(|known| Arc::ptr_eq(&known.lease, lease)).cloned();
             let Some(Known { lease, stopper, interrupter }) = known else { continue };
-            // SAFETY: it is called with the gate, while the session has an owner: its lease ends before the connection is
-            // closed, and nobody else uses a connection without the gate.
+            // SAFETY: the closure runs under the gate, while the session has an owner. The connection is open, because
+            // the lease ends before the connection is closed; and no other thread uses it, because that takes the gate.
             let is_inside = lease.expire(*owner, || unsafe { stopper.stop() });
             if is_inside {
                 self.idle.interrupt(&lease, *owner, || interrupter.interrupt());
@@ -299,24 +330,24 @@ impl Drop for Readers {
         let mut idle = self.idle.list();
         if let Some(at) = idle.sessions.iter().position(|leased| leased.is_first()) {
             let first = idle.sessions.swap_remove(at);
-            // It may be open for longer than the readers are, and a snapshot would keep the log from being emptied.
+            // The first connection may stay open for longer than the readers, and its snapshot would block checkpoints.
             first.call_last(|session| session.connection.end());
             self.pin.close_last(first);
         }
     }
 }
 
-/// What there is to look after.
+/// The snapshots that the keeper has to watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Left {
     Nothing,
-    /// Snapshots that somebody has.
+    /// Connections are out, and no snapshot is parked.
     Held,
-    /// Snapshots that are left open on idle connections, besides.
+    /// At least one snapshot is parked.
     Parked,
 }
 
-/// Whether a snapshot may be left open: the keeper then looks after it.
+/// Whether a snapshot may be parked: the keeper then watches it.
 #[inline]
 fn parks(idle: &mut List) -> bool {
     if !idle.is_watched {
@@ -375,7 +406,8 @@ mod tests {
         (directory, store)
     }
 
-    /// `Store::get` closed the connection under the readers' list, where the keeper found it when snapshots expired.
+    /// Regression: the panic within `Store::get` closed the connection but left it in the readers' list, where the
+    /// keeper found it when snapshots expired.
     #[test]
     fn a_panic_of_the_programs_own_leaves_no_connection_that_is_gone() {
         let (_directory, store) = store();
@@ -385,8 +417,8 @@ mod tests {
         assert!(store.get::<Bomb>(&2).expect("it is readable").is_none());
     }
 
-    /// The keeper ends snapshots that lie idle, and a reader that never pauses has its snapshot whenever the keeper looks: it
-    /// went on with a file that was gone.
+    /// Regression: the keeper ends parked snapshots, but the connection of a reader that never pauses is out whenever
+    /// the keeper looks. This reader went on with a file that was gone.
     #[test]
     fn a_reader_that_never_pauses_is_told_what_the_keeper_saw() {
         let (directory, store) = store();
@@ -406,15 +438,15 @@ mod tests {
         assert_eq!(told.kind(), crate::ErrorKind::Replaced);
     }
 
-    /// A checkpoint waited in vain for a reader that went on with its snapshot, because nobody could commit meanwhile: the log
-    /// grew to six times its limit.
+    /// Regression: a reader went on with its parked snapshot, because no thread could commit during the checkpoint, and
+    /// the checkpoint waited for this reader in vain. The log grew to six times its limit.
     #[test]
     fn no_snapshot_is_left_open_where_the_log_is_at_its_limit() {
         let directory = tempfile::tempdir().expect("there is room");
         let options = Options::new().checkpoint_pages(u32::MAX).log_bytes_max(50_000);
         let store = options.open(directory.path().join("notes.db")).expect("it opens");
         let is_left_open = || {
-            // More reads than those of which no snapshot is left open.
+            // More reads than those after which no snapshot is parked.
             for _ in 0..2 * READS_MIN {
                 assert!(store.get::<Note>(&1).expect("it is readable").is_some());
             }
@@ -426,21 +458,21 @@ mod tests {
         assert!(!is_left_open());
     }
 
-    /// The log's index is mapped by the store's first connection, which goes out and comes back like the others.
+    /// The store's first connection keeps the log's index mapped, and goes out and comes back like the others.
     #[test]
     fn of_too_many_connections_the_first_is_not_closed() {
         let (_directory, store) = store();
         let snapshots: Vec<_> = (0..=IDLE_MAX).map(|_| store.snapshot().expect("it is readable")).collect();
         let sessions = || store.readers().idle.list().sessions.len();
         assert_eq!(sessions(), 0);
-        // It was the first that was taken.
+        // The store's first connection was taken first, and comes back last.
         snapshots.into_iter().rev().for_each(drop);
         assert_eq!(sessions(), IDLE_MAX);
         assert!(store.readers().idle.list().sessions.iter().any(|leased| leased.is_first()));
     }
 
-    /// The keeper held the list of connections while it waited for a call to end, and the call wanted the list for a
-    /// connection of its own.
+    /// Regression: the keeper held the lock of the list of connections while it waited for a call to end, and the call
+    /// needed the list for another connection.
     #[test]
     fn a_read_within_a_call_goes_on_while_the_calls_snapshot_expires() {
         let (_directory, store) = store();
