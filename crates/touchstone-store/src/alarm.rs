@@ -1,4 +1,5 @@
-//! What wakes the keeper: a log that has grown, snapshots left open, the end.
+//! The alarm wakes the keeper (the checkpoint thread) by a condition variable: when the log has grown, when snapshots
+//! are left open, and when the store closes.
 
 use crate::sync::{Condvar, Mutex, lock};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +13,7 @@ pub(crate) struct Alarm {
     is_heard: AtomicBool,
 }
 
-/// What there is to do.
+/// The tasks that wait for the keeper.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Wishes {
     /// The log has grown.
@@ -28,12 +29,12 @@ impl Alarm {
         self.wish(|wishes| wishes.checkpoint = true);
     }
 
-    /// The keeper's thread is there from now on.
+    /// Notes that the keeper's thread runs from now on.
     pub(crate) fn hear(&self) {
         self.is_heard.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the keeper's thread is there.
+    /// Whether the keeper's thread runs.
     pub(crate) fn is_heard(&self) -> bool {
         self.is_heard.load(Ordering::Relaxed)
     }
@@ -51,7 +52,7 @@ impl Alarm {
         self.bell.notify_one();
     }
 
-    /// Waits until there is something to do, and takes it; while snapshots are watched, no longer than a period.
+    /// Waits for tasks and takes them. With a period, while snapshots are watched, it waits no longer than that.
     pub(crate) fn wait(&self, period: Option<Duration>) -> Wishes {
         let mut wishes = lock(&self.wishes);
         if *wishes == Wishes::default() {

@@ -1,19 +1,22 @@
-//! Gives way to other processes. Threads of one process pass the turn on among themselves, and one that writes in a loop
-//! comes straight back: the file's lock is free for microseconds, in which no other process looks. Who waits says so in
-//! the log's index; who then has written for long enough leaves the lock free until another has committed.
+//! Courtesy: yielding the file's write lock to other processes. Threads of one process pass the turn (the in-process
+//! write lock) among themselves, and a thread that writes in a loop takes it again at once. So the file's lock is free
+//! for microseconds only, in which no other process looks. A process that waits sets a hint in the log's index. A
+//! process that sees the hint, and has written for long enough, leaves the lock free until another process has
+//! committed.
 
 use crate::engine::log::LogIndex;
 use crate::sync::{Mutex, lock};
 use std::time::{Duration, Instant};
 
-/// How long a process writes on while another waits: giving way costs a millisecond, so not at each commit.
+/// How long a process writes on while another waits. Yielding costs about a millisecond, too much for each commit.
 const SLICE: Duration = Duration::from_millis(10);
-/// How often it looks whether another has committed, before it goes on: for five times as long as another needs to look.
+/// How often this process looks for a commit of another before it goes on. All looks take 5 ms, five times as long as
+/// the pause between two looks of a process that waits.
 const LOOKS: u32 = 20;
-/// Between two looks.
+/// The pause between two looks.
 const PAUSE: Duration = Duration::from_micros(250);
 
-/// When this process last gave way.
+/// When this process last yielded.
 pub(crate) struct Courtesy {
     index: Option<LogIndex>,
     since: Mutex<Option<Instant>>,
@@ -24,8 +27,8 @@ impl Courtesy {
         Courtesy { index, since: Mutex::default() }
     }
 
-    /// Gives way where another process waits. Who calls it has the turn and not yet the lock; `has_waited` tells whether
-    /// he has waited for the lock himself since it was last asked.
+    /// Yields if another process waits. The caller has the turn but not yet the file's lock. `has_waited` returns
+    /// whether the writer's connection has waited for the file's lock since the last such question.
     #[inline]
     pub(crate) fn give_way(&self, has_waited: impl FnOnce() -> bool) {
         if let Some(index) = &self.index
@@ -39,7 +42,7 @@ impl Courtesy {
     fn consider(&self, index: &LogIndex, has_waited: bool) {
         let mut since = lock(&self.since);
         if has_waited {
-            // It may be this process that has asked. Others ask again.
+            // The hint may be this process's own. Other processes that wait set it again.
             index.unask();
         } else if since.is_some_and(|since| since.elapsed() < SLICE) {
             return;

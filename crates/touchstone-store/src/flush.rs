@@ -1,12 +1,13 @@
-//! Flushes of the log that commits share: while one flush is under way, those who come wait, and the next flush is for
-//! all of them. Before it begins, it waits a little for those whom the last one let go: else writers fall into two
-//! groups that wait for each other's flushes in turn, and each flush is for half of them.
+//! Group commit: one flush of the write-ahead log (the log) for several commits. While one flush is under way, threads
+//! that commit wait, and the next flush is for all of them. Before it begins, the flushing thread waits a little for
+//! the threads that the last flush released. Otherwise writers fall into two groups that wait for each other's flushes
+//! in turn, and each flush is for half of the writers.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::{Condvar, Mutex, MutexGuard, lock, wait_for};
 use std::time::{Duration, Instant};
 
-/// What part of the last flush's time the next one waits at most.
+/// The next flush waits at most for the time of the last flush, divided by this.
 const GATHERING_PART: u32 = 2;
 
 /// The flushes of a store.
@@ -14,7 +15,7 @@ const GATHERING_PART: u32 = 2;
 pub(crate) struct Flushes {
     state: Mutex<State>,
     bell: Condvar,
-    /// Rings for who gathers, when somebody has committed.
+    /// Wakes the thread that gathers commits, after each commit.
     arrival: Condvar,
 }
 
@@ -25,22 +26,22 @@ struct State {
     /// Commits that a flush has reached.
     flushed: u64,
     under_way: bool,
-    /// Whether who flushes waits for more commits.
+    /// Whether the flushing thread waits for more commits.
     gathers: bool,
-    /// The commits that somebody waits for.
+    /// The commits for which threads wait.
     awaited: Vec<u64>,
-    /// How many commits the next flush may expect to be for.
+    /// How many commits the next flush is expected to be for.
     expected: u64,
     /// How long the last flush took.
     lasted: Duration,
-    /// A flush failed: what the disk holds is not known any more.
+    /// A flush failed: the contents of the disk are not known any more.
     failed: Option<String>,
     /// Flushes so far.
     count: u64,
 }
 
 impl Flushes {
-    /// Notes a commit, in the order of commits; its number is what [`reach`](Flushes::reach) takes.
+    /// Notes a commit, in the order of commits, and returns its number for [`reach`](Flushes::reach).
     pub(crate) fn committed(&self) -> u64 {
         let mut state = lock(&self.state);
         state.committed += 1;
@@ -61,21 +62,21 @@ impl Flushes {
         lock(&self.state).count
     }
 
-    /// Whether what was committed can still be made durable.
+    /// Whether commits can still be made durable.
     ///
     /// # Errors
-    /// When a flush failed: from then on always.
+    /// If a flush has failed: from then on always.
     pub(crate) fn check(&self) -> Result<()> {
         lock(&self.state).failed.as_ref().map_or(Ok(()), |why| {
             Err(Error::new(ErrorKind::Io, format!("{why} (nothing more is committed; reopen the store)")))
         })
     }
 
-    /// Returns when a flush that began after that commit has ended. Whoever finds none under way does it, with
-    /// `flush`, for everybody who has committed by then.
+    /// Returns when a flush that began after that commit has ended. A thread that finds no flush under way calls
+    /// `flush` itself, for every commit up to then.
     ///
     /// # Errors
-    /// When a flush failed before one reached the commit: from then on for every commit.
+    /// If a flush failed before one reached the commit: from then on for every later commit too.
     pub(crate) fn reach(&self, commit: u64, flush: impl FnOnce() -> Result<()>) -> Result<()> {
         let mut state = lock(&self.state);
         let mut is_awaited = false;
@@ -104,7 +105,8 @@ impl Flushes {
         self.end(reached, begun.elapsed(), result)
     }
 
-    /// Waits for those whom the last flush let go, as long as it is worth it.
+    /// Waits until the expected number of commits has come, at most for the last flush's time divided by
+    /// [`GATHERING_PART`].
     fn gather<'s>(&'s self, mut state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
         let end = Instant::now() + state.lasted / GATHERING_PART;
         let mut is_over = false;
@@ -117,7 +119,8 @@ impl Flushes {
         state
     }
 
-    /// Notes that a flush of the store's file failed: the log, which nobody empties any more, has what it lacks.
+    /// Notes that a flush of the store's file failed. The log keeps the pages that the file lacks, because no thread
+    /// checkpoints any more.
     pub(crate) fn fail(&self, error: &Error) {
         lock(&self.state).failed = Some(error.to_string());
         self.bell.notify_all();
@@ -134,7 +137,7 @@ impl Flushes {
         }
         let before = state.awaited.len();
         state.awaited.retain(|commit| *commit > reached);
-        // Whoever is let go now commits again, if he goes on as before; those who came meanwhile wait already.
+        // A thread that is released now probably commits again; threads that came during the flush wait already.
         let let_go = before - state.awaited.len();
         state.expected = state.committed - state.flushed + let_go as u64;
         let failed = state.failed.clone();

@@ -1,6 +1,6 @@
-//! Explores the orders in which threads may meet at the turn, the flush, the lease and the alarm: shuttle runs each test
-//! thousands of times, with another order each time, and a thread that waits for ever is a failure. `make hand-offs`
-//! runs them, because only a build of their own has shuttle's primitives in place of the standard library's.
+//! Model-checked interleavings of threads at the turn, the flush, the lease and the alarm. Shuttle runs each test
+//! thousands of times, with another interleaving each time, and a thread that waits until the end is a failure. `make
+//! hand-offs` runs them, because only a separate build has shuttle's primitives instead of the standard library's.
 
 use crate::alarm::{Alarm, Wishes};
 use crate::error::{Error, ErrorKind, Result};
@@ -11,17 +11,17 @@ use crate::turn::Turns;
 use shuttle::thread::{self, spawn};
 use std::time::Duration;
 
-/// How many orders each way of choosing them tries.
+/// How many interleavings each strategy tries.
 const ORDERS: usize = 2000;
 
-/// Runs it in many orders: at random, with few preemptions, and one after the other.
+/// Runs the test in many interleavings: at random, with few preemptions, and systematically (depth first).
 pub(crate) fn explore(test: fn()) {
     explore_fairly(test);
     shuttle::check_dfs(test, Some(ORDERS));
 }
 
-/// As [`explore`], for a test that looks again and again whether others have come somewhere: it needs orders in which
-/// they do.
+/// As [`explore`], for a test in which a thread polls for the progress of others: it needs interleavings in which they
+/// progress, which the systematic search does not promise.
 pub(crate) fn explore_fairly(test: fn()) {
     /// Most faults need no more preemptions than this.
     const PREEMPTIONS: usize = 3;
@@ -92,7 +92,8 @@ fn a_thread_that_would_wait_for_itself_is_told() {
     });
 }
 
-/// Whoever had begun it was told that it would wait for itself, and who went on with it waited for itself.
+/// Regression: the thread that had begun a transaction still got `AlreadyMine` after another thread went on with it,
+/// and that other thread waited for itself.
 #[test]
 fn a_turn_is_of_the_thread_that_goes_on_with_it() {
     explore_fairly(|| {
@@ -104,7 +105,8 @@ fn a_turn_is_of_the_thread_that_goes_on_with_it() {
             assert!(of_thread.take().is_err());
             drop(of_thread.resume());
         });
-        // Who began it is told so until another has gone on with it, and waits from then on.
+        // The thread that took the turn gets `AlreadyMine` until the other thread goes on with it, and waits from then
+        // on.
         while turns.take().is_err() {
             thread::yield_now();
         }
@@ -112,21 +114,21 @@ fn a_turn_is_of_the_thread_that_goes_on_with_it() {
     });
 }
 
-/// A log and what of it the disk has.
+/// A log, and how much of it the disk has.
 #[derive(Default)]
 struct Disk {
     written: u64,
     durable: u64,
 }
 
-/// Writes as the store does, and tells the commit's number.
+/// Commits as the store does, and returns the commit's number.
 fn commit(turns: &Turns, flushes: &Flushes, disk: &Mutex<Disk>) -> u64 {
     let _turn = turns.take().expect("it is not nested");
     lock(disk).written += 1;
     flushes.committed()
 }
 
-/// Flushes what was written before it began.
+/// Flushes the writes that were made before it began.
 fn flush(disk: &Mutex<Disk>) -> Result<()> {
     let written = lock(disk).written;
     thread::yield_now();
@@ -215,7 +217,7 @@ fn a_failed_flush_fails_whom_it_was_for_and_all_who_come_later() {
     });
 }
 
-/// What the keeper did to the owners of a session.
+/// The keeper's requests to the owners of a session, and the snapshots that it ended.
 #[derive(Default)]
 struct Done {
     is_inside: bool,
@@ -248,7 +250,7 @@ fn a_lease_ends_for_its_own_owner_and_between_two_calls() {
             call(&lease, &done, owner);
             let (gate, is_whole) = lease.end();
             drop(gate);
-            // Who was asked while he was inside comes out without a snapshot to leave open.
+            // An owner that was asked while it was in a call has no snapshot to park.
             assert!(!is_whole || !lock(&done).ended.contains(&owner));
             assert!(is_whole || lock(&done).asked.contains(&owner));
         }

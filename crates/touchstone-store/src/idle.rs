@@ -1,23 +1,24 @@
-//! The sessions that nobody has, and how many are out. Whoever gives one back has this list between his last call and all
-//! else that he does to the connection, and nobody takes it before: so what is done with the list locked is done to one
-//! owner, and to nobody after him.
+//! The list of idle sessions, and the number of sessions that are out. A thread that gives a session back ends its
+//! lease, then locks this list, and only then parks the snapshot or ends it. No thread takes the session before it is
+//! in the list again. So an interrupt under the list's lock hits only the owner that it is for: neither the end of its
+//! transaction nor a later owner.
 
 use crate::lease::Lease;
 use crate::leased::Leased;
 use crate::session::Session;
 use crate::sync::{Mutex, MutexGuard, lock};
 
-/// The sessions that nobody has.
+/// The idle sessions.
 pub(crate) struct Idle<S = Session>(Mutex<List<S>>);
 
-/// The list of them, with what is decided under its lock.
+/// The list of idle sessions, with the decisions that are made under its lock.
 pub(crate) struct List<S = Session> {
     pub(crate) sessions: Vec<Box<Leased<S>>>,
-    /// How many sessions somebody has.
+    /// How many sessions are out.
     pub(crate) out: usize,
-    /// Whether the keeper looks again and again: at snapshots that are left open, and at those that are held.
+    /// Whether the keeper looks again and again, at parked snapshots and at held ones.
     pub(crate) is_watched: bool,
-    /// Snapshots that were given back while the keeper did not look.
+    /// The number of snapshots that came back while the keeper did not watch.
     pub(crate) reads: u32,
 }
 
@@ -28,13 +29,13 @@ impl<S> Default for Idle<S> {
 }
 
 impl<S> Idle<S> {
-    /// The list, for whoever takes a session or gives one back, and for the keeper.
+    /// The list, for threads that take a session or give one back, and for the keeper.
     #[inline]
     pub(crate) fn list(&self) -> MutexGuard<'_, List<S>> {
         lock(&self.0)
     }
 
-    /// Interrupts what that owner runs, if the session is still his.
+    /// Interrupts the owner's running statement, if the session is still that owner's.
     pub(crate) fn interrupt(&self, lease: &Lease, owner: u64, interrupt: impl FnOnce()) {
         let _nobody_gives_back = self.list();
         if lease.is_with(owner) {

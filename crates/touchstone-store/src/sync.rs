@@ -1,4 +1,4 @@
-//! The primitives that threads meet at: the standard library's, or a model checker's when the hand-offs are explored.
+//! The primitives of synchronization: the standard library's, or those of shuttle, a model checker, for the models.
 
 #[cfg(shuttle)]
 pub(crate) use shuttle::{
@@ -15,12 +15,13 @@ pub(crate) use std::{
 
 use std::time::Duration;
 
-/// Locks; a thread that panicked with the lock left the state whole, because no state here is changed in two steps.
+/// Locks. Poison is ignored: a thread that panicked with the lock left the state whole, because no state here is
+/// changed in two steps.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// Locks, where nobody else has the lock.
+/// Locks, if no thread has the lock.
 pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     match mutex.try_lock() {
         Ok(guard) => Some(guard),
@@ -29,12 +30,12 @@ pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     }
 }
 
-/// Waits by the bell.
+/// Waits for the bell, a condition variable.
 pub(crate) fn wait<'s, T>(bell: &Condvar, guard: MutexGuard<'s, T>) -> MutexGuard<'s, T> {
     bell.wait(guard).unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// Waits for the bell, or for that long; whether it was that long.
+/// Waits for the bell, at most for that time; whether the time has passed.
 #[cfg(not(shuttle))]
 pub(crate) fn wait_for<'s, T>(
     bell: &Condvar,
@@ -46,7 +47,8 @@ pub(crate) fn wait_for<'s, T>(
     (guard, result.timed_out() || time.is_zero())
 }
 
-/// Waits for the bell, or for that long: here, where there is no time, until others had a chance.
+/// Waits for the bell, at most for that time. In shuttle's models no time passes: other threads get a chance to run,
+/// then the time counts as over.
 #[cfg(shuttle)]
 pub(crate) fn wait_for<'s, T>(
     _bell: &Condvar,

@@ -1,5 +1,5 @@
-//! Whose turn it is to write: one thread at a time, in the order in which they came. Threads that wait are never told
-//! "busy", and none overtakes another.
+//! The turn: the store's in-process write lock, first come first served. A thread that waits for it never gets "busy",
+//! and no thread overtakes another.
 
 use crate::engine::fork::Origin;
 use crate::sync::{self, Arc, Condvar, Mutex, ThreadId, lock};
@@ -29,7 +29,7 @@ pub(crate) struct Turn<'t> {
     turns: &'t Turns,
 }
 
-/// The thread has the turn already: it would wait for itself.
+/// The calling thread has the turn already: it would wait for itself.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct AlreadyMine;
 
@@ -51,14 +51,16 @@ impl Turns {
         Ok(Turn { turns: self })
     }
 
-    /// The turn that a caller took and forgot, to end it: there is one at a time.
+    /// The turn that a caller took and forgot (`mem::forget`), for dropping it. There is one turn at a time, so it is
+    /// that one.
     pub(crate) fn resume(&self) -> Turn<'_> {
         Turn { turns: self }
     }
 
-    /// This thread goes on with a turn that was taken and forgotten, whoever took it: it would wait for itself now.
+    /// Makes the calling thread the owner of a turn that a thread took and forgot. Another [`take`](Turns::take) of the
+    /// owner fails from now on, because it would wait for itself.
     pub(crate) fn pass_to_me(&self) {
-        // In the child of a fork the turn is a thread of the parent's.
+        // In the child of a fork, the turn belongs to a thread of the parent.
         if self.origin.is_here() {
             lock(&self.state).owner = Some(sync::current().id());
         }
@@ -83,12 +85,12 @@ impl Waiter {
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
         if !self.turns.origin.is_here() {
-            // A thread that waits, or passes the turn on, is a thread of the parent's.
+            // In the child of a fork, every waiting thread is a thread of the parent.
             return;
         }
         let mut state = lock(&self.turns.state);
         let next = state.waiting.pop_front();
-        // The turn passes straight to the next in line: a thread that comes by now cannot take it.
+        // The turn passes directly to the next thread in the queue: a thread that comes now cannot take it first.
         state.owner = next.as_ref().map(|waiter| waiter.thread);
         drop(state);
         if let Some(waiter) = next {

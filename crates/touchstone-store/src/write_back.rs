@@ -1,17 +1,17 @@
-//! Has the system write the log to the disk piece by piece, before a checkpoint flushes it. The system ends a write in an interrupt,
-//! page after page, on whichever processor the disk's queue has: of a megabyte at once that took 0.2 ms from a commit there, with
-//! pieces of 128 KiB nothing that is seen among other commits.
+//! Makes the system write the log to the disk piece by piece, before a checkpoint flushes the log. The system ends a
+//! write in an interrupt, page after page, on the processor of the disk's queue. For a megabyte at once, this took 0.2
+//! ms from a commit on that processor; with pieces of 128 KiB, the delay is too small to see among other commits.
 
 use std::path::Path;
 
-/// The log, open to be written back. Elsewhere than on Linux it is left to the flush.
+/// The log, open for write-back. On systems other than Linux, the flush writes it all.
 pub(crate) struct WriteBack {
     #[cfg(target_os = "linux")]
     log: Option<std::fs::File>,
 }
 
 impl WriteBack {
-    /// Of the log at that path. Where it cannot be opened nothing is lost: the flush writes it.
+    /// Opens the log at that path. If it cannot be opened, nothing is lost: the flush writes it.
     #[cfg_attr(not(target_os = "linux"), expect(unused_variables, reason = "there is no such call"))]
     pub(crate) fn of(log: &Path) -> WriteBack {
         WriteBack {
@@ -20,7 +20,8 @@ impl WriteBack {
         }
     }
 
-    /// Writes bytes back that the system has, and waits for them. A write that fails is told to the flush, which asks of the same file.
+    /// Writes cached bytes from `from` up to `to` to the disk, and waits for them. If a write fails, the later flush of
+    /// the same file reports it.
     #[cfg(target_os = "linux")]
     pub(crate) fn pieces(&self, from: u64, to: u64) {
         use std::os::fd::AsRawFd as _;
@@ -40,7 +41,7 @@ impl WriteBack {
         }
     }
 
-    /// There is no such call.
+    /// Does nothing: the system has no such call.
     #[cfg(not(target_os = "linux"))]
     #[expect(clippy::unused_self, reason = "it is that of Linux")]
     pub(crate) fn pieces(&self, _from: u64, _to: u64) {}
