@@ -1,4 +1,4 @@
-//! One type's records in one collection, as a snapshot or a transaction reaches them: what is the same for both.
+//! Access to one type's records in one collection: the code that snapshots and transactions share.
 
 use crate::cells::{Cell, Cells};
 use crate::derived::Stored;
@@ -14,14 +14,14 @@ use crate::table::{Section, Table};
 use crate::visitor::each;
 use std::marker::PhantomData;
 
-/// Which collection of a type is meant.
+/// A collection of a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Which {
     /// The type's own.
     Own,
     /// The named one of that number.
     Named(i64),
-    /// A named one that nobody has written to.
+    /// A named one that was never written to.
     Unwritten,
 }
 
@@ -29,7 +29,7 @@ pub(crate) enum Which {
 pub(crate) struct Access<'s, T> {
     pub(crate) leased: &'s Leased,
     pub(crate) which: Which,
-    /// The table: the type's own, unless the type has none before the program runs.
+    /// The table's shape: the type's own, or one that is given if the type is made at run time.
     pub(crate) shape: &'static Shape,
     marker: PhantomData<fn() -> T>,
 }
@@ -53,19 +53,20 @@ impl<'s, T: Record> Access<'s, T> {
         Access { leased, which, shape, marker: PhantomData }
     }
 
-    /// A call of the session, whose transaction must still be there.
+    /// A call of the session, whose transaction must still be open.
     ///
     /// # Errors
-    /// When the snapshot has expired, the transaction has ended, or as `work` does.
+    /// If the snapshot has expired: the log reached `log_bytes_max`; if the transaction has ended; or as `work` does.
     #[inline]
     pub(crate) fn call<R>(&self, work: impl FnOnce(&Session) -> Result<R>) -> Result<R> {
         self.leased.in_transaction(work)
     }
 
-    /// The table as it is.
+    /// The table as the file has it; it may not exist yet.
     #[inline]
     pub(crate) fn table(&self, session: &Session) -> Result<Section> {
-        // A collection that was never written to has no rows, whatever the table holds: no collection has this number.
+        // A collection that was never written to has no rows, even if the table has some: no collection has this
+        // number.
         const NOBODY: i64 = -1;
         let collection = match self.which {
             Which::Own => None,
@@ -75,7 +76,7 @@ impl<'s, T: Record> Access<'s, T> {
         session.table(self.shape, collection)
     }
 
-    /// How many columns are the key.
+    /// The number of columns of the key.
     pub(crate) fn keys(&self) -> usize {
         self.shape.keys
     }
@@ -232,7 +233,7 @@ impl<'s, T: Record> Access<'s, T> {
     }
 }
 
-/// The record with a key's columns, for a call that has begun, also where it is a transaction of its own.
+/// The record with the key of those columns, within a call that has begun; the call may be a transaction of its own.
 pub(crate) fn get_values<T: Record>(session: &Session, table: &Section, key: &[Stored]) -> Result<Option<T>> {
     find(session, table, |cells| key.iter().for_each(|value| value.write(cells)))
 }
@@ -249,7 +250,7 @@ fn find<'k, T: Record>(
     let mut cells = Cells::default();
     table.begin_row(&mut cells);
     write_key(&mut cells);
-    // What cannot be stored is not there.
+    // No record has a key that cannot be stored.
     if cells.refused().is_some() {
         return Ok(None);
     }
@@ -265,7 +266,7 @@ fn find<'k, T: Record>(
 }
 
 fn read_all<T: Record>(session: &Session, scan: &mut Scan, table: &Table) -> Result<Vec<T>> {
-    /// What is reserved at once on the strength of an estimate.
+    /// The most memory that an estimate may reserve at once.
     const RESERVED_BYTES_MAX: usize = 64 << 20;
     let (mut found, mut reserved): (Vec<T>, bool) = (Vec::new(), false);
     loop {
@@ -284,7 +285,7 @@ fn read_all<T: Record>(session: &Session, scan: &mut Scan, table: &Table) -> Res
     }
 }
 
-/// Inserts on a connection in a transaction, or in one of its own.
+/// Inserts a record, in the open transaction or in one of its own.
 #[inline]
 pub(crate) fn insert<T: Record>(session: &Session, table: &Section, record: &T) -> Result<()> {
     table
@@ -296,7 +297,7 @@ pub(crate) fn insert<T: Record>(session: &Session, table: &Section, record: &T) 
         .map(|_| ())
 }
 
-/// Inserts or replaces, as [`insert`].
+/// Inserts or replaces a record, as [`insert`].
 #[inline]
 pub(crate) fn put<T: Record>(session: &Session, table: &Section, record: &T) -> Result<()> {
     table
@@ -308,7 +309,7 @@ pub(crate) fn put<T: Record>(session: &Session, table: &Section, record: &T) -> 
         .map(|_| ())
 }
 
-/// Replaces, as [`insert`]; whether there was one to replace.
+/// Replaces a record, as [`insert`]; returns whether there was one.
 #[inline]
 pub(crate) fn replace<T: Record>(session: &Session, table: &Section, record: &T) -> Result<bool> {
     table.replace.with(
@@ -317,7 +318,7 @@ pub(crate) fn replace<T: Record>(session: &Session, table: &Section, record: &T)
     )
 }
 
-/// Removes, as [`insert`]; whether there was one.
+/// Removes a record, as [`insert`]; returns whether there was one.
 #[inline]
 pub(crate) fn remove<T: Record, Q: Finds<T> + ?Sized>(
     session: &Session,
@@ -327,7 +328,7 @@ pub(crate) fn remove<T: Record, Q: Finds<T> + ?Sized>(
     let mut cells = Cells::default();
     table.begin_row(&mut cells);
     key.write_key(&mut cells);
-    // What cannot be stored is not there.
+    // No record has a key that cannot be stored.
     if cells.refused().is_some() {
         return Ok(false);
     }
@@ -347,7 +348,8 @@ pub(crate) fn remove<T: Record, Q: Finds<T> + ?Sized>(
     )
 }
 
-/// Runs a statement that writes a record; whether it changed a row. A new one had none before it.
+/// Runs a statement that writes a record; returns whether it changed a row. If `is_new`, there was no row of the record
+/// before.
 #[inline]
 fn write<T: Record>(
     session: &Session,
@@ -378,7 +380,7 @@ fn write<T: Record>(
     Ok(changed)
 }
 
-/// Runs a statement that reads the feed, with the records; how many they were.
+/// Runs a statement that reads the records from the feed, a virtual table; returns how many they were.
 fn feed<'r, T: Record>(
     session: &Session,
     table: &Section,
@@ -396,7 +398,7 @@ fn feed<'r, T: Record>(
     let mut fill = |cells: &mut Cells<'static>| {
         last = left.next().copied();
         let Some(record) = last else { return false };
-        // SAFETY: the values borrow from a record that outlives this function, and nobody reads them after it.
+        // SAFETY: the values borrow from a record that outlives this function, and no code reads them after it.
         let cells = unsafe { std::mem::transmute::<&mut Cells<'static>, &mut Cells<'r>>(cells) };
         record.write(cells);
         if !are_new {
@@ -408,7 +410,7 @@ fn feed<'r, T: Record>(
         }
         true
     };
-    // SAFETY: what `fill` borrows from lives to the end of this function.
+    // SAFETY: everything that `fill` borrows from lives to the end of this function.
     let (result, why) =
         unsafe { feed.with(&mut fill, || Capture::follow_if_acting(session, || statement.run())) };
     if result.is_err() || why.is_some() {
@@ -417,7 +419,7 @@ fn feed<'r, T: Record>(
     let error = match (result, why) {
         (Ok(()), None) => {
             if are_new && session.capture.counts() {
-                // A trigger may have left some of them out, which may be there.
+                // A trigger may have left out some records, whose keys may have been there before.
                 let are_there = statement.changes() == records.len() as u64;
                 records.iter().for_each(|record| note_new(session, table, *record, are_there));
             }
@@ -432,7 +434,7 @@ fn feed<'r, T: Record>(
     })
 }
 
-/// Notes that there was no record with the key of one that was inserted, or that nobody knows whether it was.
+/// Notes for live queries that no record had the key of an inserted one before, or that this is unknown.
 fn note_new<T: Record>(session: &Session, table: &Section, record: &T, is_there: bool) {
     let mut cells = Cells::default();
     record.write_key(&mut cells);
@@ -443,7 +445,7 @@ fn note_new<T: Record>(session: &Session, table: &Section, record: &T, is_there:
     }
 }
 
-/// Says which record a failure was about.
+/// Adds to an error the record that it is about.
 #[cold]
 fn name_record<T: Record>(table: &Section, error: Error, record: &T) -> Error {
     let mut cells = Cells::default();
@@ -452,8 +454,8 @@ fn name_record<T: Record>(table: &Section, error: Error, record: &T) -> Error {
     table.name_row(error, &cells)
 }
 
-/// The records in the order of their keys, those of one key as they came. The table's tree is then filled from one end to
-/// the other, and not all over: with many records that is the difference between memory and disk.
+/// The records in the order of their keys; records of one key stay in the given order. The table's B-tree is then
+/// filled from one end to the other, not all over: with many records that is the difference between memory and disk.
 fn in_key_order<'r, T: Record>(records: impl IntoIterator<Item = &'r T>) -> Vec<&'r T> {
     let mut records: Vec<&T> = records.into_iter().collect();
     if !records.is_sorted_by(|left, right| left.compare_keys(right).is_le()) {
@@ -462,8 +464,8 @@ fn in_key_order<'r, T: Record>(records: impl IntoIterator<Item = &'r T>) -> Vec<
     records
 }
 
-/// The greatest row number of a table, while rows are added. A row without a number gets the next one from SQLite, which
-/// then need not search the table for it; so the number of a row that goes on from the last is left out.
+/// The greatest row number of a table, while rows are added. A row without a number gets the next one from SQLite,
+/// which then need not search the table for it; so the number of a row that goes on from the last is left out.
 struct Numbers {
     greatest: i64,
 }
@@ -478,7 +480,7 @@ impl Numbers {
             // The first number of an empty table is 1: SQLite's answer is NULL, which reads as 0.
             |statement| statement.integer(),
         )?;
-        // One may leave a row out, or add some: then the next number is not that of the next record.
+        // A trigger may leave rows out or add some: then the next number is not the next record's.
         Ok((!session.connection.may_have_triggers()).then_some(Numbers { greatest }))
     }
 
@@ -489,7 +491,8 @@ impl Numbers {
         if self.greatest.checked_add(1) == Some(number) {
             cells.clear_at(0);
         }
-        // Of an empty table 0 is only taken for the greatest: after a first row below it, SQLite counts on from that.
+        // For an empty table, 0 only stands for the greatest number: after a first row below 0, SQLite continues from
+        // that row.
         let is_unknown = self.greatest == 0 && number < 0;
         self.greatest = if is_unknown { i64::MAX } else { self.greatest.max(number) };
     }
@@ -502,7 +505,7 @@ fn check(table: &Table, cells: &Cells<'_>) -> Result<()> {
     }
 }
 
-/// That the record is one of the table's: of a type that is made at run time, the compiler does not know.
+/// Checks that the record belongs to the table: the compiler cannot know that of a type made at run time.
 #[inline]
 fn check_type<T: Record>(table: &Table, record: &T) -> Result<()> {
     if record.is_of(table.shape) { Ok(()) } else { Err(session::other_type(table.shape)) }

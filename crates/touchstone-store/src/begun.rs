@@ -1,5 +1,5 @@
-//! A transaction that is no closure: for bindings, whose languages begin and end one in two calls. A program in Rust has
-//! [`Store::write`], which cannot forget to end it.
+//! A transaction without a closure: for bindings to languages that begin and end a transaction in two calls. A program
+//! in Rust uses [`Store::write`], which always ends it.
 
 use crate::engine::log::LogState;
 use crate::error::{Error, ErrorKind, Result};
@@ -12,10 +12,11 @@ use crate::transaction::{Part, RELEASE, SAVEPOINT, Transaction};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The number of the next savepoint: one that has ended, or is another transaction's, is not taken for one that is open.
+/// The number of the next savepoint of the process. So a savepoint that has ended, or of another transaction, is never
+/// mistaken for an open one.
 static SAVEPOINTS: AtomicU64 = AtomicU64::new(0);
 
-/// A transaction that has begun. It has the turn to write until it is committed, or undone by being dropped.
+/// A transaction that has begun. It has the turn to write until it is committed, or undone when dropped.
 ///
 /// ```
 /// # use touchstone_store::{Record, Store};
@@ -35,18 +36,19 @@ static SAVEPOINTS: AtomicU64 = AtomicU64::new(0);
 /// ```
 pub struct Begun {
     store: Store,
-    /// The writer, while it is lent; none once the transaction has ended.
+    /// The writer's session, while it is lent; none once the transaction has ended.
     leased: Option<Box<Leased>>,
     before: Option<LogState>,
     schema: i64,
     durable: bool,
     /// The numbers of the savepoints that are open, the innermost last.
     savepoints: Vec<u64>,
-    /// Who has used it last, and would wait for itself.
+    /// The thread that has used the transaction last. Another transaction of this thread would wait for this one.
     thread: ThreadId,
 }
 
-/// A part of a [`Begun`] transaction that can be undone alone. One that is forgotten is kept with the transaction.
+/// A part of a [`Begun`] transaction that can be undone alone. A savepoint that is neither released nor
+/// undone is kept with the transaction.
 ///
 /// ```
 /// # use touchstone_store::{Record, Store};
@@ -77,8 +79,9 @@ impl fmt::Debug for Begun {
 }
 
 impl Store {
-    /// Begins a transaction, once all that were asked for before have ended. Another thread may go on with it. The thread
-    /// that has used it last cannot begin another one before it has ended; others wait for that.
+    /// Begins a transaction, once all that were asked for before have ended. Another thread may go on with it. The
+    /// thread that has used it last cannot begin another transaction before it has ended; other threads wait for its
+    /// end.
     ///
     /// ```
     /// # use touchstone_store::{ErrorKind, Record, Store};
@@ -101,7 +104,7 @@ impl Store {
 }
 
 impl Begun {
-    /// The writer, which this thread uses from now on.
+    /// The writer's session, which the calling thread uses from now on.
     fn leased(&mut self) -> &Leased {
         let me = sync::current().id();
         if self.thread != me {
@@ -146,7 +149,7 @@ impl Begun {
     /// ```
     ///
     /// # Errors
-    /// When the transaction has ended: a failure that SQLite rolls back at once, or raw SQL, ended it.
+    /// If the transaction has ended: a failure that SQLite rolls back at once, or raw SQL, ended it.
     pub fn savepoint(&mut self) -> Result<Savepoint> {
         let (schema, mark) = self.leased().in_transaction(|session| {
             session.connection.sql().execute_batch(SAVEPOINT)?;
@@ -175,7 +178,7 @@ impl Begun {
     /// ```
     ///
     /// # Errors
-    /// When the part has ended already, or the transaction has; and when it is a part of another one.
+    /// If the part or the transaction has ended already, or if the part belongs to another transaction.
     pub fn release(&mut self, savepoint: Savepoint) -> Result<()> {
         self.leave(&savepoint)?;
         self.leased().in_transaction(|session| Ok(session.connection.sql().execute_batch(RELEASE)?))
@@ -208,7 +211,7 @@ impl Begun {
         })
     }
 
-    /// Ends the parts within this one, and this one but for the last statement.
+    /// Ends the parts within this one, and forgets this one; the caller runs its last statement.
     fn leave(&mut self, savepoint: &Savepoint) -> Result<()> {
         let Some(at) = self.savepoints.iter().rposition(|open| *open == savepoint.number) else {
             return Err(Error::new(ErrorKind::Invalid, "the savepoint has ended already"));
@@ -236,7 +239,7 @@ impl Begun {
     /// ```
     ///
     /// # Errors
-    /// As for [`Store::write`]; nothing of it is kept then.
+    /// As for [`Store::write`]; the transaction is then undone.
     pub fn commit(mut self) -> Result<()> {
         let Some(leased) = self.leased.take() else { return Ok(()) };
         self.store.commit_lent(leased, self.schema, self.before, self.durable)

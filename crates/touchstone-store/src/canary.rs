@@ -1,6 +1,6 @@
-//! Mistakes on purpose, by which a build for a sanitizer shows that it sees: in the library, in the engine's unit, and
-//! between the two. `make sanitize` makes each of them first, and believes no build that is silent about one. No part of
-//! the store: it is compiled with `--cfg touchstone_canary` alone.
+//! Mistakes on purpose, which prove that a sanitizer's build detects mistakes: in the library, in the engine's C unit,
+//! and between the two. `make sanitize` makes each of them first, and trusts no build that misses one. This file is not
+//! part of the store: it is compiled with `--cfg touchstone_canary` only.
 
 use std::ffi::c_int;
 use std::hint::black_box;
@@ -17,13 +17,13 @@ unsafe extern "C" {
 const LENGTH: u8 = 24;
 const TIMES: u32 = 1000;
 
-/// Makes the mistake of that name; false where there is none.
+/// Makes the mistake of that name; false if there is none.
 #[must_use]
 pub fn make(mistake: &str) -> bool {
     match mistake {
         "library reads beyond" => use_up(library_beyond()),
         "library reads what is freed" => use_up(library_freed()),
-        // SAFETY: there is none, which the sanitizer has to see.
+        // SAFETY: there is none, and the sanitizer has to report that.
         "engine reads beyond" => use_up(unsafe { touchstone_canary_beyond(LENGTH.into()) }),
         // SAFETY: as above.
         "engine reads what is freed" => use_up(unsafe { touchstone_canary_freed(LENGTH.into()) }),
@@ -43,7 +43,7 @@ fn use_up<T>(value: T) {
 #[inline(never)]
 fn library_beyond() -> u8 {
     let block = black_box(vec![LENGTH; LENGTH.into()]);
-    // SAFETY: there is none, which the sanitizer has to see.
+    // SAFETY: there is none, and the sanitizer has to report that.
     unsafe { block.as_ptr().add(block.len()).read_volatile() }
 }
 
@@ -52,7 +52,7 @@ fn library_freed() -> u8 {
     let block = black_box(vec![LENGTH; LENGTH.into()]);
     let place = block.as_ptr();
     drop(block);
-    // SAFETY: there is none, which the sanitizer has to see.
+    // SAFETY: there is none, and the sanitizer has to report that.
     unsafe { place.read_volatile() }
 }
 
@@ -60,7 +60,7 @@ fn library_freed() -> u8 {
 #[derive(Clone, Copy)]
 struct Shared(*mut c_int);
 
-// SAFETY: there is none, which the sanitizer has to see.
+// SAFETY: there is none, and the sanitizer has to report that.
 unsafe impl Send for Shared {}
 
 #[inline(never)]
@@ -74,8 +74,8 @@ fn engine_raced(number: Shared) {
     unsafe { touchstone_canary_raced(number.0) }
 }
 
-/// Two threads that meet again and again, and are ordered by nothing. They are both there at each meeting: of one that has
-/// ended, a sanitizer may have forgotten what it did.
+/// Two threads that access the number at the same time, again and again, without synchronization. Both are still
+/// running at each access, because a sanitizer may forget the accesses of a thread that has ended.
 fn race(one: fn(Shared), other: fn(Shared)) {
     let mut number: c_int = 0;
     let (shared, arrived) = (Shared(&raw mut number), AtomicU32::new(0));
@@ -96,8 +96,8 @@ fn race(one: fn(Shared), other: fn(Shared)) {
     black_box(number);
 }
 
-/// No mistake: threads that meet as the standard library lets them. A build whose standard library is not instrumented
-/// calls this a race, and would of everything.
+/// No mistake: threads that synchronize through the standard library. A build whose standard library is not
+/// instrumented reports a race here, and would report one everywhere.
 fn take_turns() {
     let (guarded, bell) = (Mutex::new((0_u32, String::new())), Condvar::new());
     let (sender, receiver) = mpsc::channel::<Vec<u32>>();

@@ -1,5 +1,5 @@
-//! Opens the file: whose it is, which key it has, which version; and makes it a store where it is new, also where others
-//! make it at the same time.
+//! Opens the file: checks its key and version, and that it is a store. Makes a new file a store, even if other
+//! processes make it at the same time.
 
 use crate::engine::cipher;
 use crate::engine::connection::{APPLICATION_ID, Connection, FORMAT_VERSION, Header};
@@ -15,20 +15,20 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The path from the root on: the program may change its directory while the store is open.
+/// The absolute path: the program may change its working directory while the store is open.
 ///
 /// # Errors
-/// When the system does not tell in which directory the program is.
+/// If the system does not report the working directory.
 pub(crate) fn absolute(given: &Path) -> Result<PathBuf> {
-    // They name no file, which SQLite says better.
+    // These paths name no file; SQLite has the better error for them.
     if given.as_os_str().is_empty() || given.as_os_str() == ":memory:" {
         return Ok(given.to_owned());
     }
     path::absolute(given).map_err(|error| Error::io(&error, "finding the directory of", given))
 }
 
-/// Opens the file, made where there is none, and holds it; with the connection that reads first, and what was settled about
-/// the file's key.
+/// Opens the file, which is made if there is none, and pins it. Returns the options with the key derived, the pin, and
+/// the first connection, which reads.
 ///
 /// # Errors
 /// As [`Store::open`](crate::Store::open).
@@ -46,7 +46,7 @@ pub(crate) fn open(path: &Path, options: Options) -> Result<(Options, Arc<Pin>, 
                 connection.spare_flushes(&resolved).map_err(about)?;
                 return Ok((resolved, pin, connection));
             }
-            // Another process made the file since it was looked at, perhaps with another salt.
+            // Another process has made the file since this one looked, perhaps with another salt.
             Err(error) if header.application == 0 && tries > 0 && is_overtaken(&error) => {}
             Err(error) => return Err(about(error)),
         }
@@ -74,8 +74,9 @@ pub(crate) fn check(header: Header) -> Result<()> {
     Ok(())
 }
 
-/// Makes a new file a store, with a log; or gives a store the log back that somebody took from it. Where others make the
-/// same file, SQLite does not wait to begin the log.
+/// Makes a new file a store with a write-ahead log; or switches a store back to the log, if another program has changed
+/// its journal mode. It waits itself for others that make the same file, because SQLite does not wait for a change of
+/// the journal mode.
 fn make(connection: &Connection, mut header: Header, options: &Options) -> Result<()> {
     const PAUSE: Duration = Duration::from_millis(1);
     let end = Instant::now() + options.busy_timeout;
@@ -94,7 +95,7 @@ fn make(connection: &Connection, mut header: Header, options: &Options) -> Resul
 
 fn make_once(connection: &Connection, header: Header) -> Result<()> {
     let sql = connection.sql();
-    // Read to its end, because that is where the change is committed, or fails.
+    // The statement runs to its end, because only there the change is committed, or fails.
     let mut statement = sql.prepare("pragma journal_mode = wal")?;
     let modes = statement.query_map((), |row| row.get(0))?.collect::<Result<Vec<String>, _>>()?;
     if modes == ["memory"] {
@@ -113,25 +114,25 @@ fn make_once(connection: &Connection, header: Header) -> Result<()> {
             "begin immediate; pragma application_id = {APPLICATION_ID}; pragma user_version = {FORMAT_VERSION}; commit"
         ))?;
     }
-    // The log's index is there once something was read with the log.
+    // The log's index exists once a connection has read with the log.
     connection.schema_version().map(drop)
 }
 
 /// The version that every log's header names.
 const LOG_VERSION: u32 = 3_007_000;
 
-/// How often a new file is looked at again, where other processes make it at the same time.
+/// How often opening a new file is tried, if other processes make it at the same time.
 const MAKE_TRIES: u32 = 8;
 
-/// Whether a file could not be made because somebody else is making it.
+/// Whether a file could not be made because another process is making it.
 fn is_overtaken(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Foreign | ErrorKind::Busy)
 }
 
-/// The first connection, with what the file says of itself under its key.
+/// The first connection, with the file's header, read under its key.
 fn unlock(path: &Path, options: Options) -> Result<(Options, Connection, Header)> {
-    // Two programs may make an encrypted file at once. The one that comes second finds another salt than the one it
-    // chose while the file was empty, and looks again.
+    // Two processes may make an encrypted file at once. The second one chose a salt while the file was empty, finds
+    // another salt there, and looks again.
     let may_be_new = options.key.is_some() && std::fs::metadata(path).map_or(true, |file| file.len() == 0);
     let mut tries = if may_be_new { 2 } else { 1 };
     loop {
@@ -139,7 +140,7 @@ fn unlock(path: &Path, options: Options) -> Result<(Options, Connection, Header)
         check_not_emptied(path)?;
         let resolved = cipher::resolve(path, options.clone())?;
         let opened = Connection::open(path, &resolved).and_then(|connection| {
-            // Before statements are prepared, which would be prepared anew.
+            // Before any statement is prepared: it would have to be prepared again.
             connection.defend();
             let header = connection.header()?;
             Ok((connection, header))
@@ -156,10 +157,11 @@ fn unlock(path: &Path, options: Options) -> Result<(Options, Connection, Header)
     }
 }
 
-/// A file without a byte is a new one, unless a log with commits lies beside it: it was cut off, and SQLite would delete the log.
+/// Checks that a file without a byte is a new one. If a log with commits lies beside it, the file was cut off, and
+/// SQLite would delete the log.
 ///
 /// # Errors
-/// [`Damaged`](ErrorKind::Damaged) where it was.
+/// If the file was cut off ([`Damaged`](ErrorKind::Damaged)).
 pub(crate) fn check_not_emptied(path: &Path) -> Result<()> {
     let bytes =
         |path: &Path| std::fs::metadata(path).ok().filter(|file| file.is_file()).map(|file| file.len());
@@ -169,7 +171,7 @@ pub(crate) fn check_not_emptied(path: &Path) -> Result<()> {
     // The log lies beside the file, not beside a link to it.
     let Ok(file) = path.canonicalize() else { return Ok(()) };
     let log = companion(&file, "-wal");
-    // Another process that makes the file writes its first page before the log: the log is looked at first.
+    // Another process that makes the file writes the first page before the log, so the log's length is read first.
     let is_emptied = bytes(&log).is_some_and(|bytes| bytes > 0) && bytes(&file) == Some(0);
     if !is_emptied {
         return Ok(());
@@ -182,7 +184,8 @@ pub(crate) fn check_not_emptied(path: &Path) -> Result<()> {
     Err(Error::new(ErrorKind::Damaged, message))
 }
 
-/// A log of a version that no SQLite has written is damaged, and SQLite tells it as a file that it cannot open.
+/// Corrects the error for a log of a version that no SQLite has written: the log is damaged, but SQLite reports a file
+/// that it cannot open.
 fn log_error(error: Error, path: &Path) -> Error {
     let cannot_open = error.sqlite_code().is_some_and(|code| code & 0xff == ffi::SQLITE_CANTOPEN);
     let mut start = [0; 8];
@@ -201,7 +204,8 @@ fn log_error(error: Error, path: &Path) -> Error {
     Error::new(ErrorKind::Damaged, message)
 }
 
-/// With a key, "not a database" means that the key is another.
+/// Replaces the error "not a database" by its likely reason: with a key, the file is not encrypted or the key is
+/// another; without one, the file may be encrypted.
 pub(crate) fn key_error(error: Error, path: &Path, options: &Options) -> Error {
     if error.kind() != ErrorKind::Foreign {
         return error;

@@ -1,5 +1,5 @@
-//! One connection and what is held on it: tables, statements, pages, feeds. One thread uses a session at a time, within a
-//! call of what leases it.
+//! A session: one connection with its caches of tables, statements and pages, and its feeds (virtual tables for batch
+//! inserts). One thread uses a session at a time, within a call of its [`Leased`].
 
 use crate::engine::connection::Connection;
 use crate::engine::feed::{Feed, Stopped};
@@ -24,10 +24,10 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Statements of queries that are kept: those of a program's own code are few.
+/// The number of statements of queries that are kept: a program's own code has few queries.
 const QUERIES_MAX: usize = 64;
 
-/// What a session is for.
+/// The purpose of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     Reader,
@@ -35,7 +35,7 @@ pub(crate) enum Role {
 }
 
 impl Role {
-    /// The pages that it keeps where nobody said how many: see [`Options::cache_bytes`].
+    /// The size of the page cache if the options name none: see [`Options::cache_bytes`].
     fn cache_bytes(self) -> u64 {
         match self {
             Role::Reader => READER_CACHE_BYTES,
@@ -47,11 +47,12 @@ impl Role {
 /// The table of the collections' names.
 pub(crate) const COLLECTIONS: &str = "touchstone_collections";
 
-/// A table of this session: where the type's shape is in memory, and whether it is the one that its collections share.
-/// Types of one shape may share a table; a shape that the compiler has put in two places has two, which costs a look.
+/// Identifies a table of this session: the address of the type's shape, and whether it is the table that the type's
+/// collections share. Types of one shape may share an entry; a shape that the compiler puts at two addresses has two,
+/// which costs a look-up.
 type TableId = (*const Shape, bool);
 
-/// A connection with what is held on it. Statements are dropped before the connection, feeds after it.
+/// A connection with its caches. Statements are dropped before the connection, feeds after it.
 pub(crate) struct Session {
     last_table: RefCell<Option<(TableId, Rc<Table>)>>,
     tables: RefCell<HashMap<TableId, Rc<Table>>>,
@@ -60,19 +61,20 @@ pub(crate) struct Session {
     schema: Cell<i64>,
     pub(crate) connection: Connection,
     feeds: RefCell<HashMap<usize, Rc<Feed>>>,
-    /// What the log was after the writer's last commit: as long as it is that, its tables are as they were.
+    /// The log's state after the writer's last commit. While the log is in that state, the tables are as this session
+    /// knows them.
     pub(crate) committed: Cell<Option<LogState>>,
     /// Whether the connection refuses to write.
     only_reads: Cell<bool>,
-    /// Numbers of named collections that were seen.
+    /// The numbers of named collections that this session has looked up.
     collections: RefCell<HashMap<String, i64>>,
     lease: Arc<Lease>,
-    /// What the transaction under way changes of what is watched.
+    /// The changes of the transaction under way to rows that live queries watch.
     pub(crate) capture: Capture,
 }
 
-// SAFETY: what is not `Send` in it (its `Rc`s, its statements) is reached only through the session, which one thread
-// has at a time. What of it outlives a call is `Kept` by the thread that has the session.
+// SAFETY: the parts that are not `Send` (`Rc`s, statements) are reached only through the session, which one thread has
+// at a time. A part that outlives a call is `Kept` by the thread that has the session.
 unsafe impl Send for Session {}
 
 impl Session {
@@ -104,25 +106,25 @@ impl Session {
         }
     }
 
-    /// Leases the session: whoever knows of the lease may end what its owner has begun.
+    /// Gives the session a lease, through which the keeper may end a snapshot of its owner.
     pub(crate) fn leased(self) -> (Leased, Arc<Lease>) {
         let lease = Arc::clone(&self.lease);
         (Leased::shared(self, Arc::clone(&lease)), lease)
     }
 
-    /// Whether a call that takes long may go on.
+    /// Whether a long call may go on.
     ///
     /// # Errors
-    /// When the snapshot is to expire.
+    /// If the snapshot has expired: the log reached `log_bytes_max`.
     #[inline]
     pub(crate) fn may_go_on(&self) -> Result<()> {
         self.lease.check()
     }
 
-    /// Begins to read what is committed now. With the log's index, tells what the snapshot is, to go on with it as long
-    /// as nobody commits.
+    /// Begins a read transaction on everything committed by now. With the log's index, returns the log's state of the
+    /// snapshot: later readers may go on with the snapshot as long as the log is in that state.
     pub(crate) fn begin_read(&self, index: Option<&LogIndex>) -> Result<Option<LogState>> {
-        /// Commits that may fall between looking and beginning before it is given up to know the snapshot.
+        /// How often it begins again if a commit came meanwhile. After that, the state stays unknown.
         const TRIES: usize = 3;
         let mut tries = TRIES;
         loop {
@@ -139,27 +141,27 @@ impl Session {
         }
     }
 
-    /// Begins to write.
+    /// Begins a write transaction.
     pub(crate) fn begin_write(&self) -> Result<()> {
         let schema = self.connection.begin_write()?;
         self.adopt(schema);
         Ok(())
     }
 
-    /// Notes what the log is after a commit of this session, whoever else has committed since. Where somebody else may
-    /// have committed before it, its tables may be others.
+    /// Notes the log's state right after a commit of this session, not counting later commits of others. `knows_tables`
+    /// is false if another process may have committed just before it, because the tables may then be different.
     #[inline]
     pub(crate) fn note_commit(&self, after: Option<LogState>, knows_tables: bool) {
         self.committed.set(after.filter(|_| knows_tables));
     }
 
-    /// Ends the transaction, keeping nothing, and forgets tables that may have been made in it.
+    /// Rolls the transaction back, and forgets tables that may have been made in it.
     pub(crate) fn abandon(&self) {
         self.connection.end();
         self.forget();
     }
 
-    /// Makes the connection refuse to write: a snapshot hands it out.
+    /// Makes the connection refuse to write, because a snapshot lends it to the program.
     pub(crate) fn forbid_writing(&self) -> Result<()> {
         if !self.only_reads.get() {
             self.connection.sql().execute_batch("pragma query_only = on")?;
@@ -168,14 +170,14 @@ impl Session {
         Ok(())
     }
 
-    /// That the transaction is still there. SQLite rolls back by itself when the disk is full or fails, and raw SQL may
-    /// commit: what comes after must not be a transaction of its own.
+    /// Checks that the transaction is still open. SQLite rolls back by itself if the disk is full or fails, and raw SQL
+    /// may commit. A later statement must not become a transaction of its own.
     #[inline]
     pub(crate) fn check_open(&self) -> Result<()> {
         if self.connection.is_idle() { Err(ended()) } else { Ok(()) }
     }
 
-    /// The number of a named collection, where it was ever written to.
+    /// The number of a named collection, if it was ever written to.
     pub(crate) fn collection(&self, name: &str) -> Result<Option<i64>> {
         if let Some(number) = self.collections.borrow().get(name) {
             return Ok(Some(*number));
@@ -192,7 +194,7 @@ impl Session {
         Ok(Some(number))
     }
 
-    /// The number of a named collection, made where there is none.
+    /// The number of a named collection, which is made if there is none.
     pub(crate) fn writable_collection(&self, name: &str) -> Result<i64> {
         if let Some(number) = self.collection(name)? {
             return Ok(number);
@@ -208,7 +210,7 @@ impl Session {
         Ok(number)
     }
 
-    /// Looks whether SQL that is not the session's own has changed the schema.
+    /// Checks whether SQL of the program has changed the schema.
     pub(crate) fn look_again(&self) {
         match self.connection.verify_schema().and_then(|()| self.connection.schema_version()) {
             Ok(schema) => self.adopt(schema),
@@ -216,20 +218,21 @@ impl Session {
         }
     }
 
-    /// Forgets what was known of the file's tables.
+    /// Forgets everything known of the file's tables.
     pub(crate) fn forget(&self) {
         self.forget_undone();
         self.adopt(-1);
     }
 
-    /// Forgets what was learnt in a transaction, or a part of one, that was rolled back, and that no schema's version tells:
-    /// the numbers of collections, of which another name may be given one now, and whether there are triggers.
+    /// Forgets facts from a transaction, or a part of one, that was rolled back, if the schema's version does not cover
+    /// them: the numbers of collections, because another name may get such a number now, and whether there are
+    /// triggers.
     pub(crate) fn forget_undone(&self) {
         self.collections.borrow_mut().clear();
         self.capture.forget_acting();
     }
 
-    /// Takes the schema's version; another than before makes the session look again at every table.
+    /// Notes the schema's version. If it has changed, the session looks at every table again.
     #[inline]
     fn adopt(&self, schema: i64) {
         if self.schema.replace(schema) != schema {
@@ -266,14 +269,14 @@ impl Session {
         Ok(table)
     }
 
-    /// The table of a type, made or completed where the file has not all of it.
+    /// The table of a type. It is made if the file has none, and completed if columns or indexes are missing.
     pub(crate) fn writable_table(&self, shape: &'static Shape, collection: Option<i64>) -> Result<Section> {
         let table = self.table(shape, collection)?;
         if table.writable.get() {
             return Ok(table);
         }
         let made = table.make_sql().iter().try_for_each(|sql| self.connection.sql().execute_batch(sql));
-        // Also where it failed: what was made before stays, until the transaction is undone.
+        // Even after a failure: the parts that were made before it stay until the transaction is undone.
         self.look_again();
         made.map_err(|error| {
             Error::from(error).context(format_args!("making the table of `{}`", shape.name))
@@ -283,13 +286,14 @@ impl Session {
         Ok(table)
     }
 
-    /// The type's own table, where it was written to before: then one statement can be a transaction of its own.
+    /// The type's own table, if this session has written to it before: then one statement can be a transaction of its
+    /// own.
     #[inline]
     pub(crate) fn ready_table(&self, shape: &'static Shape) -> Option<Section> {
         self.table(shape, None).ok().filter(|table| table.writable.get())
     }
 
-    /// The schema's version, as the session knows it: a rollback of a transaction that changed it must forget it.
+    /// The schema's version, as the session knows it. A rollback of a transaction that changed it must forget it.
     pub(crate) fn schema(&self) -> i64 {
         self.schema.get()
     }
@@ -299,7 +303,7 @@ impl Session {
         self.held(sql).with(|| self.connection.prepare(sql), run)
     }
 
-    /// The place of a query's statement.
+    /// The cache entry of a query's statement.
     fn held(&self, sql: &str) -> Rc<Held> {
         let mut queries = self.queries.borrow_mut();
         if let Some(held) = queries.get(sql) {
@@ -311,19 +315,19 @@ impl Session {
         Rc::clone(queries.entry(sql.to_owned()).or_default())
     }
 
-    /// The feed for tables of that many columns.
+    /// The feed, a virtual table for batch inserts, for tables of that many columns.
     pub(crate) fn feed(&self, width: usize) -> Result<Rc<Feed>> {
         if let Some(feed) = self.feeds.borrow().get(&width) {
             return Ok(Rc::clone(feed));
         }
-        // SAFETY: the connection is open, and the structure drops it before the feeds.
+        // SAFETY: the connection is open, and the session drops it before the feeds.
         let made = unsafe { Feed::register(self.connection.handle(), width) };
         let feed = made.map_err(|code| Error::sqlite(code, "registering the feed"))?;
         self.feeds.borrow_mut().insert(width, Rc::clone(&feed));
         Ok(feed)
     }
 
-    /// Begins a walk over the table's rows, in the tree's order; none where there is no table.
+    /// Begins a walk over the table's rows, in the order of its B-tree; none if there is no table.
     pub(crate) fn scan(&self, table: &Table, reach: Reach) -> Result<Option<Scan>> {
         let Some(root) = table.root() else { return Ok(None) };
         let pages = self.connection.pages();
@@ -331,14 +335,14 @@ impl Session {
         Ok(Some(Scan::new(pages, root, table.is_numbered(), geometry, reach)))
     }
 
-    /// Gives every row to `visitor`, in the order of the table's tree, until it wants no more.
+    /// Gives every row to `visitor`, in the order of the table's B-tree, until the visitor wants no more.
     pub(crate) fn visit(&self, table: &Table, reach: Reach, visitor: &mut impl Visitor) -> Result<()> {
         let Some(mut scan) = self.scan(table, reach)? else { return Ok(()) };
         while self.next_page(&mut scan, table, visitor)? {}
         Ok(())
     }
 
-    /// Gives the rows of the next page that has some; whether there may be more.
+    /// Gives the visitor the rows of the next page that has rows; whether there may be more.
     #[inline]
     pub(crate) fn next_page(
         &self,
@@ -347,7 +351,7 @@ impl Session {
         visitor: &mut impl Visitor,
     ) -> Result<bool> {
         self.may_go_on()?;
-        // What the program did while it looked at the last rows may have ended the transaction that they are of.
+        // The program's own code has seen the last rows, and may have ended their transaction.
         self.check_open()?;
         let (in_order, by_number) = (table.in_order(), table.key_is_number());
         scan.next_page(|number, bytes, part| {
@@ -373,7 +377,7 @@ impl Session {
     }
 }
 
-/// A row that a scan came by.
+/// A row of a scan.
 pub(crate) struct ScannedRow<'p, 't> {
     payload: Payload<'p>,
     table: &'t Table,
@@ -407,7 +411,7 @@ impl<'p, 't> ScannedRow<'p, 't> {
         }
     }
 
-    /// The value of one of the type's columns, for a condition: the row is read no further.
+    /// The value of one of the type's columns, for a condition. The row is read no further than this column.
     #[inline]
     pub(crate) fn value(&self, column: usize) -> Option<Raw<'p>> {
         if self.by_number && column == 0 {
@@ -422,19 +426,19 @@ impl<'p, 't> ScannedRow<'p, 't> {
         payload.is_whole().then_some(value)
     }
 
-    /// That the row ends before its values do.
+    /// The error for a row that ends before its values do, or after.
     #[cold]
     pub(crate) fn is_short(&self) -> Error {
         short(self.table.shape.name)
     }
 
-    /// The values as they lie, which is the type's order.
+    /// The values as the row has them, which is the type's order.
     #[inline]
     fn ordered(&self) -> OrderedRow<'p> {
         OrderedRow::new(self.payload, self.by_number.then_some(self.number), self.table.shape)
     }
 
-    /// The values by place.
+    /// The values by their places in the row.
     #[inline]
     fn placed(&self) -> Result<PlacedRow<'p, 't>> {
         PlacedRow::new(self.payload, self.table, self.number).ok_or_else(|| short(self.table.shape.name))
@@ -459,7 +463,7 @@ fn short(name: &str) -> Error {
     Error::new(ErrorKind::Damaged, format!("a row of `{name}` is shorter or longer than its values"))
 }
 
-/// A value of the file is none of the type's.
+/// The error for a stored value that does not fit its field's type.
 #[inline]
 pub(crate) fn unfit(shape: &'static Shape) -> impl FnOnce((usize, Mismatch)) -> Error {
     move |(column, why)| unfit_value(shape, column, why)
@@ -472,7 +476,8 @@ fn unfit_value(shape: &Shape, column: usize, why: Mismatch) -> Error {
     Error::new(ErrorKind::Mismatch, message)
 }
 
-/// A record, or a table, of a type that is made at run time, and is not this one.
+/// The error for a record of another type than the table's, or for a type that is made at run time and has no columns
+/// yet.
 #[cold]
 pub(crate) fn other_type(shape: &Shape) -> Error {
     let why = match shape.name {
@@ -482,14 +487,14 @@ pub(crate) fn other_type(shape: &Shape) -> Error {
     Error::new(ErrorKind::Invalid, why)
 }
 
-/// A value that cannot be stored.
+/// The error for a value that cannot be stored.
 #[cold]
 pub(crate) fn refused(shape: &Shape, column: usize, why: Refusal) -> Error {
     let name = shape.columns.get(column).map_or("?", |column| column.name);
     Error::new(ErrorKind::Invalid, format!("field `{name}` of `{}`: {why}", shape.name))
 }
 
-/// What ended a batch early, as an error; the program's own panic goes on.
+/// The error that ended a batch early. A panic of the program's own code goes on.
 pub(crate) fn stopped(shape: &Shape, why: Stopped) -> Error {
     match why {
         Stopped::Refused(column, why) => refused(shape, column, why),

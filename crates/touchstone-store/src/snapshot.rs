@@ -1,4 +1,4 @@
-//! A snapshot: everything as it was committed at one moment, however long it is looked at.
+//! A snapshot: everything as it was committed at one moment, until the snapshot is dropped or expires.
 
 use crate::access::{Access, Which};
 use crate::error::{Error, Result};
@@ -32,7 +32,7 @@ pub struct Snapshot {
     version: Option<Version>,
 }
 
-/// Names what a snapshot saw. Two snapshots of one version saw the same.
+/// The version of the data that a snapshot sees. Two snapshots of one version see the same data.
 ///
 /// ```
 /// # use touchstone_store::{Record, Store};
@@ -85,7 +85,7 @@ impl Snapshot {
         Reading(Access::new(self.leased(), Which::Own))
     }
 
-    /// The records of a type in a collection of that name. A collection that nobody has written to is empty.
+    /// The records of a type in a collection of that name. A collection that was never written to is empty.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -104,7 +104,7 @@ impl Snapshot {
     /// ```
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// If the file cannot be read.
     pub fn collection<T: Record>(&self, name: &str) -> Result<Reading<'_, T>> {
         Ok(Reading(Access::new(self.leased(), self.which(name)?)))
     }
@@ -131,7 +131,7 @@ impl Snapshot {
     /// ```
     ///
     /// # Errors
-    /// When the file cannot be read, or is none of the type's.
+    /// If the file cannot be read, or if a stored value does not fit its field's type.
     pub fn get<T: Record>(&self, key: &(impl Finds<T> + ?Sized)) -> Result<Option<T>> {
         self.of::<T>().get(key)
     }
@@ -154,8 +154,8 @@ impl Snapshot {
         self.of::<T>().query()
     }
 
-    /// What the snapshot saw, by name; none in the rare case that others committed so often meanwhile that it is not
-    /// known.
+    /// The version of the data that the snapshot sees; none in the rare case that other commits came so often while it
+    /// began that the version is not known.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -173,7 +173,7 @@ impl Snapshot {
         self.version
     }
 
-    /// The connection, for SQL that the types have no words for. It reads the same snapshot.
+    /// The connection, for SQL that typed queries cannot express. It reads the same snapshot.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -191,12 +191,12 @@ impl Snapshot {
     /// ```
     ///
     /// # Errors
-    /// When the snapshot has expired, or as `query` does. What would end the snapshot is
-    /// [`Refused`](crate::ErrorKind::Refused).
+    /// If the snapshot has expired: the log reached `log_bytes_max`; if a statement would end the snapshot
+    /// ([`Refused`](crate::ErrorKind::Refused)); or as `query` does.
     pub fn sql<R>(&self, query: impl FnOnce(&rusqlite::Connection) -> rusqlite::Result<R>) -> Result<R> {
         let leased = self.leased();
         leased.in_transaction(|session| {
-            // Whatever it does to the transaction, the next reader begins one of his own.
+            // The SQL may change the transaction in any way, so the next reader begins a transaction of its own.
             leased.parked.set(None);
             session.forbid_writing()?;
             let _lent = session.connection.lend();
@@ -205,7 +205,7 @@ impl Snapshot {
     }
 }
 
-/// A failure of SQL on a snapshot: that it writes is no matter of the file's permissions there.
+/// Corrects the error of SQL that writes on a snapshot: the reason is the snapshot, not the file's permissions.
 #[cold]
 fn only_reads(error: Error) -> Error {
     if error.sqlite_code() == Some(ffi::SQLITE_READONLY) {
@@ -259,7 +259,7 @@ impl<'s, T: Record> Reading<'s, T> {
     /// ```
     ///
     /// # Errors
-    /// When the file cannot be read, or is none of the type's.
+    /// If the file cannot be read, or if a stored value does not fit its field's type.
     #[inline]
     pub fn get(&self, key: &(impl Finds<T> + ?Sized)) -> Result<Option<T>> {
         self.0.get(key)
@@ -305,7 +305,8 @@ impl<'s, T: Record> Reading<'s, T> {
         self.0.count()
     }
 
-    /// Gives every record to `visit`, borrowed where it lies, until it says `false`: no record is copied.
+    /// Calls `visit` with a borrowed view of every record, until it returns `false`. No record is copied into an owned
+    /// value.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};

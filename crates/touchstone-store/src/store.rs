@@ -1,4 +1,5 @@
-//! A store: the file, its one writer, its readers, and the thread that keeps the log short.
+//! A store: the file, its one writer, its readers, and the keeper, the checkpoint thread of the write-ahead log (the
+//! log).
 
 use crate::alarm::Alarm;
 use crate::courtesy::Courtesy;
@@ -58,39 +59,40 @@ impl fmt::Debug for Store {
     }
 }
 
-/// What clones of a store share.
+/// The state that all clones of a store share.
 pub(crate) struct Inner {
     pub(crate) path: PathBuf,
     pub(crate) options: Options,
-    /// Where the state of the log is read; none where the file is read without one.
+    /// The log's index, which has the log's state; none if the file is read without a log.
     index: Option<LogIndex>,
     turns: Arc<Turns>,
     courtesy: Courtesy,
     flushes: Arc<Flushes>,
-    /// To flush, from the first transaction on. Closed before the writer's connection, beside which it is opened.
+    /// The log's file for flushes, from the first transaction on. It is opened after the writer's connection, and
+    /// closed before it.
     log: Mutex<Option<Log>>,
     /// Stopped before the connections that it watches are closed.
     keeper: Keeper,
     readers: Arc<Readers>,
-    /// Stopped before the connections that it reads by are closed.
+    /// Stopped before the connections that it reads with are closed.
     live: Link,
     writer: Mutex<Option<Box<Leased>>>,
     /// Holds the file; its connection is closed last.
     pin: Arc<Pin>,
 }
 
-/// The log, as a file to flush.
+/// The log's file for flushes.
 struct Log {
     file: LogFile,
-    /// Whether its directory was flushed: a file that was just made is found again after a loss of power only then.
+    /// Whether its directory was flushed. Without that, a new file may be missing after a loss of power.
     is_listed: bool,
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
         if !self.pin.origin().is_here() {
-            // The child of a fork has none of the threads, and closes none of the connections. They are not even looked
-            // at: a thread of the parent may have been in the middle of one.
+            // The child of a fork has none of the threads, and closes none of the connections. It does not even look at
+            // them: a thread of the parent may have been using one.
             self.live.forget();
             self.keeper.forget();
             std::mem::forget(std::mem::take(&mut self.writer));
@@ -103,7 +105,7 @@ impl Drop for Inner {
 }
 
 impl Store {
-    /// Opens the store in that file, made where there is none, with the default [`Options`].
+    /// Opens the store in that file with the default [`Options`]. The file is made if there is none.
     ///
     /// ```
     /// use touchstone_store::Store;
@@ -116,8 +118,8 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// When the file cannot be opened or made, is no store, is of a newer version, or is encrypted;
-    /// [`Durability`](ErrorKind::Durability) where a store of the class [`Process`](Durability::Process) has it open.
+    /// If the file cannot be opened or made, is no store, is of a newer version, or is encrypted; if a store of the
+    /// class [`Process`](Durability::Process) has the file open ([`Durability`](ErrorKind::Durability)).
     pub fn open(path: impl AsRef<Path>) -> Result<Store> {
         Options::new().open(path)
     }
@@ -146,8 +148,9 @@ impl Store {
         Ok(Store { inner: Arc::new(inner) })
     }
 
-    /// Reads: what `work` sees was committed at one moment. It is for work that reads; where it waits for something else,
-    /// hold a [`snapshot`](Store::snapshot), which the store looks after from its beginning.
+    /// Reads: `work` sees everything as it was committed at one moment. It is for work that only reads. If the work
+    /// waits for something else, hold a [`snapshot`](Store::snapshot) instead, which the store watches from its
+    /// beginning.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -167,12 +170,12 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// When the file cannot be read, or as `work` does.
+    /// If the file cannot be read, or as `work` does.
     pub fn read<R>(&self, work: impl FnOnce(&Snapshot) -> Result<R>) -> Result<R> {
         work(&Snapshot::new(self.clone(), self.inner.hold(Hold::Closure)?))
     }
 
-    /// A snapshot to hold. One that is held for long keeps the log from being emptied, until it expires (see
+    /// A snapshot to hold. If it is held for long, the log cannot restart and grows, until the snapshot expires (see
     /// [`Options::log_bytes_max`]). While one is held, a thread of the store looks at the log four times a second.
     ///
     /// ```
@@ -189,14 +192,15 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// When the file cannot be read, [was replaced](ErrorKind::Replaced), or was opened by the process that this one was
-    /// [forked](ErrorKind::Forked) from.
+    /// If the file cannot be read; if the file or its log was deleted, renamed or replaced
+    /// ([`Replaced`](ErrorKind::Replaced)); if the process that opened the store has forked and this is the child
+    /// ([`Forked`](ErrorKind::Forked)).
     pub fn snapshot(&self) -> Result<Snapshot> {
         self.inner.hold(Hold::Long).map(|leased| Snapshot::new(self.clone(), leased))
     }
 
-    /// Writes: what `work` does is committed as one when it returns, and not at all when it fails or panics. One
-    /// transaction is under way at a time; those that wait come in their order.
+    /// Writes: all changes of `work` are committed as one when it returns, and none if it fails or panics. One
+    /// transaction is under way at a time; the others wait, first come first served.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -214,9 +218,11 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// When the file cannot be written, another process holds the lock for too long, or as `work` does. Within
-    /// another transaction of the same thread: [`Nested`](ErrorKind::Nested). Where the file or its log was deleted,
-    /// renamed or replaced: [`Replaced`](ErrorKind::Replaced). In the child of a fork: [`Forked`](ErrorKind::Forked).
+    /// If the file cannot be written; if another process, or another `Store` of the file, holds the write lock for
+    /// longer than `busy_timeout`; if the calling thread is in a transaction of this store already
+    /// ([`Nested`](ErrorKind::Nested)); if the file or its log was deleted, renamed or replaced
+    /// ([`Replaced`](ErrorKind::Replaced)); if the process that opened the store has forked and this is the child
+    /// ([`Forked`](ErrorKind::Forked)); or as `work` does.
     pub fn write<R>(&self, work: impl FnOnce(&mut Transaction<'_>) -> Result<R>) -> Result<R> {
         self.try_write(work)
     }
@@ -279,8 +285,8 @@ impl Store {
         Ok(result)
     }
 
-    /// A [`Feed`] for live queries, which keeps the newest update of each: [`Mode::Latest`]. The first feed of a store starts
-    /// the threads that follow what is committed; they end with the store.
+    /// A [`Feed`] for live queries, which keeps the newest update of each: [`Mode::Latest`]. The first feed of a store
+    /// starts the threads that follow commits; they end with the store.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -298,12 +304,12 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// When the system has no more threads.
+    /// If the system has no more threads.
     pub fn feed(&self) -> Result<Feed> {
         self.feed_with(Mode::Latest)
     }
 
-    /// A [`Feed`] for live queries, which keeps what nobody has taken as the [`Mode`] says.
+    /// A [`Feed`] for live queries. The [`Mode`] says how it keeps updates that the program has not taken.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -329,14 +335,14 @@ impl Store {
     /// As for [`feed`](Store::feed).
     pub fn feed_with(&self, mode: Mode) -> Result<Feed> {
         self.inner.live.start()?;
-        // The live thread may read for long, too.
+        // The live thread may hold snapshots for long, too.
         self.inner.keeper.start();
         Feed::new(&self.inner.live.shared, mode)
     }
 
-    /// Returns when every commit that has returned was given to the feeds that it concerns. Commits of other processes may
-    /// still be on their way. While the thread of live queries is idle, this thread does its work, and a record's own code may
-    /// be called on it. It is for tests, and for programs that commit and look in one thread.
+    /// Returns when the updates of every commit that has returned are in the feeds that they concern. Commits of other
+    /// processes may still be on their way. If the thread of live queries is idle, the calling thread does its work,
+    /// and may call a record's own code. It is for tests, and for programs that commit and look in one thread.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -354,14 +360,14 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// When the thread of live queries has failed, or cannot be started; [`Nested`](crate::ErrorKind::Nested) where a record's own
-    /// code calls it; [`Refused`](crate::ErrorKind::Refused) where a record's own code panics meanwhile.
+    /// If the thread of live queries has failed, or cannot be started; if a record's own code calls this
+    /// ([`Nested`](crate::ErrorKind::Nested)) or panics meanwhile ([`Refused`](crate::ErrorKind::Refused)).
     pub fn wait_delivered(&self) -> Result<()> {
         self.inner.live.wait_told()
     }
 
-    /// Where the file is: the path that the store was opened with, made absolute. Links in it are as they were given; the
-    /// store follows them once, when it is opened.
+    /// The path that the store was opened with, made absolute. Links in it are as they were given; the store follows
+    /// them once, when it is opened.
     ///
     /// ```
     /// use touchstone_store::Store;
@@ -377,7 +383,8 @@ impl Store {
         &self.inner.path
     }
 
-    /// How often the log was flushed for commits, since the store was opened: commits that waited together shared one.
+    /// How often the log was flushed for commits since the store was opened. Commits that waited together shared one
+    /// flush.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -399,7 +406,7 @@ impl Store {
         self.inner.flushes.count()
     }
 
-    /// What every commit survives.
+    /// The durability class: the failures that every commit survives.
     ///
     /// ```
     /// use touchstone_store::{Durability, Options};
@@ -415,7 +422,7 @@ impl Store {
         self.inner.options.durability
     }
 
-    /// Whether other processes are shut out, as the engine tells it.
+    /// Whether other processes are shut out, as the engine reports it.
     ///
     /// ```
     /// use touchstone_store::Options;
@@ -429,7 +436,7 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// If the file cannot be read.
     pub fn is_exclusive(&self) -> Result<bool> {
         let leased = self.inner.readers.take()?;
         let name = leased.call(|session| Ok(session.connection.vfs_name()));
@@ -473,7 +480,7 @@ fn cannot_last() -> Error {
     Error::new(ErrorKind::Invalid, why)
 }
 
-/// A transaction that is rolled back unless it was committed, also where the program panics.
+/// A transaction that is rolled back unless it was committed, even if the program panics.
 struct Open<'s> {
     leased: &'s Leased,
     session: &'s Session,
@@ -482,7 +489,7 @@ struct Open<'s> {
 }
 
 impl Open<'_> {
-    /// Commits, and hands over what was captured.
+    /// Commits, and hands the captured changes over to the live thread.
     fn commit(&mut self, inner: &Inner, before: Option<LogState>) -> Result<()> {
         self.session.connection.check_process()?;
         if self.session.connection.is_idle() {
@@ -516,8 +523,9 @@ impl Drop for Open<'_> {
 }
 
 impl Store {
-    /// Lends the writer, in a transaction that has begun, with what the log was before it. It goes back with
-    /// [`commit_lent`](Store::commit_lent) or [`undo_lent`](Store::undo_lent), and the turn with it.
+    /// Lends the writer's session, in a transaction that has begun, together with the turn; also returns the log's
+    /// state before the transaction. [`commit_lent`](Store::commit_lent) or [`undo_lent`](Store::undo_lent) takes
+    /// session and turn back.
     pub(crate) fn lend_writer(&self) -> Result<(Box<Leased>, Option<LogState>)> {
         let inner = &*self.inner;
         let turn = inner.turn()?;
@@ -534,12 +542,12 @@ impl Store {
         Ok((leased, before))
     }
 
-    /// This thread goes on with the transaction of a lent writer, whoever began it.
+    /// Passes the turn of a lent writer to the calling thread, which goes on with the transaction.
     pub(crate) fn go_on_with_turn(&self) {
         self.inner.turns.pass_to_me();
     }
 
-    /// Commits the transaction of a lent writer, and takes it back.
+    /// Commits the transaction of a lent writer, and takes the writer back.
     pub(crate) fn commit_lent(
         &self,
         leased: Box<Leased>,
@@ -568,7 +576,7 @@ impl Store {
         inner.committed(turn, durable)
     }
 
-    /// Undoes the transaction of a lent writer, and takes it back.
+    /// Undoes the transaction of a lent writer, and takes the writer back.
     pub(crate) fn undo_lent(&self, leased: Box<Leased>, schema: i64) {
         if !self.inner.pin.origin().is_here() {
             return std::mem::forget(leased);
@@ -580,7 +588,7 @@ impl Store {
     }
 }
 
-/// The writer on its way back, also where something panics.
+/// A lent writer, which goes back to the store when dropped, even by a panic.
 struct LentWriter<'s> {
     inner: &'s Inner,
     leased: Option<Box<Leased>>,
@@ -598,7 +606,7 @@ impl Drop for LentWriter<'_> {
     }
 }
 
-/// The writer's session, for whoever has the turn.
+/// The writer's session, for the thread that has the turn.
 pub(crate) struct Writer<'s>(MutexGuard<'s, Option<Box<Leased>>>);
 
 impl Writer<'_> {
@@ -635,7 +643,8 @@ impl Inner {
         let mut writer = lock(&self.writer);
         if writer.is_none() {
             let session = Session::open(&self.pin, &self.options, Role::Writer)?;
-            // SAFETY: the session is the store's writer, which is closed after the log.
+            // SAFETY: the connection is open, and no other thread knows of it yet; it is the store's writer, which is
+            // closed after the log.
             let file = unsafe { LogFile::open(session.connection.handle()) }?;
             session.connection.patience.ask_through(self.pin.index());
             session.capture.of(&self.live.shared.observed, self.options.log_changes);
@@ -645,7 +654,8 @@ impl Inner {
         Ok(Writer(writer))
     }
 
-    /// What follows a commit: the turn passes on, the keeper hears of it, and who asked for durability waits for it.
+    /// Ends a commit: passes the turn on, wakes the live thread and the keeper if needed, and waits for a flush of the
+    /// log if the transaction or the store's class asks for durability.
     fn committed(&self, turn: Turn<'_>, durable: bool) -> Result<()> {
         let commit = self.flushes.committed();
         drop(turn);
@@ -674,14 +684,14 @@ impl Inner {
         self.heed(self.readers.put(leased));
     }
 
-    /// A snapshot that the program has for as long as it likes.
+    /// Takes a connection with a snapshot for as long as `hold` says, and starts the keeper if it has to watch.
     fn hold(&self, hold: Hold) -> Result<Box<Leased>> {
         let (leased, watch) = self.readers.hold(hold);
         self.heed(watch);
         leased
     }
 
-    /// Has the keeper do what it is to do.
+    /// Starts the keeper's thread, if the keeper has to watch from now on.
     #[inline]
     fn heed(&self, watch: Watch) {
         if watch == Watch::Begins {

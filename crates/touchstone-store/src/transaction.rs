@@ -72,8 +72,8 @@ impl<'s> Transaction<'s> {
         Writing::new(Access::new(self.leased, Which::Own))
     }
 
-    /// The records of a type in a collection of that name, made where there is none. Collections share one table: ten
-    /// thousand open as quickly as one.
+    /// The records of a type in a collection of that name, which is made if there is none. Collections share one table:
+    /// ten thousand open as quickly as one.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -88,7 +88,7 @@ impl<'s> Transaction<'s> {
     /// ```
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// If the file cannot be written.
     pub fn collection<T: Record>(&mut self, name: &str) -> Result<Writing<'_, T>> {
         let number = self.leased.in_transaction(|session| session.writable_collection(name))?;
         Ok(Writing::new(Access::new(self.leased, Which::Named(number))))
@@ -108,12 +108,12 @@ impl<'s> Transaction<'s> {
     /// ```
     ///
     /// # Errors
-    /// [`Conflict`](crate::ErrorKind::Conflict) where its key, or its value of a unique index, is there already.
+    /// If the key or a unique value belongs to another record ([`Conflict`](crate::ErrorKind::Conflict)).
     pub fn insert<T: Record>(&mut self, record: &T) -> Result<()> {
         self.of::<T>().insert(record)
     }
 
-    /// Inserts all the records, or none of them: quicker than one by one.
+    /// Inserts all the records, or none of them. It is quicker than single inserts.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -148,7 +148,7 @@ impl<'s> Transaction<'s> {
     /// ```
     ///
     /// # Errors
-    /// [`Conflict`](crate::ErrorKind::Conflict) where its value of a unique index is another record's.
+    /// If a unique value belongs to another record ([`Conflict`](crate::ErrorKind::Conflict)).
     pub fn put<T: Record>(&mut self, record: &T) -> Result<()> {
         self.of::<T>().put(record)
     }
@@ -175,7 +175,7 @@ impl<'s> Transaction<'s> {
         self.of::<T>().put_all(records)
     }
 
-    /// Replaces the record with that key; whether there was one.
+    /// Replaces the record with that key; returns whether there was one.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -198,7 +198,7 @@ impl<'s> Transaction<'s> {
         self.of::<T>().replace(record)
     }
 
-    /// Replaces the records with these keys; how many of them there were.
+    /// Replaces the records with these keys; returns how many of them there were.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -219,7 +219,7 @@ impl<'s> Transaction<'s> {
         self.of::<T>().replace_all(records)
     }
 
-    /// Changes the record with that key; whether there was one.
+    /// Changes the record with that key; returns whether there was one.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -234,7 +234,7 @@ impl<'s> Transaction<'s> {
     /// ```
     ///
     /// # Errors
-    /// As for [`put`](Transaction::put). A change of the key is refused.
+    /// As for [`put`](Transaction::put); if the key was changed ([`Invalid`](crate::ErrorKind::Invalid)).
     pub fn update<T: Record>(
         &mut self,
         key: &(impl Finds<T> + ?Sized),
@@ -246,7 +246,7 @@ impl<'s> Transaction<'s> {
         self.of::<T>().update(key, change)
     }
 
-    /// Removes the record with that key; whether there was one.
+    /// Removes the record with that key; returns whether there was one.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -262,7 +262,7 @@ impl<'s> Transaction<'s> {
     /// ```
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// If the file cannot be written.
     pub fn remove<T: Record>(&mut self, key: &(impl Finds<T> + ?Sized)) -> Result<bool> {
         self.of::<T>().remove(key)
     }
@@ -283,7 +283,7 @@ impl<'s> Transaction<'s> {
     /// ```
     ///
     /// # Errors
-    /// When the file cannot be read, or is none of the type's.
+    /// If the file cannot be read, or if a stored value does not fit its field's type.
     pub fn get<T: Record>(&self, key: &(impl Finds<T> + ?Sized)) -> Result<Option<T>> {
         Access::new(self.leased, Which::Own).get(key)
     }
@@ -312,7 +312,7 @@ impl<'s> Transaction<'s> {
         Query::new(Access::new(self.leased, Which::Own))
     }
 
-    /// A part that can be undone alone: where `work` fails, nothing of the part stays, and the transaction goes on.
+    /// Runs a part that can be undone alone: if `work` fails, nothing of the part stays, and the transaction goes on.
     ///
     /// ```
     /// # use touchstone_store::{Error, ErrorKind, Record, Store};
@@ -356,9 +356,9 @@ impl<'s> Transaction<'s> {
         })
     }
 
-    /// Makes the commit wait for a flush of the log: this transaction survives a loss of power, and with it every one
-    /// before it. A store of the class [`Process`](crate::Durability::Process) cannot promise it: there the transaction
-    /// is refused when it is to be committed.
+    /// Makes the commit wait for a flush of the log: this transaction and every one before it survive a loss of power.
+    /// A store of the class [`Process`](crate::Durability::Process) cannot promise that, and refuses the transaction
+    /// when it is to be committed.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -379,7 +379,7 @@ impl<'s> Transaction<'s> {
         self.durable.set(true);
     }
 
-    /// The records of a table, whichever type says so.
+    /// The records of the table with that shape.
     pub(crate) fn shaped<T: Record>(&mut self, shape: &'static Shape) -> Writing<'_, T> {
         Writing::new(Access::shaped(self.leased, Which::Own, shape))
     }
@@ -392,10 +392,10 @@ impl<'s> Transaction<'s> {
         self.durable.get()
     }
 
-    /// The connection, for SQL that the types have no words for. It is part of the transaction, and cannot end it: what
-    /// would, or would make the file another kind of file, is refused with what to do instead. A savepoint that SQL
-    /// leaves open ends with the call, and what was done in it stays; what a pragma sets is as it was after the call. The
-    /// connection's rollback hook is the store's.
+    /// The connection, for SQL that typed queries cannot express. It is part of the transaction and cannot end it: a
+    /// statement that would end it, or would make the file another kind of file, is refused, and the error names a
+    /// remedy. A savepoint that SQL leaves open ends with the call, and its changes stay; settings that a pragma
+    /// changes are restored after the call. The connection's rollback hook belongs to the store.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -414,7 +414,8 @@ impl<'s> Transaction<'s> {
     /// ```
     ///
     /// # Errors
-    /// As `work` does; [`Refused`](ErrorKind::Refused) for statements of transactions and the like.
+    /// As `work` does; if a statement would end the transaction or change the kind of file
+    /// ([`Refused`](ErrorKind::Refused)).
     pub fn sql<R>(&mut self, work: impl FnOnce(&rusqlite::Connection) -> rusqlite::Result<R>) -> Result<R> {
         self.leased.in_transaction(|session| {
             let _looks = LooksAgain(session);
@@ -427,7 +428,7 @@ impl<'s> Transaction<'s> {
     }
 }
 
-/// A failure of SQL in a transaction. SQLite tells a transaction that waits for itself as one that waits for others.
+/// Corrects the error of SQL in a transaction that waits for itself: SQLite reports it as waiting for another one.
 #[cold]
 fn explained(error: Error, session: &Session) -> Error {
     if error.kind() == ErrorKind::Busy && session.connection.has_attached_itself() {
@@ -437,7 +438,7 @@ fn explained(error: Error, session: &Session) -> Error {
     error
 }
 
-/// The program's own SQL may have changed tables, also where it failed or panicked.
+/// Checks the schema again when dropped: the program's SQL may have changed tables, even if it failed or panicked.
 struct LooksAgain<'s>(&'s Session);
 
 impl Drop for LooksAgain<'_> {
@@ -446,7 +447,7 @@ impl Drop for LooksAgain<'_> {
     }
 }
 
-/// A part of a transaction; it is undone unless it was kept, also where the program panics.
+/// A part of a transaction; it is undone unless it was kept, even if the program panics.
 pub(crate) struct Part<'s> {
     session: &'s Session,
     schema: i64,
@@ -455,7 +456,7 @@ pub(crate) struct Part<'s> {
 }
 
 impl<'s> Part<'s> {
-    /// The innermost savepoint, before which the schema was of that version.
+    /// The innermost savepoint; the schema had that version before it.
     pub(crate) fn of(session: &'s Session, schema: i64, mark: Mark) -> Part<'s> {
         Part { session, schema, mark, kept: Cell::new(false) }
     }
@@ -468,7 +469,7 @@ impl Drop for Part<'_> {
             return;
         }
         self.session.capture.undo(&self.mark);
-        // What cannot be undone in part is undone as a whole: the commit will find the transaction ended.
+        // If the part cannot be undone alone, the whole transaction is undone, and the commit finds it ended.
         if self.session.connection.sql().execute_batch(ROLLBACK).is_err() {
             self.session.connection.end();
         }

@@ -28,7 +28,7 @@ use std::marker::PhantomData;
 /// ```
 pub struct Writing<'t, T> {
     reading: Reading<'t, T>,
-    /// While the records are written, the transaction is not read elsewhere.
+    /// While a program writes the records, it cannot read the transaction elsewhere.
     transaction: PhantomData<&'t mut ()>,
 }
 
@@ -39,7 +39,7 @@ impl<'t, T: Record> Writing<'t, T> {
 }
 
 impl<T: Record> Writing<'_, T> {
-    /// The records, for what only reads.
+    /// The records, for code that only reads.
     ///
     /// ```
     /// # use touchstone_store::{Reading, Record, Result, Store};
@@ -81,7 +81,7 @@ impl<T: Record> Writing<'_, T> {
     /// ```
     ///
     /// # Errors
-    /// When the file cannot be read, or is none of the type's.
+    /// If the file cannot be read, or if a stored value does not fit its field's type.
     pub fn get(&self, key: &(impl Finds<T> + ?Sized)) -> Result<Option<T>> {
         self.reading.get(key)
     }
@@ -127,7 +127,8 @@ impl<T: Record> Writing<'_, T> {
         self.reading.count()
     }
 
-    /// Gives every record to `visit`, borrowed where it lies, until it says `false`: no record is copied.
+    /// Calls `visit` with a borrowed view of every record, until it returns `false`. No record is copied into an owned
+    /// value.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -154,7 +155,7 @@ impl<T: Record> Writing<'_, T> {
         self.reading.each_view(visit)
     }
 
-    /// A query of the records. While its rows are walked over, nothing is written: collect them first.
+    /// A query of the records. A program cannot write while it iterates over the query's rows: it collects them first.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -174,7 +175,7 @@ impl<T: Record> Writing<'_, T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// This is not compiled:
+    /// This does not compile:
     ///
     /// ```compile_fail,E0502
     /// # use touchstone_store::{Record, Store};
@@ -210,12 +211,12 @@ impl<T: Record> Writing<'_, T> {
     /// ```
     ///
     /// # Errors
-    /// [`Conflict`](crate::ErrorKind::Conflict) where its key, or its value of a unique index, is there already.
+    /// If the key or a unique value belongs to another record ([`Conflict`](crate::ErrorKind::Conflict)).
     pub fn insert(&mut self, record: &T) -> Result<()> {
         self.access().insert(record)
     }
 
-    /// Inserts all the records, or none of them; how many there were. It costs less than one by one.
+    /// Inserts all the records, or none of them; returns how many. It costs less than single inserts.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -253,12 +254,12 @@ impl<T: Record> Writing<'_, T> {
     /// ```
     ///
     /// # Errors
-    /// [`Conflict`](crate::ErrorKind::Conflict) where its value of a unique index is another record's.
+    /// If a unique value belongs to another record ([`Conflict`](crate::ErrorKind::Conflict)).
     pub fn put(&mut self, record: &T) -> Result<()> {
         self.access().put(record)
     }
 
-    /// Inserts or replaces all the records, or none of them; how many were given.
+    /// Inserts or replaces all the records, or none of them; returns how many were given.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -280,7 +281,8 @@ impl<T: Record> Writing<'_, T> {
         self.access().put_all(records)
     }
 
-    /// Replaces the record with that key; whether there was one. Columns of the file that the type does not know stay.
+    /// Replaces the record with that key; returns whether there was one. Columns of the file that the type does not
+    /// know stay.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -303,7 +305,7 @@ impl<T: Record> Writing<'_, T> {
         self.access().replace(record)
     }
 
-    /// Replaces the records with these keys; how many of them there were.
+    /// Replaces the records with these keys; returns how many of them there were.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -325,7 +327,7 @@ impl<T: Record> Writing<'_, T> {
         self.access().replace_all(records)
     }
 
-    /// Changes the record with that key; whether there was one.
+    /// Changes the record with that key; returns whether there was one.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -344,7 +346,7 @@ impl<T: Record> Writing<'_, T> {
     /// ```
     ///
     /// # Errors
-    /// As for [`put`](Writing::put). A change of the key is refused.
+    /// As for [`put`](Writing::put); if the key was changed ([`Invalid`](crate::ErrorKind::Invalid)).
     pub fn update(&mut self, key: &(impl Finds<T> + ?Sized), change: impl FnOnce(&mut T)) -> Result<bool>
     where
         T::Key: PartialEq,
@@ -363,7 +365,7 @@ impl<T: Record> Writing<'_, T> {
         Ok(true)
     }
 
-    /// Removes the record with that key; whether there was one.
+    /// Removes the record with that key; returns whether there was one.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -378,12 +380,12 @@ impl<T: Record> Writing<'_, T> {
     /// ```
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// If the file cannot be written.
     pub fn remove(&mut self, key: &(impl Finds<T> + ?Sized)) -> Result<bool> {
         self.access().remove(key)
     }
 
-    /// Removes the records for which the condition is true; how many there were.
+    /// Removes the records for which the condition is true; returns how many.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -399,7 +401,8 @@ impl<T: Record> Writing<'_, T> {
     /// ```
     ///
     /// # Errors
-    /// When the file cannot be written, or the condition is of another type, which can be where types are made at run time.
+    /// If the file cannot be written, or if the condition is for another type, which is possible with types made at run
+    /// time.
     pub fn remove_where(&mut self, condition: impl FnOnce(T::Columns) -> Condition<T>) -> Result<u64> {
         let access = self.access();
         access.call(|session| {
@@ -419,7 +422,7 @@ impl<T: Record> Writing<'_, T> {
         })
     }
 
-    /// Removes every record; how many there were.
+    /// Removes every record; returns how many there were.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -435,7 +438,7 @@ impl<T: Record> Writing<'_, T> {
     /// ```
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// If the file cannot be written.
     pub fn clear(&mut self) -> Result<u64> {
         self.access().clear()
     }

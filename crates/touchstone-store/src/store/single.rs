@@ -1,4 +1,5 @@
-//! Calls that are transactions of their own, for one type's records: one statement where the table is ready for it.
+//! Calls that are transactions of their own, for one type's records. If the table is ready, such a call runs one
+//! statement.
 
 use super::{Inner, Store};
 use crate::access::{self, Access, Which};
@@ -30,7 +31,8 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// As for [`write`](Store::write); [`Conflict`](crate::ErrorKind::Conflict) where its key is there already.
+    /// As for [`write`](Store::write); if the key or a unique value belongs to another record
+    /// ([`Conflict`](crate::ErrorKind::Conflict)).
     pub fn insert<T: Record>(&self, record: &T) -> Result<()> {
         self.insert_shaped(T::SHAPE, record)
     }
@@ -77,7 +79,8 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// As for [`write`](Store::write).
+    /// As for [`write`](Store::write); if a unique value belongs to another record
+    /// ([`Conflict`](crate::ErrorKind::Conflict)).
     pub fn put<T: Record>(&self, record: &T) -> Result<()> {
         self.put_shaped(T::SHAPE, record)
     }
@@ -111,7 +114,7 @@ impl Store {
         self.write(|transaction| transaction.put_all(records))
     }
 
-    /// Replaces the record with that key, in a transaction of its own; whether there was one.
+    /// Replaces the record with that key, in a transaction of its own; returns whether there was one.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -127,7 +130,7 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// As for [`write`](Store::write).
+    /// As for [`put`](Store::put).
     pub fn replace<T: Record>(&self, record: &T) -> Result<bool> {
         self.replace_shaped(T::SHAPE, record)
     }
@@ -140,7 +143,7 @@ impl Store {
         )
     }
 
-    /// Removes the record with that key, in a transaction of its own; whether there was one.
+    /// Removes the record with that key, in a transaction of its own; returns whether there was one.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -173,7 +176,7 @@ impl Store {
         )
     }
 
-    /// The record with that key, as it is now.
+    /// The record with that key, as it is committed now.
     ///
     /// ```
     /// #[derive(touchstone_store::Record)]
@@ -194,7 +197,7 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// When the file cannot be read, or is none of the type's.
+    /// If the file cannot be read, or if a stored value does not fit its field's type.
     #[inline]
     pub fn get<T: Record>(&self, key: &(impl Finds<T> + ?Sized)) -> Result<Option<T>> {
         self.get_shaped(T::SHAPE, key)
@@ -210,7 +213,7 @@ impl Store {
         lent.leased.as_ref().map_or(Ok(None), |leased| Access::shaped(leased, Which::Own, shape).get(key))
     }
 
-    /// Every record of a type, as they are now.
+    /// Every record of a type, as they are committed now.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -230,7 +233,8 @@ impl Store {
         self.read(|snapshot| snapshot.of::<T>().all())
     }
 
-    /// One statement as a transaction of its own, where the table is ready for it; else a transaction that makes it so.
+    /// Runs one statement as a transaction of its own, if the table is ready for it. Otherwise runs a whole
+    /// transaction, which makes the table ready.
     pub(crate) fn alone<R>(
         &self,
         shape: &'static Shape,
@@ -239,7 +243,7 @@ impl Store {
     ) -> Result<R> {
         let inner = &*self.inner;
         if inner.options.log_changes {
-            // What the statement changes is told in the same transaction.
+            // The change log gets its entry in the same transaction as the statement, so one statement is not enough.
             return self.write(whole);
         }
         let turn = inner.turn()?;
@@ -247,7 +251,8 @@ impl Store {
             let writer = inner.writer()?;
             let leased = writer.leased();
             leased.call_last(|session| {
-                // Whoever else has committed may have changed the table, which only a transaction looks at.
+                // Another process that has committed may have changed the table; only a whole transaction looks at
+                // that.
                 let now = inner.log_state();
                 let is_known = now.is_some() && now == session.committed.get();
                 let table = if is_known { session.ready_table(shape) } else { None };
@@ -270,7 +275,7 @@ impl Store {
 }
 
 impl Inner {
-    /// Commits one statement, in no transaction but its own, and hands over what was captured.
+    /// Commits one statement as a transaction of its own, and hands the captured changes over to the live thread.
     fn commit_one<R>(
         &self,
         leased: &Leased,
@@ -284,7 +289,7 @@ impl Inner {
             let result = statement().map_err(|error| self.pin.explain(error))?;
             let (captured, logged) = session.capture.finish(leased);
             let after = LogState::of(&session.connection);
-            // Before the statement had the lock, somebody else may have committed.
+            // Another process may have committed before the statement had the lock.
             let own = u32::from(session.connection.changes() != changes);
             let count = |state: Option<LogState>| state.map(LogState::change);
             let is_alone = count(before).map(|count| count.wrapping_add(own)) == count(after);
@@ -295,7 +300,7 @@ impl Inner {
     }
 }
 
-/// A session that is given back also where a field's own code panics.
+/// A session that is given back even if a field's own code panics.
 struct Lent<'s> {
     inner: &'s Inner,
     leased: Option<Box<Leased>>,
