@@ -65,8 +65,7 @@ impl<'s, T: Record> Access<'s, T> {
     /// The table as the file has it; it may not exist yet.
     #[inline]
     pub(crate) fn table(&self, session: &Session) -> Result<Section> {
-        // A collection that was never written to has no rows, even if the table has some: no collection has this
-        // number.
+        // An unwritten collection has no rows, even if the table has some: no collection has this number.
         const NOBODY: i64 = -1;
         let collection = match self.which {
             Which::Own => None,
@@ -348,7 +347,7 @@ pub(crate) fn remove<T: Record, Q: Finds<T> + ?Sized>(
     )
 }
 
-/// Runs a statement that writes a record; returns whether it changed a row. If `is_new`, there was no row of the record
+/// Runs a statement that writes a record; returns whether it changed a row. With `is_new`, the record had no row
 /// before.
 #[inline]
 fn write<T: Record>(
@@ -491,8 +490,7 @@ impl Numbers {
         if self.greatest.checked_add(1) == Some(number) {
             cells.clear_at(0);
         }
-        // For an empty table, 0 only stands for the greatest number: after a first row below 0, SQLite continues from
-        // that row.
+        // An empty table has no greatest number, only 0 for it: after a first row below 0, SQLite continues from that.
         let is_unknown = self.greatest == 0 && number < 0;
         self.greatest = if is_unknown { i64::MAX } else { self.greatest.max(number) };
     }

@@ -1,5 +1,4 @@
-//! The alarm wakes the keeper (the checkpoint thread) by a condition variable: when the log has grown, when snapshots
-//! are left open, and when the store closes.
+//! The condition variable that wakes the keeper: when the log has grown, snapshots are left open, or the store closes.
 
 use crate::sync::{Condvar, Mutex, lock};
 use std::sync::atomic::{AtomicBool, Ordering};

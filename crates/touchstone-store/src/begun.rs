@@ -12,8 +12,8 @@ use crate::transaction::{Part, RELEASE, SAVEPOINT, Transaction};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The number of the next savepoint of the process. So a savepoint that has ended, or of another transaction, is never
-/// mistaken for an open one.
+/// The number of the next savepoint: one that has ended, or is another transaction's, is never mistaken for an open
+/// one.
 static SAVEPOINTS: AtomicU64 = AtomicU64::new(0);
 
 /// A transaction that has begun. It has the turn to write until it is committed, or undone when dropped.
@@ -47,8 +47,7 @@ pub struct Begun {
     thread: ThreadId,
 }
 
-/// A part of a [`Begun`] transaction that can be undone alone. A savepoint that is neither released nor
-/// undone is kept with the transaction.
+/// A part of a [`Begun`] transaction that can be undone alone. If it is dropped, it is kept with the transaction.
 ///
 /// ```
 /// # use touchstone_store::{Record, Store};
@@ -80,8 +79,7 @@ impl fmt::Debug for Begun {
 
 impl Store {
     /// Begins a transaction, once all that were asked for before have ended. Another thread may go on with it. The
-    /// thread that has used it last cannot begin another transaction before it has ended; other threads wait for its
-    /// end.
+    /// thread that has used it last cannot begin another one before its end; other threads wait for that.
     ///
     /// ```
     /// # use touchstone_store::{ErrorKind, Record, Store};

@@ -1,8 +1,7 @@
-//! Courtesy: yielding the file's write lock to other processes. Threads of one process pass the turn (the in-process
-//! write lock) among themselves, and a thread that writes in a loop takes it again at once. So the file's lock is free
-//! for microseconds only, in which no other process looks. A process that waits sets a hint in the log's index. A
-//! process that sees the hint, and has written for long enough, leaves the lock free until another process has
-//! committed.
+//! Yields the file's write lock to other processes. Threads of one process pass the turn (the in-process write lock)
+//! among themselves, and a thread that writes in a loop takes it again at once: the file's lock is free for
+//! microseconds, in which no other process looks. So a process that waits sets a hint in the log's index. A process
+//! that sees the hint, and has written for long enough, leaves the lock free until another process has committed.
 
 use crate::engine::log::LogIndex;
 use crate::sync::{Mutex, lock};

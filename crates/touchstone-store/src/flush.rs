@@ -72,8 +72,8 @@ impl Flushes {
         })
     }
 
-    /// Returns when a flush that began after that commit has ended. A thread that finds no flush under way calls
-    /// `flush` itself, for every commit up to then.
+    /// Returns when a flush that began after that commit has ended. If no flush is under way, the calling thread does
+    /// it, with `flush`, for all commits up to then.
     ///
     /// # Errors
     /// If a flush failed before one reached the commit: from then on for every later commit too.
@@ -105,8 +105,7 @@ impl Flushes {
         self.end(reached, begun.elapsed(), result)
     }
 
-    /// Waits until the expected number of commits has come, at most for the last flush's time divided by
-    /// [`GATHERING_PART`].
+    /// Waits for the expected number of commits, at most for the last flush's time divided by [`GATHERING_PART`].
     fn gather<'s>(&'s self, mut state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
         let end = Instant::now() + state.lasted / GATHERING_PART;
         let mut is_over = false;
@@ -119,8 +118,8 @@ impl Flushes {
         state
     }
 
-    /// Notes that a flush of the store's file failed. The log keeps the pages that the file lacks, because no thread
-    /// checkpoints any more.
+    /// Notes that a flush of the store's file failed. No thread empties the log any more: it has the pages that the
+    /// file lacks.
     pub(crate) fn fail(&self, error: &Error) {
         lock(&self.state).failed = Some(error.to_string());
         self.bell.notify_all();

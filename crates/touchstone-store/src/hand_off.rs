@@ -105,8 +105,7 @@ fn a_turn_is_of_the_thread_that_goes_on_with_it() {
             assert!(of_thread.take().is_err());
             drop(of_thread.resume());
         });
-        // The thread that took the turn gets `AlreadyMine` until the other thread goes on with it, and waits from then
-        // on.
+        // The thread that took the turn gets `AlreadyMine` until the other one goes on with it; then it waits.
         while turns.take().is_err() {
             thread::yield_now();
         }

@@ -36,23 +36,20 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long a parked snapshot stays open without a reader. Meanwhile other processes cannot restart the log.
+/// How long a parked snapshot stays open without a reader. Meanwhile no process can restart the log.
 const PARKED_MAX: Duration = Duration::from_millis(50);
 /// How long snapshots have to end by themselves once the log is at its limit, before they expire.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// How long writers wait at most for readers of other processes, so that a log at its limit restarts. The snapshots of
-/// those readers end when their own keepers look. Writers of other processes wait too, and by default give up after
-/// five seconds.
+/// How long writers wait at most for readers of other processes, so that a log at its limit restarts: those readers'
+/// snapshots end when their own keepers look. Writers of other processes wait too, and by default give up after five
+/// seconds.
 const PATIENCE_MAX: Duration = Duration::from_millis(1600);
-/// After writers have waited, they do not wait again for this many times as long: for one store they lose a tenth of
-/// their time.
+/// Writers wait again only after this many times as long as they have waited: for one store, a tenth of their time.
 const PAUSE: u32 = 9;
-/// The time between two looks at the log while snapshots are held. Commits in this time may take the log beyond its
-/// limit.
+/// The time between two looks at the log while snapshots are held. Meanwhile the log may grow beyond its limit.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// Writers wait for the rest of a checkpoint if the log is this many times as long as the length that starts a
-/// checkpoint.
+/// Writers wait for the rest of a checkpoint if the log is this many times as long as `checkpoint_pages`.
 const OUTRUN: u64 = 16;
 
 /// Before writers wait, the keeper copies the log again as long as it has more new frames than this.
@@ -73,8 +70,8 @@ struct Shared {
     alarm: Arc<Alarm>,
     /// How many frames of the log were copied after the last checkpoint.
     copied: AtomicU32,
-    /// False after a failed flush if another process was copying the log just then: frames that the disk may lack still
-    /// count as copied.
+    /// False if a flush failed while another process copied the log: frames that the disk may lack still count as
+    /// copied.
     is_uncopied: AtomicBool,
     /// None if the log was short at the last checkpoint.
     tried: Mutex<Option<Tried>>,
@@ -211,16 +208,16 @@ impl Shared {
         }
     }
 
-    /// The number of pages in the log from which writers wait until the rest is copied. It lies below the log's limit,
-    /// at which snapshots expire.
+    /// The number of pages in the log from which writers wait for a checkpoint; below the limit, at which snapshots
+    /// expire.
     fn outrun(&self, page_bytes: u64) -> u64 {
         let most = self.options.log_bytes_max / 2 / page_bytes.max(1);
         (u64::from(self.options.checkpoint_pages) * OUTRUN).min(most).max(1)
     }
 
     /// Lets snapshots expire that have been late for long enough, no matter which process makes the log grow. If the
-    /// log is gone, lets all of them expire: other processes do not see these readers any more, and change the pages
-    /// that they read.
+    /// log is gone, lets all expire: other processes do not see these readers any more, and change the pages that they
+    /// read.
     fn look(&self, late: &mut Vec<Late>) {
         if self.pin.has_lost_log() {
             return self.readers.expire(&self.readers.owners());
@@ -275,8 +272,8 @@ impl Shared {
         if let Some(copier) = copier.as_ref().filter(|_| !self.is_uncopied.load(Ordering::Relaxed)) {
             self.uncopy(&copier.connection);
         }
-        // After a failed flush the system may count pages as written that the disk lacks. A log with such a hole must
-        // not be copied into a file that is whole.
+        // After a failed flush the system may count pages as written that the disk lacks: a log with a hole must not be
+        // copied into a file that is whole.
         if self.flushes.check().is_err() || !self.is_uncopied.load(Ordering::Relaxed) {
             return;
         }
@@ -362,8 +359,8 @@ impl Shared {
     }
 
     /// Prepares for writers to wait, so that they wait only for two short flushes and few pages. It flushes the pages
-    /// that were copied, then copies the frames that were committed meanwhile, again and again, as long as each time
-    /// less than half is left.
+    /// that were copied, then copies the frames committed meanwhile, again and again, while each time less than half is
+    /// left.
     fn approach(&self, copier: &Copier) -> Result<()> {
         if self.flushes_files() {
             let flushed = copier.connection.flush_file();
@@ -403,8 +400,7 @@ impl Shared {
             self.index.as_ref().and_then(LogIndex::state).map_or_else(Vec::new, |now| self.late_owners(now));
         self.readers.sweep(true);
         connection.patience.limit_to(patience);
-        // Truncated, not restarted: a log that restarts keeps its length until the next commit, and would still look
-        // too long.
+        // Truncated, because a restarted log keeps its length until the next commit, and would still look too long.
         let mut result = self.checkpoint_in(connection, ffi::SQLITE_CHECKPOINT_TRUNCATE);
         // The first time, owners that are in a call leave it; the second time, their snapshots end too.
         for _ in 0..2 {
@@ -494,8 +490,7 @@ mod tests {
         store.insert(&Note { id: 3 }).expect("commits go on");
     }
 
-    /// Regression: the keeper copied a log that no other process could see over the commits that others had made
-    /// meanwhile.
+    /// Regression: the keeper copied a log that no other process could see over commits that others had made meanwhile.
     #[cfg(unix)]
     #[test]
     fn the_keeper_copies_no_log_that_is_gone() {
@@ -663,8 +658,7 @@ mod tests {
         assert_eq!(store.readers().sweep(true), Left::Nothing);
     }
 
-    /// During a closure that reads a small file, others cannot commit `log_bytes_max` bytes; with a large file they
-    /// may.
+    /// During a closure that reads a small file, others cannot commit `log_bytes_max` bytes; for a large file they can.
     #[test]
     fn the_keeper_comes_for_closures_that_may_read_for_long() {
         let (_directory, store) = store(Options::new().log_bytes_max(50_000));

@@ -1,7 +1,7 @@
 //! The lease of a session (a connection with an open snapshot): ownership that the keeper, the checkpoint thread, may
 //! take away. A snapshot expires if the write-ahead log (the log) would otherwise grow without bound. The owner holds
-//! the gate, a mutex, during each call, and the keeper ends the snapshot under the gate: between two calls, never
-//! within one.
+//! the gate, a mutex, during each call, and the keeper ends the snapshot under the gate: between two calls, not within
+//! one.
 
 //        begin              leave              expire
 //   free -----> in a call <------> held ----------------------> expired
@@ -66,8 +66,7 @@ impl Default for Lease {
 const NOBODY: u64 = 0;
 /// No owner has this number.
 const NEVER: u64 = u64::MAX;
-/// No place begins with this word: it would mean 2³²-1 frames in the log and as many pages in the file. The place of an
-/// empty log, which is all 0, is a known one.
+/// No log has so many frames, and no file so many pages. The place of an empty log, which is all 0, is a known one.
 const UNKNOWN: u64 = u64::MAX;
 
 impl Lease {
@@ -94,16 +93,15 @@ impl Lease {
     }
 
     /// The log's place when the owner's snapshot began, if it is known; to be called after [`owner`](Lease::owner). If
-    /// the owner has changed between the two calls, the result may be a place that never was; it is then of no owner
-    /// that the caller knows.
+    /// the owner changes between the two calls, the result may be a place that never was.
     pub(crate) fn began(&self) -> Option<LogPlace> {
         let first = self.began[0].load(Ordering::Acquire);
         let [second, third] = [1, 2].map(|at: usize| self.began[at].load(Ordering::Relaxed));
         (first != UNKNOWN).then_some([first, second, third])
     }
 
-    /// The owner gives the session back; whether its snapshot had neither expired nor was about to. The calling thread
-    /// is in a call until it drops the gate.
+    /// The owner gives the session back. Returns whether its snapshot is still whole: not expired, and not asked for.
+    /// The calling thread is in a call until it drops the gate.
     #[inline]
     pub(crate) fn end(&self) -> (MutexGuard<'_, Gate>, bool) {
         let mut gate = lock(&self.gate);
@@ -170,9 +168,9 @@ impl Lease {
     }
 
     /// Asks that owner to leave; if no thread is in a call, ends the owner's snapshot with `end`. Returns whether a
-    /// thread is in a call. The keeper does not wait for that thread, which may itself wait for a lock that the keeper
-    /// holds. The owner leaves when it notices, or when it is interrupted; its snapshot ends when it is asked again, or
-    /// when it gives the session back.
+    /// thread is in a call. The keeper does not wait for that thread, which may wait for a lock that the keeper holds.
+    /// The owner leaves when it notices, or is interrupted; its snapshot ends when it is asked again, or when it gives
+    /// the session back.
     pub(crate) fn expire(&self, owner: u64, end: impl FnOnce()) -> bool {
         self.asked.store(owner, Ordering::Relaxed);
         fence(Ordering::Release);

@@ -64,7 +64,7 @@ impl Modelled {
         Arc::new(Modelled { idle, lease, model, asked: AtomicU64::new(0) })
     }
 
-    /// Takes the session as [`Readers`](crate::readers::Readers) does.
+    /// Takes the session as the readers do.
     fn take(&self) -> Option<Box<Leased<Arc<Model>>>> {
         let leased = self.idle.list().sessions.pop()?;
         if leased.begin(|model| model.run(1)).is_err() {
@@ -74,8 +74,7 @@ impl Modelled {
         Some(leased)
     }
 
-    /// Gives the session back as [`Readers`](crate::readers::Readers) does: no interrupt hits the statement that ends
-    /// the transaction.
+    /// Gives the session back as the readers do: no interrupt hits the statement that ends the transaction.
     fn put(&self, leased: Box<Leased<Arc<Model>>>) {
         leased.end(|_| ());
         drop(self.idle.list());
@@ -109,8 +108,7 @@ fn keeper(modelled: &Arc<Modelled>, looks: usize) -> thread::JoinHandle<()> {
     })
 }
 
-/// An owner gets `Expired` only if it was asked to leave; no owner gets an error from an interrupt that was for another
-/// owner.
+/// An owner gets `Expired` only if it was asked to leave, and no error from an interrupt that was for another owner.
 #[test]
 fn a_statement_is_interrupted_for_its_own_owner_and_no_other() {
     explore(|| {

@@ -20,8 +20,8 @@ pub(crate) struct Leased<S = Session> {
     inside: ManuallyDrop<S>,
     /// None for the writer's session: no other thread knows of it, so none can end its transaction.
     lease: Option<Arc<Lease>>,
-    /// The store's file, which explains errors if it is gone. Weak, because the pin closes the store's first session
-    /// and must not be kept by it.
+    /// The pin of the store's file, which explains errors. Weak, because it closes the store's first session, not the
+    /// reverse.
     pin: Weak<Pin>,
     /// The process that opened the session. A child of this process never touches the connection.
     origin: Origin,
@@ -31,8 +31,7 @@ pub(crate) struct Leased<S = Session> {
     pub(crate) parked: Cell<Option<LogState>>,
     /// Whether an owner gave the session back since the keeper last looked.
     pub(crate) is_used: Cell<bool>,
-    /// Whether it is the store's first session. Only the pin closes this one: any other drop leaves the connection
-    /// open.
+    /// Whether it is the store's first session. Only the pin closes this one: another drop leaves the connection open.
     is_first: Cell<bool>,
 }
 
@@ -100,8 +99,7 @@ impl<S> Leased<S> {
         work(&self.inside).map_err(|error| self.explained(error))
     }
 
-    /// Notes the snapshot that has begun: the log's place, and the log's state if a later owner may go on with the
-    /// snapshot.
+    /// Notes the log's place when the snapshot began, and the log's state if a later owner may go on with the snapshot.
     #[inline]
     pub(crate) fn note_began(&self, place: Option<LogPlace>, parked: Option<LogState>) {
         if let (Some(lease), Some(place)) = (&self.lease, place) {
@@ -130,8 +128,7 @@ impl<S> Leased<S> {
     #[inline]
     pub(crate) fn call_last<R>(&self, work: impl FnOnce(&S) -> R) -> R {
         let gate = match &self.lease {
-            // The child of a fork has no other thread, and a thread of the parent that held the gate never releases it
-            // here.
+            // The child of a fork has no other thread, and a gate that a thread of the parent held stays locked here.
             Some(lease) if self.depth.get() == 0 && self.origin.is_here() => Some(lease.enter_last()),
             _ => None,
         };
@@ -147,8 +144,7 @@ impl<S> Leased<S> {
         (is_whole.unwrap_or(true), work(&self.inside))
     }
 
-    /// The reason for an error: that the snapshot has expired, if the error is an interrupt; or why the file cannot be
-    /// read or written.
+    /// The reason for an error: for an interrupt, that the snapshot has expired; or why the file cannot be used.
     #[cold]
     fn explained(&self, error: Error) -> Error {
         let asked =
@@ -186,8 +182,7 @@ impl Leased {
     }
 }
 
-/// A connection is closed after its lease has ended. So while a thread holds the gate and the session has an owner, the
-/// connection is open.
+/// A connection is closed after its lease has ended. So under the gate, a session with an owner has an open connection.
 impl<S> Drop for Leased<S> {
     fn drop(&mut self) {
         if let Some(lease) = self.lease.as_ref().filter(|_| self.origin.is_here()) {

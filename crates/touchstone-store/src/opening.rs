@@ -1,5 +1,5 @@
-//! Opens the file: checks its key and version, and that it is a store. Makes a new file a store, even if other
-//! processes make it at the same time.
+//! Opens the file and checks that it is a store, its key and its version. Makes a new file a store, even beside other
+//! processes that make the same file.
 
 use crate::engine::cipher;
 use crate::engine::connection::{APPLICATION_ID, Connection, FORMAT_VERSION, Header};
@@ -27,8 +27,8 @@ pub(crate) fn absolute(given: &Path) -> Result<PathBuf> {
     path::absolute(given).map_err(|error| Error::io(&error, "finding the directory of", given))
 }
 
-/// Opens the file, which is made if there is none, and pins it. Returns the options with the key derived, the pin, and
-/// the first connection, which reads.
+/// Opens the file, which is made if there is none, and pins it. Returns the options with the key derived, the pin and
+/// the first connection.
 ///
 /// # Errors
 /// As [`Store::open`](crate::Store::open).
@@ -74,9 +74,8 @@ pub(crate) fn check(header: Header) -> Result<()> {
     Ok(())
 }
 
-/// Makes a new file a store with a write-ahead log; or switches a store back to the log, if another program has changed
-/// its journal mode. It waits itself for others that make the same file, because SQLite does not wait for a change of
-/// the journal mode.
+/// Makes a new file a store with a write-ahead log, or gives a store its log back if another program has changed the
+/// journal mode. SQLite does not wait for processes that make the same file, so this does.
 fn make(connection: &Connection, mut header: Header, options: &Options) -> Result<()> {
     const PAUSE: Duration = Duration::from_millis(1);
     let end = Instant::now() + options.busy_timeout;
@@ -131,8 +130,8 @@ fn is_overtaken(error: &Error) -> bool {
 
 /// The first connection, with the file's header, read under its key.
 fn unlock(path: &Path, options: Options) -> Result<(Options, Connection, Header)> {
-    // Two processes may make an encrypted file at once. The second one chose a salt while the file was empty, finds
-    // another salt there, and looks again.
+    // Two processes may make an encrypted file at once. The second one chose a salt while the file was empty, then
+    // finds another salt in it, and looks again.
     let may_be_new = options.key.is_some() && std::fs::metadata(path).map_or(true, |file| file.len() == 0);
     let mut tries = if may_be_new { 2 } else { 1 };
     loop {
@@ -157,8 +156,8 @@ fn unlock(path: &Path, options: Options) -> Result<(Options, Connection, Header)
     }
 }
 
-/// Checks that a file without a byte is a new one. If a log with commits lies beside it, the file was cut off, and
-/// SQLite would delete the log.
+/// Checks that a file without a byte is a new one. With a log with commits beside it, it was cut off, and SQLite would
+/// delete the log.
 ///
 /// # Errors
 /// If the file was cut off ([`Damaged`](ErrorKind::Damaged)).
@@ -184,8 +183,7 @@ pub(crate) fn check_not_emptied(path: &Path) -> Result<()> {
     Err(Error::new(ErrorKind::Damaged, message))
 }
 
-/// Corrects the error for a log of a version that no SQLite has written: the log is damaged, but SQLite reports a file
-/// that it cannot open.
+/// A log of a version that no SQLite has written is damaged, but SQLite reports a file that it cannot open.
 fn log_error(error: Error, path: &Path) -> Error {
     let cannot_open = error.sqlite_code().is_some_and(|code| code & 0xff == ffi::SQLITE_CANTOPEN);
     let mut start = [0; 8];

@@ -204,8 +204,8 @@ impl Readers {
         self.begin_anew(session, leased, parked.is_some())
     }
 
-    /// Begins a snapshot of everything committed by now. A parked snapshot ends first: it is of another moment, or of a
-    /// file that is gone.
+    /// Begins a snapshot of everything committed by now. A parked one ends first, because it is of another moment or
+    /// file.
     #[inline(never)]
     fn begin_anew(&self, session: &Session, leased: &Leased, has_parked: bool) -> Result<()> {
         if has_parked {
@@ -221,8 +221,8 @@ impl Readers {
     #[inline]
     pub(crate) fn put(&self, leased: Box<Leased>) -> Watch {
         if !self.origin.is_here() {
-            // The connection is the parent process's: the child ends nothing of it, and waits for no lock that a thread
-            // of the parent may have held.
+            // The connection is the parent's: the child ends nothing, and waits for no lock that a thread of the parent
+            // held.
             std::mem::forget(leased);
             return Watch::AsBefore;
         }
@@ -257,11 +257,11 @@ impl Readers {
         self.watch(begins)
     }
 
-    /// Ends the parked snapshots that were not used since the last sweep, or that another commit has followed; with
-    /// `all`, every parked snapshot.
+    /// Ends parked snapshots that were not used since the last sweep, or that are of an older commit; with `all`, every
+    /// one.
     pub(crate) fn sweep(&self, all: bool) -> Left {
-        // A reader that goes on with a parked snapshot does not look for the file, so if the file is gone, none may
-        // stay.
+        // A reader that goes on with a parked snapshot does not look for the file, so none may stay if the file is
+        // gone.
         let all = all || self.pin.look().is_err();
         let mut idle = self.idle.list();
         let left = match (self.sweep_list(&idle, all), idle.out) {

@@ -61,8 +61,7 @@ pub(crate) struct Session {
     schema: Cell<i64>,
     pub(crate) connection: Connection,
     feeds: RefCell<HashMap<usize, Rc<Feed>>>,
-    /// The log's state after the writer's last commit. While the log is in that state, the tables are as this session
-    /// knows them.
+    /// The log's state after the writer's last commit. While it stays so, the tables are as this session knows them.
     pub(crate) committed: Cell<Option<LogState>>,
     /// Whether the connection refuses to write.
     only_reads: Cell<bool>,
@@ -224,9 +223,8 @@ impl Session {
         self.adopt(-1);
     }
 
-    /// Forgets facts from a transaction, or a part of one, that was rolled back, if the schema's version does not cover
-    /// them: the numbers of collections, because another name may get such a number now, and whether there are
-    /// triggers.
+    /// Forgets facts from a rolled-back transaction, or a part of one, that the schema's version does not cover: the
+    /// numbers of collections, because another name may get such a number now, and whether there are triggers.
     pub(crate) fn forget_undone(&self) {
         self.collections.borrow_mut().clear();
         self.capture.forget_acting();
@@ -286,8 +284,7 @@ impl Session {
         Ok(table)
     }
 
-    /// The type's own table, if this session has written to it before: then one statement can be a transaction of its
-    /// own.
+    /// The type's own table, if this session has written to it: then one statement can be a transaction of its own.
     #[inline]
     pub(crate) fn ready_table(&self, shape: &'static Shape) -> Option<Section> {
         self.table(shape, None).ok().filter(|table| table.writable.get())
@@ -476,8 +473,7 @@ fn unfit_value(shape: &Shape, column: usize, why: Mismatch) -> Error {
     Error::new(ErrorKind::Mismatch, message)
 }
 
-/// The error for a record of another type than the table's, or for a type that is made at run time and has no columns
-/// yet.
+/// The error for a record of another type than the table's, or for a run-time type that is used without its shape.
 #[cold]
 pub(crate) fn other_type(shape: &Shape) -> Error {
     let why = match shape.name {

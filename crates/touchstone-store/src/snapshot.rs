@@ -154,8 +154,7 @@ impl Snapshot {
         self.of::<T>().query()
     }
 
-    /// The version of the data that the snapshot sees; none in the rare case that other commits came so often while it
-    /// began that the version is not known.
+    /// The version of the data that the snapshot sees; none in the rare case that too many commits came while it began.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -305,8 +304,7 @@ impl<'s, T: Record> Reading<'s, T> {
         self.0.count()
     }
 
-    /// Calls `visit` with a borrowed view of every record, until it returns `false`. No record is copied into an owned
-    /// value.
+    /// Calls `visit` with a borrowed view of every record, until it returns `false`. No record is copied.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};

@@ -1,5 +1,4 @@
-//! A store: the file, its one writer, its readers, and the keeper, the checkpoint thread of the write-ahead log (the
-//! log).
+//! A store: the file, its one writer, its readers, and the keeper, which checkpoints the write-ahead log (the log).
 
 use crate::alarm::Alarm;
 use crate::courtesy::Courtesy;
@@ -68,8 +67,8 @@ pub(crate) struct Inner {
     turns: Arc<Turns>,
     courtesy: Courtesy,
     flushes: Arc<Flushes>,
-    /// The log's file for flushes, from the first transaction on. It is opened after the writer's connection, and
-    /// closed before it.
+    /// The log's file for flushes, from the first transaction on. Opened after the writer's connection, closed before
+    /// it.
     log: Mutex<Option<Log>>,
     /// Stopped before the connections that it watches are closed.
     keeper: Keeper,
@@ -148,9 +147,8 @@ impl Store {
         Ok(Store { inner: Arc::new(inner) })
     }
 
-    /// Reads: `work` sees everything as it was committed at one moment. It is for work that only reads. If the work
-    /// waits for something else, hold a [`snapshot`](Store::snapshot) instead, which the store watches from its
-    /// beginning.
+    /// Reads: `work` sees everything as it was committed at one moment. It is for work that only reads. For work that
+    /// waits, hold a [`snapshot`](Store::snapshot) instead, which the store watches from its beginning.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -383,7 +381,7 @@ impl Store {
         &self.inner.path
     }
 
-    /// How often the log was flushed for commits since the store was opened. Commits that waited together shared one
+    /// How often the log was flushed for commits since the store was opened. Commits that waited together share a
     /// flush.
     ///
     /// ```
@@ -523,9 +521,8 @@ impl Drop for Open<'_> {
 }
 
 impl Store {
-    /// Lends the writer's session, in a transaction that has begun, together with the turn; also returns the log's
-    /// state before the transaction. [`commit_lent`](Store::commit_lent) or [`undo_lent`](Store::undo_lent) takes
-    /// session and turn back.
+    /// Lends the writer's session in a transaction that has begun, with the log's state before it.
+    /// [`commit_lent`](Store::commit_lent) or [`undo_lent`](Store::undo_lent) takes it back, and the turn with it.
     pub(crate) fn lend_writer(&self) -> Result<(Box<Leased>, Option<LogState>)> {
         let inner = &*self.inner;
         let turn = inner.turn()?;

@@ -15,8 +15,8 @@ pub(crate) use std::{
 
 use std::time::Duration;
 
-/// Locks. Poison is ignored: a thread that panicked with the lock left the state whole, because no state here is
-/// changed in two steps.
+/// Locks, even after a panic: a thread that panicked with the lock left the state whole, because no state changes in
+/// two steps.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -1,5 +1,5 @@
 //! The turn: the store's in-process write lock, first come first served. A thread that waits for it never gets "busy",
-//! and no thread overtakes another.
+//! and none overtakes another.
 
 use crate::engine::fork::Origin;
 use crate::sync::{self, Arc, Condvar, Mutex, ThreadId, lock};
@@ -51,8 +51,7 @@ impl Turns {
         Ok(Turn { turns: self })
     }
 
-    /// The turn that a caller took and forgot (`mem::forget`), for dropping it. There is one turn at a time, so it is
-    /// that one.
+    /// The turn that a caller took and forgot (`mem::forget`), to end it: there is one turn at a time.
     pub(crate) fn resume(&self) -> Turn<'_> {
         Turn { turns: self }
     }

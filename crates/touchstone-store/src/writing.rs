@@ -127,8 +127,7 @@ impl<T: Record> Writing<'_, T> {
         self.reading.count()
     }
 
-    /// Calls `visit` with a borrowed view of every record, until it returns `false`. No record is copied into an owned
-    /// value.
+    /// Calls `visit` with a borrowed view of every record, until it returns `false`. No record is copied.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -281,8 +280,7 @@ impl<T: Record> Writing<'_, T> {
         self.access().put_all(records)
     }
 
-    /// Replaces the record with that key; returns whether there was one. Columns of the file that the type does not
-    /// know stay.
+    /// Replaces the record with that key; returns whether there was one. Columns that the type does not know stay.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -401,8 +399,7 @@ impl<T: Record> Writing<'_, T> {
     /// ```
     ///
     /// # Errors
-    /// If the file cannot be written, or if the condition is for another type, which is possible with types made at run
-    /// time.
+    /// If the file cannot be written, or if the condition is for another type, as is possible with run-time types.
     pub fn remove_where(&mut self, condition: impl FnOnce(T::Columns) -> Condition<T>) -> Result<u64> {
         let access = self.access();
         access.call(|session| {

@@ -1,5 +1,4 @@
-//! Calls that are transactions of their own, for one type's records. If the table is ready, such a call runs one
-//! statement.
+//! Calls that are transactions of their own, for one type's records: one statement if the table is ready for it.
 
 use super::{Inner, Store};
 use crate::access::{self, Access, Which};
@@ -233,8 +232,8 @@ impl Store {
         self.read(|snapshot| snapshot.of::<T>().all())
     }
 
-    /// Runs one statement as a transaction of its own, if the table is ready for it. Otherwise runs a whole
-    /// transaction, which makes the table ready.
+    /// Runs one statement as a transaction of its own if the table is ready; otherwise a transaction that makes it
+    /// ready.
     pub(crate) fn alone<R>(
         &self,
         shape: &'static Shape,
@@ -251,8 +250,7 @@ impl Store {
             let writer = inner.writer()?;
             let leased = writer.leased();
             leased.call_last(|session| {
-                // Another process that has committed may have changed the table; only a whole transaction looks at
-                // that.
+                // Another process that has committed may have changed the table, which only a transaction looks at.
                 let now = inner.log_state();
                 let is_known = now.is_some() && now == session.committed.get();
                 let table = if is_known { session.ready_table(shape) } else { None };
