@@ -347,8 +347,7 @@ pub(crate) fn remove<T: Record, Q: Finds<T> + ?Sized>(
     )
 }
 
-/// Runs a statement that writes a record; returns whether it changed a row. With `is_new`, the record had no row
-/// before.
+/// Runs a statement that writes a record; returns whether it changed a row. A new record had no row before.
 #[inline]
 fn write<T: Record>(
     session: &Session,

@@ -12,8 +12,7 @@ use crate::transaction::{Part, RELEASE, SAVEPOINT, Transaction};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The number of the next savepoint: one that has ended, or is another transaction's, is never mistaken for an open
-/// one.
+/// The number of the next savepoint, so that an ended one, or another transaction's, is never mistaken for an open one.
 static SAVEPOINTS: AtomicU64 = AtomicU64::new(0);
 
 /// A transaction that has begun. It has the turn to write until it is committed, or undone when dropped.

@@ -1,6 +1,6 @@
 //! Model-checked interleavings of threads at the turn, the flush, the lease and the alarm. Shuttle runs each test
-//! thousands of times, with another interleaving each time, and a thread that waits until the end is a failure. `make
-//! hand-offs` runs them, because only a separate build has shuttle's primitives instead of the standard library's.
+//! thousands of times, each time in another order, and a thread that waits forever is a failure. `make hand-offs` runs
+//! them, because only a separate build has shuttle's primitives instead of the standard library's.
 
 use crate::alarm::{Alarm, Wishes};
 use crate::error::{Error, ErrorKind, Result};

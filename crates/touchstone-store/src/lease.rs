@@ -1,7 +1,6 @@
 //! The lease of a session (a connection with an open snapshot): ownership that the keeper, the checkpoint thread, may
 //! take away. A snapshot expires if the write-ahead log (the log) would otherwise grow without bound. The owner holds
-//! the gate, a mutex, during each call, and the keeper ends the snapshot under the gate: between two calls, not within
-//! one.
+//! the gate, a mutex, in each call, and the keeper ends the snapshot under the gate: between two calls, not within one.
 
 //        begin              leave              expire
 //   free -----> in a call <------> held ----------------------> expired
@@ -25,8 +24,8 @@
 //   If a new owner writes meanwhile, the place may be a mixture; `expire` then finds another number under the gate, and
 //   does nothing.
 // - `asked` is Relaxed, because the gate alone decides whether the snapshot has ended. An owner that sees `asked` late
-//   goes on until the keeper asks again. Only an interrupted owner must see `asked` at once, and there two fences order
-//   it.
+//   goes on until the keeper asks again. Only an interrupted owner must see it at once: a fence stands before SQLite's
+//   interrupt flag, which is atomic, is set, and another one after the owner has seen the interrupt.
 // - `is_with` loads `owner` Relaxed, because the idle list's lock orders this load after `end`.
 
 use crate::engine::log::LogPlace;

@@ -20,8 +20,8 @@ pub(crate) struct Leased<S = Session> {
     inside: ManuallyDrop<S>,
     /// None for the writer's session: no other thread knows of it, so none can end its transaction.
     lease: Option<Arc<Lease>>,
-    /// The pin of the store's file, which explains errors. Weak, because it closes the store's first session, not the
-    /// reverse.
+    /// The store's file, which explains errors. Weak, because it closes the store's first session, which must not keep
+    /// it.
     pin: Weak<Pin>,
     /// The process that opened the session. A child of this process never touches the connection.
     origin: Origin,
@@ -136,7 +136,7 @@ impl<S> Leased<S> {
         work(&self.inside)
     }
 
-    /// Ends the owner's lease; whether its snapshot had neither expired nor was about to, and the result of `work`.
+    /// Ends the owner's lease; returns whether its snapshot is still whole, and the result of `work`.
     #[inline]
     pub(crate) fn end<R>(&self, work: impl FnOnce(&S) -> R) -> (bool, R) {
         let (gate, is_whole) = self.lease.as_deref().map(Lease::end).unzip();

@@ -156,8 +156,8 @@ fn unlock(path: &Path, options: Options) -> Result<(Options, Connection, Header)
     }
 }
 
-/// Checks that a file without a byte is a new one. With a log with commits beside it, it was cut off, and SQLite would
-/// delete the log.
+/// Checks that a file without a byte is a new one. If a log with commits lies beside it, the file was cut off, and
+/// SQLite would delete the log.
 ///
 /// # Errors
 /// If the file was cut off ([`Damaged`](ErrorKind::Damaged)).

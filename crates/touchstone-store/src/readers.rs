@@ -204,8 +204,7 @@ impl Readers {
         self.begin_anew(session, leased, parked.is_some())
     }
 
-    /// Begins a snapshot of everything committed by now. A parked one ends first, because it is of another moment or
-    /// file.
+    /// Begins a snapshot of everything committed by now. A parked one, of another moment or file, ends first.
     #[inline(never)]
     fn begin_anew(&self, session: &Session, leased: &Leased, has_parked: bool) -> Result<()> {
         if has_parked {
@@ -221,8 +220,7 @@ impl Readers {
     #[inline]
     pub(crate) fn put(&self, leased: Box<Leased>) -> Watch {
         if !self.origin.is_here() {
-            // The connection is the parent's: the child ends nothing, and waits for no lock that a thread of the parent
-            // held.
+            // The connection is the parent's: the child ends nothing, and waits for no lock of the parent's threads.
             std::mem::forget(leased);
             return Watch::AsBefore;
         }
@@ -257,11 +255,9 @@ impl Readers {
         self.watch(begins)
     }
 
-    /// Ends parked snapshots that were not used since the last sweep, or that are of an older commit; with `all`, every
-    /// one.
+    /// Ends parked snapshots that were not used since the last sweep or are of an older commit; with `all`, every one.
     pub(crate) fn sweep(&self, all: bool) -> Left {
-        // A reader that goes on with a parked snapshot does not look for the file, so none may stay if the file is
-        // gone.
+        // A reader that goes on with a parked snapshot does not look for the file: if the file is gone, all end.
         let all = all || self.pin.look().is_err();
         let mut idle = self.idle.list();
         let left = match (self.sweep_list(&idle, all), idle.out) {

@@ -67,8 +67,7 @@ pub(crate) struct Inner {
     turns: Arc<Turns>,
     courtesy: Courtesy,
     flushes: Arc<Flushes>,
-    /// The log's file for flushes, from the first transaction on. Opened after the writer's connection, closed before
-    /// it.
+    /// The log's file for flushes, from the first transaction on. It is closed before the writer's connection.
     log: Mutex<Option<Log>>,
     /// Stopped before the connections that it watches are closed.
     keeper: Keeper,
@@ -381,8 +380,7 @@ impl Store {
         &self.inner.path
     }
 
-    /// How often the log was flushed for commits since the store was opened. Commits that waited together share a
-    /// flush.
+    /// How often the log was flushed for commits since the store was opened: commits that waited together shared one.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
