@@ -12,10 +12,11 @@
 // The arrow between `in a call` and `held` goes both ways. `end` leads from `held`, `asked` and `expired` to `free`; if
 // the owner panics within a call, the call ends first. In `asked` and `expired`, `enter` fails.
 //
-// Only the owner's thread begins, enters, leaves and ends. It changes the gate's fields, `owner` and `began` under the
-// gate. `expire` is for the keeper, and for the thread that closes the store. It stores `asked` under no lock, and sets
-// `is_expired` under the gate, for which it does not wait: if the owner is in a call, it only asks. Owners have
-// numbers, so a request to one owner never concerns the next one.
+// Only the owner's thread begins, enters, leaves and ends; `enter_last` may take the gate of a `free` session too. The
+// owner changes the gate's fields, `owner` and `began` under the gate. `expire` is for the keeper, and for the thread
+// that closes the store. It stores `asked` under no lock, and sets `is_expired` under the gate, for which it does not
+// wait: if the owner is in a call, it only asks. Owners have numbers, so a request to one owner never concerns the next
+// one.
 //
 // Why the memory orders are enough:
 // - `owner` is stored (Release) after `began[0]` is `UNKNOWN`, and the keeper loads it (Acquire, or under the gate)
