@@ -22,11 +22,10 @@
 // - `owner` is stored (Release) after `began[0]` is `UNKNOWN`, and the keeper loads it (Acquire, or under the gate)
 //   before `began`. So the keeper never sees the place of an earlier owner.
 // - `began[0]` is stored (Release) after the other two words, and loaded (Acquire) before them, so the place is whole.
-//   If a new owner writes meanwhile, the place may be a mixture; `expire` then finds another number under the gate, and
-//   does nothing.
+//   If a new owner writes meanwhile, the place may be a mixture, but `expire` with the old owner's number ends nothing.
 // - `asked` is Relaxed, because the gate alone decides whether the snapshot has ended. An owner that sees `asked` late
-//   goes on until the keeper asks again. Only an interrupted owner must see it at once: a fence stands before SQLite's
-//   interrupt flag, which is atomic, is set, and another one after the owner has seen the interrupt.
+//   goes on until the keeper asks again. Only an interrupted owner must see it at once: `expire` has a Release fence
+//   before SQLite's interrupt flag, an atomic, is set, and `check_interrupted` an Acquire fence after it was read.
 // - `is_with` loads `owner` Relaxed, because the idle list's lock orders this load after `end`.
 
 use crate::engine::log::LogPlace;
