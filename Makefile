@@ -10,6 +10,8 @@ KIT_POOL := kits/rust/pool/Cargo.toml
 KIT_STORE := kits/rust/store/Cargo.toml
 PACKAGE_PYTHON := python/Cargo.toml
 PYTHON ?= python3
+# The kits are workspaces of their own, and their tests take from this folder what has been compiled for the lab's.
+TESTED := --target-dir $(CURDIR)/target
 # The package is built by pip, and linted, in a folder of its own: its engine is compiled once.
 PYTHON_TARGET := $(CURDIR)/target/python
 
@@ -104,11 +106,11 @@ format:
 
 lint:
 	cargo clippy --workspace --all-targets --locked -- -D warnings
-	cargo clippy --workspace --all-targets --all-features --locked --manifest-path $(KIT_RUST) -- -D warnings
-	cargo clippy --all-targets --locked --manifest-path $(KIT_CIPHER) -- -D warnings
-	cargo clippy --all-targets --locked --manifest-path $(KIT_NATIVE_DB) -- -D warnings
-	cargo clippy --all-targets --locked --manifest-path $(KIT_POOL) -- -D warnings
-	cargo clippy --workspace --all-targets --locked --manifest-path $(KIT_STORE) -- -D warnings
+	cargo clippy --workspace --all-targets --all-features --locked --manifest-path $(KIT_RUST) $(TESTED) -- -D warnings
+	cargo clippy --all-targets --locked --manifest-path $(KIT_CIPHER) $(TESTED) -- -D warnings
+	cargo clippy --all-targets --locked --manifest-path $(KIT_NATIVE_DB) $(TESTED) -- -D warnings
+	cargo clippy --all-targets --locked --manifest-path $(KIT_POOL) $(TESTED) -- -D warnings
+	cargo clippy --workspace --all-targets --locked --manifest-path $(KIT_STORE) $(TESTED) -- -D warnings
 	PYO3_NO_PYTHON=1 PYO3_BUILD_EXTENSION_MODULE=1 cargo clippy --all-targets --locked --manifest-path $(PACKAGE_PYTHON) --target-dir $(PYTHON_TARGET) -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 
@@ -161,11 +163,11 @@ simulator: tools-python build
 	$(SIMULATOR)/venv/bin/python kits/rust/pool/simulator/simulate.py $(SIMULATOR)/orders kits/rust/pool/target/release/examples/hits
 
 kits:
-	cargo test --workspace --all-features --locked --manifest-path $(KIT_RUST)
-	cargo test --locked --manifest-path $(KIT_CIPHER)
-	cargo test --locked --manifest-path $(KIT_NATIVE_DB)
-	cargo test --locked --manifest-path $(KIT_POOL)
-	cargo test --locked --workspace --manifest-path $(KIT_STORE)
+	cargo test --workspace --all-features --locked --manifest-path $(KIT_RUST) $(TESTED)
+	cargo test --locked --manifest-path $(KIT_CIPHER) $(TESTED)
+	cargo test --locked --manifest-path $(KIT_NATIVE_DB) $(TESTED)
+	cargo test --locked --manifest-path $(KIT_POOL) $(TESTED)
+	cargo test --locked --workspace --manifest-path $(KIT_STORE) $(TESTED)
 
 kits-cpp: tools-cpp
 	$(MAKE) --silent --directory kits/cpp test

@@ -1,13 +1,15 @@
 //! Compiles the engine: SQLite3 Multiple Ciphers, which is SQLite with encrypted pages, with the options of this store.
 
 /// A file without a key is a plain SQLite file, so one build serves both.
-const OPTIONS: [&str; 18] = [
+const OPTIONS: [&str; 19] = [
     // Each connection is used by one thread at a time; nothing is shared but the file.
     "SQLITE_THREADSAFE=2",
     "SQLITE_DEFAULT_MEMSTATUS=0",
     "SQLITE_OMIT_SHARED_CACHE",
     // With a log, a commit is synced where a store asks for it, by the store.
     "SQLITE_DEFAULT_WAL_SYNCHRONOUS=1",
+    // On Apple's systems what is copied reaches the disk itself before the log begins anew, and not only the disk's memory.
+    "SQLITE_DEFAULT_CKPTFULLFSYNC=1",
     "SQLITE_DQS=0",
     "SQLITE_LIKE_DOESNT_MATCH_BLOBS",
     "SQLITE_OMIT_DEPRECATED",

@@ -31,6 +31,7 @@ from ._errors import (
     ReplacedError,
     StoreError,
     TooBigError,
+    UnflushedError,
     WrongKeyError,
 )
 from ._feed import Changed, Delta, Difference, Inserted, Removed
@@ -112,6 +113,7 @@ __all__ = [
     "SubscriptionId",
     "TooBigError",
     "Transaction",
+    "UnflushedError",
     "Update",
     "WrongKeyError",
     "change_key",

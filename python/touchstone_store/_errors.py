@@ -98,5 +98,9 @@ class IoError(StoreError):
     """The system failed to read or write."""
 
 
+class UnflushedError(StoreError):
+    """A flush failed, in this call or before it: the store commits nothing more until it is opened again."""
+
+
 class RefusedError(StoreError):
     """SQLite refused, for a reason of its own."""

@@ -71,8 +71,11 @@ pub enum ErrorKind {
     Durability,
     /// The store was opened by a process that this one was forked from.
     Forked,
-    /// The operating system failed to open, read, write or sync: permissions may be why, or the limit of open files.
+    /// The operating system failed to open, read or write: permissions may be the reason, or the limit of open files.
     Io,
+    /// A flush failed, in this call or before it. The disk may lack what was committed last, and a second flush would not report
+    /// it: the store commits nothing more until it is opened again.
+    Unflushed,
     /// SQLite refused, for a reason that has no kind of its own; or the store did, where a program's SQL would have ended its
     /// transaction or made the file another kind of file, and where a transaction, a feed or the store itself has ended.
     Refused,
@@ -224,6 +227,7 @@ fn classify(code: i32) -> (ErrorKind, &'static str) {
             return (ErrorKind::ReadOnly, remedy);
         }
         ffi::SQLITE_CONSTRAINT_DATATYPE => return (ErrorKind::Mismatch, ""),
+        ffi::SQLITE_IOERR_FSYNC => return (ErrorKind::Unflushed, remedy_of_io(code)),
         ffi::SQLITE_IOERR_NOMEM => return (ErrorKind::Io, " (the process is short of memory)"),
         _ => {}
     }

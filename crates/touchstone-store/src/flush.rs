@@ -68,7 +68,7 @@ impl Flushes {
     /// If a flush has failed: from then on always.
     pub(crate) fn check(&self) -> Result<()> {
         lock(&self.state).failed.as_ref().map_or(Ok(()), |why| {
-            Err(Error::new(ErrorKind::Io, format!("{why} (nothing more is committed; reopen the store)")))
+            Err(Error::new(ErrorKind::Unflushed, format!("{why} (nothing more is committed; reopen the store)")))
         })
     }
 
@@ -148,5 +148,5 @@ impl Flushes {
 
 #[cold]
 fn lost(why: &str) -> Error {
-    Error::new(ErrorKind::Io, format!("{why} (the commit may be lost; reopen the store)"))
+    Error::new(ErrorKind::Unflushed, format!("{why} (the commit may be lost; reopen the store)"))
 }

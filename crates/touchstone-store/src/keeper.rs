@@ -337,12 +337,13 @@ impl Shared {
     }
 
     /// Handles a failed flush, perhaps of the log. The system may count pages as written that the disk lacks, and a
-    /// second flush, of this or another process, would not report it. Nothing is copied any more, a strict store
-    /// commits nothing more, and the process that opens the store next copies all of the log again.
+    /// second flush, of this or another process, would not report it. Nothing is copied any more, nothing more is
+    /// committed, and the process that opens the store next copies all of the log again.
     fn lose(&self, connection: &Connection, error: &Error) {
-        self.pin.note_lost_flush();
-        self.flushes.fail(error);
+        self.pin.note_lost_flush(error);
+        // First of all: until then another process may let the log restart over the only copy.
         self.uncopy(connection);
+        self.flushes.fail(error);
     }
 
     /// Makes all of the log count as not copied, for all processes: it is copied again, and does not restart before,
@@ -465,14 +466,16 @@ mod tests {
         let failed = Error::sqlite(ffi::SQLITE_IOERR_FSYNC, format_args!("the disk does not answer"));
         keeper.lose(&copier.as_ref().expect("it has copied").connection, &failed);
         assert_eq!(index.copied_frames(), 0, "whichever process looks");
-        store.insert(&Note { id: 3 }).expect("a consistent store goes on");
+        let refused = store.insert(&Note { id: 3 }).expect_err("it would be behind what may be lost");
+        assert_eq!(refused.kind(), ErrorKind::Unflushed);
         keeper.checkpoint(&mut copier);
         assert_eq!(keeper.copied.load(Ordering::Relaxed), 0);
         let log = directory.path().join("notes.db-wal");
         drop(store);
         assert!(std::fs::metadata(log).expect("it is there").len() > 0);
         let store = Store::open(directory.path().join("notes.db")).expect("it opens");
-        assert_eq!(store.all::<Note>().expect("they are read").len(), 3);
+        assert_eq!(store.all::<Note>().expect("they are read").len(), 2);
+        store.insert(&Note { id: 3 }).expect("a store that was opened anew commits");
     }
 
     /// Pages that were copied before the failed flush of the file are copied again.

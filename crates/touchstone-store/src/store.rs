@@ -624,9 +624,9 @@ impl Inner {
             let why = "this thread is in a transaction already, and would wait for itself (use the transaction, or a savepoint of it)";
             Error::new(ErrorKind::Nested, why)
         })?;
-        if self.options.durability == Durability::Strict {
-            self.flushes.check()?;
-        }
+        // After a failed flush, earlier frames of the log may be lost, and later commits with them; no thread empties the
+        // log any more.
+        self.pin.check_flushed()?;
         self.courtesy.give_way(|| {
             let has_waited = |session: &Session| session.connection.patience.take_waited();
             lock(&self.writer).as_ref().is_some_and(|writer| writer.call_last(has_waited))
@@ -657,7 +657,7 @@ impl Inner {
         self.live.wake();
         self.keeper.committed();
         if durable || self.options.durability == Durability::Strict {
-            self.flushes.reach(commit, || self.flush().inspect_err(|_| self.pin.note_lost_flush()))?;
+            self.flushes.reach(commit, || self.flush().inspect_err(|error| self.pin.note_lost_flush(error)))?;
         }
         Ok(())
     }

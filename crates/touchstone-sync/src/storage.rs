@@ -252,6 +252,11 @@ pub trait Storage: Send + Sync + fmt::Debug {
 
     /// Whether it can be read and written now.
     async fn check(&self) -> Result<()>;
+
+    /// Returns, with the reason, when nothing more can be stored until the storage is opened again. Most storages never come to that.
+    async fn broken(&self) -> anyhow::Error {
+        std::future::pending().await
+    }
 }
 
 /// Refuses a cursor that leads nowhere, where a user's history stands so.

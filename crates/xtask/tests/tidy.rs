@@ -6,7 +6,7 @@ use touchstone::plan::{Choice, Plan};
 use touchstone::statistics::LOOKS;
 use touchstone::suite::Size;
 use touchstone_runner::kits::Project;
-use xtask::rule::{example, header, layer, lock, name, purity, size, subject, text};
+use xtask::rule::{example, header, layer, lock, name, prose, purity, size, subject, text};
 use xtask::rust::Source;
 use xtask::{Findings, Tree, assert_none, markdown};
 
@@ -252,6 +252,13 @@ fn pages_and_messages_use_the_words_of_the_house() {
     every("words of pages", 15, pages(&tree), text::page_words);
     let code = rust(&tree).filter(|(path, _)| path.contains("/src/") && !path.starts_with("crates/xtask/"));
     every("words of messages", 100, code, text::string_words);
+}
+
+#[test]
+fn comments_of_the_store_name_their_subjects() {
+    let tree = Tree::read();
+    let store = rust(&tree).filter(|(path, _)| path.starts_with("crates/touchstone-store/src/"));
+    every("comments", 100, store, prose::check);
 }
 
 #[test]

@@ -554,7 +554,7 @@ impl Connection {
     pub(crate) fn flush_file(&self) -> Result<()> {
         let file = self.file()?;
         // SAFETY: the connection is open and is used by this thread alone, so that its file is too.
-        let code = unsafe { call!(file, xSync(ffi::SQLITE_SYNC_NORMAL) or ffi::SQLITE_OK) };
+        let code = unsafe { call!(file, xSync(ffi::SQLITE_SYNC_FULL) or ffi::SQLITE_OK) };
         if code == ffi::SQLITE_OK { Ok(()) } else { Err(unflushed(code)) }
     }
 

@@ -96,6 +96,12 @@ unsafe fn make(name: &CStr, below: *mut ffi::sqlite3_vfs) -> Option<CString> {
     }
 }
 
+/// What a failed flush is told as, whatever the VFS below says: a disk's quota, for one, may be exceeded only then. What was written
+/// before such a flush may be lost, which a failure to write does not mean.
+fn of_flush(code: c_int) -> c_int {
+    if code == ffi::SQLITE_OK { code } else { ffi::SQLITE_IOERR_FSYNC }
+}
+
 /// What a library has under a name, as SQLite passes it.
 type Symbol = Option<unsafe extern "C" fn(*mut ffi::sqlite3_vfs, *mut c_void, *const c_char)>;
 

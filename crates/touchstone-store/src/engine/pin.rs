@@ -19,7 +19,7 @@ use std::ffi::{c_int, c_void};
 use std::fs::{self, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 unsafe extern "C" {
@@ -120,8 +120,8 @@ pub(crate) struct Pin {
     was_log_cut_off: AtomicBool,
     /// Whether the file was.
     was_cut_off: AtomicBool,
-    /// Whether the disk may lack what the log's file has.
-    has_lost_flush: AtomicBool,
+    /// How a flush of the file or of its log has failed: the disk may lack the pages that the system counts as written.
+    lost_flush: OnceLock<String>,
     origin: Origin,
 }
 
@@ -176,7 +176,7 @@ impl Pin {
             is_gone: AtomicBool::new(false),
             was_log_cut_off: AtomicBool::new(false),
             was_cut_off: AtomicBool::new(false),
-            has_lost_flush: AtomicBool::new(false),
+            lost_flush: OnceLock::new(),
             origin: Origin::here(),
         }))
     }
@@ -186,9 +186,20 @@ impl Pin {
         *lock(&self.first) = Some(first);
     }
 
-    /// A flush of the log has failed: closing the store leaves the log as it is.
-    pub(crate) fn note_lost_flush(&self) {
-        self.has_lost_flush.store(true, Ordering::Relaxed);
+    /// Notes that a flush of the file or of its log has failed: nothing more is committed, and closing the store leaves
+    /// the log as it is.
+    #[cold]
+    pub(crate) fn note_lost_flush(&self, error: &Error) {
+        self.lost_flush.get_or_init(|| error.to_string());
+    }
+
+    /// Whether no flush has failed.
+    ///
+    /// # Errors
+    /// [`Unflushed`](ErrorKind::Unflushed) if one has, from then on always.
+    #[inline]
+    pub(crate) fn check_flushed(&self) -> Result<()> {
+        self.lost_flush.get().map_or(Ok(()), |why| Err(unflushed(why)))
     }
 
     /// The log's index; none where the file was read without one.
@@ -227,9 +238,13 @@ impl Pin {
     /// Why a connection could not be opened, or a transaction begun or committed: the file is gone, or what the system says.
     #[cold]
     pub(crate) fn explain(&self, error: Error) -> Error {
-        use ErrorKind::{Damaged, Foreign, Io, NotFound};
-        if !matches!(error.kind(), Damaged | Foreign | Io | NotFound) {
+        use ErrorKind::{Damaged, Foreign, Io, NotFound, Unflushed};
+        if !matches!(error.kind(), Damaged | Foreign | Io | NotFound | Unflushed) {
             return error;
+        }
+        // A commit flushes the header of a log that restarts.
+        if error.kind() == Unflushed {
+            self.note_lost_flush(&error);
         }
         self.check_there().err().unwrap_or(error)
     }
@@ -337,13 +352,18 @@ impl Drop for Pin {
             (has_log, _) => has_log && self.has_index(),
         };
         let is_cut_off = || self.file.is_there() && !self.has_file();
-        let is_lost = || self.has_lost_flush.load(Ordering::Relaxed) || is_cut_off() || !is_there();
+        let is_lost = || self.lost_flush.get().is_some() || is_cut_off() || !is_there();
         let leaves_log = self.origin.is_here() && is_lost();
         // Before the class is taken back: it may be who copies the log.
         if let Some(first) = lock(&self.first).take() {
             first.close(leaves_log);
         }
     }
+}
+
+#[cold]
+fn unflushed(why: &str) -> Error {
+    Error::new(ErrorKind::Unflushed, format!("{why} (nothing more is committed; reopen the store)"))
 }
 
 #[cold]

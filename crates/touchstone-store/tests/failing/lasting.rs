@@ -52,7 +52,7 @@ fn after_a_failed_flush_a_strict_store_commits_nothing_until_it_is_opened_again(
         let before = states(run.store(), 1).expect("the store is readable");
         for number in run.held..run.held + KINDS {
             let error = step(0, number).run(run.store()).expect_err("the log cannot be relied on");
-            assert_eq!(error.kind(), ErrorKind::Io, "{error:?}");
+            assert_eq!(error.kind(), ErrorKind::Unflushed, "{error:?}");
         }
         assert!(
             before == states(run.store(), 1).expect("the store is readable"),
@@ -92,33 +92,62 @@ fn a_log_whose_flush_has_failed_is_left_where_it_is() {
     }
 }
 
+/// It went on, behind what may be lost, and its log grew without end.
 #[test]
-fn a_consistent_store_goes_on_after_a_failed_flush_but_promises_nothing() {
+fn after_a_failed_flush_a_consistent_store_commits_nothing_either() {
     let shim = Shim::register(false, false);
     let mut run = Run::new(shim, &Options::new().checkpoint_pages(u32::MAX), "a durable commit".to_owned());
     run.open();
     run.step();
     shim.fail(Fault { calls: &[Call::Sync], file: LOG, after: 0, lasting: false, full: false });
     let error = step(0, run.held).run_durably(run.store()).expect_err("the flush fails");
-    assert_eq!(error.kind(), ErrorKind::Io);
+    assert_eq!(error.kind(), ErrorKind::Unflushed);
     assert_eq!(shim.heal(), 1);
     run.look(run.held + 1);
+    let error = step(0, run.held).run(run.store()).expect_err("an earlier flush failed");
+    assert!(error.to_string().contains("reopen the store"), "{error}");
+    run.look(run.held);
+    run.open();
     run.step();
-    let error = step(0, run.held).run_durably(run.store()).expect_err("an earlier flush failed");
-    assert_eq!(error.kind(), ErrorKind::Io);
-    run.look(run.held + 1);
     run.end();
 }
 
-/// Commits do not notice what the keeper cannot do. The n-th call is another in each run, since the keeper comes when it
+/// The keeper's flush of the log or of the file, with SQLite's code for it or another.
+#[test]
+fn a_flush_of_the_keepers_that_fails_ends_commits_too() {
+    /// More than are needed for the keeper to come, however late it is.
+    const MANY: u64 = 100_000;
+    let shim = Shim::register(false, false);
+    for (file, full) in [(LOG, false), (LOG, true), (FILE, false), (FILE, true)] {
+        let options = Options::new().checkpoint_pages(2).log_bytes_max(40_000);
+        let mut run = Run::new(shim, &options, format!("the keeper's flush of {file}, full: {full}"));
+        run.open();
+        run.step();
+        shim.fail(Fault { calls: &[Call::Sync], file, after: 2, lasting: false, full });
+        let refused = (0..MANY).find_map(|_| {
+            let refused = step(0, run.held).run(run.store()).err();
+            run.held += u64::from(refused.is_none());
+            refused
+        });
+        let refused = refused.unwrap_or_else(|| panic!("{}: commits go on", run.about));
+        assert_eq!(refused.kind(), ErrorKind::Unflushed, "{}: {refused:?}", run.about);
+        assert_eq!(shim.heal(), 1);
+        let again = step(0, run.held).run(run.store()).expect_err("nobody knows what the disk has");
+        assert!(again.to_string().contains("reopen the store"), "{}: {again}", run.about);
+        run.look(run.held);
+        run.open();
+        run.step();
+        run.end();
+    }
+}
+
+/// Commits do not notice what the keeper cannot do, but for a flush. The n-th call is another in each run, since the keeper comes when it
 /// does.
 #[test]
 fn what_the_keeper_cannot_copy_is_no_failure_of_a_commit() {
     let shim = Shim::register(false, false);
     let mut failures = 0;
-    for (number, calls) in
-        [&[Call::Write][..], &[Call::Sync], &[Call::Truncate], &[Call::Open]].into_iter().enumerate()
-    {
+    for (number, calls) in [&[Call::Write][..], &[Call::Truncate], &[Call::Open]].into_iter().enumerate() {
         for after in 0..12 {
             let lasting = after % 2 == 1;
             let options = Options::new().checkpoint_pages(2).log_bytes_max(40_000);

@@ -3,6 +3,9 @@
 
 mod gathered;
 mod lasting;
+mod processes;
+#[path = "../process/mod.rs"]
+mod process;
 #[path = "../shim/mod.rs"]
 mod shim;
 #[path = "../workload/mod.rs"]
@@ -62,7 +65,7 @@ impl Run {
     /// A failure that was made is told as what it is.
     fn expect(&self, error: &Error) {
         assert!(self.shim.failures() > 0, "{}: nothing was made to fail: {error:?}", self.about);
-        let kinds = [ErrorKind::Full, ErrorKind::Io, ErrorKind::NotFound];
+        let kinds = [ErrorKind::Full, ErrorKind::Io, ErrorKind::Unflushed, ErrorKind::NotFound];
         assert!(kinds.contains(&error.kind()), "{}: {error:?}", self.about);
         // A disk's failure was told in three words, whatever it was.
         let is_of_the_disk = error.sqlite_code().is_some_and(|code| code & 0xff == IO);
@@ -76,9 +79,9 @@ impl Run {
             return;
         };
         self.expect(&error);
-        if error.to_string().contains("reopen the store") {
+        if error.kind() == ErrorKind::Unflushed {
             let again = step(0, self.held).run(self.store()).expect_err("the log cannot be relied on");
-            assert_eq!(again.kind(), ErrorKind::Io);
+            assert_eq!(again.kind(), ErrorKind::Unflushed);
             self.open();
         }
         self.look(self.held + 1);
@@ -161,6 +164,7 @@ fn any_sync_may_fail() {
     fail_each(&strict(), false, &[Call::Sync], false);
     fail_each(&strict(), true, &[Call::Sync], false);
     fail_each(&Options::new(), false, &[Call::Sync], false);
+    fail_each(&strict(), false, &[Call::Sync], true);
 }
 
 #[test]

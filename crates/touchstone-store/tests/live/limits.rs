@@ -2,7 +2,7 @@
 
 use super::{Task, store, task};
 use touchstone_store::{
-    ErrorKind, Feed, Mode, Options, Overflow, Record, Result, Store, Subscription, Update,
+    ErrorKind, Feed, Mode, Options, Overflow, Query, Record, Result, Store, Subscription, Update,
 };
 
 /// What one page of ten may hold at most: twice what it shows, and what it keeps ahead.
@@ -175,6 +175,33 @@ fn pages_of_any_order_and_offset_are_filled_up() -> Result<()> {
         }
     }
     assert!(many[0].explain()?.rows <= 200, "{} rows", many[0].explain()?.rows);
+    Ok(())
+}
+
+fn first<R>(query: Query<'_, Task, R>, descending: bool) -> Query<'_, Task, R> {
+    query.order(|task| if descending { task.due.descending() } else { task.due.ascending() }).limit(5)
+}
+
+/// The rows behind the last one that was known were asked for as those with a value, for the last one had none: rows without a value
+/// were missing from each page.
+#[test]
+fn many_equal_pages_are_filled_up_with_rows_without_a_value() -> Result<()> {
+    let (_directory, store) = store();
+    store.insert_all(&(0..400).map(|id| task(id, 0, (id >= 200).then_some(id))).collect::<Vec<_>>())?;
+    let feed = store.feed()?;
+    for (removed, descending) in [(40, false), (150, false), (390, true)] {
+        let pages = feed.watch_all((0..12).map(|_| first(feed.query(), descending)))?;
+        store.write(|transaction| {
+            transaction.of::<Task>().remove_where(|task| if descending { task.id.ge(removed) } else { task.id.lt(removed) })
+        })?;
+        store.wait_delivered()?;
+        let expected: Vec<i64> = store.read(|snapshot| first(snapshot.query(), descending).all())?.iter().map(|task| task.id).collect();
+        let batch = feed.try_next()?.expect("each page has changed");
+        for page in &pages {
+            let told = batch.get(page.id()).expect("it has changed").results::<Task>()?;
+            assert_eq!(told.iter().map(|task| task.id).collect::<Vec<_>>(), expected);
+        }
+    }
     Ok(())
 }
 

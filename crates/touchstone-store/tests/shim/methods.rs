@@ -120,12 +120,14 @@ unsafe extern "C" fn sync(file: *mut ffi::sqlite3_file, flags: c_int) -> c_int {
     // SAFETY: as above.
     unsafe {
         let (shim, name, real, methods) = parts(file);
-        if shim.fails(Call::Sync, name).is_some() {
-            return ffi::SQLITE_IOERR_FSYNC;
+        if let Some(full) = shim.fails(Call::Sync, name) {
+            return if full { ffi::SQLITE_FULL } else { ffi::SQLITE_IOERR_FSYNC };
         }
         let covers = shim.state().events.as_ref().map_or(0, Vec::len);
         let code = if shim.syncs { methods.xSync.expect("it syncs")(real, flags) } else { ffi::SQLITE_OK };
-        if code == ffi::SQLITE_OK {
+        // On Apple's systems any other sync ends in the disk's own memory, which a loss of power empties.
+        let reaches_disk = flags & ffi::SQLITE_SYNC_FULL == ffi::SQLITE_SYNC_FULL;
+        if code == ffi::SQLITE_OK && reaches_disk {
             shim.note(Event::Sync { file: name.to_owned(), covers });
         }
         code

@@ -72,7 +72,7 @@ pub struct Fault {
     pub after: u64,
     /// Whether every later one fails too, until [`Shim::heal`].
     pub lasting: bool,
-    /// What a failing write says: it has written half. Other calls say what is theirs.
+    /// Whether a failing write or sync is for want of space; the write has written half. Other calls say what is theirs.
     pub full: bool,
 }
 

@@ -5,9 +5,11 @@ use crate::http::{App, Origin};
 use crate::identity::Tokens;
 use crate::limits::Limits;
 use crate::serve::{Tls, serve};
+use crate::storage::Storage;
 use crate::upkeep;
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
+use futures_util::FutureExt;
 use jiff::SignedDuration;
 use metrics_exporter_prometheus::PrometheusHandle;
 use std::io::IsTerminal;
@@ -66,6 +68,14 @@ async fn told(handle: PrometheusHandle, listening: TcpListener) {
     }
 }
 
+/// Ends the service when its storage can store nothing more. Begun again, the service reads what the disk has.
+async fn end_when_broken(storage: Arc<dyn Storage>, app: App) -> anyhow::Error {
+    let error = storage.broken().await;
+    tracing::error!("nothing more can be stored, and the service ends: {error:#}");
+    app.end();
+    error.context("nothing more can be stored: look at the disk, and start the service again")
+}
+
 fn listen(address: SocketAddr) -> Result<TcpListener> {
     TcpListener::bind(address).with_context(|| format!("cannot listen on {address}"))
 }
@@ -97,9 +107,14 @@ impl Serve {
         let scheme = if tls.is_some() { "https" } else { "http" };
         tracing::info!("serving {} on {scheme}://{}", self.kept.shown(), listening.local_addr()?);
         let served = runtime.block_on(async {
+            let broken = tokio::spawn(end_when_broken(Arc::clone(&storage), app.clone()));
             tokio::spawn(upkeep::forget(storage, remember));
             tokio::spawn(upkeep::trim(app.clone()));
-            serve(app, listening, tls).await
+            let served = serve(app, listening, tls).await;
+            match broken.now_or_never() {
+                Some(Ok(error)) => Err(error),
+                _ => served,
+            }
         });
         tracing::info!("ended");
         served

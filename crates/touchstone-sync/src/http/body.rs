@@ -4,14 +4,12 @@
 use super::App;
 use super::object::Object;
 use super::shares::Share;
-use crate::limits::Limits;
 use crate::problem::{Kind, Problem};
 use crate::storage::Account;
 use axum::extract::{FromRequest, Request};
 use axum::http::header;
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use http_body_util::BodyExt;
 use serde::de::DeserializeOwned;
-use std::error::Error;
 use std::sync::Arc;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
@@ -28,6 +26,9 @@ pub(super) struct Body<T> {
 /// Bytes of a body whose user is not known before it is read: it names a device.
 const SMALL_BYTES_MAX: usize = 8 << 10;
 
+/// Bytes of room that a body takes at least when it turns out to need more.
+const PIECE_BYTES: usize = 16 << 10;
+
 /// Bytes that the request's body may have.
 fn limit(request: &Request, app: &App) -> usize {
     let is_known = request.extensions().get::<Account>().is_some();
@@ -38,23 +39,37 @@ impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, app: &App) -> Result<Body<T>, Problem> {
-        let room = check_head(&request).and_then(|()| room(&request, app));
-        let (mut room, share) = room.map_err(|problem| problem.before_body(request.headers()))?;
-        let limit = limit(&request, app);
-        let body = Limited::new(request.into_body(), limit).collect();
-        let read = timeout(app.limits.body_time, body).await.map_err(|_| {
+        let room = check_head(&request).and_then(|()| Room::begin(&request, app));
+        let mut room = room.map_err(|problem| problem.before_body(request.headers()))?;
+        let read = timeout(app.limits.body_time, read(request.into_body(), &mut room)).await;
+        let bytes = read.map_err(|_| {
             let seconds = app.limits.body_time.as_secs();
             Problem::new(Kind::TooSlow, format!("the body did not come within {seconds} s: send it again"))
-        })?;
-        let bytes = read.map_err(|error| unreadable(&*error, limit))?.to_bytes();
-        drop(room.split(room.num_permits().saturating_sub(bytes.len())));
+        })??;
+        let Room { mut permits, share, .. } = room;
+        drop(permits.split(permits.num_permits().saturating_sub(bytes.len())));
         match serde_json::from_slice::<Object<T>>(&bytes) {
-            Ok(Object(value)) => Ok(Body { value, room, _share: share }),
+            Ok(Object(value)) => Ok(Body { value, room: permits, _share: share }),
             Err(error) => {
                 Err(Problem::new(Kind::Malformed, format!("the body is not as it has to be: {error}")))
             }
         }
     }
+}
+
+/// The bytes of a body, for each of which there is room.
+async fn read(mut body: axum::body::Body, room: &mut Room<'_>) -> Result<Vec<u8>, Problem> {
+    let mut bytes = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| {
+            Problem::new(Kind::Malformed, format!("the body cannot be read: {error}"))
+        })?;
+        // Trailers say nothing here.
+        let Ok(data) = frame.into_data() else { continue };
+        room.reach(bytes.len() + data.len())?;
+        bytes.extend_from_slice(&data);
+    }
+    Ok(bytes)
 }
 
 /// Refuses what is no JSON, and what is packed in a way that is not known: what is known was unpacked before.
@@ -78,39 +93,63 @@ fn check_head(request: &Request) -> Result<(), Problem> {
     Err(Problem::new(Kind::MediaType, detail))
 }
 
-/// Room for the body, until it is answered. A body that does not say its length takes as much as a body may, and so does one that was
-/// packed: its length is not said any more.
-fn room(request: &Request, app: &App) -> Result<(OwnedSemaphorePermit, Option<Share>), Problem> {
-    let limit = limit(request, app);
-    let said =
-        request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
-    let bytes: usize = said.unwrap_or(limit);
-    if bytes > limit {
-        return Err(too_long(limit));
-    }
-    let busy = || {
-        let detail = "the bodies that are under way take all the room that there is: ask again later";
-        Problem::new(Kind::Busy, detail)
-    };
-    let account = request.extensions().get::<Account>().copied();
-    let Limits { user_room_bytes, .. } = app.limits;
-    if account.is_some_and(|account| !app.bodies.has_room(account, usize::MAX, user_room_bytes)) {
-        return Err(busy());
-    }
-    let permits = u32::try_from(bytes).unwrap_or(u32::MAX);
-    let room = Arc::clone(&app.room).try_acquire_many_owned(permits).map_err(|_| busy())?;
-    Ok((room, account.map(|account| app.bodies.take(account, bytes))))
+/// Room for a body, until it is answered: of the memory of all, and of its user's share. A body that says its length takes that at once.
+/// One that does not takes more as it comes, and so does one that is packed: its length is that of the packed bytes.
+struct Room<'a> {
+    app: &'a App,
+    account: Option<Account>,
+    limit: usize,
+    permits: OwnedSemaphorePermit,
+    share: Option<Share>,
 }
 
-fn unreadable(error: &(dyn Error + 'static), limit: usize) -> Problem {
-    let mut cause = Some(error);
-    while let Some(known) = cause {
-        if known.is::<LengthLimitError>() {
-            return too_long(limit);
-        }
-        cause = known.source();
+impl<'a> Room<'a> {
+    /// # Errors
+    /// If the body is longer than a body may be, or there is no room for it.
+    fn begin(request: &Request, app: &'a App) -> Result<Room<'a>, Problem> {
+        let said = request.headers().get(header::CONTENT_LENGTH);
+        let said = said.and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+        let account = request.extensions().get::<Account>().copied();
+        let permits = Arc::clone(&app.room).try_acquire_many_owned(0).map_err(|_| no_room())?;
+        let share = account.map(|account| app.bodies.take(account, 0));
+        let mut room = Room { app, account, limit: limit(request, app), permits, share };
+        room.take(said.unwrap_or_default())?;
+        Ok(room)
     }
-    Problem::new(Kind::Malformed, format!("the body cannot be read: {error}"))
+
+    /// Has room for so many bytes.
+    ///
+    /// # Errors
+    /// If a body may not be so long, or there is no room for it.
+    fn reach(&mut self, bytes: usize) -> Result<(), Problem> {
+        match bytes.saturating_sub(self.permits.num_permits()) {
+            0 => Ok(()),
+            lacking if bytes > self.limit => self.take(lacking),
+            lacking => self.take(lacking.max(PIECE_BYTES).min(self.limit - self.permits.num_permits())),
+        }
+    }
+
+    /// Takes room for so many bytes more.
+    fn take(&mut self, bytes: usize) -> Result<(), Problem> {
+        if self.permits.num_permits() + bytes > self.limit {
+            return Err(too_long(self.limit));
+        }
+        let most = self.app.limits.user_room_bytes;
+        if self.account.is_some_and(|account| !self.app.bodies.has_room(account, usize::MAX, most)) {
+            return Err(no_room());
+        }
+        let permits = u32::try_from(bytes).unwrap_or(u32::MAX);
+        let permits = Arc::clone(&self.app.room).try_acquire_many_owned(permits);
+        self.permits.merge(permits.map_err(|_| no_room())?);
+        if let Some(share) = &mut self.share {
+            share.grow(bytes);
+        }
+        Ok(())
+    }
+}
+
+fn no_room() -> Problem {
+    Problem::new(Kind::Busy, "the bodies that are under way take all the room that there is: ask again later")
 }
 
 fn too_long(limit: usize) -> Problem {

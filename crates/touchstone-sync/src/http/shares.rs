@@ -58,6 +58,16 @@ impl Shares {
     }
 }
 
+impl Share {
+    /// Counts more bytes of its user.
+    pub(crate) fn grow(&mut self, bytes: usize) {
+        let mut held = self.shares.lock();
+        held.all += bytes;
+        *held.of.entry(self.account).or_default() += bytes;
+        self.bytes += bytes;
+    }
+}
+
 impl AsRef<[u8]> for Answer {
     fn as_ref(&self) -> &[u8] {
         &self.bytes

@@ -20,7 +20,7 @@ use hub::Hub;
 use schema::{DeviceRow, TokenRow, UserRow, VersionRow};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use touchstone_store::{ErrorKind, Query, Snapshot, Store, Transaction};
 
 /// Registrations and the like that may wait for their turn to write: a thread waits for each.
@@ -44,6 +44,8 @@ struct Inner {
     turns: Semaphore,
     /// Whether the last that was to be written found no room.
     is_full: AtomicBool,
+    /// The store's own failure, once it commits nothing more.
+    broken: watch::Sender<Option<touchstone_store::Error>>,
     /// Notes the end, after the last upload is written.
     _life: Option<Life>,
 }
@@ -97,6 +99,7 @@ impl Embedded {
                 hub,
                 turns: Semaphore::new(TURNS),
                 is_full: AtomicBool::new(false),
+                broken: watch::Sender::new(None),
                 _life: life,
             }),
         })
@@ -148,11 +151,19 @@ impl Embedded {
         self.noted(written.map_err(|error| Error::Failed(error.into()))?.map_err(failed))
     }
 
-    /// Notes whether there was room for what was to be written.
+    /// Notes what a write says of the store: that there was no room, or that the store commits nothing more. After the latter the
+    /// service ends, and the device sends its upload again to the next one.
     fn noted<R>(&self, written: Result<R>) -> Result<R> {
         match &written {
             Ok(_) => self.inner.is_full.store(false, Ordering::Relaxed),
             Err(Error::Full) => self.inner.is_full.store(true, Ordering::Relaxed),
+            Err(Error::Failed(error)) => {
+                let of_store = error.downcast_ref::<touchstone_store::Error>();
+                if let Some(error) = of_store.filter(|error| error.kind() == ErrorKind::Unflushed) {
+                    self.inner.broken.send_replace(Some(error.clone()));
+                    return Err(Error::Away);
+                }
+            }
             Err(_) => {}
         }
         written
@@ -324,6 +335,15 @@ impl Storage for Embedded {
             self.write(life::end_probe).await?;
         }
         Ok(())
+    }
+
+    async fn broken(&self) -> anyhow::Error {
+        let mut broken = self.inner.broken.subscribe();
+        match broken.wait_for(Option::is_some).await.as_deref() {
+            Ok(Some(error)) => error.clone().into(),
+            // The sender lives as long as this storage does.
+            _ => std::future::pending().await,
+        }
     }
 }
 

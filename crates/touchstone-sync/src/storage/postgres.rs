@@ -35,7 +35,7 @@ use tokio::task::JoinHandle;
 use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
-use who::{Named, Who};
+use who::{Devices, Named, Who};
 
 const SCHEMA: &str = include_str!("postgres/schema.sql");
 
@@ -74,6 +74,7 @@ pub struct Postgres {
     pool: Pool,
     writer: Writer,
     who: Batcher<Who>,
+    devices: Batcher<Devices>,
     pages: Batcher<Pages>,
     life: Arc<Life>,
     registry: Registry<()>,
@@ -122,9 +123,10 @@ impl Postgres {
         begin(&address, &life).await?;
         let pool = Pool::new(&address, Arc::clone(&life), connections)?;
         let writer = Writer::start(&pool, &registry, connections);
-        let (who, pages) = (Batcher::start(&pool, connections), Batcher::start(&pool, connections));
+        let (who, devices) = (Batcher::start(&pool, connections), Batcher::start(&pool, connections));
+        let pages = Batcher::start(&pool, connections);
         let looking = tokio::spawn(look(pool.clone(), registry.clone()));
-        Ok(Postgres { pool, writer, who, pages, life, registry, _looking: Arc::new(Looking(looking)) })
+        Ok(Postgres { pool, writer, who, devices, pages, life, registry, _looking: Arc::new(Looking(looking)) })
     }
 
     async fn row(&self, sql: &str, parameters: &[&(dyn ToSql + Sync)]) -> Result<Option<Row>> {
@@ -258,9 +260,8 @@ impl Storage for Postgres {
     }
 
     async fn account(&self, token: &TokenHash, now: i64) -> Result<Option<Account>> {
-        let sql = "select user_id from sync_token where hash = $1 and (expires is null or expires > $2)";
-        let row = self.row(sql, &[&token.bytes().as_slice(), &now]).await?;
-        Ok(row.map(|row| Account { user: number(row.get(0)) }))
+        // No device has an empty name.
+        Ok(self.asking(token, now, "").await?.map(|(account, _)| account))
     }
 
     async fn register(&self, account: Account, device: &str) -> Result<Client> {
@@ -298,10 +299,7 @@ impl Storage for Postgres {
     }
 
     async fn client_named(&self, device: &str) -> Result<Option<Client>> {
-        let row =
-            self.row("select user_id, number from sync_device where name = $1 limit 1", &[&device]).await?;
-        Ok(row
-            .map(|row| Client { account: Account { user: number(row.get(0)) }, device: number(row.get(1)) }))
+        self.devices.ask(device.to_owned()).await
     }
 
     async fn user_named(&self, name: &str) -> Result<Option<Account>> {

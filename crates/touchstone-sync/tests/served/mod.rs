@@ -1,7 +1,7 @@
 //! What a service answers over HTTP, whatever storage it has. Each is a function over one that is empty.
 
 use crate::places::Place;
-use crate::support::{self, program};
+use crate::support::{self, Device, Service, program};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -294,6 +294,27 @@ pub fn nobody_is_answered_without_a_token_that_is_valid(place: &Place) {
     assert!(!is_kept(secret.as_bytes()) && !is_kept(hex.as_bytes()), "the token is not kept");
 }
 
+/// Each took as much room as a body may have, from its first byte on: eight of them took all that a user may have.
+fn bodies_of_unknown_length_take_room_as_they_come(service: &Service, tablet: &Device<'_>) {
+    let begun: Vec<TcpStream> = (0..32)
+        .map(|_| {
+            let mut device = TcpStream::connect(service.address.trim_start_matches("http://")).unwrap();
+            let head = format!(
+                "POST /v1/sync/delta HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\nx-client: tablet\r\n\
+                 content-type: application/json\r\ntransfer-encoding: chunked\r\nexpect: 100-continue\r\n\r\n",
+                tablet.token
+            );
+            device.write_all(head.as_bytes()).unwrap();
+            let mut line = String::new();
+            BufReader::new(device.try_clone().unwrap()).read_line(&mut line).unwrap();
+            assert!(line.starts_with("HTTP/1.1 100"), "{line}");
+            device
+        })
+        .collect();
+    assert_eq!(tablet.post("/v1/sync/delta", &json!({"changes": [{"id": "b", "data": ""}]})).0, 200);
+    drop(begun);
+}
+
 /// Found by a reviewer: bodies of strangers took all the room, and every upload was told to come again.
 pub fn a_stranger_takes_no_room_and_is_answered_before_its_body(place: &Place) {
     let service = place.service(&[]);
@@ -333,6 +354,7 @@ pub fn a_stranger_takes_no_room_and_is_answered_before_its_body(place: &Place) {
     });
     assert_eq!(answered, Some(9), "one user has half of the room");
     assert_eq!(bob.post("/v1/sync/delta", &change).0, 200);
+    bodies_of_unknown_length_take_room_as_they_come(&service, &bob);
     drop(slow);
     // A body that is too long is refused before it is sent.
     let mut long = TcpStream::connect(service.address.trim_start_matches("http://")).unwrap();

@@ -4,7 +4,7 @@
 //! nothing of it.
 
 use super::opened::Opened;
-use super::{close_behind, main_file};
+use super::{close_behind, main_file, of_flush};
 use crate::engine::fork::Origin;
 use crate::engine::vfs_file::call;
 use libsqlite3_sys as ffi;
@@ -208,12 +208,25 @@ macro_rules! after_writing {
 after_writing! {
     read: xRead(bytes: *mut c_void, length: c_int, offset: ffi::sqlite3_int64) or SQLITE_IOERR_READ;
     truncate: xTruncate(size: ffi::sqlite3_int64) or SQLITE_IOERR_TRUNCATE;
-    sync: xSync(flags: c_int) or SQLITE_IOERR_FSYNC;
     size: xFileSize(out: *mut ffi::sqlite3_int64) or SQLITE_IOERR_FSTAT;
     control: xFileControl(operation: c_int, argument: *mut c_void) or SQLITE_NOTFOUND;
     lock: xLock(level: c_int) or SQLITE_OK;
     unlock: xUnlock(level: c_int) or SQLITE_OK;
     reserved: xCheckReservedLock(out: *mut c_int) or SQLITE_OK;
+}
+
+unsafe extern "C" fn sync(file: *mut ffi::sqlite3_file, flags: c_int) -> c_int {
+    // SAFETY: SQLite passes a file that is open.
+    unsafe {
+        let log = log(file);
+        if log.is_parents() {
+            return ffi::SQLITE_IOERR_FSYNC;
+        }
+        match log.write_gathered() {
+            ffi::SQLITE_OK => of_flush(call!(log.below, xSync(flags) or ffi::SQLITE_IOERR_FSYNC)),
+            unwritten => unwritten,
+        }
+    }
 }
 
 unsafe extern "C" fn sector_size(file: *mut ffi::sqlite3_file) -> c_int {

@@ -6,7 +6,7 @@
 //! The child of a fork has its parent's file open without its locks. A call of SQLite that the fork came within may go on there: it
 //! reads and writes nothing, and locks nothing of the index, which is shared.
 
-use super::close_behind;
+use super::{close_behind, of_flush};
 use crate::engine::fork::Origin;
 use crate::engine::vfs_file::call;
 use libsqlite3_sys as ffi;
@@ -202,7 +202,7 @@ pass_on! {
     pass_read: xRead(bytes: *mut c_void, length: c_int, offset: i64) -> c_int, ffi::SQLITE_IOERR_READ, is_parents;
     write: xWrite(bytes: *const c_void, length: c_int, offset: i64) -> c_int, ffi::SQLITE_IOERR_WRITE, is_parents;
     truncate: xTruncate(size: i64) -> c_int, ffi::SQLITE_IOERR_TRUNCATE, is_parents;
-    sync: xSync(flags: c_int) -> c_int, ffi::SQLITE_IOERR_FSYNC, is_parents;
+    pass_sync: xSync(flags: c_int) -> c_int, ffi::SQLITE_IOERR_FSYNC, is_parents;
     size: xFileSize(out: *mut i64) -> c_int, ffi::SQLITE_IOERR_FSTAT, is_parents;
     lock: xLock(level: c_int) -> c_int, ffi::SQLITE_IOERR_LOCK, is_parents;
     pass_unlock: xUnlock(level: c_int) -> c_int, ffi::SQLITE_IOERR_UNLOCK;
@@ -216,6 +216,11 @@ pass_on! {
     pass_unmap_index: xShmUnmap(deletes: c_int) -> c_int, ffi::SQLITE_OK;
     fetch: xFetch(offset: i64, length: c_int, out: *mut *mut c_void) -> c_int, none_mapped(out), is_parents;
     unfetch: xUnfetch(offset: i64, page: *mut c_void) -> c_int, ffi::SQLITE_OK;
+}
+
+unsafe extern "C" fn sync(file: *mut ffi::sqlite3_file, flags: c_int) -> c_int {
+    // SAFETY: SQLite passes a file that is open.
+    unsafe { of_flush(pass_sync(file, flags)) }
 }
 
 /// # Safety

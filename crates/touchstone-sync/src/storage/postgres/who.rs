@@ -41,3 +41,27 @@ impl Batch for Who {
         Some((account, device))
     }
 }
+
+/// Look-ups of devices by their names alone. The answer is a device of the name, of whichever user.
+pub(super) enum Devices {}
+
+impl Batch for Devices {
+    type Asked = String;
+    type Answer = Option<Client>;
+
+    const SQL: &str = "select asked.place, device.user_id, device.number \
+        from unnest($1::bigint[], $2::text[]) as asked (place, name) \
+        join lateral (select user_id, number from sync_device where name = asked.name limit 1) device on true";
+    const MOST: usize = 256;
+
+    fn parameters(asked: &[String]) -> Parameters<'_> {
+        let names: Vec<&str> = asked.iter().map(String::as_str).collect();
+        vec![Box::new(places(asked)), Box::new(names)]
+    }
+
+    fn answer(_: &String, rows: &[Row]) -> Option<Client> {
+        let row = rows.first()?;
+        let account = Account { user: number(row.get(1)) };
+        Some(Client { account, device: number(row.get(2)) })
+    }
+}
