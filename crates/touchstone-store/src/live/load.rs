@@ -226,7 +226,7 @@ fn within<T: Record>(access: Access<'_, T>, columns: &[SortColumn], low: &Cut, h
         if let (Some(begin), Some(end)) = (begin, end)
             && begin == end
         {
-            parts.push((*column, Node::Compare(*column, Comparison::Equal, begin.clone())));
+            parts.push((*column, equal(*column, begin)));
             continue;
         }
         // If this column is the cut's last one, the cut may exclude its value.
@@ -243,9 +243,19 @@ fn within<T: Record>(access: Access<'_, T>, columns: &[SortColumn], low: &Cut, h
 /// An end of a range, and whether the range excludes the value itself.
 type End<'v> = Option<(&'v Stored, bool)>;
 
-/// The range of a column between two values. NULL, the least value, is in the range if the lower end is missing.
+/// No comparison is true for NULL, that with NULL neither.
+fn equal(column: usize, value: &Stored) -> Node {
+    match value {
+        Stored::Null => Node::IsNull(column),
+        value => Node::Compare(column, Comparison::Equal, value.clone()),
+    }
+}
+
+/// The range of a column between two values. NULL, the least value, is in the range if the lower end is missing, or is NULL
+/// and not excluded.
 fn range(column: usize, least: End<'_>, greatest: End<'_>) -> Option<Node> {
     use Comparison::{Greater, GreaterOrEqual, Less, LessOrEqual};
+    let least = least.filter(|(value, is_open)| **value != Stored::Null || *is_open);
     let is_null = Node::IsNull(column);
     let compare = |(comparison, value): condition::End| Node::Compare(column, comparison, value);
     let above = least.map(|(value, is_open)| (if is_open { Greater } else { GreaterOrEqual }, value.clone()));
