@@ -1,5 +1,6 @@
-//! What a transaction changes of what is watched, or is to be logged, gathered while it is under way: by the store's own calls, which have the
-//! records in their hands, and by SQLite's hook where SQL changes them. Nothing is gathered where nobody watches or logs.
+//! Gathers a transaction's changes while it is under way, for live queries and for the change log; if there are
+//! neither, it does nothing. The store's own calls note the records that they write, SQLite's hook the keys of rows
+//! that SQL changes.
 
 mod hooked;
 
@@ -27,87 +28,88 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What a transaction hands over.
+/// The changes that a transaction hands over.
 pub(crate) struct Captured {
-    /// The list of what was watched when the transaction began.
+    /// The number of the list of topics with which the transaction began.
     pub(crate) generation: u64,
     pub(crate) topics: Vec<(u32, Box<dyn Gathered>)>,
-    /// The tables that were changed, by name, where that matters.
+    /// The names of the changed tables, if they matter.
     pub(crate) tables: Vec<String>,
-    /// Whether something changed that could not be followed.
+    /// Whether there are changes that could not be followed.
     pub(crate) unknown: bool,
 }
 
 impl Captured {
-    /// Whether nothing is among it that matters.
+    /// Whether there is no change that matters.
     pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0 && self.tables.is_empty() && !self.unknown
     }
 
-    /// How much there is to hold until it was delivered.
+    /// The number of changes to keep until they are delivered.
     pub(crate) fn len(&self) -> usize {
         self.topics.iter().map(|(_, changes)| changes.len()).sum()
     }
 }
 
-/// The gathering of one session, which writes.
+/// The gathering of one session, the writer's.
 #[derive(Default)]
 pub(crate) struct Capture {
     observed: RefCell<Option<Arc<Observed>>>,
-    /// Whether the store logs what it changes.
+    /// Whether the store logs its changes.
     may_log: Cell<bool>,
-    /// Whether anything is gathered of the transaction under way: for those who watch, or for the change log.
+    /// Whether changes of the transaction under way are gathered, for live queries or for the change log.
     is_on: Cell<bool>,
     watches: Cell<bool>,
     logs: Cell<bool>,
-    /// Whether numbers are watched, and so what rows are before they are written.
+    /// Whether counts are watched: then rows are noted before they are written.
     counts: Cell<bool>,
     open: RefCell<Open>,
     log: RefCell<Log>,
     added: Added,
-    /// Whether the file has triggers and the like, and the schema of which that is known.
+    /// Whether statements change further rows (by triggers, cascading keys or `on conflict replace`), and the version
+    /// of the schema for which that is known.
     acting: Cell<Option<(i64, bool)>>,
 }
 
-/// What was gathered of the transaction under way.
+/// The changes of the transaction under way.
 #[derive(Default)]
 struct Open {
     topics: Arc<Topics>,
-    /// By the topics' places in their list.
+    /// By the topics' positions in their list.
     changes: Vec<Option<Box<dyn Gathered>>>,
-    /// Of which topics numbers were watched when the transaction began.
+    /// For each topic, whether its counts were watched when the transaction began.
     counted: Vec<bool>,
     tables: Vec<String>,
-    /// Keys that SQL has changed, by the topics' places.
+    /// The keys that SQL has changed, by the topics' positions.
     keys: HashMap<usize, Vec<RowKey>>,
-    /// Whether SQL that is not the store's has run.
+    /// Whether foreign SQL has run.
     sql: bool,
     unknown: bool,
 }
 
-/// What is gathered for the change log.
+/// The changes for the change log.
 #[derive(Default)]
 struct Log {
     gathering: Gathering,
-    /// The schema's version, and what the file's log was, when the transaction began.
+    /// The version of the schema, and the state of the file's log, when the transaction began.
     schema: i64,
     before: Option<LogState>,
-    /// The columns of the keys of all tables, and the schema of which that is known.
+    /// The key columns of all tables, and the version of the schema for which they are known.
     tables: Option<(i64, Rc<Tables>)>,
 }
 
-/// How far a transaction was, to go back to.
+/// A point of a transaction, to go back to.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Mark(Vec<usize>, gathering::Mark);
 
 impl Capture {
-    /// Lets the session gather what these watch.
+    /// Has the session gather the changes of these topics.
     pub(crate) fn of(&self, observed: &Arc<Observed>, may_log: bool) {
         self.observed.replace(Some(Arc::clone(observed)));
         self.may_log.set(may_log);
     }
 
-    /// Begins to gather, where anybody watches anything, or the store logs what it changes.
+    /// Begins to gather, if anything is watched, or the store logs its changes.
     #[inline]
     pub(crate) fn begin(&self, schema: i64, before: Option<LogState>) {
         self.is_on.set(false);
@@ -133,8 +135,7 @@ impl Capture {
         }
     }
 
-    /// Notes what a row is that is about to be written, or removed, where numbers are watched. Its key follows what is
-    /// skipped.
+    /// If counts are watched, notes a row that is about to be written or removed. Its key follows the skipped values.
     #[inline]
     pub(crate) fn before<T: Record>(
         &self,
@@ -148,7 +149,7 @@ impl Capture {
         }
     }
 
-    /// Apart from [`before`](Capture::before), which every write asks: together they are too much to be inlined.
+    /// Separate from [`before`](Capture::before), which each write calls: together they are too long to be inlined.
     #[cold]
     fn note_before<T: Record>(&self, session: &Session, section: &Section, key: &RowKey) {
         let mut is_wanted = false;
@@ -160,20 +161,20 @@ impl Capture {
         if !is_wanted {
             return;
         }
-        // What cannot be read is not known, and then it is counted anew; so is what is read before the statement that is a
-        // transaction of its own, where others have committed between the two.
+        // If the row cannot be read, records are counted again. So they are if another process commits between this
+        // read and a statement that is its own transaction.
         let read =
             catch_unwind(AssertUnwindSafe(|| access::get_values::<T>(session, section, &key.values())));
         if let Ok(Ok(record)) = read {
             let row = record.map(|record| Row::of_record(record, section.shape.keys));
             self.each_of::<T>(section, |changes| changes.was(key, row.as_ref()), |_, _| {});
         } else {
-            // It is noted all the same: what is written now can be read, and is not what the row was.
+            // Unknown from now on: a later read of the transaction would find the new row.
             self.each_of::<T>(section, |changes| changes.lose(key), |_, _| {});
         }
     }
 
-    /// Notes that there was none of the row that was written.
+    /// Notes that the written row did not exist before.
     #[inline]
     pub(crate) fn absent<T: Record>(&self, section: &Section, cells: &Cells<'_>, skipped: usize) {
         if self.counts.get() {
@@ -187,7 +188,7 @@ impl Capture {
         }
     }
 
-    /// Notes that nobody knows what a row was, but for what SQLite's hook has told of it.
+    /// Notes that a row's old state is unknown, unless SQLite's hook has noted it.
     pub(crate) fn unseen<T: Record>(&self, section: &Section, cells: &Cells<'_>, skipped: usize) {
         if self.counts.get() {
             let key = RowKey::at(cells, skipped, section.shape.keys);
@@ -195,18 +196,19 @@ impl Capture {
         }
     }
 
-    /// Whether numbers of a topic were watched when the transaction began.
+    /// Whether counts of a topic were watched when the transaction began.
     fn is_counted(&self, topic: usize) -> bool {
         self.open.borrow().counted.get(topic).is_some_and(|is_counted| *is_counted)
     }
 
-    /// Whether what rows are before they are written matters.
+    /// Whether rows are to be noted before they are written.
     #[inline]
     pub(crate) fn counts(&self) -> bool {
         self.counts.get()
     }
 
-    /// The changes of every topic that the table is of: of those of that type, and of the others.
+    /// Calls `each` with the changes of the table's topics of this type, and `each_other` with those of its other
+    /// topics.
     fn each_of<T: Record>(
         &self,
         section: &Section,
@@ -225,7 +227,7 @@ impl Capture {
         }
     }
 
-    /// Notes a row that was written: its values, after those that say which collection it is in.
+    /// Notes a written row: its values, after those of its collection.
     #[inline]
     pub(crate) fn put<T: Record>(&self, section: &Section, cells: &Cells<'_>, record: &T) {
         if self.is_on.get() {
@@ -235,7 +237,7 @@ impl Capture {
         }
     }
 
-    /// As [`put`](Capture::put), of a row that has only the record's values.
+    /// As [`put`](Capture::put), for a row of the record's values alone.
     #[inline]
     pub(crate) fn put_fed<T: Record>(&self, section: &Section, cells: &Cells<'_>, record: &T) {
         if self.is_on.get() {
@@ -244,7 +246,7 @@ impl Capture {
         }
     }
 
-    /// Notes that the row with a key is gone.
+    /// Notes that the row of a key is gone.
     #[inline]
     pub(crate) fn removed<T: Record>(&self, section: &Section, cells: &Cells<'_>) {
         if self.is_on.get() {
@@ -264,7 +266,7 @@ impl Capture {
         }
     }
 
-    /// Notes that rows of a table have changed that no type has.
+    /// Notes changes in a table that belongs to no type.
     pub(crate) fn changed(&self, table: &str) {
         if self.is_on.get() {
             if self.logs.get() {
@@ -274,7 +276,7 @@ impl Capture {
         }
     }
 
-    /// Notes a row for the change log: its key follows what is skipped.
+    /// Notes a row for the change log: its key follows the skipped values.
     #[inline]
     fn log_row(&self, section: &Section, cells: &Cells<'_>, skipped: usize) {
         if self.logs.get() {
@@ -282,10 +284,10 @@ impl Capture {
         }
     }
 
-    /// Runs work that changes rows in ways that only SQLite knows: it is asked for their keys.
+    /// Runs work that changes rows in ways that only SQLite knows: SQLite's hook reports their keys.
     pub(crate) fn follow<R>(session: &Session, work: impl FnOnce() -> R) -> R {
         let capture = &session.capture;
-        // A trigger of the connection's own is told by no schema's version.
+        // The schema's version does not show temporary triggers.
         capture.acting.set(None);
         if !capture.is_on.get() {
             return work();
@@ -298,7 +300,7 @@ impl Capture {
             return work();
         };
         let (schema, keys) = (session.connection.schema_version().ok(), RefCell::new(keys));
-        // Where the work panics, and the transaction goes on, nobody knows what has changed.
+        // If the work panics and the transaction goes on, its changes are unknown.
         let was_unknown = std::mem::replace(&mut capture.open.borrow_mut().unknown, true);
         let (result, told) = while_captured(&session.connection, &keys, work);
         capture.open.borrow_mut().unknown = was_unknown;
@@ -307,7 +309,7 @@ impl Capture {
         result
     }
 
-    /// As [`follow`](Capture::follow), where the file has triggers and the like, which change more than was asked for.
+    /// As [`follow`](Capture::follow), if statements of the file change further rows.
     #[inline]
     pub(crate) fn follow_if_acting<R>(session: &Session, work: impl FnOnce() -> R) -> R {
         if session.capture.is_on.get() && session.capture.is_acting(session) {
@@ -316,7 +318,7 @@ impl Capture {
         work()
     }
 
-    /// Whether the file has triggers and the like: looked at again when the schema has changed, or SQL has run.
+    /// Whether statements change further rows: determined again if the schema has changed, or SQL has run.
     #[inline]
     fn is_acting(&self, session: &Session) -> bool {
         let schema = session.schema();
@@ -330,12 +332,12 @@ impl Capture {
         }
     }
 
-    /// Forgets whether the file has triggers and the like: a rollback brings back those of the connection's own, too.
+    /// Forgets whether statements change further rows: a rollback also restores temporary triggers.
     pub(crate) fn forget_acting(&self) {
         self.acting.set(None);
     }
 
-    /// The columns of all tables' keys, and where to note the rows.
+    /// The key columns of all tables, and the gathering that notes the rows.
     fn tables(&self, session: &Session) -> Result<(Rc<Tables>, Gathering)> {
         let mut log = self.log.borrow_mut();
         let schema = session.connection.schema_version()?;
@@ -344,7 +346,7 @@ impl Capture {
             _ => Rc::new(hooked::tables(session)?),
         };
         log.tables = Some((schema, Rc::clone(&tables)));
-        // Where the work panics, and the transaction goes on, nobody knows what has changed.
+        // If the work panics and the transaction goes on, its changes are unknown.
         Ok((tables, std::mem::replace(&mut log.gathering, Gathering::unknown())))
     }
 
@@ -372,7 +374,7 @@ impl Capture {
         hooked.changed.iter().for_each(|table| open.note_table(table));
     }
 
-    /// Lets every topic that the table is of take a change.
+    /// Adds a change to each topic of the table.
     #[inline]
     fn gather<T: Record>(&self, section: &Section, gather: impl Fn(&mut Changes<T>)) {
         if self.watches.get() {
@@ -384,14 +386,14 @@ impl Capture {
         let mut open = self.open.borrow_mut();
         open.note_table(section.name());
         let Open { topics, changes, counted, keys, unknown, .. } = &mut *open;
-        // Several types may have one table: a program's own, or what others know of a type that has changed.
+        // Several types may have one table: the program's own, or versions of a type that has changed.
         for (at, _) in topics.list.iter().enumerate().filter(|(_, topic)| is_of(topic, section)) {
             let gathered: &mut dyn Any = &mut **made(topics, counted, changes, at);
             if let Some(changes) = gathered.downcast_mut::<Changes<T>>() {
                 gather(changes);
                 continue;
             }
-            // What the row is to the other type is read when the transaction ends.
+            // The row as the other type sees it is read when the transaction ends.
             let mut own = Changes::<T>::of(&Arc::default());
             gather(&mut own);
             *unknown |= own.unknown;
@@ -405,14 +407,14 @@ impl Capture {
         }
     }
 
-    /// Where the transaction is.
+    /// The point that the transaction has reached.
     pub(crate) fn mark(&self) -> Mark {
         let open = self.open.borrow();
         let lengths = open.changes.iter().map(|changes| changes.as_ref().map_or(0, |changes| changes.len()));
         Mark(lengths.collect(), self.log.borrow().gathering.mark())
     }
 
-    /// Goes back: what came after was undone.
+    /// Goes back to a point: later changes were undone.
     pub(crate) fn undo(&self, mark: &Mark) {
         self.log.borrow_mut().gathering.undo(&mark.1);
         let mut open = self.open.borrow_mut();
@@ -423,8 +425,8 @@ impl Capture {
         }
     }
 
-    /// Ends gathering before the commit, and gives what is to be handed over. What was changed is logged, where the store
-    /// does that, and it can be: a commit that is not in the log is read anew by those who watch, and none fails for it.
+    /// Ends gathering before the commit; returns the changes to hand over, and the entry of the change log. If an entry
+    /// cannot be written, the commit does not fail: other processes then read all that they watch again.
     pub(crate) fn finish(&self, leased: &Leased) -> (Option<Captured>, Option<Logged>) {
         if !self.is_on.replace(false) {
             return (None, None);
@@ -452,13 +454,13 @@ impl Capture {
     }
 }
 
-/// Whether the topic is about records of that table.
+/// Whether the topic is of this table.
 fn is_of(topic: &Topic, section: &Section) -> bool {
     let which = section.collection().map_or(Which::Own, Which::Named);
     topic.which == which && topic.shape.name.eq_ignore_ascii_case(section.shape.name)
 }
 
-/// Notes the key of a row, which follows what is skipped: that is its number, or the columns are.
+/// Notes the key of a row, after the skipped values: the row's number, or the key's columns.
 fn log_key(gathering: &mut Gathering, section: &Section, cells: &Cells<'_>, skipped: usize) {
     match cells.raw(0) {
         Some(Raw::Integer(number)) if section.key_is_number() => gathering.number(section.name(), number),
@@ -473,7 +475,7 @@ fn log_columns(gathering: &mut Gathering, section: &Section, cells: &Cells<'_>, 
     gathering.key(section.name(), columns, collection.into_iter().chain(key));
 }
 
-/// What is gathered of a topic, made where there is nothing yet.
+/// The changes of a topic; a list is made if there is none yet.
 #[inline]
 fn made<'c>(
     topics: &Topics,
@@ -497,12 +499,12 @@ impl Open {
         }
     }
 
-    /// What is gathered of a topic.
+    /// The changes of a topic.
     fn changes_of(&mut self, at: usize) -> &mut Box<dyn Gathered> {
         made(&self.topics, &self.counted, &mut self.changes, at)
     }
 
-    /// Makes the topics' lists whole.
+    /// Completes the topics' lists.
     fn finish(&mut self, leased: &Leased) {
         let topics = Arc::clone(&self.topics);
         for (at, topic) in topics.list.iter().enumerate() {
@@ -529,7 +531,7 @@ mod tests {
         place: i64,
     }
 
-    /// A transaction gathered all that it changed, however much that was, and the inbox then had no room for it.
+    /// Regression: a transaction gathered all its changes, even more than the inbox has room for.
     #[test]
     fn of_more_than_the_inbox_holds_nothing_is_gathered_and_all_is_read_anew() -> crate::Result<()> {
         let directory = tempfile::tempdir().expect("there is room");

@@ -1,4 +1,5 @@
-//! What a transaction did to one type's records, as the writer hands it over: rows as they are now, and keys that are gone.
+//! The changes that one transaction makes to one type's records, as the writer hands them over: rows in their new
+//! state, and the keys of deleted rows. Rows that no query watches are left out, as `interest.rs` describes.
 
 use super::interest::{Interest, Look, Matter};
 use super::link::HELD_MAX;
@@ -16,44 +17,43 @@ use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// What happened to one key, or to all of them.
+/// A change of one key, or of all keys.
 #[derive(Debug)]
 pub(crate) enum Change<T> {
-    /// This is the row now.
+    /// The row is this now.
     Put(Arc<Row<T>>),
-    /// There is no row.
+    /// There is no row now.
     Gone(Box<RowKey>),
-    /// There is no row of any key.
+    /// There is no row of any key now.
     Cleared,
 }
 
 /// The changes of one transaction, in the order in which they were made.
 pub(crate) struct Changes<T> {
-    /// Whether there is a change that is not listed, and matters.
+    /// Whether a change that matters is not listed.
     pub(crate) unknown: bool,
     pub(crate) list: Vec<Change<T>>,
-    /// The keys of rows that did not matter, one after the other.
+    /// The keys of the rows that were left out, one after the other.
     left_out: Vec<u8>,
-    /// Whether there were more of these than are kept.
+    /// Whether more keys were left out than are kept.
     is_cut: bool,
     look: Look<T>,
     interest: Arc<Interest>,
-    /// What rows were before the transaction, where numbers were watched when it began.
+    /// The rows before the transaction, if counts were watched when it began.
     olds: Olds<T>,
     is_counted: bool,
-    /// Whether all rows were removed, also where that was undone since: nobody has said what each of them was, and what is read
-    /// of one then is not what it was.
+    /// Whether all rows were deleted, even if that was undone since. Their old states were not noted, and a row that is
+    /// read later is not in its old state.
     was_cleared: bool,
 }
 
-/// What rows were, by their keys: of a key that is not there nobody knows, nor of one that was changed as a record of another
-/// type before.
+/// Old rows by key. An old row is unknown if its key is missing, or was first changed as that of another type's record.
 pub(crate) struct Olds<T>(HashMap<KeyBytes, Old<Arc<Row<T>>>>);
 
-/// What a row was.
+/// The old state of a row.
 pub(crate) enum Old<R> {
     Unknown,
-    /// None where there was none.
+    /// `None` if there was no row.
     Known(Option<R>),
 }
 
@@ -64,7 +64,7 @@ impl<T> Default for Olds<T> {
 }
 
 impl<T> Olds<T> {
-    /// What the row was, if that is known: none where there was none.
+    /// The old row if it is known: the inner `None` if there was none.
     pub(crate) fn get(&self, key: &RowKey) -> Option<&Option<Arc<Row<T>>>> {
         match self.0.get(&key.bytes)? {
             Old::Unknown => None,
@@ -81,17 +81,17 @@ impl<T: Record> Changes<T> {
         Changes { unknown: false, list, left_out, is_cut, look, interest, olds, is_counted, was_cleared }
     }
 
-    /// What it tells.
+    /// The changes, and the old rows.
     pub(crate) fn into_parts(self) -> (Vec<Change<T>>, Olds<T>) {
         (self.list, self.olds)
     }
 
-    /// Whether it is wanted what the row with a key was before the transaction.
+    /// Whether the old row of this key is still to be noted.
     pub(crate) fn lacks_old(&self, key: &RowKey) -> bool {
         self.is_counted && !self.unknown && !self.olds.0.contains_key(&key.bytes)
     }
 
-    /// Takes what the row with a key was: the first that is said of a key is what it was before the transaction.
+    /// Notes the row of a key before a change. The first note of a key counts: later rows are the transaction's own.
     pub(crate) fn was(&mut self, key: &RowKey, row: Option<&Arc<Row<T>>>) {
         if self.was_cleared {
             return self.lose(key);
@@ -101,7 +101,7 @@ impl<T: Record> Changes<T> {
         }
     }
 
-    /// Takes a row by its values, which the record has too.
+    /// Notes a written row by its values, which are the record's.
     #[inline]
     pub(crate) fn put(&mut self, cells: &Cells<'_>, skipped: usize, shape: &'static Shape, record: &T) {
         if self.unknown {
@@ -111,22 +111,23 @@ impl<T: Record> Changes<T> {
         if matter == Matter::Admitted {
             self.look.mark(key.hash);
         }
-        // Reading is the program's own code, which may fail, and may panic where writing did not.
+        // Reading runs the program's own code. It may fail, and may panic even if writing did not.
         match catch_unwind(AssertUnwindSafe(|| Row::of_cells(key, cells, skipped, shape))) {
             Ok(Ok(row)) => self.add(Change::Put(row)),
             _ => self.unknown = true,
         }
     }
 
-    /// Takes that the row with the key at the beginning of these values is gone.
+    /// Notes that a row is gone: these values begin with its key, after the skipped ones.
     pub(crate) fn remove(&mut self, cells: &Cells<'_>, skipped: usize, shape: &'static Shape) {
         if let Some((key, _)) = self.key_that_matters(cells, skipped, shape, None) {
             self.add(Change::Gone(Box::new(key)));
         }
     }
 
-    /// The key of a row, and why it matters. The key of a row that does not is noted, for the case that it will before the
-    /// commit: it is put there at once, as most rows do not matter, and taken back from there if it does.
+    /// The key of a row that matters, and why. A row that does not matter now may do so before the commit, so its key
+    /// is kept. Most rows do not matter: each key is appended to the kept ones at once, and removed again if its row
+    /// matters.
     #[inline]
     fn key_that_matters(
         &mut self,
@@ -135,7 +136,7 @@ impl<T: Record> Changes<T> {
         shape: &'static Shape,
         record: Option<&T>,
     ) -> Option<(RowKey, Matter)> {
-        /// Bytes of keys that are kept.
+        /// The most bytes of keys to keep.
         const LEFT_OUT_MAX: usize = 16 << 20;
         let start = self.left_out.len();
         let hash = RowKey::append(cells, skipped, shape.keys, &mut self.left_out);
@@ -152,7 +153,8 @@ impl<T: Record> Changes<T> {
         None
     }
 
-    /// Lists a change. More than the inbox holds would be dropped there: then nothing is listed, and all is read anew.
+    /// Lists a change. The inbox would drop more than `HELD_MAX`: then no change is listed, and all rows are read
+    /// again.
     fn add(&mut self, change: Change<T>) {
         self.list.push(change);
         if self.unknown || self.list.len() > HELD_MAX {
@@ -161,14 +163,14 @@ impl<T: Record> Changes<T> {
         }
     }
 
-    /// Takes that all rows are gone.
+    /// Notes that all rows are gone.
     pub(crate) fn clear(&mut self) {
         self.was_cleared = true;
         self.add(Change::Cleared);
     }
 }
 
-/// The key of a row, and the values that it had.
+/// The key of a row, and its old values.
 pub(crate) type OldRow = (RowKey, Old<Vec<Stored>>);
 
 /// The values of a row, in the order of the type's columns.
@@ -187,29 +189,29 @@ impl<'v> Columns<'v> for Values<'v> {
     }
 }
 
-/// Changes of a type that the transaction does not know.
+/// [`Changes`] of a type that the caller does not know.
 pub(crate) trait Gathered: Any + Send {
-    /// How many there are.
+    /// The number of changes.
     fn len(&self) -> usize;
 
-    /// Forgets all but that many: the others were undone.
+    /// Keeps only the first changes, this many: the others were undone.
     fn truncate(&mut self, length: usize);
 
-    /// Whether a change is not listed.
+    /// Whether a change that matters is not listed.
     fn is_unknown(&self) -> bool;
 
-    /// Says whether numbers were watched when the transaction began. From then on it takes what rows are before they change.
+    /// Sets whether counts were watched when the transaction began. If so, old rows are noted from now on.
     fn count(&mut self, is_counted: bool);
 
-    /// Takes that the row with a key changes, and that nobody has seen what it was as a record of this type.
+    /// Notes that the row of this key changes, and that its old state as a record of this type is unknown.
     fn lose(&mut self, key: &RowKey);
 
-    /// Takes what rows of these keys were, by the values of the type's columns.
+    /// Notes the old rows of these keys, by the values of the type's columns.
     fn were(&mut self, shape: &'static Shape, rows: Vec<OldRow>);
 
-    /// Makes the list whole, before the commit. Where keys are given, or what was gathered is doubtful, the rows are read
-    /// as the transaction has them: SQL that is not the store's may have undone some of it. So are rows that were left
-    /// out, where they may matter now.
+    /// Completes the list before the commit. All its rows are read again, as the transaction has them, if there are
+    /// `keys`, if the list is doubtful (foreign SQL may have undone changes), or if rows that were left out may matter
+    /// now.
     fn finish(
         &mut self,
         leased: &Leased,
@@ -245,7 +247,7 @@ impl<T: Record> Gathered for Changes<T> {
 
     fn were(&mut self, shape: &'static Shape, rows: Vec<OldRow>) {
         for (key, old) in rows {
-            // Reading is the program's own code: what fails or panics is not known, and counted anew.
+            // Reading runs the program's own code. If it fails or panics, the old row is unknown.
             let read = |values: &Vec<Stored>| {
                 let mut row = Values { values: values.iter(), shape };
                 catch_unwind(AssertUnwindSafe(|| read::<T>(shape, &mut row))).ok()?.ok()
@@ -293,13 +295,13 @@ impl<T: Record> Gathered for Changes<T> {
 }
 
 impl<T: Record> Changes<T> {
-    /// Reads the rows of these keys, and of those that were gathered, and lists them in the place of what was gathered.
+    /// Reads the rows of these keys and of the listed changes, and lists them in place of those changes.
     fn read_again(&mut self, access: Access<'_, T>, mut keys: Vec<RowKey>, left_out_matter: bool) {
         for change in std::mem::take(&mut self.list) {
             match change {
                 Change::Put(row) => keys.push(row.key.clone()),
                 Change::Gone(key) => keys.push(*key),
-                // Which rows were there nobody knows any more.
+                // The rows that were there are not known any more.
                 Change::Cleared => self.unknown = true,
             }
         }

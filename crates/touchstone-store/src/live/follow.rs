@@ -1,12 +1,12 @@
-//! Proves that what the change log tells, with the commits of this store, is all that was committed between two states of
-//! the file's log, and nothing else was: then it can be taken in row by row.
+//! Proves that the entries of the change log, with this store's commits, are all commits between two states of the
+//! write-ahead log, and in which order: then the live thread takes them in row by row.
 //!
-//! Each entry was written under the lock of the commit that it tells of, so it is sure of what its commit follows. What a
-//! commit follows is a count of commits, which each commit, whoever's, increases by one. It begins anew only where the
-//! log's index is made anew; then it is less than any count that an entry leaves behind (`change_log.rs`), until somebody
-//! logs again, who is another entry. Entries have numbers without gaps, and so each follows the one before, or there was
-//! a commit that nobody has told. Where a count proves nothing, because nobody has logged since the index was made, the
-//! checksum over what was written to the log has to be the same as well.
+//! Each entry is written under the lock of its commit, so it is sure of the count that its commit follows. The log's
+//! index counts the commits of all processes, one by one. The count restarts only if the index is built again. Then it
+//! is less than each count that an entry has left (`change_log.rs`), until a new entry raises it. Entries are numbered
+//! without gaps. So each entry's commit follows that of the entry before, or there was a commit without an entry, which
+//! the counts show. A count proves nothing if no entry was written since the index was built: then the checksum over
+//! the frames of the log must be equal, too.
 
 use super::capture::Captured;
 use super::changes::Gathered;
@@ -19,19 +19,19 @@ use crate::change_log::is_lasting;
 use crate::engine::log::LogState;
 use std::collections::{HashSet, VecDeque};
 
-/// A commit that is to be taken in.
+/// A commit to take in.
 pub(super) enum Step {
-    /// As its entry tells it.
+    /// The changes that its entry gives.
     Logged(Vec<Changed>),
-    /// As its writer, this store, has handed it over.
+    /// The changes that its writer, this store, has handed over.
     Own(Captured),
 }
 
-/// What is known of the state after a commit.
+/// The known part of the state after a commit.
 #[derive(Clone, Copy)]
 enum At {
     State(LogState),
-    /// Of a commit whose entry tells what it counts as.
+    /// The count that the commit's entry gives.
     Counted(u32),
 }
 
@@ -51,8 +51,8 @@ impl At {
     }
 }
 
-/// The commits between two states, in their order, if each of them is known: the first with the number of the last entry
-/// that it has, the second being the one that has all these entries, which come after that number.
+/// The commits between two states, in order; `None` unless each of them is known. The first state comes with the number
+/// of its last entry. The second has all of `entries`, whose numbers are greater.
 pub(super) fn steps(
     (from, number): (LogState, i64),
     to: LogState,
@@ -72,7 +72,7 @@ pub(super) fn steps(
                 None => None,
             };
             number = entry.as_ref().map_or(number, |entry| entry.number);
-            // What was not handed over as a whole may be told by the entry.
+            // If the changes were not handed over as a whole, the entry may have them.
             steps.push(match commit.captured {
                 Some(captured) => Step::Own(captured),
                 None => Step::Logged(entry?.changes?),
@@ -89,23 +89,23 @@ pub(super) fn steps(
     (entries.is_empty() && own.is_empty() && at.is(to)).then_some(steps)
 }
 
-/// Keys whose rows others have changed.
+/// The keys of rows that others have changed.
 pub(super) enum Relisted {
     These(Vec<RowKey>),
     All,
 }
 
-/// What the commits did to a topic.
+/// The changes of a topic.
 pub(super) struct TopicSteps {
     pub(super) own: Vec<Box<dyn Gathered>>,
     pub(super) keys: Relisted,
 }
 
-/// What the commits did, all in all.
+/// The changes of all the commits.
 pub(super) struct Steps {
     own: Vec<(u32, Box<dyn Gathered>)>,
     logged: Vec<Changed>,
-    /// The names of the tables that were changed.
+    /// The names of the changed tables.
     pub(super) tables: Vec<String>,
 }
 
@@ -127,8 +127,8 @@ impl Steps {
         Steps { own, logged, tables }
     }
 
-    /// Takes out what is of a topic. The rows of keys that others have changed are read as they are now, so it does not
-    /// matter whether this store has changed them before or after.
+    /// Takes out the changes of a topic. Rows that others have changed are read as they are now: so it does not matter
+    /// whether this store has changed them before or after.
     pub(super) fn of_topic(&mut self, id: u32, topic: &Topic) -> TopicSteps {
         let own = self.own.extract_if(.., |(of, _)| *of == id).map(|(_, changes)| changes).collect();
         let name = topic.shape.name;

@@ -1,9 +1,31 @@
-//! Which rows matter to those who watch a type: asked by the writer for each row that he writes, so that he makes nothing
-//! of the others. What is said here may be too much, and never too little.
-//!
-//! The live thread says it, and a transaction may be under way meanwhile. So whoever changes it opens it first: then
-//! every row matters, until it is settled again. A transaction that left rows out finds at its commit whether it was
-//! opened since, and then reads them after all.
+//! The interest of live queries in a type's rows: a writer asks it about each row that it changes, and leaves out the
+//! rows that no query has or wants. The answer may name too many rows, never too few.
+
+// The protocol, together with `observed.rs`, `changes.rs` and `link.rs`; `interest_hand_off.rs` model-checks it.
+//
+//              settle(): stores the filter, then the next even generation
+//      open  ------------------------------------------------------------>  settled
+//      (odd) <------------------------------------------------------------  (even)
+//              open(): under `Shared::hand_off`, before a snapshot begins
+//
+// The live thread, or the thread that does a round in its place, makes all changes: `open`, `settle`, `count`, `remark`
+// and `forget_old_marks`. The generation only grows, so no state returns. A writer looks at its transaction's first
+// change of the type. If the interest is open, every row matters. If it is settled, a row matters if the filter admits
+// it or its key may be in the marks (a Bloom filter). The writer marks the rows that the filter admits, and keeps the
+// keys of those that it leaves out. At the commit, under `hand_off`, it compares the generation with that of its look:
+// if they differ, it reads the rows that it left out after all.
+//
+// Why no row is missed. A new query reads its rows from a snapshot that begins under `hand_off`, after `open`. An
+// earlier commit is in the snapshot. A later one has looked before `open`, and finds another generation; or while every
+// row mattered; or after `settle`, with the new filter. And before the live thread holds a row, its key must be marked:
+// the writer marks an admitted row before the commit, the live thread a row that it reads before `settle`. `remark`
+// marks the held rows in new marks. The rows of commits that are not taken in yet may be in the old marks alone. So
+// these stay as `previous` until the live thread finds that no commit is under way, and none is in the inbox.
+//
+// Why the memory orders are enough. `hand_off` orders `open` and the comparison at the commit. A look loads the
+// generation, copies `known` under its lock, and loads again. A filter that is too new was stored under this lock after
+// an `open`: so the second load sees that `open`, and differs. The marks are relaxed: those of a writer reach the next
+// writer with the turn, those of the live thread with the generation or the lock of `known`.
 
 use super::cover::Cover;
 use super::order::Sorter;
@@ -21,7 +43,7 @@ pub(crate) struct Scope<T> {
 }
 
 impl<T: Record> Scope<T> {
-    /// Whether a record is one of them.
+    /// Whether a record is one of these rows.
     #[inline]
     pub(crate) fn admits(&self, record: &T) -> bool {
         self.admits_at(self.sorter.ord(record), record)
@@ -34,20 +56,21 @@ impl<T: Record> Scope<T> {
     }
 }
 
-/// What matters of a type, at one time.
+/// The scopes of a type at one time.
 pub(crate) struct Filter<T> {
     pub(crate) scopes: Vec<Arc<Scope<T>>>,
 }
 
-/// Hashes that may be among those that were added: a filter after Bloom's, whose two bits lie in one word.
+/// The hashes of keys in a Bloom filter: `may_have` is true for each that was added, and for few others. The two bits
+/// of a hash lie in one word.
 pub(crate) struct Marks {
     words: Box<[AtomicU64]>,
-    /// How many hashes were added, about.
+    /// The number of added hashes, approximately.
     added: AtomicU64,
 }
 
 impl Marks {
-    /// For that many keys, and as many again.
+    /// An empty filter for this many keys, and as many again.
     pub(crate) fn for_keys(keys: usize) -> Marks {
         const BITS_PER_KEY: usize = 32;
         const KEYS_MIN: usize = 64;
@@ -55,14 +78,14 @@ impl Marks {
         Marks { words: (0..words).map(|_| AtomicU64::new(0)).collect(), added: AtomicU64::new(0) }
     }
 
-    /// Whether so many were added that others are taken for them.
+    /// Whether so many hashes were added that many others seem to be there.
     pub(crate) fn is_full(&self) -> bool {
         self.added.load(Ordering::Relaxed) > self.words.len() as u64 * 4
     }
 
     #[inline]
     fn place(&self, hash: u64) -> (&AtomicU64, u64) {
-        // Three parts of the hash: which word, and which two bits of it.
+        // Three parts of the hash choose the word, and two bits of it.
         let at = (hash >> 12) as usize & (self.words.len() - 1);
         (&self.words[at], (1 << (hash & 63)) | (1 << ((hash >> 6) & 63)))
     }
@@ -70,7 +93,7 @@ impl Marks {
     #[inline]
     pub(crate) fn add(&self, hash: u64) {
         let (word, bits) = self.place(hash);
-        // Most have been added before, and a look costs less than a write.
+        // Most hashes have been added before, and a load costs less than a write.
         if word.load(Ordering::Relaxed) & bits != bits {
             word.fetch_or(bits, Ordering::Relaxed);
             self.added.fetch_add(1, Ordering::Relaxed);
@@ -84,11 +107,11 @@ impl Marks {
     }
 }
 
-/// What matters of a type.
+/// The interest in one type's rows.
 pub(crate) struct Interest {
-    /// Odd while it is open.
+    /// Odd while every row matters.
     generation: AtomicU64,
-    /// Whether numbers are watched, and so what rows were before they changed.
+    /// Whether counts are watched: then writers note the rows as they were before the change.
     is_counted: AtomicU64,
     known: Mutex<Known>,
 }
@@ -97,7 +120,7 @@ pub(crate) struct Interest {
 struct Known {
     filter: Option<Arc<dyn Any + Send + Sync>>,
     marks: Arc<Marks>,
-    /// What was there before, until the commits are taken in whose rows were added to it alone.
+    /// The marks before these, until each commit is taken in that has marked only there.
     previous: Option<Arc<Marks>>,
 }
 
@@ -109,13 +132,13 @@ impl Default for Interest {
 }
 
 impl Interest {
-    /// Lets every row matter.
+    /// Lets every row matter. The caller holds `Shared::hand_off`.
     pub(crate) fn open(&self) {
         self.generation.fetch_or(1, Ordering::SeqCst);
     }
 
-    /// Says whether numbers are watched. A transaction that has not heard of it says nothing of what its rows were, and
-    /// then they are counted anew.
+    /// Sets whether counts are watched. A transaction that has begun before notes no old rows: then the live thread
+    /// counts the records again.
     pub(crate) fn count(&self, is_counted: bool) {
         self.is_counted.store(u64::from(is_counted), Ordering::SeqCst);
     }
@@ -124,27 +147,26 @@ impl Interest {
         self.is_counted.load(Ordering::SeqCst) != 0
     }
 
-    /// Lets those matter that the filter admits, or whose keys were marked.
+    /// Lets only those rows matter that the filter admits, or whose keys are marked.
     pub(crate) fn settle<T: Record>(&self, filter: Filter<T>) {
         lock(&self.known).filter = Some(Arc::new(filter));
         let generation = self.generation.load(Ordering::SeqCst);
         self.generation.store((generation | 1) + 1, Ordering::SeqCst);
     }
 
-    /// Takes other marks, of all keys that are held. Commits that are not taken in yet have marked in the old ones.
+    /// Replaces the marks, by new ones of all held keys. Commits that are not taken in yet have marked in the old ones.
     pub(crate) fn remark(&self, marks: Marks) -> Arc<Marks> {
         let mut known = lock(&self.known);
         known.previous = Some(std::mem::replace(&mut known.marks, Arc::new(marks)));
         Arc::clone(&known.marks)
     }
 
-    /// Lets go of the old marks. Since there are new ones there was a moment when nothing was being committed, and
-    /// everything that had been was taken in.
+    /// Drops the old marks. Since `remark` there was a moment at which no commit was under way, and all were taken in.
     pub(crate) fn forget_old_marks(&self) {
         lock(&self.known).previous = None;
     }
 
-    /// What matters now, for a transaction.
+    /// The interest as it is now, for a transaction.
     pub(crate) fn look<T: Record>(&self) -> Look<T> {
         let generation = self.generation.load(Ordering::SeqCst);
         let known = lock(&self.known).clone();
@@ -154,7 +176,7 @@ impl Interest {
         Look { generation, filter, marks: known.marks, previous: known.previous, is_counted }
     }
 
-    /// Whether what was seen then is so still.
+    /// Whether the generation is still that of a look.
     pub(crate) fn is_still(&self, generation: u64) -> bool {
         self.generation.load(Ordering::SeqCst) == generation
     }
@@ -167,27 +189,27 @@ impl Interest {
 /// Why a row matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Matter {
-    /// Nobody watches it.
+    /// No query has the row, or wants it.
     Nothing,
-    /// Somebody may have its key. What is marked need not be marked again.
+    /// A query may have its key, or counts are watched. The key needs no mark.
     Marked,
-    /// Somebody will have it, or that is not known.
+    /// A query wants the row, or may want it: the interest was open.
     Admitted,
 }
 
-/// What matters, as a transaction has seen it.
+/// The interest, as a transaction has seen it.
 pub(crate) struct Look<T> {
     pub(crate) generation: u64,
-    /// None where every row matters.
+    /// `None` if every row matters.
     filter: Option<Arc<Filter<T>>>,
     marks: Arc<Marks>,
     previous: Option<Arc<Marks>>,
-    /// Whether every row matters, because numbers are watched.
+    /// Whether every row matters because counts are watched.
     pub(crate) is_counted: bool,
 }
 
 impl<T: Record> Look<T> {
-    /// Why the row with that key, which is there now, matters.
+    /// Why the row with this key matters; `record` is the row as it is now, `None` for a deleted one.
     #[inline]
     pub(crate) fn at(&self, hash: u64, record: Option<&T>) -> Matter {
         let Some(filter) = &self.filter else { return Matter::Admitted };
@@ -200,12 +222,12 @@ impl<T: Record> Look<T> {
         if is_held { Matter::Marked } else { Matter::Nothing }
     }
 
-    /// Whether these are the marks that it has marked in.
+    /// Whether the look has marked in these marks.
     pub(crate) fn is_marked_in(&self, marks: &Arc<Marks>) -> bool {
         Arc::ptr_eq(&self.marks, marks)
     }
 
-    /// Notes a row that matters: it does from now on, also to the next transaction.
+    /// Marks the key of an admitted row: from now on it matters, also to the next transaction.
     #[inline]
     pub(crate) fn mark(&self, hash: u64) {
         self.marks.add(hash);

@@ -1,4 +1,10 @@
-//! Where writers and subscribers meet the live thread: commits and orders are put into its inbox, and it is woken.
+//! The live thread's inbox: committing threads put commits into it, subscribers put orders, and both wake the thread.
+//!
+//! `hand_off` orders commits and snapshots: a committing thread holds it from before the commit until the commit is in
+//! the inbox, the live thread while it begins a snapshot and empties the inbox. So the live thread has taken exactly
+//! those of the store's commits that its snapshot sees. A thread that holds `hand_off` may lock the list of topics, an
+//! interest's `known` or `inbox`, and never waits for a round ([`Within`]), because a round locks `hand_off`. `inbox`
+//! guards the state of the rounds: no thread is at work; one is, from `take` to `leave`; or the rounds have ended.
 
 use super::capture::Captured;
 use super::mailbox::Room;
@@ -21,31 +27,31 @@ use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Changes that may wait in the inbox, in all: where there are more they are dropped, and everything is read anew.
+/// The most changes in the inbox, in all. If there are more, the commits are dropped, and everything is read again.
 pub(super) const HELD_MAX: usize = if cfg!(test) { 1000 } else { 1_000_000 };
 
-/// A commit, handed over.
+/// A commit, as the live thread gets it.
 pub(crate) struct Commit {
-    /// Its number among the commits and looks of this store; greater for later ones.
+    /// Its number. Snapshots of the live thread are numbered with the commits; later ones are greater.
     pub(crate) version: u64,
-    /// None where nobody watched anything when the transaction began.
+    /// `None` if nothing was watched when the transaction began.
     pub(crate) captured: Option<Captured>,
-    /// Its entry in the change log, where it has one.
+    /// Its entry in the change log, if it has one.
     pub(crate) logged: Option<Logged>,
-    /// What the log was before the commit and after it, where that is known.
+    /// The state of the log before the commit, and after it, if it is known.
     pub(crate) before: Option<LogState>,
     pub(crate) after: Option<LogState>,
 }
 
 impl Commit {
-    /// Whether this and the next, which concerns nobody, may be told as one: nobody else has committed between them, and no
-    /// log has them one by one.
+    /// Whether this commit and the next, which changes nothing that is watched, may count as one: there was no other
+    /// commit between them, and neither is in the change log.
     fn is_one_with(&self, next: &Commit) -> bool {
         is_same_commit(self.after, next.before) && self.logged.is_none() && next.logged.is_none()
     }
 }
 
-/// What a commit has done, as its writer knows it.
+/// The effect of a commit, as its writer knows it.
 pub(crate) struct Done {
     pub(crate) captured: Option<Captured>,
     pub(crate) logged: Option<Logged>,
@@ -53,14 +59,14 @@ pub(crate) struct Done {
     pub(crate) after: Option<LogState>,
 }
 
-/// What the live thread has to do.
+/// The work of one round.
 #[derive(Default)]
 pub(crate) struct Work {
     pub(crate) commits: VecDeque<Commit>,
     pub(crate) orders: VecDeque<Order>,
-    /// Whether somebody watches what one of the commits has changed, or might.
+    /// Whether a live query watches rows that one of the commits changed, or may watch them.
     concerns_somebody: bool,
-    /// Whether somebody else has committed, perhaps.
+    /// Whether to look for commits of other stores and processes.
     pub(crate) called: bool,
     /// Whether commits were dropped.
     pub(crate) lost: bool,
@@ -68,7 +74,7 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// Whether the thread is to be woken for it.
+    /// Whether to wake the live thread for it.
     fn is_due(&self) -> bool {
         self.concerns_somebody || self.called || self.lost || self.stop || !self.orders.is_empty()
     }
@@ -77,19 +83,19 @@ impl Work {
 #[derive(Default)]
 struct Inbox {
     work: Work,
-    /// How many changes the commits have, in all.
+    /// The number of changes in all the commits.
     held: usize,
     version: u64,
-    /// Whether the thread waits to be woken.
+    /// Whether the live thread sleeps.
     waits: bool,
-    /// Whether a thread, the live one or another in its place, does what was taken.
+    /// Whether a thread does a round: the live thread, or another in its place.
     at_work: bool,
-    /// Whether it has ended, and will not come again.
+    /// Whether the rounds have ended: there will be no more.
     ended: bool,
 }
 
 impl Inbox {
-    /// What there is to do. Whoever takes it [leaves](Shared::leave) when it is done.
+    /// Takes all work. The thread that takes it calls [`leave`](Shared::leave) when it is done.
     fn take(&mut self) -> Work {
         (self.held, self.at_work) = (0, true);
         std::mem::take(&mut self.work)
@@ -112,31 +118,30 @@ impl Inbox {
     }
 }
 
-/// What writers, subscribers and the live thread share. Feeds have it for longer than their store is open, so nothing in it
-/// has the file.
+/// The part that writers, subscribers and the live thread share. Feeds keep it for longer than the store is open, so
+/// nothing in it holds the file open.
 pub(crate) struct Shared {
-    /// The process that has the threads.
+    /// The process that started the threads.
     origin: Origin,
     pub(crate) observed: Arc<Observed>,
-    /// Held from before a commit until it is in the inbox: who holds it and begins to read has, in the inbox or taken in,
-    /// exactly the commits that he sees.
+    /// Held while a commit is made and handed over, and while a snapshot of the live thread begins.
     hand_off: Mutex<()>,
     inbox: Mutex<Inbox>,
     waiting: Condvar,
     pub(crate) room: Arc<Room>,
     /// Whether a thread listens for commits of others.
     listens: bool,
-    /// What the log was after the last commit that was taken in.
+    /// The state of the log after the last commit that was taken in.
     seen: Mutex<Option<LogState>>,
     is_stopping: AtomicBool,
 }
 
-/// The store's side of it.
+/// The store's own part.
 pub(crate) struct Link {
     pub(crate) shared: Arc<Shared>,
-    /// What the rounds read by.
+    /// The rounds read through these.
     readers: Arc<Readers>,
-    /// Rung for the watchers of other processes, and heard of theirs.
+    /// The commit watch: wakes the watchers of other processes, and waits for their commits. `None` without an index.
     bell: Option<Arc<Bell>>,
     rounds: Arc<Rounds>,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -155,10 +160,10 @@ impl Link {
         }
     }
 
-    /// Commits, and hands over what was captured; nothing where the commit fails.
+    /// Commits, and hands over the captured changes; hands over nothing if the commit fails.
     ///
     /// # Errors
-    /// As `commit` does.
+    /// If `commit` fails.
     #[inline]
     pub(crate) fn commit<R>(&self, commit: impl FnOnce() -> Result<(R, Done)>) -> Result<R> {
         let _within = Within::of(&self.shared);
@@ -170,8 +175,8 @@ impl Link {
         Ok(result)
     }
 
-    /// Wakes the thread, if there is something for it, and the watchers of other processes. The writer does so when he
-    /// has given up his turn.
+    /// Wakes the live thread, if there is work, and the watchers of other processes. The committing thread calls this
+    /// after it has passed on its turn.
     #[inline]
     pub(crate) fn wake(&self) {
         if let Some(bell) = &self.bell {
@@ -182,10 +187,10 @@ impl Link {
         }
     }
 
-    /// Starts the threads, where they are not running.
+    /// Starts the threads, unless they run.
     ///
     /// # Errors
-    /// When the system has no more threads.
+    /// If the system has no more threads, or if the process that opened the store has forked and this is the child.
     pub(crate) fn start(&self) -> Result<()> {
         self.shared.check_process()?;
         let mut threads = lock(&self.threads);
@@ -201,25 +206,25 @@ impl Link {
         Ok(())
     }
 
-    /// Waits until every commit that has returned was told.
+    /// Waits until each commit that has returned is delivered.
     ///
     /// # Errors
-    /// When the system has no more threads, and as [`Rounds::finish`].
+    /// As for [`start`](Link::start) and [`Rounds::finish`].
     pub(crate) fn wait_told(&self) -> Result<()> {
         self.start()?;
         self.rounds.finish()
     }
 
-    /// Forgets the threads, which the child of a fork does not have.
+    /// Forgets the threads: the child of a fork does not have them.
     pub(crate) fn forget(&mut self) {
         std::mem::forget(std::mem::take(&mut self.threads));
     }
 
-    /// Stops the threads: feeds end.
+    /// Stops the threads, which ends the feeds.
     pub(crate) fn stop(&self) {
         self.shared.stop();
         for thread in lock(&self.threads).drain(..) {
-            // The thread itself may drop the last handle of the store, with an order.
+            // An order may drop the store's last handle: then this is the live thread itself.
             if thread.thread().id() != std::thread::current().id() {
                 self.end_reading(&thread);
                 let _ = thread.join();
@@ -227,8 +232,8 @@ impl Link {
         }
     }
 
-    /// Ends what a thread reads until it has ended itself: a watched statement may have no end, and would be waited for.
-    /// Whoever else has read is done: snapshots keep the store.
+    /// Expires the snapshots of a thread until it has ended: a watched statement may run forever, and the caller waits
+    /// for the thread. No other thread still reads, because a snapshot keeps the store open.
     fn end_reading(&self, thread: &JoinHandle<()>) {
         const LOOKS: u32 = 100;
         const PAUSE: Duration = Duration::from_millis(1);
@@ -238,7 +243,7 @@ impl Link {
             if looks < LOOKS {
                 std::thread::yield_now();
             } else {
-                // Not once for all: a statement that is about to begin hears nothing.
+                // Again at each look: a statement that is about to begin does not notice an expiry.
                 self.readers.expire(&self.readers.owners());
                 std::thread::sleep(PAUSE);
             }
@@ -281,22 +286,22 @@ impl Shared {
         inbox.put(Commit { version, captured, logged, before, after }, concerns_nobody);
     }
 
-    /// Nothing more is to be done.
+    /// Asks the threads to end.
     pub(super) fn stop(&self) {
         lock(&self.inbox).work.stop = true;
         self.is_stopping.store(true, Ordering::Relaxed);
         self.wake();
     }
 
-    /// Whether nobody watches what a commit has changed. The thread is not woken for it, which costs the writer more than
-    /// many a commit: it takes it in when it next has something to do. Who listens for others sees before long that the
-    /// log is another, and then it has; where nobody listens it is woken.
+    /// Whether nothing that a commit changed is watched. Then the live thread is not woken, because that costs the
+    /// writer more than many a commit does: it takes the commit in its next round. The listening thread causes one
+    /// soon, since it sees that the log has changed. Without a listening thread, the live thread is woken in any case.
     fn concerns_nobody(&self, captured: &Captured) -> bool {
         self.listens && captured.is_empty() && captured.generation == self.observed.generation()
     }
 
     /// # Errors
-    /// [`Forked`](ErrorKind::Forked) in a child of the process that has the threads.
+    /// If the process that opened the store has forked and this is the child ([`Forked`](ErrorKind::Forked)).
     pub(crate) fn check_process(&self) -> Result<()> {
         self.origin.check()
     }
@@ -313,7 +318,7 @@ impl Shared {
         }
     }
 
-    /// Gives the thread something to do.
+    /// Gives the live thread an order.
     fn order(&self, order: Order) -> Result<()> {
         self.check_process()?;
         let mut inbox = lock(&self.inbox);
@@ -326,15 +331,16 @@ impl Shared {
         Ok(())
     }
 
-    /// Gives the thread something to do that nobody waits for. A thread that has ended need not do it.
+    /// Gives the live thread an order without an answer. It is dropped if the thread has ended.
     pub(crate) fn tell(&self, order: impl FnOnce(&mut Live) + Send + 'static) {
         let _ = self.order(Box::new(order));
     }
 
-    /// Lets the thread do something, and waits for what comes of it.
+    /// Has the live thread run `work`, and waits for the result.
     ///
     /// # Errors
-    /// When the store is closed, or this is the thread that would answer, or one that it waits for; and as `work` does.
+    /// If the store is closed, or its process has forked and this is the child; if this is the live thread, or one that
+    /// the live thread waits for; and if `work` fails.
     pub(crate) fn ask<R: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Live) -> Result<R> + Send + 'static,
@@ -348,12 +354,12 @@ impl Shared {
     }
 
     /// # Errors
-    /// [`Nested`](ErrorKind::Nested) where the live thread would wait for itself.
+    /// If the live thread would wait for itself ([`Nested`](ErrorKind::Nested)).
     pub(super) fn check_can_wait(&self) -> Result<()> {
         if Within::is_in(self) { Err(asked_within()) } else { Ok(()) }
     }
 
-    /// Waits until there is something to do that nobody does, and takes it; none once there will be nothing more.
+    /// Waits until there is work and no thread is at work, and takes it; `None` if there will be no more rounds.
     pub(super) fn wait(&self) -> Option<Work> {
         let mut inbox = lock(&self.inbox);
         while inbox.at_work || !inbox.work.is_due() {
@@ -368,10 +374,10 @@ impl Shared {
         (!work.stop).then_some(work)
     }
 
-    /// Takes what there is to do, where nobody does anything; with a look at what others have committed.
+    /// Takes the work, unless a thread is at work. The work includes a look for commits of others.
     ///
     /// # Errors
-    /// When there will be nothing more.
+    /// If there will be no more rounds.
     pub(super) fn take_in_place(&self) -> Result<Option<Work>> {
         let mut inbox = lock(&self.inbox);
         if inbox.ended || inbox.work.stop {
@@ -381,26 +387,26 @@ impl Shared {
         Ok((!inbox.at_work).then(|| inbox.take()))
     }
 
-    /// What was taken last is done.
+    /// Ends the work that was taken last.
     pub(super) fn leave(&self) {
         let mut inbox = lock(&self.inbox);
         inbox.at_work = false;
         self.wake_with(inbox);
     }
 
-    /// Lets the thread, which calls this, look again at once.
+    /// Has the live thread look again after this round, which calls this: [`leave`](Shared::leave) wakes it.
     pub(crate) fn look_again(&self) {
         lock(&self.inbox).work.called = true;
     }
 
-    /// Whether nothing is being committed, and nothing waits to be taken in. Who commits is not waited for.
+    /// Whether no commit is under way, and the inbox has none. It does not wait for a commit that is under way.
     pub(crate) fn is_quiet(&self) -> bool {
         let nobody_commits = try_lock(&self.hand_off);
         nobody_commits.is_some() && lock(&self.inbox).work.commits.is_empty()
     }
 
-    /// Begins something while nothing is being committed, and takes the commits that were before it; with a version
-    /// that comes after theirs, and before all later ones.
+    /// Runs `begin` while no commit is under way, and takes the commits before it from the inbox. The version is
+    /// greater than theirs, and less than those of later commits.
     pub(crate) fn between_commits<R>(&self, begin: impl FnOnce() -> R) -> (R, Work, u64) {
         let _nobody_commits = lock(&self.hand_off);
         let begun = begin();
@@ -413,14 +419,14 @@ impl Shared {
         (begun, Work { commits, lost, ..Work::default() }, inbox.version)
     }
 
-    /// Notes what was taken in, for the thread that listens for others.
+    /// Notes the state of the log after the commits that were taken in, for the listening thread.
     pub(crate) fn note_seen(&self, state: Option<LogState>) {
         *lock(&self.seen) = state;
     }
 
-    /// Listens for commits of others until the store is closed, and calls the live thread when there may be one.
+    /// Waits for commits of others until the store is closed, and calls the live thread when there may be one.
     fn listen(&self, bell: &Bell) {
-        /// How long a wait may be that nothing ends.
+        /// The longest wait without a wake-up.
         const WAIT: Duration = Duration::from_millis(100);
         let is_stopping = || self.is_stopping.load(Ordering::Relaxed);
         while !is_stopping() {
@@ -436,14 +442,14 @@ impl Shared {
         bell.leave();
     }
 
-    /// Whether the log may have what was not taken in. A header that stays half written is that of a writer who has died
-    /// after he committed: whoever reads mends it, and sees the commit.
+    /// Whether the log may have commits that were not taken in. If its header stays half written, its writer has died
+    /// after the commit: the next reader repairs the header and sees the commit.
     fn is_news(&self, state: Option<LogState>) -> bool {
         !is_same_commit(*lock(&self.seen), state)
     }
 
-    /// Nobody will come for orders any more. Who waits for an answer is told by the other end of its channel, which goes with the
-    /// order: with what was left, and is given back.
+    /// Ends the rounds: no thread takes work any more. Returns the work that is left. Dropping its orders drops their
+    /// channels, and each thread that waits for an answer gets an error.
     pub(super) fn end(&self) -> Work {
         let mut inbox = lock(&self.inbox);
         (inbox.ended, inbox.at_work) = (true, false);
@@ -454,19 +460,19 @@ impl Shared {
     }
 }
 
-/// While it is there, its thread is the one of live queries, or one that this waits for: within a commit. What a record's
-/// own code, or a task's waker, asks there would be answered by nobody.
+/// Marks its thread, while it exists, as one that does rounds, or that a round waits for because it commits. A record's
+/// own code or a task's waker must not ask the live thread there: no thread would answer.
 pub(super) struct Within;
 
 thread_local! {
-    /// Of which stores: of several, where such code commits to another store.
+    /// The stores concerned: several, if such code commits to another store.
     static WITHIN: RefCell<Vec<*const Shared>> = const { RefCell::new(Vec::new()) };
 }
 
 impl Within {
     #[inline]
     pub(super) fn of(shared: &Shared) -> Within {
-        // A thread that ends may write still, when it drops what it has of its own: nothing is asked from then on.
+        // A thread may still write while its thread-locals are dropped. From then on it asks nothing.
         let _ = WITHIN.try_with(|stores| stores.borrow_mut().push(shared));
         Within
     }

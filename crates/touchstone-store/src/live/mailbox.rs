@@ -1,10 +1,10 @@
-//! The mailbox of a feed: the one queue between the thread that computes updates, which puts them in and never waits,
-//! and whoever takes them: threads, tasks, a listener. It holds them as the feed's mode says, wakes who waits, and
-//! bounds what a receiver that does not come can cost. It computes no updates and knows no queries.
+//! The mailbox of a feed: a bounded queue of updates. One thread computes updates, puts them in and never waits.
+//! Receivers (threads, tasks, a listener) take them out. The mailbox keeps updates as the feed's mode says, wakes
+//! waiting receivers, and limits the memory that a slow receiver can cost. It computes no updates and knows no queries.
 //!
-//! Nobody else's code runs while the mailbox is locked, except [`Supersede`]. So nothing is freed there either: the
-//! producer is given back what its batch has superseded, and frees it when it likes; a receiver frees what it took, and
-//! what was removed while it was queued; who removes a subscription frees its pending update.
+//! Except for [`Supersede`], no foreign code runs while the mailbox is locked. So nothing is freed there: the producer
+//! gets back the updates that its batch superseded, and frees them later; a receiver frees the batch that it took, and
+//! updates that were removed in the queue; a thread that removes a subscription frees its pending update.
 
 mod contents;
 mod listener;
@@ -21,11 +21,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-/// How many wakers are kept. Tasks that are gone leave theirs behind: at this number all are woken, and those who are
-/// still there come back.
+/// The most wakers to keep. Tasks that are gone leave theirs behind: at this number all tasks are woken, and those that
+/// still wait register again.
 const WAKERS_MAX: usize = 1024;
 
-/// What a feed keeps for a receiver that has not come yet.
+/// Which batches a feed keeps until a receiver takes them.
 ///
 /// ```
 /// # use touchstone_store::{Record, Store};
@@ -52,19 +52,19 @@ const WAKERS_MAX: usize = 1024;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// The newest update of each subscription, which takes the place of one that was not taken. So what is kept is bounded
-    /// by the number of subscriptions, however long nobody comes.
+    /// The newest update of each subscription: it replaces one that has not been taken. So the number of subscriptions
+    /// limits the queue, however long no receiver comes.
     Latest,
-    /// Every batch, up to a number of them: for who must see each transaction.
+    /// Every batch, up to a limit: for a receiver that must see each transaction.
     Every {
-        /// How many batches it keeps, at least one.
+        /// The limit, at least one.
         batches: usize,
-        /// What happens when there are more.
+        /// The feed's reaction to more batches.
         overflow: Overflow,
     },
 }
 
-/// What happens when a receiver has not come for so long that there are too many batches.
+/// How a feed reacts if it is full, because no receiver has come for too long.
 ///
 /// ```
 /// # use touchstone_store::{Record, Store};
@@ -86,24 +86,24 @@ pub enum Mode {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overflow {
-    /// Writers wait until one was taken, for as long as [`busy_timeout`](crate::Options::busy_timeout) says, and then fail
-    /// with [`Busy`](crate::ErrorKind::Busy). Batches of transactions under way are kept beyond the number.
+    /// Writers wait until a batch is taken, for at most [`busy_timeout`](crate::Options::busy_timeout), and then fail
+    /// with [`Busy`](crate::ErrorKind::Busy). Batches of transactions under way are kept beyond the limit.
     Block,
-    /// They become one batch of the newest updates, a [resync](crate::Batch::is_resync), and so do all that follow until
-    /// it is taken.
+    /// The batches become one, a [resync](crate::Batch::is_resync) with the newest update of each subscription. Later
+    /// batches are merged into it until it is taken.
     Resync,
-    /// They are dropped, and the feed ends with [`Busy`](crate::ErrorKind::Busy).
+    /// The batches are dropped, and the feed ends with [`Busy`](crate::ErrorKind::Busy).
     End,
 }
 
-/// An update that may come in the place of one that was not taken.
+/// An update that can replace an older one that has not been taken.
 pub(crate) trait Supersede {
-    /// Takes over from the older update what the receiver had before it. What is left of the older one is freed later:
-    /// this is to be quick, because the mailbox is locked.
+    /// Takes from the older update the state that the receiver had before it. This must be quick, because the mailbox
+    /// is locked: the rest of the older update is freed later.
     fn supersede(&mut self, older: &mut Self);
 }
 
-/// Which subscription of a mailbox it is. An index is used again after a removal, a slot never.
+/// Identifies a subscription of a mailbox. An index is used again after a removal, a slot never.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Slot {
     index: u32,
@@ -111,18 +111,18 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    /// A number below the most subscriptions that the mailbox has had at one time.
+    /// Less than the greatest number of subscriptions that the mailbox has had at one time.
     #[cfg(test)]
     pub(crate) fn index(self) -> u32 {
         self.index
     }
 }
 
-/// The updates of a transaction, at most one of a subscription; or of several transactions, at the last one's version.
+/// The updates of one transaction, at most one per subscription; or of several, at the version of the last.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Batch<U> {
     pub(crate) version: u64,
-    /// Transactions before this version had no batch of their own.
+    /// Whether transactions before this version had no batch of their own.
     pub(crate) is_resync: bool,
     pub(crate) updates: Vec<(Slot, U)>,
 }
@@ -133,7 +133,7 @@ impl<U> Default for Batch<U> {
     }
 }
 
-/// What nobody will take. To drop it frees it, which may take its time.
+/// Updates that no receiver will take. Dropping them frees them, which may take time.
 #[must_use = "dropping it may take its time"]
 pub(crate) struct Leftover<U> {
     lists: Vec<Vec<(Slot, U)>>,
@@ -166,13 +166,13 @@ impl<U> Leftover<U> {
 /// Why a feed ended, if its receiver did not close it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Ended<E> {
-    /// There were too many batches ([`Overflow::End`]).
+    /// The queue was full ([`Overflow::End`]).
     Overflowed,
     /// Its producer ended it.
     Failed(E),
 }
 
-/// The mailbox.
+/// The queue, and the threads and tasks that wait for it.
 pub(crate) struct Mailbox<U, E> {
     state: Mutex<State<U, E>>,
     bell: Condvar,
@@ -182,36 +182,36 @@ pub(crate) struct Mailbox<U, E> {
 struct State<U, E> {
     contents: Contents<U>,
     ending: Option<Ending<E>>,
-    /// How many threads wait for the bell.
+    /// The number of threads that wait at `bell`.
     waiting: usize,
-    /// The tasks that wait.
+    /// The wakers of waiting tasks.
     wakers: Vec<Waker>,
-    /// The room was told that this mailbox is full.
+    /// Whether the room counts this mailbox as full.
     is_full: bool,
 }
 
 struct Ending<E> {
     why: Option<Arc<Ended<E>>>,
-    /// A receiver was told why.
+    /// Whether a receiver has got the reason.
     is_told: bool,
 }
 
-/// What somebody who came for a batch got.
+/// The result of one attempt to take a batch.
 enum Step<U, E> {
     Batch(Batch<U>),
     Failed(Arc<Ended<E>>),
-    /// There will be no more.
+    /// There will be no more batches.
     Over,
-    /// There is none yet.
+    /// There is no batch yet.
     Nothing,
 }
 
-/// What one who comes for a batch must pass to take it. It is passed while the mailbox is locked.
+/// A check that each receiver passes to take a batch, while the mailbox is locked.
 trait Gate {
-    /// Takes, unless it is shut: then it is over.
+    /// Runs `take`, unless the gate is shut: then the result is [`Step::Over`].
     fn pass<U, E>(&self, take: impl FnOnce() -> Step<U, E>) -> Step<U, E>;
 
-    /// Whether it is shut. Who shuts it wakes all who wait, afterwards.
+    /// Whether the gate is shut. The thread that shuts it wakes all waiting receivers afterwards.
     fn is_shut(&self) -> bool;
 }
 
@@ -228,19 +228,19 @@ impl Gate for Open {
     }
 }
 
-/// Whom to wake once the mailbox is unlocked: else they would wait for the lock first thing.
+/// The threads and tasks to wake after the mailbox is unlocked. Woken earlier, they would wait for the lock at once.
 #[derive(Default)]
 #[must_use = "somebody may wait for ever"]
 struct Calls {
-    /// How many threads: none, one, or all for any other number.
+    /// The number of threads: none, one, or, for any other number, all.
     threads: usize,
     tasks: Vec<Waker>,
     writers: bool,
 }
 
-/// What the producer and those who subscribe do.
+/// For the producer and the subscribers.
 impl<U: Supersede, E: Clone> Mailbox<U, E> {
-    /// An empty mailbox. Writers wait at the room when it is full.
+    /// An empty mailbox. While it is full, writers wait at the room.
     pub(crate) fn new(mode: Mode, room: Arc<Room>) -> Mailbox<U, E> {
         let contents = Contents::new(mode);
         let state = State { contents, ending: None, waiting: 0, wakers: Vec::new(), is_full: false };
@@ -252,7 +252,7 @@ impl<U: Supersede, E: Clone> Mailbox<U, E> {
         lock(&self.state).contents.add()
     }
 
-    /// Removes a subscription: when it returns, no later take gives an update of it. Whether it was there.
+    /// Removes a subscription; returns whether it was there. After the return, no receiver gets an update of it.
     pub(crate) fn remove(&self, slot: Slot) -> bool {
         let mut leftover = Leftover::default();
         let mut state = lock(&self.state);
@@ -262,8 +262,8 @@ impl<U: Supersede, E: Clone> Mailbox<U, E> {
         was_there
     }
 
-    /// Puts a batch, and returns what nobody will take: what it has superseded, updates of subscriptions that were
-    /// removed, and all of it if the mailbox is closed. A batch without updates is not delivered.
+    /// Puts a batch, if it has updates. Returns the updates that no receiver will take: superseded ones, those of
+    /// removed subscriptions, and all of them if the mailbox is closed or this overflow ends it.
     pub(crate) fn put(&self, batch: Batch<U>) -> Leftover<U> {
         let mut leftover = Leftover::default();
         let mut state = lock(&self.state);
@@ -284,31 +284,31 @@ impl<U: Supersede, E: Clone> Mailbox<U, E> {
         leftover
     }
 
-    /// Closes it: what is pending may still be taken, and then there is no more.
+    /// Closes the mailbox: receivers can still take the pending batches, and then there are no more.
     pub(crate) fn close(&self) {
         self.end(None);
     }
 
-    /// As [`close`](Mailbox::close), but a receiver is told why, once.
+    /// As [`close`](Mailbox::close), but one receiver gets the error, once.
     pub(crate) fn close_with(&self, error: E) {
         self.end(Some(Ended::Failed(error)));
     }
 
-    /// Closes it for receivers who will not come again: what is pending is freed.
+    /// Closes the mailbox and frees the pending updates: its receivers will not come again.
     pub(crate) fn abandon(&self) {
         let mut leftover = Leftover::default();
         self.end(None);
         lock(&self.state).contents.clear(&mut leftover);
     }
 
-    /// Why it has ended, if it has and if not by [`close`](Mailbox::close); for any number of those who ask.
+    /// Why the mailbox has ended, for any number of calls; `None` before, and after [`close`](Mailbox::close).
     #[cfg(test)]
     pub(crate) fn ended(&self) -> Option<Ended<E>> {
         let why = lock(&self.state).ending.as_ref().and_then(|ending| ending.why.clone());
         why.map(|why| (*why).clone())
     }
 
-    /// Whether it is closed; there may be batches left to take.
+    /// Whether the mailbox is closed; there may be batches left to take.
     pub(crate) fn is_closed(&self) -> bool {
         lock(&self.state).ending.is_some()
     }
@@ -323,17 +323,17 @@ impl<U: Supersede, E: Clone> Mailbox<U, E> {
     }
 }
 
-/// What receivers do. Any number of them may at one time: each batch goes to one.
+/// For receivers. Any number of them may call at one time: each batch goes to one.
 impl<U: Supersede, E: Clone> Mailbox<U, E> {
-    /// Waits for a batch and takes it; `None` when the mailbox has ended.
+    /// Waits for a batch and takes it; `None` if the mailbox has ended.
     ///
     /// # Errors
-    /// When it has ended for a reason ([`Ended`]): once, and `None` from then on.
+    /// If the mailbox has ended for a reason ([`Ended`]): once; later calls return `None`.
     pub(crate) fn next(&self) -> Result<Option<Batch<U>>, Ended<E>> {
         self.take(&Open, None)
     }
 
-    /// As [`next`](Mailbox::next), but waits no longer than that; `None` also when the time has passed.
+    /// As [`next`](Mailbox::next), but waits for at most `time`; `None` also after that time.
     ///
     /// # Errors
     /// As [`next`](Mailbox::next).
@@ -341,7 +341,7 @@ impl<U: Supersede, E: Clone> Mailbox<U, E> {
         self.take(&Open, Instant::now().checked_add(time))
     }
 
-    /// As [`next`](Mailbox::next), but does not wait; `None` also when there is none yet.
+    /// As [`next`](Mailbox::next), but does not wait; `None` also if there is no batch yet.
     ///
     /// # Errors
     /// As [`next`](Mailbox::next).
@@ -349,8 +349,8 @@ impl<U: Supersede, E: Clone> Mailbox<U, E> {
         self.step(&Open).into_result()
     }
 
-    /// As [`next`](Mailbox::next), for a task: it is woken when there may be a batch. When several tasks wait for one
-    /// batch, all are woken: one that is not interested any more cannot be told from one that is.
+    /// As [`next`](Mailbox::next), for a task: the mailbox wakes it when there may be a batch. A batch wakes all
+    /// waiting tasks: the mailbox cannot know which of them are still interested.
     pub(crate) fn poll_next(&self, context: &mut Context<'_>) -> Poll<Option<Result<Batch<U>, Ended<E>>>> {
         loop {
             match self.step(&Open) {
@@ -361,12 +361,13 @@ impl<U: Supersede, E: Clone> Mailbox<U, E> {
         }
     }
 
-    /// Takes a batch through the gate, and waits for one no longer than until then; without an end, for ever.
+    /// Takes a batch through the gate. Waits for one until `end`, or, without an `end`, for any time.
     fn take(&self, gate: &impl Gate, end: Option<Instant>) -> Result<Option<Batch<U>>, Ended<E>> {
         let mut is_over = false;
         loop {
             match self.step(gate) {
-                // Who was woken and is late all the same has looked once more: no wake-up is lost with him.
+                // A wake-up may reach a thread just as its time ends. So the thread looks once more: otherwise the
+                // batch could stay here while another receiver sleeps.
                 Step::Nothing if !is_over => is_over = self.park(gate, end),
                 step => return step.into_result(),
             }
@@ -382,7 +383,7 @@ impl<U: Supersede, E: Clone> Mailbox<U, E> {
         step
     }
 
-    /// Waits until there may be something for who comes through the gate; whether it is over.
+    /// Waits until there may be a batch, the mailbox has ended, or the gate is shut; returns whether the time is over.
     fn park(&self, gate: &impl Gate, end: Option<Instant>) -> bool {
         let mut state = lock(&self.state);
         let mut is_over = false;
@@ -400,9 +401,9 @@ impl<U: Supersede, E: Clone> Mailbox<U, E> {
         is_over
     }
 
-    /// Notes who is to be woken; `false` when there may be something already.
+    /// Notes the waker of a task; returns `false` if there may be a batch already, or the mailbox has ended.
     fn register(&self, waker: &Waker) -> bool {
-        // Cloning and dropping wakers is the runtime's code.
+        // Cloning and dropping a waker is the runtime's code, which must not run under the lock.
         let waker = waker.clone();
         let mut state = lock(&self.state);
         if state.is_ready() {
@@ -419,8 +420,8 @@ impl<U: Supersede, E: Clone> Mailbox<U, E> {
         true
     }
 
-    /// Wakes all threads that wait. The call is for one of them, a listener that was cancelled. Another that begins to wait
-    /// before the bell rings could take it, and the call for a later batch would then reach the cancelled one.
+    /// Wakes all waiting threads, although only a cancelled listener must notice. A single wake-up could go to a thread
+    /// that began to wait just before; that for a later batch could then go to the listener, which takes nothing.
     fn rouse(&self) {
         let state = lock(&self.state);
         let threads = if state.waiting == 0 { 0 } else { usize::MAX };
@@ -438,7 +439,7 @@ impl<U, E> Mailbox<U, E> {
             _ => self.bell.notify_all(),
         }
         for waker in calls.tasks {
-            // A runtime that panics when it is woken hurts no producer: the panic hook has told of it.
+            // The panic of a runtime that is woken must not reach the producer; the panic hook has reported it.
             _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
         }
         if calls.writers {
@@ -448,7 +449,7 @@ impl<U, E> Mailbox<U, E> {
 }
 
 impl<U: Supersede, E> Mailbox<U, E> {
-    /// Tells the room whether this mailbox is full, if that has changed; whether writers are to be woken.
+    /// Reports to the room whether this mailbox is full, if that has changed; returns whether to wake the writers.
     fn tell_room(&self, state: &mut State<U, E>) -> bool {
         let is_full = state.ending.is_none() && state.contents.is_full();
         if is_full == state.is_full {
@@ -471,14 +472,14 @@ impl<U, E> Drop for Mailbox<U, E> {
 }
 
 impl<U: Supersede, E> State<U, E> {
-    /// The first end counts; of a later one the reason stays with the caller.
+    /// Only the first end counts. The reason of a later one stays with the caller: it is not freed under the lock.
     fn end(&mut self, why: &mut Option<Arc<Ended<E>>>) {
         if self.ending.is_none() {
             self.ending = Some(Ending { is_told: why.is_none(), why: why.take() });
         }
     }
 
-    /// Whom to wake for something that so many threads can take: as many threads, and all tasks.
+    /// The wake-ups for something that this many threads can take: as many waiting threads, and all waiting tasks.
     fn call(&mut self, threads: usize) -> Calls {
         Calls { threads: self.waiting.min(threads), tasks: std::mem::take(&mut self.wakers), writers: false }
     }

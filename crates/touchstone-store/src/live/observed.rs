@@ -1,4 +1,9 @@
-//! Which tables are watched, as the writer knows it: what it need not hand over it does not gather.
+//! The topics that live queries watch: a transaction gathers the changes of these, and of no others.
+//!
+//! The live thread changes the list; a transaction keeps the list with which it began. If a topic is newer (`since`),
+//! the transaction may lack its changes: then the live thread reads everything again. `any` needs no memory order,
+//! because `Link::commit` looks at it again under `hand_off`. An earlier commit that misses a topic is in the snapshot
+//! with which the topic begins; a later one is handed over, and found older than the topic.
 
 use super::changes::Gathered;
 use super::interest::Interest;
@@ -8,31 +13,31 @@ use crate::sync::{Mutex, lock};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// One type's records in one collection, which somebody watches.
+/// The records of one type in one collection, which a live query watches.
 #[derive(Clone)]
 pub(crate) struct Topic {
     pub(crate) id: u32,
     pub(crate) shape: &'static Shape,
     pub(crate) which: Which,
-    /// The generation of the list that had it first.
+    /// The generation of the first list that has the topic.
     pub(crate) since: u64,
-    /// Which rows matter.
+    /// Which of its rows matter.
     pub(crate) interest: Arc<Interest>,
-    /// Makes the list of a transaction's changes.
+    /// Makes the list for a transaction's changes.
     pub(crate) gather: fn(&Arc<Interest>) -> Box<dyn Gathered>,
 }
 
-/// What is watched at one time.
+/// The topics at one time.
 #[derive(Clone, Default)]
 pub(crate) struct Topics {
-    /// Which list it is: greater for later ones.
+    /// The number of the list: greater for later ones.
     pub(crate) generation: u64,
     pub(crate) list: Vec<Topic>,
-    /// Whether statements of SQL are watched: then the names of all changed tables matter.
+    /// Whether SQL statements are watched: then a transaction also gathers the names of changed tables.
     pub(crate) by_name: bool,
 }
 
-/// What is watched.
+/// The topics, shared by writers and the live thread.
 #[derive(Default)]
 pub(crate) struct Observed {
     any: AtomicBool,
@@ -40,7 +45,7 @@ pub(crate) struct Observed {
 }
 
 impl Observed {
-    /// What is watched now, if anything is.
+    /// The list as it is now, if anything is watched.
     #[inline]
     pub(crate) fn topics(&self) -> Option<Arc<Topics>> {
         self.any.load(Ordering::SeqCst).then(|| Arc::clone(&lock(&self.topics)))
@@ -52,12 +57,12 @@ impl Observed {
         self.any.load(Ordering::SeqCst)
     }
 
-    /// Which list there is now.
+    /// The number of the list as it is now.
     pub(crate) fn generation(&self) -> u64 {
         lock(&self.topics).generation
     }
 
-    /// Makes another list of the one there is; its generation.
+    /// Changes the list; returns the number of the new one.
     pub(crate) fn change(&self, change: impl FnOnce(&mut Topics)) -> u64 {
         let mut current = lock(&self.topics);
         let mut topics = Topics::clone(&current);

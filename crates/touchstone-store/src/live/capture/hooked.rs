@@ -1,4 +1,4 @@
-//! The keys of rows that SQL changes, as SQLite's hook tells them.
+//! The keys of rows that SQL changes, as SQLite's pre-update hook reports them.
 
 use super::super::changes::{Old, OldRow};
 use super::super::link::HELD_MAX;
@@ -15,38 +15,38 @@ use std::collections::HashMap;
 use std::ffi::c_int;
 use std::rc::Rc;
 
-/// Takes the keys, by the topics' places.
+/// Collects the keys, by the topics' positions in their list.
 pub(super) struct Keys {
     tables: Vec<Watched>,
     pub(super) keys: HashMap<usize, Vec<RowKey>>,
-    /// What rows were before SQL changed them, by the topics' places, where numbers are watched.
+    /// The rows before SQL changed them, by the topics' positions, if counts are watched.
     pub(super) olds: HashMap<usize, HashMap<KeyBytes, OldRow>>,
-    /// How many keys there were: of too many none is kept.
+    /// The number of keys so far; if there are too many, none is kept.
     count: usize,
-    /// The tables that were changed, watched or not.
+    /// The changed tables, watched or not.
     pub(super) changed: Vec<String>,
-    /// Where every row is noted, if it is to be logged.
+    /// Notes each row, if the store logs its changes.
     log: Option<(Rc<Tables>, Gathering)>,
 }
 
-/// The columns of tables' keys by their places, by the tables' names in lower case: none for a key that is the number of
-/// its row. Tables without a key are not there.
+/// The positions of each table's key columns, by the table's name in lower case: none if the key is the row's number.
+/// Tables without a key are absent.
 pub(super) type Tables = HashMap<String, Rc<[c_int]>>;
 
-/// A table that topics are about, or the log.
+/// A table of some topics, or of the change log alone.
 struct Watched {
     name: String,
     key: Rc<[c_int]>,
     topics: Vec<usize>,
-    /// The topics of which numbers are watched, with the places of their columns in the table's declaration.
+    /// The topics with watched counts, and the positions of their columns in the table's declaration.
     counted: Vec<(usize, Rc<[Option<c_int>]>)>,
 }
 
 impl Keys {
-    /// Of what is watched.
+    /// For the watched tables, and for all that have keys if the store logs its changes.
     ///
     /// # Errors
-    /// When the file does not say what its tables' columns are.
+    /// If the file does not give the columns of its tables.
     pub(super) fn of(
         session: &Session,
         topics: &Topics,
@@ -73,7 +73,7 @@ impl Keys {
         Ok(Keys { tables, keys, olds, count: 0, changed, log })
     }
 
-    /// Whether there were more keys than can be handed over.
+    /// Whether there are more keys than can be handed over.
     pub(super) fn is_cut(&self) -> bool {
         self.count > HELD_MAX
     }
@@ -88,12 +88,12 @@ impl Keys {
         }
     }
 
-    /// Notes what a row was, the first time that it is changed.
+    /// Notes the old row at the first change of its key.
     fn note_old(&mut self, change: &Change<'_>, before: Option<&RowKey>, after: Option<&RowKey>) {
         for (topic, columns) in &self.tables[change.table].counted {
             let olds = self.olds.entry(*topic).or_default();
             if let Some(key) = before.filter(|key| !olds.contains_key(&key.bytes)) {
-                // What cannot be read is noted too: what the row becomes is not what it was.
+                // An unreadable row is noted as unknown: a later change would report the new row as the old one.
                 let old = change.old(columns).map_or(Old::Unknown, |values| Old::Known(Some(values)));
                 olds.insert(key.bytes.clone(), (key.clone(), old));
             }
@@ -103,7 +103,7 @@ impl Keys {
         }
     }
 
-    /// Gives what was noted for the log.
+    /// The gathering for the change log.
     pub(super) fn take_logged(&mut self) -> Option<Gathering> {
         self.log.take().map(|(_, gathering)| gathering)
     }
@@ -150,7 +150,7 @@ impl Sink for Keys {
     }
 }
 
-/// Notes the key that a row had, and the key that it has.
+/// Notes the row's key before the change, and after it.
 fn log(gathering: &mut Gathering, table: &Watched, change: &Change<'_>) {
     let (before, after) = (change.before(), change.after());
     if table.key.is_empty() {
@@ -164,11 +164,11 @@ fn log(gathering: &mut Gathering, table: &Watched, change: &Change<'_>) {
     }
 }
 
-/// What the file's tables have for keys. Columns are numbered with those that SQLite computes, which `pragma table_info`
-/// passes over and does not count.
+/// The key columns of the file's tables. Their numbers count the columns that SQLite computes, which `pragma
+/// table_info` leaves out.
 ///
 /// # Errors
-/// When the file does not say.
+/// If the file does not give them.
 pub(super) fn tables(session: &Session) -> Result<Tables> {
     const SQL: &str = "select lower(made.name), part.cid, \
         not exists (select 1 from pragma_index_list(made.name, 'main') where origin = 'pk') \
@@ -187,7 +187,7 @@ pub(super) fn tables(session: &Session) -> Result<Tables> {
     Ok(columns.into_iter().map(|(name, key)| (name, key.into())).collect())
 }
 
-/// The places of the key's columns in the table's declaration; none where the key is the number of the row.
+/// The positions of the key's columns in the table's declaration; none if the key is the row's number.
 fn key_columns(session: &Session, shape: &Shape) -> Result<Rc<[c_int]>> {
     let keys = &shape.columns[..shape.keys];
     if let [key] = keys
@@ -200,14 +200,14 @@ fn key_columns(session: &Session, shape: &Shape) -> Result<Rc<[c_int]>> {
     let mut columns = Vec::new();
     for key in keys {
         let mut rows = statement.query([shape.name, key.name])?;
-        // A table that is not there yet is made in the meantime, if at all: the schema's version tells.
+        // The table does not exist yet. If the work makes it, the schema's version shows that.
         let Some(row) = rows.next()? else { return Ok(Rc::new([0])) };
         columns.push(row.get(0)?);
     }
     Ok(columns.into())
 }
 
-/// The places of the type's columns in the table's declaration: none for those that it lacks.
+/// The positions of the type's columns in the table's declaration; `None` for those that it lacks.
 fn columns(session: &Session, shape: &Shape) -> Result<Rc<[Option<c_int>]>> {
     let sql = "select name, cid from pragma_table_xinfo(?1, 'main')";
     let mut statement = session.connection.sql().prepare(sql)?;

@@ -1,6 +1,6 @@
-//! What a mailbox holds: the slots of its subscriptions, and the updates that nobody has taken. It is not shared, knows
-//! no time and wakes nobody: that is the mailbox's part. What nobody will take is handed out as a leftover and not
-//! freed here, because a lock is held here.
+//! The contents of a mailbox: the slots of its subscriptions, and the updates that no receiver has taken. They are not
+//! shared, know no time and wake no thread: that is the mailbox's part. Updates that no receiver will take are handed
+//! out as a leftover and not freed here, because the mailbox is locked here.
 
 use super::{Batch, Leftover, Mode, Overflow, Slot, Supersede};
 use std::collections::VecDeque;
@@ -9,43 +9,43 @@ use std::collections::VecDeque;
 pub(super) struct Contents<U> {
     mode: Mode,
     places: Vec<Place>,
-    /// Indices that have no subscription.
+    /// The indices without a subscription.
     free: Vec<u32>,
-    /// How many subscriptions there are.
+    /// The number of subscriptions.
     subscriptions: usize,
-    /// How many subscriptions were removed so far.
+    /// The number of removals so far.
     removals: u64,
-    /// The newest update of each subscription that has one: all that is pending of `Mode::Latest`, and of
-    /// `Overflow::Resync` from an overflow until it is taken. It is empty while `queue` is not.
+    /// The newest update of each subscription that has one: all pending updates of `Mode::Latest`, and of
+    /// `Overflow::Resync` from an overflow until the batch is taken. It is empty while `queue` is not.
     newest: Batch<U>,
-    /// What is pending of `Mode::Every`.
+    /// The pending batches of `Mode::Every`.
     queue: VecDeque<Queued<U>>,
 }
 
-/// A slot's place.
+/// The state of one index.
 #[derive(Clone, Copy)]
 struct Place {
-    /// Of the slot that is in use, or else of the next one.
+    /// The generation of the slot in use, or else of the next one.
     generation: u32,
-    /// Where `newest` has the slot's update, if that position has an update of this slot: it is a guess, so that nothing
-    /// needs to be reset when `newest` is taken (Briggs and Torczon, "An efficient representation for sparse sets").
+    /// The position in `newest` of the slot's update, if the update there is this slot's. A mere guess, so that nothing
+    /// needs a reset when `newest` is taken (Briggs and Torczon, "An efficient representation for sparse sets").
     guess: u32,
 }
 
 struct Queued<U> {
     batch: Batch<U>,
-    /// `Contents::removals` when all of its updates had a subscription.
+    /// The value of `Contents::removals` when each of the updates had a subscription.
     removals: u64,
 }
 
-/// What a put has changed for those who take.
+/// The effect of a put for receivers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
     /// There is no more to take than before.
     None,
-    /// There is one batch more to take.
+    /// There is one more batch to take.
     Batch,
-    /// The queue overflowed, and that is the end.
+    /// The queue overflowed, which ends the feed.
     End,
 }
 
@@ -72,7 +72,7 @@ impl<U: Supersede> Contents<U> {
         Slot { index, generation: self.places[index as usize].generation }
     }
 
-    /// Whether the slot was in use.
+    /// Removes a subscription; returns whether the slot was in use.
     pub(super) fn remove(&mut self, slot: Slot, leftover: &mut Leftover<U>) -> bool {
         if !self.is_used(slot) {
             return false;
@@ -80,14 +80,14 @@ impl<U: Supersede> Contents<U> {
         self.remove_newest(slot, leftover);
         let place = &mut self.places[slot.index as usize];
         place.generation += 1;
-        // An index whose generations are used up is not used again: an old slot would come back to life.
+        // An index with all generations used up is not used again: otherwise an old slot would be valid again.
         if place.generation < u32::MAX {
             self.free.push(slot.index);
         }
         self.removals += 1;
         self.subscriptions -= 1;
         if self.subscriptions == 0 {
-            // Else a feed that nobody takes from, because it has nothing to give, would keep its writers waiting.
+            // A feed without subscriptions needs no receiver: its full queue would keep the writers waiting.
             leftover.add_queue(std::mem::take(&mut self.queue).into_iter().map(|queued| queued.batch));
         }
         true
@@ -136,10 +136,10 @@ impl<U: Supersede> Contents<U> {
         }
     }
 
-    /// Puts the batch in the place of what it supersedes; all of its subscriptions are there.
+    /// Replaces the updates that the batch supersedes. All subscriptions of the batch exist.
     fn supersede(&mut self, batch: Batch<U>, leftover: &mut Leftover<U>) -> Change {
         if self.newest.updates.is_empty() {
-            // As long as the receiver keeps up, the producer's list goes to it as it is.
+            // While the receiver keeps up, it gets the producer's list as it is.
             self.newest = batch;
             for (at, (slot, _)) in self.newest.updates.iter().enumerate() {
                 let guess = &mut self.places[slot.index as usize].guess;
@@ -170,7 +170,7 @@ impl<U: Supersede> Contents<U> {
         Change::None
     }
 
-    /// Makes one batch of the queue and the batch that overflows it.
+    /// Merges the queue, and the batch that overflows it, into one batch.
     fn collapse(&mut self, batch: Batch<U>, leftover: &mut Leftover<U>) -> Change {
         for queued in std::mem::take(&mut self.queue) {
             self.supersede(queued.batch, leftover);
@@ -180,7 +180,7 @@ impl<U: Supersede> Contents<U> {
         Change::None
     }
 
-    /// Takes the updates of removed subscriptions out of the queue, and the batches that are left without any.
+    /// Removes the updates of removed subscriptions from the queue, and then the batches without updates.
     fn sweep(&mut self, leftover: &mut Leftover<U>) {
         self.queue.retain_mut(|queued| {
             if queued.removals != self.removals {
@@ -206,7 +206,7 @@ impl<U: Supersede> Contents<U> {
         None
     }
 
-    /// Takes everything, for nobody.
+    /// Empties the mailbox without a receiver.
     pub(super) fn clear(&mut self, leftover: &mut Leftover<U>) {
         leftover.add(std::mem::take(&mut self.newest).updates);
         leftover.add_queue(std::mem::take(&mut self.queue).into_iter().map(|queued| queued.batch));
@@ -217,7 +217,7 @@ impl<U: Supersede> Contents<U> {
         !self.newest.updates.is_empty() || !self.queue.is_empty()
     }
 
-    /// Whether writers are to wait until a batch is taken.
+    /// Whether writers must wait until a batch is taken.
     pub(super) fn is_full(&self) -> bool {
         match self.mode {
             Mode::Every { batches, overflow: Overflow::Block } => self.queue.len() >= batches.max(1),
@@ -225,7 +225,7 @@ impl<U: Supersede> Contents<U> {
         }
     }
 
-    /// How many newest updates and how many batches it holds.
+    /// The number of newest updates, and of batches.
     #[cfg(test)]
     pub(super) fn counts(&self) -> (usize, usize) {
         (self.newest.updates.len(), self.queue.len())
@@ -238,7 +238,7 @@ impl<U: Supersede> Contents<U> {
 }
 
 impl<U> Batch<U> {
-    /// Whether the update at that position is of the slot with that index.
+    /// Whether the update at this position is of the slot with this index.
     fn holds(&self, at: usize, index: u32) -> bool {
         self.updates.get(at).is_some_and(|(slot, _)| slot.index == index)
     }
@@ -248,7 +248,7 @@ fn is_used(places: &[Place], slot: Slot) -> bool {
     places.get(slot.index as usize).is_some_and(|place| place.generation == slot.generation)
 }
 
-/// Takes out the updates whose subscriptions were removed.
+/// Takes out the updates of removed subscriptions.
 fn extract_removed<U>(places: &[Place], updates: &mut Vec<(Slot, U)>) -> Vec<(Slot, U)> {
     updates.extract_if(.., |(slot, _)| !is_used(places, *slot)).collect()
 }

@@ -1,5 +1,5 @@
-//! A thread of its own that takes a mailbox's batches and calls back for each. What the callback does to itself (it
-//! panics, it cancels, it closes the feed) ends this listener and hurts nobody else.
+//! A listener: a thread that takes a mailbox's batches and calls back for each. A callback that panics, cancels its
+//! listener or closes the feed ends the listener, and harms no other thread.
 
 use super::{Batch, Gate, Mailbox, Step, Supersede};
 use crate::sync::{self, Arc, Builder, Condvar, Mutex, ThreadId, lock, wait};
@@ -7,10 +7,10 @@ use std::any::Any;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// A thread that calls back. Dropping it cancels it and does not wait for a callback that is running.
+/// The handle of a listener. Dropping it cancels the listener, and does not wait for a running callback.
 pub(crate) struct Listener {
     turnstile: Arc<Turnstile>,
-    /// What the thread may sleep at.
+    /// The mailbox at which the thread may sleep.
     mailbox: Arc<dyn Rouse>,
 }
 
@@ -19,11 +19,11 @@ pub(crate) struct Listener {
 pub(crate) enum Outcome {
     /// The callback panicked, with this message.
     Panicked(String),
-    /// The feed ended ([`Mailbox::ended`] tells why), or the listener was cancelled.
+    /// The feed ended, or the listener was cancelled.
     Ended,
 }
 
-/// Wakes all who sleep at a mailbox.
+/// Wakes all threads that sleep at a mailbox.
 trait Rouse: Send + Sync {
     fn rouse(&self);
 }
@@ -34,10 +34,10 @@ impl<U: Supersede + Send, E: Clone + Send + Sync> Rouse for Mailbox<U, E> {
     }
 }
 
-/// Starts a thread that calls back for each batch. The callback is dropped when the listener ends, whatever ends it.
+/// Starts a thread that calls back for each batch. The callback is dropped when the listener ends, in any way.
 ///
 /// # Errors
-/// When the system has no more threads.
+/// If the system has no more threads.
 pub(crate) fn listen<U, E>(
     mailbox: Arc<Mailbox<U, E>>,
     callback: impl FnMut(Batch<U>) + Send + 'static,
@@ -51,7 +51,7 @@ where
     Builder::new().name("touchstone-listener".to_owned()).spawn(move || {
         lock(&of_thread.state).thread = Some(sync::current().id());
         let result = catch_unwind(AssertUnwindSafe(|| call_back(&mailbox, &of_thread, callback)));
-        // The mailbox goes first: who has waited for the end may count on the thread holding nothing any more.
+        // The mailbox is dropped before the end is reported: after the end this thread must hold nothing any more.
         drop(mailbox);
         match result {
             Ok(()) => of_thread.end(Outcome::Ended),
@@ -79,8 +79,8 @@ fn message(panic: &(dyn Any + Send)) -> String {
 }
 
 impl Listener {
-    /// After it returns no callback starts, and none is running: it waits for the one that is. From within the callback
-    /// it returns at once, and no further callback starts.
+    /// When it returns, no callback runs, and none will start: it waits for a running one. From within the callback it
+    /// returns at once, and no further callback starts.
     pub(crate) fn cancel(&self) {
         self.shut();
         self.turnstile.wait_while(|state| state.is_inside && state.thread != Some(sync::current().id()));
@@ -91,13 +91,13 @@ impl Listener {
         lock(&self.turnstile.state).outcome.clone()
     }
 
-    /// Waits for its end. Not to be called from within the callback, which would wait for itself.
+    /// Waits for the end. A call from within the callback would wait for itself.
     pub(crate) fn wait(&self) -> Outcome {
         self.turnstile.wait_while(|state| state.outcome.is_none());
         self.outcome().expect("it was waited for")
     }
 
-    /// Whether somebody waits for it.
+    /// Whether a thread waits for the listener.
     #[cfg(test)]
     pub(crate) fn is_awaited(&self) -> bool {
         lock(&self.turnstile.state).waiting > 0
@@ -115,8 +115,8 @@ impl Drop for Listener {
     }
 }
 
-/// What the thread passes on its way from the mailbox into the callback: a batch is taken and the callback is begun in
-/// one step, so that a cancelled listener takes no batch away from others.
+/// The gate between the mailbox and the callback. The thread takes a batch and marks its callback as begun in one step,
+/// so a cancelled listener takes no batch away from other receivers.
 #[derive(Default)]
 struct Turnstile {
     state: Mutex<State>,
@@ -127,10 +127,10 @@ struct Turnstile {
 struct State {
     thread: Option<ThreadId>,
     is_shut: bool,
-    /// A callback is running, or is about to.
+    /// Whether a callback runs, or is about to.
     is_inside: bool,
     outcome: Option<Outcome>,
-    /// How many threads wait for a change.
+    /// The number of threads that wait for a change.
     waiting: usize,
 }
 

@@ -1,10 +1,10 @@
-//! The room that the feeds of a store have for more batches. Writers ask for it before they begin, so that the thread
-//! that puts batches never waits for the threads that take them.
+//! Backpressure on writers: whether the feeds of a store have room for more batches. A writer waits for room before it
+//! begins a transaction, so that the thread that puts batches never waits for receivers.
 
 use crate::sync::{AtomicU64, Condvar, Mutex, Ordering, lock, wait, wait_for};
 use std::time::{Duration, Instant};
 
-/// How many feeds are full, and who waits for that to change.
+/// The number of full feeds, and of writers that wait for that to change.
 #[derive(Default)]
 pub(crate) struct Room {
     full: AtomicU64,
@@ -12,14 +12,15 @@ pub(crate) struct Room {
     bell: Condvar,
 }
 
-/// A feed stayed full for as long as its writer was willing to wait.
+/// A feed stayed full for longer than its writer may wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NoRoom;
 
 impl Room {
-    /// Returns once no feed is full, or when the time has passed.
+    /// Returns once no feed is full, or when the time is over.
     pub(crate) fn wait(&self, time: Duration) -> Result<(), NoRoom> {
-        // A feed that gets full just now is one whose writers are under way: no order is missed by reading it so.
+        // Relaxed is enough: no data depends on this load. A feed that fills just now is filled by a transaction under
+        // way, whose batches are kept beyond the limit.
         if self.full.load(Ordering::Relaxed) == 0 { Ok(()) } else { self.wait_long(time) }
     }
 
@@ -44,28 +45,29 @@ impl Room {
         if is_full { Err(NoRoom) } else { Ok(()) }
     }
 
-    /// A feed is full.
+    /// Counts one more full feed.
     pub(super) fn fill(&self) {
         self.full.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// A feed is full no longer; whether [`ring`](Room::ring) is to be called, when the feed's lock is given back.
+    /// Counts one full feed less; returns whether to call [`ring`](Room::ring) after the feed's lock is released.
     #[must_use]
     pub(super) fn clear(&self) -> bool {
         self.full.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
-    /// Wakes those who wait.
+    /// Wakes the waiting writers.
     #[cold]
     pub(super) fn ring(&self) {
-        // Whoever has seen a full feed waits by the time the lock is free: he does not miss the bell.
+        // A writer checks for full feeds and begins to wait under this lock. So each writer that has seen a full feed
+        // waits by now, and gets the signal.
         let waiting = *lock(&self.waiting);
         if waiting > 0 {
             self.bell.notify_all();
         }
     }
 
-    /// Whether a feed is full.
+    /// Whether any feed is full.
     pub(crate) fn is_full(&self) -> bool {
         self.full.load(Ordering::Acquire) > 0
     }

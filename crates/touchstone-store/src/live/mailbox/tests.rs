@@ -1,5 +1,5 @@
-//! The rules of the mailbox, one by one and then at random against a model. No test sleeps: a thread that is to be
-//! parked is waited for until it is.
+//! The rules of the mailbox, one by one and then at random against a model. No test sleeps: a test that needs a parked
+//! thread waits until it is parked.
 
 use super::room::NoRoom;
 use super::*;
@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::task::Wake;
 use std::thread::{self, JoinHandle};
 
-/// From what the receiver had to what it gets.
+/// A change from the state that the receiver had to the state that it gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Change {
     from: u64,
@@ -26,7 +26,7 @@ impl Supersede for Change {
 
 type Boxes = Mailbox<Change, String>;
 
-/// Long enough that a test which waits for it has failed.
+/// So long that a test that waits until its end has failed.
 const LONG: Duration = Duration::from_secs(60);
 
 fn mailbox(mode: Mode) -> Arc<Boxes> {
@@ -41,7 +41,7 @@ fn change(from: u64, to: u64) -> Change {
     Change { from, to }
 }
 
-/// A transaction's batch.
+/// The batch of a transaction.
 fn batch<const N: usize>(version: u64, updates: [(Slot, Change); N]) -> Batch<Change> {
     Batch { version, is_resync: false, updates: updates.to_vec() }
 }
@@ -54,7 +54,7 @@ fn put<const N: usize>(mailbox: &Boxes, version: u64, updates: [(Slot, Change); 
     drop(mailbox.put(batch(version, updates)));
 }
 
-/// Waits until so many threads are parked at the mailbox.
+/// Waits until this many threads are parked at the mailbox.
 fn await_parked(mailbox: &Boxes, threads: usize) {
     while lock(&mailbox.state).waiting < threads {
         thread::yield_now();
@@ -270,7 +270,7 @@ fn a_wait_ends_with_its_time() {
     assert_eq!(mailbox.next_within(Duration::ZERO), Ok(Some(batch(1, [(one, change(0, 1))]))));
 }
 
-/// Counts how often it is woken, and unparks its thread.
+/// Counts its wake-ups, and unparks its thread.
 struct CountingWaker {
     wakes: AtomicUsize,
     thread: thread::Thread,
@@ -350,7 +350,7 @@ fn a_waker_that_panics_hurts_nobody_else() {
     assert_eq!(other.wakes(), 1);
 }
 
-/// A waker whose clones and wake-ups use the mailbox: they would wait for ever if it were locked.
+/// A waker that uses the mailbox when it is woken or dropped: if the mailbox were locked, it would wait forever.
 struct UsingWaker {
     mailbox: Arc<Boxes>,
 }
@@ -525,7 +525,7 @@ fn a_feed_that_goes_gives_its_room_back() {
     }
 }
 
-/// A listener, and what its callback was given.
+/// A listener, and the versions of the batches that its callback gets.
 fn listen_to(mailbox: &Arc<Boxes>) -> (Listener, Receiver<u64>) {
     let (sender, receiver) = channel();
     let callback = move |batch: Batch<Change>| sender.send(batch.version).expect("the test listens");
@@ -613,7 +613,7 @@ fn cancelling_waits_for_the_callback_that_is_running() {
     assert_eq!(canceller.join().expect("it does not panic"), 1);
 }
 
-/// Something whose end waits for the test.
+/// A value whose drop waits for the test.
 struct Lingering(Receiver<()>);
 
 impl Drop for Lingering {
@@ -678,13 +678,13 @@ fn a_callback_may_cancel_itself_and_its_subscription_and_close_the_feed() {
     );
 }
 
-/// What is done to a mailbox.
+/// One operation on a mailbox.
 #[derive(Clone, Debug)]
 enum Step {
     Add,
-    /// Removes one of those that are there, or one that is gone.
+    /// Removes a subscription that is there, or one that is gone.
     Remove(usize),
-    /// Puts a batch of those picked, whether they are there or gone.
+    /// Puts a batch for the picked subscriptions, which may be gone.
     Put(Vec<usize>, bool),
     Take,
     Close,
@@ -710,7 +710,7 @@ fn modes() -> impl Strategy<Value = Mode> {
     ]
 }
 
-/// The mailbox as its documentation has it: a queue of maps, in which everything is done at once.
+/// The mailbox as its documentation describes it: a queue of maps, in which each operation is one step.
 struct Model {
     mode: Mode,
     queue: VecDeque<Pending>,
@@ -783,16 +783,16 @@ impl Model {
     }
 }
 
-/// A mailbox beside its model.
+/// A mailbox and its model.
 struct Pair {
     mailbox: Boxes,
     room: Arc<Room>,
     model: Model,
     used: Vec<Slot>,
     gone: Vec<Slot>,
-    /// What the last update put of each subscription came to.
+    /// The state to which the last update of each subscription leads.
     newest: BTreeMap<(u32, u32), u64>,
-    /// What the receiver has of each.
+    /// The state of each subscription that the receiver has.
     received: BTreeMap<(u32, u32), u64>,
     version: u64,
 }
@@ -897,7 +897,7 @@ proptest! {
         for step in steps {
             pair.step(step);
             pair.check_bounds();
-            // Batches that were emptied by removals count until somebody looks: a full mailbox may have room.
+            // A batch that removals have emptied counts until a put or a take looks: the room may be full for longer.
             prop_assert!(!pair.model.is_full() || pair.room.is_full());
         }
         for _ in 0..200 {
