@@ -1,11 +1,11 @@
-//! Batches: what one transaction changed for the subscriptions of a feed.
+//! Batches: the changes that one transaction makes for the subscriptions of a feed.
 
 use super::mailbox::{self, Slot};
 use super::update::{SubscriptionId, Update};
 
-/// What one transaction changed for a feed's subscriptions: one update for each whose result it changed. All of them are
-/// so at one version, so that no two results ever contradict each other. A batch may stand for several transactions:
-/// then it is the newest of each, and a [resync](Batch::is_resync) unless the feed is one of [`Mode::Latest`].
+/// The changes that one transaction makes for a feed's subscriptions: an update for each whose result changed. All are
+/// of one version, so no two results contradict each other. A batch may stand for several transactions: then it has the
+/// newest update of each, and is a [resync](Batch::is_resync) unless the feed is one of [`Mode::Latest`].
 ///
 /// ```
 /// # use touchstone_store::{Record, Store};
@@ -44,8 +44,8 @@ impl Batch {
         Batch { version, is_resync, updates }
     }
 
-    /// The commit after which everything in it is so. Versions grow with each commit, and mean something to one opened
-    /// [`Store`](crate::Store) only.
+    /// The version of all its results: the commit that led to them. Versions grow with each commit, and have a meaning
+    /// only for one opened [`Store`](crate::Store).
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -66,8 +66,8 @@ impl Batch {
         self.version
     }
 
-    /// Whether it stands for several transactions because they could not be followed, or kept, one by one: its updates
-    /// compare what the receiver had with what is so now, and what was in between is not told.
+    /// Whether the batch stands for several transactions because they could not be followed, or kept, one by one: its
+    /// updates lead from the results that the receiver had to those now, without the results in between.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -91,7 +91,7 @@ impl Batch {
         self.is_resync
     }
 
-    /// How many updates it has.
+    /// The number of updates.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -111,7 +111,7 @@ impl Batch {
         self.updates.len()
     }
 
-    /// Whether it has none. No batch that a feed gives is empty.
+    /// Whether there is no update. No batch that a feed gives is empty.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -131,7 +131,7 @@ impl Batch {
         self.updates.is_empty()
     }
 
-    /// The updates, in no order that means something.
+    /// The updates, in no particular order.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -151,8 +151,8 @@ impl Batch {
         self.updates.iter().map(|(_, update)| update)
     }
 
-    /// The update of one subscription, where the transaction changed its result. It looks at one update after the other:
-    /// where there are many subscriptions, go through the updates and find by [`Update::id`] what each is for.
+    /// The update of one subscription, if the transaction changed its result. This searches the updates one by one: if
+    /// there are many subscriptions, go through the updates, and find each one's subscription by [`Update::id`].
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};

@@ -1,4 +1,4 @@
-//! What came into a result and what left it, without places.
+//! The records that came into a result, and those that left it, without places.
 
 use super::family::{Step, Watch};
 use super::results::{Difference, Results};

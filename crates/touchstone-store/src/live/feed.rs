@@ -1,4 +1,4 @@
-//! Feeds: where the updates of subscriptions come out, in batches.
+//! Feeds, from which receivers take the updates of subscriptions, in batches.
 
 use super::batch::Batch;
 use super::link::Shared;
@@ -25,13 +25,13 @@ use std::time::Duration;
 
 pub use super::mailbox::{Mode, Overflow};
 
-/// A queue of batches, for any number of subscriptions: what one transaction changes for them comes as one batch.
-/// Subscriptions are begun at a feed, and every call that begins one reads what it begins with.
+/// A queue of batches, for any number of subscriptions: the changes that one transaction makes for them come as one
+/// batch. Subscriptions begin at a feed, and each call that begins one reads its first result.
 ///
-/// Batches are taken by whoever comes for them: a thread ([`next`](Feed::next), or the feed as an iterator), a task
-/// ([`next_async`](Feed::next_async), or the feed as a stream), or a [`Listener`]. Clones share the queue, and each batch
-/// goes to one who takes. The feed ends when its last clone is dropped, when it is [closed](Feed::close), and with its
-/// store, which it does not keep open.
+/// A thread takes batches with [`next`](Feed::next) or with the feed as an iterator, a task with
+/// [`next_async`](Feed::next_async) or with the feed as a stream, and a [`Listener`] calls back for each. Clones share
+/// the queue, and each batch goes to one receiver. The feed ends when its last clone is dropped, when it is
+/// [closed](Feed::close), and with its store, which it does not keep open.
 ///
 /// ```
 /// # use touchstone_store::{Record, Store};
@@ -64,19 +64,19 @@ pub struct Feed {
     _receiver: Arc<Receiver>,
 }
 
-/// What a feed and its subscriptions share.
+/// The part that a feed and its subscriptions share.
 pub(super) struct Inner {
     pub(super) shared: Arc<Shared>,
     pub(super) mail: Arc<Mail>,
     id: u32,
 }
 
-/// Ends the feed when nobody can receive from it any more.
+/// Ends the feed when no receiver is left.
 struct Receiver(Arc<Mail>, Origin);
 
 impl Drop for Receiver {
     fn drop(&mut self) {
-        // In the child of a fork nobody gives anything, and a thread of the parent's may have had the lock.
+        // In the child of a fork no thread puts batches, and a thread of the parent may have held the lock.
         if self.1.is_here() {
             self.0.abandon();
         }
@@ -96,7 +96,7 @@ impl fmt::Debug for Feed {
     }
 }
 
-/// How subscriptions begin.
+/// Methods that begin subscriptions.
 impl Feed {
     pub(crate) fn new(shared: &Arc<Shared>, mode: Mode) -> Result<Feed> {
         let mail = Arc::new(Mail::new(mode, Arc::clone(&shared.room)));
@@ -128,7 +128,7 @@ impl Feed {
         Query::of(self, T::SHAPE)
     }
 
-    /// Watches the record with a key, whether there is one yet or not. Its results are that record, or none.
+    /// Watches the record with a key, which may not exist yet. The result is that record, or empty.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -148,7 +148,8 @@ impl Feed {
     /// ```
     ///
     /// # Errors
-    /// When the record cannot be read, when the key is none of the type's, or the feed has ended, which it does with the store.
+    /// If the system fails to read, if a page contradicts itself or its checksum, if a stored value does not fit its
+    /// field's type, if the key does not fit the type's key, or if the feed has ended, as it does with the store.
     pub fn watch<T: Record>(&self, key: &(impl Finds<T> + ?Sized)) -> Result<Subscription<T>> {
         self.watch_key(T::SHAPE, key)
     }
@@ -171,7 +172,7 @@ impl Feed {
         Ok(Subscription { held, results })
     }
 
-    /// A query to watch, of records whose type is made at run time.
+    /// A query to watch, for records of a type made at run time.
     ///
     /// ```
     /// use touchstone_store::dynamic::{Dynamic, Field, Type};
@@ -192,7 +193,7 @@ impl Feed {
         Query::of(self, of.shape())
     }
 
-    /// As [`watch`](Feed::watch), of a type that is made at run time.
+    /// As [`watch`](Feed::watch), for a type made at run time.
     ///
     /// ```
     /// use touchstone_store::dynamic::{Field, Key, Type};
@@ -232,8 +233,8 @@ impl Feed {
     /// ```
     ///
     /// # Errors
-    /// When what they begin with cannot be read, or the feed has ended, which it does with the store;
-    /// [`Invalid`](crate::ErrorKind::Invalid) when they are queries of several types that are made at run time.
+    /// As for [`watch`](Query::watch); [`Invalid`](crate::ErrorKind::Invalid) if the queries are of several types made
+    /// at run time.
     pub fn watch_all<'f, T: Record>(
         &'f self,
         queries: impl IntoIterator<Item = Query<'f, T, &'f Feed>>,
@@ -254,12 +255,12 @@ impl Feed {
         Ok(begun.into_iter().map(|(held, results)| Subscription { held, results }).collect())
     }
 
-    /// Watches what a statement of SQL gives: joins, sums, whatever a type has no words for. Its parameters are bound in
-    /// their order. The statement is run anew after each commit that changed a table which it reads, and its rows are
-    /// compared with those before. So its updates come in batches of their own, and may stand for several transactions.
-    /// Its tables must be there: a type's is made with its first write. While it runs, the log may grow to its limit
-    /// ([`Options::log_bytes_max`](crate::Options::log_bytes_max)): then it is interrupted, its subscriber is told
-    /// [`Expired`](crate::ErrorKind::Expired), and it is run again at once.
+    /// Watches the rows of an SQL statement: joins, sums, and all else that types cannot express. Parameters are bound
+    /// in order. After a commit that has changed one of the statement's tables, the statement runs again, and its rows
+    /// are compared with those before. So its updates come in batches of their own, and may stand for several
+    /// transactions. Its tables must exist: a type's table is made with the first write. While the statement runs, the
+    /// log may grow to its limit ([`Options::log_bytes_max`](crate::Options::log_bytes_max)): then the statement is
+    /// interrupted, its subscriber gets [`Expired`](crate::ErrorKind::Expired), and the statement runs again at once.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -280,7 +281,7 @@ impl Feed {
     /// ```
     ///
     /// # Errors
-    /// When it is not one statement that only reads, when it fails, or the feed has ended, which it does with the store.
+    /// If it is not one statement that only reads, if it fails, or if the feed has ended, as it does with the store.
     pub fn watch_sql(
         &self,
         sql: impl Into<String>,
@@ -307,7 +308,7 @@ impl Feed {
     }
 
     /// # Errors
-    /// When the feed has ended: whoever subscribes now would never be told anything.
+    /// If the feed has ended: a new subscription would never get an update.
     fn check_open(&self) -> Result<()> {
         if self.inner.mail.is_closed() {
             let why = "the feed has ended, and tells nothing more (subscribe at another)";
@@ -348,10 +349,10 @@ impl Feed {
     }
 }
 
-/// How a query of a feed ends.
+/// Methods that end a query of a feed.
 impl<'f, T: Record> Query<'f, T, &'f Feed> {
-    /// Watches the records: what it begins with is read, and every transaction that changes it is an update. Records
-    /// come in the query's order; where it has none, in one that the store chooses and keeps.
+    /// Watches the records: the call reads the first result, and each transaction that changes the result gives an
+    /// update. Records come in the query's order; if it has none, in one that the store chooses and keeps.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -368,14 +369,15 @@ impl<'f, T: Record> Query<'f, T, &'f Feed> {
     /// ```
     ///
     /// # Errors
-    /// When the records cannot be read, or the feed has ended, which it does with the store.
+    /// If the system fails to read, if a page contradicts itself or its checksum, if a stored value does not fit its
+    /// field's type, or if the feed has ended, as it does with the store.
     pub fn watch(self) -> Result<Subscription<T>> {
         let plan = plan(self.shape, &self.request, false)?;
         let (held, results) = self.source.begin_one(self.shape, plan, false)?;
         Ok(Subscription { held, results })
     }
 
-    /// Watches how many records there are: an update comes when their number changes.
+    /// Watches the number of records: an update comes when it changes.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -402,11 +404,11 @@ impl<'f, T: Record> Query<'f, T, &'f Feed> {
     }
 }
 
-/// How batches are taken. Any number of threads and tasks may: each batch goes to one.
+/// Methods that take batches. Any number of threads and tasks may call them: each batch goes to one.
 impl Feed {
-    /// Waits for the next batch. None when the feed has ended: then there will be no more.
+    /// Waits for the next batch; `None` if the feed has ended, and there will be no more.
     ///
-    /// A feed is an iterator, too, which does this:
+    /// A feed is also an iterator, which does the same:
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -427,13 +429,14 @@ impl Feed {
     /// ```
     ///
     /// # Errors
-    /// Once, when the feed has ended because of too many batches ([`Overflow::End`]) or of a failure.
+    /// Once, if the feed has ended because of too many batches ([`Overflow::End`]) or of a failure; and at each call if
+    /// the process that opened the store has forked and this is the child.
     pub fn next(&self) -> Result<Option<Batch>> {
         self.inner.shared.check_process()?;
         self.inner.mail.next().map(batch).map_err(ended)
     }
 
-    /// As [`next`](Feed::next), but waits no longer than that. None also when the time has passed.
+    /// As [`next`](Feed::next), but waits for at most this time; `None` also after it.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -455,7 +458,7 @@ impl Feed {
         self.inner.mail.next_within(time).map(batch).map_err(ended)
     }
 
-    /// As [`next`](Feed::next), but does not wait. None also when there is none yet.
+    /// As [`next`](Feed::next), but does not wait; `None` also if there is no batch yet.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -474,8 +477,8 @@ impl Feed {
         self.inner.mail.try_next().map(batch).map_err(ended)
     }
 
-    /// As [`next`](Feed::next), for a task of whatever runtime. To drop the future loses no batch. A feed is a
-    /// [`Stream`], too.
+    /// As [`next`](Feed::next), for a task of any runtime. Dropping the future loses no batch. A feed is also a
+    /// [`Stream`].
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -549,12 +552,12 @@ impl Feed {
     /// ```
     ///
     /// # Errors
-    /// When the system has no more threads.
+    /// If the system has no more threads, or if the process that opened the store has forked and this is the child.
     pub fn listen(self, mut callback: impl FnMut(Batch) + Send + 'static) -> Result<Listener> {
         self.inner.shared.check_process()?;
         let mail = Arc::clone(&self.inner.mail);
         let listener = mailbox::listen(mail, move |taken| {
-            // The feed is there as long as somebody is called.
+            // The closure owns the feed, so the feed does not end before the listener.
             let _feed = &self;
             callback(Batch::of(taken));
         });
@@ -563,7 +566,7 @@ impl Feed {
             .map_err(|error| Error::new(ErrorKind::Io, format!("starting the thread of a listener: {error}")))
     }
 
-    /// Ends the feed. What is pending may still be taken; then there is no more.
+    /// Ends the feed. Pending batches can still be taken; then there are no more.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -620,8 +623,8 @@ fn ended(why: Ended<Error>) -> Error {
     }
 }
 
-/// A thread that calls back for each batch of a feed, until this is dropped. To drop it does not wait for a callback that
-/// is running; to [cancel](Listener::cancel) it does.
+/// A thread that calls back for each batch of a feed, until this is dropped. Dropping does not wait for a running
+/// callback; [`cancel`](Listener::cancel) does.
 ///
 /// ```
 /// # use touchstone_store::{Record, Store};
@@ -640,9 +643,9 @@ fn ended(why: Ended<Error>) -> Error {
 pub struct Listener(mailbox::Listener);
 
 impl Listener {
-    /// Ends it: when this returns no callback starts, and none is running. From within the callback it returns at once.
-    /// What was not taken stays in the feed, for others. Two callbacks that end each other's listeners wait for each other
-    /// for ever.
+    /// Ends the listener: when this returns, no callback runs, and none will start. Within the callback it returns at
+    /// once. Batches that were not taken stay in the feed, for other receivers. Two callbacks that end each other's
+    /// listeners wait for each other forever.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -663,7 +666,7 @@ impl Listener {
         self.0.cancel();
     }
 
-    /// What the callback panicked with, where it did. It is called no more then; the feed and the store go on.
+    /// The message of the callback's panic, if it panicked. It is not called again; the feed and the store go on.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -690,7 +693,7 @@ impl Listener {
         }
     }
 
-    /// Waits until it has ended. From within the callback it would wait for itself.
+    /// Waits until the listener has ended. A call within the callback would wait for itself.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};

@@ -1,5 +1,5 @@
 //! Proves that the entries of the change log, with this store's commits, are all commits between two states of the
-//! write-ahead log, and in which order: then the live thread takes them in row by row.
+//! write-ahead log, and in which order: then the live thread applies them row by row.
 //!
 //! Each entry is written under the lock of its commit, so it is sure of the count that its commit follows. The log's
 //! index counts the commits of all processes, one by one. The count restarts only if the index is built again. Then it
@@ -19,7 +19,7 @@ use crate::change_log::is_lasting;
 use crate::engine::log::LogState;
 use std::collections::{HashSet, VecDeque};
 
-/// A commit to take in.
+/// A commit to apply.
 pub(super) enum Step {
     /// The changes that its entry gives.
     Logged(Vec<Changed>),

@@ -8,18 +8,18 @@
 //      (odd) <------------------------------------------------------------  (even)
 //              open(): under `Shared::hand_off`, before a snapshot begins
 //
-// The live thread, or the thread that does a round in its place, makes all changes: `open`, `settle`, `count`, `remark`
-// and `forget_old_marks`. The generation only grows, so no state returns. A writer looks at its transaction's first
-// change of the type. If the interest is open, every row matters. If it is settled, a row matters if the filter admits
-// it or its key may be in the marks (a Bloom filter). The writer marks the rows that the filter admits, and keeps the
-// keys of those that it leaves out. At the commit, under `hand_off`, it compares the generation with that of its look:
-// if they differ, it reads the rows that it left out after all.
+// The live thread, or the thread that does a round in its place, calls these two, `count`, `remark` and
+// `forget_old_marks`. The generation only grows, so no state returns. A writer looks at its transaction's first change
+// of the type. If the interest is open, every row matters. If it is settled, a row matters if the filter admits it or
+// its key may be in the marks (a Bloom filter). The writer marks the rows that the filter admits, and keeps the keys of
+// those that it leaves out. At the commit, under `hand_off`, it compares the generation with that of its look: if they
+// differ, it reads the rows that it left out after all.
 //
 // Why no row is missed. A new query reads its rows from a snapshot that begins under `hand_off`, after `open`. An
 // earlier commit is in the snapshot. A later one has looked before `open`, and finds another generation; or while every
 // row mattered; or after `settle`, with the new filter. And before the live thread holds a row, its key must be marked:
 // the writer marks an admitted row before the commit, the live thread a row that it reads before `settle`. `remark`
-// marks the held rows in new marks. The rows of commits that are not taken in yet may be in the old marks alone. So
+// marks the held rows in new marks. The rows of commits that are not applied yet may be in the old marks alone. So
 // these stay as `previous` until the live thread finds that no commit is under way, and none is in the inbox.
 //
 // Why the memory orders are enough. `hand_off` orders `open` and the comparison at the commit. A look loads the
@@ -120,7 +120,7 @@ pub(crate) struct Interest {
 struct Known {
     filter: Option<Arc<dyn Any + Send + Sync>>,
     marks: Arc<Marks>,
-    /// The marks before these, until each commit is taken in that has marked only there.
+    /// The marks before these, until each commit is applied that has marked only there.
     previous: Option<Arc<Marks>>,
 }
 
@@ -154,14 +154,14 @@ impl Interest {
         self.generation.store((generation | 1) + 1, Ordering::SeqCst);
     }
 
-    /// Replaces the marks, by new ones of all held keys. Commits that are not taken in yet have marked in the old ones.
+    /// Replaces the marks, by new ones of all held keys. Commits that are not applied yet have marked in the old ones.
     pub(crate) fn remark(&self, marks: Marks) -> Arc<Marks> {
         let mut known = lock(&self.known);
         known.previous = Some(std::mem::replace(&mut known.marks, Arc::new(marks)));
         Arc::clone(&known.marks)
     }
 
-    /// Drops the old marks. Since `remark` there was a moment at which no commit was under way, and all were taken in.
+    /// Drops the old marks. Since `remark` there was a moment at which no commit was under way, and all were applied.
     pub(crate) fn forget_old_marks(&self) {
         lock(&self.known).previous = None;
     }

@@ -1,6 +1,6 @@
-//! Explores the orders in which a writer, who leaves out what does not matter, and the live thread, which says what does,
-//! may meet: whatever they are, the live thread ends with exactly the rows that its queries ask for. The file is a map
-//! here, and a commit is a lock and a push, as they are in `link`.
+//! Model-checks (shuttle) the interleavings of a writer, which leaves out rows that do not matter, and the live thread,
+//! which decides that: in the end the live thread holds exactly the rows that its queries ask for. Here the file is a
+//! map, and a commit is a lock and a push, as in `link`.
 
 use super::cover::Cover;
 use super::interest::{Filter, Interest, Marks, Matter, Scope};
@@ -13,7 +13,7 @@ use shuttle::thread::{spawn, yield_now};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// How many orders are tried at most.
+/// The most interleavings to try.
 const ORDERS: usize = 3000;
 
 #[derive(Record, Clone, Debug, PartialEq)]
@@ -42,7 +42,7 @@ fn hash(item: &Item) -> u64 {
     Row::of_record(item.clone(), 1).key.hash
 }
 
-/// The file, the lock that a commit holds, and what was handed over.
+/// The file, the lock that a commit holds, and the commits that were handed over.
 #[derive(Default)]
 struct World {
     file: Mutex<BTreeMap<i64, Item>>,
@@ -80,7 +80,7 @@ impl World {
     }
 }
 
-/// The live thread: what it holds of the file.
+/// The live thread, with the rows of the file that it holds.
 #[derive(Default)]
 struct Holder {
     held: BTreeMap<i64, Item>,
@@ -88,7 +88,7 @@ struct Holder {
 }
 
 impl Holder {
-    /// As `Watched::take` does it: what is held from now on is marked.
+    /// As `Watched::take` does it: the rows that it holds from now on are marked.
     fn take(&mut self, world: &World, commits: Vec<Vec<Item>>, scope: &Scope<Item>) {
         for item in commits.into_iter().flatten().filter(|_| self.is_subscribed) {
             if scope.admits(&item) {
@@ -134,7 +134,7 @@ fn explore(live: impl Fn(&World, &mut Holder, &Arc<Scope<Item>>) + Send + Sync +
         lock(&world.file).extend([(1, item(1, 12)), (2, item(2, 5)), (3, item(3, 15))]);
         let (writes, live) = (Arc::clone(&world), Arc::clone(&live));
         let writer = spawn(move || {
-            // One leaves, one enters, one stays out, one comes back.
+            // One row leaves, one enters, one stays out, one comes back.
             writes.commit(&[item(1, 30), item(2, 11)]);
             writes.commit(&[item(2, 40), item(4, 7)]);
             writes.commit(&[item(1, 13), item(3, 16)]);
@@ -168,7 +168,7 @@ fn what_was_marked_before_the_marks_were_made_anew_is_not_forgotten() {
             yield_now();
             let commits = std::mem::take(&mut *lock(&world.inbox));
             holder.take(world, commits, scope);
-            // As `Shared::is_quiet` has it.
+            // As `Shared::is_quiet` does it.
             let nobody_commits = try_lock(&world.hand_off);
             if nobody_commits.is_none() || !lock(&world.inbox).is_empty() {
                 break;

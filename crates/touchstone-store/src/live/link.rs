@@ -2,9 +2,10 @@
 //!
 //! `hand_off` orders commits and snapshots: a committing thread holds it from before the commit until the commit is in
 //! the inbox, the live thread while it begins a snapshot and empties the inbox. So the live thread has taken exactly
-//! those of the store's commits that its snapshot sees. A thread that holds `hand_off` may lock the list of topics, an
-//! interest's `known` or `inbox`, and never waits for a round ([`Within`]), because a round locks `hand_off`. `inbox`
-//! guards the state of the rounds: no thread is at work; one is, from `take` to `leave`; or the rounds have ended.
+//! those of the store's commits that its snapshot sees. Lock order: `hand_off`, then the list of topics, an interest's
+//! `known`, the readers or `inbox`. A round locks `hand_off`, so a thread that holds it never waits for a round
+//! ([`Within`]). `inbox` guards the state of the rounds: no thread is at work; one is, from `take` to `leave`; or the
+//! rounds have ended.
 
 use super::capture::Captured;
 use super::mailbox::Room;
@@ -32,7 +33,7 @@ pub(super) const HELD_MAX: usize = if cfg!(test) { 1000 } else { 1_000_000 };
 
 /// A commit, as the live thread gets it.
 pub(crate) struct Commit {
-    /// Its number. Snapshots of the live thread are numbered with the commits; later ones are greater.
+    /// Its number in a series that it shares with the live thread's snapshots: later ones are greater.
     pub(crate) version: u64,
     /// `None` if nothing was watched when the transaction began.
     pub(crate) captured: Option<Captured>,
@@ -131,7 +132,7 @@ pub(crate) struct Shared {
     pub(crate) room: Arc<Room>,
     /// Whether a thread listens for commits of others.
     listens: bool,
-    /// The state of the log after the last commit that was taken in.
+    /// The state of the log after the last commit that the live thread has applied.
     seen: Mutex<Option<LogState>>,
     is_stopping: AtomicBool,
 }
@@ -419,7 +420,7 @@ impl Shared {
         (begun, Work { commits, lost, ..Work::default() }, inbox.version)
     }
 
-    /// Notes the state of the log after the commits that were taken in, for the listening thread.
+    /// Notes the state of the log after the applied commits, for the listening thread.
     pub(crate) fn note_seen(&self, state: Option<LogState>) {
         *lock(&self.seen) = state;
     }
@@ -442,7 +443,7 @@ impl Shared {
         bell.leave();
     }
 
-    /// Whether the log may have commits that were not taken in. If its header stays half written, its writer has died
+    /// Whether the log may have commits that are not applied. If its header stays half written, its writer has died
     /// after the commit: the next reader repairs the header and sees the commit.
     fn is_news(&self, state: Option<LogState>) -> bool {
         !is_same_commit(*lock(&self.seen), state)

@@ -1,6 +1,6 @@
-//! Explores the orders in which a mailbox's producer, its receivers, its subscribers, its writers and its listeners may
-//! meet: shuttle runs each test thousands of times, with another order each time, and a thread that waits for ever is a
-//! failure. `make hand-offs` runs them.
+//! Model-checks (shuttle) the interleavings of a mailbox's producer, receivers, subscribers, writers and listeners.
+//! Each test runs thousands of times, in another order each time, and a thread that waits forever is a failure. To run
+//! this: `make hand-offs`.
 
 use crate::live::mailbox::{Batch, Ended, Mailbox, Mode, Overflow, Room, Slot, Supersede, listen};
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering, lock};
@@ -9,10 +9,10 @@ use shuttle::thread::{self, JoinHandle, spawn};
 use std::future::poll_fn;
 use std::time::Duration;
 
-/// How many orders each way of choosing them tries.
+/// The orders that each search tries.
 const ORDERS: usize = 2000;
 
-/// Runs it in many orders: at random, with few preemptions, and one after the other.
+/// Runs the test in many orders: at random, with few preemptions, and depth first.
 fn explore(test: fn()) {
     /// Most faults need no more preemptions than this.
     const PREEMPTIONS: usize = 3;
@@ -21,7 +21,7 @@ fn explore(test: fn()) {
     shuttle::check_dfs(test, Some(ORDERS));
 }
 
-/// From what the receiver had to what it gets.
+/// A change from the state that the receiver had to the state that it gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Change {
     from: u64,
@@ -45,7 +45,7 @@ fn every(batches: usize, overflow: Overflow) -> Mode {
     Mode::Every { batches, overflow }
 }
 
-/// Puts the update of a transaction to each of the subscriptions.
+/// Puts an update of a transaction for each of the subscriptions.
 fn put(mailbox: &Boxes, version: u64, slots: &[Slot]) {
     let updates = slots.iter().map(|slot| (*slot, Change { from: version - 1, to: version })).collect();
     drop(mailbox.put(Batch { version, is_resync: false, updates }));
@@ -117,7 +117,7 @@ fn two_who_wait_get_two_batches_while_nobody_closes() {
     });
 }
 
-/// What one receiver got leads from nothing to the last version without a gap.
+/// The changes that one receiver got lead from nothing to the last version without a gap.
 fn assert_unbroken(batches: &[Batch<Change>], slot: Slot, last: u64) {
     let mut had = 0;
     for (_, change) in batches.iter().flat_map(|batch| &batch.updates).filter(|(of, _)| *of == slot) {
@@ -155,7 +155,7 @@ fn the_end_is_told_to_one_and_wakes_all() {
     explore(|| {
         let (mailbox, _room) = mailbox(every(1, Overflow::End));
         let slot = mailbox.add();
-        // One is woken by the batch, one by the overflow, and the third must not be forgotten.
+        // The batch wakes one receiver, the overflow another, and the third must not be forgotten.
         let receivers = [0, 1, 2].map(|_| {
             let mailbox = Arc::clone(&mailbox);
             spawn(move || {
@@ -174,7 +174,7 @@ fn the_end_is_told_to_one_and_wakes_all() {
         for version in 1..=3 {
             put(&mailbox, version, &[slot]);
         }
-        // An overflow is an end that wakes all by itself.
+        // An overflow ends the mailbox, and wakes all receivers by itself.
         if !mailbox.is_closed() {
             mailbox.close();
         }
@@ -216,7 +216,7 @@ fn nothing_is_taken_of_a_subscription_once_its_removal_has_returned() {
 
 #[test]
 fn writers_that_wait_for_room_get_it_and_feeds_stay_bounded() {
-    /// Transactions of each writer.
+    /// The transactions of each writer.
     const TRANSACTIONS: u64 = 2;
     explore(|| {
         let (mailbox, room) = mailbox(every(1, Overflow::Block));
@@ -243,7 +243,7 @@ fn writers_that_wait_for_room_get_it_and_feeds_stay_bounded() {
 
 #[test]
 fn a_feed_that_goes_lets_its_writers_go() {
-    /// How a feed goes, and whether it is still there afterwards.
+    /// How a feed ends, and whether its mailbox still exists afterwards.
     type Way = (fn(&Boxes, Slot), bool);
     const WAYS: [Way; 5] = [
         (|mailbox, _| mailbox.close(), true),
@@ -320,7 +320,7 @@ fn a_batch_whose_listener_is_cancelled_wakes_another_receiver() {
         };
         put(&mailbox, 1, &[slot]);
         join(canceller);
-        // Either the listener was called, and another batch is to come for the other one; or it has this one.
+        // If the listener got the batch, another must come for the other receiver, which otherwise has this one.
         if called.load(Ordering::SeqCst) == 1 {
             put(&mailbox, 2, &[slot]);
         }

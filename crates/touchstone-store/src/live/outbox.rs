@@ -1,31 +1,31 @@
-//! What is to be told of one commit, by feed, until it is told at once.
+//! The updates that are not delivered yet, by feed: those of one commit are delivered together.
 
 use super::mailbox::{Slot, Supersede as _};
 use super::update::{SubscriptionId, Update, What};
 use std::collections::HashMap;
 
-/// Where a subscription's updates go.
+/// The destination of a subscription's updates.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Target {
-    /// Which feed.
+    /// The feed's number.
     pub(crate) feed: u32,
     /// The subscription's place in the feed's mailbox.
     pub(crate) slot: Slot,
     pub(crate) id: SubscriptionId,
 }
 
-/// Updates of one commit.
+/// The updates of one commit, or of several that are merged.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     pub(crate) version: u64,
     pub(crate) is_resync: bool,
-    /// Whether everybody is to be told, changed or not: they were told that nothing can be known, and now it can.
+    /// Whether each subscription gets an update, changed or not: the last one reported an error, and now there is none.
     pub(crate) tells_all: bool,
-    /// By feed; those that have none keep their memory.
+    /// By feed.
     feeds: Vec<Vec<(Slot, Update)>>,
-    /// The feeds that have some.
+    /// The feeds that have updates.
     told: Vec<u32>,
-    /// Where the update of each subscription is, while those of several commits are kept to be told together.
+    /// The position of each subscription's update, while those of several commits are merged.
     kept: Option<HashMap<SubscriptionId, usize>>,
 }
 
@@ -55,7 +55,7 @@ impl Outbox {
         }
     }
 
-    /// Keeps what there is, to be told together with what comes: each subscription is told once.
+    /// Keeps the updates, to be merged with later ones: each subscription gets one.
     pub(crate) fn keep(&mut self) {
         if self.kept.is_none() {
             let updates = self.told.iter().flat_map(|feed| self.feeds[*feed as usize].iter().enumerate());
@@ -63,17 +63,17 @@ impl Outbox {
         }
     }
 
-    /// Whether what there is may be of several commits.
+    /// Whether the updates may be of several commits.
     pub(crate) fn is_kept(&self) -> bool {
         self.kept.is_some()
     }
 
-    /// Whether something is kept for a subscription.
+    /// Whether an update is kept for a subscription.
     pub(crate) fn is_kept_for(&self, target: Target) -> bool {
         self.kept.as_ref().is_some_and(|kept| kept.contains_key(&target.id))
     }
 
-    /// Gives each feed its updates.
+    /// Delivers its updates to each feed.
     pub(crate) fn send(&mut self, mut deliver: impl FnMut(u32, Vec<(Slot, Update)>)) {
         let is_kept = self.kept.take().is_some();
         for feed in self.told.drain(..) {

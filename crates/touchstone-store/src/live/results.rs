@@ -10,7 +10,7 @@ use std::iter::FusedIterator;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
-/// A record that results share. It is read where it is, and freed when nobody has it any more.
+/// A record that results share: it is read in place, and freed with its last owner.
 ///
 /// ```
 /// # use touchstone_store::{Record, Store};
@@ -68,9 +68,8 @@ impl<T: PartialEq> PartialEq<T> for Shared<T> {
     }
 }
 
-/// The records of a live query, as they were at one version. To have them costs nothing: they are those that the store
-/// holds, and stay as they are however long they are kept. What is kept of them is not freed: keep the newest, and those
-/// that are to be compared.
+/// The records of a live query at one version. They cost nothing: they are those that the store holds, and stay as they
+/// are however long they are kept. But a kept record is not freed: keep the newest results, and those to compare with.
 ///
 /// ```
 /// # use touchstone_store::{Record, Store};
@@ -99,7 +98,7 @@ enum Found<T> {
         sorter: Arc<Sorter<T>>,
     },
     Record(Option<Arc<Row<T>>>),
-    /// Of a number that is watched, which has no records.
+    /// Of a watched count, which has no records.
     Number(usize),
 }
 
@@ -130,7 +129,7 @@ impl<T: Record> Results<T> {
         Results { version, found: Found::Number(usize::try_from(number).unwrap_or(usize::MAX)) }
     }
 
-    /// The commit after which the records were so.
+    /// The version of the records: the commit that led to them.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -153,7 +152,7 @@ impl<T: Record> Results<T> {
         self.version
     }
 
-    /// How many records there are.
+    /// The number of records.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -201,7 +200,7 @@ impl<T: Record> Results<T> {
         }
     }
 
-    /// The record in that place, which is found in logarithmic time.
+    /// The record at this place, found in logarithmic time.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -240,7 +239,7 @@ impl<T: Record> Results<T> {
         self.get(0)
     }
 
-    /// The record in that place, to keep without the others.
+    /// The record at this place, to keep without the others.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -283,7 +282,7 @@ impl<T: Record> Results<T> {
         })
     }
 
-    /// The records in a list of one's own, which shares them.
+    /// The records in a list of the caller's own, which shares them.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -313,8 +312,8 @@ impl<T: Record> Results<T> {
         }
     }
 
-    /// What makes these records of older ones of the same subscription, in order: see [`Difference`]. Parts that both have in
-    /// the same memory are not looked at.
+    /// The steps to these records from older ones of the same subscription, in order: see [`Difference`]. Parts that
+    /// both share in memory are skipped.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -439,8 +438,8 @@ impl<T> ExactSizeIterator for Records<'_, T> {}
 
 impl<T> FusedIterator for Records<'_, T> {}
 
-/// One step from older results to newer ones. Removals name places among the older records, everything else places
-/// among the newer ones; both come in their order. A record that moved is removed and inserted.
+/// One step from older results to newer ones. Removals give places among the older records, all other steps places
+/// among the newer ones; both are in order. A record that moved is removed and inserted.
 ///
 /// ```
 /// # use touchstone_store::{Record, Store};
@@ -479,19 +478,19 @@ impl<T> FusedIterator for Records<'_, T> {}
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum Difference<T> {
-    /// The record that was there is not any more, or not there.
+    /// The record at this place is gone, or has moved.
     Removed {
         /// Its place among the older records.
         at: usize,
     },
-    /// This record came.
+    /// This record is new, or has moved.
     Inserted {
         /// Its place among the newer records.
         at: usize,
         /// The record.
         record: Shared<T>,
     },
-    /// The record stayed where it is in the order, with other values.
+    /// The record kept its place in the order, and has other values.
     Changed {
         /// Its place among the older records.
         old_at: usize,

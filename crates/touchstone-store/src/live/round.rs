@@ -1,5 +1,5 @@
-//! The rounds of live queries: in each, what there is to do is taken out of the inbox and done. The live thread does them,
-//! or a thread in its place that would else wait until the live thread has woken up.
+//! The rounds of live queries: each takes all work from the inbox and does it. The live thread does rounds. So does, in
+//! its place, a thread that would otherwise wait until the live thread has woken up.
 
 use super::link::{Shared, Within, Work};
 use super::thread::{Live, panicked};
@@ -8,10 +8,10 @@ use crate::error::{Error, Result};
 use crate::sync::{Arc, Mutex, lock};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What the rounds are done with. One thread at a time has the round: the inbox says whether one does.
+/// The rounds, and the state that they work on. The inbox ensures that one thread at a time does a round.
 pub(crate) struct Rounds {
     shared: Arc<Shared>,
-    /// None once the rounds have ended.
+    /// `None` once the rounds have ended.
     live: Mutex<Option<Live>>,
 }
 
@@ -31,11 +31,11 @@ impl Rounds {
         self.end(None);
     }
 
-    /// Does everything that there is to do now: in the place of the live thread, where that does nothing. Its waking up, and
-    /// that of whoever waits for it, would take longer than the work.
+    /// Does all present work: in the live thread's place, if that is idle. Waking the live thread, and then this one,
+    /// would take longer than the work.
     ///
     /// # Errors
-    /// When the store is closed, or this thread is the live one, or one that it waits for; when a record's own code panics.
+    /// If the store is closed; if this is the live thread, or one that it waits for; if a record's own code panics.
     pub(crate) fn finish(&self) -> Result<()> {
         self.shared.check_can_wait()?;
         let taken = if depth::is_within() { None } else { self.shared.take_in_place()? };
@@ -45,7 +45,7 @@ impl Rounds {
     }
 
     /// # Errors
-    /// When a record's own code panics: it was the last round.
+    /// If a record's own code panics: this was the last round.
     fn round(&self, work: Work) -> Result<()> {
         let worked = catch_unwind(AssertUnwindSafe(|| {
             if let Some(live) = lock(&self.live).as_mut() {
@@ -61,10 +61,10 @@ impl Rounds {
     }
 
     fn end(&self, error: Option<&Error>) {
-        // Before the others hear of it: who takes it says how the feeds end.
+        // Taken before other threads learn of the end: the thread that takes it determines how the feeds end.
         let live = lock(&self.live).take();
         let left = self.shared.end();
-        // Freeing records is their own code, which may panic again: no feed waits for it, and nobody else is hit by it.
+        // Freeing a record runs its own code, which may panic again: feeds must end all the same, and the caller go on.
         let _ = catch_unwind(AssertUnwindSafe(|| {
             if let Some(live) = live {
                 live.end(error);
@@ -81,14 +81,14 @@ mod tests {
     use std::panic::resume_unwind;
 
     thread_local! {
-        /// How many records panic yet when this thread frees them.
+        /// The number of records that still panic when this thread frees them.
         static PANICS: Cell<u32> = const { Cell::new(0) };
         static WERE_FREED: Cell<usize> = const { Cell::new(0) };
-        /// What is done before the first of them does.
+        /// Runs before the first of them panics.
         static BEFORE: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
     }
 
-    /// A record that counts where it is freed, and panics there if the thread is armed.
+    /// A record that counts its drops, and panics in them if the thread is armed.
     #[derive(Record)]
     struct Bomb {
         #[record(key)]
@@ -115,7 +115,7 @@ mod tests {
         updated.expect("it is written");
     }
 
-    /// A store with a bomb that is watched.
+    /// A store with a watched bomb.
     fn watched() -> (tempfile::TempDir, Store, Feed, crate::Subscription<Bomb>) {
         let directory = tempfile::tempdir().expect("there is room");
         let store = Store::open(directory.path().join("bombs.db")).expect("it opens");
@@ -125,7 +125,7 @@ mod tests {
         (directory, store, feed, all)
     }
 
-    /// Waits for updates, which nobody takes, until a round was done by this thread and `is_over` says so.
+    /// Writes and waits for delivery, with no receiver, until this thread has done a round and `is_over` returns true.
     fn wait_in_place(store: &Store, panics: u32, mut is_over: impl FnMut(crate::Result<()>) -> bool) {
         const TRIES: i64 = 100_000;
         for number in 1..TRIES {
@@ -154,7 +154,7 @@ mod tests {
         assert!(batch.get(all.id()).is_some());
     }
 
-    /// A round of this thread panics, so many times, after something was done; then the feeds have ended with an error.
+    /// A round of this thread panics, `panics` times, after `before` has run: then the feeds have ended with an error.
     fn ends_the_feeds(panics: u32, before: impl Fn(&Store)) {
         let (_directory, store, feed, _all) = watched();
         before(&store);
@@ -165,7 +165,7 @@ mod tests {
                 true
             }
         });
-        // What was told before is there still.
+        // Earlier batches are still there.
         let end = loop {
             match feed.next() {
                 Ok(Some(_)) => {}
@@ -179,14 +179,14 @@ mod tests {
         store.insert(&Bomb { id: 3, number: 0 }).expect("it is written");
     }
 
-    /// The panic is told as one of the live thread is, and is not the waiting thread's own. The live thread was often first to end
-    /// the feeds, and then without an error.
+    /// Regression: the live thread was often first to end the feeds, and did so without an error. The panic must be
+    /// reported like one on the live thread, and must not unwind the waiting thread.
     #[test]
     fn a_record_that_panics_while_its_thread_waits_ends_the_feeds() {
         (0..20).for_each(|_| ends_the_feeds(1, |_| {}));
     }
 
-    /// What was committed meanwhile is freed with the rest, and its panic left through `wait_delivered`.
+    /// Regression: records of later commits are freed with the rest, and their panic left through `wait_delivered`.
     #[test]
     fn records_that_are_left_may_panic_as_well() {
         let commit_meanwhile = |store: &Store| {

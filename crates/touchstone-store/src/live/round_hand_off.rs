@@ -1,24 +1,24 @@
-//! Explores the orders in which writers, the live thread and those who do a round in its place may meet: every commit is
-//! taken once, in its order, by one thread at a time, and nothing that is to be done is slept through. `make hand-offs`
-//! runs them.
+//! Model-checks (shuttle) the interleavings of writers, the live thread and threads that do rounds in its place. Each
+//! commit is taken once, in order, by one thread at a time, and no thread sleeps while there is work. To run this:
+//! `make hand-offs`.
 
 use super::link::{Done, Shared, Work};
 use crate::engine::fork::Origin;
 use crate::sync::{Arc, Condvar, Mutex, lock, try_lock, wait};
 use shuttle::thread::{self, JoinHandle, spawn};
 
-/// How many orders each way of choosing them tries.
+/// The interleavings that each search tries.
 const ORDERS: usize = 2000;
 const PREEMPTIONS: usize = 3;
-/// How many commits each writer makes.
+/// The commits of each writer.
 const COMMITS: u64 = 2;
 
-/// What was told.
+/// The versions that rounds have taken.
 #[derive(Default)]
 struct Told {
     versions: Mutex<Vec<u64>>,
     bell: Condvar,
-    /// Held by whoever does a round.
+    /// Held by the thread that does a round.
     round: Mutex<()>,
 }
 
@@ -63,7 +63,7 @@ fn writer(shared: &Arc<Shared>) -> JoinHandle<()> {
     })
 }
 
-/// Does a round in the place of the live thread, where it can.
+/// Does a round in the live thread's place, if it can.
 fn helper(shared: &Arc<Shared>, told: &Arc<Told>) -> JoinHandle<()> {
     let (shared, told) = (Arc::clone(shared), Arc::clone(told));
     spawn(move || {
@@ -77,7 +77,7 @@ fn meet() {
     let (shared, told) = (Arc::new(Shared::new(Origin::here(), true)), Arc::new(Told::default()));
     let live = live_thread(&shared, &told);
     let others = [writer(&shared), writer(&shared), helper(&shared, &told), helper(&shared, &told)];
-    // A commit that nobody was woken for would be waited for here for ever.
+    // Without a wake-up for each commit this would wait forever.
     let commits = 2 * COMMITS;
     told.wait_for(commits as usize);
     others.into_iter().for_each(|other| other.join().expect("it does not panic"));

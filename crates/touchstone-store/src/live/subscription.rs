@@ -1,4 +1,4 @@
-//! Subscriptions: what is watched by a feed, until it is dropped.
+//! Subscriptions: each is watched by a feed until it is dropped.
 
 use super::explain::LiveExplanation;
 use super::feed::Inner;
@@ -37,7 +37,7 @@ pub struct Subscription<T> {
 }
 
 impl<T: Record> Subscription<T> {
-    /// What its updates are known by.
+    /// Identifies the updates of this subscription.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -62,8 +62,8 @@ impl<T: Record> Subscription<T> {
         self.held.id
     }
 
-    /// The records with which it began: updates tell what comes after. A subscription that lives for long should not keep
-    /// them, because rows of that time are not freed before; see [`take_results`](Subscription::take_results).
+    /// The first result: updates come after it. A subscription that lives for long should not keep these records,
+    /// because rows of that time are not freed before; see [`take_results`](Subscription::take_results).
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -85,8 +85,7 @@ impl<T: Record> Subscription<T> {
         &self.results
     }
 
-    /// Gives away the records with which it began, to be replaced by those of its updates; the subscription is left
-    /// without any.
+    /// Takes the first result out of the subscription, which then has none: those of the updates replace it.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -114,7 +113,7 @@ impl<T: Record> Subscription<T> {
         std::mem::replace(&mut self.results, none)
     }
 
-    /// How it is followed, and what that costs.
+    /// How the store follows the subscription, and the costs of that.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -132,12 +131,12 @@ impl<T: Record> Subscription<T> {
     /// ```
     ///
     /// # Errors
-    /// When the store was closed.
+    /// If the store is closed.
     pub fn explain(&self) -> Result<LiveExplanation> {
         self.held.explain()
     }
 
-    /// Ends it, as dropping it does: when this returns, no batch that is taken has an update of it.
+    /// Ends the subscription, as dropping it does: no batch that is taken afterwards has an update of it.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -187,7 +186,7 @@ pub struct CountSubscription {
 }
 
 impl CountSubscription {
-    /// What its updates are known by.
+    /// Identifies the updates of this subscription.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -205,7 +204,7 @@ impl CountSubscription {
         self.held.id
     }
 
-    /// How many records there were when it began: updates tell what comes after.
+    /// The number of records at the beginning: updates come after it.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -223,7 +222,7 @@ impl CountSubscription {
         self.count
     }
 
-    /// How it is followed, and what that costs: of the records that are counted none is held.
+    /// How the store follows the subscription, and the costs of that: it holds none of the counted records.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -239,12 +238,12 @@ impl CountSubscription {
     /// ```
     ///
     /// # Errors
-    /// When the store was closed.
+    /// If the store is closed.
     pub fn explain(&self) -> Result<LiveExplanation> {
         self.held.explain()
     }
 
-    /// Ends it, as dropping it does: when this returns, no batch that is taken has an update of it.
+    /// Ends the subscription, as dropping it does: no batch that is taken afterwards has an update of it.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -263,7 +262,7 @@ impl CountSubscription {
     pub fn cancel(self) {}
 }
 
-/// A statement of SQL that is watched, until this is dropped.
+/// An SQL statement that is watched, until this is dropped.
 ///
 /// ```
 /// # use touchstone_store::{Record, Store};
@@ -288,7 +287,7 @@ pub struct SqlSubscription {
 }
 
 impl SqlSubscription {
-    /// What its updates are known by.
+    /// Identifies the updates of this subscription.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -309,7 +308,7 @@ impl SqlSubscription {
         self.held.id
     }
 
-    /// The rows with which it began: updates tell what comes after.
+    /// The first rows: updates come after them.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -327,7 +326,7 @@ impl SqlSubscription {
         &self.rows
     }
 
-    /// How it is followed: which tables run it anew, and why every commit does where that is so.
+    /// How the store follows the statement: the tables whose changes run it again, and the reason if every commit does.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -346,12 +345,12 @@ impl SqlSubscription {
     /// ```
     ///
     /// # Errors
-    /// When the store was closed.
+    /// If the store is closed.
     pub fn explain(&self) -> Result<LiveExplanation> {
         self.held.explain()
     }
 
-    /// Ends it, as dropping it does: when this returns, no batch that is taken has an update of it.
+    /// Ends the subscription, as dropping it does: no batch that is taken afterwards has an update of it.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -371,7 +370,7 @@ impl SqlSubscription {
     pub fn cancel(self) {}
 }
 
-/// A subscription's place, until it is dropped.
+/// The place of a subscription, which ends when this is dropped.
 pub(super) struct Held {
     pub(super) id: SubscriptionId,
     pub(super) topic: u32,

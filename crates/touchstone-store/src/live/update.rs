@@ -1,4 +1,4 @@
-//! What a subscriber is given: one update for each subscription that a transaction changed.
+//! The updates that subscribers get: one for each subscription whose result a transaction has changed.
 
 use super::delta::Delta;
 use super::family::{Step, Watch};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// A value of a type that only the subscriber knows.
 pub(crate) type Unknown = Arc<dyn Any + Send + Sync>;
 
-/// Which subscription an update is of. No two of an opened store are the same, also after one has ended.
+/// Identifies a subscription. No two of an opened store are equal, even after one has ended.
 ///
 /// ```
 /// # use touchstone_store::{Record, Store};
@@ -34,10 +34,10 @@ pub(crate) type Unknown = Arc<dyn Any + Send + Sync>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SubscriptionId(pub(crate) u64);
 
-/// What happened to the result of one subscription. Nothing is computed before it is asked for, and each call computes
-/// anew: who looks at results only pays for no diff.
+/// The change of one subscription's result. Nothing is computed in advance, and each call computes again: a subscriber
+/// that only reads results pays for no diff.
 ///
-/// Whoever asks names the type that is watched:
+/// The caller names the watched type:
 ///
 /// ```
 /// # use touchstone_store::{Record, Store};
@@ -66,19 +66,19 @@ pub struct Update {
     pub(crate) version: u64,
     pub(crate) what: What,
     pub(crate) is_resync: bool,
-    /// How many versions ago the receiver had what was before.
+    /// How many versions ago the receiver had the state before.
     pub(crate) age: u32,
 }
 
-/// What happened.
+/// The kinds of changes.
 pub(crate) enum What {
-    /// The window's `Watch`, the set's `Step`, and the earliest step that the receiver has not seen, if that is another.
+    /// The window's `Watch`, the set's `Step`, and the earliest step that the receiver has not seen, if it is another.
     Window {
         watch: Unknown,
         step: Unknown,
         older: Option<Unknown>,
     },
-    /// The record's rows, where there were any.
+    /// The record's rows, if there were any.
     Record {
         before: Option<Unknown>,
         after: Option<Unknown>,
@@ -93,7 +93,7 @@ pub(crate) enum What {
     },
     Failed {
         error: Error,
-        /// What the receiver has missed by then.
+        /// The changes that the receiver has missed by then.
         missed: Option<Box<What>>,
     },
 }
@@ -116,7 +116,7 @@ impl Update {
         Update { id, version, what, is_resync, age: 1 }
     }
 
-    /// Whose update it is.
+    /// The subscription whose result changed.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -137,8 +137,8 @@ impl Update {
         self.id
     }
 
-    /// The commit after which the result is so. Where a batch stands for several transactions, that is the last one that
-    /// changed this result.
+    /// The version of the result: the commit that led to it. If a batch stands for several transactions, this is the
+    /// last one that changed the result.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -159,7 +159,7 @@ impl Update {
         self.version
     }
 
-    /// Whether the result was read anew, because what changed it could not be followed: several transactions may have.
+    /// Whether the result was read again because a change could not be followed: several transactions may be in it.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -198,7 +198,7 @@ impl Update {
     /// ```
     ///
     /// # Errors
-    /// As [`error`](Update::error), where the result could not be read; [`Mismatch`](ErrorKind::Mismatch) where something
+    /// As [`error`](Update::error), if the result could not be read; [`Mismatch`](ErrorKind::Mismatch) if something
     /// else than records of this type is watched.
     pub fn results<T: Record>(&self) -> Result<Results<T>> {
         let known = match &self.what {
@@ -212,7 +212,7 @@ impl Update {
         known.ok_or_else(|| self.why_not("records of the type that was asked for"))
     }
 
-    /// The records as the feed's receiver had them before: with the last update that was taken, or at the beginning.
+    /// The records that the feed's receiver had before: those of the last update that was taken, or the first result.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -250,8 +250,8 @@ impl Update {
         known.ok_or_else(|| self.why_not("records of the type that was asked for"))
     }
 
-    /// What makes the records now of those [before](Update::before), with places: for a list on a screen. It costs about
-    /// what lies in the parts of the two results that are not the same memory; where places do not matter, a
+    /// The steps from the records [before](Update::before) to those now, with places: for a list on a screen. The cost
+    /// grows with the parts that the two results do not share in memory. If places do not matter, a
     /// [delta](Update::delta) costs less.
     ///
     /// ```
@@ -279,9 +279,9 @@ impl Update {
         Ok(self.results::<T>()?.diff(&self.before::<T>()?))
     }
 
-    /// The records that came and went, without their places: what the transaction did to all rows of the query's shape, as
-    /// far as it lies in the result. Where that does not tell it, because the query has a limit or updates were
-    /// superseded, it is what a [diff](Update::diff) finds.
+    /// The records that came into the result and those that left it, without places. They are the transaction's changes
+    /// to rows of the query's shape, as far as these lie in the result. If the query has a limit, or if updates were
+    /// superseded, these changes do not show it: then a [diff](Update::diff) finds the records.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -314,7 +314,7 @@ impl Update {
         Ok(Delta::of_diff(self.before::<T>()?, self.diff::<T>()?))
     }
 
-    /// How many records there are now, of a query whose records are [counted](crate::CountSubscription).
+    /// The number of records now, for a query whose records are [counted](crate::CountSubscription).
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -332,8 +332,8 @@ impl Update {
     /// ```
     ///
     /// # Errors
-    /// As [`error`](Update::error), where the result could not be read; [`Mismatch`](ErrorKind::Mismatch) where
-    /// something else than a number is watched.
+    /// As [`error`](Update::error), if the result could not be read; [`Mismatch`](ErrorKind::Mismatch) if something
+    /// else than a count is watched.
     pub fn count(&self) -> Result<u64> {
         match &self.what {
             What::Count { after, .. } => Ok(*after),
@@ -341,7 +341,7 @@ impl Update {
         }
     }
 
-    /// What a watched [statement](crate::SqlSubscription) gives now.
+    /// The rows that a watched [statement](crate::SqlSubscription) gives now.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -360,8 +360,8 @@ impl Update {
     /// ```
     ///
     /// # Errors
-    /// As [`error`](Update::error), where the statement failed; [`Mismatch`](ErrorKind::Mismatch) where something else
-    /// than a statement is watched.
+    /// As [`error`](Update::error), if the statement failed; [`Mismatch`](ErrorKind::Mismatch) if something else than a
+    /// statement is watched.
     pub fn sql_rows(&self) -> Result<&SqlRows> {
         match &self.what {
             What::Sql { after, .. } => Ok(after),
@@ -369,7 +369,7 @@ impl Update {
         }
     }
 
-    /// What the statement gave before, as the feed's receiver had it.
+    /// The rows that the feed's receiver had before.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -398,9 +398,9 @@ impl Update {
         }
     }
 
-    /// Why the result could not be read, where it could not: the file fails, is damaged, or has a row that is none of the
-    /// type's. The receiver's results are of before then. That is told once. It is tried again whenever there is something
-    /// to do, and another update tells when it was possible, also where the result is what it was.
+    /// Why the result could not be read: the system fails to read, a page contradicts itself or its checksum, or a
+    /// stored value does not fit its field's type. The receiver's earlier results stay. An error is reported once. The
+    /// store tries again whenever it has work; an update follows when it succeeds, even if the result is unchanged.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -427,7 +427,7 @@ impl Update {
         }
     }
 
-    /// Why there is nothing of what was asked for.
+    /// The error for a question that the update does not answer.
     #[cold]
     fn why_not(&self, asked: &str) -> Error {
         if let What::Failed { error, .. } = &self.what {
@@ -440,7 +440,7 @@ impl Update {
     }
 }
 
-/// The results of a key. A key without a record has no type either.
+/// The results of a key. A key without a record fits every type.
 fn record<T: Record>(row: Option<&Unknown>, version: u64) -> Option<Results<T>> {
     let row = match row {
         Some(row) => Some(Arc::clone(row).downcast::<Row<T>>().ok()?),
