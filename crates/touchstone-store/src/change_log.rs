@@ -1,6 +1,6 @@
-//! The change log: which records each transaction has changed, told in the file to live queries of other processes. It is
-//! for them to prove that nothing else was committed in between: see `live/follow.rs`. A transaction that is not in it is
-//! no mistake, and costs who watches a reading of everything.
+//! The change log: a table of the file in which each transaction records the keys of the rows that it changes, for live
+//! queries of other processes. With it they prove that no other commit happened in between: see `live/follow.rs`. A
+//! transaction may be missing from the log; then live queries read again all rows that they follow.
 
 pub(crate) mod entry;
 pub(crate) mod gathering;
@@ -14,8 +14,8 @@ use entry::Entry;
 use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
 
-/// The table. `follows` and `counted` are what the log's index counts before the commit and after it; `place` is where
-/// the log was before it, and is told where the count before it proves nothing.
+/// The table. `follows` and `counted` are the log index's count of commits before and after the commit. `place` is the
+/// state of the log before the commit, set if `follows` alone proves nothing.
 const MAKE: &str = "create table if not exists main.touchstone_changes (number INTEGER PRIMARY KEY, follows INTEGER NOT NULL, counted INTEGER NOT NULL, place BLOB, changes BLOB NOT NULL) STRICT";
 const APPEND: &str =
     "insert into main.touchstone_changes (follows, counted, place, changes) values (?1, ?2, ?3, ?4)";
@@ -24,47 +24,47 @@ const LAST: &str = "select max(number) from main.touchstone_changes";
 const PRUNE: &str = "delete from main.touchstone_changes where number <= ?1";
 const SIZES: &str = "select number, length(changes) from main.touchstone_changes order by number desc";
 
-/// Transactions that are kept, and bytes of what they tell.
+/// Entries that are kept, and bytes of their changes.
 const KEPT: (i64, i64) = (1000, 8 << 20);
-/// Transactions, and bytes, that a store adds before it looks whether there are too many.
+/// Entries, and bytes of changes, that a store adds before it removes old entries.
 const ADDED: (u32, usize) = (64, 1 << 20);
 
-/// The index counts commits from 0 when it is made anew. A store that logs makes it count on from here and beyond, from
-/// a number drawn by lot: so a count that is great enough is of an index that was not made anew since somebody logged.
+/// A rebuilt index counts commits from 0. A store that logs makes the index count on from a random number that is this
+/// or greater: so a count that is great enough belongs to an index that was not rebuilt since a store has logged.
 const COUNTED_MIN: u32 = 1 << 31;
 
-/// Whether the count proves that the index is the one in which somebody has logged.
+/// Whether the count proves that the index was not rebuilt since a store has logged.
 pub(crate) fn is_lasting(count: u32) -> bool {
     count >= COUNTED_MIN
 }
 
-/// What a transaction has logged.
+/// The entry that a transaction has logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Logged {
     /// The entry's number.
     pub(crate) number: i64,
-    /// What the index counts after the commit.
+    /// The index's count of commits after the commit.
     pub(crate) counted: u32,
 }
 
-/// What one session has added since it last looked whether there is too much.
+/// Entries and bytes that one session has added since it last removed old entries.
 #[derive(Debug, Default)]
 pub(crate) struct Added {
     entries: Cell<u32>,
     bytes: Cell<usize>,
 }
 
-/// Appends an entry, as the last thing that a transaction does before its commit.
+/// Appends an entry, as the last statement of a transaction before its commit.
 ///
 /// # Errors
-/// When the file cannot be written, or its table of that name is another; then nothing is logged.
+/// If the file cannot be written, or has another table of that name; then nothing is logged.
 pub(crate) fn append(
     session: &Session,
     before: Option<LogState>,
     changes: &[u8],
     added: &Added,
 ) -> Result<Option<Logged>> {
-    // The count is the connection's own: raw SQL may have committed since the transaction began.
+    // The count is read here, from the connection: raw SQL may have committed since the transaction began.
     let Some(follows) = LogState::of(&session.connection).map(LogState::change) else { return Ok(None) };
     let next = follows.wrapping_add(1);
     let is_lasting = is_lasting(follows) && is_lasting(next);
@@ -81,7 +81,7 @@ pub(crate) fn append(
     cells.blob(changes);
     let run = || {
         session.query(APPEND, |statement| {
-            // SAFETY: what is bound outlives the closure, after which the statement is reset.
+            // SAFETY: the bound values outlive the closure, after which the statement is reset.
             unsafe { statement.bind(&cells)? };
             statement.run()
         })
@@ -97,13 +97,13 @@ pub(crate) fn append(
     Ok((is_lasting || count_commit_as(&session.connection, counted)).then_some(Logged { number, counted }))
 }
 
-/// A number that nobody can tell in advance.
+/// A random number below 2³¹.
 fn lot() -> u32 {
     let drawn = RandomState::new().hash_one(0);
     u32::try_from(drawn >> 33).unwrap_or(0)
 }
 
-/// Removes what is too old, now and then.
+/// Removes old entries, once enough have been added.
 fn prune(session: &Session, last: i64, bytes: usize, added: &Added) -> Result<()> {
     added.entries.set(added.entries.get() + 1);
     added.bytes.set(added.bytes.get() + bytes);
@@ -119,14 +119,14 @@ fn prune(session: &Session, last: i64, bytes: usize, added: &Added) -> Result<()
     if least == i64::MIN {
         return Ok(());
     }
-    // The newest stays, whatever its size: its number is what the next one follows.
+    // The newest entry stays, whatever its size: the next entry's number is one more than its number.
     session.query(PRUNE, |statement| {
         statement.bind_integer(1, least.min(last - 1));
         statement.run()
     })
 }
 
-/// The newest entry that, with those after it, has more bytes than are kept.
+/// The number of the newest entry that, together with all entries after it, has more bytes than are kept.
 fn first_of_too_many_bytes(session: &Session) -> Result<i64> {
     session.query(SIZES, |statement| {
         let mut sum = 0_i64;
@@ -142,15 +142,15 @@ fn first_of_too_many_bytes(session: &Session) -> Result<i64> {
     })
 }
 
-/// The number of the last entry that the snapshot has; 0 where there is none.
+/// The number of the last entry in the snapshot; 0 if there is none.
 pub(crate) fn last(session: &Session) -> i64 {
     session.query(LAST, |statement| statement.integer()).unwrap_or(0)
 }
 
-/// The entries after that number.
+/// The entries with a greater number.
 ///
 /// # Errors
-/// When there is no such table, or it cannot be read, or is another.
+/// If there is no such table, if it cannot be read, or if it has other columns.
 pub(crate) fn after(session: &Session, number: i64) -> Result<Vec<Entry>> {
     session.query(READ, |statement| {
         statement.bind_integer(1, number);

@@ -1,7 +1,7 @@
-//! An entry of the change log: CBOR (RFC 8949), a map from each table's name to the keys of its changed rows, or to null
-//! where any of them may have changed; null in its place where it is not known what has. A key that is the number of its
-//! row is told as how much greater it is than the one before, in a map of one pair with how many rows come right after it
-//! where some do; any other as an array of its columns.
+//! An entry of the change log, decoded from CBOR (RFC 8949): a map from each table's name to the keys of its changed
+//! rows. Integer keys are delta-encoded, and a run of consecutive keys is run-length-encoded as
+//! `{delta: keys after the first}`. Any other key is an array of its columns. Null instead of the keys: any row of the
+//! table may have changed; null instead of the map: any row of any table.
 
 use super::gathering::KEYS_MAX;
 use crate::derived::Stored;
@@ -10,37 +10,37 @@ use crate::value::Raw;
 use minicbor::Decoder;
 use minicbor::data::Type;
 
-/// What one transaction has told.
+/// The entry of one transaction.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Entry {
     pub(crate) number: i64,
-    /// What the log's index counted before the commit, and after it.
+    /// The log index's count of commits before the commit, and after it.
     pub(crate) follows: u32,
     pub(crate) counted: u32,
-    /// Where the log was before the commit, if it is told.
+    /// The state of the log before the commit, if the entry has it.
     pub(crate) place: Option<LogPlace>,
-    /// None where anything may have changed.
+    /// None if anything may have changed.
     pub(crate) changes: Option<Vec<Changed>>,
 }
 
-/// What has changed in a table.
+/// The changed rows of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Changed {
     pub(crate) table: String,
     pub(crate) keys: Keys,
 }
 
-/// Which rows of a table.
+/// The keys of changed rows.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Keys {
-    /// Any.
+    /// Any row may have changed.
     All,
-    /// Those of these keys, by their columns.
+    /// The rows with these keys; a key is its columns.
     These(Vec<Vec<Stored>>),
 }
 
 impl Entry {
-    /// The entry of a row. What is no entry follows nothing, and tells nothing.
+    /// The entry of a row of the table. A row that is no entry follows no commit, and any row may have changed in it.
     pub(crate) fn of(
         number: Raw<'_>,
         follows: Raw<'_>,
@@ -62,14 +62,14 @@ impl Entry {
 }
 
 impl Entry {
-    /// Whether its transaction was the next one after that state.
+    /// Whether the entry's commit is the next commit after that state.
     pub(crate) fn is_after(&self, state: LogState) -> bool {
         let is_there = || self.place.is_some_and(|place| state.is_at(place));
         self.follows == state.change() && (super::is_lasting(self.follows) || is_there())
     }
 }
 
-/// A place as the index has it, in the order of the processor's bytes.
+/// The state of the log as in the index, in the processor's byte order.
 pub(crate) fn place_bytes(place: LogPlace) -> [u8; 24] {
     let mut bytes = [0; 24];
     for (bytes, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(place) {
@@ -86,7 +86,7 @@ fn place_of(bytes: &[u8]) -> Option<LogPlace> {
 
 type Decoded<T> = Result<T, minicbor::decode::Error>;
 
-/// What has changed; none where that is not known.
+/// The changed rows; none if any row may have changed.
 pub(crate) fn changes_of(bytes: &[u8]) -> Decoded<Option<Vec<Changed>>> {
     let mut decoder = Decoder::new(bytes);
     if decoder.datatype()? == Type::Null {
@@ -114,7 +114,7 @@ fn keys(decoder: &mut Decoder<'_>) -> Decoded<Keys> {
             continue;
         }
         let is_run = decoder.datatype()? == Type::Map && decoder.map()? == Some(1);
-        // The distance of two numbers may be greater than a number, and is taken modulo 2 to the 64th.
+        // The difference of two 64-bit numbers may exceed 64 bits, so it is computed modulo 2⁶⁴.
         last = last.wrapping_add(decoder.i64()?);
         keys.push(vec![Stored::Integer(last)]);
         let more = if is_run { decoder.u64()? } else { 0 };

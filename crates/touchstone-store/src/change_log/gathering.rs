@@ -1,19 +1,19 @@
-//! The keys of the rows that a transaction changes, by table, as they are written into its entry. It is gathered whether
-//! anybody watches or not, so it is cheap: a key is a byte or some in a buffer. Keys may be told more than once, and keys
-//! that did not change in the end: who reads an entry reads the rows. Writing into memory does not fail.
+//! Encodes the keys of the rows that a transaction changes, by table, for its entry in the change log. A store that
+//! logs does so whether or not any process watches, so a key costs only a few bytes in a buffer. A key may be gathered
+//! twice, or without a change in the end: a reader of the entry reads the rows. Writing into memory does not fail.
 
 use crate::nested::Writer;
 use crate::value::Raw;
 
-/// Keys that are told of one transaction, and bytes of them. Beyond, any row of a table may have changed.
+/// The most keys of one transaction, and their most bytes. Beyond, any row of the table may have changed.
 pub(crate) const KEYS_MAX: usize = 100_000;
 const BYTES_MAX: usize = 1 << 20;
 
-/// What a transaction changes.
+/// The keys of the rows that a transaction changes.
 #[derive(Debug, Default)]
 pub(crate) struct Gathering {
     tables: Vec<TableKeys>,
-    /// The place of the table that was changed last.
+    /// The index in `tables` of the table that was changed last.
     last: usize,
     keys: usize,
     bytes: usize,
@@ -30,7 +30,7 @@ struct TableKeys {
     bytes: Vec<u8>,
 }
 
-/// How far the keys of a table are.
+/// How far the keys of a table are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct TableMark {
     keys: usize,
@@ -38,16 +38,16 @@ struct TableMark {
     items: u64,
     bytes: usize,
     number: i64,
-    /// A run that is not written yet.
+    /// The last run, which is not in `bytes` yet.
     run: Option<Run>,
 }
 
-/// Rows whose numbers follow each other without a gap.
+/// Consecutive keys, run-length-encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Run {
-    /// How much greater the first number is than the key before.
+    /// The first key minus the key before it (delta encoding), modulo 2⁶⁴.
     difference: i64,
-    /// How many come after the first.
+    /// How many keys come after the first.
     more: u64,
 }
 
@@ -64,12 +64,12 @@ impl Run {
     }
 }
 
-/// How far a gathering is, to go back to.
+/// A point of a gathering that it can return to, for a savepoint.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mark(Vec<TableMark>);
 
 impl Gathering {
-    /// That anything may have changed.
+    /// A gathering after which anything may have changed.
     pub(crate) fn unknown() -> Gathering {
         Gathering { is_unknown: true, ..Gathering::default() }
     }
@@ -85,7 +85,7 @@ impl Gathering {
         &mut self.tables[self.last]
     }
 
-    /// Notes a row whose key is its number.
+    /// Adds an integer key, which is its row's number.
     #[inline]
     pub(crate) fn number(&mut self, table: &str, number: i64) {
         let (keys, last) = (self.keys, self.last);
@@ -112,7 +112,7 @@ impl Gathering {
         });
     }
 
-    /// Notes a row by its key's columns.
+    /// Adds a key by its columns.
     pub(crate) fn key<'r>(&mut self, table: &str, columns: usize, key: impl Iterator<Item = Raw<'r>>) {
         self.add(table, |at, bytes| {
             if let Some(run) = at.run.take() {
@@ -138,7 +138,7 @@ impl Gathering {
         (self.keys, self.bytes) = (self.keys + 1, self.bytes + longer);
     }
 
-    /// Notes that any row of the table may have changed.
+    /// Adds every row of the table: any may have changed.
     pub(crate) fn all(&mut self, table: &str) {
         let table = self.table(table);
         (table.is_all, table.at, table.bytes) = (true, TableMark::default(), Vec::new());
@@ -148,11 +148,11 @@ impl Gathering {
         Mark(self.tables.iter().map(|table| table.at).collect())
     }
 
-    /// Goes back to where it was.
+    /// Returns to the mark.
     pub(crate) fn undo(&mut self, mark: &Mark) {
         self.tables.truncate(mark.0.len());
         for (table, at) in self.tables.iter_mut().zip(&mark.0) {
-            // What was given up to tell row by row stays so.
+            // A table whose keys were given up stays so.
             if !table.is_all {
                 table.at = *at;
                 table.bytes.truncate(at.bytes);
@@ -162,7 +162,7 @@ impl Gathering {
         self.bytes = self.tables.iter().map(|table| table.at.bytes).sum();
     }
 
-    /// What the entry is to tell; none where nothing has changed.
+    /// The encoded entry; none if nothing has changed.
     pub(crate) fn entry(&self) -> Option<Vec<u8>> {
         let mut bytes = Vec::with_capacity(self.bytes + 32 * (1 + self.tables.len()));
         let mut writer = Writer::new(&mut bytes);
